@@ -1,4 +1,4 @@
-"""A client for tests: Proton's own in its blocking form, address after address."""
+"""A client for tests: Proton's blocking client, which tries one address after the other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from proton.utils import BlockingConnection
 
 @contextmanager
 def connected(urls: Sequence[str], **more: Any) -> Iterator[Any]:
-    """Give a connection to the first broker of the list that takes one."""
+    """Give a connection to the first broker of the list that accepts it."""
     connection = _opened(urls, more)
     try:
         yield connection
@@ -39,7 +39,7 @@ def publish(urls: Sequence[str], *bodies: str, queue: str = "q", durable: bool =
 
 
 def consume(urls: Sequence[str], count: int, *, queue: str = "q") -> list[tuple[str, bool]]:
-    """Take messages: of each its body, and whether it is marked as delivered before."""
+    """Take messages; return of each its body, and whether it is marked as delivered before."""
     found = []
     with connected(urls) as connection:
         receiver = connection.create_receiver(queue, credit=count)

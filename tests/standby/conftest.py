@@ -17,7 +17,7 @@ from tools.failover.manager import Manager
 
 @pytest.fixture
 def core(tmp_path: Path) -> Iterator[Core]:
-    """Give the broker `c` of three; it has started, and no other is there."""
+    """Give the broker `c` of three; it has started, and no other broker runs."""
     settings = read_settings(Manager.of(tmp_path, "abc").files["c"])
     with open_disk(settings.data, "c", brokers=("a", "b", "c")) as disk:
         made = Core(settings, disk, NoLog())
@@ -33,6 +33,6 @@ def proton() -> None:
 
 @pytest.fixture
 def syncs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write to the disk without waiting for it: no test loses what the system has."""
+    """Write without waiting for the disk: no test loses data that the operating system has."""
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, lambda _: None)

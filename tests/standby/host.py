@@ -33,7 +33,7 @@ def says(core: Core, name: str, role: Role, **more: Any) -> None:
 
 
 def follows(core: Core, view: View) -> None:
-    """Make it follow `b`, which has a queue, of which nothing has arrived yet."""
+    """Make the broker follow `b`, which has a queue; none of its messages has arrived yet."""
     says(core, "b", Role.PRIMARY, view=encoded(view), cluster="c" * 32)
     queue = WiringItem(kind=Kind.QUEUE, name="q", id="1", durable=True)
     wired = to_tree(Wired(view=view, things=(queue,), events=0))

@@ -1,8 +1,8 @@
-"""Brokers in this process: their time is virtual, and the links between them are memory.
+"""Brokers in this process: their time is virtual, and the links between them are in memory.
 
-All that a broker does above its sockets is what it does as a process, and its store is on the disk
+Above its sockets a broker does the same as in its own process, and its store is on the disk
 (`tools/swarms` has the same in random orders, and disks that lose what was not synced).
-Only the AMQP port is missing: clients speak to what stands behind it.
+Only the AMQP port is missing: clients call the code behind it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Taker:
 
 @define(eq=False)
 class Inside:
-    """Brokers with these names, whose stores lie under `top`."""
+    """Brokers with these names, whose stores are below `top`."""
 
     top: Path
     names: str
@@ -101,14 +101,14 @@ class Inside:
         self.loop.kill(name)
         for task in self._tasks.pop(name):
             task.cancel()
-        await asyncio.sleep(0)  # what was due finds that it has ended
-        core._turn_is_due = True  # nothing is due any more
+        await asyncio.sleep(0)  # callbacks that are due find that the broker has ended
+        core._turn_is_due = True  # no further turn is scheduled
         if isinstance(core.worker, SlowDisk):
             core.worker.is_open = False
         core.disk.close()
 
     async def promote(self, *names: str) -> str:
-        """Promote the first that takes it; return its name, "" for none."""
+        """Promote the first broker that accepts; return its name, "" if none does."""
         for name in names:
             if (await self.cores[name].promote())["verdict"] == "accepted":
                 return name
@@ -118,7 +118,7 @@ class Inside:
         return status_of(self.cores[name])
 
     async def until(self, holds: Callable[[], bool], seconds: float = SECONDS) -> bool:
-        """Wait until it holds; return whether it does."""
+        """Wait until the condition holds, for `seconds` at most; return whether it does."""
         for _ in range(round(seconds / TICK_SECONDS)):
             if holds():
                 return True
@@ -150,9 +150,9 @@ class Inside:
     async def consume(
         self, name: str, count: int, *, queue: str = "q", into: Delivered | None = None
     ) -> Delivered:
-        """Take messages: of each its body, and whether it is marked as delivered before.
+        """Take messages; return of each its body, and whether it is marked as delivered before.
 
-        `into`: has each at once, also where this is cancelled.
+        `into`: gets each message at once, even if this call is cancelled.
         """
         core = self.cores[name]
         taker = Taker(core, queue, count, [] if into is None else into)

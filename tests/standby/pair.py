@@ -1,4 +1,4 @@
-"""Brokers in one process, with links in order and nothing between: for tests of the machine."""
+"""Brokers in one process, with ordered links and without I/O: for tests of the machine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Sent = TypeVar("Sent")
 
 @define
 class Cluster:
-    """`holds_views`: a view is written only when a test says so; `confirmed`: tokens."""
+    """`holds_views`: a view is written only when a test does it; `confirmed`: tokens."""
 
     brokers: dict[str, Broker] = Factory(dict)
     links: dict[tuple[str, str], deque[Any]] = Factory(dict)
@@ -55,7 +55,7 @@ class Cluster:
         return made
 
     def do(self, name: str, event: Event) -> tuple[Effect, ...]:
-        """Give the broker an event; its messages are under way then."""
+        """Give the broker an event, and put its messages on the links."""
         found = step(self.brokers[name], event)
         self.brokers[name] = found.state
         self.said += found.effects
@@ -105,7 +105,7 @@ class Cluster:
             self.do(name, More(backup, queue))
 
     def sent(self, kind: type[Sent]) -> list[Sent]:
-        """Return all that was ever sent of a kind."""
+        """Return all messages of this kind that were sent."""
         sends = (one.content for one in self.said if isinstance(one, Send))
         return [one for one in sends if isinstance(one, kind)]
 
@@ -174,7 +174,7 @@ class _Ports:
         self.it.cut(self.name, broker, tell=False)
 
     def _seen(self, *_: object) -> None:
-        """Do nothing more: a test looks at the broker."""
+        """Do nothing: tests look at the broker instead."""
 
     answer = keep_view = keep_mark = keep = make = remove = serve = turn = _seen
 

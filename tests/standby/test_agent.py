@@ -1,4 +1,4 @@
-"""The OCF agent: its answers to a manager, by exit codes.
+"""The OCF agent answers a manager by exit codes.
 
 Source: hot standby, H3; Open Cluster Framework, resource agent API 1.1.
 """
@@ -22,7 +22,7 @@ from tools.failover.manager import TIMEOUT_MS, Manager, running
 
 
 def as_a_manager(action: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Call the agent as Pacemaker does: a process, with the parameters in its environment."""
+    """Call the agent as Pacemaker does: as a process with the parameters in its environment."""
     return subprocess.run(
         [sys.executable, "-m", "joinproto", "standby", "agent", action],
         env={**os.environ, **environment},
@@ -88,7 +88,7 @@ def test_an_error_before_anything_runs_has_its_code(
 @pytest.mark.soak("brokers")
 @pytest.mark.usefixtures("proton")
 def test_a_manager_starts_promotes_demotes_and_stops(tmp_path: Path) -> None:
-    """The life of a resource, each action a process; each is repeated, and changes nothing."""
+    """The life of a resource: each action is a process, and repeating it changes nothing."""
     scores = tmp_path / "scores"
     tool = tmp_path / "bin" / "crm_attribute"
     tool.parent.mkdir()
@@ -125,12 +125,12 @@ def test_a_manager_starts_promotes_demotes_and_stops(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("proton")
 @pytest.mark.needs("ocf-tester", "xmllint")
 def test_it_passes_ocf_tester(tmp_path: Path) -> None:
-    """Debian has it in `resource-agents`; it looks at the metadata with xmllint."""
+    """Debian has ocf-tester in `resource-agents`; it checks the metadata with xmllint."""
     call = f"cd {ROOT} && exec {sys.executable} -m joinproto standby agent"
     if os.getuid() == 0:
         need("nobody's shell may run joinproto")  # ocf-tester calls the agent as the user nobody
     with TemporaryDirectory() as name, running(Manager.of(tmp_path, "a")) as manager:
-        # Where other users may not look, as it may not where tests write.
+        # ocf-tester may call the agent as another user, who cannot read the tests' directory.
         agent = Path(name) / "standby"
         agent.parent.chmod(0o755)
         patient = f"export OCF_RESKEY_CRM_meta_timeout={TIMEOUT_MS}"
@@ -146,7 +146,7 @@ def test_it_passes_ocf_tester(tmp_path: Path) -> None:
 @pytest.mark.soak("brokers")
 @pytest.mark.usefixtures("proton")
 def test_a_refused_promotion_makes_the_manager_go_on_to_the_next(tmp_path: Path) -> None:
-    """H3: a dirty store refuses until it is marked; the next one takes it."""
+    """H3: a broker with a dirty store refuses until it is marked clean; the next one accepts."""
     with running(Manager.of(tmp_path, "ab")) as manager:
         manager.start()
         assert "a" == manager.promote("a")

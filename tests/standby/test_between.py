@@ -1,4 +1,4 @@
-"""Messages between brokers: in pieces if long, on their own link, queue alongside queue.
+"""Messages between brokers: long ones in pieces, on their own link, and several queues at once.
 
 Source: hot standby, H4, H5.
 """
@@ -27,12 +27,12 @@ from tests.standby.host import follows, says
 
 
 def comes(session: Session, envelope: Envelope) -> list[Envelope]:
-    """Return the joined pieces of this message at the other side."""
+    """Return the messages that the other side joins from the pieces of this one."""
     return [one for piece in envelope.pieces() if (one := session.taken(piece)) is not None]
 
 
 def test_a_long_message_goes_in_pieces_and_comes_as_one() -> None:
-    """Messages have up to 960 KiB, and a commit any number of them: no frame has its length."""
+    """A commit may have any number of messages of up to 960 KiB, too long for one frame."""
     long = Envelope("link", {"has": ["1.a.1"] * 400_000}, b"x" * 5_000_000)
     session = Session(is_met=True)
 
@@ -47,7 +47,7 @@ def test_pieces_of_a_broker_that_has_not_greeted_are_refused() -> None:
 
 
 def test_a_message_too_long_for_one_thing_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would be refused there, without a word here."""
+    """The other side would refuse it, and this side would not learn why."""
     monkeypatch.setattr(peers, "WHOLE_BYTES_MAX", 5_000_000)
 
     with pytest.raises(Refused, match="at most 5000000 go"):
@@ -81,7 +81,7 @@ def joins(core: Core, link: str, *queues: str) -> None:
 
 
 def serves(core: Core, *queues: str, messages: int = 0) -> None:
-    """Make it primary, with queues and messages in them."""
+    """Make the broker primary, with queues and messages in them."""
     core.promoted(Promote(now=core.now()))
     says(core, "a", Role.CONNECTING)
     for name in queues:
@@ -94,7 +94,7 @@ def serves(core: Core, *queues: str, messages: int = 0) -> None:
 def test_queues_are_copied_alongside_each_other(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """H5: also where what may be copied is less than the first queue could take."""
+    """H5: also if the first queue alone could use up all that may be copied."""
     times = (each / 100 for each in count())
     monkeypatch.setattr(Core, "now", lambda _: next(times))
     slow = evolve(core.settings.copying, per_second=1_000.0)
@@ -116,7 +116,7 @@ def test_queues_are_copied_alongside_each_other(
 
 
 def test_of_long_messages_fewer_are_copied_at_once(core: Core) -> None:
-    """A frame for a hundred of them would be held three times in memory."""
+    """A frame of a hundred long messages would be three times in memory."""
 
     async def told() -> None:
         serves(core, "q", messages=5)
@@ -134,7 +134,7 @@ def test_of_long_messages_fewer_are_copied_at_once(core: Core) -> None:
 def test_a_message_that_waits_for_the_disk_goes_on_the_link_for_which_it_was_meant(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """H4: counted on a new link it would be one more done than was sent there."""
+    """H4: on a new link, the backup would report one message more than was sent there."""
     sent: list[tuple[str, str]] = []
 
     def send(_: Peers, name: str, kind: str, facts: Any, body: bytes = b"") -> bool:
@@ -158,7 +158,7 @@ def test_a_message_that_waits_for_the_disk_goes_on_the_link_for_which_it_was_mea
 def test_a_broker_that_follows_refuses_on_the_link_of_a_newcomer(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise that one waits for an answer, as to another's link."""
+    """Otherwise the newcomer waits for ever: it ignores an answer on another link."""
     sent: list[tuple[str, str]] = []
 
     def send(_: Peers, name: str, kind: str, facts: Any, body: bytes = b"") -> bool:

@@ -1,4 +1,4 @@
-"""Brokers as processes, and Proton's client: confirmation, refusal, durability, and failover.
+"""Brokers as processes with Proton's client: confirmation, refusal, durability and failover.
 
 Source: hot standby, H2 to H4, H8, H10, H11.
 """
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.soak("brokers")
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Manager]:
     """Give a primary `a`, and a backup `b` that is up to date."""
-    # A backup that is stopped counts as long as a loaded machine may take for any test here.
+    # The silence is so long that a stopped backup still counts in every test on a loaded machine.
     manager = Manager.of(tmp_path, "ab", more='events = "events"', tables="silence = 60.0\n")
     with running(manager):
         manager.start()
@@ -43,7 +43,7 @@ def pair(tmp_path: Path) -> Iterator[Manager]:
 
 
 def test_a_confirmed_message_is_there_when_another_broker_takes_over(pair: Manager) -> None:
-    """H4: durable or not; and it is marked, as a client may have had it before."""
+    """H4: durable or not; the message is marked, as a client may have had it before."""
     publish(pair.urls(), "1", "2", "3")
     publish(pair.urls(), "only in memory", durable=False)
     assert [("1", False)] == consume(pair.urls(), 1)
@@ -59,8 +59,8 @@ def test_a_confirmed_message_is_there_when_another_broker_takes_over(pair: Manag
 
 
 def test_a_backup_refuses_clients_and_says_where_the_primary_is(pair: Manager) -> None:
-    """H11: a client that asks is told; one that does not tries the next address; an administrator
-    may enter.
+    """H11: a client that asks is told; another client tries the next address; an administrator is
+    admitted.
     """
     primary, backup = pair.urls()
     with (
@@ -81,7 +81,7 @@ def test_a_backup_refuses_clients_and_says_where_the_primary_is(pair: Manager) -
 def test_the_commands_speak_to_a_running_broker(
     pair: Manager, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """status, promote, demote, set: text, JSON, exit codes."""
+    """The commands status, promote, demote and set: their text, JSON and exit codes."""
     config = ("--config", str(pair.files["a"]))
     status = run_here(capsys, "standby", "status", *config)
     again = run_here(capsys, "standby", "promote", *config, "--json")
@@ -119,7 +119,7 @@ def _elsewhere(tmp_path: Path) -> Path:
 
 
 def test_an_administrator_does_not_wait_for_a_broker_that_serves_no_more(pair: Manager) -> None:
-    """Its messages are no longer confirmed: its connection ends, as all others do."""
+    """The administrator's messages are confirmed no more, so this connection ends as all others."""
     pid = pair.agent("b")._pid()
     assert pid is not None
     admin = {symbol("qpid.ha-admin"): 1}
@@ -129,14 +129,14 @@ def test_an_administrator_does_not_wait_for_a_broker_that_serves_no_more(pair: M
         try:
             threading.Timer(0.5, pair.call, ("a", "demote")).start()
             with pytest.raises(ConnectionException):
-                # Less than the silence after which the backup would count no more.
+                # Less than the silence after which the backup would not count any more.
                 sender.send(Message(body="1", durable=True), timeout=50)
         finally:
             os.kill(pid, signal.SIGCONT)
 
 
 def test_a_message_without_an_end_does_not_fill_the_memory(pair: Manager) -> None:
-    """It is refused when it is too long; when it is far too long before it is whole."""
+    """A message that is too long is refused, and one that is far too long before it is complete."""
     with pytest.raises(ConnectionException), connected(pair.urls()[:1]) as connection:
         connection.create_sender("q").send(Message(body="x" * 80_000_000))
 
@@ -147,7 +147,7 @@ def test_a_message_without_an_end_does_not_fill_the_memory(pair: Manager) -> Non
 
 
 def _refused_links(urls: list[str]) -> None:
-    """See that a link which cannot be is refused with the reason, and nothing else ends."""
+    """Assert that an impossible link is refused with the reason, and nothing else ends."""
     with connected(urls) as connection:
         with pytest.raises(LinkDetached, match="printable characters"):
             connection.create_sender("q" * 300)
@@ -158,7 +158,7 @@ def _refused_links(urls: list[str]) -> None:
 
 
 def test_metrics_and_health_say_what_a_broker_is(tmp_path: Path) -> None:
-    """A serving broker is healthy; its numbers are those of its clients."""
+    """A serving broker is healthy, and its metrics have its clients' numbers."""
     (port,) = free_ports(1)
     manager = Manager.of(tmp_path, "a", more=f'http = "127.0.0.1:{port}"')
     with running(manager):

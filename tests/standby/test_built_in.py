@@ -59,7 +59,7 @@ def until(holds: Callable[[], bool], seconds: float = 30.0) -> bool:
 
 
 def test_nothing_confirmed_is_lost_whatever_happens_to_the_primary(tmp_path: Path) -> None:
-    """Killed with -9, cut off from the others only, stopped; and two are promoted at once."""
+    """The primary is killed with -9, cut off from the others, stopped; two are promoted at once."""
     brokers = Brokers.make(tmp_path, "abc", built_in=True)
     try:
         found = Storm(brokers, 5).run(kinds=FAULTS)
@@ -72,19 +72,19 @@ def test_nothing_confirmed_is_lost_whatever_happens_to_the_primary(tmp_path: Pat
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_manager_outside_loses_exactly_where_it_breaks_a_guard(tmp_path: Path, name: str) -> None:
-    """Three runs break one guard each and lose; one that keeps all or is built in loses nothing."""
+    """Three runs each break one guard and lose messages; the runs that break none lose nothing."""
     found = run(tmp_path, name)
 
     assert found["confirmed"]
     assert RUNS[name][1] == bool(found["lost"]), found
-    # And the brokers' event logs say so.
+    # The brokers' event logs show the broken claims, too.
     assert RUNS[name][1] == bool(found["claims_broken"]), found
 
 
 def test_an_emptied_broker_is_not_promoted_although_its_name_is_in_the_last_view(
     three: Manager, tmp_path: Path
 ) -> None:
-    """H4: all were killed, and its directory was lost; the chain still has its name."""
+    """H4: all were killed, and its directory was lost, but the chain still has its name."""
     publish([three.url(three.primary)], "1")
     emptied, other = backups(three)
     last = three.primary
@@ -104,7 +104,7 @@ def test_an_emptied_broker_is_not_promoted_although_its_name_is_in_the_last_view
 def test_a_broker_that_was_demoted_is_promoted_again_and_has_all(
     three: Manager, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """H8: another takes over; when that one dies, too, the first is as good as any."""
+    """H8: another broker takes over; when it dies, too, the first may be promoted again."""
     first = three.primary
     publish(three.urls(), "1", "2")
     shown = run_here(capsys, "standby", "status", "--config", str(three.files[first])).out
@@ -125,9 +125,7 @@ def test_a_broker_that_was_demoted_is_promoted_again_and_has_all(
 
 
 def test_whom_pick_names_is_primary_although_a_promotion_was_never_kept(three: Manager) -> None:
-    """H10: the chain has a younger view than any store; a broker that was primary before is not in
-    it.
-    """
+    """H10: the chain has a younger view than any store, and the former primary is not in it."""
     publish(three.urls(), "1")
 
     die_promoted(three)
@@ -139,7 +137,7 @@ def test_whom_pick_names_is_primary_although_a_promotion_was_never_kept(three: M
 def test_after_a_total_failure_they_go_on_where_all_are_there_and_asked_to(
     tmp_path: Path, continues: bool
 ) -> None:
-    """H10: three stores that say the same: the last primary's is proven to be the last."""
+    """H10: all three stores agree, so the last primary's store is proven to be the last."""
     more = 'total_failure = "continue"' if continues else ""
     with running(Manager.of(tmp_path, "abc", built_in=True, more=more)) as manager:
         manager.start()
@@ -164,8 +162,8 @@ def test_after_a_total_failure_they_go_on_where_all_are_there_and_asked_to(
 def test_a_queue_under_load_is_caught_up_with_from_the_back_only(
     tmp_path: Path, order: str
 ) -> None:
-    """H5: more messages are put and taken than copied; docs/standby.md has the long run."""
-    # From the back it takes ten seconds, and longer on a busy machine; then the run is over.
+    """H5: more messages are put and taken than are copied; docs/standby.md has the long run."""
+    # From the back it takes ten seconds, and longer on a busy machine; the run ends after that.
     seconds = 60 if order == "lifo" else 12
     found = chase(tmp_path, order, messages=2_000, rate=300, copies=200, seconds=seconds)
 

@@ -32,20 +32,20 @@ GONE_ON = evolve(LAST, number=3, members=("a", "b"))
 
 
 def test_of_two_promotions_at_once_the_second_does_not_fit_any_more() -> None:
-    """H2: each was made behind the same view; one comes first, and then it is the last one."""
+    """H2: both were made behind the same view; after the first one, that view is not the last."""
     first, second = promoted(LAST, "b"), promoted(LAST, "c")
 
     assert follows(LAST, first)
     assert follows(LAST, second)
     assert not follows(first, second)
     assert 4 == first.generation == second.generation
-    # Behind the first one it is another view, of a younger generation.
+    # Behind the first promotion, c's promotion is another view of a younger generation.
     assert View(generation=5, number=1, primary="c", members=("c",)) == promoted(first, "c")
     assert follows(first, promoted(first, "c"))
 
 
 def test_a_view_that_came_with_the_state_of_the_log_is_written() -> None:
-    """H4: its own copy, submitted again, stands behind itself; before, it waited for ever."""
+    """H4: the view comes again, behind itself in the chain; before, its primary waited for ever."""
     written: list[View] = []
     core = SimpleNamespace(
         state=SimpleNamespace(view=LAST, serves=True),
@@ -66,7 +66,7 @@ def test_a_view_that_came_with_the_state_of_the_log_is_written() -> None:
 
 
 def test_an_old_primary_drops_no_broker_behind_a_promotion() -> None:
-    """H4: and a promotion behind what it has dropped meanwhile does not fit, either."""
+    """H4: nor does a promotion fit that was made before the primary dropped a broker."""
     assert follows(LAST, GONE_ON)
     assert not follows(promoted(LAST, "b"), GONE_ON)
     assert not follows(GONE_ON, promoted(LAST, "b"))
@@ -98,7 +98,7 @@ def test_at_first_any_broker_may_be_promoted_then_those_of_the_last_view() -> No
 
 
 def test_turns_differ_and_the_former_primary_comes_last() -> None:
-    """A broker that is not up to date, or is not there, has none."""
+    """A broker that is not up to date, or is not there, has no turn."""
     everybody = {"a", "b", "c", "d"}
     turns = {name: turn(LAST, name, everybody) for name in everybody}
 
@@ -155,7 +155,7 @@ def test_wrong_copying_in_the_file_is_reported(tmp_path: Path, line: str, told: 
 
 
 def test_copies_are_as_many_as_the_pace_allows() -> None:
-    """Over any time; what was not used is not kept for long."""
+    """This holds over any time; unused copies are not saved up for long."""
     pace = CopyRate(50.0)
     counts = [pace.take(at / 100, 100) for at in range(1_001)]
 
@@ -188,7 +188,7 @@ def test_every_broker_needs_its_place_in_the_chain(tmp_path: Path) -> None:
 
 
 def test_a_broker_s_name_makes_no_directory(tmp_path: Path) -> None:
-    """Its event logs are files of its name."""
+    """Its event logs are files whose names begin with its name."""
     file = Manager.of(tmp_path, "ab").files["a"]
     file.write_text(file.read_text().replace("b = ", '"b/c" = '))
 
@@ -206,20 +206,20 @@ STORES = {
     ("me", "changed", "chain", "proven"),
     [
         ("a", {}, V, True),
-        ("b", {}, V, False),  # a had what b has, and may have more
-        ("a", {"c": None}, V, False),  # not seen
+        ("b", {}, V, False),  # a had all that b has, and may have more
+        ("a", {"c": None}, V, False),  # the store of c was not seen
         ("a", {"b": seen("b", Role.BACKUP, Role.BACKUP, Mark.DIRTY, V)}, V, False),
         ("a", {"b": seen("b", Role.CONNECTING, Role.BACKUP, Mark.CLEAN, V)}, V, False),
-        # Emptied: nothing of what it had is known.
+        # The store of a was emptied: its former contents are not known.
         ("a", {"a": seen("a", Role.CONNECTING, Role.CONNECTING, Mark.CLEAN, View())}, V, False),
         ("a", {}, View(generation=4, number=1, primary="b", members=("a", "b")), False),
         ("b", {}, View(generation=4, number=1, primary="b", members=("a", "b")), True),
-        # By the chain b was dropped, and does not know.
+        # By the chain b was dropped, and b does not know this.
         ("b", {}, View(generation=3, number=3, primary="a", members=("a",)), False),
     ],
 )
 def test_after_a_total_failure_the_last_primary_alone_is_proven_to_be_the_last(
     me: str, changed: dict[str, Store | None], chain: View, proven: bool
 ) -> None:
-    """H10: all stores were seen, and no broker has been anything since it started."""
+    """H10: all stores were seen, and no broker has followed or served since it started."""
     assert proven == is_proven(me, {**STORES, **changed}, chain)

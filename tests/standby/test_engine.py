@@ -1,5 +1,5 @@
-"""One client's connection, as bytes: bytes that are no AMQP end it, and all received bytes are
-processed.
+"""One client's connection, as bytes: bytes that are not AMQP end the connection, and no received
+bytes are left out.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Taking:
 
 
 def talk(engine: Transport, port: ClientPort, wire: Wire) -> None:
-    """Exchange all bytes: those of the client arrive at the port in one piece."""
+    """Exchange all bytes; the client's bytes arrive at the port in one piece."""
     for _ in range(20):
         said = b""
         while (size := engine.pending()) > 0:
@@ -70,7 +70,7 @@ def talk(engine: Transport, port: ClientPort, wire: Wire) -> None:
 
 
 def said_to(begin: Callable[[Connection], None], raw: bytes = b"") -> bool:
-    """Return whether a connection of a client that says this, then `raw`, is ended."""
+    """Return whether the port ends the connection of a client that sends this, then `raw`."""
 
     async def spoken() -> bool:
         port, wire = ClientPort("a", service=cast("Clients", Taking())), Wire()
@@ -107,14 +107,14 @@ ATTACHED = bytes.fromhex(
 def test_an_address_that_is_no_text_ends_the_connection(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """An attach to a target named with the bytes FF FE, which are no UTF-8."""
+    """An attach names a target by the bytes FF FE, which are not UTF-8."""
     assert not said_to(opened)
     assert said_to(opened, ATTACHED)
     assert "a client broke the protocol: 'utf-8' codec" in caplog.text
 
 
 def test_lists_in_lists_without_end_are_no_request_to_the_coordinator() -> None:
-    """It is told so, and continues; before, it came out as an error of Python."""
+    """The client is told so, and goes on; before, this was an unhandled error of Python."""
     inner = b"\x45"
     for _ in range(3_000):
         inner = b"\xd0" + (len(inner) + 4).to_bytes(4, "big") + b"\0\0\0\x01" + inner
@@ -134,17 +134,17 @@ def test_lists_in_lists_without_end_are_no_request_to_the_coordinator() -> None:
     assert not said_to(begin)
 
 
-# A string of three bytes that is its body begins with one that UTF-8 does not know.
+# The body is a string of three bytes, and the first of them is not UTF-8.
 NOT_UTF8 = bytes.fromhex("005370c0020141005377a103fd6263")
 
 
 def test_a_message_that_cannot_be_read_goes_out_as_it_came() -> None:
-    """A message that is delivered again is decoded to be marked, and this one cannot be."""
+    """A message that is delivered again is decoded to be marked; this message cannot be decoded."""
     assert NOT_UTF8 == redelivered(NOT_UTF8)
 
 
 def test_all_that_comes_in_one_piece_is_taken_though_proton_has_less_room() -> None:
-    """A system may give much at once: what is left out breaks the frames behind it."""
+    """The system may give many bytes at once; if some are left out, all later frames break."""
 
     async def told() -> None:
         taking, wire = Taking(), Wire()
@@ -175,7 +175,7 @@ def test_all_that_comes_in_one_piece_is_taken_though_proton_has_less_room() -> N
 
 
 def test_a_connection_that_no_client_opens_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Proton counts from the first bytes on; a thousand that say nothing stayed for ever."""
+    """Proton's timer starts with the first bytes, so a thousand silent clients stayed for ever."""
     monkeypatch.setattr(engine_of_port, "TICK_SECONDS", 0.01)
 
     async def ended(*, opens: bool, seconds: float) -> bool:
@@ -193,7 +193,7 @@ def test_a_connection_that_no_client_opens_is_ended(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_client_that_says_nothing_makes_room_for_one_that_does(core: Core) -> None:
-    """The oldest of those that were not opened; where all were there is no room."""
+    """The oldest unopened connection is ended; if all are opened, there is no room."""
     core.clients.most = 2
     wires = [Wire() for _ in range(4)]
 

@@ -1,4 +1,4 @@
-"""Brokers as processes on a machine that fails them: a disk that hangs, no file descriptor left.
+"""Brokers as processes on a failing machine: a disk that hangs, no file descriptor left.
 
 Source: hot standby, H4, H8.
 """
@@ -34,13 +34,13 @@ for name in ("fsync", "fdatasync"):
         sync(file)
     setattr(os, name, sync)
 """
-"""The code that Python runs as it starts: a sync takes five seconds while a file exists."""
+"""Code that Python runs at its start: a sync takes five seconds while a file exists."""
 
 
 def test_a_disk_that_takes_five_seconds_costs_latency_and_no_backup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """H4: a session is over after three seconds of silence; no broker falls silent."""
+    """H4: a session ends after three seconds of silence, but no broker falls silent."""
     flag = tmp_path / "slow"
     (tmp_path / "sitecustomize.py").write_text(HANGS.format(flag=str(flag)))
     paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -83,12 +83,12 @@ print("there", flush=True)
 sys.stdin.read()
 print(sum(one.recv(100) == b"" for one in idle))
 """
-"""Opens connections and says nothing; then says how many were ended."""
+"""Opens connections and sends nothing; then prints how many were ended."""
 
 
 def test_two_thousand_idle_connections_stop_neither_status_nor_publishing(tmp_path: Path) -> None:
-    """With room for a thousand files: a client that says nothing makes room for one that does, and
-    is ended.
+    """Each process has at most 1,000 files: a client that sends nothing is ended to make room for
+    another client.
     """
     with running(Manager.of(tmp_path, "ab")) as manager, ExitStack() as stack:
         with files_max(1_000):

@@ -47,7 +47,7 @@ def joins(core: Core, session: str, name: str) -> set[str]:
 def test_a_join_counts_only_in_the_name_of_the_session(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """H4: otherwise what one broker has done is taken for what another has."""
+    """H4: otherwise the messages of one broker would count as another's."""
     ended: list[str] = []
     monkeypatch.setattr(Peers, "end", lambda _, name: ended.append(name))
 
@@ -66,7 +66,7 @@ def test_a_join_counts_only_in_the_name_of_the_session(
 def test_a_view_that_cannot_be_ends_the_session(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would be kept, and the store refused at the next start."""
+    """Otherwise the view would be stored, and the store be refused at the next start."""
     ended: list[str] = []
     monkeypatch.setattr(Peers, "end", lambda _, name: ended.append(name))
 
@@ -81,7 +81,7 @@ def test_a_view_that_cannot_be_ends_the_session(
 def test_a_broker_that_has_only_started_yields_to_one_that_lost_its_primary(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """H3, H8: that one had all; this one's store is of some time before."""
+    """H3, H8: the other broker had all messages; this broker's store may be older."""
     monkeypatch.setattr(links, "ASK_SECONDS", 0.0)
 
     async def told() -> None:
@@ -97,7 +97,7 @@ def test_a_broker_that_has_only_started_yields_to_one_that_lost_its_primary(
 
 
 def test_a_store_that_was_catching_up_is_not_clean_by_an_orderly_stop(core: Core) -> None:
-    """H3, H10: its directory was emptied, its name is in the view, and the copy has no end."""
+    """H3, H10: its directory was emptied, it is in the view, and its copy is not complete."""
 
     async def told() -> None:
         follows(core, View(generation=3, number=1, primary="b", members=("b", "c")))
@@ -111,7 +111,7 @@ def test_a_store_that_was_catching_up_is_not_clean_by_an_orderly_stop(core: Core
 
 
 def test_a_view_that_cannot_be_kept_ends_the_broker(core: Core) -> None:
-    """The manager built in says that it is written: what is not on our disk confirms nothing."""
+    """The built-in manager has written the view; a broker that cannot store it confirms nothing."""
 
     async def told() -> None:
         core.promoted(Promote(now=core.now()))
@@ -134,13 +134,13 @@ def no_port(*_: Any, **__: Any) -> asyncio.Protocol:
 
 @pytest.mark.parametrize("port", ["clients", "peers", "chain"])
 def test_a_start_that_fails_leaves_a_clean_store_clean(tmp_path: Path, port: str) -> None:
-    """H10: it served no client, so an operator has nothing to decide."""
+    """H10: the broker has served no client, so its mark must not ask for an operator."""
     settings = read_settings(Manager.of(tmp_path, "abc", built_in=True).files["c"])
     view = View(generation=3, number=1, primary="c", members=("b", "c"))
     with open_disk(settings.data, "c", brokers=("a", "b", "c")) as disk:
         disk.write(evolve(disk.kept, cluster="c" * 32, view=view))
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        # All other ports are any free ones, so that no other process can have them.
+        # All other ports are chosen by the system, so that no other process has them.
         at = defaultdict(lambda: Address("127.0.0.1", 0))
         at[port] = Address("127.0.0.1", taken.getsockname()[1])
         settings = evolve(
@@ -157,7 +157,7 @@ def test_a_start_that_fails_leaves_a_clean_store_clean(tmp_path: Path, port: str
 
 
 def test_events_where_no_directory_can_be_are_the_machines_fault(tmp_path: Path) -> None:
-    """Exit code 4 and a sentence, whatever stands in the way."""
+    """Exit code 4 and a sentence, for any obstacle."""
     settings = read_settings(Manager.of(tmp_path, "abc").files["c"])
     (tmp_path / "file").touch()
 
@@ -166,7 +166,7 @@ def test_events_where_no_directory_can_be_are_the_machines_fault(tmp_path: Path)
 
 
 def test_an_unsent_message_stays_in_its_queue() -> None:
-    """A consumer that fails is no reason to give a message to none."""
+    """A consumer that fails must not cost a message."""
 
     class Failing:
         credit = 1
@@ -183,7 +183,7 @@ def test_an_unsent_message_stays_in_its_queue() -> None:
 
 
 def test_blocking_work_does_not_hold_up_the_event_loop() -> None:
-    """The work waits for what the loop does meanwhile; ten seconds would be a loop that waits."""
+    """The work waits until the loop has done something; a blocked loop would take ten seconds."""
     gone_on, found = threading.Event(), list[bool]()
 
     async def told() -> None:

@@ -48,7 +48,7 @@ def test_a_confirmed_message_is_there_when_another_broker_takes_over(tmp_path: P
 
 
 def test_a_dead_primary_that_comes_back_follows(tmp_path: Path) -> None:
-    """H9, H10: it refuses to be primary, drops messages that only it has, and catches up."""
+    """H9, H10: it may not be promoted; it drops messages that only it has, and catches up."""
 
     async def told(brokers: Inside) -> None:
         await brokers.pair()
@@ -80,7 +80,7 @@ def test_nothing_is_confirmed_that_a_backup_lacks(tmp_path: Path) -> None:
         publishing = asyncio.create_task(brokers.publish("a", "1"))
 
         def goes_on_alone() -> bool:
-            # In this order: a confirmation is seen only if it came while the backup counted.
+            # Read in this order, a confirmation is seen only if it came while the backup counted.
             was_confirmed = publishing.done()
             is_alone: bool = ["a"] == brokers.status("a")["up_to_date"]
             assert is_alone or not was_confirmed
@@ -99,7 +99,7 @@ def test_nothing_is_confirmed_that_a_backup_lacks(tmp_path: Path) -> None:
 def test_total_failure_and_the_store_that_is_the_best(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """H10: both are killed; `recover pick` names the last primary, and it is marked."""
+    """H10: both are killed; `recover pick` names the last primary, whose store is marked clean."""
     paths = [tmp_path / "a", tmp_path / "b"]
 
     async def told(brokers: Inside) -> None:
@@ -114,7 +114,7 @@ def test_total_failure_and_the_store_that_is_the_best(
         for name in "ab":
             await brokers.kill(name, orderly=True)
         for path in paths:
-            # The orderly stop of a broker that refused a promotion leaves the crash's mark.
+            # A broker that refused a promotion and stops in order keeps the mark of the crash.
             assert "dirty" == ask_json(capsys, "inspect", path)[1]["stores"][0]["state"]
         made = ask_json(capsys, "mark-clean", *paths)[1]["error"]["next"].rpartition(" ")[2]
         marked, _ = ask_json(capsys, "mark-clean", *paths, "--yes", "--plan-hash", made)
@@ -133,8 +133,7 @@ def test_total_failure_and_the_store_that_is_the_best(
 def test_a_primary_that_was_cut_off_follows_the_younger_generation(tmp_path: Path) -> None:
     """H2: it was not fenced; when it hears of the other primary, it stops serving.
 
-    Messages that it confirmed alone in between would be lost.  That is why a manager outside must
-    fence.
+    Messages that it confirmed alone meanwhile would be lost, so a manager outside must fence.
     """
 
     async def told(brokers: Inside) -> None:
@@ -160,7 +159,7 @@ def test_two_that_are_promoted_apart_have_one_generation_until_one_is_again(
 ) -> None:
     """H2: neither may follow the other; an operator who keeps one loses the messages of the other.
 
-    A demotion of both, and one promotion, ends it.
+    The conflict ends when both are demoted and one is promoted.
     """
 
     async def told(brokers: Inside) -> None:
@@ -202,7 +201,7 @@ def test_two_that_are_promoted_apart_have_one_generation_until_one_is_again(
 def test_a_malformed_greeting_ends_only_its_own_connection(
     tmp_path: Path, body: bytes, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A malformed greeting is refused with a line in the log, which names a former version."""
+    """The greeting is refused with a line in the log that mentions an earlier version."""
     caplog.set_level("INFO")
 
     async def told(brokers: Inside) -> None:
@@ -275,7 +274,7 @@ def test_brokers_with_tls_let_in_only_a_broker_that_its_certificate_names(
 
 
 def test_messages_of_any_length_are_copied_and_followed(tmp_path: Path) -> None:
-    """H4, H5: 60 KB each, there before the backup; then many of 900 KB at once."""
+    """H4, H5: messages of 60 KB that were there before the backup, then many of 900 KB at once."""
 
     async def told(brokers: Inside) -> None:
         await brokers.pair()
@@ -324,7 +323,7 @@ def test_a_queue_under_load_is_caught_up_with_from_the_back_only(
 
 
 def test_a_disk_that_hangs_for_five_seconds_costs_latency_and_no_backup(tmp_path: Path) -> None:
-    """H4: a session is over after 3 s of silence; the event loop waits for no disk."""
+    """H4: a session ends after 3 s of silence, but the event loop waits for no disk."""
     slow = [0.0]
 
     async def told(brokers: Inside) -> None:
@@ -335,7 +334,7 @@ def test_a_disk_that_hangs_for_five_seconds_costs_latency_and_no_backup(tmp_path
 
         await brokers.publish("a", "1", "2")
 
-        # The queue here, the queue there, and the messages on all disks at once.
+        # Five seconds each: the queue here, the queue there, and the messages on all disks at once.
         assert 15 <= brokers.loop.time() - began <= 16
         assert ["a", "b", "c"] == brokers.status("a")["up_to_date"]
         assert ["b", "c"] == brokers.status("a")["peers"]
@@ -345,7 +344,7 @@ def test_a_disk_that_hangs_for_five_seconds_costs_latency_and_no_backup(tmp_path
 
 
 def test_a_queue_is_given_once_its_declaration_is_on_the_disk(tmp_path: Path) -> None:
-    """LC2, H4: also by a primary without backups."""
+    """LC2, H4: this holds for a primary without backups, too."""
     slow = [0.0]
 
     async def told(brokers: Inside) -> None:
@@ -441,9 +440,9 @@ def test_nothing_confirmed_is_lost_while_the_primary_is_killed_twelve_times(
 
 
 def test_a_transaction_is_not_confirmed_by_a_primary_that_is_one_no_more(tmp_path: Path) -> None:
-    """LM3: its disk is slow, so its clients are still there.
+    """LM3: its disk is slow, so its clients are still connected when it stops being primary.
 
-    Before, such a transaction was confirmed and never kept.
+    Before, such a transaction was confirmed and never stored.
     """
     slow = [0.0]
 

@@ -1,4 +1,4 @@
-"""A broker's store on disk: whole after every kill, and never an older one over a younger one."""
+"""A broker's store on disk is whole after every kill, and an older one never replaces a younger."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def ids(disk: Disk) -> list[str]:
 
 
 def test_written_records_are_there_again(tmp_path: Path) -> None:
-    """H2, H4, H10: generation, view, identities and places of messages are on the disk."""
+    """H2, H4, H10: generation, view, and the messages' identities and places are on the disk."""
     with open_disk(tmp_path, "a", brokers=("a", "b")) as disk:
         disk.write(evolve(LIFE[2], brokers=("a", "b")))
         disk.append([QUEUE, put(3), put(1), put(2)])
@@ -71,7 +71,7 @@ def test_written_records_are_there_again(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("syncs_nothing")
 def test_of_what_was_done_at_once_a_torn_tail_leaves_all_or_nothing(tmp_path: Path) -> None:
-    """LM3: a transaction that the disk has in part was confirmed to no client, and is none."""
+    """LM3: a transaction that is only partly on disk was not confirmed, and is left out."""
     with open_disk(tmp_path, "a") as disk:
         disk.append([QUEUE, put(1)])
         begins = disk.journal.size
@@ -120,7 +120,7 @@ def test_an_older_store_is_never_written_over_a_younger_one(
 
 
 def test_a_copied_back_file_is_refused(tmp_path: Path) -> None:
-    """The file before it says that a younger one was there."""
+    """The file of the write before shows that a younger record was there."""
     at = tmp_path / "standby" / "store.meta"
     with open_disk(tmp_path, "a") as disk:
         disk.write(LIFE[1])
@@ -141,7 +141,7 @@ def test_a_store_is_of_one_broker_and_of_one_process(tmp_path: Path) -> None:
 
 
 def test_a_store_is_of_the_cluster_whose_name_it_has(tmp_path: Path) -> None:
-    """A store of an earlier version has none, and gets it."""
+    """A store of an earlier version has no name, and gets one."""
     with open_disk(tmp_path, "a"):
         pass
     with open_disk(tmp_path, "a", cluster="orders"):
@@ -157,7 +157,7 @@ def test_a_store_is_of_the_cluster_whose_name_it_has(tmp_path: Path) -> None:
 @pytest.mark.parametrize("left", [0, 1, 7])
 @pytest.mark.parametrize("garbage", [b"", bytes(range(200))])
 def test_frames_that_were_on_the_disk_are_missed(tmp_path: Path, left: int, garbage: bytes) -> None:
-    """H9: else a primary that lost them has its backups give up theirs, too."""
+    """H9: otherwise a primary that lost frames makes its backups drop theirs, too."""
     with open_disk(tmp_path, "a") as disk:
         disk.append([QUEUE, put(1), put(2)])
         disk.write(LIFE[3])
@@ -172,7 +172,7 @@ def test_frames_that_were_on_the_disk_are_missed(tmp_path: Path, left: int, garb
 
 
 def test_a_part_that_is_gone_is_missed(tmp_path: Path) -> None:
-    """Messages without metadata, and the other way, are not a new store."""
+    """Messages without metadata, or metadata without messages, are not a new store."""
     with open_disk(tmp_path, "a") as disk:
         disk.write(LIFE[1])
         disk.append([QUEUE])
@@ -187,7 +187,7 @@ def test_a_part_that_is_gone_is_missed(tmp_path: Path) -> None:
 
 
 def test_a_flipped_byte_is_found(tmp_path: Path) -> None:
-    """In the metadata, and in what was durable of the messages."""
+    """In the metadata, and in the durable part of the messages."""
     with open_disk(tmp_path, "a") as disk:
         disk.write(LIFE[1])
         disk.append([QUEUE, put(1)])
@@ -204,7 +204,7 @@ def test_a_flipped_byte_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("syncs_nothing")
 def test_a_long_journal_is_made_shorter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Messages that left the queues go from the disk; the others stay."""
+    """Messages that left the queues are removed from the disk; the others stay."""
     monkeypatch.setattr(keeping, "COMPACT_BYTES", 40_000)
     with open_disk(tmp_path, "a") as disk:
         disk.write(LIFE[1])
@@ -235,7 +235,7 @@ class Opens(Judge):
     def _opened(self, files: Files | None) -> object:
         with TemporaryDirectory() as name:
             path = Path(name)
-            (path / "frames.log").touch()  # its own crashes are searched in tests/log
+            (path / "frames.log").touch()  # tests/log searches the crashes of this file
             if files is not None:
                 lay(path, dict(files), name="standby")
             try:
@@ -249,7 +249,7 @@ JUDGE = Opens()
 
 
 def live(path: Path, files: Recording) -> None:
-    """Write a life of metadata, with what must be found after a crash alongside it."""
+    """Write the metadata of LIFE in turn; record what may be found after a crash at each point."""
     files.diary.append(Legal(frozenset({LIFE[0]})))
     disk = open_disk(path, "a", files=files)
     for before, kept in pairwise(LIFE):
@@ -261,7 +261,7 @@ def live(path: Path, files: Recording) -> None:
 
 @pytest.mark.usefixtures("syncs_nothing")
 def test_after_a_loss_of_power_there_is_the_old_or_the_new_one(tmp_path: Path) -> None:
-    """In each state that a crash after any operation may leave on the disk."""
+    """This holds in each state that a crash after any operation may leave on the disk."""
     files = Recording()
     live(tmp_path, files)
 
@@ -288,7 +288,7 @@ def _write_both(disk: Disk) -> None:
 
 
 def test_a_broker_that_is_killed_at_any_write_leaves_a_whole_store(tmp_path: Path) -> None:
-    """The process dies, the machine continues: at each operation of a write."""
+    """The process dies at each operation of a write, and the machine goes on."""
     for kill_in in range(12):
         path = tmp_path / str(kill_in)
         with open_disk(path, "a") as disk:
@@ -329,7 +329,7 @@ for number in range(1, 100_000):
 
 @pytest.mark.soak("stores")
 def test_a_reported_write_survives_a_kill(tmp_path: Path) -> None:
-    """A real process, and kill -9: nothing that it told of is gone."""
+    """A real process is killed with kill -9, and nothing that it reported is lost."""
     with subprocess.Popen(
         [sys.executable, "-c", WRITER, str(tmp_path)],
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""The machine of hot standby: a primary, its backups, and the promises of each."""
+"""The machine of hot standby: a primary and its backups, and the rules that each keeps."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_generation_is_on_disk_before_a_new_primary_serves() -> None:
 
 
 def test_a_broker_that_catches_up_is_not_promoted_and_stays_what_it_was_without_a_link() -> None:
-    """H3, H8: it lacks what was confirmed; that the link is gone does not make it better."""
+    """H3, H8: it lacks confirmed messages, and the loss of the link does not change that."""
     it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
     it.promote("a")
     it.declare("a")
@@ -90,7 +90,7 @@ def test_a_broker_that_catches_up_is_not_promoted_and_stays_what_it_was_without_
 
 
 def test_the_documents_broker_forgets_that_it_was_catching_up() -> None:
-    """The document: on a disconnect it goes back to connecting, and so it may be promoted."""
+    """The document: without a link it is connecting again, so it may be promoted."""
     it = Cluster.of("a", "b", variant=SEED, keeper=Keeper.OUTSIDE)
     it.promote("a")
     it.declare("a")
@@ -111,7 +111,7 @@ def test_the_documents_broker_forgets_that_it_was_catching_up() -> None:
 
 
 def test_a_primary_that_hears_of_a_younger_generation_turns() -> None:
-    """H2: cut off and never fenced, it confirms nothing any more, and follows."""
+    """H2: it was cut off and not fenced; now it confirms nothing more, and follows."""
     it = pair()
     old = it.brokers["a"]
     it.cut("a", "b")
@@ -128,7 +128,7 @@ def test_a_primary_that_hears_of_a_younger_generation_turns() -> None:
 
 
 def test_an_old_primary_is_told_by_the_first_word_that_its_generation_is_over() -> None:
-    """H2: and a backup that gets an answer of an older generation does not follow."""
+    """H2: nor does a backup follow a primary that answers with an older generation."""
     it = pair()
     it.change("b", view=View(generation=2, primary="c"))
     wired = Wired(view=it.brokers["a"].view, things=(), events=0)
@@ -142,7 +142,7 @@ def test_an_old_primary_is_told_by_the_first_word_that_its_generation_is_over() 
 
 
 def test_two_primaries_of_one_generation_do_not_take_each_others_backups() -> None:
-    """H2: a manager outside promoted two."""
+    """H2: a manager outside has promoted two brokers."""
     it = Cluster.of("a", "b", "c", keeper=Keeper.OUTSIDE)
     it.promote("a")
     it.promote("b")
@@ -156,9 +156,7 @@ def test_two_primaries_of_one_generation_do_not_take_each_others_backups() -> No
 
 
 def test_demoting_is_the_way_back() -> None:
-    """The manager's demote; of a broker that is not primary: nothing to do.  It lacks nothing by
-    it.
-    """
+    """A demoted broker lacks nothing by it; a broker that is not primary ignores a demotion."""
     it = pair()
 
     it.do("a", Demote())
@@ -235,7 +233,7 @@ def test_a_durable_message_waits_for_our_own_store() -> None:
 
 @pytest.mark.parametrize("keeper", Keeper)
 def test_a_drop_is_written_down_before_the_next_confirmation(keeper: Keeper) -> None:
-    """H4: else a broker that was dropped would be promoted as if it were up to date."""
+    """H4: otherwise a dropped broker could be promoted as if it were up to date."""
     it = pair(keeper=keeper)
     one = it.publish("a", "m1")
     it.holds_views = True
@@ -249,7 +247,7 @@ def test_a_drop_is_written_down_before_the_next_confirmation(keeper: Keeper) -> 
 
 
 def test_a_manager_outside_has_the_view_in_the_stores_of_those_that_remain() -> None:
-    """H4: they are the ones that could be promoted."""
+    """H4: only these brokers can be promoted."""
     it = Cluster.of("a", "b", "c", keeper=Keeper.OUTSIDE)
     it.promote("a")
     it.declare("a")
@@ -268,7 +266,7 @@ def test_a_manager_outside_has_the_view_in_the_stores_of_those_that_remain() -> 
 
 
 def test_a_backup_that_catches_up_is_not_waited_for_until_it_is_level() -> None:
-    """H4, H5: from then on nothing is confirmed without it."""
+    """H4, H5: from then on, nothing is confirmed without the backup."""
     it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
     it.promote("a")
     it.declare("a")
@@ -289,7 +287,7 @@ def test_a_backup_that_catches_up_is_not_waited_for_until_it_is_level() -> None:
 
 
 def test_a_backup_is_level_once_it_has_said_that_it_heard_so() -> None:
-    """H5: what was sent last before that may still be on its way to its disk."""
+    """H5: the last messages before that may not be on the backup's disk yet."""
     it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
     it.promote("a")
     it.declare("a")
@@ -305,7 +303,7 @@ def test_a_backup_is_level_once_it_has_said_that_it_heard_so() -> None:
         return side.followers["b"].is_whole(("q",))
 
     it.do("a", More("b", "q", 9))
-    it.pass_on("a", "b", len(it.links["a", "b"]) - 1)  # what it lacks, and not that this was all
+    it.pass_on("a", "b", len(it.links["a", "b"]) - 1)  # all messages but `CaughtUp`
     it.pass_on("b", "a", len(it.links["b", "a"]))
 
     assert not is_level()
@@ -326,7 +324,7 @@ def copies(it: Cluster) -> list[str]:
     ("order", "first"), [(Order.LIFO, ["m3", "m2"]), (Order.FIFO, ["m1", "m2"])]
 )
 def test_older_messages_are_sent_from_the_back(order: Order, first: list[str]) -> None:
-    """H5: while clients take from the front, so neither chases the other."""
+    """H5: clients take from the front meanwhile, so the copy always comes to an end."""
     it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE, order=order)
     it.promote("a")
     it.declare("a")
@@ -365,7 +363,7 @@ def test_messages_that_clients_took_meanwhile_are_not_sent() -> None:
 
 
 def test_only_selected_messages_are_copied() -> None:
-    """H7; LC5: by the document's prototype everything is."""
+    """H7; LC5: the document's prototype copies all messages."""
     it = pair(default=Default.DURABLE)
     it.declare("a", "all", "2", says=Level.ALL)
     it.declare("a", "none", "3", says=Level.NONE)
@@ -427,7 +425,7 @@ def test_a_new_primary_confirms_nothing_that_expected_backups_lack(
 
 
 def test_expected_backups_are_waited_for_until_a_deadline() -> None:
-    """H8: then those without a link are dropped, which is written down first."""
+    """H8: then those without a link are dropped, after this was written down."""
     it = three()
     it.promote("b", now=5.0, timeout=10.0)
     one = it.publish("b", "m1")
@@ -440,7 +438,7 @@ def test_expected_backups_are_waited_for_until_a_deadline() -> None:
 
 
 def test_an_expected_backup_stands_while_it_catches_up_with_the_new_primary() -> None:
-    """H8: it has all that the last primary confirmed, and the new one confirms nothing more."""
+    """H8: it has all that was confirmed before, and the new primary confirms nothing without it."""
     it = three()
     it.promote("b")
     it.link("c", "b")
@@ -455,7 +453,7 @@ def test_an_expected_backup_stands_while_it_catches_up_with_the_new_primary() ->
 
 
 def ahead(variant: Variant) -> Cluster:
-    """Return three brokers: `c` has x of the dead primary, the new primary `b` has not."""
+    """Return three brokers: `c` has x of the dead primary, which the new primary `b` lacks."""
     it = Cluster.of("a", "b", "c", variant=variant, keeper=Keeper.OUTSIDE)
     it.promote("a")
     it.declare("a")
@@ -474,21 +472,21 @@ def ahead(variant: Variant) -> Cluster:
 
 
 def test_a_backup_that_is_ahead_gives_its_surplus_up() -> None:
-    """H9: by identity; the number of x is that of y now."""
+    """H9: messages are compared by identity; y has the number that x had."""
     it = ahead(OURS)
 
     assert ("y",) == it.ids("b") == it.ids("c")
 
 
 def test_by_number_the_surplus_stays_and_what_is_new_is_missing() -> None:
-    """LM1: the document takes what has the same number for the same."""
+    """LM1: by the document, messages with the same number count as the same."""
     it = ahead(SEED)
 
     assert ("x",) == it.ids("c")
 
 
 def test_numbers_do_not_wrap_and_the_prototypes_do() -> None:
-    """LM2: after half of all numbers the prototype takes what is new for old."""
+    """LM2: after half of all numbers, the prototype takes new messages for old ones."""
     lines = {}
     for variant in (SEED, OURS):
         it = pair(variant)
@@ -533,7 +531,7 @@ def test_a_transaction_is_one_message_over_all_its_queues(variant: Variant, part
 
 
 def test_a_dirty_store_refuses() -> None:
-    """H10: until it is marked."""
+    """H10: the store is dirty until it is marked clean."""
     it = pair()
     view = it.brokers["b"].view
     for mark, verdict in ((Mark.DIRTY, Verdict.REFUSED), (Mark.CLEAN, Verdict.ACCEPTED)):
@@ -553,14 +551,14 @@ def test_bytes_that_are_no_message_are_refused(tree: Any) -> None:
 
 
 def test_a_message_comes_back_as_it_was() -> None:
-    """Every one of them travels in the tests above as JSON values; here one with all in it."""
+    """In the tests above, all messages pass through JSON values; this message has all fields."""
     said = Copy(queue="q", messages=(Message(id="m", sequence=2**40, durable=True),))
 
     assert said == from_tree(to_tree(said))
 
 
 def test_a_line_of_many_blocks_is_as_a_list() -> None:
-    """Put, taken and split, at both ends and within."""
+    """Messages are put, taken and split, at both ends and in the middle."""
     many = [Message(id=f"m{at}", sequence=at) for at in range(3 * BLOCK)]
     line = MessageQueue()
     for one in [*many[::2], *many[1::2]]:

@@ -1,4 +1,4 @@
-"""Conclusions from the others' reports, and the actions of the built-in manager.
+"""What follows from the others' reports, and the actions of the built-in manager.
 
 Source: hot standby, H2, H3, H8, H10.
 """
@@ -55,7 +55,7 @@ def waiting(name: str) -> Broker:
 
 
 def test_a_backup_follows_the_youngest_primary_that_it_has_not_left() -> None:
-    """H2: and none that is older than what it knows."""
+    """H2: it follows no primary of an older generation than it knows."""
     free = Cluster.of("b").brokers["b"]
     there = around(a=SERVES, c=PeerReport(role=Role.RECOVERING, view=SECOND))
 
@@ -81,7 +81,7 @@ def test_one_that_was_left_is_followed_again_once_it_says_something_new() -> Non
 
 
 def test_a_backup_leaves_its_primary_for_a_younger_one() -> None:
-    """H2: it may not hear yet that the old one is over."""
+    """H2: its old primary may not know yet that its generation is over."""
     me = backup()
     there = around(a=SERVES, c=evolve(SERVES, view=SECOND))
 
@@ -92,7 +92,7 @@ def test_a_backup_leaves_its_primary_for_a_younger_one() -> None:
 
 
 def test_of_two_primaries_the_older_one_serves_no_more() -> None:
-    """H2: of two in one generation only a person can choose."""
+    """H2: only a person can choose between two primaries of one generation."""
     me = pair().brokers["a"]
     rival = evolve(SERVES, view=evolve(FIRST, primary="c"))
 
@@ -119,7 +119,7 @@ def now(at: float, **more: object) -> Now:
 
 
 def test_a_member_of_the_last_view_asks_when_its_turn_has_come() -> None:
-    """H3: the first half a second after it saw that no broker serves; each other one later."""
+    """H3: the first asks half a second after it saw that no broker serves, the others later."""
     me = waiting("b")
     state, there = Managing(chain=FIRST), around(a=None, c=None)
 
@@ -127,7 +127,7 @@ def test_a_member_of_the_last_view_asks_when_its_turn_has_come() -> None:
     assert Due.NOTHING is due
     state, due = ticked(state, me, there, Promote(), now(10.5, there=frozenset("bc")))
     assert Due.ASK is due
-    # The former primary takes part, and only this broker does not hear it.
+    # The former primary takes part in the chain, and only this broker does not hear it.
     state, due = ticked(state, me, there, Promote(), now(11.0))
     assert Due.NOTHING is due
     _, due = ticked(state, me, there, Promote(), now(17.1))
@@ -164,9 +164,10 @@ def test_a_promotion_counts_where_it_stands_behind_the_last_view(chain: View, du
 
 
 def test_a_backup_that_was_dropped_stands_in_no_other_s_way() -> None:
-    """H3, H10: it runs on and lacks what was confirmed since; the store of a member was marked.
+    """H3, H10: it runs on and lacks what was confirmed since; a member's store was marked clean.
 
-    The promotion was refused, for it "has more", and the chain promotes no other broker.
+    Before, that member was refused because the dropped backup "has more", and by the chain no other
+    broker may be promoted.
     """
     me = waiting("a")
     state = Managing(chain=View(generation=2, number=1, primary="a", members=("a",)))
@@ -175,7 +176,7 @@ def test_a_backup_that_was_dropped_stands_in_no_other_s_way() -> None:
     event = promotion(state, me, there, continues=False)
 
     assert would(state, me, event, is_open=True).is_accepted
-    # A member of the last view is not passed over.
+    # A member of the last view still counts.
     both = evolve(state, chain=evolve(state.chain, members=("a", "b")))
     refused = would(both, me, promotion(both, me, there, continues=False), is_open=True)
     assert "H3" == refused.rule

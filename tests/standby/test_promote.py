@@ -28,7 +28,7 @@ def promoted(variant: Variant, role: Role, *peers: Peer, **more: Any) -> Promote
 
 @pytest.mark.parametrize("variant", Variant)
 def test_a_broker_that_catches_up_refuses_and_a_backup_accepts(variant: Variant) -> None:
-    """H3; the document: it fails the start script, so that the manager tries another."""
+    """H3; by the document, the start script fails, so that the manager tries another broker."""
     assert NO is promoted(variant, Role.CATCHUP).verdict
     assert YES is promoted(variant, Role.BACKUP).verdict
 
@@ -36,7 +36,7 @@ def test_a_broker_that_catches_up_refuses_and_a_backup_accepts(variant: Variant)
 @pytest.mark.parametrize("role", [Role.PRIMARY, Role.RECOVERING])
 @pytest.mark.parametrize("variant", Variant)
 def test_a_second_promotion_changes_nothing(variant: Variant, role: Role) -> None:
-    """H3: it is reported as success."""
+    """H3: the second promotion is reported as success."""
     found = promoted(variant, role)
 
     assert (SAME, role) == (found.verdict, found.role)
@@ -57,7 +57,7 @@ def test_a_second_promotion_changes_nothing(variant: Variant, role: Role) -> Non
 def test_a_broker_that_follows_no_other_accepts_only_where_no_better_one_answers(
     peer: Peer, seed: Verdict, real: Verdict, ours: Verdict
 ) -> None:
-    """H3; a silent one is no veto in any of them."""
+    """H3: in all variants, a broker that does not answer does not count as better."""
     found = [promoted(variant, Role.CONNECTING, peer).verdict for variant in Variant]
 
     assert [seed, real, ours] == found
@@ -74,21 +74,21 @@ def test_a_broker_that_follows_no_other_accepts_only_where_no_better_one_answers
         ({"generation": 3, "number": 3, "lost": True}, NO),
         # It follows a primary, which runs.
         ({"generation": 2, "number": 9}, NO),
-        # It is one.
+        # It is a primary.
         ({"generation": 2, "number": 9, "role": Role.PRIMARY}, NO),
     ],
 )
 def test_a_backup_that_was_left_in_an_older_view_is_not_better(
     peer: dict[str, Any], verdict: Verdict
 ) -> None:
-    """H3: a broker of a view has all that was confirmed before it."""
+    """H3: a broker in a view has all that was confirmed before that view."""
     found = promoted(Variant.OURS, Role.CONNECTING, evolve(BACKUP, **peer), number=2)
 
     assert verdict is found.verdict
 
 
 def test_only_ours_refuses_what_an_older_generation_would_lose() -> None:
-    """H2, H4: a backup that the primary went on without, and one that missed a promotion."""
+    """H2, H4: a backup that missed a promotion, and one that the primary dropped."""
     behind = [promoted(variant, Role.BACKUP, PRIMARY).verdict for variant in Variant]
     dropped = [promoted(variant, Role.BACKUP, dropped=True).verdict for variant in Variant]
 
@@ -96,7 +96,7 @@ def test_only_ours_refuses_what_an_older_generation_would_lose() -> None:
 
 
 def test_a_dirty_store_refuses_until_it_is_marked() -> None:
-    """H10: planned in the document, never built in the broker that shipped."""
+    """H10: the document has this rule; the shipped broker never had it."""
     found = [promoted(one, Role.CONNECTING, mark=Mark.DIRTY).verdict for one in Variant]
 
     assert [NO, YES, NO] == found
@@ -104,7 +104,7 @@ def test_a_dirty_store_refuses_until_it_is_marked() -> None:
 
 
 def test_a_new_primary_raises_the_generation_before_it_serves() -> None:
-    """H2: above its own and above all that it heard of; the others have none."""
+    """H2: it is above its own and all that it heard of; the other variants have no generation."""
     found = promoted(Variant.OURS, Role.BACKUP, BACKUP)
 
     assert 4 == found.generation
@@ -112,7 +112,7 @@ def test_a_new_primary_raises_the_generation_before_it_serves() -> None:
 
 
 def test_a_new_primary_waits_for_the_expected_backups() -> None:
-    """H8; the document confirms at once (LM5), and without any there is nothing to wait for."""
+    """H8; by the document it confirms at once (LM5)."""
     found = {one: promoted(one, Role.BACKUP, expected=("b", "c")) for one in Variant}
 
     assert (Role.PRIMARY, ()) == (found[Variant.SEED].role, found[Variant.SEED].waits_for)
@@ -135,7 +135,7 @@ def test_a_refusal_says_why_and_changes_nothing() -> None:
     ],
 )
 def test_a_reason_is_said_of_one_and_of_several(peer: Peer, of_one: str, of_several: str) -> None:
-    """H2, H3: of those that were primary in the same generation the other one starts, too."""
+    """H2, H3: the peers start, too, and were primary in the same generation."""
     peer = evolve(peer, was_primary=True)
     others = [evolve(peer, name=name) for name in ("a", "c", "d")]
 

@@ -1,4 +1,4 @@
-"""`joinproto recover` on real directories of brokers: which one should be primary, and the proof.
+"""`joinproto recover` on real directories of brokers: which should be primary, and whether proven.
 
 Source: hot standby, H10.
 """
@@ -32,7 +32,7 @@ def lay(
     messages: int = 3,
     **more: Any,
 ) -> Path:
-    """Lay a broker's store below `path`, as a broker writes it."""
+    """Write a broker's store below `path`, as a broker does."""
     at = path / name
     given: dict[str, Any] = {"cluster": "c" * 32, "clean": False, "brokers": ALL, **more}
     view = View(generation=generation, number=1, primary=primary or name, members=members)
@@ -92,7 +92,7 @@ def test_a_former_primary_that_went_on_alone_is_a_rival(
 def test_a_follower_of_the_broker_that_was_in_that_view_has_all(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """a died with what it had not confirmed; b took over, and c, which had been away, after it."""
+    """a died with unconfirmed messages; b took over, and after it c, which had been away."""
     a = lay(tmp_path, "a", 3, "a", "b", messages=90)
     b = lay(tmp_path, "b", 4, "b", "c")
     c = lay(tmp_path, "c", 5, "c")
@@ -125,7 +125,7 @@ def test_two_primaries_of_one_generation_diverged(
 
 
 def test_other_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Another cluster, a copy, an empty store, one that is open, a damaged one."""
+    """A store of another cluster, a copy, an empty, an open and a damaged store."""
     a = lay(tmp_path, "a", 1, "a")
     (tmp_path / "x").mkdir()
     other = lay(tmp_path / "x", "b", 1, "b", cluster="d" * 32)
@@ -186,7 +186,7 @@ def test_an_info_file_carries_a_broker_to_another_machine(
 def test_a_dirty_store_is_marked_by_an_operator_who_agrees(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """H3: a dirty store refuses until marked; one that is not the best is never marked."""
+    """H3: a dirty store refuses until it is marked; only the best store can be marked."""
     a, b = lay(tmp_path, "a", 3, "a", "b"), lay(tmp_path, "b", 4, "b")
     c = lay(tmp_path, "c", 4, "b", primary="b")
     everything = (b, a, c)
@@ -214,7 +214,7 @@ def _hash(capsys: pytest.CaptureFixture[str], *paths: Path) -> str:
 def test_a_store_that_lost_frames_is_not_the_best(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """H9: its backups would give up what it lost."""
+    """H9: otherwise its backups would drop the lost messages, too."""
     a = lay(tmp_path, "a", 4, "a", "b", primary="b", brokers=("a", "b"))
     b = lay(tmp_path, "b", 4, "a", "b", brokers=("a", "b"))
     with open_disk(b, "b") as disk:
@@ -229,7 +229,7 @@ def test_a_store_that_lost_frames_is_not_the_best(
 
 
 def chain_on(at: Path, *views: View, keeps: int = 9) -> None:
-    """Lay the chain of views there; of its frames the last `keeps` are kept behind a base."""
+    """Write the chain of views there; only its last `keeps` frames are kept, behind a base."""
     folder = at / "chain"
     folder.mkdir(exist_ok=True)
     frames = [
@@ -256,7 +256,7 @@ CHAIN = (
 def test_the_chain_of_views_says_which_broker_was_promoted_last(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], keeps: int
 ) -> None:
-    """That broker kept nothing of it when all died; one whole copy of the chain says it."""
+    """That broker had not stored its promotion when all died; one copy of the chain has it."""
     stores = [lay(tmp_path, name, 1, *ALL, primary="a") for name in ALL]
     chain_on(stores[0], *CHAIN[:2])
     chain_on(stores[1], *CHAIN, keeps=keeps)
@@ -275,7 +275,7 @@ def test_the_chain_of_views_says_which_broker_was_promoted_last(
 def test_with_a_chain_that_cannot_be_read_nothing_is_proven(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Unknown is never proven: a link in its place, and a base that is damaged."""
+    """The base of the chain is damaged, or its file is a symbolic link."""
     stores = [lay(tmp_path, name, 1, *ALL, primary="a") for name in ALL]
     chain_on(stores[1], *CHAIN, keeps=1)
     frames = stores[1] / "chain" / "frames.log"

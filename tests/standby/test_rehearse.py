@@ -1,4 +1,4 @@
-"""`joinproto recover rehearse` on real directories of brokers: the serving broker, and the losses.
+"""`joinproto recover rehearse` on real directories of brokers: which broker serves, what is lost.
 
 Source: hot standby, H2 to H4, H8, H10.
 """
@@ -25,7 +25,9 @@ searches = pytest.mark.skipif(find_spec("numpy") is None, reason="needs the extr
 
 
 def failed_over(folder: Path, *, alone: bool = False, **more: Any) -> list[Path]:
-    """Return stores of three: a was primary (at last `alone`), b then, with c; all are down."""
+    """Return the stores of three brokers that are down: a was primary (`alone` at last), then b
+    with c.
+    """
     return [
         lay(folder, "a", 3, *("a" if alone else ALL), **more),
         lay(folder, "b", 4, "b", "c", **more),
@@ -70,7 +72,7 @@ def test_the_wrong_one_is_promoted_and_confirmed_messages_are_lost(
     assert [("a", True)] == [(one["primary"], one["is_served"]) for one in wrong["starts"]]
     assert "so: a starts; a is promoted" in text
     assert "can be lost: mark a, promote a." in text
-    # It is on the disks of the others, and not on that one.
+    # These messages are on the disks of the others, and not on that of the promoted broker.
     assert messages(paths[1]) == messages(paths[2]) == {f"4.{at}" for at in range(3)}
     assert not messages(paths[0]) & messages(paths[1])
 
@@ -79,7 +81,7 @@ def test_the_wrong_one_is_promoted_and_confirmed_messages_are_lost(
 def test_the_best_one_serves_and_the_others_refuse_or_lose_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """H3: a dirty store refuses until marked; then a broker that answers counts."""
+    """H3: a dirty store refuses until it is marked; then a better broker that answers counts."""
     paths = failed_over(tmp_path)
 
     _, found = rehearsed(capsys, *paths)
@@ -99,7 +101,7 @@ def test_the_best_one_serves_and_the_others_refuse_or_lose_nothing(
 def test_where_each_choice_is_safe_the_exit_code_is_0(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Stopped in order, all up to date: a clean store needs no mark."""
+    """All were up to date and stopped in order; a clean store need not be marked."""
     paths = [lay(tmp_path, name, 2, *ALL, primary="b", clean=True) for name in ALL]
 
     code, found = rehearsed(capsys, *paths)
@@ -112,7 +114,7 @@ def test_where_each_choice_is_safe_the_exit_code_is_0(
 def test_a_message_that_a_primary_confirmed_alone_is_lost_with_the_later_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """H4: it had dropped all, and the manager outside promoted one that did not know."""
+    """H4: it had dropped all, and the manager outside promoted a broker that did not know this."""
     paths = failed_over(tmp_path, alone=True)
 
     _, found = rehearsed(capsys, *paths)
@@ -125,7 +127,7 @@ def test_a_message_that_a_primary_confirmed_alone_is_lost_with_the_later_one(
 def test_an_empty_store_that_is_promoted_loses_everything(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It refuses while another answers, and only then."""
+    """It refuses only while another broker answers."""
     b = lay(tmp_path, "b", 2, "b", clean=True)
     open_disk(tmp_path / "a", "a").close()
 
@@ -139,7 +141,7 @@ def test_an_empty_store_that_is_promoted_loses_everything(
 def test_with_the_manager_built_in_only_a_broker_that_is_in_the_last_view_serves(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """H4: and a majority has to be there."""
+    """H4: a majority must be there, too."""
     paths = [lay(tmp_path, name, 1, *ALL, primary="a") for name in ALL]
     chain_on(paths[1], *CHAIN)
 
@@ -148,7 +150,7 @@ def test_with_the_manager_built_in_only_a_broker_that_is_in_the_last_view_serves
 
     assert (0, {"no mark", "mark a", "mark b", "mark c", "mark all"}) == (code, set(found))
     assert [] == found["no mark"]["starts"] == found["mark a"]["starts"]
-    # The former primary answers, and stands in no other's way: it may not be promoted itself.
+    # The former primary may not be promoted; it answers, but stops no other promotion.
     assert {("a", "H4")} == refusals(found["mark all"])
     assert ["b", "c"] == [one["primary"] for one in found["mark all"]["starts"]]
     assert [] == alone["mark b"]["starts"]
@@ -159,7 +161,7 @@ def test_with_the_manager_built_in_only_a_broker_that_is_in_the_last_view_serves
 def test_an_empty_store_in_the_last_view_is_not_promoted_by_its_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its data are gone: an empty directory was given to it."""
+    """Its data are gone, because it was given an empty directory."""
     a, b = (lay(tmp_path, name, 1, "a", "b", primary="a", brokers=("a", "b")) for name in "ab")
     both = View(generation=1, number=2, primary="a", members=("a", "b"))
     chain_on(a, CHAIN[0], both)
@@ -180,7 +182,7 @@ def test_a_store_that_cannot_be_read_stops_its_broker(
     """The others are rehearsed without it."""
     paths = failed_over(tmp_path)
     with open_disk(paths[1], "b") as disk:
-        disk.write(evolve(disk.kept, clean=True))  # says how many frames there are
+        disk.write(evolve(disk.kept, clean=True))  # records how many frames there are
     (paths[1] / "frames.log").write_bytes(b"garbage")
 
     _, found = rehearsed(capsys, *paths)
@@ -195,7 +197,7 @@ def test_a_store_that_cannot_be_read_stops_its_broker(
 def test_a_store_that_is_not_here_may_know_more(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """5: its broker may have been primary last; carried here by .info files."""
+    """Exit code 5: its broker may have been primary last.  `.info` files carry the others here."""
     words = []
     for path in failed_over(tmp_path):
         words.append(tmp_path / f"{path.name}.info")
@@ -225,7 +227,7 @@ def test_a_search_that_was_stopped_is_not_safe(
 def test_stores_that_cannot_be_rehearsed_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Stores of both kinds, too many, none with data, two primaries, a copy, one that is open."""
+    """Stores of both kinds, too many, without data, of two primaries, a copy, an open store."""
     for name in ("x", "y", "z", "m"):
         (tmp_path / name).mkdir()
     a = lay(tmp_path, "a", 4, "a", brokers=("a", "b"))

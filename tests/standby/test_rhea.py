@@ -1,6 +1,6 @@
-"""A client by another maker, rhea: it publishes and consumes, and finds the primary by its list.
+"""Another AMQP client, rhea, publishes and consumes; it finds the primary by its addresses.
 
-It is taken from where node finds it, else from npm; without both the test is left out.
+It is taken from where node finds it, else from npm; without both the test is skipped.
 
 Source: hot standby, H4, H8, H11.
 """
@@ -61,7 +61,7 @@ def told(modules: str, what: str, *addresses: str) -> dict[str, Any]:
 
 
 def test_rhea_publishes_and_another_primary_has_it_all(tmp_path: Path, modules: str) -> None:
-    """The backup is first on its list; what it consumes after the failover is marked."""
+    """The backup is first in its list; messages consumed after the failover are marked."""
     with running(Manager.of(tmp_path, "ab")) as manager:
         manager.start()
         assert "a" == manager.promote("a")

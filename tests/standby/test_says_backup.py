@@ -1,4 +1,4 @@
-"""A broker that says `backup` may be promoted: in every order of what its link and the disks do."""
+"""A broker that reports `backup` may be promoted, in every order of steps of link and disks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.standby.pair import Cluster
 
 
 def _begun(keeper: Keeper) -> Cluster:
-    """Return a primary that holds a message, and a backup that has only just come."""
+    """Return a primary that holds a message, and a backup that has just linked."""
     it = Cluster.of("a", "b", keeper=keeper)
     it.promote("a")
     it.declare("a")
@@ -72,13 +72,13 @@ def _written(it: Cluster) -> None:
 
 
 def _published(it: Cluster) -> None:
-    """Publish the message of the next token: the queue was declared by the first one."""
+    """Publish a message named by the next token; the first token declared the queue."""
     it.publish("a", f"m{it.token}")
 
 
 @pytest.mark.parametrize("keeper", Keeper)
 def test_a_backup_is_required_and_has_all_that_was_confirmed(keeper: Keeper) -> None:
-    """H4: though the primary may still be writing the view that says so."""
+    """H4: this holds even while the primary still writes the view that lists the backup."""
     first = _begun(keeper)
     found, todo = {repr(first)}, [first]
     said = before = 0
@@ -96,5 +96,5 @@ def test_a_backup_is_required_and_has_all_that_was_confirmed(keeper: Keeper) -> 
             assert {f"m{token - 1}" for token in it.confirmed} <= {*it.ids("b")}
 
     assert said > 0
-    # A manager outside has no chain: the view is written where it is told of, the primary last.
+    # A manager outside has no chain: each member writes the view, and the primary last.
     assert (before > 0) is (keeper is Keeper.OUTSIDE)

@@ -1,4 +1,4 @@
-"""A broker's journal is made shorter between its writes, and a kill at any moment loses nothing."""
+"""A broker's journal is shortened between its writes, and a kill at any moment loses nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WRITES = 60
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces of some hundred bytes; and no waiting for this machine's disk."""
+    """Make pieces a few hundred bytes long, and do not wait for this machine's disk."""
     monkeypatch.setattr(keeping, "COMPACT_BYTES", 5_000)
     monkeypatch.setattr(shortening, "AT_ONCE", 4)
     for folder in (keeping, dropping, snapshot):
@@ -63,7 +63,7 @@ def live(disk: Disk, first: int = 1, last: int = WRITES) -> Iterator[int]:
 def test_it_is_made_shorter_and_no_write_waits_for_long(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a million messages, to do it all at once takes seconds, in which sessions end."""
+    """Shortening a million messages at once would take seconds, in which sessions would end."""
     sizes: list[int] = []
 
     def each(name: str, args: Any) -> None:
@@ -80,7 +80,7 @@ def test_it_is_made_shorter_and_no_write_waits_for_long(
         assert disk.journal.first_seq > 1
         state = disk.journal.base.state_bytes if disk.journal.base else 0
 
-    # Its own bytes, and three pieces.
+    # A write has its own bytes and three pieces.
     assert max(sizes) < 1_500 < 4_000 < state
     with open_disk(store, "a") as again:
         assert there(200, stay=60) == ids(again)
@@ -98,9 +98,7 @@ def test_it_goes_on_where_nothing_is_written(store: Path) -> None:
 
 
 def test_it_is_made_shorter_though_each_run_writes_little(store: Path) -> None:
-    """A broker that is restarted before the journal has doubled keeps no more than one that runs
-    on.
-    """
+    """A broker that is restarted before the journal has doubled still shortens it in time."""
     for first in range(1, 400, 10):
         with open_disk(store, "a") as disk:
             assert [*live(disk, first, first + 9)]
@@ -128,7 +126,7 @@ def _lives(path: Path) -> Iterator[int]:
 @pytest.mark.soak("stores")
 @pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
 def test_killed_at_any_step_nothing_is_lost(store: Path, tmp_path: Path, half: bool) -> None:
-    """The confirmed writes are there, whole; and it continues, and is made shorter again."""
+    """All confirmed writes are there; the journal goes on, and is shortened again."""
     for step in range(10_000):
         path = Path(shutil.copytree(store, tmp_path / f"{step}"))
         begin = partial(_lives, path)

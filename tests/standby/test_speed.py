@@ -1,4 +1,4 @@
-"""The measurement of messages a second: its output where RabbitMQ is not installed."""
+"""The measurement of messages per second, on a machine without RabbitMQ."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tools.failover import rabbitmq, speed
 def test_where_rabbitmq_is_not_installed_it_is_left_out_by_name(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The rest is measured all the same."""
+    """The other systems are measured nevertheless."""
     asked: list[Any] = []
 
     def measure(*given: Any) -> dict[str, float]:

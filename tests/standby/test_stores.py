@@ -28,7 +28,7 @@ def messages(*told: str, begins: int = 1) -> list[Message]:
 
 
 def test_the_last_to_be_primary_is_the_best() -> None:
-    """Not the one with more messages: the youngest generation decides."""
+    """The youngest generation decides, not the number of messages."""
     found = best([store("a", 3, primary=True, position=900), store("b", 4, primary=True)])
 
     assert found.store is not None
@@ -71,7 +71,7 @@ def in_chain(generation: int, *members: str, number: int = 1) -> View:
 
 
 def test_a_broker_that_is_promoted_in_the_chain_is_the_best_though_no_store_knows_of_it() -> None:
-    """All died before the promotion was kept: the former primary is not in that view."""
+    """All died before a store had the promotion; the former primary is not in its view."""
     stores = [store("a", 3, primary=True, position=9), store("b", 3), store("c", 3)]
 
     assert "a" == chosen(stores, View())
@@ -89,7 +89,7 @@ def test_where_its_store_was_not_seen_another_member_is_named_and_nothing_is_pro
 
 
 def test_a_broker_that_was_dropped_in_the_chain_is_not_named_before_one_that_was_not() -> None:
-    """H4: the view that dropped it is not on its disk."""
+    """H4: the dropped broker's disk does not have the view that dropped it."""
     stores = [store("b", 3, position=9), store("c", 3, position=1)]
 
     assert "b" == chosen(stores, View())
@@ -108,7 +108,7 @@ def chosen(stores: list[Store], chain: View) -> str:
 
 
 def test_a_surplus_goes_by_identity_and_the_rest_is_sent_from_the_back() -> None:
-    """H9 and H5; the same numbers may stand for other messages."""
+    """H9 and H5: the same numbers may belong to other messages."""
     found = catch_up(Variant.OURS, messages("b", "x", "y"), messages("b", "c", "d"))
 
     assert (("c", "d"), ("y", "x"), ("b",)) == (found.drops, found.sends, found.keeps)
@@ -118,7 +118,7 @@ def test_a_surplus_goes_by_identity_and_the_rest_is_sent_from_the_back() -> None
 
 
 def test_by_position_a_backup_that_is_ahead_keeps_its_surplus_and_misses_others() -> None:
-    """LM1: the new primary is behind; what it then takes has numbers that the backup knows."""
+    """LM1: the new primary is behind, so its new messages get numbers that the backup has."""
     found = catch_up(Variant.SEED, messages("a", "x"), messages("a", "b", "c"))
 
     assert ((), (), ("x",)) == (found.drops, found.sends, found.loses)
@@ -126,7 +126,7 @@ def test_by_position_a_backup_that_is_ahead_keeps_its_surplus_and_misses_others(
 
 
 def test_a_number_that_wrapped_is_later() -> None:
-    """LM2: compared within half of all numbers."""
+    """LM2: numbers are compared within half of their range."""
     primary = messages("a", "b", begins=SEQUENCE - 1)
 
     found = catch_up(Variant.SEED, primary, primary[:1])
@@ -179,7 +179,7 @@ def test_afterwards_the_backup_has_all_messages_of_the_primary(
 def test_the_most_specific_source_decides(
     variant: Variant, default: Default, more: dict[str, object], expected: tuple[Level, bool]
 ) -> None:
-    """H7: the message, the queue, the default; one message cannot say otherwise in the real one."""
+    """H7: the message, the queue, the default; in the real variant a message has no own setting."""
     found = replicates(variant, default, **more)  # type: ignore[arg-type]
 
     assert expected == (found.level, found.message)

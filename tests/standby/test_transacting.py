@@ -1,4 +1,4 @@
-"""The contents of a connection's transactions, and the causes of a failure.
+"""What a connection's transactions contain, and what makes them fail.
 
 Source: hot standby, LM3; AMQP 1.0, part 4.
 """
@@ -78,7 +78,7 @@ def test_a_transaction_s_contents_have_a_bound_also_for_messages_without_content
 def test_a_message_that_is_not_taken_fails_all_of_it(
     transactions: Transactions, commits: Commits
 ) -> None:
-    """LM3: a client that sent it settled hears of it nowhere else."""
+    """LM3: a client that sent the message settled learns of the failure only in this way."""
     name = asked(transactions, "declare").id
     assert transactions.put(name, "q", b"1", True)
     assert transactions.put(name, "q", b"2", True, "it is too long")

@@ -1,4 +1,4 @@
-"""Transactions of a stock client, Proton's own: publish and take as one, or not at all.
+"""Transactions of Proton's own client: messages are published and taken together, or not at all.
 
 Source: hot standby, H4, LM3; AMQP 1.0, part 4.
 """
@@ -40,8 +40,8 @@ def pair(tmp_path: Path) -> Iterator[Manager]:
 class Moving(MessagingHandler, TransactionHandler):  # type: ignore[misc]
     """Takes `at_once` messages from `q` and puts them into `r`, in a transaction; again and again.
 
-    `ends`: whether each is committed.  Without one more it waits until the connection ends, with
-    its transaction open.
+    `ends`: whether each transaction is committed.  After the last one, the client keeps a further
+    transaction open until the connection ends.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Moving(MessagingHandler, TransactionHandler):  # type: ignore[misc]
         event.container.schedule(0.1, self)
 
     def on_sendable(self, event: Any) -> None:
-        # A delivery without credit goes out later, perhaps behind the end of its transaction.
+        # A delivery without credit goes out later, perhaps after the end of its transaction.
         if event.link == self.sender and not self.has_begun:
             self.has_begun = True
             self._declare()
@@ -147,7 +147,7 @@ def test_a_commit_is_whole_here_and_at_the_backup(pair: Manager) -> None:
 
 @pytest.mark.parametrize("early", [False, True], ids=["settled-after", "settled-before"])
 def test_an_aborted_transaction_never_was(pair: Manager, early: bool) -> None:
-    """Taken messages come again, and say so; the next transaction has it."""
+    """Taken messages come again, and are marked; the next transaction can have them."""
     publish(pair.urls(), "1", "2")
     moving = Moving(pair.url("a"), [False, True], early=early)
 
@@ -164,7 +164,7 @@ def test_a_transaction_open_when_the_connection_ends_never_was(pair: Manager) ->
     thread = threading.Thread(target=Container(moving).run, daemon=True)
     thread.start()
     assert moving.is_full.wait(SECONDS)
-    # It holds both: no other client sees them, and nothing of it shows.
+    # The aborted transaction holds both messages: no other client sees a change.
     assert {"q": 2, "r": 0} == counts(pair)
 
     moving.may_end.set()
@@ -176,7 +176,7 @@ def test_a_transaction_open_when_the_connection_ends_never_was(pair: Manager) ->
 
 @pytest.mark.parametrize("moved", [3, 90, 300])
 def test_a_primary_that_dies_in_the_middle_leaves_all_or_nothing(pair: Manager, moved: int) -> None:
-    """LM3: each message is in one of both queues, and three go at once."""
+    """LM3: each message is in one of the two queues; three are moved at a time."""
     bodies = [str(at) for at in range(900)]
     publish(pair.urls(), *bodies)
     moving = Moving(pair.url("a"), [True] * 300, at_once=3)
@@ -194,12 +194,12 @@ def test_a_primary_that_dies_in_the_middle_leaves_all_or_nothing(pair: Manager, 
         body for queue in ("q", "r") for body, _ in consume(pair.urls(), left[queue], queue=queue)
     ]
     assert Counter(bodies) == Counter(found)
-    # What was committed to it, and perhaps one that it was not told of.
+    # The committed transactions, and perhaps one whose outcome the client has not learned.
     assert left["r"] // 3 - moving.seen.count("committed") in (0, 1)
 
 
 def test_an_unknown_transaction_is_refused_with_its_condition(pair: Manager) -> None:
-    """One that was never declared, and what is no request."""
+    """A transaction that was never declared, and bytes that are not a request."""
 
     class Coordinator:
         def apply(self, link: Any) -> None:

@@ -29,7 +29,7 @@ def names(it: Cluster, broker: str) -> set[str]:
 
 @pytest.mark.parametrize(("variant", "there"), [(SEED, False), (REAL, True), (OURS, True)])
 def test_bindings_are_mirrored(variant: Variant, there: bool) -> None:
-    """LC1: by the document only queues and exchanges are."""
+    """LC1: by the document, only queues and exchanges are mirrored."""
     it = pair(variant)
     for at, kind in enumerate((Kind.EXCHANGE, Kind.BINDING)):
         it.do("a", Declare(90 + at, thing(kind.value, "1", kind)))
@@ -41,7 +41,7 @@ def test_bindings_are_mirrored(variant: Variant, there: bool) -> None:
 
 @pytest.mark.parametrize(("variant", "kept"), [(SEED, {"q", "r"}), (OURS, {"q"})])
 def test_a_queue_deleted_while_a_backup_was_away_goes(variant: Variant, kept: set[str]) -> None:
-    """LC3; what does not replicate stays, for it is the backup's own."""
+    """LC3: a queue that does not replicate stays, because it is the backup's own."""
     it = pair(variant)
     it.declare("a", "r", "2")
     it.run()
@@ -55,7 +55,7 @@ def test_a_queue_deleted_while_a_backup_was_away_goes(variant: Variant, kept: se
 
 @pytest.mark.parametrize(("variant", "kept"), [(SEED, "1"), (OURS, "2")])
 def test_another_queue_of_one_name_replaces_it(variant: Variant, kept: str) -> None:
-    """H6, LC4: and what it held goes with it."""
+    """H6, LC4: the old queue's messages are removed with it."""
     it = pair(variant)
     it.publish("a", "m1")
     it.run()
@@ -83,7 +83,7 @@ def test_a_deletion_that_overtakes_the_snapshot_is_not_lost(variant: Variant, ke
 
 
 def test_an_event_that_is_in_the_snapshot_is_not_done_again() -> None:
-    """LC6: else a queue that was declared again would lose what it holds."""
+    """LC6: otherwise a queue that was declared again would lose its messages."""
     it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
     it.promote("a")
     it.link("b", "a")
@@ -109,7 +109,7 @@ def test_a_declaration_is_confirmed_when_the_backups_have_it(
 
 
 def test_messages_of_a_new_queue_wait_for_the_backups_too() -> None:
-    """H4, H6: before the backup has asked for the queue nothing of it is confirmed."""
+    """H4, H6: before the backup has asked for the queue, none of its messages is confirmed."""
     it = pair()
     it.declare("a", "r", "2")
     one = it.publish("a", "m1", queue="r")
@@ -125,7 +125,7 @@ def test_messages_of_a_new_queue_wait_for_the_backups_too() -> None:
 
 
 def test_a_queue_that_is_deleted_holds_no_other_up() -> None:
-    """H4: nothing of it can be lost any more."""
+    """H4: its messages can be lost no more."""
     it = pair()
     one = it.publish("a", "m1")
     it.do("a", Delete(99, thing("q", "1")))
@@ -167,7 +167,7 @@ def test_a_queue_that_does_not_replicate_stays_where_it_is() -> None:
 def test_only_a_broker_that_serves_takes_clients(
     role: Role, primary: str | None, found: Entrance
 ) -> None:
-    """H11: the others name the primary, if they know it."""
+    """H11: the other brokers name the primary, if they know it."""
     answer = admit(OURS, role, primary=primary)
 
     assert (found, primary) == (answer.entrance, answer.primary)

@@ -1,4 +1,4 @@
-"""Only the files that speak AMQP need Proton: brokers are imported and tested without it."""
+"""Only modules that speak AMQP need Proton; brokers are imported and tested without it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.project.test_arrows import SPEAK_AMQP
 
 NEED_IT = {"test_built_in", "test_broker", "test_engine", "test_hanging", "test_rhea", "test_speed"}
 NEED_IT |= {"test_transacting", "test_transactions"}
-"""The tests of those files, and of brokers as processes."""
+"""The tests of these modules, and of brokers as processes."""
 
 IMPORTS = """
 import importlib, pkgutil, sys
@@ -34,7 +34,7 @@ for name in (*(one.name for one in ours), *sys.argv[1:]):
 
 
 def test_modules_without_amqp_are_imported_without_proton() -> None:
-    """Of the product, and of its tests: those named here do not import, and all others do."""
+    """Without Proton, the tests named here fail to import, and all other modules import."""
     tests = [f"tests.standby.{one.stem}" for one in Path(__file__).parent.glob("test_*.py")]
     done = subprocess.run(
         [sys.executable, "-c", IMPORTS, *tests],
