@@ -1,4 +1,4 @@
-"""Services that misbehave: nodes must end with a message, and not wait for ever."""
+"""Services that misbehave: their nodes must end with a message, and not wait for ever."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class StatusBreaks(Labelled):
 
 
 class Counted(Labelled):
-    """It tells how many messages lie on its disk, and lets one that has more go first."""
+    """It reports how many messages its disk has, and lets a node that has more go first."""
 
     def holds(self) -> Mapping[str, str]:
         return {"messages": str(self._count())}
@@ -51,7 +51,7 @@ MAY_STOP = "may-stop"
 
 
 class StopWaits(Labelled):
-    """Once it runs it ends when a file with this name lies next to its data."""
+    """Once it runs, its stop waits for the file MAY_STOP next to its data."""
 
     def stop(self, *, leaves: bool) -> None:
         file = self.data.parent / MAY_STOP
@@ -61,7 +61,7 @@ class StopWaits(Labelled):
 
 
 class StopHangs(Labelled):
-    """Once it runs it does not end."""
+    """Once it runs, its stop takes a minute."""
 
     def stop(self, *, leaves: bool) -> None:
         if self.status().runs:

@@ -1,4 +1,4 @@
-"""Stories for tests: written short, and played."""
+"""Short forms of stories for tests, and playing them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHIPPED = Path(joinproto.__file__).parent / "clusterer" / "stories"
 def config(
     version: int, nodes: str, gospel: str | None, timeout: int | str = 30, ram: str = ""
 ) -> dict[str, Any]:
-    """Return a config: a node a letter; gospel None means reset."""
+    """Return a config whose nodes are single letters; gospel None means reset."""
     return {
         "version": version,
         "nodes": {name: "ram" if name in ram else "disc" for name in nodes},
@@ -40,7 +40,7 @@ def apply(node: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def action(op: str, node: str) -> dict[str, Any]:
-    """Return an action that needs a node alone."""
+    """Return an action that needs only a node."""
     return {"op": op, "node": node}
 
 
@@ -50,7 +50,7 @@ def story(*steps: Sequence[dict[str, Any]], nodes: str = "abcd", **more: Any) ->
 
 
 def shipped(name: str, **more: Any) -> Story:
-    """Return a story that ships, under other rules with `variant`."""
+    """Return a shipped story; `more` replaces its fields, as `variant`."""
     return story_of({**parse((SHIPPED / f"{name}.json").read_bytes()), **more})
 
 
@@ -60,12 +60,12 @@ def steps_of(story: Story) -> tuple[StepTold, ...]:
 
 
 def orders_of(story: Story, seeds: int) -> StoryRun:
-    """Return the same in many orders."""
+    """Return the run of a story in the plain order and `seeds` others."""
     return play_orders(story, seeds, lambda seed: Random(seed).randrange)
 
 
 def seen(step: StepTold) -> dict[str, str]:
-    """Return for each node that is not reset its state, version and data, as text."""
+    """Return, for each node that is not reset, its state, version and data as text."""
     return {
         name: f"{one.state} {one.version} {one.data or '-'}"
         for name, one in step.nodes.items()

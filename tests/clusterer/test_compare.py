@@ -38,13 +38,13 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     ],
 )
 def test_content_comes_first_then_the_version(changed: dict[str, Any], age: Age) -> None:
-    """U1: same content is coeval; same version with other content is invalid."""
+    """U1: the same content is coeval; the same version with other content is invalid."""
     assert age is compare(ONE, evolve(ONE, **changed))
 
 
 @pytest.mark.parametrize("status", [Status.READY, Status.PENDING, *WAITING])
 def test_a_second_content_of_a_version_is_refused_and_both_are_named(status: Status) -> None:
-    """U1: also by a node that is on its way to the first; it accepted what it then ignored."""
+    """U1: also by a node in transition; before, it accepted the second and then ignored it."""
     state = State(who=Who("a"), status=status, identity="a~1", held=Held(ONE), achieved=Held(ONE))
     given = evolve(ONE, gospel="b")
 
@@ -56,7 +56,7 @@ def test_a_second_content_of_a_version_is_refused_and_both_are_named(status: Sta
 
 
 def test_validate_prints_the_line_and_what_to_write(run: Run, tmp_path: Path) -> None:
-    """Exit 1 for a config that is not valid, 2 for no file."""
+    """The exit code is 1 for a config that is not valid, and 2 without the file."""
     file = tmp_path / "cluster.config"
     file.write_text(SEED)
     done = run("validate", str(file))
@@ -70,7 +70,7 @@ def test_validate_prints_the_line_and_what_to_write(run: Run, tmp_path: Path) ->
 
 
 def test_compare_says_what_the_first_is_compared_with_the_second(run: Run, tmp_path: Path) -> None:
-    """Two files, in words and as JSON."""
+    """Two files are compared, in words and as JSON."""
     old, new = tmp_path / "old.config", tmp_path / "new.config"
     old.write_text(config_with())
     new.write_text(config_with(version="2"))

@@ -1,7 +1,7 @@
-"""RabbitMQ's tables on nodes that are down: only one that has all that is defined starts first.
+"""RabbitMQ's tables on nodes that are down: only a node with all definitions may start first.
 
-The directories are of real nodes that were killed, of whose stores each was started alone: so it is
-known how many acknowledged declarations each one has.
+The directories are of real nodes that were killed.  Each store was then started alone, so it is
+known how many acknowledged declarations each has.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def told(history: History, me: str) -> Mapping[str, Mapping[str, str] | None]:
 
 
 def goes(history: History, me: str) -> str:
-    """Return "" where a node may start first, else its refusal."""
+    """Return "" if a node may start first, else its refusal."""
     try:
         look(me, history.stores[me], told(history, me))
     except NotFirst as error:
@@ -42,7 +42,7 @@ def goes(history: History, me: str) -> str:
 def test_a_node_that_has_all_that_was_acknowledged_starts_first(
     name: str, first: str, tmp_path: Path
 ) -> None:
-    """Killed together their lists are equal; any other one would lose 12 and 55, or 26 and 271."""
+    """Killed together, their lists are equal; another node would lose 12 and 55, or 26 and 271."""
     history = laid(name, tmp_path)
 
     said = {node.partition("@")[0]: goes(history, node) for node in history.stores}
@@ -56,7 +56,7 @@ def test_a_node_that_has_all_that_was_acknowledged_starts_first(
 
 
 def test_where_each_lacks_something_no_node_starts_until_a_person_says_who(tmp_path: Path) -> None:
-    """a was forced, and wrote; c has definitions that a lacks."""
+    """a was forced to start, and wrote; c has definitions that a lacks."""
     history = laid("rabbitmq-forced-4022", tmp_path)
 
     said = {node: goes(history, node) for node in history.stores}
@@ -102,7 +102,7 @@ def test_a_damaged_table_is_reported_as_such_and_an_empty_disk_as_nothing(tmp_pa
 
 
 def test_a_node_with_khepri_asks_no_node(tmp_path: Path) -> None:
-    """A majority of its nodes has the latest by itself."""
+    """Khepri's majority has the latest definitions without the nodes' help."""
     (tmp_path / "k" / "coordination").mkdir(parents=True)
 
     for flags in ("", "[khepri_db,stream_queue].\n"):

@@ -1,4 +1,4 @@
-"""Nodes that cannot go on end, and say why; no message of others can make one wait for ever."""
+"""Nodes that cannot go on end and say why; no message of others can make a node wait for ever."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def said_at_its_end(fleet: Fleet, name: str) -> str:
 def test_a_node_whose_service_raises_what_it_should_not_ends(
     fleet: Fleet, what: str, word: str
 ) -> None:
-    """It was booting for ever, or never polled again, without a word."""
+    """Before, the node booted for ever, or never polled again, and did not say why."""
     object_ = f"tests.clusterer.services:{what}"
     fleet.service = lambda _: (
         LABELLED.replace("tools.faults.clusterer_service:Labelled", object_) % "0.02"
@@ -39,7 +39,7 @@ def test_a_node_whose_service_raises_what_it_should_not_ends(
 
 
 def test_a_node_that_is_told_to_stop_ends_whatever_hangs(fleet: Fleet) -> None:
-    """`timing.stop`: a service that does not end is left behind, and that is said."""
+    """`timing.stop`: the node leaves a service that does not end, and says so."""
     fleet.service = lambda _: (
         LABELLED.replace(
             "tools.faults.clusterer_service:Labelled", "tests.clusterer.services:StopHangs"
@@ -55,7 +55,7 @@ def test_a_node_that_is_told_to_stop_ends_whatever_hangs(fleet: Fleet) -> None:
 
 
 def test_a_service_that_lacks_a_method_is_refused_at_the_start(fleet: Fleet) -> None:
-    """Not at the end, when the method is called."""
+    """It is not refused only at the end, when the method is called."""
     fleet.service = lambda _: (
         LABELLED.replace(
             "tools.faults.clusterer_service:Labelled", "tests.clusterer.services:NoEnd"
@@ -70,7 +70,7 @@ def test_a_service_that_lacks_a_method_is_refused_at_the_start(fleet: Fleet) -> 
 
 
 def test_a_host_that_is_no_name_is_away_and_no_round_waits_for_it(fleet: Fleet) -> None:
-    """Such an address raises another error than one that no node answers at."""
+    """Such an address raises another error than an address at which no node answers."""
     fleet.addresses = {("a", "b"): "x" * 70 + ".example:1"}
     fleet.start("a", Config(1, frozenset("ab"), gospel="a", shutdown_timeout=9))
 
@@ -80,7 +80,7 @@ def test_a_host_that_is_no_name_is_away_and_no_round_waits_for_it(fleet: Fleet) 
 def test_apply_asks_where_a_node_is_about_to_join(
     fleet: Fleet, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Both must take a third one's data: no plan of two configs says that."""
+    """Both must take the data of a third node, which a plan from two configs does not show."""
     for name in "ab":
         fleet.start(name)
     fleet.until_ready("ab", 0)
@@ -113,7 +113,7 @@ def test_a_port_that_is_taken_ends_the_node_with_a_sentence(fleet: Fleet) -> Non
 
 
 def test_an_operator_who_waits_no_more_gives_nothing(fleet: Fleet) -> None:
-    """A config that was given while a stop took its time began later, without a word to him."""
+    """Before, a config that was given during a long stop began later, unknown to the operator."""
     fleet.service = lambda _: (
         LABELLED.replace(
             "tools.faults.clusterer_service:Labelled", "tests.clusterer.services:StopWaits"

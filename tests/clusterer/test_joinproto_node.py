@@ -1,6 +1,6 @@
-"""`joinproto node` under the Clusterer: formed, grown, shrunk, reset, back by configs alone.
+"""`joinproto node` under the Clusterer: formed, grown, shrunk, reset and restored by configs alone.
 
-Real: all processes, kill -9, frames that clients write and read.
+All processes, kill -9, and the frames that clients write and read are real.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Logs:
         )
 
     def asked(self, name: str, line: str) -> list[str]:
-        """Return the lines of an answer, tried again until the node serves."""
+        """Return the lines of an answer; ask again until the node serves."""
         end = time.monotonic() + PATIENCE
         said = ["nothing"]
         while time.monotonic() < end:
@@ -89,7 +89,7 @@ def logs(tmp_path: Path) -> Iterator[Logs]:
 def test_one_of_two_electors_that_is_reset_says_for_what_it_waits(
     logs: Logs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It has forgotten its votes, and the other one alone is no majority: the operator decides."""
+    """It has forgotten its votes, and the other elector is no majority, so an operator decides."""
     fleet = logs.fleet
     for name in "ab":
         fleet.start(name, config(1, "ab", "a") if name == "a" else None)
@@ -112,7 +112,7 @@ def says(fleet: Fleet, name: str) -> dict[str, str]:
 
 
 def test_a_cluster_of_members_by_configs_alone(logs: Logs) -> None:
-    """The clients' writes are there after each change, at all that are in the config."""
+    """The clients' writes are there after each change, at all nodes of the config."""
     fleet = logs.fleet
     for name in "abc":
         fleet.start(name, config(1, "abc", "a") if name == "a" else None)
@@ -126,7 +126,7 @@ def test_a_cluster_of_members_by_configs_alone(logs: Logs) -> None:
     logs.asked("d", "append two")
     assert ["one", "two"] == logs.read("a")
 
-    # Its config stays as it is: it comes back blank, and takes all of it over again.
+    # The config stays the same: c comes back blank, and takes all data over again.
     fleet.stop("c")
     fleet.reset("c")
     fleet.start("c")

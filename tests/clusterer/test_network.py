@@ -1,4 +1,4 @@
-"""Connections between nodes: over TLS, called by both at one moment, to one that is not there."""
+"""Connections between nodes: over TLS, called by both at one moment, to a node that is away."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def play(
     versions: tuple[int, int] = VERSIONS,
     **more: Any,
 ) -> None:
-    """Connect two nodes; `versions`: of b's connections; `more` by name: of each one's network."""
+    """Connect two nodes.  `versions`: of b's connections; `more`: of each network, by name."""
     ports = dict(zip("ab", free_ports(2), strict=True))
 
     async def told() -> None:
@@ -105,7 +105,7 @@ def test_both_call_at_one_moment_and_each_message_comes_once() -> None:
 
 
 def test_a_node_of_the_next_version_speaks_with_one_of_this() -> None:
-    """The highest version of connections that both speak is taken; the hello says its own."""
+    """Connections take the highest version that both speak; the hello has its own versions."""
 
     async def told(a: Node, b: Node) -> None:
         b.network.me = evolve(b.network.me, newest=wire.VERSIONS[1] + 1)
@@ -121,7 +121,7 @@ def test_a_node_of_the_next_version_speaks_with_one_of_this() -> None:
 def test_a_node_that_speaks_no_common_version_is_refused_by_name(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The error names both versions, and no message sent counts as received."""
+    """The error names both versions, and no sent message counts as received."""
     caplog.set_level("INFO")
 
     async def told(a: Node, b: Node) -> None:
@@ -155,7 +155,7 @@ def test_a_message_to_an_absent_node_is_lost_soon() -> None:
 
 
 def test_an_answer_may_take_longer_than_a_request_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A config is begun all the same while its service takes minutes to stop."""
+    """A config begins even if the service takes minutes to stop."""
     monkeypatch.setattr(network, "OPERATOR_SECONDS", 0.2)
 
     async def told(a: Node, b: Node) -> None:

@@ -1,4 +1,4 @@
-"""Nodes that come at one moment, were left out, or gave their lock: in many orders.
+"""Nodes that come at one moment, were left out, or granted their lock, in many orders.
 
 Source: Clusterer, U3 and U5: whose data count, and that no node waits for a lock that is given up.
 """
@@ -22,7 +22,7 @@ AB1, AB2 = config(1, "ab", "a"), config(2, "ab", "a")
 
 
 def named_gospel(nodes: str, formed_with: str | None, *, is_off: bool, at: str = "a") -> Story:
-    """Return the story in which the last of the nodes, formed at once, is named the gospel."""
+    """Return a story in which the last of the nodes, which formed at once, is named the gospel."""
     last = nodes[-1]
     wanted = config(2, nodes if at == "a" else at + last, last)
     return story(
@@ -55,8 +55,8 @@ def all_stay(nodes: str, orders: int) -> None:
 def test_a_member_that_is_named_the_gospel_wipes_no_member(nodes: str) -> None:
     """Seed 000: only nodes that are not members of the gospel's cluster are reset, up or not.
 
-    Before: two that joined at one moment took each other for strangers; with three nodes a third of
-    the orders ended with a member that had stopped, or was wiped.
+    Before, two nodes that joined at one moment took each other for strangers; with three nodes, a
+    third of the orders ended with a member that had stopped, or was wiped.
     """
     all_stay(nodes, 25)
 
@@ -64,13 +64,13 @@ def test_a_member_that_is_named_the_gospel_wipes_no_member(nodes: str) -> None:
 @pytest.mark.soak("system-worlds")
 @pytest.mark.parametrize("nodes", ["abc", "abcd", "abcde"])
 def test_a_member_that_is_named_the_gospel_wipes_no_member_in_1000_orders(nodes: str) -> None:
-    """The same, longer."""
+    """The same in more orders."""
     all_stay(nodes, 1_000)
 
 
 @pytest.mark.parametrize("gospel", [None, "a"])
 def test_members_know_each_other_however_they_came(gospel: str | None) -> None:
-    """U3: of each member its identity, with the data that all have."""
+    """U3: each knows the identity of each member, with the data that all have."""
     for seed in range(40):
         told = story([start(name, config(1, "abcd", gospel)) for name in "abcd"])
         sim = Simulator.telling(told, Random(seed).randrange)
@@ -86,9 +86,9 @@ def test_members_know_each_other_however_they_came(gospel: str | None) -> None:
 def test_a_node_that_never_heard_of_the_gospel_learns_from_it_that_their_data_are_the_same() -> (
     None
 ):
-    """U3: c came to a and b while it was cut off from b, and a is off now.
+    """U3: c joined a and b while it was cut off from b, and a is off now.
 
-    b stops, for it does not know that c came; it gives nothing up, and c tells it.
+    b stops, because it does not know that c joined; it gives no data up, and c tells it.
     """
     told = story(
         [start("a", config(1, "ab", "a")), start("b")],
@@ -110,9 +110,9 @@ def test_a_node_that_never_heard_of_the_gospel_learns_from_it_that_their_data_ar
 
 
 def test_a_stranger_does_not_know_better_whose_data_a_member_has() -> None:
-    """U3: c, left out by a config with gospel reset, comes back with another, gospel a.
+    """U3: c, left out by a config with gospel reset, comes back with another config, gospel a.
 
-    Before: a believed c's note about it, stopped, and waited for b, which was off.
+    Before, a believed c's note about a, stopped, and waited for b, which was off.
     """
     told = story(
         [start(name, config(1, "abc", "a", 0)) for name in "abc"],
@@ -131,7 +131,7 @@ def test_a_stranger_does_not_know_better_whose_data_a_member_has() -> None:
 
 @pytest.mark.parametrize("variant", ["ours", "seed"])
 def test_a_lock_that_comes_after_its_round_is_given_back(variant: str) -> None:
-    """U5: b asks for a's lock, and begins with a younger config before the lock is granted."""
+    """U5: b asks for a's lock, and begins a younger config before the lock is granted."""
     told = story(
         [start("a", AB1), start("b")],
         [action("stop", "a")],
@@ -145,7 +145,7 @@ def test_a_lock_that_comes_after_its_round_is_given_back(variant: str) -> None:
 
 
 def test_an_identity_says_whose_data_its_node_has() -> None:
-    """U3: with each set of data another; the later word about a node counts."""
+    """U3: it changes with each set of data, and the later identity of a node counts."""
     founder = renewed("a#1")
     joined = renewed(renewed("b#1"), data_of(founder))
 

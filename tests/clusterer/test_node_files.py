@@ -1,6 +1,4 @@
-"""The input of a running node: settings, messages, an operator's words; anything else is
-refused.
-"""
+"""The input of a running node: settings, messages and operators' requests; all else is refused."""
 
 from __future__ import annotations
 
@@ -83,7 +81,7 @@ def written(folder: Path, **changes: str | None) -> str:
 def test_settings_that_are_not_right_are_refused_with_their_place(
     tmp_path: Path, run: Run, changes: dict[str, str | None], said: str
 ) -> None:
-    """Exit code 2, and nothing is begun."""
+    """The exit code is 2, and nothing begins."""
     found = run("node", "--check", "--config", written(tmp_path, **changes))
 
     assert 2 == found.code
@@ -119,7 +117,7 @@ def test_a_message_is_read_as_it_was_written(content: Any) -> None:
 
 
 def test_bytes_that_are_no_message_are_refused_and_nothing_else() -> None:
-    """Every message with a value replaced, a key taken away, and bytes changed."""
+    """Every message with a value replaced, a key removed, and bytes changed."""
     chance = Random(1)
     others: list[Any] = [None, True, -1, 1.5, "", "x" * 300, [], [[]], {}, {"a": []}, 10**18]
     refused = 0
@@ -148,7 +146,7 @@ def test_a_hello_of_another_kind_is_refused() -> None:
 
 
 def test_a_node_that_ran_is_kept_and_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    """Whole or not at all."""
+    """The file is read whole, or refused."""
     file = MembersFile(tmp_path / "data")
     assert Members() == file.load()
     kept = Members(members=("a", "b"), ran=("a",), given_up=True)
@@ -161,7 +159,7 @@ def test_a_node_that_ran_is_kept_and_a_damaged_file_is_refused(tmp_path: Path) -
 
 
 def test_apply_says_what_does_not_answer(tmp_path: Path, run: Run) -> None:
-    """No answer, another protocol, half an answer: clear, and never a crash."""
+    """No answer, another protocol, half an answer: the error is clear, and nothing crashes."""
     config = tmp_path / "c.config"
     config.write_text("[{version, 1}, {nodes, [a]}, {gospel, reset}, {shutdown_timeout, 1}].")
     with socket.create_server(("127.0.0.1", *free_ports(1))) as server:
@@ -187,7 +185,7 @@ def test_apply_says_what_does_not_answer(tmp_path: Path, run: Run) -> None:
 
 
 def spoken(one: tuple[int, int], other: tuple[int, int]) -> int | str:
-    """Return the version that the node that speaks `other` takes from `one`, or its refusal."""
+    """Return the version that a node with versions `other` speaks with `one`, or its refusal."""
     said = Hello(node="a", release=Release.SEED, newest=one[1])
     try:
         return wire.hello_of(wire.hello(said, one[0]), Release.SEED, other).newest
@@ -196,7 +194,7 @@ def spoken(one: tuple[int, int], other: tuple[int, int]) -> int | str:
 
 
 def test_two_versions_of_the_protocol_work_together_or_refuse_each_other_by_name() -> None:
-    """The next version speaks this one, too; one that does not is told which each speaks."""
+    """The next version speaks this one, too; a node without a common version is told both."""
     this, next_, later = wire.VERSIONS, (1, 2), (2, 3)
 
     assert (1, 1) == (spoken(this, next_), spoken(next_, this))
@@ -207,7 +205,7 @@ def test_two_versions_of_the_protocol_work_together_or_refuse_each_other_by_name
 
 
 def test_a_hello_from_before_there_were_two_versions_is_taken() -> None:
-    """It has no `newest`, and takes no other `version` than 1: so that error comes first."""
+    """Such a hello has no `newest`, and its reader refuses any other `version` than 1 first."""
     tree = json.loads(wire.hello(Hello(node="a", release=Release.SEED)))
 
     assert (1, False) == (tree["version"], "newest" in tree)

@@ -1,4 +1,4 @@
-"""One config, one set of data, in whatever order: the findings of random stories, as small ones."""
+"""One config has one set of data in any order: findings of random stories, as small stories."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sets_of(told: Story, orders: int) -> set[frozenset[str | None]]:
 
 
 def test_a_node_that_joins_takes_the_data_of_a_node_that_runs_with_its_config() -> None:
-    """U4: not those of a node of that config which is still by itself."""
+    """U4: it does not take those of a node of that config which still runs by itself."""
     told = story(
         [start("b"), start("d")], [apply("b", config(2, "abcd", "b")), start("a")], nodes="abcd"
     )
@@ -39,7 +39,7 @@ def test_a_node_that_joins_takes_the_data_of_a_node_that_runs_with_its_config() 
 
 
 def test_a_blank_gospel_that_comes_back_alongside_others_gives_its_data_up() -> None:
-    """U3, U5: a node that is ready has never had it as a member."""
+    """U3, U5: the ready node never had it as a member."""
     told = story(
         [start("c"), start("d")],
         [apply("c", config(3, "abcd", "c"))],
@@ -55,7 +55,7 @@ def test_a_blank_gospel_that_comes_back_alongside_others_gives_its_data_up() -> 
 
 
 def test_a_node_that_waits_forwards_a_config_with_the_gospel_that_it_knew() -> None:
-    """U3: a is blank, and waits with b and c, which come back; b is given the next config."""
+    """U3: a is blank, and waits with b and c, which come back; then b is given the next config."""
     told = story(
         [start("a", config(1, "abc", "a")), start("b"), start("c")],
         [action("stop", "b"), action("stop", "c"), action("reset", "a")],
@@ -81,10 +81,10 @@ def test_a_node_that_is_left_out_says_which_gospel_it_knew() -> None:
 
 
 def test_a_node_that_missed_that_the_gospel_came_asks_before_it_tells_it() -> None:
-    """U3: b came while c was cut off from it, and is blank now; c is given a config with gospel b.
+    """U3: b joined while c was cut off from it, and is blank now; c is given a config, gospel b.
 
-    Found by random stories: c told the blank b, which took the config for its own; a, which knew
-    the old b, kept the old data.
+    Random stories found this: c told the blank b, which took the config as naming itself; a, which
+    knew the old b, kept the old data.
     """
     for nodes in ("ab", "abc"):
         told = story(
@@ -101,7 +101,7 @@ def test_a_node_that_missed_that_the_gospel_came_asks_before_it_tells_it() -> No
 
 
 def test_a_word_that_comes_during_a_round_may_be_missed() -> None:
-    """U3: b says that it came while c waits for the answers of a round, which are older."""
+    """U3: b reports that it joined while c waits for the answers of a round, which are older."""
     told = story(
         [start("a", config(1, "abc", "a")), start("b"), start("c")],
         [action("reset", "b"), start("b"), apply("c", config(2, "ab", "b"))],
@@ -112,9 +112,7 @@ def test_a_word_that_comes_during_a_round_may_be_missed() -> None:
 
 
 def test_two_sides_of_a_cut_say_so_and_a_younger_config_makes_them_one() -> None:
-    """The rest: one config, given on both sides; the answer to an operator, and the operator's
-    actions.
-    """
+    """The remaining case: one config is given on both sides; what operators see, and can do."""
     told = story(
         [start("a", config(1, "ab", "a")), start("b")],
         [{"op": "cut", "between": [["a"], ["b"]]}, action("reset", "b")],
@@ -132,7 +130,7 @@ def test_two_sides_of_a_cut_say_so_and_a_younger_config_makes_them_one() -> None
 
 
 def test_a_node_that_was_left_out_while_it_was_off_is_wiped_whatever_config_it_brings() -> None:
-    """U3, D6: version 2 did without b; b brings version 3, and a knows better than b."""
+    """U3, D6: version 2 left b out; b brings version 3, and a knows that b was out."""
     told = story(
         [start("a", config(1, "ab", "a")), start("b")],
         [action("stop", "b")],
@@ -150,7 +148,7 @@ def test_a_node_that_was_left_out_while_it_was_off_is_wiped_whatever_config_it_b
 def test_a_ready_node_tells_another_that_it_was_out_but_not_the_gospel(
     gospel: str, is_out: bool
 ) -> None:
-    """D6: a missed a config that left it out; the data of version 4 are those of its gospel."""
+    """D6: a missed a config that left it out; with version 4 the gospel's data count."""
     given = Config(4, disc=frozenset("ab"), ram=frozenset(), gospel=gospel, shutdown_timeout=None)
     of_b = Held(given, since=Notes.of({"a": 3, "b": 1}))
     of_a = Held(given, since=Notes.of({"a": 1, "b": 1}))
@@ -161,7 +159,7 @@ def test_a_ready_node_tells_another_that_it_was_out_but_not_the_gospel(
 
 @pytest.mark.parametrize("says", [Status.JOINING, Status.REJOINING])
 def test_a_node_does_not_turn_back_to_its_data_for_a_gospel_that_joins(says: Status) -> None:
-    """U3, seed 5000748: b goes first, with a new set; not if it rejoins."""
+    """U3, seed 5000748: b goes first with a new set of data, unless it rejoins."""
     given = evolve(AB, version=2, gospel="b")
     is_a = State(
         who=Who("a"),
@@ -178,7 +176,7 @@ def test_a_node_does_not_turn_back_to_its_data_for_a_gospel_that_joins(says: Sta
 
 
 def test_a_gospel_that_was_out_says_so_and_joined_again_it_is_a_member_like_others() -> None:
-    """D6: a was left out by version 2; b has the earlier config, or knows a as it was then."""
+    """D6: version 2 left a out; b has the earlier config, or knows a's earlier identity."""
     before = Held(AB, IDS, Notes.of({"a": 1, "b": 1}))
     of_a = Held(evolve(AB, version=3), Notes.of({"a": "a~1"}), Notes.of({"a": 3}))
     again = evolve(of_a, ids=Notes.of({"a": "a~2=a~1"}))

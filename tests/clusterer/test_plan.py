@@ -58,14 +58,14 @@ def test_a_plan_says_which_node_is_wiped_leaves_restarts_and_waits(
 
 
 def test_a_node_that_waits_is_told_which_ones_it_waits_for() -> None:
-    """Gospel reset with b off: a stops, and waits without end."""
+    """With gospel reset and b off, a stops, and waits without end."""
     (waits, _) = plan(AB, config(2, "ab", None), {"b": Up.OFF}).nodes
 
     assert ("b",) == waits.waits_for
 
 
 def test_a_node_that_never_hears_of_the_config_is_said_not_to_stay() -> None:
-    """U7: it names no node of the old one, so those that it names are not told."""
+    """U7: the config names no node of the old one, so the nodes that it names are not told."""
     found = plan(config(1, "ab", "a"), config(2, "xy", "x"), {})
 
     assert {"a": "leaves", "b": "leaves", "x": "is not told", "y": "is not told"} == said(found)
@@ -88,7 +88,7 @@ def test_a_status_file_that_does_not_fit_is_named(
 
 
 def test_the_command_prints_the_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """In words, as JSON, and with statuses of the nodes."""
+    """The plan is printed in words, as JSON, and with statuses of the nodes."""
     run: Run = lambda *words: run_here(capsys, "clusterer", "plan", *words)  # noqa: E731
     current, new, status = (tmp_path / name for name in ("current", "new", "status"))
     current.write_text(as_erlang(Held(AB)))
@@ -125,7 +125,7 @@ def asked(sim: Simulator) -> dict[str, NodeSaid]:
 
 
 def cut_off_while_c_came() -> Simulator:
-    """b is up, and never heard that c came; c and a are off."""
+    """Return a simulation: b is up, and never heard that c joined; c and a are off."""
     told = story(
         [start("a", json_config(1, "ab", "a")), start("b")],
         [apply("a", json_config(2, "abc", "a"))],
@@ -141,7 +141,7 @@ def cut_off_while_c_came() -> Simulator:
 
 
 def test_a_plan_goes_by_what_the_nodes_know() -> None:
-    """Not by a cluster that would have formed so: there b knows c, and here it does not."""
+    """It does not go by a cluster formed by the current config, in which b would know c."""
     sim = cut_off_while_c_came()
     current, new = config(2, "abc", "a"), config(3, "bc", "c")
     off = {"a": Up.OFF, "c": Up.OFF}
@@ -157,7 +157,7 @@ def test_a_plan_goes_by_what_the_nodes_know() -> None:
 
 
 def test_the_nodes_of_a_plan_are_left_as_they_are() -> None:
-    """It may be asked again, and in other orders."""
+    """The plan may be asked for again, and in other orders."""
     told_ = story([start("a", json_config(1, "ab", "a")), start("b")], nodes="ab")
     sim = Simulator.telling(told_)
     sim.play(told_.steps[0].do)
@@ -172,7 +172,7 @@ def test_the_nodes_of_a_plan_are_left_as_they_are() -> None:
 
 
 def test_of_each_node_the_worst_of_all_orders_is_reported() -> None:
-    """With its number of orders; lost data are worse than all else."""
+    """It has its number of orders; lost data are the worst."""
     (stays, _) = plan(AB, config(2, "ab", "b"), {}).nodes
     waits = evolve(stays, does=Effect.WAITS)
     wiped = evolve(stays, does=Effect.RESTARTS, wiped=True)
@@ -186,7 +186,7 @@ def test_of_each_node_the_worst_of_all_orders_is_reported() -> None:
 def test_plan_takes_a_node_or_a_current_config(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Not both, and neither not at all: exit code 2, with a valid form."""
+    """Both, or none of them, is an error: the exit code is 2, and a valid form is named."""
     file = tmp_path / "now"
     file.write_text(as_erlang(Held(AB)))
     for words in ((str(file),), (str(file), str(file), "--to", "127.0.0.1:1"), ()):

@@ -1,4 +1,4 @@
-"""`joinproto ask clusterer.*`: each sentence about one node's decisions; Clusterer, U1 to U7."""
+"""`joinproto ask clusterer.*`: each rule on one node's decisions; Clusterer, U1 to U7."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_boot_takes_the_given_config_only_if_it_is_younger(
 
 
 def test_boot_of_a_left_out_node_in_the_head_release_is_a_shutdown() -> None:
-    """There is no pending there."""
+    """The head release has no pending status."""
     found = asked("boot", node="a", given=config(2, "bc", "b"), stored=ONE, release="head")
 
     assert "shutdown" == found["becomes"]
@@ -111,7 +111,7 @@ def test_apply_is_answered_by_status_and_age(
 
 
 def test_apply_while_something_else_stopped_the_broker_is_refused() -> None:
-    """The head release, under partition handling."""
+    """This happens in the head release, under partition handling."""
     found = asked("apply", node="a", status="ready", config=TWO, current=ONE, paused=True)
 
     assert "refused: the broker does not run" == found["reply"]
@@ -211,7 +211,7 @@ JOIN = [
 def test_join_goes_to_a_node_that_is_ready_or_all_join(
     node: str, given: Any, statuses: Any, does: str, waits: list[str]
 ) -> None:
-    """U4: a ready node; else all that are there and joining; else wait, and say for which nodes."""
+    """U4: join a ready node; else found if all are there and join; else wait, and say for whom."""
     found = asked("join", node=node, config=given, statuses=statuses)
 
     assert (does, waits) == (found["does"], found["waits_for"])
@@ -241,7 +241,7 @@ def test_rejoin_never_goes_before_a_node_that_may_have_newer_data(
 
 
 def test_a_ram_node_waits_for_a_disc_node() -> None:
-    """U5: it cannot do anything but wait for another node."""
+    """U5: a ram node can only wait for another node."""
     given = config(1, "ab", "a", ram="b")
     found = asked("rejoin", node="b", config=given, statuses={"a": "rejoining"}, ran=["b"])
     ran = asked("rejoin", node="a", config=given, statuses={"b": "rejoining"}, ran=["a", "b"])
@@ -296,7 +296,7 @@ LOCKS = [
 def test_locks_are_taken_in_the_order_of_names(
     statuses: Any, held_by: Any, goes: bool, refused: str | None, taken: list[str]
 ) -> None:
-    """U5: a refusal ends it, and all is given back."""
+    """U5: after a refusal, all locks are given back."""
     found = asked("locks", node="a", nodes=["c", "b", "a"], statuses=statuses, held_by=held_by)
 
     assert (goes, refused, taken) == (found["goes"], found["refused_by"], found["taken"])
@@ -304,7 +304,7 @@ def test_locks_are_taken_in_the_order_of_names(
 
 
 def test_a_config_that_is_not_valid_is_named_by_its_path() -> None:
-    """The same checks as of a file."""
+    """The checks are the same as for a file."""
     for name, fields, path in (
         ("compare", {"a": ONE, "b": {**ONE, "gospel": {"node": "x"}}}, "b.gospel"),
         ("compare", {"a": {**ONE, "nodes": {"a": "disq"}}, "b": ONE}, "a.nodes[0]"),

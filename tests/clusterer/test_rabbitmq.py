@@ -1,6 +1,6 @@
-"""Real RabbitMQ nodes: formed, grown, shrunk, reset and brought back by configs alone.
+"""Real RabbitMQ nodes: formed, grown, shrunk, reset and restored by configs alone.
 
-Real: the servers, `rabbitmqctl`, kill -9, the data (a virtual host of each).  Nothing is simulated.
+The servers, `rabbitmqctl`, kill -9 and the data (a virtual host of each) are real.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.soak("rabbitmq")
 
 PATIENCE = 150.0
 LATE_SECONDS = 4.0
-"""Mnesia writes its log up to two seconds late."""
+"""Longer than the two seconds by which Mnesia may write its log late."""
 TIMING = "[timing]\npoll = 0.5\nretry = 2\nheartbeat = 1\nsilence = 10\n"
 
 
@@ -60,11 +60,11 @@ class Rabbits:
         return done.stdout
 
     def vhosts(self, message: str) -> set[str]:
-        """Return the virtual hosts that a node knows: its data."""
+        """Return the virtual hosts that a node knows, which stand for its data."""
         return set(self.ctl(message, "list_vhosts", "--no-table-headers").split()) - {"/"}
 
     def together(self, message: str) -> tuple[set[str], set[str]]:
-        """Return the members, and those that run, as RabbitMQ itself says."""
+        """Return the members, and the running members, as RabbitMQ reports them."""
         found = json.loads(self.ctl(message, "cluster_status", "--formatter", "json"))
         return {*found["disk_nodes"], *found["ram_nodes"]}, {*found["running_nodes"]}
 
@@ -111,16 +111,16 @@ def end_server(place: Path) -> None:
     """End the server of a node, whose process may have been killed before."""
     for file in place.glob("*.pid"):
         if number := file.read_text().strip():
-            # Not by the command: the one of procps 4.0.2 reads `-12345` as `-1`, every process.
+            # `kill` of procps 4.0.2 reads `-12345` as `-1`, which means every process.
             for end in (os.killpg, os.kill):
                 with suppress(ProcessLookupError):
                     end(int(number), signal.SIGKILL)
 
 
 def stopped(rabbits: Rabbits) -> None:
-    """A broker that `pause_minority` has stopped takes no config; its server runs on.
+    """A broker that `pause_minority` has stopped takes no config, though its server runs on.
 
-    `stop_app` does the same to it.
+    `stop_app` stops it in the same way.
     """
     fleet = rabbits.fleet
     fleet.start("a@localhost")
@@ -137,7 +137,7 @@ def stopped(rabbits: Rabbits) -> None:
 
 
 def formed(rabbits: Rabbits) -> None:
-    """Nodes form, grow, shrink and come back; the gospel's data alone are there at the end."""
+    """Nodes form, grow, shrink and come back; in the end they have only the gospel's data."""
     fleet = rabbits.fleet
     for message in "bcd":
         fleet.start(f"{message}@localhost")
@@ -154,13 +154,13 @@ def formed(rabbits: Rabbits) -> None:
     rabbits.until("abcd", 3)
     assert set(named("abcd")) == rabbits.together("d")[1]
 
-    # The gospel alone changes: c's data, which are a's; a is among those that leave.
+    # The gospel changes to c, whose data are a's; a is among the nodes that leave.
     assert "beginning transition" == fleet.apply("d@localhost", config(4, "cd", "c"))
     rabbits.until("cd", 4)
     both = set(named("cd"))
     fleet.until("c and d alone", lambda: (both, both) == rabbits.together("c"), PATIENCE)
 
-    # d is killed with its server, and all that it had is gone; no node says anything to it.
+    # d is killed with its server, and its data are gone; no operator gives it a config.
     fleet.kill("d@localhost")
     end_server(fleet.place("d@localhost"))
     fleet.reset("d@localhost")
@@ -168,7 +168,7 @@ def formed(rabbits: Rabbits) -> None:
     rabbits.until("cd", 4)
     assert both == rabbits.together("d")[1]
 
-    # All stop, one is killed; they come back with their data.
+    # All nodes stop, and one is killed; they come back with their data.
     fleet.kill("c@localhost")
     end_server(fleet.place("c@localhost"))
     assert 0 == fleet.stop("d@localhost")
@@ -182,8 +182,8 @@ def formed(rabbits: Rabbits) -> None:
 def powered_off(rabbits: Rabbits) -> None:
     """c and d go down at one moment, and c's disk lacks the last writes: d starts first.
 
-    Their lists are equal.  Before, c went first, by its name, and d gave up the definitions that c
-    lacked.
+    Their lists are equal.  Before, c went first because of its name, and d gave up the definitions
+    that c lacked.
     """
     fleet = rabbits.fleet
     data = fleet.place("c@localhost") / "data"
@@ -215,7 +215,7 @@ def powered_off(rabbits: Rabbits) -> None:
 
 
 def test_real_nodes_follow_their_configs_alone(rabbits: Rabbits) -> None:
-    """One after the other, since a start of a node is dear."""
+    """The parts share their nodes, because starting a node takes long."""
     stopped(rabbits)
     formed(rabbits)
     powered_off(rabbits)

@@ -1,4 +1,4 @@
-"""Random stories in random orders: their outcomes by our rules, and by the document's.
+"""Random stories in random orders, with their outcomes by our rules and by the document's.
 
 Source: Clusterer, U3 to U5; docs/clusterer.md, Departures.
 """
@@ -19,7 +19,7 @@ CUTS = ("cut", "heal")
 
 
 def steps_of(chance: Random, *, cuts: bool) -> tuple[str, list[list[dict[str, Any]]]]:
-    """Return the names of three or four nodes, and the steps of a story that ends with all up."""
+    """Return the names of three or four nodes, and a story's steps, after which all are up."""
     names = "abcd"[: chance.choice((3, 3, 4))]
     version = 0
 
@@ -51,7 +51,7 @@ def steps_of(chance: Random, *, cuts: bool) -> tuple[str, list[list[dict[str, An
 
 
 def sets_and_waiting(seed: int, variant: str, *, cuts: bool) -> tuple[int, int]:
-    """Return the most sets of data under one config, and how many nodes wait, in the end."""
+    """Return the most sets of data under one config at the end, and how many nodes wait then."""
     names, steps = steps_of(Random(seed), cuts=cuts)
     told = story(*steps, nodes=names, variant=variant)
     sim = Simulator.telling(told, Random(seed).randrange)
@@ -68,7 +68,7 @@ def sets_and_waiting(seed: int, variant: str, *, cuts: bool) -> tuple[int, int]:
 
 @pytest.mark.parametrize("cuts", [False, True])
 def test_one_config_has_one_set_of_data_and_no_node_waits(cuts: bool) -> None:
-    """By our rules, once all are up and hear each other."""
+    """This holds by our rules, once all nodes are up and hear each other."""
     for seed in range(120):
         sets, waiting = sets_and_waiting(seed, "ours", cuts=cuts)
 
@@ -78,7 +78,7 @@ def test_one_config_has_one_set_of_data_and_no_node_waits(cuts: bool) -> None:
 
 @pytest.mark.parametrize(("variant", "newest"), [("ours", {"b+"}), ("seed", {"a", "b+"})])
 def test_a_node_that_another_saw_stop_does_not_go_first(variant: str, newest: set[str]) -> None:
-    """c stopped before it saw a's end, and b before it saw c's: each waits for another."""
+    """c did not see a stop, and b did not see c stop, so each waits for another."""
     all_ = [action("start", name) for name in "abc"]
     first = [one | {"config": config(1, "abc", "a", "infinity")} for one in all_]
     told = story(first, *([action("stop", name)] for name in "abc"), all_, variant=variant)
@@ -102,7 +102,7 @@ def test_a_node_that_another_saw_stop_does_not_go_first(variant: str, newest: se
 @pytest.mark.soak("system-worlds")
 @pytest.mark.parametrize("cuts", [False, True])
 def test_one_config_has_one_set_of_data_in_5000_random_stories(cuts: bool) -> None:
-    """The same, longer; by the document's rules it is not so in more than one in a hundred."""
+    """The same in more stories; the document's rules fail in more than one story of a hundred."""
     found = [sets_and_waiting(seed, "ours", cuts=cuts) for seed in range(5_000)]
     others = [sets_and_waiting(seed, "seed", cuts=cuts) for seed in range(2_000)]
 

@@ -1,4 +1,4 @@
-"""A config from Erlang terms and TOML: Clusterer, U2."""
+"""Reading a config from Erlang terms and TOML: Clusterer, U2."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SEED = """[{version, 43},
      {nodes, [{rabbit@hostA, {rabbit@hostB, ram}, {rabbit@hostD, disc}}]},
      {gospel, {node, rabbit@hostD}},
      {shutdown_timeout, 30}]"""
-"""The first example of the document, as it stands there."""
+"""The first example of the document, as it is written there."""
 
 MENDED = SEED.replace("[{rabbit@hostA", "[rabbit@hostA").replace("disc}}]", "disc}]")
 
 
 def config_with(**changed: str) -> str:
-    """Return a config of Erlang terms, a key a line, with other values at some keys."""
+    """Return a config of Erlang terms, one key a line, with `changed` values."""
     keys = {
         "version": "1",
         "nodes": "[a, {b, ram}]",
@@ -35,7 +35,7 @@ def config_with(**changed: str) -> str:
 
 
 def test_the_first_example_of_the_seed_is_refused_with_what_to_write() -> None:
-    """U2: it nests the nodes, and is not valid; said in the words that a user needs."""
+    """U2: the example nests the nodes, which is not valid; the error tells what to write."""
     with pytest.raises(NotConfig) as refused:
         read(SEED)
 
@@ -111,8 +111,8 @@ FAULTS = [
     (config_with(nodes=f"[a, {'b' * 256}]"), 2, "nodes[1]", "a name of 256 characters"),
     (config_with()[:-2] + ",\ndebug].", 5, "", "debug, which is no {key, value}"),
 ]
-"""Text, line, key, found value: one for each documented error, in the order of checks; two at once
-show which comes first.
+"""Text, line, key and found value for each documented error, in the order of checks; texts with two
+errors show which comes first.
 """
 
 
@@ -140,7 +140,7 @@ def test_each_error_names_its_line_and_comes_in_its_order(
     ],
 )
 def test_the_suggested_text_has_the_intended_meaning(text: str, write: str) -> None:
-    """A wrong kind, two nodes in one tuple, a host name with marks, a text for a name."""
+    """A wrong kind, two nodes in one tuple, a quoted host name, a text in place of a name."""
     with pytest.raises(NotConfig) as refused:
         read(text)
 
@@ -148,7 +148,7 @@ def test_the_suggested_text_has_the_intended_meaning(text: str, write: str) -> N
 
 
 def test_a_key_that_the_real_one_ignores_is_noted() -> None:
-    """A key that is there twice, and a time-out where there is none."""
+    """A key that is there twice, and a timeout in a release without one."""
     twice = config_with().replace("{nodes", "{version, 2},\n{nodes")
 
     assert 1 == read(twice).held.config.version
@@ -157,7 +157,7 @@ def test_a_key_that_the_real_one_ignores_is_noted() -> None:
 
 
 def test_many_nodes_are_read_in_seconds() -> None:
-    """Doubles are not looked for pair by pair."""
+    """The search for duplicates does not compare all pairs."""
     began = process_time()
 
     assert 50_000 == len(read(config_with(nodes=f"[a,{','.join(many(49_999))}]")).held.config.nodes)
@@ -177,12 +177,12 @@ def test_an_empty_list_of_nodes_is_accepted_with_reset() -> None:
 
 
 def test_a_ram_node_may_be_the_gospel() -> None:
-    """A ram node is accepted there."""
+    """A ram node is accepted as the gospel."""
     assert "b" == read(config_with(gospel="{node, b}")).held.config.gospel
 
 
 def test_the_head_release_knows_no_shutdown_timeout() -> None:
-    """It is required in the seed's era and means nothing in the other."""
+    """The key is required in the seed release, and means nothing in the head release."""
     text = "[{version, 1}, {nodes, [a]}, {gospel, reset}]."
 
     assert read(text, release=Release.HEAD).held.config.shutdown_timeout is None
@@ -214,7 +214,7 @@ a = "disc"
 
 
 def test_toml_says_the_same() -> None:
-    """A table of nodes, or a list."""
+    """The nodes may be a table or a list."""
     found = read(TOML).held.config
     listed = 'version = 3\nnodes = ["a", ["b@host", "ram"]]\ngospel.node = "a"\n'
 
@@ -233,7 +233,7 @@ def test_toml_says_the_same() -> None:
     ],
 )
 def test_errors_of_toml_name_their_lines(text: str, line: int, found: str) -> None:
-    """The same checks in the same order."""
+    """The checks and their order are the same as for Erlang terms."""
     with pytest.raises(NotConfig) as refused:
         read(text)
 
@@ -260,7 +260,7 @@ def configs(draw: st.DrawFn) -> Config:
 
 
 def as_toml(config: Config) -> str:
-    """Return it as TOML, the form that operators write."""
+    """Return the config as TOML, as operators write it."""
     gospel = '"reset"' if config.gospel is None else f"{{ node = {_quoted(config.gospel)} }}"
     rows = [f"version = {config.version}", f"gospel = {gospel}"]
     if config.shutdown_timeout is not None:
@@ -286,7 +286,7 @@ def _quoted(text: str) -> str:
 def test_written_text_reads_back_as_the_same_value(
     config: Config, own: str, data: st.DataObject
 ) -> None:
-    """Erlang terms with all that is stored, TOML, and JSON."""
+    """This holds for Erlang terms with all that is stored, TOML, and JSON."""
     nodes = sorted(config.nodes)
     ids = {name: data.draw(NAMES) for name in nodes if data.draw(st.booleans())}
     held = Held(config, Notes.of(ids))
@@ -300,14 +300,14 @@ def test_written_text_reads_back_as_the_same_value(
 
 @given(st.text("[]{},.|'\"%<>a1$\\ \n=#-", max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """Never another error."""
+    """No text raises another error than `NotConfig`."""
     for form in (None, *Form):
         with suppress(NotConfig):
             read(text, form)
 
 
 def test_terms_are_printed_as_erlang_writes_them() -> None:
-    """An error shows the text in the file."""
+    """Thus an error shows the text of the file."""
     text = '{a, \'A b\', "x\\"y", <<"z">>, [1, 2.5, $a], {}}'
 
     assert text.replace("$a", "97") == str(read_terms(text).all[0])

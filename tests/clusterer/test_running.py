@@ -1,6 +1,6 @@
-"""Nodes as processes: formed, killed, cut, reset, left out, by configs alone.
+"""Nodes as processes that are formed, killed, cut off, reset and left out by configs alone.
 
-Real: processes, TCP, disks, kill -9, links that are cut.  Simulated: the service's data, a label.
+Processes, TCP, disks, kill -9 and cut links are real; the service's data are simulated by a label.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def test_a_config_given_to_one_forms_grows_shrinks_and_comes_back(fleet: Fleet) 
 
 
 def test_a_reset_gospel_with_an_older_config_is_wiped(fleet: Fleet) -> None:
-    """U3: the data that it held at that moment survive at the others."""
+    """U3: the data that it had before the reset survive at the other nodes."""
     label = start(fleet, config(1, "abc", "a"))
     fleet.reset("a")
     fleet.start("a")
@@ -87,7 +87,7 @@ def test_a_reset_gospel_with_an_older_config_is_wiped(fleet: Fleet) -> None:
 
 
 def test_a_reset_gospel_with_a_younger_config_wipes_the_others(fleet: Fleet) -> None:
-    """U3: the gospel is the younger one."""
+    """U3: the gospel means the node after its reset."""
     label = start(fleet, config(1, "abc", "a"))
     fleet.reset("a")
     fleet.start("a", config(2, "abc", "a"))
@@ -100,9 +100,10 @@ def test_a_reset_gospel_with_a_younger_config_wipes_the_others(fleet: Fleet) -> 
 
 
 def seen_by(fleet: Fleet, name: str) -> frozenset[str]:
-    """Return the nodes that ran, by the file of one that runs.
+    """Return the nodes that ran, by the file of a running node.
 
-    `load` is for its writer alone: it removes the file that the node is just about to rename.
+    Only the writer of the file may call `load`, which removes a file that the node may be about to
+    rename.
     """
     file = MembersFile(fleet.place(name) / "data")
     with opened(file.files, file.path.parent, file._kind) as record:
@@ -111,7 +112,7 @@ def seen_by(fleet: Fleet, name: str) -> frozenset[str]:
 
 
 def test_a_node_that_is_cut_off_waits_and_names_the_others(fleet: Fleet) -> None:
-    """U4, U5: a cut in the middle; after it heals all are ready, with one set of data."""
+    """U4, U5: after the cut heals, all are ready, with one set of data."""
     label = start(fleet, config(1, "abc", "a"))
     fleet.until("b has seen both run", lambda: seen_by(fleet, "b") == {*"abc"})
     fleet.kill("b")
@@ -128,7 +129,7 @@ def test_a_node_that_is_cut_off_waits_and_names_the_others(fleet: Fleet) -> None
 
 
 def proved(link: socket.socket, me: str, *bodies: bytes) -> None:
-    """Say this as a node that has proved that it is `me`."""
+    """Send these bodies as a node that has proved that it is `me`."""
     session = session_of(me, b"", "a")
     while session.peer is None:
         link.sendall(session.take_out())
@@ -139,7 +140,7 @@ def proved(link: socket.socket, me: str, *bodies: bytes) -> None:
 
 
 def test_a_client_that_is_no_node_is_refused_and_hurts_none(fleet: Fleet) -> None:
-    """Half a message, another protocol, garbage, one that says nothing, one of the same name."""
+    """Clients send half a message, another protocol, garbage, nothing, or the node's own name."""
     fleet.start("a")
     fleet.until_ready("a", 0)
     port = fleet.ports["a"]
@@ -180,7 +181,7 @@ def test_a_client_that_is_no_node_is_refused_and_hurts_none(fleet: Fleet) -> Non
 def test_apply_asks_before_data_are_lost(
     fleet: Fleet, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Without a terminal and without --yes: exit code 2, and nothing is sent."""
+    """Without a terminal and --yes, the exit code is 2, and nothing is sent."""
     for name in "ab":
         fleet.start(name)
     fleet.until_ready("ab", 0)
@@ -209,7 +210,7 @@ def test_nodes_that_come_at_one_moment_know_each_other_and_a_plan_goes_by_that(
 ) -> None:
     """U3: b and c join a while they are cut off from each other; then c is named the gospel.
 
-    Before, b never took c for a member, stopped, and gave up acknowledged writes.
+    Before, b did not take c for a member, stopped, and gave up acknowledged writes.
     """
     fleet.start("a", config(1, "a", "a"))
     fleet.until_ready("a", 1)
@@ -245,8 +246,8 @@ def test_nodes_that_come_at_one_moment_know_each_other_and_a_plan_goes_by_that(
 
 
 def test_after_a_power_cut_a_node_that_has_most_starts_first(tmp_path: Path) -> None:
-    """U5: the lists of nodes that ran are equal, and the data are not; a service that looks is
-    asked.
+    """U5: the lists of nodes that ran are equal, but the data differ; a service that can compare
+    them is asked.
     """
     counted = 'kind = "python"\nobject = "tests.clusterer.services:Counted"\n'
     fleet = Fleet(tmp_path, tuple("abc"), service=lambda _: f"[service]\n{counted}")

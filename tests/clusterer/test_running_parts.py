@@ -1,4 +1,4 @@
-"""Parts of a running node by themselves: questions, addresses, event logs, leftovers."""
+"""Single parts of a running node: questions, addresses, event logs, left processes."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from joinproto.net.addresses import Address
 def test_a_node_that_listens_everywhere_is_reached_where_it_calls_from(
     said: str, reached: str
 ) -> None:
-    """Else others call themselves, and wait for it without end."""
+    """Otherwise others call themselves in its place, and wait for it without end."""
     assert Address(reached, 7501) == _reached(f"{said}:7501", "10.0.0.2")
 
 
 def test_a_node_that_becomes_ready_while_a_service_boots_counts_as_one_that_ran() -> None:
-    """U5: it says so once; missed, a node that stops before it would go first, with older data."""
+    """U5: it reports this once; if missed, a node that stops earlier goes first with older data."""
     held = Held(Config(1, frozenset("abc"), gospel="a"))
     boots = BootBroker(Boot.JOIN, held.config.nodes)
     state = State(
@@ -70,8 +70,8 @@ def test_a_node_that_becomes_ready_while_a_service_boots_counts_as_one_that_ran(
 def test_a_node_whose_connection_ends_asks_whether_the_other_one_runs(
     answer: Event, ran: set[str]
 ) -> None:
-    """U5: a connection may end while both run.  Taken for a stop, b would go first after its own,
-    with older data, where a ran longer.
+    """U5: a connection may end while both run.  If b took this for a's stop, b would go first after
+    its own stop, with older data than a, which ran longer.
     """
     held = Held(Config(1, frozenset("ab"), gospel="a"))
     record = Members(members=frozenset("ab"), ran=frozenset("ab"))
@@ -84,8 +84,8 @@ def test_a_node_whose_connection_ends_asks_whether_the_other_one_runs(
 
 
 def test_a_node_that_adopts_a_config_in_silence_still_counts_its_sender_as_one_that_runs() -> None:
-    """U5: the one that tells runs with the younger config.  Forgotten, b would go first with older
-    data, where a ran longer.
+    """U5: the sender, a, runs with the younger config.  If b forgot this, b would go first with
+    older data than a, which ran longer.
     """
     old, new = (
         Held(Config(at, frozenset("ab"), gospel="a"), Notes.of({"a": "a~1"})) for at in (1, 2)
@@ -102,7 +102,7 @@ def test_a_node_that_adopts_a_config_in_silence_still_counts_its_sender_as_one_t
 
 
 def test_a_lock_is_granted_again_to_the_one_that_has_it() -> None:
-    """U5: it has begun another round.  Refused, it waits for a lock that its former run has."""
+    """U5: the holder has begun another round.  If it was refused, it would wait for itself."""
     held = Held(Config(1, frozenset("abc"), gospel="a"))
     state = State(who=Who("b"), status=Status.REJOINING, held=held, lock=LockHolder("a", 1))
     again, other = (step(state, Receive(name, AskLock(2))) for name in "ac")
@@ -118,18 +118,18 @@ def node(data: Path) -> JoinprotoNode:
 
 
 def test_a_disk_that_takes_nothing_is_reported_as_the_services_failure(tmp_path: Path) -> None:
-    """A boot that fails is tried again; an error of the system ended the node as a bug."""
+    """A boot that fails is tried again; before, an error of the disk ended the node as a bug."""
     with pytest.raises(ServiceFailed, match="No such file"):
         node(tmp_path / "gone" / "data")._keep_electors(["a"])
 
 
 def test_a_process_that_a_killed_node_left_is_found_without_a_file(tmp_path: Path) -> None:
-    """A node killed right after it began the process had not written its number down."""
+    """A node that is killed right after it started the process has not stored the process's id."""
     asked = node(tmp_path / "data")
     words = ["-c", "import time; time.sleep(60)", "-m", "joinproto", "node", "--config"]
     with subprocess.Popen([sys.executable, *words, str(asked._file)]) as process:
         try:
-            # Its words are not there yet in the moment in which it becomes another program.
+            # For a moment, while it becomes another program, the process has no arguments yet.
             assert asked._until(60, lambda: asked._running() == process.pid)
         finally:
             process.kill()
@@ -141,7 +141,7 @@ def test_a_process_that_a_killed_node_left_is_found_without_a_file(tmp_path: Pat
 def test_wiping_takes_what_is_in_the_data_directory_and_leaves_that(
     kind: str, is_link: bool, tmp_path: Path
 ) -> None:
-    """U3: it may be a mount point or a symbolic link; before, its node could never join."""
+    """U3: the directory may be a mount point or a link; before, its node could never join."""
     place, data = tmp_path / "disk", tmp_path / "data" if is_link else tmp_path / "disk"
     (place / "queues" / "1").mkdir(parents=True)
     (place / "lost+found").mkdir()
@@ -156,7 +156,7 @@ def test_wiping_takes_what_is_in_the_data_directory_and_leaves_that(
     service: Any = (
         RabbitMQ("a@localhost", data, ctl=("false",)) if kind == "rabbitmq" else node(data)
     )
-    for _ in range(2):  # a crash in the middle of it comes to the same end
+    for _ in range(2):  # after a crash in the middle, wiping again has the same result
         service.wipe()
 
         assert (["lost+found"], before) == (
@@ -170,7 +170,7 @@ def test_wiping_takes_what_is_in_the_data_directory_and_leaves_that(
 def test_an_error_without_text_is_reported_with_its_kind(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Some errors of the system say nothing of themselves."""
+    """Some errors of the system have no text."""
     (tmp_path / "file").write_text("x")
 
     def fails(_: Path) -> None:

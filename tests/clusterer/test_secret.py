@@ -19,7 +19,7 @@ AB = Config(1, frozenset("ab"), gospel="a", shutdown_timeout=9)
 def test_nodes_with_one_secret_form_a_cluster_and_no_other_node_gives_them_a_config(
     fleet: Fleet, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """An operator without it, or with another, neither asks nor tells them anything."""
+    """An operator without the secret, or with another, can neither ask nor change anything."""
     fleet.secret = SECRET
     fleet.start("a", AB)
     fleet.start("b")
@@ -44,7 +44,7 @@ def test_nodes_with_one_secret_form_a_cluster_and_no_other_node_gives_them_a_con
 
 
 def test_a_node_with_another_secret_is_away(fleet: Fleet) -> None:
-    """It is told from none at all only in the log."""
+    """Only the log tells such a node from one that does not run."""
     fleet.secret = SECRET
     fleet.start("a", AB)
     fleet.secret = b"another one of 16 bytes"
@@ -53,6 +53,6 @@ def test_a_node_with_another_secret_is_away(fleet: Fleet) -> None:
     fleet.until_ready("b", 0)
     fleet.secret = SECRET
     fleet.until("a waits", lambda: (fleet.status("a") or {}).get("waits_for") == ["b"])
-    # It may wait for b before b has called.
+    # a may wait for b before b has called it.
     out = fleet.place("a") / "out"
     fleet.until("a says why", lambda: "does not know the secret" in out.read_text())

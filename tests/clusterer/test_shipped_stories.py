@@ -133,7 +133,7 @@ DEPEND_ON_ORDER = {"two-younger-at-once", "two-of-one-version", "start-while-the
 
 
 def test_every_shipped_story_is_here() -> None:
-    """And nothing else."""
+    """There is no other."""
     assert {path.stem for path in SHIPPED.glob("*.json")} == ENDS.keys()
 
 
@@ -150,7 +150,7 @@ def test_a_story_comes_to_what_the_document_says(name: str, variant: str) -> Non
 
 @pytest.mark.parametrize("name", ENDS)
 def test_only_three_of_them_depend_on_the_order(name: str) -> None:
-    """Both orders are shown where one exists in which the outcome differs."""
+    """If an order with another outcome exists, both orders are shown."""
     found = orders_of(shipped(name), 12)
 
     assert (name in DEPEND_ON_ORDER) == (found.differs is not None)

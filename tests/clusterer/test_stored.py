@@ -1,4 +1,4 @@
-"""The stored config: whole after every crash, and never older than it was; Clusterer, U1."""
+"""The stored config is whole after every crash, and never becomes older; Clusterer, U1."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TWO = evolve(ONE, config=evolve(ONE.config, version=2))
 
 
 def test_a_stored_config_is_loaded_again(tmp_path: Path) -> None:
-    """Config, identities, since when each is a member, and one's own identity."""
+    """It has the config, identities, since when each node is a member, and the own identity."""
     stored = StoredConfig(tmp_path / "data")
     assert stored.load() is None
     stored.keep(ONE, "a#1")
@@ -35,7 +35,7 @@ def test_a_stored_config_is_loaded_again(tmp_path: Path) -> None:
 
 
 def test_an_older_config_never_overwrites_a_younger_one(tmp_path: Path) -> None:
-    """Nor does another one of the same version; the same one with other identities does."""
+    """Nor does another config of the same version; the same config with other identities does."""
     stored = StoredConfig(tmp_path / "data")
     stored.keep(TWO, "a#1")
     other = evolve(TWO, config=evolve(TWO.config, gospel="b"))
@@ -56,7 +56,7 @@ class Killed(BaseException):
 
 @define
 class Dying(RealFileSystem):
-    """The disk of a process that is killed after this many operations, each byte one of them."""
+    """The disk of a process that is killed after `left` operations; each byte is an operation."""
 
     left: int
 
@@ -87,7 +87,7 @@ class Dying(RealFileSystem):
 
 
 def test_a_kill_at_every_byte_leaves_the_old_or_the_new_config(tmp_path: Path) -> None:
-    """Never a part, never none; and the next write goes through and clears up."""
+    """There is never a part of a config, and never none; the next write succeeds and cleans up."""
     seen = set()
     for operations in range(10_000):
         data = tmp_path / str(operations) / "data"
@@ -145,7 +145,7 @@ def test_errors_of_the_disk_are_named(tmp_path: Path) -> None:
 
 
 def test_one_process_at_a_time_writes(tmp_path: Path) -> None:
-    """The lock is the file system's, so a process that dies lets go of it."""
+    """The lock is the file system's, so it is free once its process has died."""
     files: Any = RealFileSystem()
     room = files.open_directory(tmp_path)
     lock = files.open_to_update(room, "data-cluster.config.lock")

@@ -46,7 +46,7 @@ def test_a_first_timer_that_is_stopped_while_it_waits_is_reset_again() -> None:
 
 
 def test_a_reset_node_has_a_new_identity() -> None:
-    """The data directory is deleted; the next start is of a virgin node."""
+    """The data directory is deleted, so the next start is that of a blank node."""
     steps = steps_of(
         story([start("a")], [action("stop", "a")], [action("reset", "a")], [start("a")])
     )
@@ -59,7 +59,7 @@ def test_a_reset_node_has_a_new_identity() -> None:
 
 
 def test_a_given_config_counts_for_that_start_and_only_if_younger() -> None:
-    """The stored one is compared with it; of the same version it is ignored."""
+    """The given config is compared with the stored one, and ignored if the version is the same."""
     steps = steps_of(
         story(
             [start("a", AB), start("b")],
@@ -75,7 +75,7 @@ def test_a_given_config_counts_for_that_start_and_only_if_younger() -> None:
 
 
 def test_create_and_delete_are_machines() -> None:
-    """A new machine is blank; a deleted one is no more."""
+    """A new machine is blank; a deleted one no longer exists."""
     steps = steps_of(
         story([action("create", "x"), start("x")], [action("delete", "x")], [action("create", "x")])
     )
@@ -86,7 +86,7 @@ def test_create_and_delete_are_machines() -> None:
 
 
 def test_a_shutdown_timer_runs_only_in_wait() -> None:
-    """Polling takes no story time; a node that is asked for its status has all its time again."""
+    """Polling takes no story time; a question for its status starts a node's timer anew."""
     begun = [start("a", AB), start("b")]
     left = [apply("a", config(2, "a", "a", 10))]
     steps = steps_of(
@@ -99,7 +99,7 @@ def test_a_shutdown_timer_runs_only_in_wait() -> None:
 
 
 def test_the_network_is_perfect_unless_cut() -> None:
-    """cut between two lists; heal without between: all."""
+    """`cut` separates two lists of nodes; `heal` without lists heals all."""
     cut = {"op": "cut", "between": [["a"], ["b"]]}
     steps = steps_of(story([cut], [start("a", AB), start("b")], [{"op": "heal"}], nodes="ab"))
 
@@ -122,7 +122,7 @@ def test_a_node_speaks_only_to_nodes_of_its_configs() -> None:
 
 
 def test_an_action_that_does_not_apply_is_answered_and_changes_nothing() -> None:
-    """A config for a node that is off; a second start; a stop of one that is off."""
+    """A config for a node that is off, a second start, a stop of a node that is off."""
     steps = steps_of(
         story([apply("a", AB)], [start("a"), start("a"), action("stop", "b")], nodes="ab")
     )
@@ -132,7 +132,7 @@ def test_an_action_that_does_not_apply_is_answered_and_changes_nothing() -> None
 
 
 def test_a_config_that_is_not_valid_is_as_if_none_was_given() -> None:
-    """The error is not the story's: a start goes on without it."""
+    """The error does not end the story: the node starts without the config."""
     bad = {"version": 1, "nodes": {"a": "ram"}, "gospel": "reset", "shutdown_timeout": 1}
     steps = steps_of(story([start("a", bad)], [apply("a", bad)], nodes="a"))
 
@@ -183,7 +183,7 @@ BAD: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("value", "path"), BAD, ids=range(len(BAD)))
 def test_a_story_that_cannot_be_told_names_the_field(value: Any, path: str) -> None:
-    """The reader does not guess."""
+    """The reader refuses it, and does not guess."""
     with pytest.raises(DoesNotFit) as refused:
         story_of(value)
 
@@ -221,7 +221,7 @@ def test_run_takes_a_shipped_story_by_its_name(
 
 
 def test_the_same_seed_is_the_same_run() -> None:
-    """Orders are drawn from the seed alone."""
+    """Orders depend on the seed only."""
     told = story([start("a", AB), start("b")], [apply("a", config(2, "ab", None))], nodes="ab")
 
     assert encoded(orders_of(told, 5)) == encoded(orders_of(told, 5))
@@ -245,7 +245,7 @@ def test_a_gospel_that_never_came_is_not_known() -> None:
 
 
 def test_a_node_that_gave_its_data_up_and_was_stopped_before_others_came_joins_again() -> None:
-    """The stored config does not count as achieved: there is nothing that would go with it."""
+    """The stored config does not count as achieved, because the node has no data any more."""
     record = Record(stored=Held(of_json(AB).config, Notes.of({"a": "x", "b": "y"})), identity="y")
     begun = Start(record=record, given=None, fresh="z")
 
@@ -276,7 +276,7 @@ def test_an_operator_hears_of_a_config_that_was_changed_without_its_version() ->
 
 
 def test_a_node_that_is_paused_takes_no_config_and_catches_up_when_it_runs_again() -> None:
-    """U7: something else stopped its broker, as partition handling does."""
+    """U7: another program stopped its broker, as partition handling does."""
     told = steps_of(
         story(
             [start("a", config(1, "ab", "a")), start("b")],
@@ -295,7 +295,7 @@ def test_a_node_that_is_paused_takes_no_config_and_catches_up_when_it_runs_again
 
 
 def test_every_outcome_is_shown_with_the_number_of_its_orders(run: Run) -> None:
-    """And with one order each; the plain one among them."""
+    """Each outcome has one of its orders; the plain order is among them."""
     done = run("two-younger-at-once", "--seeds", "40", "--json").object
     ends = done["ends"]
 
@@ -312,7 +312,7 @@ def test_every_outcome_is_shown_with_the_number_of_its_orders(run: Run) -> None:
 def test_an_order_that_does_not_come_to_rest_is_an_outcome(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is told alongside the others, and does not end the command."""
+    """It is reported with the others, and does not end the command."""
     monkeypatch.setattr("joinproto.clusterer.simulator.ACTIONS_MAX", 22)
     done = run("two-younger-at-once", "--seeds", "40", "--json").object
     endless = [one for one in done["ends"] if not one["rests"]]
@@ -323,10 +323,9 @@ def test_an_order_that_does_not_come_to_rest_is_an_outcome(
 
 
 def test_nodes_that_keep_each_other_from_asking_come_to_rest_all_the_same() -> None:
-    """The document's rules: a node that is asked by an unknown node begins again, and drops its
-    round.
+    """The document's rules: a node that an unknown node asks begins again, and drops its round.
 
-    The real ones ask each half second, and so find out sooner or later; in the plain order nodes
+    Real nodes ask each half second, and so a round ends sooner or later; in the plain order, nodes
     poll in turn after a while.
     """
     told = story(

@@ -1,4 +1,4 @@
-"""Nodes as they ship, in random orders of all that happens to them, in virtual time."""
+"""The shipped nodes in virtual time, with random orders of all events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALONE = Config(2, frozenset("a"), gospel="a", shutdown_timeout=0)
 
 
 def ready(held: Held) -> State:
-    """Return a, whose broker runs with that of b."""
+    """Return the state of a, whose broker runs together with b's."""
     both = frozenset("ab")
     return State(
         who=Who("a"),
@@ -42,7 +42,7 @@ def told(found: Found) -> str:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_nodes_come_to_rest_with_one_set_of_data_and_every_message(seed: int) -> None:
-    """U1 to U7: killed, cut off, reset and given configs; then all heals, and all are started."""
+    """U1 to U7: nodes are killed, cut off, reset and given configs; then all heals and starts."""
     found = run(seed, BURSTS)
 
     assert () == found.problems, told(found)
@@ -50,14 +50,14 @@ def test_nodes_come_to_rest_with_one_set_of_data_and_every_message(seed: int) ->
 
 
 def test_a_run_is_the_same_each_time() -> None:
-    """So that findings can be repeated."""
+    """Therefore findings can be repeated."""
     one, other = run(3, 4), run(3, 4)
 
     assert (one.told, one.steps) == (other.told, other.steps)
 
 
 def test_others_are_forgotten_once_the_config_that_lacks_them_is_stored() -> None:
-    """U6; else one that is killed in between comes back to a b that no node knows any more."""
+    """U6: otherwise, after a kill in between, a names b again, but all have forgotten b."""
     found = step(ready(Held(AB, IDS)), Apply(ALONE))
 
     kinds = [type(effect) for effect in found.effects]
@@ -74,7 +74,7 @@ def test_whom_a_younger_config_names_again_is_to_be_forgotten_no_more() -> None:
 
 
 def test_a_node_that_is_paused_notes_which_nodes_there_are_and_takes_no_config() -> None:
-    """U7: no node says it again."""
+    """U7: no node would tell it again."""
     paused = step(ready(Held(AB)), Paused(True)).state
 
     noted = step(paused, Receive("b", NewConfig(Held(AB, IDS), True))).state
@@ -85,7 +85,7 @@ def test_a_node_that_is_paused_notes_which_nodes_there_are_and_takes_no_config()
 
 
 def test_a_node_that_was_left_out_while_its_broker_was_looked_at_takes_the_next_config() -> None:
-    """U7; seed 5000026: the look ended when its time ran, and it took no config any more."""
+    """U7, seed 5000026: the report came to a pending node, which then took no config any more."""
     of_b = Config(2, frozenset("b"), gospel="b", shutdown_timeout=30)
     left = step(ready(Held(AB)), Receive("b", NewConfig(Held(of_b, IDS), True))).state
     looked = step(left, Paused(True)).state
@@ -98,9 +98,9 @@ def test_a_node_that_was_left_out_while_its_broker_was_looked_at_takes_the_next_
 
 
 def test_a_ready_gospel_may_stop_where_a_config_means_the_node_before_its_reset() -> None:
-    """U3: a knew b before b was reset; so whose data version 2 means b cannot know.
+    """U3: a knew b before b was reset, so b cannot know whose data version 2 means.
 
-    Where a was ready with what b is now, it does know, and then b must go on.
+    If a was ready with the present b, b does know, and must go on.
     """
     config = evolve(AB, version=2, gospel="b")
     now = Notes.of({"a": "a#1~1", "b": "b#9~1"})
@@ -122,7 +122,7 @@ def test_a_ready_gospel_may_stop_where_a_config_means_the_node_before_its_reset(
 @pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("fault", ["word-refused", "later-ignored", "late-lock-kept"])
 def test_a_fault_that_is_put_back_is_found(fault: str) -> None:
-    """U3, U5: the reports of two newcomers, the notes of a stranger, a lock of a round before."""
+    """U3, U5: the reports of two newcomers, the notes of a stranger, an earlier round's lock."""
     with applied(mutation(fault)):
         found = any(run(seed, 40).problems for seed in range(1000, 2000))
 

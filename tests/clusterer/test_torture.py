@@ -1,4 +1,4 @@
-"""A short storm over real nodes; `tools/torture --system clusterer --minutes 10` is long."""
+"""A short storm of faults over real nodes; `tools/torture --system clusterer` has long ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECONDS = 12.0
 
 
 def test_nothing_is_lost_in_a_storm(fleet: Fleet) -> None:
-    """No version goes down, the gospel's data are there, and all are ready in the end."""
+    """No version goes back, the gospel's data are there, and in the end all are ready."""
     storm = Storm(Clusterer(fleet), 3)
     found = storm.run(SECONDS)
 
@@ -24,7 +24,7 @@ def test_nothing_is_lost_in_a_storm(fleet: Fleet) -> None:
 
 
 def test_a_storm_over_nodes_without_a_rule_fails_and_says_why(fleet: Fleet) -> None:
-    """`older-wins`: the cluster does not even form, and each node names the reason why it waits."""
+    """`older-wins`: the cluster does not even form, and each node says why it waits."""
     fleet.mutant = "older-wins"
 
     with pytest.MonkeyPatch.context() as patch:
@@ -37,7 +37,7 @@ def test_a_storm_over_nodes_without_a_rule_fails_and_says_why(fleet: Fleet) -> N
 
 
 def test_a_storm_begins_with_a_gospel_that_only_has_its_name(fleet: Fleet) -> None:
-    """`gospel-by-name`: its new data must be at every node in the end, with any seed."""
+    """`gospel-by-name`: with any seed, every node must have its new data in the end."""
     fleet.mutant = "gospel-by-name"
 
     found = Storm(Clusterer(fleet), 3).run(kinds=())
