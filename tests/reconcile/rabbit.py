@@ -1,6 +1,6 @@
-"""A real RabbitMQ cluster on this machine: nodes as processes, with an epmd of their own.
+"""A real RabbitMQ cluster on this machine: nodes as processes, with their own epmd.
 
-A node is started, killed, cut from the cluster; its management API listens on a port of its own.
+A node can be started, killed, and removed from the cluster; its management API has its own port.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from tests.needs import need
 from tools.faults.ports import free_ports
 from tools.fixtures.rabbitmq_node import all_in, scripts, write_cookie
 
-PATIENCE = 300.0  # 4.0 answers late while a node that was killed is listed
+PATIENCE = 300.0  # 4.0 answers late while it lists a node that was killed
 
 
 def home() -> Path:
-    """Return where the broker's scripts are; skips the test where there are none."""
+    """Return where the broker's scripts are; skip the test if there are none."""
     need("rabbitmq-server")
     return scripts()
 
 
 def until(what: str, says: Callable[[], Any]) -> Any:
-    """Return the first true answer; fails after a while."""
+    """Return the first true answer of `says`; fail after `PATIENCE` seconds."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         try:
@@ -46,7 +46,7 @@ def until(what: str, says: Callable[[], Any]) -> Any:
 
 @define
 class Rabbits:
-    """`names`: of all nodes, such as `a@localhost`; the first is asked."""
+    """`names`: of all nodes, such as `a@localhost`; requests go to the first node."""
 
     room: Path
     sbin: Path
@@ -61,7 +61,7 @@ class Rabbits:
         place.mkdir(exist_ok=True)
         (place / "enabled").write_text("[rabbitmq_management].")
         amqp, distribution = free_ports(2)
-        # The first one alone: 4.0 looks for minutes for a listed node that does not exist.
+        # Only the first node is listed: 4.0 looks for minutes for a listed node that does not run.
         seeds = f"cluster_formation.classic_config.nodes.1 = {self.names[0]}\n"
         (place / "rabbitmq.conf").write_text(
             f"listeners.tcp.1 = 127.0.0.1:{amqp}\nmanagement.tcp.ip = 127.0.0.1\n"
@@ -88,7 +88,7 @@ class Rabbits:
             )
 
     def kill(self, name: str) -> None:
-        """kill -9: the server, and the shell that started it."""
+        """Kill the server, and the shell that started it, with kill -9."""
         process = self.running.pop(name)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -124,7 +124,7 @@ class Rabbits:
         assert answer.is_success, answer.text
 
     def echoed(self, queue: str, text: str) -> str:
-        """Return a message that the queue took and gave back; fails where no majority does."""
+        """Return a message that the queue took and gave back; fail without a majority."""
         base = f"http://127.0.0.1:{self.ports[self.names[0]]}/api"
 
         def posted(path: str, **body: object) -> Any:

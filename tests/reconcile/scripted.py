@@ -1,6 +1,6 @@
-"""A management API on a real socket that answers as a test says, and tools that note their calls.
+"""A management API on a real socket that answers as a test sets, and tools that note their calls.
 
-Simulated: the broker.  Real: HTTP, processes, the state file.
+The broker is simulated; HTTP, processes and the state file are real.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if [ -e "on-$verb" ]; then . "./on-$verb"; fi
 
 @define
 class Broker:
-    """`how`: to a path, the answer instead of 200 and the value: a status, or bytes."""
+    """`how`: for a path, what is answered instead of the value: a status, or bytes."""
 
     room: Path
     nodes: list[dict[str, Any]] = field(factory=list)
@@ -41,7 +41,7 @@ class Broker:
         self.nodes = [{"name": one, "running": one not in down} for one in names + down]
 
     def has(self, name: str, members: str, *, online: str | None = None, at: int = 9) -> None:
-        """Set the nodes that have a replica, in the API and by its leader, the first of them."""
+        """Set the nodes with a replica, in the API and in the answer of the leader, the first."""
         up = members if online is None else online
         self.queues[name] = {
             "name": name,
@@ -103,7 +103,7 @@ def scripted(room: Path) -> Iterator[Broker]:
             how = broker.how.get(path, 200)
             whole = json.dumps(value).encode()
             body = how if isinstance(how, bytes) else whole
-            # Bytes that begin the true answer are one that was cut off.
+            # If the bytes begin the true answer, it is sent as one that was cut off.
             length = len(whole if whole.startswith(body) else body)
             self.send_response(200 if isinstance(how, bytes) else how)
             self.send_header("Content-Length", str(length))

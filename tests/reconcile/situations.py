@@ -1,4 +1,4 @@
-"""Situations drawn in letters, a node each: which have a replica, which are there, which run."""
+"""Situations written in letters, one for each node: which have a replica, exist, and run."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ def situation(
     variant: Variant = Variant.OURS,
     **queue: object,
 ) -> Situation:
-    """Return the situation that the first of the members evaluates; all run unless `running` names
-    those that do.
+    """Return the situation that the first member evaluates.
+
+    `running`: the nodes that run; None: all.
     """
     up = nodes if running is None else running
     told: dict[str, object] = {

@@ -1,4 +1,4 @@
-"""`reconcile simulate`: simulated nodes and time, the shipped decision and clock."""
+"""`reconcile simulate`: the shipped decision and clock, with simulated nodes and time."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_each_way_repairs_all_queues_of_a_failed_rack(way: Care) -> None:
 
 
 def test_ours_repairs_sooner_at_a_lower_peak() -> None:
-    """Q5: beyond the failure interval less than half of periodic's, with fewer copies at a time."""
+    """Q5: beyond the failure interval, less than half of periodic's time, at a lower peak."""
     shape = Shape(queues=1_200, nodes=20, bytes_mean=150e6)
     story = list(blows(Story.RACK, shape, 1))
     periodic = played(Care.PERIODIC, story, 25, shape)
@@ -70,14 +70,14 @@ def test_ours_repairs_sooner_at_a_lower_peak() -> None:
 
 
 def test_where_nothing_fails_nothing_is_evaluated() -> None:
-    """A look that finds nothing to do is no event."""
+    """A look that finds nothing to do does not count as an event."""
     run = played(Care.PERIODIC, [])
 
     assert (0, 0) == (run.evaluations, run.changes)
 
 
 def test_restarts_longer_than_the_interval_are_repaired_for_nothing() -> None:
-    """Each node comes back after 90 seconds: with 60 it is replaced, with 120 it is not."""
+    """Each node comes back after 90 s: with an interval of 60 s it is replaced, with 120 s not."""
     story = list(blows(Story.ROLLING, SMALL, 1))
     patient = Shape(queues=300, nodes=20, zones=5, bytes_mean=1e9, failure_interval=120)
 
@@ -87,7 +87,7 @@ def test_restarts_longer_than_the_interval_are_repaired_for_nothing() -> None:
 
 
 def test_a_copy_whose_source_stops_is_begun_again() -> None:
-    """It is not counted as done, and its queue is repaired in the end."""
+    """The copy is not counted as done, and its queue is repaired in the end."""
     shape = Shape(queues=300, nodes=20, zones=5, bytes_mean=5e9)
     first = list(blows(Story.RACK, shape, 1))
     second = [NodeChange(one.at + 80, one.node + 1, one.up) for one in first[:2]]
@@ -97,13 +97,13 @@ def test_a_copy_whose_source_stops_is_begun_again() -> None:
     below = [one for one in left if sum(one) < 3]
 
     assert run.cancelled > 0
-    # A queue that lost its majority before it was repaired stays so: no change without one.
+    # A queue that lost its majority before it was repaired stays so, as no change is possible.
     assert 0 < run.unmended == len(below)
     assert all(2 * sum(one) <= len(one) for one in below)
 
 
 def test_the_same_dice_give_the_same_run() -> None:
-    """Results can be told again."""
+    """Therefore results can be repeated."""
     one, other = (played(Care.OURS, RACK) for _ in range(2))
 
     assert one.below_seconds == other.below_seconds
@@ -111,7 +111,7 @@ def test_the_same_dice_give_the_same_run() -> None:
 
 
 def test_the_shortlist_holds_whom_all_nodes_would_give() -> None:
-    """By zone and load the choice among all nodes is one of the shortlist."""
+    """The node that zone and load choose among all nodes is in the shortlist."""
     dice = random.Random(3)
     cluster = Cluster.of(Shape(queues=200, nodes=40, zones=5))
     for node in dice.sample(range(40), 9):
@@ -133,7 +133,7 @@ def test_the_shortlist_holds_whom_all_nodes_would_give() -> None:
 
 
 def test_an_idle_clock_looks_at_the_same_times() -> None:
-    """The skipped times change nothing: the next look is the one it would have come to."""
+    """Skipping looks changes nothing: the next look has the same time."""
     for variant in (Variant.SEED, Variant.OURS):
         clock = Clock(variant=variant, pace=Timers(interval=50), queue="q").start(0.0)
         slow = clock
@@ -144,7 +144,7 @@ def test_an_idle_clock_looks_at_the_same_times() -> None:
 
 
 def test_the_command_compares_and_draws(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """JSON as documented, and a picture."""
+    """The JSON is as documented, and there is a picture."""
     need("matplotlib")
     words = ("reconcile", "simulate", "--queues", "300", "--nodes", "20", "--zones", "5")
     picture = tmp_path / "rack.svg"
@@ -160,7 +160,7 @@ def test_the_command_compares_and_draws(capsys: pytest.CaptureFixture[str], tmp_
 
 
 def test_all_nodes_together_copy_no_more_than_they_may() -> None:
-    """Q5: the limit is filled, and of queues with as much to spare the smallest are first."""
+    """Q5: the limit is used up; of queues with as much to spare, the smallest are first."""
     run = Run(SMALL, Care.OURS, 4, 24 * HOUR, copies_in_all=6)
     run.play(RACK)
     alone = Run(SMALL, Care.OURS, 4, 24 * HOUR)
@@ -173,7 +173,7 @@ def test_all_nodes_together_copy_no_more_than_they_may() -> None:
 
 
 def test_at_periodics_peak_ours_needs_less_than_half_beyond_the_interval() -> None:
-    """Q5: with the same bytes a second of all nodes together, and fewer of each node."""
+    """Q5: all nodes together copy as many bytes a second, and each node fewer."""
     shape = Shape(queues=3_000, nodes=50, bytes_mean=150e6)
     story = list(blows(Story.RACK, shape, 1))
     periodic = played(Care.PERIODIC, story, 25, shape)
@@ -186,14 +186,14 @@ def test_at_periodics_peak_ours_needs_less_than_half_beyond_the_interval() -> No
     assert ours.peak <= periodic.peak
     assert ours.peak_of_a_node < periodic.peak_of_a_node
     assert 2 * beyond(ours) < beyond(periodic)
-    # No order at this peak is better than the bound, and this one is near it.
+    # No order at this peak is better than the bound, and this order is near it.
     assert 0.6 * beyond(ours) < least(ours) - shape.failure_interval < beyond(ours)
 
 
 def test_settings_that_do_not_go_together_are_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Many runs are kept; a picture is of one of each way."""
+    """Many runs must be stored; a picture shows one run of each way."""
     out = ("--out", str(tmp_path / "out"))
     for words in (("--seeds", "2"), ("--picture", "x.svg", *out)):
         assert 2 == run_here(capsys, "reconcile", "simulate", *words).code
@@ -203,7 +203,7 @@ def test_settings_that_do_not_go_together_are_refused(
 
 
 def test_a_cluster_that_cannot_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """More replicas than zones, more zones than nodes."""
+    """There are more replicas than zones, more zones than nodes, or no nodes."""
     for words in (("--replicas", "11"), ("--zones", "200"), ("--nodes", "0")):
         assert 2 == run_here(capsys, "reconcile", "simulate", *words).code
 

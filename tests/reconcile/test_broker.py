@@ -1,4 +1,4 @@
-"""`reconcile run` alongside a broker that fails: nothing is guessed, nothing is done twice."""
+"""`reconcile run` with a failing broker: it guesses nothing, and does nothing twice."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CLOSED = "http://127.0.0.1:1"
 
 @define
 class Rig:
-    """A loop in this process, with a clock that the test moves: 10 seconds a round."""
+    """A loop in this process, with a clock that a test moves by 10 seconds a round."""
 
     broker: Broker
     loop: Loop
@@ -48,7 +48,7 @@ class Rig:
     now: list[float] = field(factory=list)
 
     def rounds(self, count: int = 1) -> list[str]:
-        """Return the tools' calls in all rounds so far."""
+        """Play rounds; return the tools' calls in all rounds so far."""
         for _ in range(count):
             self.now[0] += 10
             self.loop.round()
@@ -86,7 +86,7 @@ def rig(
 
 
 def test_read_only_says_what_it_would_do_and_does_nothing(broker: Broker) -> None:
-    """Point 6: read-only unless `--apply`; one decision is told once."""
+    """Point 6: read-only unless `--apply`; a decision is reported only once."""
     found = rig(broker, applies=False)
 
     assert [] == found.rounds(4)
@@ -95,7 +95,7 @@ def test_read_only_says_what_it_would_do_and_does_nothing(broker: Broker) -> Non
 
 
 def test_no_queue_is_due_before_its_time(broker: Broker) -> None:
-    """Its clock says when; which of those that are due comes first, the order says."""
+    """A queue's clock decides when it is due; the order decides which due queue comes first."""
     found = rig(broker)
     found.rounds(1)
     keeper = found.loop.state.keeper
@@ -107,7 +107,7 @@ def test_no_queue_is_due_before_its_time(broker: Broker) -> None:
 
 
 def test_a_replica_is_added_once_and_awaited_until_it_is_caught_up(broker: Broker) -> None:
-    """Q4: the next change only when the last one is caught up."""
+    """Q4: the next change begins only when the last replica has caught up."""
     broker.on("add_member", "cp behind.json q.json")
     broker.says("q", "abc", at=3, file="behind.json")
     found = rig(broker)
@@ -135,7 +135,7 @@ HALF: dict[str, dict[str, int | bytes]] = {
 
 
 class Endless(BaseRequestHandler):
-    """Sends a body that does not end, a piece each hundredth of a second."""
+    """Sends a body without an end, a piece each hundredth of a second."""
 
     def handle(self) -> None:
         self.request.recv(4096)
@@ -153,7 +153,7 @@ class Endless(BaseRequestHandler):
 def test_an_answer_without_end_is_given_up(
     monkeypatch: pytest.MonkeyPatch, bytes_max: int, seconds_a_look: int, why: str
 ) -> None:
-    """Each piece came in time, so it was read for ever, and kept."""
+    """Before, the answer was read and kept for ever, because each piece came in time."""
     clock = SimpleNamespace(monotonic=count(step=seconds_a_look).__next__)
     monkeypatch.setattr("joinproto.apps.reconcile.api.BYTES_MAX", bytes_max)
     monkeypatch.setattr("joinproto.apps.reconcile.api.time", clock)
@@ -168,7 +168,7 @@ def test_an_answer_without_end_is_given_up(
 def test_a_tool_that_is_not_there_is_told_before_anything_is_begun(
     broker: Broker, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 4, and not at the first change."""
+    """The exit code is 4 at the start, not at the first change."""
     state = str(broker.room / "state.json")
     words = ("--url", broker.url, "--apply", "--state", state, "--once")
     told = run_here(capsys, "reconcile", "run", *words, "--rabbitmq-queues", "/no/such/tool")
@@ -179,7 +179,7 @@ def test_a_tool_that_is_not_there_is_told_before_anything_is_begun(
 
 @pytest.mark.parametrize("what", HALF)
 def test_an_answer_that_is_not_whole_changes_nothing(broker: Broker, what: str) -> None:
-    """An API that is down or half answers: nothing is guessed; afterwards it continues."""
+    """An API that is down or gives half an answer: nothing is guessed, and the run goes on."""
     found = rig(broker)
     broker.how.update(HALF[what])
 
@@ -191,7 +191,7 @@ def test_an_answer_that_is_not_whole_changes_nothing(broker: Broker, what: str) 
 
 
 def test_no_nodes_and_no_members_are_not_known_rather_than_gone(broker: Broker) -> None:
-    """Q2: an empty list is a question that failed."""
+    """Q2: an empty list means that the question failed."""
     found = rig(broker)
     broker.nodes = []
     assert [] == found.rounds(2)
@@ -216,7 +216,7 @@ def test_an_argument_that_is_text_is_reported_and_the_others_go_on(broker: Broke
 
 
 def test_bad_credentials_at_the_start_are_a_mistake_of_the_command_line(broker: Broker) -> None:
-    """Exit code 2; the password is in no message."""
+    """The exit code is 2, and no message has the password."""
     broker.how["/api/nodes"] = 401
 
     with pytest.raises(Refused) as raised:
@@ -227,7 +227,7 @@ def test_bad_credentials_at_the_start_are_a_mistake_of_the_command_line(broker: 
 
 
 def test_the_next_node_is_asked_where_one_is_down(broker: Broker) -> None:
-    """One URL may be of a node that is gone."""
+    """One of the URLs may be that of a node that is gone."""
     found = rig(broker, urls=(CLOSED,))
 
     assert ["add_member q c"] == found.rounds(2)
@@ -235,7 +235,7 @@ def test_the_next_node_is_asked_where_one_is_down(broker: Broker) -> None:
 
 
 def test_the_leader_has_the_last_word(broker: Broker) -> None:
-    """The API's list is seconds old: by its leader the queue has three already."""
+    """The API's list is seconds old; by the leader's answer the queue has three already."""
     broker.says("q", "abd")
     found = rig(broker)
 
@@ -244,7 +244,7 @@ def test_the_leader_has_the_last_word(broker: Broker) -> None:
 
 
 def test_a_leader_that_does_not_answer_is_not_guessed(broker: Broker) -> None:
-    """A status that fails, is no JSON, or names no leader."""
+    """The status fails, is not JSON, or names no leader."""
     found = rig(broker)
     for text in ("", "Error: noproc", "{}", '[{"Node Name": "a", "Raft State": "follower"}]'):
         (broker.room / "q.json").write_text(text)
@@ -252,7 +252,7 @@ def test_a_leader_that_does_not_answer_is_not_guessed(broker: Broker) -> None:
 
 
 def test_a_node_that_dies_during_a_change_is_given_up_after_the_interval(broker: Broker) -> None:
-    """No other change is begun meanwhile; then another node gets the replica, and it is counted."""
+    """No other change begins meanwhile; then another node gets the replica, and it counts."""
     broker.on("add_member", "cp half.json q.json")
     broker.says("q", "abc", online="ab", file="half.json")
     found = rig(broker)
@@ -268,7 +268,7 @@ def test_a_node_that_dies_during_a_change_is_given_up_after_the_interval(broker:
 
 
 def test_a_command_that_fails_is_followed_like_one_that_succeeds(broker: Broker) -> None:
-    """Its exit code does not show the outcome: done all the same, or after a while again."""
+    """Its exit code does not show the outcome: the change is done, or tried again after a while."""
     broker.on("add_member", "cp done.json q.json; exit 69")
     broker.says("q", "abc", file="done.json")
     found = rig(broker)
@@ -285,7 +285,7 @@ def test_a_command_that_fails_is_followed_like_one_that_succeeds(broker: Broker)
 
 
 def test_a_queue_may_be_named_like_an_option(broker: Broker) -> None:
-    """The tools of 3.10 take what follows `--` as it is; without, `-q` has no status."""
+    """The tools of 3.10 take the words after `--` as they are; otherwise `-q` has no status."""
     broker.has("-q", "ab")
     found = rig(broker)
 
@@ -293,7 +293,7 @@ def test_a_queue_may_be_named_like_an_option(broker: Broker) -> None:
 
 
 def test_no_node_copies_more_than_it_may(broker: Broker) -> None:
-    """Q5: of three queues that lack one, one at a time where a node may copy one."""
+    """Q5: if a node may copy one queue, three queues that lack a replica take turns."""
     for name in ("r", "s"):
         broker.has(name, "ab")
     found = rig(broker, copies=1)
@@ -305,7 +305,7 @@ def test_no_node_copies_more_than_it_may(broker: Broker) -> None:
 def test_the_queue_that_has_least_to_spare_is_begun_first_and_then_the_smallest(
     broker: Broker,
 ) -> None:
-    """Q5: all are due; three of three may lose one, two of two none, however large it is."""
+    """Q5: all are due; three of three may lose one replica, two of two none, whatever the size."""
     for name, members, size in (("a", "abc", 9), ("b", "abc", 1), ("q", "abc", 5), ("z", "ab", 99)):
         broker.has(name, members)
         broker.queues[name]["message_bytes_persistent"] = size
@@ -318,7 +318,7 @@ def test_the_queue_that_has_least_to_spare_is_begun_first_and_then_the_smallest(
 def test_a_function_of_ones_own_chooses_and_one_that_fails_stops_no_other_queue(
     broker: Broker, keep: Run, tmp_path: Path
 ) -> None:
-    """Q3: a port, here too."""
+    """Q3: the placement is a port here, too."""
     broker.has("r", "ab")
     (tmp_path / "mine.py").write_text(
         "from joinproto.reconcile.placement import Choice\n"
@@ -406,7 +406,7 @@ def test_where_a_dead_replica_of_a_stream_stays_the_number_becomes_odd(broker: B
 
 
 def test_a_wait_is_reported_once_and_what_is_left_is_counted(broker: Broker) -> None:
-    """The seconds that a node is away are no news; then it is back, and nothing is left."""
+    """The seconds for which a node is away are not reported again; once back, nothing is left."""
     broker.runs("abde", down="c")
     broker.has("q", "abc", online="ab")
     found = rig(broker, applies=False)
@@ -421,7 +421,7 @@ def test_a_wait_is_reported_once_and_what_is_left_is_counted(broker: Broker) -> 
 
 
 def test_metrics_count_looks_changes_and_errors(broker: Broker) -> None:
-    """For Prometheus."""
+    """The metrics are for Prometheus."""
     found = rig(broker)
     found.rounds(2)
     broker.how["/api/nodes"] = 500
@@ -442,7 +442,7 @@ def test_metrics_count_looks_changes_and_errors(broker: Broker) -> None:
 
 
 def one_round(broker: Broker, *words: str) -> tuple[str, ...]:
-    """Return the command for one round; the API has a minute, a sixth of the tools' time."""
+    """Return the command for one round; the API gets a minute, a sixth of the tools' time."""
     return (
         *("reconcile", "run", "--url", broker.url, "--target", "3", "--apply", "--once"),
         *("--state", str(broker.room / "state.json"), "--timeout", "360"),
@@ -469,9 +469,7 @@ def keep(broker: Broker, run: Run) -> Run:
 def test_killed_during_a_change_it_begins_nothing_twice(
     broker: Broker, keep: Run, effect: str
 ) -> None:
-    """kill -9 by the tool that it calls, after the effect or before it; then it is started
-    again.
-    """
+    """The tool kills its caller with kill -9, after or before the effect; then it starts again."""
     broker.says("q", "abc", file="done.json")
     broker.on("add_member", f"{effect}; kill -9 $PPID")
 
@@ -493,7 +491,7 @@ def test_killed_during_a_change_it_begins_nothing_twice(
 def test_a_change_that_changed_the_list_alone_is_decided_anew_from_the_leader(
     broker: Broker, keep: Run
 ) -> None:
-    """Incident 30: the call ends, the list looks well, and the group has no new replica."""
+    """Incident 30: the call ends, the list looks right, but the group has no new replica."""
     broker.runs("abd")
     broker.has("q", "abc", online="ab")
     listed = broker.queues["q"]
@@ -506,7 +504,7 @@ def test_a_change_that_changed_the_list_alone_is_decided_anew_from_the_leader(
 
 
 def test_a_status_of_4_x_is_read(broker: Broker) -> None:
-    """The index is called otherwise, and a replica that must be promoted is not caught up."""
+    """The index has another name, and a replica that must be promoted has not caught up."""
     rows: list[dict[str, object]] = [
         {"Node Name": one, "Raft State": state, "Membership": votes, "Last Log Index": 9}
         for one, state, votes in (("a", "leader", "voter"), ("d", "follower", "promotable"))
@@ -518,7 +516,7 @@ def test_a_status_of_4_x_is_read(broker: Broker) -> None:
 
 
 def test_a_state_file_in_use_or_damaged_is_refused(broker: Broker, keep: Run) -> None:
-    """Two keepers with one file; a file that no keeper wrote."""
+    """Two keepers have one file, or no keeper wrote the file."""
     file = broker.room / "state.json"
     journal = Journal.open(file)
     with pytest.raises(StoreInUse):
@@ -536,7 +534,7 @@ def test_a_state_file_in_use_or_damaged_is_refused(broker: Broker, keep: Run) ->
 def test_a_change_that_cannot_be_written_down_is_not_begun(
     broker: Broker, keep: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit code 4: started again, no keeper would know of it."""
+    """The exit code is 4: after a restart, no keeper would know of the change."""
 
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
@@ -564,7 +562,7 @@ def test_a_change_that_cannot_be_written_down_is_not_begun(
 def test_a_command_that_cannot_be_run_is_reported(
     run: Run, words: tuple[str, ...], code: int, says: str
 ) -> None:
-    """Exit codes: 1 the broker, 2 the command line."""
+    """The exit code is 1 for the broker, and 2 for the command line."""
     done = run("reconcile", "run", *words)
 
     assert code == done.code

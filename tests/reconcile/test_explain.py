@@ -1,4 +1,4 @@
-"""Explanations of what would change a decision: each is applied, and the decision changes."""
+"""Explanations of what would change a decision: the tests apply each, and the decision changes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.reconcile.situations import situation
 
 CASES = {"enough", "no free node", "it would be even", "a member is down"}
 STATES = "-rdm"
-"""A node that is not in the cluster, runs, is down, is in maintenance."""
+"""The states of a node: not in the cluster, running, down, in maintenance."""
 
 
 def situations(variant: Variant, *, removes: bool) -> Iterator[Situation]:
-    """Yield all of four nodes, of which the first leads and runs."""
+    """Yield all situations of four nodes, of which the first leads and runs."""
     for states, has, target in product(
         product(STATES, repeat=3), product((True, False), repeat=3), range(1, 6)
     ):
@@ -92,7 +92,7 @@ ACTIONS: dict[str, Callable[[Situation, str], Situation]] = {
 
 
 def done(asked: Situation, part: str) -> Situation:
-    """Return the situation in which a part of the answer has come true."""
+    """Return the situation after a part of the answer has come true."""
     for words, action in ACTIONS.items():
         if found := re.fullmatch(words, part):
             return action(asked, found[1])
@@ -104,7 +104,7 @@ def done(asked: Situation, part: str) -> Situation:
 def test_each_way_that_is_named_to_change_a_noop_changes_it(
     variant: Variant, *, removes: bool
 ) -> None:
-    """Explaining: whatever is named, once it has come true, a replica is added or removed."""
+    """Explaining: once anything that is named has come true, a replica is added or removed."""
     seen = set()
     for asked in situations(variant, removes=removes):
         decision = evaluate(asked)
@@ -124,7 +124,7 @@ def test_each_way_that_is_named_to_change_a_noop_changes_it(
 def test_a_queue_that_is_named_twice_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """In one virtual host; without names, or in two, they are told apart."""
+    """This is so in one virtual host; queues without names, or in two hosts, are told apart."""
     state = tmp_path / "state.json"
 
     def explained(*queues: dict[str, object]) -> Done:

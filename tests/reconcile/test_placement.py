@@ -25,7 +25,7 @@ def placed(placing: Placing, dice: int = 0) -> str:
 
 
 def test_each_function_chooses_by_its_own_measure() -> None:
-    """Zone before load; load before name; chance by the dice that it is given."""
+    """Zone comes before load, and load before name; the random one uses the given dice."""
     assert "E" == placed(Placing.ZONE_AWARE)
     assert "C" == placed(Placing.LEAST_LOADED)
     assert ["C", "D", "E", "C"] == [placed(Placing.RANDOM, dice=dice) for dice in range(4)]
@@ -45,14 +45,14 @@ def test_a_zone_whose_replica_does_not_run_is_free() -> None:
 
 
 def test_the_shipped_code_knows_only_chance() -> None:
-    """Real: uniformly at random, whatever is set."""
+    """Real: it chooses uniformly at random, whatever is set."""
     asked = evolve(ASKED, variant=Variant.REAL, dice=1)
 
     assert ("D",) == evaluate(asked).nodes
 
 
 def test_a_function_of_ones_own_takes_its_place() -> None:
-    """Q3: a port."""
+    """Q3: the placement is a port."""
 
     def last(candidates: tuple[Node, ...], _situation: Situation) -> Choice:
         return Choice(candidates[-1].name, "it is the last")

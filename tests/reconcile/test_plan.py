@@ -48,7 +48,7 @@ def test_a_node_copies_no_more_than_it_may() -> None:
 
 
 def test_a_queue_that_waits_for_a_node_keeps_its_place() -> None:
-    """Q5: decided once, and counted as load, so that not all that wait choose the same node."""
+    """Q5: its decision counts as load at once, so that not all waiting queues choose one node."""
     asked = []
 
     def place(candidates: tuple[Node, ...], one: Situation) -> Choice:
@@ -62,7 +62,7 @@ def test_a_queue_that_waits_for_a_node_keeps_its_place() -> None:
 
 
 def test_all_nodes_together_copy_no_more_than_they_may_and_the_smallest_first() -> None:
-    """Q5: of queues with as much to spare the one that is done soonest is the first."""
+    """Q5: of queues with as much to spare, the first is the one that is done soonest."""
     asked = [queue(f"q{at}", "AB", "ABCDE", leader="AB"[at % 2]) for at in range(4)]
     asked = [
         evolve(one, queue=evolve(one.queue, size=size))
@@ -111,7 +111,7 @@ def test_every_plan_ends_and_takes_no_node_below_the_minimum(
     variant: Variant,
     removes: bool | None,
 ) -> None:
-    """Q4: whatever the situation; only the shipped code removes without looking."""
+    """Q4: this holds in any situation; only the shipped code removes without a check."""
     leader = min(members)
     asked = situation(
         "".join(sorted(members)),
@@ -138,7 +138,7 @@ def test_every_plan_ends_and_takes_no_node_below_the_minimum(
 
 
 class Polling:
-    """Asks all that wait whenever one could go on: slow, and plain."""
+    """Looks at all waiting queues whenever one could go on, which is slow and simple."""
 
     def __init__(self, _: object) -> None:
         self.all: list[tuple[float, Any]] = []
@@ -167,7 +167,7 @@ class Polling:
 def test_a_queue_that_waits_goes_on_as_if_all_were_asked_each_time(
     queues: list[tuple[str, int, int]], at_once: int, in_all: int | None
 ) -> None:
-    """Nodes, and all together, have an order of their own for a queue that waits for them."""
+    """Each node, and all nodes together, have their own order of waiting queues."""
     asked = []
     for at, (members, size, target) in enumerate(queues):
         one = queue(f"q{at}", members, "ABCDE", target=target)
@@ -183,7 +183,7 @@ def test_a_queue_that_waits_goes_on_as_if_all_were_asked_each_time(
 def test_many_that_wait_for_one_node_are_not_all_asked_each_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each turn asked them all: this many turns as queues, squared."""
+    """Before, each turn looked at all: the square of the number of queues."""
     asked, count = _Copies.free_at, Counter[str]()
 
     def counted(self: _Copies, node: str, now: float) -> float:
@@ -198,7 +198,7 @@ def test_many_that_wait_for_one_node_are_not_all_asked_each_time(
 
 
 def test_queues_of_one_name_are_told_apart() -> None:
-    """Two virtual hosts: each queue is copied from its own leader."""
+    """In two virtual hosts, each queue is copied from its own leader."""
     one = queue("q", "AB", "ABC", leader="A")
     other = queue("q", "AB", "ABC", leader="B", vhost="v2")
     found = plan([one, other], LIMITS)

@@ -11,8 +11,8 @@ from joinproto.reconcile.queue import Kind, Node, Queue, Settings, Situation, Ta
 from joinproto.reconcile.tables import TABLES, Action
 from tests.reconcile.situations import situation
 
-# Members, nodes, running, drained, auto_remove; then each variant's action.  The real column is the
-# worked table of the code that shipped.
+# Members, nodes, running, drained, auto_remove, and each variant's action.  The column of the real
+# variant is the worked table of the code that shipped.
 WORKED = [
     ("A", "AB", "AB", "", None, ("noop", "add B", "add B")),
     ("A", "ABC", "ABC", "", None, ("add B", "add B", "add B")),
@@ -31,14 +31,14 @@ ROWS = [
     for row in WORKED
     for removes in ((None, True, False) if row[4] is None and row[0] != "ABCD" else (row[4],))
 ]
-"""Each value, where the worked table says any."""
+"""A row for each value where the worked table says "any"."""
 
 
 @pytest.mark.parametrize(("members", "nodes", "running", "drained", "removes", "does"), ROWS)
 def test_each_variant_does_what_its_worked_table_says(
     members: str, nodes: str, running: str, drained: str, removes: bool | None, does: tuple[str]
 ) -> None:
-    """Target 3: the table of the shipped code, alongside those of the design and ours."""
+    """The target is 3; the table of the shipped code, with those of the design and ours."""
     found = []
     for variant in (Variant.REAL, Variant.SEED, Variant.OURS):
         asked = situation(
@@ -59,7 +59,7 @@ def test_each_variant_does_what_its_worked_table_says(
 def test_the_next_rounds_of_the_worked_table_are_as_it_says(
     members: str, nodes: str, rounds: set[str]
 ) -> None:
-    """Real: B or C, next round the other; remove C, next round D or E."""
+    """Real: add B or C, in the next round the other; remove C, in the next round add D or E."""
     found = set()
     for dice in (0, 1):
         asked = situation(members, nodes, auto_remove=True, variant=Variant.REAL)
@@ -85,7 +85,7 @@ def test_the_next_rounds_of_the_worked_table_are_as_it_says(
     ],
 )
 def test_each_noop_of_the_worked_table_says_what_would_change_it(row: int, said: str) -> None:
-    """Explaining, real; test_explain.py tries whether that does."""
+    """Explaining, real; test_explain.py applies what is said."""
     members, nodes, running, drained, removes, _ = WORKED[row]
     asked = evaluate(
         situation(
@@ -102,7 +102,7 @@ def test_each_noop_of_the_worked_table_says_what_would_change_it(row: int, said:
 
 
 def test_enough_says_how_many_may_be_lost() -> None:
-    """Explaining, ours: of five, three lost leave no majority, so nothing would be done."""
+    """Explaining, ours: if three of five are lost there is no majority, so nothing can be done."""
     five, three = situation("ABDEF", "ABCDEF"), situation("ABD", "ABDE")
 
     assert "a number over 5" == would_change(evaluate(five))
@@ -110,7 +110,7 @@ def test_enough_says_how_many_may_be_lost() -> None:
 
 
 def test_where_one_that_is_lost_stays_and_as_many_may_fail_as_promised_nothing_is_added() -> None:
-    """Q4: of five, four run, and one more may fail; so it is with three of three."""
+    """Q4: four of five run, and one more may fail, as with three of three."""
     more = {"running": "ABCDFG", "away": {"E": 60.0}, "auto_remove": False}
 
     asked = situation("ABCDE", "ABCDEFG", **more)  # type: ignore[arg-type]
@@ -130,7 +130,7 @@ def test_real_drops_all_that_left_at_once_and_ours_one_by_one() -> None:
 
 
 def test_a_replica_that_is_away_for_the_interval_is_replaced() -> None:
-    """Q2, the design: not before, and not because its node only restarts."""
+    """Q2, the design: it is not replaced earlier, as its node may only restart."""
     soon = situation("ABC", "ABCDE", running="ABDE", away={"C": 59.9})
     late = evolve(soon, queue=evolve(soon.queue, away={"C": 60.0}))
 
@@ -151,7 +151,7 @@ def test_a_replica_that_is_away_for_the_interval_is_replaced() -> None:
 def test_ours_begins_nothing_before_the_last_change_is_done(
     more: dict[str, str], case: str
 ) -> None:
-    """Q4: committed, caught up, and with a majority; the design's table alone would add."""
+    """Q4: it is committed, caught up, and has a majority; only the design's table would add."""
     asked = situation("AB", "ABCD", **more)  # type: ignore[arg-type]
 
     assert case == evaluate(asked).case.name
@@ -161,7 +161,7 @@ def test_ours_begins_nothing_before_the_last_change_is_done(
 
 @pytest.mark.parametrize("variant", Variant)
 def test_an_unknown_fact_changes_nothing(variant: Variant) -> None:
-    """Q2: an empty cluster is a question that failed; no node is taken for gone."""
+    """Q2: an empty cluster means that the question failed, not that all nodes are gone."""
     unknown = situation("ABC", "", auto_remove=True, variant=variant)
     silent = evolve(unknown, nodes=(Node(name="A"),), queue=Queue(members=None, leader="A"))
 
@@ -172,7 +172,7 @@ def test_an_unknown_fact_changes_nothing(variant: Variant) -> None:
 
 @pytest.mark.parametrize("variant", Variant)
 def test_only_the_leader_evaluates(variant: Variant) -> None:
-    """Q2: so no two nodes change one queue."""
+    """Q2: therefore no two nodes change one queue."""
     asked = evolve(situation("AB", "ABC", variant=variant, leader="B"), at="A")
 
     assert "another node leads" == evaluate(asked).case.name
@@ -180,7 +180,7 @@ def test_only_the_leader_evaluates(variant: Variant) -> None:
 
 
 def test_where_nothing_asks_the_queue_is_left_alone() -> None:
-    """Q1: all unset is 0; the shipped code drops a node that left all the same."""
+    """Q1: without a setting the target is 0; the shipped code drops a node that left even then."""
     asked = situation("ABC", "AB", target=None, auto_remove=True)
 
     assert "no target" == evaluate(asked).case.name
@@ -188,7 +188,7 @@ def test_where_nothing_asks_the_queue_is_left_alone() -> None:
 
 
 def test_a_full_node_takes_no_replica() -> None:
-    """Q3, ours: no other variant looks."""
+    """Q3, ours: no other variant checks this."""
     asked = situation("AB", "AB")
     full = Node(name="C", full=True)
     asked = evolve(asked, nodes=(*asked.nodes, full))
@@ -206,7 +206,7 @@ def test_streams_follow_the_same_rules() -> None:
 
 
 def test_every_case_has_its_words() -> None:
-    """Explaining: why, and for each case that changes nothing, the facts that would change that."""
+    """Explaining: each case has a reason; each case without a change, what would change that."""
     for table in TABLES.values():
         for case in table.cases:
             assert case.name in WHY
@@ -214,14 +214,14 @@ def test_every_case_has_its_words() -> None:
 
 
 def test_a_drained_leader_of_the_shipped_code_evaluates_nothing() -> None:
-    """Q2, real: it will not lead for long."""
+    """Q2, real: another node will lead soon."""
     asked = situation("A", "ABC", drained="A", variant=Variant.REAL)
 
     assert "in maintenance" == evaluate(asked).case.name
 
 
 def test_the_even_rule_of_the_shipped_code_holds_a_queue_below_its_target() -> None:
-    """Real, scenario One with a target of 5 and four nodes left: 3 replicas for ever."""
+    """Real, scenario One with a target of 5 and four nodes left: the queue has 3 for ever."""
     asked = situation("ABC", "ABCD", target=5, variant=Variant.REAL)
 
     assert "one more would make 4, and no second node could take another" == why(evaluate(asked))
@@ -229,7 +229,7 @@ def test_the_even_rule_of_the_shipped_code_holds_a_queue_below_its_target() -> N
 
 
 def test_a_node_that_left_keeps_the_shipped_code_from_repairing() -> None:
-    """Real: with auto_remove off, a node that was forgotten counts, and nothing is ever added."""
+    """Real: without auto_remove, a forgotten node still counts, and no replica is ever added."""
     asked = situation("ABC", "ABDE", auto_remove=False, variant=Variant.REAL)
 
     assert "3 of 3 wanted replicas are there, as C counts, which left the cluster" == why(
@@ -238,7 +238,7 @@ def test_a_node_that_left_keeps_the_shipped_code_from_repairing() -> None:
 
 
 def test_settings_may_keep_replicas_of_nodes_that_left() -> None:
-    """Q4, ours: removing is on unless it is switched off."""
+    """Q4, ours: replicas are removed unless this is switched off."""
     asked = situation("ABCD", "ABC")
     kept = evolve(asked, settings=Settings(auto_remove=False))
 
@@ -263,7 +263,7 @@ def ended(asked: Situation) -> list[str]:
 
 @pytest.mark.parametrize("variant", [Variant.SEED, Variant.OURS])
 def test_the_scenarios_of_the_design_end_as_it_says(variant: Variant) -> None:
-    """One: A, B, D.  Two: one added by hand, one by itself.  Three: nothing."""
+    """One: A, B, D.  Two: one was added by hand, and one is added.  Three: nothing changes."""
     one = situation("ABC", "ABDE", variant=variant)
     two = situation("ABCD", "ABDE", variant=variant, away={"C": 60.0})
     three = situation("ABC", "ABCDE", variant=variant)
@@ -278,7 +278,7 @@ def test_the_scenarios_of_the_design_end_as_it_says(variant: Variant) -> None:
 
 @pytest.mark.parametrize("variant", Variant)
 def test_a_leader_that_does_not_run_changes_nothing(variant: Variant) -> None:
-    """Q4: the node that has to evaluate is not there, or has left; a majority may be."""
+    """Q4: the node that must evaluate is down, or has left, even if a majority runs."""
     down = situation("ABC", "ABCDE", running="BCDE", target=5, variant=variant, leader="A")
     left = situation("ABC", "BCDE", target=5, variant=variant, leader="A", auto_remove=True)
 
@@ -289,7 +289,7 @@ def test_a_leader_that_does_not_run_changes_nothing(variant: Variant) -> None:
 
 
 def test_where_no_leader_is_named_a_member_that_runs_leads() -> None:
-    """Explaining: a state that names no leader is not explained by one that cannot lead."""
+    """Explaining: without a named leader, the evaluating member must be one that can lead."""
     asked = situation("ABC", "ABCD", running="BCD", away={"A": 60.0})
 
     assert "B" == asked.evaluates
@@ -297,7 +297,7 @@ def test_where_no_leader_is_named_a_member_that_runs_leads() -> None:
 
 
 def test_a_replica_may_be_away_though_its_node_runs() -> None:
-    """Q2: facts about a replica count; the shipped code looks at nodes alone."""
+    """Q2: facts about a replica count; the shipped code looks only at nodes."""
     asked = situation("ABC", "ABCD", away={"C": 75.0})
     soon = situation("ABC", "ABCD", away={"C": 5.0})
 
@@ -310,7 +310,7 @@ def test_a_replica_may_be_away_though_its_node_runs() -> None:
 
 @pytest.mark.parametrize("variant", Variant)
 def test_a_queue_without_members_has_not_answered(variant: Variant) -> None:
-    """Q2: no node can lead it, so the list was not read."""
+    """Q2: no node could lead such a queue, so the list was not read."""
     assert "the members are not known" == evaluate(situation("", "AB", variant=variant)).case.name
 
 
@@ -331,7 +331,7 @@ def test_a_queue_without_a_leader_is_not_enough_whichever_node_runs() -> None:
 
 
 def test_a_majority_that_is_lost_for_good_may_be_given_up() -> None:
-    """Explaining, ours: the cost; one that may come back is waited for."""
+    """Explaining, ours: the explanation names the cost; a node that may come back is waited for."""
     lost = situation("ABC", "ABCDE", running="ADE", away={"B": 75.0, "C": 75.0})
     gone = situation("ABC", "ADE")
     soon = situation("ABC", "ABCDE", running="ADE", away={"B": 75.0, "C": 5.0})
@@ -343,7 +343,7 @@ def test_a_majority_that_is_lost_for_good_may_be_given_up() -> None:
 
 
 def test_an_argument_makes_the_shipped_broker_grow_a_queue_to_all_nodes() -> None:
-    """Real, Q1: up to the largest odd number (rabbitmq-server 17307); a policy does not."""
+    """Real, Q1: it grows to the largest odd number (rabbitmq-server 17307), unlike by a policy."""
     ten, target = "ABCDEFGHIJ", {"policy": 3, "configuration": 3}
     asked = situation("ABC", ten, variant=Variant.REAL)
     pair = evolve(asked, queue=evolve(asked.queue, target=Target(argument=3, **target)))
@@ -355,7 +355,7 @@ def test_an_argument_makes_the_shipped_broker_grow_a_queue_to_all_nodes() -> Non
 
 
 def test_a_configured_size_of_0_ends_the_shipped_brokers_process() -> None:
-    """Real, Q1: it passes the check of the settings."""
+    """Real, Q1: the check of the settings accepts 0."""
     found = evaluate(situation("A", "ABC", target=0, variant=Variant.REAL))
 
     assert (Action.NOTHING, "it fails") == (found.action, found.case.name)

@@ -1,6 +1,6 @@
-"""`reconcile run --apply` alongside a real RabbitMQ of five nodes: the scenarios of the design.
+"""`reconcile run --apply` with a real RabbitMQ of five nodes: the scenarios of the design.
 
-Real: the broker, its processes, kill -9, forgetting a node.  Shortened: the intervals.
+The broker, its processes, kill -9 and forgetting a node are real; the intervals are shorter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.reconcile.rabbit import Rabbits, rabbits, until
 from tools.faults.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
-STREAM = "-st.1"  # like an option, which the tools must not take it for
+STREAM = "-st.1"  # looks like an option, but the tools must take it for a name
 THREE: dict[str, Any] = {"x-quorum-target-group-size": 3, "x-quorum-initial-group-size": 3}
 
 
@@ -48,7 +48,7 @@ class Keeping:
         return str([one["case"] for one in self.lines("decision") if one["queue"] == queue][-1])
 
     def looks_again(self) -> None:
-        """Wait until it has looked at its two queues twice more, whatever it does then."""
+        """Wait until it has looked at its two queues twice more, whatever it decides."""
         enough = self._looks() + 4
         until("it looks again", lambda: self._looks() >= enough)
 
@@ -68,7 +68,7 @@ def keeping(
     queues: Path | None = None,
     zones: Mapping[str, str] | None = None,
 ) -> Iterator[Keeping]:
-    """Yield the daemon; it is stopped in order, and must end with exit code 0."""
+    """Yield the daemon, then stop it in order; it must end with exit code 0."""
     log = cluster.room / f"{name}.log"
     (metrics,) = free_ports(1)
     words = [
@@ -98,7 +98,7 @@ def keeping(
 
 
 def victim(cluster: Rabbits, *queues: str) -> str:
-    """Return a member of all of them that leads none, and is not the node that is asked."""
+    """Return a member of all these queues that leads none of them, and is not the asked node."""
     leaders = {cluster.get(f"queues/%2f/{one}")["leader"] for one in queues}
     both = set.intersection(*map(cluster.members, queues))
     return max(both - leaders - {cluster.names[0]})
@@ -180,7 +180,7 @@ def two(cluster: Rabbits) -> None:
         until("its stream is whole", lambda: 3 == len(running_of(cluster, STREAM)))
         keeper.looks_again()
 
-        # One was added by us. A lost one is dropped by us or by the operator.
+        # We added one replica.  The lost one is dropped by us or by the operator.
         added, *others = keeper.changes("qq.2", "begun")
         assert added in {f"add {node}" for node in free}
         assert others in ([], [f"remove {lost}"])
@@ -194,7 +194,7 @@ def running_of(cluster: Rabbits, name: str) -> set[str]:
 def test_the_scenarios_of_the_design_end_as_it_says(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """Scenarios Three, One and Two, each in five nodes, in one cluster (starting it is dear)."""
+    """Scenarios Three, One and Two in one cluster of five nodes, because it starts slowly."""
     room = tmp_path_factory.mktemp("rabbits")
     with rabbits(room, "abcde") as cluster:
         cluster.declare(
@@ -211,7 +211,7 @@ def test_the_scenarios_of_the_design_end_as_it_says(
 def test_a_queue_lives_on_when_the_replica_that_was_added_dies(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """Of a, b and c, c dies and d is added: with c still listed the death of d stops the queue."""
+    """Of a, b and c, c dies and d is added: if c stays listed, the death of d stops the queue."""
     room = tmp_path_factory.mktemp("rabbits")
     with rabbits(room, "abcd") as cluster:
         cluster.declare("qq.7", **THREE)

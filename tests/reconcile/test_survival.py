@@ -1,4 +1,4 @@
-"""A queue that is reconciled survives as many failures as before: ours, in random situations."""
+"""A reconciled queue survives as many failures as before, by our rules, in random situations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = "abcdefg"
 
 
 def drawn(dice: random.Random) -> Situation:
-    """Return a queue whose leader runs; the others run, are away, are lost, or have left."""
+    """Return a queue whose leader runs; its other nodes run, are away, are lost, or have left."""
     nodes = NAMES[: dice.randint(1, len(NAMES))]
     members = sorted({"a", *dice.sample(nodes, dice.randint(1, len(nodes)))})
     down = [name for name in nodes[1:] if dice.random() < 0.3]
@@ -53,7 +53,7 @@ def after(found: Decision) -> Situation:
 
 
 def changes(asked: Situation) -> Iterator[Decision]:
-    """Yield each evaluation up to the one that changes nothing, which comes last."""
+    """Yield each evaluation; the last one changes nothing."""
     for _ in range(20):
         found = evaluate(asked)
         yield found
@@ -70,7 +70,7 @@ def lives_without(asked: Situation, name: str) -> bool:
 
 
 def judge(asked: Situation) -> int:
-    """Hold one situation against the promise; return how many changes were made."""
+    """Check the promise in one situation; return how many changes were made."""
     found = list(changes(asked))
     for one in found[:-1]:
         assert one.situation.spare <= after(one).spare, one
@@ -83,7 +83,7 @@ def judge(asked: Situation) -> int:
         promised = (last.wanted.count - 1) // 2
         cannot = last.names(LOST) and len(last.names(CANDIDATES)) < 1 + len(end.members) % 2
         assert promised <= end.spare or cannot, end
-    # One replica becomes two by way of two, of which neither may fail.
+    # A queue of one replica grows by way of two, of which neither may fail.
     if not away and len(asked.members) > 1:
         for node in asked.nodes:
             assert lives_without(end, node.name) or not lives_without(asked, node.name), (

@@ -1,4 +1,4 @@
-"""`reconcile run` in random orders: it holds, it repeats, and faults put back are found.
+"""`reconcile run` in random orders: all claims hold, runs repeat, and rules left out are found.
 
 Source: reconciliation, Q2, Q4 and Q5.
 """
@@ -33,7 +33,7 @@ def facts(members: str, leader: str, nodes: list[dict[str, object]]) -> Facts:
 
 
 def test_every_claim_holds() -> None:
-    """Of a few seeds here, of many in the soak; in most something is changed."""
+    """A few seeds run here, and many in the soak; in most of them a queue changes."""
     found = [run(draw(seed, 60)) for seed in range(6)]
 
     assert [""] * len(found) == [one.problem for one in found]
@@ -57,7 +57,7 @@ def test_a_run_is_known_by_its_seed() -> None:
     ],
 )
 def test_a_rule_that_is_left_out_is_found(left_out: str, seed: int, problem: str) -> None:
-    """In a process of its own: what other tests patched and restored cannot play a part."""
+    """It runs in its own process, so that patches of other tests cannot play a part."""
     program = (
         "import sys; from joinproto_worlds.mutations.mutation import applied;"
         " from joinproto_worlds.mutations.named import mutation;"
@@ -86,7 +86,7 @@ def test_a_run_that_fails_is_shortened() -> None:
 
 @pytest.mark.soak("system-worlds")
 def test_every_claim_holds_of_a_thousand_runs() -> None:
-    """Seeds that no other test takes."""
+    """These seeds are used by no other test."""
     found = [run(draw(seed, 60)) for seed in range(10_000, 11_000)]
 
     assert [""] * len(found) == [one.problem for one in found]
@@ -97,7 +97,7 @@ def test_every_claim_holds_of_a_thousand_runs() -> None:
 
 
 def test_a_removal_that_was_refused_before_a_node_was_forgotten_is_tried_again() -> None:
-    """Found by seed 92: b is down, its removal is refused, and meanwhile b is forgotten."""
+    """Seed 92 found this: b is down, its removal is refused, and meanwhile b is forgotten."""
     keeper = Keeper(RULES).observe(facts("abc", "a", NODES), 0.0)
     removal = Intent(Key("/", "q"), Kind.STREAM, Action.REMOVE, "b", "a", 100.0)
 
@@ -109,7 +109,7 @@ def test_a_removal_that_was_refused_before_a_node_was_forgotten_is_tried_again()
 
 
 def test_a_change_is_tried_again_only_once_its_tool_cannot_act_any_more() -> None:
-    """Found once tools acted after their end; after a restart its end is the first reading."""
+    """Found when tools acted after their end; after a restart, the first reading counts as it."""
     keeper = Keeper(RULES).observe(facts("ab", "a", NODES), 0.0)
     add = Intent(Key("/", "q"), Kind.STREAM, Action.ADD, "c", "a", 100.0)
     leads = replicas_of(
@@ -125,13 +125,13 @@ def test_a_change_is_tried_again_only_once_its_tool_cannot_act_any_more() -> Non
 
 
 def test_a_list_without_its_leader_is_doubted() -> None:
-    """Found by seed 21: it was not written, and a queue that could be mended was left alone."""
+    """Seed 21 found this: the list was not written, and a queue that could be repaired was not."""
     assert {Key("/", "q")} == facts("bc", "a", NODES).doubted
     assert set() == facts("abc", "a", NODES).doubted
 
 
 def test_a_stream_has_no_replica_on_a_node_that_runs_and_says_so() -> None:
-    """Found by seed 174: a call ended half-way, and what it listed was waited for, for ever."""
+    """Seed 174 found this: a call ended half-way, and the listed replica was awaited for ever."""
     keeper = Keeper(RULES).observe(facts("abc", "a", NODES), 0.0)
     leads, others = ("writer", "a"), ("replica", "d")
     rows = [
@@ -145,7 +145,7 @@ def test_a_stream_has_no_replica_on_a_node_that_runs_and_says_so() -> None:
 
 
 def test_a_seed_is_one_run_whatever_the_process_id_is() -> None:
-    """A lock file has it, and what a simulated disk draws depends on the length of a write."""
+    """A lock file has the process id, and a simulated disk's draws depend on a write's length."""
     steps = set()
     for process in (1000, 10000):
         with mock.patch("os.getpid", return_value=process):

@@ -22,14 +22,14 @@ from joinproto.reconcile.target import ANY, wanted
 def test_the_design_takes_the_nearest_and_the_shipped_code_the_largest(
     target: Target, seed: int, real: int
 ) -> None:
-    """Seed: argument before policy before configuration.  Real: the maximum of all, and an argument
-    is compared as a pair, which is more than any number; a configured 0 ends its process."""
+    """Seed: the argument counts before the policy, and the policy before the configuration.  Real:
+    the maximum counts, an argument is more than any number, and a configured 0 ends the process."""
     assert seed == wanted(target, Variant.SEED).count == wanted(target, Variant.OURS).count
     assert real == wanted(target, Variant.REAL).count
 
 
 def test_the_answer_names_the_sources_that_count_and_those_that_do_not() -> None:
-    """Operators ask why; the losing voices are named."""
+    """Operators ask why, so the answer names the sources that do not count."""
     target = Target(argument=3, policy=5)
 
     assert "the argument says 3; it comes before the policy 5" == wanted(target, Variant.OURS).why

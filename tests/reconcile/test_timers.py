@@ -13,7 +13,7 @@ PACE = Timers(interval=50, trigger_interval=10)
 
 
 def times(variant: Variant, *events: Event, until: float = 200, queue: str = "q") -> list[float]:
-    """Return when it looks."""
+    """Return the times of the looks."""
     return [one.at for one in looks(variant, PACE, events, until, queue=queue)]
 
 
@@ -22,13 +22,13 @@ def down(at: float, handled: float | None = None) -> Event:
 
 
 def test_the_shipped_timer_is_armed_anew_by_each_event() -> None:
-    """Real: cancel the timer, arm it with the trigger interval."""
+    """Real: an event cancels the timer, and arms it with the trigger interval."""
     assert [50, 100, 150, 200] == times(Variant.REAL)
     assert [11, 61, 111, 161] == times(Variant.REAL, down(1))
 
 
 def test_events_that_keep_coming_put_the_shipped_timer_off_for_ever() -> None:
-    """Real, starvation: an event every 9 seconds, and no look; ours looks all the same."""
+    """Real, starvation: with an event every 9 seconds there is no look; ours looks nevertheless."""
     storm = [down(at) for at in range(0, 200, 9)]
 
     assert [] == times(Variant.REAL, *storm)
@@ -37,7 +37,7 @@ def test_events_that_keep_coming_put_the_shipped_timer_off_for_ever() -> None:
 
 
 def test_an_event_handled_after_the_timer_has_fired_leaves_two_timers() -> None:
-    """Real: the message of the timer is not told from another's."""
+    """Real: the messages of two timers cannot be told apart."""
     doubled = times(Variant.REAL, down(49.9, handled=50.1))
 
     assert [50, 60.1, 100, 110.1, 150, 160.1, 200] == doubled
@@ -45,7 +45,7 @@ def test_an_event_handled_after_the_timer_has_fired_leaves_two_timers() -> None:
 
 
 def test_a_look_that_changed_something_is_followed_by_one_soon() -> None:
-    """Real and ours: until there is nothing to do."""
+    """Real and ours: a look follows soon until there is nothing to do."""
     found = looks(Variant.REAL, PACE, (), 100, changes=(0, 0))
 
     assert [50, 60, 70] == [one.at for one in found]
@@ -69,7 +69,7 @@ def test_the_design_looks_at_nothing_but_its_clock() -> None:
 
 @pytest.mark.parametrize("what", [Happens.NODE_DRAINED, Happens.NODE_UNDRAINED])
 def test_the_shipped_code_does_not_hear_of_maintenance(what: Happens) -> None:
-    """Real: it waits a full interval; ours looks soon."""
+    """Real: it waits for a full interval; ours looks soon."""
     event = Event(at=1, what=what)
 
     assert 50 == times(Variant.REAL, event)[0]
