@@ -1,4 +1,4 @@
-"""Short words for tests of clients: one client, one question, one answer."""
+"""Helpers for tests of clients: one client, one question, one answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 def hurried(exchange: Exchange, seconds: float) -> Exchange:
-    """Return an exchange that takes no longer than this, whatever a request grants."""
+    """Return an exchange that takes at most `seconds`, even if a request allows more."""
 
     async def asked(request: Request) -> Response | Broken:
         return await exchange(evolve(request, seconds=min(request.seconds, seconds)))
@@ -36,7 +36,7 @@ class Patient(Http):
 
 
 def directly(state: Recorded, seconds: float = 0.01) -> Exchange:
-    """Return an exchange with a server in this process: no sockets, so time may be virtual."""
+    """Return an exchange with a server in this process, without sockets, so time may be virtual."""
 
     async def asked(request: Request) -> Response | Broken:
         headers = {one.name.lower(): one.value for one in request.headers}
@@ -55,7 +55,7 @@ def ask(
     http: Http | None = None,
     seconds: float | None = None,
 ) -> R:
-    """Ask one question of a backend, by a client of its own."""
+    """Ask one question of a backend, with its own client."""
 
     async def asked() -> R:
         client = http or (Patient() if seconds is None else Http())

@@ -1,4 +1,4 @@
-"""One etcd for all tests here that do not kill it, each with a cluster name of its own."""
+"""One etcd for all tests here that do not kill it; each test has its own cluster name."""
 
 from __future__ import annotations
 

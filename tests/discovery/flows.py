@@ -1,4 +1,4 @@
-"""Short words for tests: play a flow with answers, and read the result."""
+"""Helpers for tests: play a flow with answers, and read the result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LATE = Served(status=None, broken="no whole answer within 2.25 s", took=2.25)
 
 
 def ok(body: Any = "", *, status: int = 200, took: float = 0.0) -> Served:
-    """Return an answer; a value that is no text is written as JSON."""
+    """Return an answer; a body that is not text is written as JSON."""
     text = body if isinstance(body, str) else json.dumps(body)
     return Served(status=status, body=text, took=took)
 
@@ -23,5 +23,5 @@ def play(flow: Any, *answers: Served) -> Exchanged:
 
 
 def lines(done: Exchanged) -> list[str]:
-    """Return method and target of each request."""
+    """Return the method and target of each request."""
     return [f"{one.method} {one.target}" for one in done.requests]

@@ -1,6 +1,6 @@
 """Two hosts in one process: members of the join protocol whose register is a real server.
 
-Messages go from queue to queue, and may be cut; stores are kept in memory and outlive a kill; time
+Messages go from queue to queue, and may be cut off; stores are in memory and outlive a kill; time
 is the event loop's.
 """
 
@@ -38,7 +38,7 @@ from joinproto.join.wire import decode, encode
 
 @define(eq=False)
 class Cluster:
-    """All hosts, which nodes are cut from which, and which reach the register."""
+    """All hosts, whether they are cut off from each other, and which do not reach the register."""
 
     group: TaskGroup
     successors: Successors
@@ -77,7 +77,7 @@ class Cluster:
             other.does(partial(other.member.peer_down, anyio.current_time(), name))
 
     def cuts(self, cut: bool) -> None:
-        """Cut the two from each other, or let them meet again."""
+        """Cut the two hosts off from each other, or connect them again."""
         self.cut = cut
         for one in self.hosts.values():
             for other in self.hosts:
@@ -87,13 +87,13 @@ class Cluster:
 
     @property
     def serving(self) -> dict[str, str]:
-        """The nodes that serve, by view."""
+        """Return the view in which each host serves, by name; other hosts are left out."""
         return {one.name: str(one.opened.id) for one in self.hosts.values() if one.opened}
 
 
 @define(eq=False)
 class Host:
-    """One host: the `Ports` of its member, and a loop."""
+    """One host: a member, its `Ports`, and a loop."""
 
     cluster: Cluster
     name: str

@@ -1,8 +1,7 @@
 """The schemas of a RabbitMQ that is installed here, and its own reader of files.
 
-The reader is cuttlefish, as the release ships it, with the release's schemas: it decides at a boot
-whether a `rabbitmq.conf` is accepted (`rabbit_prelaunch_conf`).  One Erlang process reads all
-files.
+The reader is the release's cuttlefish with the release's schemas: at a boot it decides whether a
+`rabbitmq.conf` is accepted (`rabbit_prelaunch_conf`).  One Erlang process reads all files.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ halt().
 
 
 def installed() -> Release:
-    """Return the release that is installed; skips the test where there is none."""
+    """Return the installed release; skip the test if there is none."""
     need("rabbitmq-server")
     return release(ROOTS[-1].parent.name.rpartition("-")[2])
 
 
 def accepted(texts: list[str], folder: Path) -> list[bool]:
-    """Return of each text whether the installed release accepts it, with all our plugins on."""
+    """Return for each text whether the installed release, with all our plugins, accepts it."""
     for number, text in enumerate(texts):
         (folder / f"{number}.conf").write_text(text, "utf-8")
     root = ROOTS[-1]
@@ -71,14 +70,14 @@ def accepted(texts: list[str], folder: Path) -> list[bool]:
     return [told[f"{number}.conf"] == "accepted" for number in range(len(texts))]
 
 
-# A PEM file that can be read, of any release.
+# A PEM file that the machine has, and that can be read.
 READABLE = "/etc/ssl/certs/ca-certificates.crt"
 NUMBERS = ("0", "1", "-1", "7", "255", "256", "65534", "65535", "65536", "1.5", "seven")
 TEXTS = ("true", "false", "text", "none", "disc", "disk", "ram", "unlimited", "ip", "hostname")
 
 
 def drawn(random: Random) -> str:
-    """Return a configuration of one to five lines: any settings, values that fit and others."""
+    """Return a configuration of one to five lines: any settings, with fitting or other values."""
     lines = {}
     for _ in range(random.randint(1, 5)):
         setting = random.choice(SETTINGS)
@@ -104,7 +103,7 @@ OWNERS = frozenset(one.value for one in Owner)
 def starts(text: str, place: Path, sbin: Path) -> bool:
     """Return whether the installed server gets past its configuration with this file.
 
-    A real start: its banner comes once the file is accepted, and it is ended then.
+    The server really starts: it prints its banner once the file is accepted, and is ended then.
     """
     place.mkdir()
     (place / "enabled").write_text(f"[{','.join(sorted(OWNERS - {'rabbit', 'rabbitmq_aws'}))}].")
@@ -143,7 +142,7 @@ def starts(text: str, place: Path, sbin: Path) -> bool:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        # The server's own epmd is a daemon, and outlives it; it ends once it has no node left.
+        # The server's own epmd is a daemon that outlives the server; it ends once it has no node.
         for _ in range(50):
             ended = subprocess.run(
                 ["epmd", "-port", epmd, "-kill"], capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""A small proxy with real sockets: forwards requests, and tunnels CONNECT requests."""
+"""A small proxy with real sockets, which forwards requests, and tunnels CONNECT requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attrs import define, field
 
 @define(eq=False)
 class Proxy:
-    """`asked`: the first line of each request; `headers`: all that came."""
+    """`asked`: the first line of each request; `headers`: all headers received."""
 
     to: int
     port: int = 0
@@ -21,7 +21,7 @@ class Proxy:
     headers: list[str] = field(factory=list)
 
     def one(self, connection: socket.socket) -> None:
-        """Serve one connection; every address leads to the one server behind."""
+        """Serve one connection; every address leads to the server at port `to`."""
         with connection, suppress(OSError):
             head = b""
             while b"\r\n\r\n" not in head:

@@ -1,4 +1,4 @@
-"""A server with real sockets that behaves as badly as it is told to."""
+"""A server with real sockets that misbehaves in a chosen manner."""
 
 from __future__ import annotations
 

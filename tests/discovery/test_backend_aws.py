@@ -244,7 +244,7 @@ def test_a_listing_by_group_asks_the_metadata_then_all_pages_then_the_instances(
 
 
 def test_real_reads_one_page_of_instances_and_ours_all() -> None:
-    """A page that is left out is a partial list."""
+    """If a page is left out, the list is partial."""
     first, second = ok(page(instance("a"), token="u")), ok(page(instance("b")))
 
     assert ("rabbit@a",) == listed(REAL_TAGS, first).nodes
@@ -254,7 +254,7 @@ def test_real_reads_one_page_of_instances_and_ours_all() -> None:
 
 
 def test_ours_counts_only_instances_in_the_states_that_were_asked_for() -> None:
-    """A server that does not filter is not believed."""
+    """The server may not filter, so ours filters its answer again."""
     gone = ok(page(instance("a"), instance("b", state="terminated")))
 
     assert ("rabbit@a",) == listed(BY_TAGS, gone).nodes
@@ -320,7 +320,7 @@ def test_metadata_without_tokens_are_asked_as_in_version_one() -> None:
 
 
 def test_metadata_that_do_not_answer_are_an_error() -> None:
-    """Neither a wait nor an empty list."""
+    """They cause neither a wait nor an empty list."""
     assert Outcome.ERROR is listed(BY_GROUP, BROKEN, BROKEN).outcome
     assert Outcome.ERROR is listed(REAL_GROUP, BROKEN, ok("<html>")).outcome
 

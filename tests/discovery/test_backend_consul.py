@@ -79,7 +79,7 @@ def test_two_nodes_of_one_agent_overwrite_each_other_unless_ours() -> None:
 
 
 def test_ours_registers_a_durable_record() -> None:
-    """D2: ours registers durable facts: no record is removed because its time ran out."""
+    """D2: ours registers durable facts, so no record is removed because its time ran out."""
     ours = Consul(node="rabbit@a", deregister_after=90)
     tree = json.loads(play(ConsulBackend(ours).register(), ok()).requests[0].body)
 
@@ -110,7 +110,7 @@ def test_real_selects_the_node_that_was_created_first() -> None:
 
 
 def test_ours_lists_all_whether_they_pass_or_not() -> None:
-    """D2: ours never chooses by drifting facts."""
+    """D2: ours never chooses by facts that change in time."""
     entries = (entry("rabbit@b", 7, "critical"), entry("rabbit@a", 5))
 
     assert ("rabbit@a", "rabbit@b") == listed(Consul(), *entries)
@@ -238,7 +238,7 @@ def test_the_wait_of_real_ends_with_the_request_and_leaves_the_session() -> None
 
 
 def test_the_lock_is_given_up_in_time() -> None:
-    """Never a silent wait: the lock ends after lock_timeout."""
+    """There is no silent wait: the lock ends after lock_timeout."""
     about = Consul(lock_timeout=40)
     round_ = (ok("false"), HELD_BY_OTHER, ok("[]", took=15.0), ok())
     done = play(ConsulBackend(about).lock(), SESSION, *round_ * 3, ok("false"), ok())

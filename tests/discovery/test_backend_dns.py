@@ -54,7 +54,7 @@ def test_short_names_end_at_the_first_dot() -> None:
 
 
 def test_of_several_names_of_one_address_the_same_one_is_taken_each_time() -> None:
-    """Servers turn them round; ours never chooses by drifting facts, D2."""
+    """Servers rotate the names; ours never chooses by facts that change in time, D2."""
     both = ("n2.a.", "n1.a.")
     for names in (both, both[::-1]):
         _, answer = asked(Dns(hostname=SEED), LookedUp(("10.0.0.1",)), LookedUp(), LookedUp(names))
@@ -74,7 +74,7 @@ def test_real_makes_a_server_that_is_down_an_empty_list() -> None:
 
 
 def test_one_name_that_is_not_found_is_skipped_by_real_and_an_error_of_ours() -> None:
-    """A partial list counts as none: a node that is missing there founds alone."""
+    """A partial list counts as an error: a node that it lacks would found a cluster alone."""
     answers = (LookedUp(("10.0.0.1", "10.0.0.2")), LookedUp(), LookedUp(("n1",)), DOWN)
 
     assert Listed(("rabbit@n1",)) == asked(Dns(variant=Variant.REAL, hostname=SEED), *answers)[1]
@@ -82,12 +82,12 @@ def test_one_name_that_is_not_found_is_skipped_by_real_and_an_error_of_ours() ->
 
 
 def test_a_name_without_addresses_is_an_empty_list() -> None:
-    """The server has answered: no node is listed, and that is no error."""
+    """The server has answered that no node is listed, which is not an error."""
     assert Listed(()) == asked(Dns(hostname=SEED), LookedUp(), LookedUp())[1]
 
 
 def test_a_name_that_no_server_knows_is_an_error_unless_it_has_other_addresses() -> None:
-    """Some servers say so of AAAA where there is only A."""
+    """Some servers answer "no such name" for AAAA if there is only A."""
     none = LookedUp(no_such_name=True)
     one = (LookedUp(("10.0.0.1",)), none, LookedUp(("n1",)))
 
@@ -97,6 +97,6 @@ def test_a_name_that_no_server_knows_is_an_error_unless_it_has_other_addresses()
 
 
 def test_without_a_hostname_real_lists_no_node_and_ours_says_why() -> None:
-    """No key at all: a warning and an empty list, so it never discovers."""
+    """Without a key, real logs a warning and lists no node, so it never finds any."""
     assert ([], Listed(())) == asked(Dns(variant=Variant.REAL))
     assert ([], Failed("no hostname is set: no name can be asked for")) == asked(Dns())

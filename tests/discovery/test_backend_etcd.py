@@ -47,7 +47,7 @@ def test_v2_lists_a_directory() -> None:
 
 
 def test_v2_has_no_node_where_there_is_no_directory_yet() -> None:
-    """404 is an empty list; ours believes it from etcd alone."""
+    """404 is an empty list; ours accepts this only from etcd."""
     from_etcd = ok({"errorCode": 100, "message": "Key not found"}, status=404)
     from_another = ok("<html>", status=404)
     ours = Etcd2Backend(Etcd2())
@@ -126,13 +126,13 @@ def test_v3_puts_a_record_on_a_lease() -> None:
 
 
 def test_v3_real_takes_an_error_of_writing_for_a_success() -> None:
-    """Errors ignored, answers ok; ours says so."""
+    """Real ignores errors and answers ok; ours reports them."""
     assert Outcome.DONE is play(Etcd3Backend(V3).register(), LEASE, BROKEN).outcome
     assert Outcome.ERROR is play(Etcd3Backend(Etcd3()).register(), BROKEN).outcome
 
 
 def test_v3_ours_writes_a_record_that_stays() -> None:
-    """D2: ours registers durable facts, under the prefix that is set."""
+    """D2: ours registers durable facts, below the configured prefix."""
     about = Etcd3(node="rabbit@a", key_prefix="qa")
     (request,) = play(Etcd3Backend(about).register(), ok(HEADER)).requests
     tree = json.loads(request.body)
@@ -199,7 +199,7 @@ def test_v3_locks_by_a_lease_and_the_servers_own_lock() -> None:
 
 
 def test_v3_a_lock_that_did_not_come_is_taken_back_by_ours() -> None:
-    """Otherwise its place in the queue stays, and no caller keeps an item that is handed to it."""
+    """Otherwise its place in the queue stays, and it gets a lock that no caller keeps."""
     real = play(Etcd3Backend(V3).lock(), LEASE, LATE)
     ours = play(Etcd3Backend(Etcd3()).lock(), LEASE, LATE, ok(HEADER))
 
@@ -227,7 +227,7 @@ def test_v3_a_user_is_asked_for_a_token_first() -> None:
 
 
 def test_the_register_compares_and_sets_in_one_transaction() -> None:
-    """Join protocol, 3.7: it takes the first that is written."""
+    """Join protocol, 3.7: the register keeps the first value."""
     register = EtcdRegister(Etcd3())
     first = play(register.set_once("x", "mine"), ok(HEADER | {"succeeded": True}))
     tree = json.loads(first.requests[0].body)

@@ -66,7 +66,7 @@ def test_an_error_is_no_empty_list() -> None:
         done = play(EndpointsBackend(K8s()).list_nodes(), one)
         assert Outcome.ERROR is done.outcome, one
 
-    # The plugin that shipped looks at no kind: whatever has no subsets is an empty list.
+    # The shipped plugin does not check the kind: any answer without subsets is an empty list.
     real = play(EndpointsBackend(K8s(variant=Variant.REAL)).list_nodes(), ok({"kind": "Status"}))
     assert () == real.nodes
     empty = play(EndpointsBackend(K8s()).list_nodes(), ok({"kind": "Endpoints", "subsets": None}))
@@ -103,7 +103,7 @@ def test_a_name_without_a_number_is_an_error(node: str) -> None:
 
 
 def test_pod_zero_selects_itself_with_or_without_its_volume() -> None:
-    """k8s 4.1 and later: pod 0 lost its volume, it is its own seed; ours knows all the pods."""
+    """k8s 4.1 and later: pod 0 is its own seed even if it lost its volume; ours knows all pods."""
     assert Selected("rabbit@r-0") == pods(Pod(node="rabbit@r-0", variant=Variant.REAL))
     ours = Pod(node="rabbit@r-0.n", replicas=3)
     assert Listed(("rabbit@r-0.n", "rabbit@r-1.n", "rabbit@r-2.n")) == pods(ours)
@@ -127,7 +127,7 @@ def test_a_lease_that_no_node_has_is_made() -> None:
 
 
 def test_a_lease_of_another_is_taken_over_only_when_it_was_silent_for_its_duration() -> None:
-    """By the version that was seen last: of two that take it over one is refused."""
+    """The request names the version seen last, so one of two nodes is refused."""
     conflict = ok(status=409)
     busy = [answer for n in range(40) for answer in (conflict, ok(lease("rabbit@b", str(n))))]
     done = play(EndpointsBackend(K8s(node="rabbit@a")).lock(), *busy)
@@ -144,7 +144,7 @@ def test_a_lease_of_another_is_taken_over_only_when_it_was_silent_for_its_durati
 
 
 def test_a_lease_that_was_taken_over_is_neither_renewed_nor_removed() -> None:
-    """Its former holder is told."""
+    """Its former holder gets an error."""
     held = Held(key="/x", value="rabbit@a")
 
     backend = EndpointsBackend(K8s(node="rabbit@a"))
@@ -155,6 +155,6 @@ def test_a_lease_that_was_taken_over_is_neither_renewed_nor_removed() -> None:
 
 
 def test_a_set_of_more_pods_than_can_be_is_refused() -> None:
-    """A server may write any number: the names of 10^12 pods would take all the memory."""
+    """A server may answer any number, and the names of 10^12 pods would take all the memory."""
     assert isinstance(pods(Pod(node="rabbit@r-0.n", replicas=10_000)), Listed)
     assert isinstance(pods(Pod(node="rabbit@r-0.n", replicas=10**12)), Failed)

@@ -35,7 +35,7 @@ def test_the_environment_alone_sets_none_for_real() -> None:
 
 @pytest.mark.parametrize("host", ["169.254.169.254", "fd00:ec2::254", "fe80::1"])
 def test_a_request_of_an_instance_about_itself_goes_through_no_proxy(host: str) -> None:
-    """Its keys are in the answer; real sends it there unless it is excluded."""
+    """Its keys are in the answer; real uses the proxy unless the host is excluded."""
     assert way(Proxies(http_proxy="p"), "http", host).proxy is None
     assert "http://p:80" == way(Proxies(variant=Variant.REAL, http_proxy="p"), "http", host).proxy
 
@@ -59,7 +59,7 @@ def test_an_address_of_a_proxy_is_read(text: str, expected: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "proxy:0", "proxy:99999", "proxy:x", "a b", "p/path", ":80"])
 def test_a_malformed_address_is_refused_and_not_repeated(text: str) -> None:
-    """It may hold a password."""
+    """The address may contain a password."""
     with pytest.raises(Refused) as refused:
         address(f"secret@{text}")
 

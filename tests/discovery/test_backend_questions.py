@@ -31,7 +31,7 @@ def ask(name: str, **asked: Any) -> dict[str, Any]:
 
 @EACH
 def test_the_schema_and_the_code_are_in_step(question: Question[Any, Any]) -> None:
-    """The example fits the input's schema, its answer the answer's; rule and why are there."""
+    """The example fits the input's schema, and its answer fits the answer's, with rule and why."""
     fastjsonschema.compile(schema_of(question.asks, read=True))(dict(question.example))
     answer = ask(question.name, **question.example)
     fastjsonschema.compile(schema_of(question.answers))(answer)
@@ -42,7 +42,7 @@ def test_the_schema_and_the_code_are_in_step(question: Question[Any, Any]) -> No
 
 
 def test_every_question_of_the_backends_is_there() -> None:
-    """For each backend its requests and the result of a given answer."""
+    """Each backend has questions for its requests and for the result of given answers."""
     of = {name.split(".")[1] for name in NAMES}
 
     assert {"name", "dns", "aws", "k8s", "consul", "etcd2", "etcd3", "proxy"} == of
@@ -65,7 +65,7 @@ def test_every_question_of_the_backends_is_there() -> None:
     ],
 )  # fmt: skip
 def test_bad_input_is_named_by_its_path(name: str, asked: dict[str, Any], path: str) -> None:
-    """An error object with the path of the field at fault."""
+    """The error has the path of the field at fault."""
     with pytest.raises(DoesNotFit) as refused:
         ask(name, **asked)
 
@@ -84,7 +84,7 @@ LISTS = [name for name in NAMES if name.endswith((".list", ".endpoints"))]
 @settings(max_examples=40)
 @given(body=st.text(max_size=20) | JUNK.map(json.dumps), status=st.sampled_from([200, 404, 500]))
 def test_whatever_is_answered_there_is_an_answer(name: str, body: str, status: int) -> None:
-    """Garbage is an error, or one more request: no traceback, and no list of ours from it."""
+    """Garbage leads to an error or one more request, never to a traceback or a list of ours."""
     more: dict[str, Any] = {"instance_tags": {"a": "b"}} | KEYS
     asked = more if "aws" in name else {}
     done = ask(name, answers=[{"status": status, "body": body}], **asked)

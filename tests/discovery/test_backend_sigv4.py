@@ -137,7 +137,7 @@ def test_the_shipped_headers_are_signed_with_the_time_in_date() -> None:
 
 
 def test_a_request_is_signed_once_and_its_keys_do_not_travel() -> None:
-    """The request has the signature, and no key."""
+    """The sent request has the signature, and no key."""
     request = Request(method="GET", scheme="https", host="h", port=443, path="/", signing=KEYS)
     sent = signed(request, TIME)
 

@@ -77,9 +77,7 @@ def test_until_3_12_the_first_in_the_list_that_has_its_tables_is_joined() -> Non
     ],
 )
 def test_ours(answer: Answer, seen: dict[str, Properties], expected: tuple[Step, str]) -> None:
-    """No node ever stands alone; one that waits says for which nodes.  One that is not listed
-    counts.
-    """
+    """No node stands alone; a waiting node says for which nodes; an unlisted node counts itself."""
     asked = Round(me="b", answer=answer, seen={"b": BLANK, **seen}, expected=3)
     found = decide(asked, Rules.OURS)
 

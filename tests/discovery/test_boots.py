@@ -1,6 +1,6 @@
 """Nodes as processes that start at once and find each other by a server; discovery, D1 to D3.
 
-Five times each, by the command that does it 200 times: `python -m tools.boots`.  Consul and
+Each is done five times, by the command that does it 200 times: `python -m tools.boots`.  Consul and
 Kubernetes are servers made from recorded shapes.
 """
 
@@ -30,7 +30,7 @@ from tools.faults.ports import free_ports
 
 pytestmark = pytest.mark.soak("boots")
 WITHIN = 120.0
-# The requirements of a word of the command.
+# What a word of the command needs to be installed.
 NEEDS = {
     "aws": ("moto",),
     "dns": ("dnsmasq",),
@@ -64,13 +64,13 @@ def test_a_server_that_fails_in_every_manner_gives_one_cluster_and_no_silence(
 
     assert {"1": 2} == told["clusters"]
     assert set(told["requests"]) - {"fair"}
-    # It is chance which of its waits a node is seen in, but not that it says one.
+    # Which wait of a node is seen is random, but a wait is always reported.
     assert told["waited for"]
 
 
 @pytest.mark.parametrize("backend", ["etcd", "consul"])
 def test_a_register_chooses_for_nodes_that_start_at_once(backend: str) -> None:
-    """The first view is a key that is set once: a node that comes second is told which there is."""
+    """The first view is a key that is set once; a later node is told the view that is there."""
     told = boots("--backend", backend, "--register", backend, "--times", "2", "--weather", "500")
 
     assert {"1": 2} == told["clusters"]
@@ -80,9 +80,7 @@ def test_a_register_chooses_for_nodes_that_start_at_once(backend: str) -> None:
 def test_nodes_in_namespaces_of_their_own_are_one_cluster_though_one_is_cut_off(
     backend: str,
 ) -> None:
-    """As on machines: a link that is down, or peers out of reach whom the server continues
-    naming.
-    """
+    """As with machines, a link is down, or peers that the server still names cannot be reached."""
     told = boots("--backend", backend, "--spaces", "--cut-off", "--times", "2", "--seed", "2")
 
     assert {"1": 2} == told["clusters"]
@@ -91,7 +89,7 @@ def test_nodes_in_namespaces_of_their_own_are_one_cluster_though_one_is_cut_off(
 
 
 def test_a_node_that_comes_back_is_taken_in_by_those_that_founded_without_it() -> None:
-    """Four of five may found; the fifth finds a member, and founds nothing."""
+    """Four of five may found a cluster; the fifth finds a member, and founds nothing."""
     words = ("--spaces", "--cut-off", "--found-with", "4", "--weather", "any", "--times", "2")
     told = boots("--backend", "etcd", *words)
 
@@ -186,7 +184,7 @@ def consul(state: ConsulServer) -> str:
 
 
 def test_two_members_with_a_register_do_what_takes_three(tmp_path: Path) -> None:
-    """Either is killed, the other continues alone, and takes it in again; all logs are valid."""
+    """Each is killed in turn; the other goes on alone, and takes it in again; logs are valid."""
     with (
         serving(state := ConsulServer()),
         nodes(tmp_path, consul(state), expected=2, register="consul") as both,
@@ -228,7 +226,7 @@ def test_it_registers_again_what_the_service_forgot_and_unregisters_at_its_end(
 
 
 def test_more_than_expected_is_refused_and_says_so(tmp_path: Path) -> None:
-    """Others would found two clusters: exit code 2, names, and the next step."""
+    """Otherwise two clusters might be founded: exit code 2, the names, and the next step."""
     settings = (
         'backend = "config"\n[discovery.settings]\nclassic_config.nodes ='
         ' ["n@127.0.0.31", "n@127.0.0.32", "n@127.0.0.33"]'
@@ -242,7 +240,7 @@ def test_more_than_expected_is_refused_and_says_so(tmp_path: Path) -> None:
 
 
 def test_records_that_name_no_host_are_waited_for_and_end_no_node(tmp_path: Path) -> None:
-    """Any node may write a record; one that cannot be called is named, and is no reason to end."""
+    """Any node may write a record; a record that cannot be called is reported, and ends no node."""
     names = ["n@127.0.0.31", "n@a..b", "n@ho st", "n@xn--a", "n@\\u0001"]
     settings = (
         'backend = "config"\n[discovery.settings]\nclassic_config.nodes ='
@@ -277,7 +275,7 @@ def test_a_node_that_gives_up_says_so_by_its_exit_code(tmp_path: Path) -> None:
 
 
 def test_a_node_that_founds_at_once_listens_where_it_listened_before(tmp_path: Path) -> None:
-    """It starts again in the same process, as soon as it has begun to listen."""
+    """The member starts again in the same process, as soon as it has begun to listen."""
     settings = 'backend = "config"\n[discovery.settings]\nclassic_config.nodes = ["n@127.0.0.31"]'
     with nodes(tmp_path, settings, expected=1) as one:
         for _ in range(3):
@@ -290,12 +288,12 @@ def test_a_node_that_founds_at_once_listens_where_it_listened_before(tmp_path: P
 def test_a_newcomer_beyond_those_expected_is_taken_in_where_a_cluster_answers(
     tmp_path: Path,
 ) -> None:
-    """A member answers: join; the founders' number is no limit for later ones."""
+    """If a member answers, it joins; the number of founders does not limit later members."""
     with serving(state := ConsulServer()), nodes(tmp_path, consul(state), expected=2) as some:
         some.start(1)
         some.start(2)
         some.until(lambda: some.serve(1, 2))
-        some.interval = 0.02  # its list is too long many times before any node is connected
+        some.interval = 0.02  # its list is too long many times before a node is connected
         some.start(3)
         some.until(lambda: some.serve(1, 2, 3))
         assert 1 == len({some.status(at)["initial"] for at in (1, 2, 3)})

@@ -39,7 +39,7 @@ SHOWS = {
     23: "the code drops it before the client sees it",
     24: "holds",
 }
-"""The output of the command."""
+"""A text that the output of each case's command contains."""
 ROW = re.compile(r"^\| (\d+) \| .*? \| `joinproto ([^`]+)` \| .+ \|$", re.MULTILINE)
 
 
@@ -65,7 +65,7 @@ def test_a_command_shows_its_case(
 
 
 def test_case_18_a_node_that_gives_up_says_so_by_its_code(tmp_path: Path) -> None:
-    """It waits, says for which nodes, and ends with 3."""
+    """The node waits, says for which nodes, and ends with code 3."""
     words = shlex.split(commands()[18])
     copy = tmp_path / "alone.toml"
     shutil.copy(ROOT / words[-1], copy)

@@ -41,7 +41,7 @@ def checked(
 def test_the_shipped_rules_remove_on_an_error_and_by_one_name(
     answer: Answer, at: Release, expected: tuple[Action, tuple[str, ...]]
 ) -> None:
-    """Operators' cases 10 and 11: both were members that were only cut off."""
+    """Operators' cases 10 and 11: both nodes were members that were only cut off."""
     assert expected == checked("real", answer, {"d": 1.0, "e": 1.0}, at=at)
 
 
@@ -59,7 +59,7 @@ def test_the_shipped_rules_remove_on_an_error_and_by_one_name(
 def test_ours_removes_no_node_on_an_error_or_without_a_majority(
     answer: Answer, unseen: dict[str, float], expected: tuple[Action, tuple[str, ...]]
 ) -> None:
-    """And one at a time, and only a node that has been away for long."""
+    """Ours removes one node at a time, and only one that has been away for long."""
     assert expected == checked("ours", answer, unseen)
 
 

@@ -1,7 +1,7 @@
 """AWS by moto's server, a simulation of its API with real sockets; discovery, D1.
 
-moto does not check signatures: those are compared with AWS's own signer elsewhere.  The metadata of
-an instance comes from a server of the recorded shapes.
+moto does not check signatures; another test compares them with AWS's own signer.  The metadata of
+an instance come from a server of the recorded shapes.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class MetadataServer(Recorded):
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     """Return the port of moto's server."""
-    # Before it is imported: a thousand images that nothing asks for.
+    # Set before the import: moto would load a thousand images that no test needs.
     os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
     need("moto")
     from moto import server
@@ -99,7 +99,7 @@ def client(port: int, service: str) -> Any:
 
 @pytest.fixture(scope="module")
 def instances(port: int) -> dict[str, list[dict[str, Any]]]:
-    """Return instances: three with a tag, of which one is stopped, and a group of two."""
+    """Return instances: three with a tag, of which one is stopped, and two in a group."""
     ec2, groups = client(port, "ec2"), client(port, "autoscaling")
     image = "ami-12c6146b"
     tag = [{"ResourceType": "instance", "Tags": [{"Key": "service", "Value": "rabbitmq"}]}]
@@ -156,7 +156,7 @@ LONG = Names(long_names=True)
 def test_instances_with_the_tag_that_run_are_listed(
     port: int, instances: dict[str, list[dict[str, Any]]]
 ) -> None:
-    """Tags, states: the one that is stopped is left out."""
+    """Tags and states count: the stopped instance is left out."""
     by_tag = backend(port, 1, names=LONG, instance_tags={"service": "rabbitmq"})
     found = ask(by_tag, lambda it: it.list_nodes())
 
@@ -173,8 +173,8 @@ def test_the_own_group_is_listed_by_private_address(
 ) -> None:
     """Metadata v1 and v2, role, region, group, instances: a whole listing without a key set.
 
-    moto reads no InstanceId whose numbers begin at 3, as EC2 does, and answers with all: ours
-    takes those that it asked for.  So real's listing by group is not tried here.
+    EC2 reads InstanceId whose numbers begin at 3, but moto does not, and answers with all; ours
+    takes those that it asked for.  Therefore real's listing by group is not tested here.
     """
     state = MetadataServer(instance=instances["group"][0]["InstanceId"], tokens=tokens)
     with serving(state):
@@ -228,7 +228,7 @@ def test_a_real_api_conforms_with_the_keys_of_a_profile(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The conformance suite, asked by a file; keys and region from AWS's own places."""
+    """The conformance suite runs for a file; keys and region come from AWS's own places."""
     (tmp_path / "credentials").write_text(
         "[boots]\naws_access_key_id = testing\naws_secret_access_key = testing\n"
     )
@@ -252,7 +252,7 @@ def test_a_real_api_conforms_with_the_keys_of_a_profile(
 def test_keys_that_are_replaced_in_a_file_are_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A node that ran for long asked with the keys of its start, which had long expired."""
+    """Before, a node that ran for long used the keys of its start, which had expired."""
     file = tmp_path / "credentials"
     for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "PROFILE", "DEFAULT_PROFILE"):
         monkeypatch.delenv(f"AWS_{name}", raising=False)

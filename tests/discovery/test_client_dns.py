@@ -1,4 +1,4 @@
-"""A real DNS server (dnsmasq), and none; discovery, D1."""
+"""A real DNS server (dnsmasq), and one that does not run; discovery, D1."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def test_an_address_without_a_name_is_skipped_by_real_alone(port: int) -> None:
 
 
 def test_a_name_without_addresses_is_empty_and_no_name_is_an_error(port: int) -> None:
-    """The server says that no node is there; of a name that does not exist it says nothing."""
+    """The server reports that no node is there; for a missing name, nothing is known of nodes."""
     assert Listed(()) == listed(port, "empty")
     assert isinstance(listed(port, "missing"), Failed)
     assert Listed(()) == listed(port, "missing", Variant.REAL)
 
 
 def test_a_server_that_is_down_is_an_error() -> None:
-    """Never an empty list; real takes it for one."""
+    """The answer is never an empty list, except in the real variant."""
     (nobody,) = free_ports(1)
 
     assert isinstance(listed(nobody, "discovery", seconds=0.5), Failed)
@@ -83,12 +83,12 @@ def test_a_server_that_is_down_is_an_error() -> None:
 
 @pytest.mark.parametrize("name", ["a..b", "x" * 64, "ü" * 300, " "])
 def test_a_name_that_no_server_can_have_is_an_error(port: int, name: str) -> None:
-    """No traceback."""
+    """There is no traceback."""
     assert isinstance(listed(port, name), Failed)
 
 
 def test_a_real_dns_conforms_and_a_name_without_records_does_not(port: int) -> None:
-    """The conformance suite, asked by a file."""
+    """The conformance suite runs for a file."""
     stand_ins = StandIns(resolver=Resolver(servers=("127.0.0.1",), port=port, seconds=60.0))
 
     def conforms(name: str) -> bool:
@@ -104,7 +104,7 @@ def test_a_real_dns_conforms_and_a_name_without_records_does_not(port: int) -> N
 
 
 def test_of_a_dns_that_is_down_nothing_is_reported() -> None:
-    """Exit code 4, not a list of its errors."""
+    """The exit code is 4, without a list of its errors."""
     (nobody,) = free_ports(1)
     stand_ins = StandIns(resolver=Resolver(servers=("127.0.0.1",), port=nobody, seconds=0.5))
     backend = "cluster_formation.peer_discovery_backend = dns"

@@ -1,4 +1,4 @@
-"""A real etcd, one and three of them; discovery, D1 to D3, and the register of join, 3.7."""
+"""One real etcd, and a cluster of three; discovery, D1 to D3, and the register of join, 3.7."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def whole(etcd: Etcd) -> str:
 
 
 def test_real_selects_the_record_that_was_created_first(etcd: Etcd) -> None:
-    """Lowest create_revision, however the names sort; a record that is renewed keeps it."""
+    """The lowest create_revision counts, not the name; a renewed record keeps its revision."""
     for name in ("rabbit@b", "rabbit@a", "rabbit@b"):
         assert Done() == ask(v3(etcd, name, "first", REAL), lambda port: port.register())
     assert Selected("rabbit@b") == ask(v3(etcd, "x@y", "first", REAL), lambda p: p.list_nodes())
@@ -76,7 +76,7 @@ def test_real_selects_the_record_that_was_created_first(etcd: Etcd) -> None:
 
 
 def test_real_keeps_its_record_alive_by_its_lease(etcd: Etcd) -> None:
-    """Lease grant and keep-alive; a lease that was revoked is not written again."""
+    """A lease is granted and kept alive; the record of a revoked lease is not written again."""
     backend = v3(etcd, "rabbit@a", "lease", REAL)
     ask(backend, lambda port: port.register())
     assert Done() == ask(backend, lambda port: port.keep_alive())
@@ -92,7 +92,7 @@ def test_real_keeps_its_record_alive_by_its_lease(etcd: Etcd) -> None:
 
 
 def test_a_lock_of_a_dead_holder_is_not_given_before_its_lease_ends(etcd: Etcd) -> None:
-    """A node that waits is told in time that it did not come, and leaves no place in the queue."""
+    """A waiting node learns in time that it did not get the lock, and leaves the queue."""
     one, two = v3(etcd, "rabbit@a", "lock"), v3(etcd, "rabbit@b", "lock")
     held = ask(one, lambda port: port.lock())
     assert isinstance(held, Held)
@@ -114,7 +114,7 @@ def test_v2_records_of_real_end_and_ours_stay(etcd: Etcd) -> None:
     assert Done() == ask(ours, lambda port: port.register())
     listed: Answer = Listed(())
     while not isinstance(listed, Listed) or {*listed.nodes} != {"rabbit@ours", "rabbit@real"}:
-        # On a busy machine the record of a second may end before it is listed.
+        # On a busy machine, a record that lives for a second may end before it is listed.
         assert time.monotonic() < until, listed
         assert Done() == ask(real, lambda port: port.register())
         listed = ask(ours, lambda port: port.list_nodes())
@@ -126,7 +126,7 @@ def test_v2_records_of_real_end_and_ours_stay(etcd: Etcd) -> None:
 
 
 def test_of_three_etcds_one_may_die_or_hang_and_two_may_not(tmp_path: Path) -> None:
-    """Three nodes, one killed, one cut off: the list comes; two: an error, and in time."""
+    """With one of three killed or hanging, the list comes; with two, an error comes in time."""
     with etcds(tmp_path, 3) as (one, two, three):
         backend = v3(one, "rabbit@a", "three")
         addresses = [Address("127.0.0.1", it.client) for it in (one, two, three)]
@@ -152,7 +152,7 @@ def test_of_three_etcds_one_may_die_or_hang_and_two_may_not(tmp_path: Path) -> N
 
 
 def _retried(story: object, *questions: str) -> list[Answer | Done | Failed]:
-    """Ask until it is no error, while they elect another leader; never anything else between."""
+    """Ask until there is no error, while the servers elect another leader."""
     until = time.monotonic() + 60
     while True:
         found: list[Answer | Done | Failed] = anyio.run(story, *questions)  # type: ignore[arg-type]
@@ -162,7 +162,7 @@ def _retried(story: object, *questions: str) -> list[Answer | Done | Failed]:
 
 
 def test_five_nodes_at_once_are_all_listed_and_each_locks_alone(etcd: Etcd) -> None:
-    """Five nodes started at once: each registers, locks, and sees a node that registered before."""
+    """Five nodes start at once; each registers, locks, and sees the nodes registered before."""
     inside, most, seen = 0, 0, []
 
     async def node(number: int, http: Http) -> None:

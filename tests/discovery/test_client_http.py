@@ -33,7 +33,7 @@ from tools.boots.recorded import ConsulServer, K8sServer, serving
 
 SECONDS = 0.4
 ENDLESS = (Manner.HANGS, Manner.STALLS, Manner.DRIPS, Manner.DRIPS_HEADERS)
-"""After which nothing comes, unless the client hangs up."""
+"""Manners that have no end unless the client hangs up."""
 KEYS = Signing(access_key="AKID", secret_key="the-secret-key", region="", service="")
 
 
@@ -70,9 +70,7 @@ def test_however_a_server_misbehaves_its_list_is_an_error_in_time(manner: Manner
 
 @pytest.mark.parametrize("manner", [Manner.HANGS, Manner.HALF, Manner.S500, Manner.REFUSES])
 def test_however_a_server_misbehaves_writing_is_an_error(manner: Manner) -> None:
-    """A write without a clear answer counts as an error; real says ok for etcd v3, and that is its
-    defect.
-    """
+    """A write without a clear answer is an error; for etcd v3 real says ok, which is its defect."""
     with rude(manner) as server:
         for name, backend in backends(server.port).items():
             if not backend.registers:
@@ -113,7 +111,7 @@ def get(port: int, *headers: Header, host: str = "127.0.0.1") -> Request:
 
 
 def test_a_request_is_sent_as_it_was_decided() -> None:
-    """Method, path, arguments, their order, and no header beside."""
+    """Method, path and arguments are sent in their order, and no further header."""
     with serving(state := ConsulServer()):
         about = Consul(
             variant=Variant.REAL,
@@ -130,7 +128,7 @@ def test_a_request_is_sent_as_it_was_decided() -> None:
 
 
 def test_an_answer_without_end_is_given_up_at_a_size() -> None:
-    """Memory is not the server's to take."""
+    """A server must not be able to fill the client's memory."""
     with rude(Manner.HUGE) as server:
         got = exchanged(get(server.port))
 
@@ -140,7 +138,7 @@ def test_an_answer_without_end_is_given_up_at_a_size() -> None:
 
 @pytest.mark.parametrize("value", ["secret\r\nX-Other: 1", "secret\x00", "secrét"])
 def test_a_header_that_cannot_be_sent_is_an_error_that_does_not_repeat_it(value: str) -> None:
-    """Secrets are never in a log, nor in an error."""
+    """Secrets are never in a log or in an error."""
     with rude(Manner.EMPTY) as server:
         got = exchanged(get(server.port, Header("X-Consul-Token", value)))
 
@@ -181,7 +179,7 @@ def test_http_goes_through_its_proxy_unless_the_host_is_excluded() -> None:
 
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
-    """Return an authority of the tests' own."""
+    """Return a certificate authority for the tests."""
     return trustme.CA()
 
 
@@ -200,7 +198,7 @@ def trusting(authority: trustme.CA) -> ssl.SSLContext:
 
 
 def test_https_goes_through_a_tunnel(authority: trustme.CA) -> None:
-    """HTTPS proxies: the proxy sees the host, and nothing else."""
+    """HTTPS proxies: the proxy sees only the host."""
     name = "kubernetes.default.svc.cluster.local"
     state = K8sServer(endpoints={"rabbitmq": [{"addresses": [{"ip": "10.0.0.1"}]}]})
     with serving(state, server_context(authority, name)), proxy(state.port) as way:
@@ -215,7 +213,7 @@ def test_https_goes_through_a_tunnel(authority: trustme.CA) -> None:
 def test_a_server_that_is_not_trusted_or_has_another_name_is_an_error(
     authority: trustme.CA,
 ) -> None:
-    """TLS: CA = cert_path; the name must fit."""
+    """TLS: the CA is at cert_path; the server's name must fit."""
     state = K8sServer(endpoints={"rabbitmq": []})
     for name, context in (("127.0.0.1", None), ("other.example", trusting(authority))):
         with serving(state, server_context(authority, name)):
@@ -272,7 +270,7 @@ def test_a_host_that_is_none_is_an_error(host: str) -> None:
 
 
 def test_a_proxy_that_is_down_is_an_error() -> None:
-    """Never around it."""
+    """The request never goes around the proxy."""
     with serving(state := ConsulServer()), rude(Manner.REFUSES) as way:
         http = Patient(Proxies(http_proxy=f"127.0.0.1:{way.port}"))
         assert isinstance(exchanged(get(state.port), http), Broken)
@@ -281,7 +279,7 @@ def test_a_proxy_that_is_down_is_an_error() -> None:
 
 
 def test_where_one_address_gives_no_answer_the_next_is_asked() -> None:
-    """etcd's endpoints: the one that answered is asked first the next time."""
+    """Of etcd's endpoints, the one that answered is asked first the next time."""
     with rude(Manner.CLOSES) as bad, rude(Manner.S503) as busy, serving(good := ConsulServer()):
         addresses = [Address("127.0.0.1", one.port) for one in (bad, busy, good)]
 

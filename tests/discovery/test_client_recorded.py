@@ -1,4 +1,4 @@
-"""Consul and Kubernetes by servers of the recorded shapes (`recorded.py`): whole stories.
+"""Consul and Kubernetes by servers of the recorded shapes (`recorded.py`), in whole stories.
 
 These servers are ours: a story here shows that our client follows the recorded shapes, not that
 Consul or Kubernetes do.
@@ -34,7 +34,7 @@ from tools.swarms.virtual import VIRTUAL
 
 @pytest.fixture(autouse=True)
 def _short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The conformance suite waits this long for a lock that it does not get."""
+    """Shorten the wait of the conformance suite for a lock that it does not get."""
     monkeypatch.setattr("joinproto.apps.discovery.conformance.LOCK_WAIT", 0.5)
 
 
@@ -59,7 +59,7 @@ def node(state: ConsulServer, name: str, variant: Variant = Variant.OURS) -> Con
 
 
 def test_a_server_of_the_recorded_shapes_conforms(consul: ConsulServer) -> None:
-    """The conformance suite, over real sockets."""
+    """The conformance suite runs over real sockets."""
     done = conformance(f"consul+http://127.0.0.1:{consul.port}", Patient)
 
     assert [] == [one for one in done.checks if not one.holds]
@@ -77,7 +77,7 @@ class Forgetful(ConsulServer):
 
 
 def test_a_server_that_forgets_does_not_conform() -> None:
-    """A suite that cannot fail shows nothing."""
+    """The suite must be able to fail."""
     with serving(state := Forgetful()):
         done = conformance(f"consul+http://127.0.0.1:{state.port}", Patient)
 
@@ -88,7 +88,7 @@ def test_a_server_that_forgets_does_not_conform() -> None:
 
 
 def test_a_server_that_is_down_is_not_judged() -> None:
-    """Of a server that is silent nothing is known; one that answers garbage does not conform."""
+    """Nothing is known of a silent server; one that answers garbage does not conform."""
     with (
         rude(Manner.REFUSES) as server,
         pytest.raises(EnvironmentProblem, match=f"{server.port} gives no answer"),
@@ -102,7 +102,7 @@ def test_a_server_that_is_down_is_not_judged() -> None:
 
 
 def test_real_selects_the_oldest_that_passes_and_then_itself(consul: ConsulServer) -> None:
-    """All older records critical: a blank node elects itself beside the living cluster."""
+    """If all older records are critical, a blank node elects itself besides the living cluster."""
     first, blank = node(consul, "rabbit@a", Variant.REAL), node(consul, "rabbit@b", Variant.REAL)
     ask(first, lambda port: port.register())
     ask(blank, lambda port: port.register())
@@ -137,7 +137,7 @@ def test_a_forgotten_record_is_written_again(consul: ConsulServer) -> None:
 
 
 class Endless(threading.Condition):
-    """A server's lock with which a blocking read ends when a key changes, never by its time."""
+    """A server's lock with which a blocking read ends only when a key changes, not by its time."""
 
     def wait(self, timeout: float | None = None) -> bool:
         del timeout
@@ -145,7 +145,7 @@ class Endless(threading.Condition):
 
 
 def test_the_wait_for_a_lock_ends_when_it_is_given_back() -> None:
-    """The blocking read answers as soon as the key changes; real fails after 2250 ms."""
+    """The blocking read is answered as soon as the key changes; real fails after 2250 ms."""
     consul = ConsulServer(lock=Endless())
 
     async def story() -> list[Held | Failed]:
@@ -174,7 +174,7 @@ def test_the_wait_for_a_lock_ends_when_it_is_given_back() -> None:
 
 
 def test_real_leaves_its_session_behind(consul: ConsulServer) -> None:
-    """Lock wait capped by the HTTP timeout, sessions leak (consul#30); ours takes it back."""
+    """Lock wait capped by the HTTP timeout, sessions leak (consul#30); ours ends its session."""
 
     async def story() -> None:
         async with Http() as http, Patient() as patient:
@@ -198,7 +198,7 @@ def test_real_leaves_its_session_behind(consul: ConsulServer) -> None:
 
 
 def test_endpoints_are_listed_and_a_wrong_token_is_an_error() -> None:
-    """403 is no empty list."""
+    """403 is not an empty list."""
     state = K8sServer(endpoints={"rabbitmq": [{"addresses": [{"ip": "10.0.0.1"}]}]})
     with serving(state):
         at = {"scheme": "http", "host": "127.0.0.1", "port": state.port}
@@ -218,7 +218,7 @@ def leased(state: K8sServer, name: str) -> Served:
 
 
 def test_of_five_that_lock_a_lease_each_holds_it_alone() -> None:
-    """D3: a lock that is a Lease, with five at once."""
+    """D3: five nodes at once take a lock that is a Lease."""
     state, inside, most = K8sServer(), 0, 0
 
     async def one(port: Served) -> None:
@@ -242,7 +242,7 @@ def test_of_five_that_lock_a_lease_each_holds_it_alone() -> None:
 
 
 def test_a_dead_holder_is_followed_once_it_was_silent() -> None:
-    """One that waits for a dead holder takes the Lease over, after its whole duration."""
+    """A node that waits for a dead holder takes the Lease over after its whole duration."""
     state, got = K8sServer(), []
 
     async def locks(name: str) -> None:
@@ -263,7 +263,7 @@ def test_a_dead_holder_is_followed_once_it_was_silent() -> None:
 
 
 def test_kubernetes_of_the_recorded_shapes_conforms(tmp_path: Path) -> None:
-    """The conformance suite, asked by a file, with a Lease of its own that is removed."""
+    """The conformance suite runs for a file, with its own Lease, which it removes."""
     (tmp_path / "token").write_text("a-token")
     state = K8sServer(endpoints={"mine": [{"addresses": [{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}]}]})
     keys = {

@@ -1,7 +1,6 @@
 """Two members whose views a real etcd chooses; join protocol, 3.7.
 
-The hosts are of the tests (`hosting.py`): their members, messages and requests are the shipped
-ones.
+The hosts are those of the tests (`hosting.py`); members, messages and requests are shipped code.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def played_on_etcd(etcd: Etcd, story: Story, cluster_name: str = "default") -> N
 
 
 async def until(holds: Callable[[], bool], cluster: Cluster) -> None:
-    """Wait until this holds."""
+    """Wait until the condition holds; fail after `WITHIN` seconds."""
     with anyio.move_on_after(WITHIN):
         while not holds():  # noqa: ASYNC110 - its condition becomes true in members, unseen
             await anyio.sleep(0.02)
@@ -68,7 +67,7 @@ async def both(cluster: Cluster) -> None:
 
 
 async def two_do_what_takes_three(cluster: Cluster) -> None:
-    """Either may be lost, at any time, and come back; then the other one."""
+    """Each in turn may be lost at any time, and come back."""
     await both(cluster)
     for name in "ba":
         before = cluster.serving[name]
@@ -80,9 +79,9 @@ async def two_do_what_takes_three(cluster: Cluster) -> None:
 
 
 async def one_of_two_goes_on(cluster: Cluster) -> None:
-    """Cut from each other, both reach the register: it chooses one, and the other closes.
+    """Both are cut off from each other, and reach the register: it chooses one, the other closes.
 
-    The other may serve in the old view for two heartbeats more: 3.7 promises no less.
+    The other may serve in the old view for two heartbeats more, as 3.7 allows.
     """
     await both(cluster)
     old = set(cluster.serving.values())
@@ -96,7 +95,7 @@ async def one_of_two_goes_on(cluster: Cluster) -> None:
 
 
 async def without_the_register_nobody_goes_on(cluster: Cluster) -> None:
-    """A member that has not heard for two heartbeats that its view has no successor closes."""
+    """A member closes if for two heartbeats it has not heard that its view has no successor."""
     await both(cluster)
     cluster.unregistered |= {"a", "b"}
     await until(lambda: not cluster.serving, cluster)
@@ -114,14 +113,14 @@ EACH = pytest.mark.parametrize("story", STORIES, ids=lambda one: one.__name__)
 
 @pytest.mark.soak("boots")
 def test_two_members_on_a_real_etcd(etcd: Etcd) -> None:
-    """With a register two members can do what otherwise takes three: every story, on one etcd."""
+    """With a register, two members can do what otherwise takes three: all stories, on one etcd."""
     for story in STORIES:
         played_on_etcd(etcd, story, story.__name__)
 
 
 @EACH
 def test_two_members_on_the_recorded_shapes_of_consul(story: Story) -> None:
-    """The same with cas=0 and consistent reads, in virtual time."""
+    """The same stories with cas=0 and consistent reads, in virtual time."""
     exchange = directly(ConsulServer())
 
     anyio.run(played, ConsulRegister(Consul()), exchange, story, backend_options=VIRTUAL)
@@ -130,7 +129,7 @@ def test_two_members_on_the_recorded_shapes_of_consul(story: Story) -> None:
 @pytest.mark.soak("boots")
 @pytest.mark.needs("etcd")
 def test_an_etcd_that_hangs_closes_both_and_lets_them_go_on(tmp_path: Path) -> None:
-    """Out of reach: they suspend themselves in time; nothing is chosen meanwhile."""
+    """Without the register they close in time, and nothing is chosen meanwhile."""
     with etcds(tmp_path) as (one,):
 
         async def story(cluster: Cluster) -> None:
@@ -147,7 +146,7 @@ def test_an_etcd_that_hangs_closes_both_and_lets_them_go_on(tmp_path: Path) -> N
 
 
 def test_a_value_that_no_member_wrote_is_no_successor(caplog: pytest.LogCaptureFixture) -> None:
-    """Neither taken for one, nor for none: the member suspends itself, and the log says why."""
+    """It counts neither as a successor nor as none: the member closes, and the log says why."""
     with serving(state := ConsulServer()):
         register = ConsulRegister(Consul(host="127.0.0.1", port=state.port))
 
@@ -166,7 +165,7 @@ def test_a_value_that_no_member_wrote_is_no_successor(caplog: pytest.LogCaptureF
 def test_a_register_that_gives_no_answer_is_reported_once_with_its_address(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A node's wait is never silent: the log has the address, and why no answer came."""
+    """A node never waits silently: the log has the address, and why no answer came."""
 
     async def asked() -> None:
         async with Patient() as http:

@@ -33,7 +33,7 @@ def conf(backend: str, **keys: object) -> str:
 
 
 def of(text: str, at: str = "4.2", variant: Variant = Variant.OURS, **env: str) -> Chosen:
-    """Return the choice in a file."""
+    """Return what a file chooses, in a release and with an environment."""
     given = LintInput(release=release(at), environment=env, node="rabbit@a.example")
     return chosen(text, given, variant=variant)
 
@@ -107,7 +107,7 @@ def test_each_release_has_its_own_etcd_and_kubernetes() -> None:
 
 
 def test_all_settings_reach_their_backend() -> None:
-    """Every key of consul, etcd and aws that a backend knows."""
+    """This holds for every key of consul, etcd and aws that a backend knows."""
     consul = of(
         conf(
             "consul",
@@ -171,7 +171,7 @@ def test_pods_that_are_not_ready_count_from_a_release_on() -> None:
 
 
 def test_a_file_with_which_no_node_starts_is_refused_with_its_line() -> None:
-    """Exit 2: the found value, and the next step."""
+    """The exit code is 2; the error has the found value and the next step."""
     with pytest.raises(UsageProblem, match="line 2"):
         of(conf("consul", consul__hots="x"))
 
@@ -185,7 +185,7 @@ def test_a_file_with_which_no_node_starts_is_refused_with_its_line() -> None:
     ],
 )
 def test_settings_that_cannot_hold_here_are_refused(text: str, said: str) -> None:
-    """Never a traceback, never a silent default."""
+    """There is neither a traceback nor a silent default."""
     with pytest.raises(UsageProblem, match=said):
         listing(text)
 
@@ -198,7 +198,7 @@ def test_the_pods_files_are_read(tmp_path: Path) -> None:
 
 
 def test_verify_none_is_taken_at_its_word_and_no_options_are_no_context() -> None:
-    """The usual TLS client options."""
+    """The TLS client options are the usual ones."""
     assert tls_context({}) is None
     context = tls_context({"verify": "verify_none"})
     assert context is not None
@@ -232,7 +232,7 @@ def test_an_address_that_is_no_server_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize("port", ["", "0", "²", "70000", "1" * 5_000])
 def test_a_malformed_port_is_refused(port: str) -> None:
-    """Neither is a number: one is none to Python, the other is too long for it."""
+    """`int` refuses one port because it is not a number, and the other because it is too long."""
     with pytest.raises(UsageProblem, match="is not an address"):
         opening._address(f"etcd1:{port}")
     with pytest.raises(Refused, match="cannot be read"):
@@ -246,9 +246,7 @@ def test_a_server_is_read_from_its_address() -> None:
 
 
 def test_a_backend_without_records_and_locks_says_so() -> None:
-    """The contract: an operation that a backend lacks is done, a lock that cannot be had is an
-    error.
-    """
+    """The contract: an operation that a backend lacks is done, and a lock that it lacks fails."""
 
     async def story() -> tuple[object, object]:
         async with opened(of(conf("classic_config"))) as port:

@@ -1,4 +1,4 @@
-"""Files as they are found in public repositories, and the problems missed in them.
+"""Files as they are found in public repositories, and problems in them that were missed before.
 
 Source: discovery, D1 and D6.
 """
@@ -41,7 +41,7 @@ def of(backend: str, *lines: str) -> str:
 def test_a_host_with_a_scheme_or_a_port_is_no_host(
     backend: str, line: str, at: str, severity: str
 ) -> None:
-    """The port is put behind it; etcd's client splits it at each colon, and fails."""
+    """The broker adds a port to the value; etcd's client splits it at each colon, and fails."""
     value = line.partition(" = ")[2]
 
     found = [one for one, why, _ in said(of(backend, line), at) if repr(value) in why]
@@ -63,7 +63,7 @@ def test_a_host_alone_is_one(backend: str, line: str, at: str) -> None:
 
 
 def test_a_search_needs_a_boot_that_comes_to_its_end() -> None:
-    """A file with which the boot crashes is refused as one that the schema refuses."""
+    """A file with which the boot crashes is refused, as is one that the schema refuses."""
     text = of("etcd", "etcd.host = etcd:2379").encode()
 
     with pytest.raises(UsageProblem, match=r"line 2: .*the boot crashes"):
@@ -71,7 +71,7 @@ def test_a_search_needs_a_boot_that_comes_to_its_end() -> None:
 
 
 def test_a_ram_node_does_not_start_since_4_3() -> None:
-    """The type in Erlang terms was not read, and no schema refuses it."""
+    """Before, the type in Erlang terms was not read, and no schema refuses it."""
     other = f"[{{rabbit, [{{{F}, [{{node_type, ram}}]}}]}}]."
 
     assert ["error"] == [one for one, why, _ in said(RAM, "4.3") if "RAM" in why]
@@ -96,7 +96,7 @@ def test_an_unread_term_is_reported_with_the_name_that_is_read(inside: str, next
 
 
 def test_a_list_of_terms_with_misspelt_names_is_still_a_list() -> None:
-    """The backend then asks by its defaults; without the list it would answer with no node."""
+    """The backend then asks with its defaults; without the list it would list no node."""
     terms = "[{{rabbit, [{{cluster_formation, [{{peer_discovery_backend, "
     terms += "rabbit_peer_discovery_consul}}, {{{0}, [{{host, 1}}]}}]}}]}}]."
     without = [
@@ -137,7 +137,7 @@ def test_settings_of_a_backend_that_is_not_chosen_leave_each_node_alone(text: st
 def test_a_search_has_no_list_where_no_settings_say_whom_to_ask(
     text: str, told: tuple[str, ...] | None
 ) -> None:
-    """Before, all nodes were listed, and three single brokers were called one cluster."""
+    """Before, all nodes counted as listed, and three single brokers were called one cluster."""
     start = start_of(text.encode(), "4.2", 3)
 
     first = start.answers.get("n1")

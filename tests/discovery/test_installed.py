@@ -1,4 +1,4 @@
-"""The findings of `lint`, against the RabbitMQ that is installed here."""
+"""The findings of `lint`, compared with the RabbitMQ that is installed here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.landing
 
 
 def test_configurations_drawn_at_random_are_accepted_exactly_as_lint_says(tmp_path: Path) -> None:
-    """Settings of all releases, so of its neighbours, too; the release's own reader decides."""
+    """The settings are those of all releases; the installed release's own reader decides."""
     at = installed()
     random = Random(20)
     texts = [drawn(random) for _ in range(200)]
@@ -30,7 +30,7 @@ def test_configurations_drawn_at_random_are_accepted_exactly_as_lint_says(tmp_pa
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_server_starts_or_refuses_to_start_as_lint_says(seed: int, tmp_path: Path) -> None:
-    """A real start of each verdict."""
+    """The server really starts with a file of each verdict."""
     at, random = installed(), Random(seed)
     found: dict[bool, str] = {}
     while len(found) < 2:

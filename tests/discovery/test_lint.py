@@ -1,4 +1,4 @@
-"""A release's reading of a rabbitmq.conf.
+"""What a release makes of a rabbitmq.conf.
 
 Source: discovery, D6.
 """
@@ -54,7 +54,7 @@ def test_a_quoted_value_may_hold_what_begins_a_comment() -> None:
     ],
 )
 def test_a_line_that_is_not_a_setting_is_reported_with_its_number(line: bytes, why: str) -> None:
-    """It is an error: the node would not start either."""
+    """It is an error, because the node would not start."""
     found = lint(b"# one\n" + line + b"\n", LintInput())
 
     assert [(2, why)] == [(one.line, one.why) for one in found.problems]
@@ -87,7 +87,7 @@ def test_a_key_of_a_plugin_that_is_off_keeps_the_node_from_starting() -> None:
 
 
 def test_cleanup_is_known_with_any_plugin_and_unknown_with_none() -> None:
-    """It belongs to the plugins' common settings."""
+    """Cleanup belongs to the plugins' common settings."""
     text = f"{F}.node_cleanup.interval = 60\n"
 
     assert not of(text, plugins=frozenset()).starts
@@ -116,12 +116,12 @@ def test_a_misspelt_key_is_reported_with_the_nearest_one() -> None:
     ],
 )
 def test_a_value_is_read_as_the_schema_reads_it(key: str, value: str, is_read: bool) -> None:
-    """65535 itself is no port to Consul's setting; the guide's own example for etcd is refused."""
+    """Consul's setting does not accept 65535; the guide's own example for etcd is refused."""
     assert is_read == of(f"{F}.{key} = {value}\n").starts
 
 
 def test_the_environment_wins_over_the_file_and_secrets_are_hidden() -> None:
-    """Names are tried with `RABBITMQ_` first, and without."""
+    """Names are tried with `RABBITMQ_` first, then without."""
     found = of(
         f"{F}.peer_discovery_backend = consul\n{F}.consul.acl_token = hush\n",
         environment={"RABBITMQ_CONSUL_ACL_TOKEN": "hush too", "CONSUL_HOST": "there"},
@@ -153,14 +153,14 @@ def test_the_environment_wins_over_the_file_and_secrets_are_hidden() -> None:
 def test_advice_is_of_the_same_backend_and_settings_without_effect_are_reported(
     text: str, at: str, given: dict[str, str], next: str
 ) -> None:
-    """No advice to write another backend's key; an unknown backend; overridden settings."""
+    """Advice never names another backend's key; an unknown backend and overridden settings show."""
     found = of(text, at, environment=given).problems
 
     assert any(one.next.startswith(next) for one in found), found
 
 
 def test_a_backend_whose_plugin_is_off_cannot_be_asked() -> None:
-    """The backend's own keys make no difference."""
+    """This does not depend on the backend's own keys."""
     text = f"{F}.peer_discovery_backend = consul"
 
     assert not [one for one in of(text).problems if "not enabled" in one.why]
@@ -199,14 +199,14 @@ def test_the_last_of_two_lines_holds() -> None:
 def test_an_unsafe_or_useless_setting_is_reported(
     text: str, expected: tuple[str, int, str]
 ) -> None:
-    """Each of them is a case of the table of operators' cases."""
+    """Each is a case in the table of operators' cases."""
     found = of("\n".join(f"{F}.{line}" for line in text.splitlines()))
 
     assert expected in problems(found)
 
 
 def test_a_plain_list_of_three_has_no_problem() -> None:
-    """The other side: a sound configuration has no problem."""
+    """A sound configuration has no problem."""
     lines = [f"{F}.classic_config.nodes.{at} = rabbit@host{at}" for at in (1, 2, 3)]
 
     found = of("\n".join(lines), node="rabbit@host2")
@@ -216,7 +216,7 @@ def test_a_plain_list_of_three_has_no_problem() -> None:
 
 
 def test_ten_thousand_lines_are_read() -> None:
-    """Lines about something else are not looked at."""
+    """Lines about other settings are skipped."""
     text = "".join(f"default_permissions.{at} = x\n" for at in range(10_000))
 
     assert () == of(f"{text}{F}.node_type = disc\n").problems
@@ -230,7 +230,7 @@ def examples() -> dict[int, str]:
 
 
 def judged(number: int, text: str) -> list[str]:
-    """Return the problems of an example: from 3.8 and 3.13 the refused settings, from 4.3 all."""
+    """Return the problems of an example: the refused settings of 3.8 and 3.13, and all of 4.3."""
     told = [
         f"{number} {at} {one.severity.value}: {(one.key or '').removeprefix(f'{F}.')}: {one.why}"
         for at in ("3.8", "3.13", "4.3")
@@ -241,7 +241,7 @@ def judged(number: int, text: str) -> list[str]:
 
 
 def test_the_examples_of_the_guide_are_judged() -> None:
-    """All 42, as guide.txt has it: today's release refuses one, and says why."""
+    """All 42 have the problems in guide.txt; today's release refuses one, and says why."""
     told = [line for number, text in examples().items() for line in judged(number, text)]
 
     assert (EXAMPLES / "guide.txt").read_text("utf-8").splitlines() == told
@@ -250,7 +250,7 @@ def test_the_examples_of_the_guide_are_judged() -> None:
 
 
 def test_an_example_whose_comments_lost_their_sign_is_refused_by_the_line() -> None:
-    """So copies of the guide have them; and its example in Erlang terms has quotes of a printer."""
+    """Copies of the guide have such lines, and its example in Erlang terms has curly quotes."""
     lost = of(f"443 is used by default\n{F}.k8s.port = 443\n")
     terms = of("[\n{rabbit, [\n{cluster_nodes, {[\u2018rabbit@a\u2019], disc}}\n]}\n].\n")
 
@@ -303,7 +303,7 @@ def test_the_older_form_is_read_with_the_keys_of_the_newer_one() -> None:
 
 
 def test_in_the_older_form_no_node_refuses_what_no_node_reads() -> None:
-    """No schema looks at it: ignored, where the newer form keeps the node from starting."""
+    """No schema checks it: such settings are ignored; in the newer form the node does not start."""
     found = of(CLASSIC)
 
     assert found.starts

@@ -61,7 +61,7 @@ def test_the_environment_wins(tmp_path: Path) -> None:
 def test_a_setting_that_cannot_be_used_is_named(
     tmp_path: Path, credentials: str, said: dict[str, str], why: str
 ) -> None:
-    """And no secret of the file is repeated."""
+    """The error repeats no secret of the file."""
     with pytest.raises(UsageProblem, match=why) as raised:
         profile(said, written(tmp_path, credentials))
 

@@ -1,8 +1,8 @@
 """Every pair of a setting and a release, against the schemas of the tagged releases.
 
-`releases/settings.tsv` says which releases accept which key, `releases/tags.txt` which exist; the
-package's tables are made from them (`tools/discovery_settings.py`), and is read here by a way of
-its own.
+`releases/settings.tsv` has the releases that accept each key, and `releases/tags.txt` all releases.
+`tools/discovery_settings.py` makes the package's tables from them; these tests read them in another
+way.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SAMPLE = {
     "words with commas between them": "a,b",
     "the name of a backend, or of a module": "classic_config",
 }
-"""A value of each kind; of the others 7 is one, or the first word."""
+"""A value of some kinds; for the other kinds, 7 or the first word is one."""
 
 
 def rows() -> list[tuple[str, set[str]]]:
@@ -50,18 +50,18 @@ def tags_of(part: str) -> list[str]:
 
 
 def value_of(key: str, at: Release) -> str:
-    """Return a value that the setting takes."""
+    """Return a value that the setting accepts."""
     setting = next(one for one in SETTINGS if one.key == re.sub(r"\$\w+", "$", key))
     about = setting.kind(at).about
     return SAMPLE.get(about) or ("7" if "number" in about or "port" in about else about.split()[0])
 
 
 def test_every_pair_of_a_key_and_a_release_agrees_with_the_schemas() -> None:
-    """144 keys and 208 releases; the defect of the table is named.
+    """There are 144 keys and 208 releases; the table has one known defect.
 
     Since 4.2.8 and 4.3.2 the schemas of Consul and etcd include their TLS keys from
-    `ssl_options.partial` (all but `fail_if_no_peer_cert`, `dh` and `dhfile` for etcd), which the
-    table does not follow: there it has no word for them, and they are accepted.
+    `ssl_options.partial` (all but `fail_if_no_peer_cert`, `dh` and `dhfile` for etcd).  The table
+    does not follow this include, and lacks these keys, which are accepted.
     """
     table = rows()
     assert (144, 208) == (len(table), len(TAGS))

@@ -1,7 +1,7 @@
-"""Public reports of people who met with these settings: the findings for each file.
+"""Public reports of problems with these settings, and the findings for each file.
 
-`reports/` has the files.  Numbers are of issues of rabbitmq/rabbitmq-server, where no other
-repository is named.
+`reports/` has the files.  Numbers are issues of rabbitmq/rabbitmq-server, unless another repository
+is named.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ def test_a_setting_that_keeps_the_node_from_starting_is_reported_with_its_line(
     ],
 )
 def test_the_next_release_starts(name: str, at: str) -> None:
-    """The other side: a defect ends where it was mended."""
+    """A defect ends with the release that mended it."""
     assert linted(name, at).starts
 
 
 @pytest.mark.parametrize("name", ["F04a.json", "F04b.json"])
 def test_until_3_12_a_node_joins_the_first_that_has_its_tables(name: str) -> None:
-    """Not itself, and not by when it started (cluster-operator 662)."""
+    """It does not choose itself, nor by the time of a start (cluster-operator 662)."""
     asked = fitted(answer_boot.asks, parse((REPORTS / name).read_bytes()))
     told = answer_boot.answer(asked)
 
@@ -86,7 +86,7 @@ def test_until_3_12_a_node_joins_the_first_that_has_its_tables(name: str) -> Non
 
 
 def test_a_node_that_its_own_list_lacks_adds_itself_since_3_13() -> None:
-    """It does not stand alone for it; the others do not know it (11534, 11586)."""
+    """It does not stand alone therefore, but the others do not know it (11534, 11586)."""
     node = "rabbit@rmq0.local"
     found = linted("F06.conf", "4.3", node=node)
     nodes = [
@@ -172,7 +172,7 @@ def test_names_of_pods_without_a_suffix_do_not_reach_a_node_with_a_long_name() -
 
 
 def test_the_name_in_erlang_terms_is_no_key() -> None:
-    """`cluster_nodes.disc.1` stood in the guide (rabbitmq-website 658)."""
+    """The guide had `cluster_nodes.disc.1` (rabbitmq-website 658)."""
     found = lint("cluster_nodes.disc.1 = rabbit@a\n", LintInput())
 
     assert not found.starts
@@ -205,7 +205,7 @@ def test_addresses_are_no_hosts_of_short_names() -> None:
 def test_the_private_address_is_listed_in_the_place_of_the_private_name_alone(
     paths: str, listed: bool
 ) -> None:
-    """As `ask discovery.aws.hostnames`: a path that is not that alone stays as it is."""
+    """As in `ask discovery.aws.hostnames`, other paths stay as they are."""
     text = f"{F}.peer_discovery_backend = aws\n{F}.aws.use_autoscaling_group = true\n"
     text += f"{F}.aws.use_private_ip = true\n{F}.{paths.format(F=F)}\n"
     found = lint(text, LintInput(release=release("4.3"), node="rabbit@ip-10-141-111-159"))
@@ -299,7 +299,7 @@ def test_the_guard_that_keeps_two_nodes_apart_by_release(
 
 
 def test_erlang_terms_pass_no_schema() -> None:
-    """A port that the schema refuses, a name that the code does not read, and one that it does."""
+    """A port that the schema refuses, a name that the code does not read, and one that it reads."""
     text = (
         "[{rabbit, [{cluster_formation, [{peer_discovery_backend, rabbit_peer_discovery_consul},"
         " {lock_acquisition_failure_mode, ignore}, {node_type, disk}, {peer_discovery_consul,"

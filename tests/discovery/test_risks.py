@@ -1,4 +1,4 @@
-"""The table of settings that go badly together: a word that means nothing would never hold.
+"""The table of settings that do not go together: an unknown word in it would never hold.
 
 Source: discovery, D6.
 """
@@ -17,7 +17,7 @@ KEYS = {one.short for one in SETTINGS}
 
 
 def is_known(word: str) -> bool:
-    """Return whether a word is a setting, the first part of some, a rule or a fact."""
+    """Return whether a word is a setting, the first part of settings, a rule or a fact."""
     is_below = word.endswith((".", ".*")) and any(key.startswith(word.rstrip("*")) for key in KEYS)
     return is_below or re.split("[?=<>]", word)[0] in KEYS | FACTS.keys() | RULES.keys()
 

@@ -1,4 +1,4 @@
-"""Blank nodes in random orders, with the clients that ship: one cluster, or a clear refusal.
+"""Blank nodes in random orders, with the shipped clients: one cluster, or a clear refusal.
 
 Source: discovery, D1 to D3.
 """
@@ -14,7 +14,7 @@ from tools.swarms.discovery import run
 
 
 def test_there_is_one_cluster_or_a_refusal() -> None:
-    """Of a few seeds here, of many in the soak; some meet a record of a stranger."""
+    """A few seeds run here, and many in the soak; some nodes meet a record of a stranger."""
     found = [run(seed, 40) for seed in range(40)]
 
     assert [""] * len(found) == [one.problem for one in found]
@@ -27,7 +27,7 @@ def test_a_run_is_known_by_its_seed() -> None:
 
 
 def test_two_clusters_are_found() -> None:
-    """By the rules that ship, of which no lock is held here."""
+    """The shipped rules find two clusters, because no lock is held here."""
     assert any("two clusters" in run(seed, 40, Rules.REAL).problem for seed in range(20))
 
 
@@ -47,7 +47,7 @@ def test_a_rule_that_is_left_out_is_found(left_out: str, seed: int, problem: str
 
 @pytest.mark.soak("system-worlds")
 def test_there_is_one_cluster_or_a_refusal_in_three_thousand_runs() -> None:
-    """Seeds that no other test takes."""
+    """These seeds are used by no other test."""
     found = [run(seed, 40) for seed in range(10_000, 13_000)]
 
     assert [""] * len(found) == [one.problem for one in found]
