@@ -129,7 +129,7 @@ class Kind(Enum):
 
 @frozen
 class Lookup:
-    """One look-up in DNS.  `name`: the name, or for PTR the address."""
+    """One look-up.  `name`: of a PTR the address itself."""
 
     kind: Annotated[Kind, "A, AAAA, or PTR for the name of an address"]
     name: Annotated[str, "the name; of PTR: the address"]

@@ -205,7 +205,7 @@ class _Model:
 
 @frozen(kw_only=True)
 class Event:
-    """An event at a time; a busy clock may handle it later."""
+    """Something that happens at a time; the machine may be busy and handle it later."""
 
     at: Annotated[float, AtLeast(0), "seconds from the start"]
     what: Annotated[Happens, "what happens"]
