@@ -51,9 +51,9 @@ def told(nodes: Iterable[str], held: Held, *, achieved: bool = False) -> tuple[S
 def spread(state: State, nodes: frozenset[str], held: Held) -> tuple[Send, ...]:
     """Return the messages that spread a config which is not achieved yet.
 
-    A node that does not know the identity of the gospel node sends the config to the others only.
-    One that knows the identity sends it on, or this node does once it has learned it.  Otherwise:
-    the gospel's message to this node is lost, and the gospel is reset.  The blank gospel takes the
+    A node that does not know the gospel's identity sends the config only to the other nodes, if it
+    knows any.  A node that knows the identity sends the config on to the gospel.  Otherwise: the
+    gospel's message to this node is lost, and the gospel is reset.  The blank gospel takes the
     config as naming itself, but a node that knew the former gospel takes it as naming that one.
     """
     gospel, ids = held.config.gospel, held.ids

@@ -45,7 +45,7 @@ def with_code(error: JoinprotoError, reason: Reason | None) -> JoinprotoError:
 
 @contextmanager
 def raising_with_code(reason: Callable[[], Reason | None]) -> Iterator[None]:
-    """Raise an exception from the block out of its group, and with its exit code.
+    """Raise an exception of the block without its exception group, and with its exit code.
 
     `reason`: returns why the member waits for the next view.
     """
