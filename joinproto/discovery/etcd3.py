@@ -12,6 +12,7 @@ reference for its gateway; discovery, D1 to D3.
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64decode, b64encode
 from typing import Annotated, Any
 
@@ -115,8 +116,8 @@ def whole(tree: Tree, name: str) -> int | None:
     value = tree.fields.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
-    if isinstance(value, str) and value.isascii() and value.lstrip("-").isdigit():
-        return int(value[:20])
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,20}", value):
+        return int(value)
     raise Refused(f"{tree.what}: {name} is not a number")
 
 

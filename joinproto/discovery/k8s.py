@@ -148,7 +148,8 @@ def _read(text: str) -> tuple[str, str | None, int]:
     version = metadata.need("resourceVersion", str)
     holder = answer.below("spec").get("holderIdentity", str)
     counted = metadata.below("annotations").fields.get(_RENEWALS, "0")
-    return version, holder or None, int(counted) if str(counted).isdigit() else 0
+    is_number = re.fullmatch(r"[0-9]{1,18}", str(counted)) is not None
+    return version, holder or None, int(counted) if is_number else 0
 
 
 def _own(about: K8s) -> Flow[tuple[str, int]]:

@@ -57,7 +57,7 @@ class Pattern:
         """Return how many lines are met after a step; None if the step must not happen."""
         if _any(phrases, (self.lines[met],)):
             return met + 1
-        return None if _any(phrases, self.nots[met]) and met else met
+        return None if _any(phrases, self.nots[met]) else met
 
 
 def _any(phrases: Sequence[str], lines: Sequence[str]) -> bool:

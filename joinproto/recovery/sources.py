@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -100,16 +101,20 @@ def look(
 def _named(raws: Sequence[tuple[Raw, str]], notes: list[str]) -> tuple[Found, ...]:
     """Return the stores; two with the same name are one store if they have the same bytes."""
     found: dict[str, Found] = {}
+    given: Counter[str] = Counter()
     for raw, source in raws:
         one = read(raw)
+        given[one.name] += 1
         if one.name in found:
             before = found[one.name].raw
             if (before.digest, before.in_use) == (raw.digest, raw.in_use):
                 notes.append(f"{one.name} is given twice, and counted once")
                 continue
             # Two machines with the same name, or one store at two times: it is unknown which.
-            again = len([name for name in found if name.startswith(one.name)]) + 1
-            origin = f"from {source}" if source and source != "-" else f"number {again}"
+            number = f"number {given[one.name]}"
+            origin = f"from {source}" if source and source != "-" else number
+            if f"{one.name} ({origin})" in found:
+                origin += f", {number}"
             one = evolve(one, label=f"{one.name} ({origin})")
         found[one.name] = one
     stores = own.together(tuple(found.values()))
@@ -238,6 +243,8 @@ def _positions(positions: Sequence[str]) -> dict[str, bytes]:
 def _log_bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
+            # The last line with a position counts.
+            file.seek(max(0, path.stat().st_size - INFO_BYTES_MAX))
             return file.read(INFO_BYTES_MAX)
     except OSError as error:
         raise UsageProblem(

@@ -146,8 +146,6 @@ def is_fair_lasso(runs: Runs, item: Property, trace: Trace) -> bool:
     """Return whether `trace` is a run of the world, avoids `item`, and loops fairly."""
     assert trace.loop_at is not None
     reference = runs.reference
-    number_of = {state: number for number, state in enumerate(runs.states)}
-    at = {0}
     walks: list[list[tuple[int, Hashable]]] = [[(0, None)]]
     # Several steps may have the same words, so follow all that fit.
     for step in trace.steps:
@@ -158,7 +156,6 @@ def is_fair_lasso(runs: Runs, item: Property, trace: Trace) -> bool:
                 if to_step(move, reference.states_text(runs.states[target])) == step:
                     longer.append([*walk, (target, duty)])
         walks = longer
-    del at, number_of
     claimed = runs.claimed(item)
     for walk in walks:
         numbers = [number for number, _ in walk]

@@ -217,6 +217,14 @@ def test_v3_a_lease_that_has_ended_is_not_kept() -> None:
     assert Outcome.ERROR is play(backend.hold(held), ok({"result": {"ID": "77"}})).outcome
 
 
+@pytest.mark.parametrize("number", ["--5", "5-", "", "²", "1" * 24, "1" * 5000, True, 0.5, []])
+def test_v3_a_number_that_is_none_is_an_error(number: object) -> None:
+    """It is neither shortened nor guessed, and it ends no boot with a traceback."""
+    done = play(Etcd3Backend(Etcd3()).lock(), ok({"ID": number, "TTL": "61"}))
+
+    assert (1, Outcome.ERROR) == (len(done.requests), done.outcome)
+
+
 def test_v3_a_user_is_asked_for_a_token_first() -> None:
     """username, password: the token stands in each request."""
     about = Etcd3(username="u", password="secret")

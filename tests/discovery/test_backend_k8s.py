@@ -154,6 +154,22 @@ def test_a_lease_that_was_taken_over_is_neither_renewed_nor_removed() -> None:
         assert "rabbit@b holds it" in (done.error or "")
 
 
+@pytest.mark.parametrize("renewals", ["²", "-1", "1" * 5000, None, [], 1.5])
+def test_a_lease_with_an_odd_count_of_renewals_is_taken_as_never_renewed(renewals: object) -> None:
+    """Anybody may write annotations; a boot does not end with a traceback because of one."""
+    held = lease("rabbit@a")
+    held["metadata"] = {**held["metadata"], "annotations": {k8s._RENEWALS: renewals}}  # type: ignore[dict-item]
+
+    done = play(
+        EndpointsBackend(K8s(node="rabbit@a")).hold(Held(key="/x", value="rabbit@a")),
+        ok(held),
+        ok(held),
+    )
+
+    assert Outcome.DONE is done.outcome
+    assert "1" == json.loads(done.requests[-1].body)["metadata"]["annotations"][k8s._RENEWALS]
+
+
 def test_a_set_of_more_pods_than_can_be_is_refused() -> None:
     """A server may answer any number, and the names of 10^12 pods would take all the memory."""
     assert isinstance(pods(Pod(node="rabbit@r-0.n", replicas=10_000)), Listed)

@@ -251,6 +251,9 @@ def test_a_pattern_finds_steps_in_their_order_and_none_between() -> None:
 
     found = asked(session, "pattern", steps=lines, seconds=5)
     none = asked(session, "pattern", steps=["m1 crashes", "m2 crashes"], seconds=5)
+    never = asked(
+        session, "pattern", steps=["not: m1: *", "m1 receives *", "m2 crashes"], seconds=5
+    )
 
     assert [
         "m1: found the cluster",
@@ -258,6 +261,7 @@ def test_a_pattern_finds_steps_in_their_order_and_none_between() -> None:
         "m2: crash",
     ] == labels(found["run"])
     assert none["run"] is None, "there is one crash in a run"
+    assert never["run"] is None, "m1 receives nothing before it has started"
     assert none["searched"]["whole"]
 
 

@@ -14,6 +14,7 @@ from attrs import evolve, frozen
 from joinproto.durable.envelope import FORMAT, PLAIN
 from joinproto.durable.filesystem import RealFileSystem
 from joinproto.errors import StoreError
+from joinproto.recovery import info
 from joinproto.recovery.found import Found, Raw, RawFile, State
 from joinproto.recovery.gather import gather, read
 from joinproto.store.handle import open_store
@@ -227,6 +228,20 @@ def test_the_same_directory_twice_is_counted_once(
 
     assert (0, "tie") == (code, said["verdict"])
     assert 3 == len(said["stores"])
+
+
+def test_of_several_stores_with_one_name_none_replaces_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One file with the stores of three machines that have the same host name and path."""
+    disks = lay(tmp_path, "F", a="F F.5", b="F F.5", c="F F.4")
+    raws = [evolve(gather(path, host="node"), path="/data") for path in disks.values()]
+    (tmp_path / "all.info").write_text(info.write(raws, tool="0"))
+
+    code, said = ask_json(capsys, "pick", tmp_path / "all.info")
+
+    assert (0, "tie", 3) == (code, said["verdict"], len(said["stores"]))
+    assert 3 == len({one["name"] for one in said["stores"]})
 
 
 def test_comparing_shows_where_two_branches_part(

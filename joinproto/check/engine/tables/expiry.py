@@ -35,7 +35,7 @@ class Expiry:
         self._stamps: list[tuple[tuple[int, int], ...]] = []
         self._compared = 0
         self._masks = np.zeros((1, 1), np.uint64)
-        self._made_for: tuple[int, int, int] | None = None
+        self._made_for: tuple[Layout | None, int, int] = None, 0, 0
 
     @property
     def known(self) -> int:
@@ -108,10 +108,10 @@ class Expiry:
         """
         if self._expiry is None:
             return self._masks
-        key = (id(layout), len(self._stamps), self.horizons)
-        if key == self._made_for:
+        made, *counts = self._made_for
+        if made is layout and counts == [len(self._stamps), self.horizons]:
             return self._masks
-        self._made_for = key
+        self._made_for = layout, len(self._stamps), self.horizons
         members, horizons = len(self._number_of), self.horizons
         masks = np.full((members * horizons, layout.words), ~np.uint64(0), np.uint64)
         for message, stamps in enumerate(self._stamps):

@@ -56,7 +56,7 @@ class Queues:
         # For each queue, whether `heard_as` has each message.
         self._heard: dict[int, Flags] = {}
         # The first take of each content that is not empty, and the content's queue.
-        self._takes_first, self._takes_queue = Growing(np.int64), Growing(np.int16)
+        self._takes_first, self._takes_queue = Growing(np.int64), Growing(np.int32)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_tables": None}
