@@ -22,12 +22,12 @@ from joinproto.check.view import View
 
 @frozen
 class Together:
-    """One step that several members take at the same moment: an agreed view, an operator.
+    """One step that several members take at the same moment, such as an operator's action.
 
-    `events`: the event for each of them; `Offline(event)` reaches a stopped member's disk, by its
-    method `offline(event)`.  The step exists only if all of them take it.  `action` and `detail`
-    are its words, together unlike those of any other step of the same state. `fair`: weak fairness
-    forces it.
+    `events`: member to the event that it receives; `Offline(event)` calls the method
+    `offline(event)` of a stopped member.  The step is possible only if all these members take it.
+    `action` and `detail` name the step; no other step of the same state may have the same two.
+    `fair`: whether fairness may force it.  `fault`: whether it is a fault, as a crash is.
     """
 
     action: str
@@ -44,7 +44,7 @@ class Together:
             )
 
     def refuse_strangers(self, names: Collection[str]) -> None:
-        """Refuse a step of one that is not among the members `names`."""
+        """Raise `ModelProblem` if a member of this step is not among `names`."""
         refuse_strangers(f"joint step {self.action!r} has an event for", self.events, names)
 
 
@@ -53,27 +53,28 @@ class World:
     """A closed world.
 
     `members`: name to a function that makes the member as it is before its first start. `start`:
-    "up", all members run at the outset; "down", each is started at any moment. `beginnings`:
-    initial attributes of members, where runs may begin in more than one state (`any_of`): set
-    before a member starts; of one that begins down, durable ones alone. `monitor`: makes an object
-    whose `receive` hears every `Record` effect; never steps alone. `show`: the observation of a
-    running member (default: its method `shows`, else all its attributes); `show_disk`: the same of
-    durable attributes, running or not. `fairness`: steps that runs may not postpone for ever; by
-    default each step by itself, weakly. `show_links`: views hold the messages in queues and bags,
-    so claims and joint steps see it. `within`: where it is not true of a state, that state is
-    judged and counted, and no step is taken from it: a bound for worlds without one of their own.
-    `same`: two states of whose views it says the same are one for the search (`same.py`): the one
-    found first continues.  A run that is found is real; one that is not found may still exist.
+    with "up", all members run in the initial state; with "down", each starts at any later moment.
+    `beginnings`: attributes of members in each initial state, if there are several (`any_of`).
+    They are set before a member starts; if members begin down, only durable ones may be set.
+    `monitor`: makes an object whose `receive` gets every `Record` effect; it takes no step alone.
+    `show`: the observation of a running member (default: its method `shows`, else all attributes);
+    `show_disk`: the same for the durable attributes of running and stopped members.
+    `show_links`: views hold the messages in queues and bags, so claims and joint steps see them.
+    `fairness`: steps that runs may not postpone for ever; by default each step by itself, weakly.
+    `within`: a state of which it is false is judged and counted, but the search takes no step from
+    it: a bound for endless worlds. `same`: states for whose views it returns equal values
+    count as one state (`same.py`), and the search continues from the one that it found first.  A
+    run that is found is real; a run that is not found may still exist.
     `picture`: a further display of each state in runs, for people: a text, or SVG (`<svg ...>`).
-    `together`: joint steps possible in a view, or a list of those that are tried in every state,
-    which is much faster.  `interchangeable`: names of members whose code treats them alike;
-    `--symmetry` explores one state for each renaming of them. `expiry`: the remaining use of a
-    message of a set, by (sender or None, addressee or None for all others, content): pairs of a
-    member and a number.  The message is dropped for good as soon as the method `horizon` of each of
-    these members, running or stopped, returns more than its number; no pairs: it is kept for ever.
+    `together`: the joint steps possible in a view; or a list of joint steps to try in every state,
+    which is much faster.  `interchangeable`: names of members that all code treats alike;
+    `--symmetry` explores one of the states that differ only in these names. `expiry`: takes sender
+    (or None), addressee (None: all others) and content of a message of a set; returns pairs of a
+    member and a number.  The message is dropped for good when the method `horizon` of each of these
+    members, running or stopped, returns more than its number; without pairs it is never dropped.
     Drop only messages that can change no state any more. `labels`: every case of every table in
-    use; those never taken are reported. `beside`: which of `members` are something else, such as a
-    register: not counted in reports.
+    use; cases never taken are reported. `beside`: those of `members` that reports do not count,
+    such as a register.
     """
 
     name: str
@@ -132,7 +133,7 @@ class World:
             refuse_strangers(f"property {item.name!r} is among", item.among or (), self.members)
 
     def joint_steps(self, view: View) -> Iterable[Together]:
-        """Return the joint steps to be tried in a state that shows `view`."""
+        """Return the joint steps to try in a state with this view."""
         if self.together is None:
             return ()
         if not callable(self.together):
@@ -146,6 +147,6 @@ class World:
 
     @property
     def size(self) -> int:
-        """Return how many members there are, as `--members` counts; else without monitors."""
+        """Return the value of `--members`, or else the number of members not in `beside`."""
         asked = self.source.get("members")
         return asked if type(asked) is int else len(self.members) - len(set(self.beside))
