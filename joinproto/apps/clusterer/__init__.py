@@ -1,5 +1,4 @@
-"""A node of the Clusterer as a process: the steps of `coordinator` over TCP, alongside a real
-service.
+"""A node of the Clusterer as a process: the steps of `coordinator` over TCP, with a real service.
 
 It may import all of `joinproto.clusterer`, the store's files and the drivers' frames.
 """

@@ -1,6 +1,6 @@
-"""An operator's connection with a node: both prove that they know one secret, or show certificates.
+"""An operator's connection with a node: both prove that they know a secret, or show certificates.
 
-An operator does not know the name of the node that he calls: he calls `ANY`.
+An operator does not know the name of the node that is called, and uses `ANY` instead.
 
 Source: Clusterer, U7; running, "Security".
 """
@@ -14,25 +14,25 @@ from joinproto.net.session import TAG_BYTES, Identity, Session
 
 CLUSTER = "joinproto-clusterer"
 VERSIONS = (2, 2)
-"""Versions of connections that are spoken.  Version 1 was the Clusterer's own."""
+"""The oldest and the newest version of connections.  Version 1 was the Clusterer's own."""
 EARLIER = "the first version of connections between nodes is not spoken: upgrade all nodes at once"
 ANY = "*"
 OPERATOR = "operator"
 
 
 def session_of(me: str, secret: bytes, dials: str | None) -> Session:
-    """Return a session that has not begun."""
+    """Return a session that has not begun; `dials`: the name of the peer that `me` calls."""
     identity = Identity(member=me, cluster_name=CLUSTER, secret=secret, versions=VERSIONS)
     return Session(identity, dials)
 
 
 def fed(session: Session, frame: bytes) -> bytes | None:
-    """Return the body of a frame, None of a greeting; raises `Refused`."""
+    """Return the body of a frame, or None for a greeting; raises `Refused`."""
     return next(iter(list(session.feed(framed(frame)))), None)
 
 
 def length_of(head: bytes, limit: int = FRAME_BYTES_MAX + TAG_BYTES) -> int:
-    """Return how long the frame behind these bytes is; raises `Refused`."""
+    """Return the length of the frame that follows these bytes; raises `Refused`."""
     length = int.from_bytes(head, "big")
     if not 0 < length <= limit:
         raise Refused(f"a frame of {length} bytes, expected 1 to {limit}")

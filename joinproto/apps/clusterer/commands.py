@@ -1,8 +1,8 @@
-"""A service behind commands of the operator's: start, stop, wipe, status, and maybe join.
+"""A service that is managed by the operator's commands: start, stop, wipe, status, and maybe join.
 
-Their input is in their environment: CLUSTERER_NODE, CLUSTERER_DATA, and for start and join
-CLUSTERER_HOW (join, found, own, first), CLUSTERER_NODES, CLUSTERER_RAM, CLUSTERER_RUNNING,
-CLUSTERER_MEMBERS and CLUSTERER_FORGET, names with commas between.
+The commands get their input from environment variables: CLUSTERER_NODE, CLUSTERER_DATA, and for
+start and join CLUSTERER_HOW (join, found, own, first), CLUSTERER_NODES, CLUSTERER_RAM,
+CLUSTERER_RUNNING, CLUSTERER_MEMBERS and CLUSTERER_FORGET, each with names separated by commas.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ OUTPUT_BYTES_MAX = 65_536
 
 @frozen(kw_only=True)
 class Commands:
-    """Each command as a list of words; `status` ends with 0 where the service runs, else with
-    another code.  Its KEY=VALUE lines are passed to the other nodes' commands as
-    CLUSTERER_SAYS_KEY_OF_NODE.  PAUSED=yes: something else has stopped it, and will start it again.
-    `join` None: `start`, with CLUSTERER_HOW=join.
+    """The commands, each a list of words.
+
+    `status` exits with 0 if the service runs, else with another code.  Its KEY=VALUE lines are
+    passed to the other nodes' commands as CLUSTERER_SAYS_KEY_OF_NODE.  PAUSED=yes means that
+    another program has stopped the service and will start it again.  If `join` is None, `start` is
+    called with CLUSTERER_HOW=join.
     """
 
     node: str
@@ -88,7 +90,7 @@ class Commands:
         own = {"NODE": self.node, "DATA": str(self.data)} | dict(told)
         environment = {**os.environ, **self.environment}
         environment |= {f"CLUSTERER_{key}": value for key, value in own.items()}
-        # A file, not a pipe: a service that a command starts may keep its output open forever.
+        # A file, not a pipe: a service that a command starts may keep the output open forever.
         with tempfile.TemporaryFile() as out:
             process = spawned(f"{what}: {words[0]}", words, out, environment, next="check the path")
             try:

@@ -1,18 +1,18 @@
-"""The definitions in RabbitMQ's tables on a stopped node, read so that the first node to start has
-them all.
+"""The definitions in RabbitMQ's tables on a stopped node, compared so that the first node to start
+has all of them.
 
-After a power cut the lists of nodes that ran are equal where the data are not: each node wrote its
-log up to two seconds late.  The node that starts first decides which definitions are kept, and the
-others take it.  So a node that would be first asks all nodes that went down with it for their
-definitions: it starts only if it has all of them.  Where no node has all, a person chooses
-(`chosen`).
+After a power cut the nodes' lists of running nodes may be equal although their data differ: each
+node wrote its log up to two seconds late.  The node that starts first decides which definitions are
+kept, and the others take over its tables.  So a node that would start first asks all nodes that
+went down with it for their definitions, and starts only if it has all of them.  If no node has all,
+an operator chooses (`chosen`).
 
-    one has all that is defined on any        it goes first, and the others wait for it
-    each lacks something                       no node goes
-    one has not said it, or cannot read it     no node goes
+    one node has all that is defined on any    it starts first, and the others wait for it
+    each node lacks something                  no node starts
+    one node did not answer, or cannot read    no node starts
 
-Messages are not looked at.  A node with Khepri has no such tables, and is not asked: there a
-majority has the latest by itself.
+Messages are not compared.  A node with Khepri has no such tables and is not asked: with Khepri a
+majority of the nodes has the latest definitions.
 
 Source: recovery, "Foreign formats"; RabbitMQ 3.10.
 """
@@ -36,15 +36,15 @@ TABLES = "tables"
 READ, NONE, DAMAGED = "read", "none", "damaged"
 KEY_BYTES, VALUE_BYTES = 8, 4
 ENTRIES_MAX = 40_000
-"""More are not told, as a frame has an end; a person chooses then."""
+"""Most entries that are sent, because frames are bounded.  With more an operator must choose."""
 
 
 def held(data: Path) -> Mapping[str, str]:
-    """Return the contents of the tables in a data directory, for other nodes; {}: Khepri."""
+    """Return the contents of the tables in a data directory for other nodes; {} with Khepri."""
     raw = gather(data, host="", kind=Format.RABBITMQ, logs=False)
     if raw.problem:
         return {TABLES: DAMAGED, "why": raw.problem} if data.exists() else {TABLES: NONE}
-    # A list of feature flags lies next to a blank directory, and next to one with Khepri, too.
+    # The file of feature flags exists also for a blank directory, and with Khepri.
     if all(file.is_absent for file in raw.files if file.name != FLAGS):
         return {} if (data / "coordination").exists() else {TABLES: NONE}
     found, why = definitions_of(raw.files)
@@ -54,14 +54,14 @@ def held(data: Path) -> Mapping[str, str]:
 
 
 def chosen(data: Path) -> Path:
-    """Return the file by which a person says that this node starts first, whatever others hold."""
+    """Return the file that an operator makes so that this node starts first in any case."""
     return data.parent / f"{data.name}-first"
 
 
 def look(me: str, data: Path, others: Mapping[str, Mapping[str, str] | None]) -> None:
-    """Return where this node may start first; raises `NotFirst`.
+    """Return if this node may start first; raise `NotFirst` if it may not.
 
-    `others`: the definitions of the nodes that went down with it; None if it did not say.
+    `others`: the definitions of each node that went down with it; None if it did not answer.
     """
     mine = held(data)
     if not mine or chosen(data).exists():
@@ -92,7 +92,7 @@ def look(me: str, data: Path, others: Mapping[str, Mapping[str, str] | None]) ->
 
 
 def _beyond(found: Mapping[str, Definitions], name: str) -> int:
-    """Return how much the others have that a node lacks; the same at two of them counts twice."""
+    """Return how many entries of other nodes `name` lacks; one that two nodes have counts twice."""
     return sum(other.beyond(found[name]) for other in found.values())
 
 
@@ -115,7 +115,7 @@ def _put(found: Definitions) -> Mapping[str, str]:
 
 
 def _taken(said: Mapping[str, str]) -> Definitions | None:
-    """Return a node's definitions, None if they are missing or in another form than ours."""
+    """Return the definitions in a node's answer; None if they are missing or malformed."""
     if said.get(TABLES) != READ or "entries" not in said:
         return None
     size = KEY_BYTES + VALUE_BYTES

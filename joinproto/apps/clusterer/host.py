@@ -1,7 +1,7 @@
 """The host of a node: real time, disk, network and service around the steps of `coordinator`.
 
-Events are handled one after the other; a step's effects are performed in order, each before the
-next.  A boot alone is under way while the node continues.
+Events are handled one after the other.  The effects of a step are performed in order, each before
+the next.  The node handles further events during a boot, and while it forgets nodes.
 
 Source: Clusterer, U1 to U7; the real coordinator.
 """
@@ -92,9 +92,10 @@ class NodeFailed:
 
 @frozen
 class ConfigRequest:
-    """An operator's config, and where its answer goes; None if it is not valid.
+    """An operator's request to apply `config`, which is None if it was not valid.
 
-    `is_gone`: the operator no longer waits, and was told that nothing was done.
+    `answer`: gets the node's answer.  `is_gone`: returns whether the operator no longer waits, and
+    so was told that nothing was done.
     """
 
     config: Config | None
@@ -107,11 +108,11 @@ Waits = Iterable[Awaitable[None]]
 
 @define
 class Host(Ports[Awaitable[None]]):
-    """One node.  `fresh`: its identity if it is blank.  `ended`: why it has ended.
+    """One node.
 
-    `begun`: a boot was begun, so something of the service may be there.  `refused`: why the config
-    given at the start was refused, "" if it was not.  `blocking`: runs blocking calls in another
-    thread.
+    `fresh`: the node's identity if it is blank.  `ended`: why the node has ended; None before.
+    `begun`: whether a boot was begun, so that the service may run.  `refused`: why the config given
+    at the start is not taken, or "".  `blocking`: runs blocking calls in another thread.
     """
 
     who: Who
@@ -142,12 +143,15 @@ class Host(Ports[Awaitable[None]]):
         self.state = State(who=self.who)
 
     def post(self, event: Event | ConfigRequest | NodeFailed) -> None:
-        """Give the node something to do, after all that came before."""
+        """Give the node an event, which is handled after all earlier ones."""
         self._inbox.put_nowait(event)
 
     async def run(self) -> None:
-        """Run until the node has ended; raises `StoreError` of the disk, `ServiceFailed` of a
-        service that cannot be stopped or wiped, or that has ended."""
+        """Run until the node has ended.
+
+        Raises `StoreError` of the disk, and `ServiceFailed` if the service cannot be stopped or
+        wiped, or has ended by itself.
+        """
         kept, members = self.stored.load(), self.members.load()
         record = Record(members=members)
         if kept is not None:
@@ -193,11 +197,11 @@ class Host(Ports[Awaitable[None]]):
         return self.doubt(self.state.is_doubtful) or self.refused
 
     def doubt(self, is_doubtful: bool) -> str:
-        """Return a warning for the operator before the service boots, "" if there is none."""
+        """Return a warning for the operator before the service boots, or ""."""
         return (LOOKS if isinstance(self.service, Holder) else DOUBTFUL) if is_doubtful else ""
 
     async def says(self) -> Mapping[str, str]:
-        """Return the service's own facts or, before a boot, those of its disk."""
+        """Return the facts that the service reports or, before a boot, those of its disk."""
         try:
             if not self.begun:
                 return dict(await self._call(partial(holdings, self.service)))
@@ -314,7 +318,7 @@ class Host(Ports[Awaitable[None]]):
             self.begun = True
             await self._call(lambda: self.service.boot(booting))
         except ServiceFailed as error:
-            # A node that lets another go first does not keep others waiting.
+            # After `NotFirst` the boot fails without a pause, so that other nodes need not wait.
             self._lets_go = self.timing.retry if isinstance(error, NotFirst) else 0.0
             await self._failed(error.message)
             return
@@ -332,7 +336,7 @@ class Host(Ports[Awaitable[None]]):
         self.post(BootFailed())
 
     async def _forget(self, left: frozenset[str]) -> None:
-        """Make the service forget nodes that were left out, once they are off."""
+        """Make the service forget nodes that were left out; try again while that fails."""
         for _ in range(FORGET_TRIES):
             try:
                 await self._call(lambda: self.service.forget(still_left(self.state, left)))
@@ -347,7 +351,7 @@ class Host(Ports[Awaitable[None]]):
     # -- time --------------------------------------------------------------------------------
 
     async def _look(self) -> None:
-        """Check that the service still runs; the node ends with it."""
+        """Check that the service still runs; if it does not, the node ends."""
         try:
             found: ServiceStatus = await self._call(self.service.status)
         except ServiceFailed as error:
@@ -356,7 +360,7 @@ class Host(Ports[Awaitable[None]]):
         self.post(Paused(found.paused) if found.runs else Died("the service has ended by itself"))
 
     async def _clock(self) -> None:
-        """Ask again, and look for a node that is away, as often as that is due."""
+        """Post `Tick` and `Poke` at their intervals, and check the service."""
         elapsed = 0.0
         while True:
             await asyncio.sleep(self.timing.poll)
@@ -373,23 +377,23 @@ class Host(Ports[Awaitable[None]]):
     # -- the network -------------------------------------------------------------------------
 
     def message(self, sender: str, content: Content) -> None:
-        """A message has come."""
+        """Handle a message of another node."""
         self.post(Receive(sender, content))
 
     def lost(self, to: str, content: Content) -> None:
-        """No connection leads to the node to which this was sent."""
+        """Handle a message that could not be delivered."""
         if isinstance(content, Question):
             self.post(Silence(to, token_of(content)))
 
     def down(self, name: str) -> None:
-        """A connection has ended, or there is none."""
+        """Handle the end of a connection, or a failure to connect."""
         self.post(Down(name))
 
 
 def _watched(
     post: Callable[[NodeFailed], None], work: Coroutine[Any, Any, None]
 ) -> asyncio.Task[None]:
-    """Start a task; an error in it ends the node, which would otherwise hang silently."""
+    """Start a task whose error ends the node; otherwise the node would hang silently."""
 
     def look(task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:

@@ -1,8 +1,8 @@
-"""The service `joinproto node`: each start writes its configuration, then runs its process.
+"""The service `joinproto node`: each start writes its configuration, then starts the process.
 
 The electors are the disc nodes of the founding config.  A node that joins later has no vote; it
-takes the electors and N from the nodes that run.  A node that is left out is started once more
-with `stop = "leave"`, so that the others do without its vote.
+takes the electors from a node that runs.  A node that is left out is started once more with
+`stop = "leave"`, so that the others no longer need its vote.
 
 Source: running, "Changing a cluster".
 """
@@ -50,7 +50,7 @@ class JoinprotoNode:
     """`joinproto node` as a service of the Clusterer.
 
     `members`: the address where each node's member listens.  `timeout`: the most seconds to wait
-    until the process answers, and until it has ended.
+    until the process answers, and until the process has ended.
     """
 
     node: str
@@ -61,7 +61,7 @@ class JoinprotoNode:
     cluster: str = "clusterer"
     timeout: float = 30.0
     _process: subprocess.Popen[bytes] | None = None
-    _known: tuple[str, ...] = ()  # the electors on the disk; empty: not read yet
+    _known: tuple[str, ...] = ()  # the electors on the disk; () if they were not read yet
 
     @property
     def _file(self) -> Path:
@@ -196,11 +196,11 @@ class JoinprotoNode:
         raise ServiceFailed(f"process {pid} does not end", next="end it, then start the node again")
 
     def _running(self) -> int | None:
-        """Return the id of the process, also if a former run started it; None if it has ended."""
+        """Return the id of the process, even if a former run started it; None if none runs."""
         if self._process is not None:
             return self._process.pid if self._process.poll() is None else None
-        # A file with the id would not do.  Otherwise: a node starts the process and is killed
-        # before it writes the file, and the process is never ended.
+        # A file with the id is not enough: a node that is killed after it starts the process and
+        # before it writes the file would never end the process.
         for place in Path("/proc").glob("[0-9]*/cmdline"):
             with suppress(OSError):
                 words = place.read_bytes().split(b"\0")
@@ -209,7 +209,7 @@ class JoinprotoNode:
         return None
 
     def _asked(self) -> dict[str, Any] | None:
-        """Return the answer of its control socket, None if it does not answer."""
+        """Return the answer of the process's control socket; None if there is no answer."""
         with suppress(EnvironmentProblem):
             return ask_control(self.data.resolve() / "control.sock", "status", SOCKET_SECONDS)
         return None
@@ -225,7 +225,7 @@ class JoinprotoNode:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """Return the electors, as another node says them; raises `ServiceFailed`."""
+    """Return the electors in another node's facts; raises `ServiceFailed`."""
     try:
         return electors_of(text.encode())
     except ValueError as error:

@@ -1,11 +1,11 @@
 """Connections between nodes: one with each peer, whichever side called.
 
-The connections are those of all systems (`joinproto/net/tcp.py`).  A question that was not answered
-is asked once more after a connection broke; a node that cannot be reached is reported as
-silence.  A peer that sends nothing for `silence` seconds is lost, however the connection
-looks.  A node that is busy with its broker answers late, and is not lost.
+All systems use these connections (`joinproto/net/tcp.py`).  A question that was not answered is
+asked once more after its connection broke; a node that cannot be reached is reported as silence.
+A peer that sends nothing for `silence` seconds counts as lost, even if its connection seems to be
+open.  A node that is busy with its broker answers late, and is not lost.
 
-Source: Clusterer, U7; the real one's monitors.
+Source: Clusterer, U7; the monitors of RabbitMQ's Clusterer.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from joinproto.net.tls import TlsFiles
 # -- operators who call (U7) -----------------------------------------------------------------------
 
 BODIES_MAX = 16
-"""Requests that wait; with more the connection counts as ended."""
+"""Most requests that may wait; with more the connection counts as ended."""
 
 
 @define(eq=False)
 class Caller:
-    """An operator who has called: requests come in, and answers go out, in their order.
+    """An operator's connection, with requests and answers in one order.
 
     `has_gone`: the connection has ended, so no answer arrives.
     """
@@ -125,7 +125,8 @@ class MessageReceiver:
 class Peer:
     """Another node.  `unanswered`: open questions, each with how often it was sent.
 
-    `is_there`: there is a connection; `is_met`: and on it, it has said which node it is.
+    `is_there`: there is a connection.  `is_met`: the node has sent its hello on that connection.
+    `run`: of the node's process.
     """
 
     name: str
@@ -158,13 +159,16 @@ class Network:
     # -- towards others ----------------------------------------------------------------------
 
     def peer(self, name: str) -> Peer:
-        """Return the peer state of a node."""
+        """Return the state of a peer; make it if there is none."""
         if name not in self.peers:
             self.peers[name] = Peer(name, self.addresses.get(name))
         return self.peers[name]
 
     def send(self, to: str, content: Any) -> None:
-        """Send, or call; `heard.lost` tells later if no node can be reached."""
+        """Send a message, after connecting if necessary.
+
+        `heard.lost` is called later if the node cannot be reached.
+        """
         if self._closing:
             return
         peer = self.peer(to)
@@ -174,7 +178,7 @@ class Network:
         self._flush(peer)
 
     def reaches(self, name: str) -> bool:
-        """Return whether there is a connection."""
+        """Return whether there is a connection with this node."""
         return name in self.peers and self.peers[name].is_there
 
     def _flush(self, peer: Peer) -> None:
@@ -197,7 +201,7 @@ class Network:
         return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Report an unexpected error, which ends the node instead of hanging it."""
+        """Report an unexpected error of a task, so that the node ends and does not hang."""
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self.heard.broke(error)
@@ -216,7 +220,7 @@ class Network:
             self._gone(peer)
 
     def _gone(self, peer: Peer) -> None:
-        """Drop messages and questions for a node that cannot be reached."""
+        """Report messages and questions for a node that cannot be reached as lost."""
         asked = [content for content, _ in peer.unanswered.values()]
         rest = [one for one in peer.outbox if not isinstance(one, Question)]
         peer.outbox.clear()
@@ -261,7 +265,7 @@ class Network:
         if said.node != peer.name:
             raise Refused(f"{peer.name} says that it is {one_line(str(said.node))}")
         if peer.run and said.run != peer.run:
-            self.heard.down(peer.name)  # it was started again meanwhile
+            self.heard.down(peer.name)  # the node was restarted since the last hello
         peer.run, peer.is_met = said.run, True
         if peer.address is None and said.listen is not None and self._transport is not None:
             with suppress(UsageProblem):
@@ -329,8 +333,8 @@ class Network:
                     await caller.say(wire.hello(self.me))
                     while True:
                         asked = wire.unpacked(await _request(caller))
-                        # It may take as long as the service needs: a limit would give up the answer
-                        # to an action that is performed all the same.
+                        # No time limit: the service may need long, and the action would be
+                        # performed although the answer was given up.
                         answer = await self.heard.operator(asked, lambda: caller.has_gone)
                         await caller.say(ascii_line(answer))
                 finally:
@@ -348,7 +352,7 @@ class Network:
             self._operators -= 1
 
     async def close(self) -> None:
-        """End all connections, once the others have received all messages, or after a second."""
+        """End all connections when the peers have all messages, or after a second."""
         self._closing = True
         if self._transport is not None:
             await self._transport.farewell()
@@ -364,7 +368,7 @@ async def _request(caller: Caller) -> bytes:
 
 
 class _Opened:
-    """Learns from the transport that its port is open."""
+    """Is told by the transport that its port is open."""
 
     def __init__(self, opened: asyncio.Future[None]) -> None:
         self._opened = opened
@@ -374,6 +378,6 @@ class _Opened:
 
 
 def _reached(said: str, called_from: str) -> Address:
-    """Return where a peer answers; one that listens everywhere does so where it called from."""
+    """Return the address of a peer; if it listens everywhere, with the host that it called from."""
     at = Address.parse(said)
     return Address(called_from, at.port) if at.host in EVERYWHERE and called_from else at

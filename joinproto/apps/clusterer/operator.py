@@ -29,8 +29,8 @@ def ask(
 ) -> dict[str, Any]:
     """Return the answer of the node at this address; raises `EnvironmentProblem`, `PeerError`.
 
-    `seconds`: for the connection and for each message, not for all together.  `secret`: of the
-    cluster, b"" without one.  `tls`: with a certificate that names `OPERATOR`.
+    `seconds`: limit for connecting and for each message, not for all together.  `secret`: of the
+    cluster, or b"".  `tls`: with a certificate that names `OPERATOR`.
     """
     prefix = f"no node of the Clusterer answers at {address}"
     try:

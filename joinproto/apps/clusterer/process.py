@@ -1,7 +1,7 @@
-"""A node of the Clusterer from its start to its end.
+"""A node of the Clusterer from its start to its end; its exit codes, and what to do then:
 
 0    stopped in order, or left out of the config                  leave it down
-1    the service, or the disk; not stopped in time                look, then restart
+1    the service or the disk failed, or it did not stop in time   look, then restart
 2    the configuration is wrong                                   do not restart
 4    the machine: an address in use, another node on this data    restart after a while
 143  stopped at once, by a second SIGTERM                         as you like
@@ -41,7 +41,7 @@ AT_ONCE = 143
 
 
 def run_node(settings: Settings, given: Config | None = None) -> int:
-    """Run until the node has ended; return the exit code, or raise with one.
+    """Run until the node has ended; return the exit code, or raise an error that has one.
 
     `given`: the operator's config for this start.
     """
@@ -53,7 +53,7 @@ def run_node(settings: Settings, given: Config | None = None) -> int:
 
 
 def _locked(data: Path) -> int:
-    """Return the lock of this data directory, for one node at a time."""
+    """Return the lock of this data directory, which one node at a time can hold."""
     path = data.parent / f"{data.name}-cluster.node"
     try:
         make_directories(REAL, path.parent, above=True)
@@ -139,7 +139,7 @@ def _events(settings: Settings) -> EventLog:
 
 
 class _Port:
-    """Answers to operators."""
+    """Answers the requests of operators."""
 
     def __init__(self, host: Host, settings: Settings) -> None:
         self.host, self.settings = host, settings

@@ -1,13 +1,13 @@
-"""RabbitMQ (3.10, 4.0) with Mnesia as the service: a process, and `rabbitmqctl` does the rest.
+"""RabbitMQ (3.10, 4.0) with Mnesia as the service: a server process, and calls of `rabbitmqctl`.
 
-The node's name is the clusterer's name of it (rabbit@hostA), its Mnesia directory is `data`.  A
-server that a killed node left behind is found by its name, and its broker stopped.
+RabbitMQ's node has the name that configs use (rabbit@hostA); its Mnesia directory is `data`.  A
+server that a killed node left running is found by its name, and its broker is stopped.
 
     found   force_boot, start_app; the former members are forgotten
     join    (after reset) join_cluster, start_app
-    own     start_app, with members that run
-    first   force_boot, start_app; nodes that count no more are forgotten.  Of those that went
-            down together it is one that has all that is defined on any of them (`definitions.py`)
+    own     start_app, while other members run
+    first   force_boot, start_app; nodes that no longer count are forgotten.  The first of the nodes
+            that went down together has all that is defined on any of them (`definitions.py`)
 
 Source: Clusterer, U4 and U5.
 """
@@ -42,16 +42,16 @@ log = logging.getLogger("joinproto.clusterer")
 SAID_CHARS_MAX = 400
 LOOK_SECONDS = 2.0
 PAUSE_SECONDS = 10.0
-"""Between two checks for a pause: each one starts an Erlang VM."""
+"""Seconds between two checks for a pause; each check starts an Erlang VM."""
 ERL_LAST = "ERL_ZFLAGS"
-"""The environment variable whose words Erlang appends to all others."""
+"""The environment variable whose words Erlang appends to all other arguments."""
 DECISION_MS = 10_000
 NOT_MEMBER = ("not_a_cluster_node", "not in the cluster", "not a member")
 
 
 @define
 class RabbitMQ:
-    """`server`, `ctl`: programs with their first words.  `timeout`: seconds that each may take."""
+    """`server`, `ctl`: commands with their first words.  `timeout`: seconds that each may take."""
 
     node: str
     data: Path
@@ -83,7 +83,7 @@ class RabbitMQ:
             definitions.chosen(self.data).unlink(missing_ok=True)
 
     def _join(self, to: str, *, ram: bool) -> None:
-        with suppress(ServiceFailed):  # it knows us only where a reset could not tell it
+        with suppress(ServiceFailed):  # `to` knows this node only if it missed this node's reset
             self._ctl("forget_cluster_node", self.node, at=to)
         if not self._is_up():
             self._start()  # the server cannot be started without its broker
@@ -112,16 +112,16 @@ class RabbitMQ:
         definitions.look(self.node, self.data, others)
 
     def status(self) -> ServiceStatus:
-        # A server that a killed node left behind is not this one's child.
+        # A server that a killed node left running is no child process of this node.
         process = self._process
         runs = self._is_up() if process is None else process.poll() is None
         return ServiceStatus(runs=runs, paused=runs and self._is_paused())
 
     def _is_paused(self) -> bool:
-        """Return whether the server runs without its broker: partition handling stops that."""
+        """Return whether the server runs without its broker, which partition handling may stop."""
         if time.monotonic() - self._looked >= PAUSE_SECONDS:
             self._looked = time.monotonic()
-            with suppress(ServiceFailed):  # its last answer stands
+            with suppress(ServiceFailed):  # then the last answer is used
                 self._paused = self._ctl("eval", "rabbit:is_running().").strip() == "false"
         return self._paused
 
@@ -133,7 +133,7 @@ class RabbitMQ:
         if self._is_up():
             self._ctl("stop")
         elif self._process is not None:
-            self._process.terminate()  # it has not come as far as to answer
+            self._process.terminate()  # the server does not answer yet
         if self._process is not None:
             try:
                 self._process.wait(self.timeout)
@@ -160,9 +160,9 @@ class RabbitMQ:
         return True
 
     def _start(self, *, decides: bool = False) -> None:
-        """Return when the broker runs, in the server that is there or in a new one.
+        """Start the broker in the running server or in a new one; return when the broker runs.
 
-        `decides`: without the others about transactions that were under way.
+        `decides`: end transactions that were under way without asking the other nodes.
         """
         if self._is_up():
             self._ctl("start_app")
@@ -188,10 +188,10 @@ class RabbitMQ:
         raise ServiceFailed(f"{self.server[0]}: not started; see {place}", next="mend the server")
 
     def _decides_alone(self) -> dict[str, str]:
-        """Return the settings that let a first node start that was killed within a transaction.
+        """Return settings with which a first node starts that was killed within a transaction.
 
-        Mnesia asks the others how it ended, without end, and `force_boot` does not change that;
-        the others wait for this node.  An entry that none of them has as committed is given up.
+        Otherwise Mnesia asks the other nodes forever how the transaction ended, even with
+        `force_boot`, while they wait for this node.  With the settings the transaction is given up.
         """
         former = self.environment.get(ERL_LAST, os.environ.get(ERL_LAST, ""))
         return {ERL_LAST: f"{former} -mnesia max_wait_for_decision {DECISION_MS}".strip()}

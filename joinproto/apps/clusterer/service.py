@@ -1,8 +1,8 @@
 """The interface of a managed service, and the input of a boot.
 
-They are called from one thread at a time, may take as long as they need, and raise
-`ServiceFailed`.  Each may be called again after a crash in the middle of it, and must then come to
-the same end: stopping what is off, wiping what is empty.
+Its methods are called from one thread at a time, may take as long as they need, and raise
+`ServiceFailed`.  Each may be called again after a crash during the call, and must then have the
+same result: a service that is off can be stopped, and empty data can be wiped.
 
 Source: Clusterer, U3 to U6.
 """
@@ -28,11 +28,11 @@ class ServiceFailed(PeerError):
 
 @frozen(kw_only=True)
 class Booting:
-    """The manner in which the service must boot.
+    """How the service must boot.
 
-    `nodes`, `ram`: of the config.  `running`: other nodes of the config whose service runs with it,
-    with each service's own facts.  `members`: of the former cluster; `forget`: those of them that
-    do no longer count.
+    `nodes`, `ram`: of the config.  `running`: other nodes of the config whose service runs with
+    that config, with the facts that each service reports.  `members`: of the former cluster;
+    `forget`: those members that no longer count.
     """
 
     how: Boot
@@ -45,9 +45,9 @@ class Booting:
 
 @frozen(kw_only=True)
 class ServiceStatus:
-    """The state of the broker.  `says`: facts for the services of other nodes, and for operators.
+    """The state of a service.  `says`: facts for the services of other nodes, and for operators.
 
-    `paused`: it is there, and something else has stopped its broker, and will start it again.
+    `paused`: another program has stopped the broker in a running service, and will start it again.
     """
 
     runs: bool
@@ -56,29 +56,32 @@ class ServiceStatus:
 
 
 class Service(Protocol):
-    """A broker, or whatever has data and peers."""
+    """A broker, or another service that has data and peers."""
 
     def boot(self, booting: Booting) -> None:
-        """Return when it runs.  With `Boot.JOIN` there are no data, and others run."""
+        """Start the service, and return when it runs.
+
+        With `Boot.JOIN` the service has no data, and other nodes run.
+        """
 
     def stop(self, *, leaves: bool) -> None:
-        """Return when it has stopped.  `leaves`: the next config does not have it."""
+        """Stop the service.  `leaves`: the next config does not have this node."""
 
     def wipe(self) -> None:
-        """Throw the data away; it does not run."""
+        """Remove the data; the service does not run."""
 
     def status(self) -> ServiceStatus:
-        """Return the status; it should not take long."""
+        """Return the status; this should not take long."""
 
     def forget(self, nodes: frozenset[str]) -> None:
-        """Remove these former members, which the config no longer has; it runs."""
+        """Remove these former members, which the config no longer has; the service runs."""
 
     def end(self) -> None:
-        """The node's process ends, after a stop."""
+        """Clean up after `stop`, before the node's process ends."""
 
 
 class NotFirst(ServiceFailed):
-    """Another node has data that this one lacks, or may have; it lets the others go first."""
+    """Another node has, or may have, data that this node lacks, so the other must start first."""
 
 
 @runtime_checkable
@@ -88,24 +91,22 @@ class Holder(Protocol):
     """
 
     def holds(self) -> Mapping[str, str]:
-        """Return facts about its data while it does not run, for `look` of another node's
-        service.
-        """
+        """Return facts about the data of the stopped service, for `look` of other nodes."""
 
     def look(self, others: Mapping[str, Mapping[str, str] | None]) -> None:
-        """Return where it may start before the others; raises `NotFirst`.
+        """Return if this service may start before the others; raise `NotFirst` if it may not.
 
-        `others`: the facts of the nodes that went down with it; None means one that did not say.
+        `others`: the facts of each node that went down with it; None if the node did not answer.
         """
 
 
 def holdings(service: Service) -> Mapping[str, str]:
-    """Return facts about the disk of a stopped service, {} if it cannot tell."""
+    """Return facts about the disk of a stopped service; {} if the service is no `Holder`."""
     return service.holds() if isinstance(service, Holder) else {}
 
 
 def look(service: Service, others: Mapping[str, Mapping[str, str] | None]) -> None:
-    """Return where a service may start before the others, as far as it can tell."""
+    """Call `look` of a service that is a `Holder`; raises its `NotFirst`."""
     if isinstance(service, Holder):
         service.look(others)
 
@@ -118,7 +119,7 @@ def spawned(
     *,
     next: str,
 ) -> subprocess.Popen[bytes]:
-    """Return a process in a session of its own, which writes to `out`; raises `ServiceFailed`."""
+    """Start a process in its own session, which writes to `out`; raises `ServiceFailed`."""
     try:
         return subprocess.Popen(
             list(words),
@@ -134,14 +135,14 @@ def spawned(
 
 
 LOST_AND_FOUND = "lost+found"
-"""Entries that a file system has at its mount point; often only root may remove them."""
+"""A directory that some file systems have at their mount point; often only root may remove it."""
 
 
 def empty(data: Path) -> None:
-    """Remove all that is in a data directory, and leave the directory itself.
+    """Remove all that is in a data directory, but not the directory itself.
 
-    It may be a mount point or a symbolic link, which cannot be removed; a node whose data cannot be
-    wiped could never join.  Where nothing is there, nothing is done.  Raises `ServiceFailed`.
+    The directory may be a mount point or a symbolic link, which cannot be removed; a node whose
+    data cannot be wiped could never join.  A missing directory is no error; raises `ServiceFailed`.
     """
     try:
         for one in data.iterdir() if data.exists() else ():

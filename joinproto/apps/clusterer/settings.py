@@ -1,4 +1,4 @@
-"""node.toml of a node of the Clusterer: read and judged before anything is done."""
+"""node.toml of a node of the Clusterer: read and validated before anything else."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ class NodeFile:
 
 @frozen(kw_only=True)
 class Settings:
-    """Validated settings of a node.  `service`: makes it; it imports the modules that only that
-    kind needs.
+    """Validated settings of a node.  `service`: makes the service; a Python object's module is
+    imported then.
     """
 
     node: str

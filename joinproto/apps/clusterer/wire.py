@@ -1,7 +1,7 @@
 """Messages as bytes: one JSON object in each frame, read strictly.
 
-A connection that is proved (`channel.py`) begins with a hello of either side; an operator's has no
-node.
+A connection that is proved (`channel.py`) begins with a hello of each side; an operator's hello has
+no node.
 
 Source: Clusterer, U7.
 """
@@ -45,10 +45,10 @@ NAME_CHARS_MAX = 255
 
 @frozen(kw_only=True)
 class Hello:
-    """The greeting of one side.  `node` None means an operator.  `run`: of its process; `listen`:
-    where it answers.
+    """The hello of one side.  `node`: None means an operator.  `run`: the id of its process.
 
-    `newest`: version that it speaks; of a hello that was taken, the newest that both speak.
+    `listen`: its address.  `newest`: the newest version that it speaks; in a result of `hello_of`,
+    the newest that both sides speak.
     """
 
     node: str | None
@@ -70,12 +70,12 @@ KINDS: Mapping[str, type] = {
     "service?": AskService,
     "service": ServiceTold,
 }
-"""Messages between nodes, by their word on the wire."""
+"""Messages between nodes by their word on the wire."""
 _WORDS = {kind: word for word, kind in KINDS.items()}
 
 
 def unpacked(body: bytes) -> dict[str, Any]:
-    """Return the object of a body; raises `Refused`."""
+    """Return the JSON object in a body; raises `Refused`."""
     try:
         found = parsed(body)
     except Malformed:
@@ -87,10 +87,10 @@ def unpacked(body: bytes) -> dict[str, Any]:
 
 def hello(said: Hello, oldest: int = VERSIONS[0]) -> bytes:
     """Return the first body of a connection."""
-    # `version` is the oldest one: programs from before there was a second take no other.
+    # `version` is the oldest version: programs that know only the first accept no other.
     tree = {"protocol": PROTOCOL, "version": oldest} | _codec(said.release).put(said)
     if said.newest == oldest:
-        del tree["newest"]  # as the first programs say it, which spoke one version
+        del tree["newest"]  # programs that know only the first version do not send it
     return ascii_line(tree)
 
 
@@ -115,7 +115,7 @@ def hello_of(body: bytes, release: Release, versions: tuple[int, int] = VERSIONS
 
 
 def refusal(why: str) -> bytes:
-    """Return the body that says why a connection is given up."""
+    """Return the body that tells the other side why this side ends the connection."""
     return ascii_line({"protocol": PROTOCOL, "version": VERSIONS[0], "refused": why})
 
 
@@ -126,7 +126,7 @@ def put(content: Content) -> bytes:
 
 
 def taken(body: bytes, release: Release) -> Any:
-    """Return the message of a body; raises `Refused`."""
+    """Return the message in a body; raises `Refused`."""
     found = unpacked(body)
     kind = KINDS.get(str(found.get("kind")))
     if kind is None:
@@ -146,7 +146,7 @@ def _read(kind: type, tree: Any, release: Release) -> Any:
 
 @cache
 def _codec(release: Release) -> Codec:
-    """Return the codec for messages, whose configs are of a release."""
+    """Return the codec for messages with configs of this release."""
     codec = Codec()
     codec.give((Hello, "node"), take=lambda found: None if found is None else _take_name(found))
     codec.give(Held, _put_held, lambda found: _take_held(found, release))
@@ -184,7 +184,7 @@ def _take_held(found: Any, release: Release) -> Held:
 
 @frozen
 class _Held:
-    """A config as it is sent, with its holder's notes."""
+    """A config as it is sent, with the notes of the node that has it."""
 
     config: Mapping[str, Any]
     ids: Mapping[str, str]

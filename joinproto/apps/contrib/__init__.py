@@ -1,1 +1,1 @@
-"""Integrations: brokers and libraries of others, each with an extra of its own."""
+"""Integrations with other brokers and libraries; each has its own extra."""

@@ -1,23 +1,23 @@
-"""An amqtt broker as a member: its port is open while the member is active, and only then.
+"""An amqtt broker as a member: its port is open only while the member is active.
 
     broker = ClusteredBroker(broker_config, config=config, network=network, data=path)
-    await broker.run()                 until the member has ended; raises what ended it
+    await broker.run()                 returns when the member has ended, or raises its error
 
 or as the front of a node, with its signals, exit codes, `status`, `shutdown`, /health and /metrics:
 
     run_node(settings, lambda: ClusteredBroker(broker_config, ...))
 
 Only retained messages are replicated.  Sessions, subscriptions, queued messages of QoS 1 and 2, and
-messages that are not retained stay with the broker they came to, and end with it: a client that
-connects to another member subscribes again.  A message that is not retained reaches the subscribers
-of its own broker only.
+messages that are not retained exist only in the broker that received them, and are lost with it.  A
+client that connects to another member must subscribe again.  A message that is not retained reaches
+only the subscribers of the broker that received it.
 
-A publisher of a retained message with QoS 1 or 2 is answered when every member of the view has it
-on the disk, and a subscriber at any member gets it.  Clients are cut off before the member says
-anything to the others when its view ends.
+A publisher of a retained message with QoS 1 or 2 is answered when every member of the view has the
+message on its disk; a subscriber at any member gets it.  When a view ends, clients are disconnected
+before the member says anything to the others.
 
-amqtt starts its listeners by itself and swallows exceptions of `on_broker_pre_start`, so nothing
-here is a plugin: the broker is started when the log has opened, and shut down when it closes.
+amqtt starts its listeners by itself and swallows exceptions of `on_broker_pre_start`, so this is no
+plugin: the broker is started when the log has opened, and shut down when the log has closed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from joinproto.net.tcp import TcpTransport
 log = logging.getLogger(__name__)
 
 PACKET_BYTES_MAX = FRAME_BYTES_MAX
-"""Longest packet of a client; MQTT allows 256 MB, which amqtt reads whole into memory."""
+"""Longest packet of a client.  MQTT allows 256 MB, and amqtt reads a whole packet into memory."""
 SHUTDOWN_SECONDS = 10.0
 END_SECONDS = 3.0
 
@@ -60,15 +60,15 @@ END_SECONDS = 3.0
 class Limited(ReaderAdapter):  # type: ignore[misc]  # amqtt ships no types
     """A client's stream, which ends at the first packet longer than `most` bytes.
 
-    `end`: ends its connection, which amqtt would leave open.
+    `end`: closes the client's connection, which amqtt would leave open.
     """
 
     def __init__(self, reader: Any, most: int, end: Callable[[], None]) -> None:
         self._reader = reader
         self._most = most
         self._end = end
-        self._left = 0  # of this packet
-        self._digits: int | None = None  # bits of its length that were read; None if no packet yet
+        self._left = 0  # bytes of the current packet that are still to come
+        self._digits: int | None = None  # bits of its length that were read; None between packets
         self._length = 0
         self.has_ended = False
 
@@ -87,14 +87,14 @@ class Limited(ReaderAdapter):  # type: ignore[misc]  # amqtt ships no types
         self._reader.feed_eof()
 
     def _fits(self, data: bytes) -> bool:
-        """Follow the packets; return whether the one that is read now is no longer than it may."""
+        """Follow the packets in `data`; return whether no packet is longer than `most` bytes."""
         while data:
             if self._left:
                 self._left, data = max(0, self._left - len(data)), data[self._left :]
                 continue
             byte, data = data[0], data[1:]
             if self._digits is None:
-                self._digits = self._length = 0  # its kind
+                self._digits = self._length = 0  # this byte is the packet's kind
                 continue
             self._length |= (byte & 0x7F) << self._digits
             self._digits += 7
@@ -172,7 +172,7 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
         try:
             await self._follow()
         finally:
-            # Whatever ended the member, an abort above all, ends the broker with it.
+            # The broker ends with the member, whatever ended the member: an abort, for example.
             self._cut()
             await self._stop_broker(END_SECONDS)
 
@@ -198,13 +198,13 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
 
     async def _stop_broker(self, seconds: float) -> None:
         if self._is_started:
-            # amqtt neither starts nor stops again what was cancelled half-way.
+            # If a shutdown of amqtt were cancelled half-way, it could not be repeated.
             with anyio.move_on_after(seconds, shield=True):
                 await self.shutdown()
             self._is_started = False
 
     async def _start_listeners(self) -> None:
-        # `start` has just cleared them; no client can connect yet.
+        # `start` has just cleared the retained messages; no client can connect yet.
         self._retained_messages.update(
             {topic: _message(topic, *kept) for topic, kept in self._retained.items()}
         )
@@ -246,7 +246,7 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
         else:
             self._retained_messages.pop(topic, None)
         if self._log is not None and entry.origin != self._log.origin:
-            # Its publisher is at another member; our subscribers hear of it, too.
+            # The publisher is at another member; the subscribers of this broker get it from here.
             self._do(self.internal_message_broadcast(topic, data, qos))
 
     def _cut(self) -> None:
@@ -279,18 +279,18 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
         server: Any,
         listener_name: str,
     ) -> None:
-        """Serve one client; its retained messages are committed before they are answered."""
+        """Serve one client; its retained messages are committed before they are acknowledged."""
         plain: Callable[[Any], Awaitable[None]] = handler.handle_publish
 
         async def handle_publish(packet: Any) -> None:
             topic, data = packet.topic_name, packet.data
             if not packet.retain_flag or topic is None or data is None or _is_odd(topic):
-                await plain(packet)  # odd topics are refused further on
+                await plain(packet)  # amqtt itself refuses odd topics
                 return
             may = await self._topic_filtering(client_session, topic=topic, action=Action.PUBLISH)
             if may:
                 if not await self.replicate(topic, bytes(data), packet.qos):
-                    return  # not committed, so not answered: the connection is gone
+                    return  # not known to be committed, so the client gets no acknowledgement
                 self._committed[client_session.client_id, topic, bytes(data)] += 1
             await plain(packet)
 
@@ -313,7 +313,7 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
         said = (source_session.client_id, topic_name, bytes(data or b""))
         if self._committed[said] > 0:
             self._committed[said] -= 1
-            self._committed += Counter()  # forget those that are used up
+            self._committed += Counter()  # drops entries whose count is 0
         else:
             await self.replicate(topic_name, said[2], qos)  # the will of a client that is gone
 
@@ -353,7 +353,7 @@ def write_message(topic: str, qos: int | None, data: bytes) -> bytes:
 
 
 def read_message(body: bytes) -> tuple[str, int | None, bytes]:
-    """Return topic, QoS and data; a frame that no such broker wrote is refused."""
+    """Return topic, QoS and data of a frame; raises `ValueError` if no such broker wrote it."""
     head, _, data = body.partition(b"\n")
     topic, qos = json.loads(head)
     return str(topic), qos, data

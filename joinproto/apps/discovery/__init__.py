@@ -1,6 +1,5 @@
-"""The doing part of discovery: requests that are sent, look-ups that are made, time that passes.
+"""The part of discovery that acts: it sends requests, looks names up in DNS, and waits.
 
-One reason to exist: to perform the flows of `joinproto.discovery` against real servers, behind one
-port (`port.py`).  It decides nothing.  Read `perform.py` first, then `http.py`.  `tools` and a
-node import it; needs `joinproto[discovery]`.
+It performs the flows of `joinproto.discovery` against real servers, behind one port (`port.py`),
+and decides nothing.  Read `perform.py` first, then `http.py`.  It needs `joinproto[discovery]`.
 """

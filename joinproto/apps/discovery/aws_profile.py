@@ -1,10 +1,10 @@
-"""Keys, region and addresses for AWS as its own tools find them: the environment, then the files.
+"""Keys, region and addresses for AWS as AWS's own tools find them: the environment, then the files.
 
-The standard places: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`;
-`~/.aws/credentials` and `~/.aws/config`, or where `AWS_SHARED_CREDENTIALS_FILE` and
-`AWS_CONFIG_FILE` say; the profile of `AWS_PROFILE`, of `AWS_DEFAULT_PROFILE`, or `default`.
-A file that cannot be read as one is an error: the role of the machine would be the next in turn,
-and it may be allowed something else.
+Keys come from `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`, or from the
+files `~/.aws/credentials` and `~/.aws/config`.  `AWS_SHARED_CREDENTIALS_FILE` and `AWS_CONFIG_FILE`
+may name other files.  The profile is that of `AWS_PROFILE`, of `AWS_DEFAULT_PROFILE`, or `default`.
+A file that cannot be parsed is an error: otherwise the role of the machine would be used, which may
+have other permissions.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ def _place(environment: Mapping[str, str], variable: str, usual: Path) -> Path:
 
 
 def _section(path: Path, name: str) -> Mapping[str, str] | None:
-    """Return a section of a file; None where there is no such file, or no such section."""
+    """Return a section of a file; None if the file or the section does not exist."""
     parser = RawConfigParser(strict=False, default_section="no section is everybody's")
     try:
         parser.read_string(path.read_text("utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError, Error) as error:
-        # The parser repeats the line that it did not take, which may be a secret.
+        # The parser's message repeats the line that it could not parse, which may be a secret.
         why = error.strerror if isinstance(error, OSError) else "not a file of profiles"
         raise UsageProblem(
             f"AWS: {path}: {why}", next="mend it, or make it readable for this user"

@@ -1,7 +1,7 @@
-"""Whether the backend of a file answers as one must: `joinproto discovery conformance FILE`.
+"""Whether the backend of a file answers correctly: `joinproto discovery conformance FILE`.
 
-For DNS, AWS and Kubernetes, which take more than an address: names, keys, a token.  Nothing is
-written but a Lease of Kubernetes under a name that is used nowhere else, which is removed.
+A file is used for DNS, AWS and Kubernetes, which need more than an address: names, keys, a token.
+Only a Kubernetes Lease is written, under a name that is used nowhere else, and removed again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ASKED = (values.DNS, values.AWS, values.K8S)
 
 @frozen(kw_only=True)
 class StandIns:
-    """Replacements for the system's resolver, the machine's metadata, AWS's addresses."""
+    """Replacements for the system's resolver, the machine's metadata and AWS's addresses."""
 
     resolver: Resolver | None = None
     metadata: Metadata | None = None
@@ -57,9 +57,9 @@ def conform_file(
 ) -> Conformance:
     """Return the passed and failed checks of this file's backend.
 
-    Raises `UsageProblem`, or `EnvironmentProblem` where no server answers.
+    `node`: this node's name, which must be in the list; None if that is not checked.
 
-    `node`: this node's name, which must be in the list; None if not checked.
+    Raises `UsageProblem`, or `EnvironmentProblem` if no server answers.
     """
     about = chosen(text, given, node=node)
     if about.backend not in ASKED or (about.backend == values.K8S and about.is_pods):
@@ -121,12 +121,12 @@ async def _absent(port: Served) -> list[Check]:
         case EndpointsBackend(about):
             backend: Backend = EndpointsBackend(evolve(about, service_name=unused))
         case DnsBackend(settings):
-            # Alongside the name, not below it: a server that answers for a name may answer for all
-            # names below it.
+            # The unused name is a sibling of the real one: a server that answers for a name may
+            # answer for all names below it.
             alongside = f"{unused}.{(settings.hostname or '').partition('.')[2]}"
             backend = DnsBackend(evolve(settings, hostname=alongside))
         case _:
-            return []  # an AWS without instances of a tag says just that
+            return []  # AWS correctly answers an unused tag with an empty list
     got = await evolve(port, backend=backend).list_nodes()
     name = "a name that was never made is an error, and no empty list"
     return [Check(name, isinstance(got, Failed), got)]

@@ -1,8 +1,8 @@
 """Whether a server answers as a backend must: `joinproto discovery conformance URL`.
 
-Each check is a sentence that holds or does not.  Records are written under a cluster's name that
-is used nowhere else, and removed at the end.  A program with a backend of its own, in Python, gives
-`conform` a function that makes one for a node.
+Each check is a sentence that holds or does not hold.  Records are written under a cluster name that
+is used nowhere else, and removed at the end.  A program that has its own backend in Python gives
+`conform` a function that makes this backend for a node.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Conformance:
 
 
 Make = Callable[[str], Port]
-"""Makes the backend of a node, as `rabbit@one`."""
+"""Makes the backend of a node, given the node's name, for example `rabbit@one`."""
 ONE, TWO = "rabbit@one", "rabbit@two.example-x.org"
 
 
@@ -101,7 +101,7 @@ async def conform(server: str, make: Make) -> Conformance:
 
 
 async def require_answer(port: Served, server: str) -> None:
-    """List the nodes once; raises `EnvironmentProblem` where no request has a whole answer."""
+    """List the nodes once; raises `EnvironmentProblem` if no request got a complete answer."""
     answers: list[Response] = []
 
     async def noted(request: Request) -> Response | Broken:
@@ -116,7 +116,7 @@ async def require_answer(port: Served, server: str) -> None:
 
 
 def unreached(server: str, why: str) -> EnvironmentProblem:
-    """Return the report about a server that does not answer."""
+    """Return the error about a server that does not answer."""
     return EnvironmentProblem(
         f"{server} gives no answer, so nothing is known of it: {why}",
         next="check that it runs, and that this machine reaches it",
@@ -124,7 +124,7 @@ def unreached(server: str, why: str) -> EnvironmentProblem:
 
 
 async def locks(one: Port, two: Port) -> list[Check]:
-    """Return the checks of the lock that both nodes ask for; no node holds it afterwards."""
+    """Return the checks of the lock that both nodes ask for; it is released afterwards."""
     held = await one.lock()
     is_given = Check("a free lock is given", isinstance(held, Held), held)
     if not isinstance(held, Held):
@@ -148,7 +148,7 @@ async def locks(one: Port, two: Port) -> list[Check]:
 
 
 async def conform_register(register: Register, http: Http, name: str) -> tuple[Check, ...]:
-    """Return the checks of a server's compare-and-set; the key is there afterwards."""
+    """Return the checks of a server's compare-and-set; the key `name` remains set."""
     before = await perform(register.read(name), http.exchange)
     said: list[Stands | Failed] = []
 
@@ -177,7 +177,7 @@ async def conform_register(register: Register, http: Http, name: str) -> tuple[C
 
 @frozen
 class Server:
-    """`KIND+http://HOST:PORT`."""
+    """A server, written as `KIND+http://HOST:PORT`."""
 
     kind: str
     scheme: str
@@ -248,8 +248,8 @@ def conformance(
 ) -> Conformance:
     """Return the checks of the server at this address.
 
-    Raises `UsageProblem` for a malformed address, and `EnvironmentProblem` where no
-    server answers there.
+    Raises `UsageProblem` for a malformed address, and `EnvironmentProblem` if no server answers
+    there.
     """
     server = server_of(url)
     cluster = _cluster_on(server, f"joinproto-conformance-{secrets.token_hex(8)}")

@@ -1,7 +1,7 @@
-"""One HTTP exchange: through a proxy or not, with TLS, ended in time whatever the server does.
+"""One HTTP exchange: with or without a proxy and TLS, and with a time limit.
 
-Each request and its status is logged at debug level: method, address and status, never a header
-or a body, where the secrets are.
+Each request is logged at debug level with method, address and status.  Headers and bodies are never
+logged, because they may have secrets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from joinproto.discovery.sigv4 import signed
 
 log = logging.getLogger(__name__)
 BODY_MAX = 8 << 20
-"""Bytes of an answer, at most: no backend's answer is longer."""
+"""The most bytes of an answer; no backend's answer is longer."""
 
 
 def utc() -> str:
@@ -38,7 +38,7 @@ def utc() -> str:
 
 @define(eq=False)
 class Http:
-    """An HTTP client, used with `async with`.  `tls`: None means the system's authorities."""
+    """An HTTP client, used with `async with`.  `tls`: None means the system's CA certificates."""
 
     proxies: Proxies = field(factory=Proxies)
     tls: ssl.SSLContext | None = None
@@ -98,21 +98,21 @@ class Http:
 
     def _client(self, scheme: str, proxy: str | None) -> httpx.AsyncClient:
         if (scheme, proxy) not in self.clients:
-            # The authorities are read only for HTTPS: that is half of a client's cost.
+            # CA certificates are read for HTTPS only, because that is half of a client's cost.
             is_https = scheme == "https"
             self.clients[scheme, proxy] = httpx.AsyncClient(
                 proxy=proxy,
                 verify=(self.tls or ssl.create_default_context()) if is_https else False,
                 trust_env=False,
                 timeout=None,
-                # A pooled connection may have died, which would be an error.
+                # A pooled connection may be dead, and the request would fail.
                 limits=httpx.Limits(max_keepalive_connections=0),
             )
         return self.clients[scheme, proxy]
 
 
 def _headers(request: Request) -> tuple[Header, ...]:
-    # Only these, the host and the length are sent.
+    # Besides these, only the host and the length are sent.
     return (*request.headers, Header("Connection", "close"))
 
 

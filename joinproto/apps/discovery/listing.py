@@ -1,4 +1,4 @@
-"""Asks the backend of a file which nodes are there: `joinproto discovery list FILE`."""
+"""Ask the backend that a file names for its nodes: `joinproto discovery list FILE`."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def list_file(
     variant: Variant = Variant.OURS,
     node: str | None = None,
 ) -> Listing:
-    """Ask the backend that this `rabbitmq.conf` chooses; writes nothing, and takes no lock.
+    """Return the nodes of the backend that this `rabbitmq.conf` chooses.
 
-    Raises `UsageProblem` for a file with which no node starts.  A server's error is in the
-    answer.
+    Nothing is written, and no lock is taken.  A server's error is in the answer.  Raises
+    `UsageProblem` for a file with which no node starts.
     """
     found = chosen(text, given, variant=variant, node=node)
 

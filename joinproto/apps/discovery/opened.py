@@ -1,4 +1,4 @@
-"""Opens the backend that a file names, and completes its settings with facts of this machine."""
+"""Open the backend that a file names; complete its settings with facts of this machine."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Address:
 class Failover:
     """A client over several addresses: if one does not answer, the next one is tried.
 
-    The one that answered last comes first.  An error is an answer, too; only 503, which says that
-    the server cannot serve, counts as none.
+    The address that answered last is tried first.  An error status is an answer, too, except 503,
+    which says that the server cannot serve.
     """
 
     exchange: Exchange
@@ -89,7 +89,7 @@ class Configured(Backend):
 
 @frozen
 class Remade(Backend):
-    """A backend that only lists.  It is made again for each list, so that it reads new keys."""
+    """A backend that only lists nodes; made again for each list, so that it reads new keys."""
 
     make: Callable[[], Backend]
 
@@ -116,8 +116,8 @@ async def opened(
 ) -> AsyncIterator[Served]:
     """Open the backend; raises `UsageProblem` for settings that cannot hold on this machine.
 
-    `locked`: list under Consul's lock if the release does so; False for a person who only looks.
-    The others stand in for the system's resolver, the instance's metadata, and AWS's addresses.
+    `locked`: take Consul's lock for a list if the release does so; False if an operator only looks.
+    The other arguments replace the system's resolver, the instance's metadata, and AWS's addresses.
     """
     match chosen.backend:
         case values.CLASSIC:
@@ -240,7 +240,10 @@ def _content(path: str) -> str:
 
 
 def _renewed(exchange: Exchange, path: str) -> Exchange:
-    """Return an exchange with the token that its file holds now: Kubernetes replaces it."""
+    """Return an exchange that reads the token's file for each request.
+
+    Kubernetes replaces the token from time to time.
+    """
 
     async def asked(request: Request) -> Response | Broken:
         try:
@@ -254,7 +257,7 @@ def _renewed(exchange: Exchange, path: str) -> Exchange:
 
 
 def nic_address(name: str) -> str | None:
-    """Return the IPv4 address of an interface; None where it has none, or is not there."""
+    """Return the IPv4 address of a network interface; None if it has none or does not exist."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         try:
             packed = fcntl.ioctl(any_socket, SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
@@ -264,10 +267,10 @@ def nic_address(name: str) -> str | None:
 
 
 def tls_context(about: Mapping[str, str]) -> ssl.SSLContext | None:
-    """Return the context of these settings, None where none is set.
+    """Return the TLS context of these settings; None if there are no settings.
 
-    Raises `UsageProblem` for files that cannot be read.  `verify`: verify_peer unless it says
-    verify_none.
+    The server's certificate is verified unless `verify` is verify_none.  Raises `UsageProblem` for
+    files that cannot be read.
     """
     if not about:
         return None

@@ -1,6 +1,4 @@
-"""Performs a flow: sends the requests that it yields, waits when it asks for that, and returns its
-result.
-"""
+"""Perform a flow: send the requests that it yields, wait when it asks to, and return its result."""
 
 from __future__ import annotations
 
@@ -23,11 +21,11 @@ from joinproto.discovery.perform import perform as performed
 
 R = TypeVar("R")
 Exchange = Callable[[Request], Awaitable[Response | Broken]]
-"""Sends one request; comes back within its seconds, whatever the server does."""
+"""Sends one request; returns within the request's seconds, whatever the server does."""
 LookUp = Callable[[Lookup], Awaitable[LookedUp]]
-"""Makes one look-up in DNS; comes back in time."""
+"""Makes one look-up in DNS; returns within a limited time."""
 LAST_SECONDS, LAST_REQUESTS = 3.0, 2
-"""For the cleanup of a flow that was cancelled."""
+"""Limits for the cleanup of a flow that was cancelled."""
 
 
 async def refusing(effect: object) -> Any:
@@ -37,7 +35,7 @@ async def refusing(effect: object) -> Any:
 
 @frozen
 class Acting:
-    """The ports of a client.  `waits`: false: cleanup is not awaited."""
+    """The ports of a client.  `waits`: False skips the waits of a flow, in its cleanup."""
 
     exchange: Exchange
     look_up: LookUp
@@ -57,8 +55,8 @@ class Acting:
 async def perform(flow: Flow[R], exchange: Exchange, look_up: LookUp = refusing) -> R:
     """Return the result of a flow.
 
-    Where it is cancelled the flow may undo its beginning, such as a session for a lock that it no
-    longer waits for; a server that does not answer delays that for `LAST_SECONDS` at most.
+    A flow that is cancelled may undo what it has done: end the session of a lock, for example.  A
+    server that does not answer delays this for `LAST_SECONDS` at most.
     """
     try:
         return await _played(flow, Acting(exchange, look_up))

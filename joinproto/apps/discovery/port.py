@@ -1,7 +1,7 @@
 """The backend contract as a port: the methods that a node calls and a user's backend implements.
 
-No method raises for a server's error: an error is `Failed`, never an empty list.  Each call comes
-back in time.
+No method raises for a server's error: an error is `Failed`, never an empty list.  Each call returns
+within a limited time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 class Port(Protocol):
-    """A backend as a port.  `keep_alive_every`: seconds; None means never."""
+    """A backend as a port.  `keep_alive_every`: seconds between two keep-alives; None: never."""
 
     @property
     def registers(self) -> bool: ...
@@ -38,7 +38,7 @@ class Port(Protocol):
 
 @define(eq=False)
 class Served:
-    """A backend whose flows are performed."""
+    """A port that performs the flows of a backend."""
 
     backend: Backend
     exchange: Exchange = refusing

@@ -1,7 +1,7 @@
-"""Look-ups in DNS, each ended in time.
+"""Look-ups in DNS, each with a time limit.
 
-A server that answers "there is no such record" says something; a server that is down, refuses,
-or answers nothing that can be read, does not.
+"There is no such record" is an answer.  If a server is down, refuses, or answers something that
+cannot be read, the look-up has an error instead.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 @frozen(kw_only=True)
 class Resolver:
-    """`servers`: addresses; none: those of the system.  `seconds`: for one look-up."""
+    """A resolver.  `servers`: addresses; () means the system's.  `seconds`: for one look-up."""
 
     servers: tuple[str, ...] = ()
     port: int = 53
@@ -42,7 +42,7 @@ class Resolver:
                 resolver.nameservers = list(self.servers)
                 resolver.port = self.port
             resolver.cache = None
-            # The name as it is written: the search list of one machine is not that of another.
+            # The name is taken as written, without a search list: machines may have different ones.
             name = (
                 dns.reversename.from_address(lookup.name)
                 if lookup.kind is Kind.PTR

@@ -1,7 +1,7 @@
 """The register of the view chain: the successor of each view in a key of etcd or Consul.
 
-The calls for the effects `CompareAndSet` and `ReadRegister`: `chosen` and `successor`; no answer is
-None, and the member asks again, or closes in time.  Source: join protocol, 3.7.
+`chosen` performs the effect `CompareAndSet`, `successor` performs `ReadRegister`.  None means no
+answer: the member asks again, or closes in time.  Source: join protocol, 3.7.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from joinproto.join.wire import decode, encode
 
 log = logging.getLogger(__name__)
 FOUNDING = "founding"
-"""The key of the successor of no view: one for each cluster."""
+"""The key of a cluster's first view, which has no parent."""
 
 
 @define(eq=False)
@@ -34,8 +34,9 @@ class Successors:
     failed: str | None = None
 
     async def chosen(self, parent: ViewId | None, view: View) -> View | None:
-        """Set `view` as the successor of `parent` if there is none; return its
-        successor.
+        """Set `view` as the successor of `parent` if there is none yet.
+
+        Return the successor that the register then holds, or None without an answer.
         """
         text = encode(Chosen(parent, (view,))).decode()
         stands = await perform(self.register.set_once(_name(parent), text), self.exchange)

@@ -1,20 +1,20 @@
 """The port for clients: lines of text, one answer to each.
 
-    append TEXT     ok SEQ                       once every member of the view has it on its disk
-    read [FIRST]    SEQ TEXT ..., then end SEQ   all that was acknowledged before, anywhere
+    append TEXT     ok SEQ                       when every member of the view has it on its disk
+    read [FIRST]    SEQ TEXT ..., then end SEQ   all that any member acknowledged before the read
     get SEQ         ok TEXT
     quit
 
-Where the first frames were dropped, `read` begins with the first one that is there, and `no
-dropped SEQ` answers a client that asks for an earlier one; SEQ is the last one that was dropped.
+If the first frames were dropped, `read` begins with the first frame that is left.  A request for an
+earlier frame is answered by `no dropped SEQ`, where SEQ is the last frame that was dropped.
 
-An answer that begins with `no` says why not: `no not-active suspended` and the like.  Then
-nothing was written.  `no unconfirmed` answers a client that reads while too many members are of a
-version that cannot confirm it.  A connection that ends without an answer leaves open whether it
-was.
+An answer that begins with `no` gives a reason, such as `no not-active suspended`; nothing was
+written then.  The answer to a read is `no unconfirmed` while too many members have a version that
+cannot confirm reads.  If a connection ends without an answer, the line may or may not have been
+written.
 
-A slow client costs little: answers are made and sent in pieces, few at once.  A client that does
-not take one in time, or does not end its line, or says nothing for long, is cut off.
+A slow client costs little: answers are made and sent in pieces, few at a time.  A client that does
+not take a piece in time, does not end its line, or is silent for long is disconnected.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ IDLE_SECONDS = 600.0
 SLOW_SECONDS = 10.0
 """Seconds for a line to arrive, and for a piece of an answer to be accepted."""
 READS_AT_ONCE = 4
-"""Pieces that are read on the member's event loop before it does something else."""
+"""Pieces of the journal that are read for clients at the same time."""
 PENDING_MAX = 10_000
 PENDING_BYTES_MAX = 16 * 2**20
 NO_SUCH_COMMAND = b"no such command: append TEXT, read [FIRST], get SEQ, quit\n"
@@ -59,9 +59,9 @@ LOOK_SECONDS = 1.0
 
 @define
 class ClientPort:
-    """Serves clients of one node, as long as it is active: the front of `joinproto node`.
+    """The server for clients of `joinproto node`; serves them while the node is active.
 
-    `why`: why no client is served, "" while they are.
+    `why`: the reason why no client is served; "" while clients are served.
     """
 
     address: Address
@@ -125,7 +125,8 @@ class ClientPort:
                 next="look who else listens there, or configure another address",
             ) from error
         try:
-            # Known before it starts, as starting waits: cancelled there, it would listen for ever.
+            # Starting waits and can be cancelled, so `server` must be assigned first: otherwise
+            # it would never be closed.
             await server.start_serving()
             async with anyio.create_task_group() as self._tasks:
                 await self._watch()
@@ -135,7 +136,7 @@ class ClientPort:
                 client.cut()
 
     async def _watch(self) -> None:
-        """Cut off clients that are slow, or idle for long."""
+        """Disconnect clients that are slow, or idle for long."""
         while True:
             await anyio.sleep(min(LOOK_SECONDS, SLOW_SECONDS / 4, IDLE_SECONDS / 4))
             now = time.monotonic()
@@ -154,11 +155,11 @@ class ClientPort:
         return True
 
     def _gone(self, client: Connection) -> None:
-        # A write of its own may be in the log.
+        # A write of this client may still be in the log, so its callbacks may come later.
         self._clients.pop(client, None)
 
     def _has_room(self) -> bool:
-        """Return whether one more may come; a client that is idle for long makes room."""
+        """Return whether one more client fits; the client that is idle longest may be cut off."""
         if len(self._clients) < CLIENTS_MAX:
             return True
         idle = [one for one in self._clients if one.idle_since is not None]
@@ -190,14 +191,14 @@ class ClientPort:
 
         def lost() -> None:
             self._pending_bytes -= len(text)
-            client.end()  # it is unknown whether it is in the log
+            client.end()  # it is unknown whether the text is in the log
 
         is_full = self.log.pending >= PENDING_MAX or self._pending_bytes >= PENDING_BYTES_MAX
         if is_full or not self.log.is_open:
             client.answer(self._closed())
             return
         self._pending_bytes += len(text)
-        # All that comes while a step lasts goes into the next one, and into one fsync.
+        # All that arrives during a step goes into the next step, with one fsync.
         self.log.submit(text, acknowledged, lost)
         self.cluster.nudge()
 
@@ -215,7 +216,7 @@ class ClientPort:
             client.served()
 
     async def _read(self, client: Connection, wanted: int | None) -> None:
-        """Send committed frames from `wanted` on, piece by piece; None means all of them."""
+        """Send the committed frames from number `wanted` on in pieces; None means all of them."""
         upto = await self._committed()
         if isinstance(upto, bytes):
             await client.send(upto)
@@ -226,9 +227,9 @@ class ClientPort:
             frames = await self._frames(at, upto)
             if not frames:
                 if at > first:
-                    raise anyio.EndOfStream  # closed in the middle: it ends without an end
+                    raise anyio.EndOfStream  # the log closed: the answer has no line "end SEQ"
                 if wanted is None and self.log.is_open:
-                    at = first = self.log.journal.first_seq  # just now some more were dropped
+                    at = first = self.log.journal.first_seq  # more frames were dropped meanwhile
                     continue
                 await client.send(self._refused(at))
                 return
@@ -247,7 +248,10 @@ class ClientPort:
         return b"ok %s\n" % Entry.of(frames[0].data).body if frames else b"no such frame\n"
 
     async def _committed(self) -> int | bytes:
-        """Return up to where all is that was acknowledged before, or why that is not known."""
+        """Return a frame number up to which all is that was acknowledged before this call.
+
+        If that is not known, return the answer to the client that says so.
+        """
         done = anyio.Event()
         found: list[int | bytes] = []
 
@@ -265,7 +269,10 @@ class ClientPort:
         return found[0]
 
     async def _frames(self, first: int, last: int) -> list[Frame] | None:
-        """Return some frames from `first` to `last`; None if closed, or they were dropped."""
+        """Return the next frames from `first` to `last`, at most one piece.
+
+        None if the log is closed, or `first` was dropped.
+        """
 
         def read() -> list[Frame] | None:
             if not self.log.is_open or first < self.log.journal.first_seq:

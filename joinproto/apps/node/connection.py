@@ -1,6 +1,6 @@
-"""One client's connection: lines come, each has an answer, and how long either may take.
+"""One client's connection: it receives lines, sends one answer to each, and notes when it is slow.
 
-The loop calls it, and no task waits: of a write's time a task for each client was a third.
+The event loop calls it, and no task waits: a task for each client took a third of a write's time.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ PIECE_BYTES = 32 * 2**10
 
 
 class Connection(asyncio.BufferedProtocol):
-    """`idle_since`: when it began to say nothing; `slow_since`: when a line began that does not
-    end, or an answer to wait that is not taken; None if neither.
+    """A connection.
 
-    `came` returns whether it may stay, and answers if not.  `serve` has a line, and calls `answer`,
-    at once or later, or sends, then `served`.  `buffer`: for incoming bytes, shared by all
-    connections.
+    `idle_since`: since when the client sends nothing, and has all answers; None if it is not idle.
+    `slow_since`: since when an incomplete line, or an answer that the client does not take, waits;
+    None if neither does.
+
+    `came` returns whether the connection may stay, and answers if not.  `serve` takes a line; it
+    calls `answer`, at once or later, or `send` and then `served`.  `gone` is called when the
+    connection is lost.  `buffer`: for incoming bytes, shared by all connections.
     """
 
     transport: asyncio.Transport
@@ -40,10 +43,10 @@ class Connection(asyncio.BufferedProtocol):
         self._serve = serve
         self._gone = gone
         self._held = bytearray()
-        self._is_served = False  # a line is, and its answer is not complete
-        self._is_full = False  # some of an answer is not taken
-        self._is_ended = False  # it says nothing more
-        self._is_over = False  # its further lines are ignored
+        self._is_served = False  # a line is being served: its answer is not complete
+        self._is_full = False  # the client has not taken all of an answer yet
+        self._is_ended = False  # the client will send nothing more
+        self._is_over = False  # further lines of the client are ignored
         self._is_lost = False
         self._goes_on = False
         self._changed: anyio.Event | None = None
@@ -97,12 +100,15 @@ class Connection(asyncio.BufferedProtocol):
     # -- called by a serving member ----------------------------------------------------------------
 
     def answer(self, data: bytes) -> None:
-        """Answer the line, with no more than a piece; never waits."""
+        """Answer the line, with at most `PIECE_BYTES`; never waits."""
         self._write(data)
         self.served()
 
     async def send(self, data: bytes) -> None:
-        """Return when the system has it all; raises `BrokenResourceError`."""
+        """Send `data`; return when the operating system has all of it.
+
+        Raises `BrokenResourceError` if the connection is lost.
+        """
         for at in range(0, len(data), PIECE_BYTES):
             self._write(data[at : at + PIECE_BYTES])
             while self._is_full and not self._is_lost:
@@ -116,27 +122,27 @@ class Connection(asyncio.BufferedProtocol):
         """Say that the answer to the line is complete."""
         self._is_served = False
         if not self._goes_on:
-            # Not at once: the caller is in the middle of a line.
+            # Later, not at once: the caller is still serving the line before.
             if self._held or self._is_ended:
                 asyncio.get_running_loop().call_soon(self._go_on)
             else:
                 self.idle_since = time.monotonic()
 
     def end(self) -> None:
-        """Read no more, and close once the answers are sent."""
+        """Read no more, and close when the answers are sent."""
         self._is_over = True
         self._held.clear()
         self.transport.close()
 
     def cut(self) -> None:
-        """Close now."""
+        """Close now, without sending what is left."""
         self._is_over = True
         self.transport.abort()
 
     # -- lines ---------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        """Serve lines, until one has no answer yet."""
+        """Serve lines until one has no complete answer yet."""
         if self._goes_on or self._is_lost:
             return
         self._goes_on = True
@@ -169,7 +175,8 @@ class Connection(asyncio.BufferedProtocol):
         self.transport.resume_reading()
 
     def _refuse_line(self, now: float) -> None:
-        # Its rest is read and forgotten: a connection that is closed on it loses the answer.
+        # The rest of the line is read and dropped: if the connection were closed with unread
+        # bytes, the client would lose the answer.
         self._is_over = True
         self._held.clear()
         self._write(f"no line of more than {LINE_BYTES_MAX} bytes\n".encode())

@@ -1,10 +1,10 @@
-"""A node that finds its peers: it registers, looks round after round, and says what it waits for.
+"""A node that finds its peers: it registers, lists nodes in rounds, and reports what it waits for.
 
-The table `discovery-ours` decides what follows from a round (docs/discovery.md).  Until it says
-*found* the member has stand-ins for electors, with which it cannot found; a cluster that is there
-takes it in before that.  Then it starts again, in the same process, with those that were listed:
-all of them must answer before a view is proposed, and a majority must vote for it (join protocol,
-3.4), or the register takes the first (3.7).
+The table `discovery-ours` decides what follows from a round (docs/discovery.md).  Until the table
+says *found*, the member has placeholders for electors, so it cannot found a cluster.  An existing
+cluster can admit it in that time.  After *found* the member restarts in the same process with the
+listed nodes as electors.  All of them must answer before a view is proposed.  A majority must vote
+for the view (join protocol, 3.4), or the register takes the first proposal (3.7).
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ from joinproto.net.tcp import TcpTransport
 log = logging.getLogger("joinproto.node")
 
 LIST_SECONDS = 30.0
-"""For one round, with all of its requests."""
+"""Seconds for one round with all of its requests."""
 UNREGISTER_SECONDS = 3.0
 REFUSED_ROUNDS, REFUSED_SECONDS = 5, 5.0
-"""Rounds and seconds with too long a list, before a node that no member answers gives up."""
+"""A node that no member answers gives up after so many rounds and seconds with too long a list."""
 BOUND_ROUNDS = 4
-"""Rounds that it waits for another member's founding, before it founds by itself."""
+"""Rounds more before a member founds that has already answered a founding."""
 STEADY_ROUNDS = 2
 """Rounds with the same list before the electors are changed."""
 SOON_SECONDS, MAX_SECONDS = 0.3, 60.0
 AWAY_SHOWN = 8
 CALLED_MAX = 64
-"""Names of a list that are called in one round; the next ones follow in the next."""
+"""Listed members that are called in one round; the next round calls the next ones."""
 MISSED_MAX = 10
-"""Rounds that a member is still called after it left the list: lists come and go."""
+"""Rounds in which a member is still called after it left the list; it may be listed again."""
 CALM = 5
-"""A member looks this many times less often than a node that has no view yet."""
+"""A member that has a view lists nodes this many times less often than one that has none."""
 
 
 @define(eq=False)
 class Discovering:
-    """A node that finds its peers.  `electors`: those found, None if not yet."""
+    """A node that finds its peers.  `electors`: those that were found; None before that."""
 
     about: Discovery
     member: str
@@ -84,7 +84,7 @@ class Discovering:
     # -- registering ---------------------------------------------------------------------------
 
     async def keep_registered(self) -> None:
-        """Register, and keep the record alive, until cancelled; then remove it."""
+        """Register this node and keep its record alive until cancelled; then remove the record."""
         if not self.port.registers:
             self._recorded("this backend registers no node", is_well=True)
             await anyio.sleep_forever()
@@ -121,9 +121,9 @@ class Discovering:
     # -- looking -------------------------------------------------------------------------------
 
     async def look(self, cluster: Cluster, transport: TcpTransport) -> None:
-        """Look until the member must start again with `electors`.
+        """List nodes round after round until the member must restart with `electors`.
 
-        Raises `UsageProblem` where only an operator can help.
+        Raises `UsageProblem` if only an operator can help.
         """
         while True:
             answer: Answer = Failed(f"no whole answer within {LIST_SECONDS:g} s")
@@ -138,7 +138,7 @@ class Discovering:
                 continue
             if self._decided(answer, cluster, transport):
                 return
-            # Where the list is whole, all that is missing are connections.
+            # The list is complete and only connections are missing, so the next round comes soon.
             soon = self.seen.case == "no majority answers"
             await anyio.sleep(min(self.about.interval, SOON_SECONDS if soon else MAX_SECONDS))
 
@@ -165,7 +165,8 @@ class Discovering:
         electors = frozenset(named(answer))
         if electors == self.electors:
             return False
-        # A member that answered a founding may soon be part of it, and would be in its way.
+        # This member has answered another member's founding and may soon be part of that cluster.
+        # If it restarted now, it would delay that founding.
         bound = cluster.engine.member.record.promised is not None
         rounds = self._for(" ".join(sorted(electors)))
         if rounds < (STEADY_ROUNDS if self.electors else 1) + (BOUND_ROUNDS if bound else 0):
@@ -176,14 +177,14 @@ class Discovering:
         return True
 
     def _for(self, what: str) -> int:
-        """Return for how many rounds this was so."""
+        """Count this round as one of `what`; return how many of them came without a break."""
         self._rounds = {what: self._rounds.get(what, 0) + 1}
         return self._rounds[what]
 
     def _call(self, answer: Answer, cluster: Cluster, transport: TcpTransport) -> None:
-        """Call the members that are listed, and no others for long.
+        """Connect to the listed members; forget members that are no longer listed.
 
-        D5: a member of a cluster knows the others by its view, whatever the backend says.
+        D5: a member of a cluster knows the others from its view, whatever the backend says.
         """
         view = cluster.engine.member.view
         seats = frozenset() if view is None else view.members | view.electors
@@ -231,7 +232,7 @@ class Discovering:
 
 @asynccontextmanager
 async def discovering(about: Discovery, member: str) -> AsyncIterator[Discovering]:
-    """Open the backend, and the register where there is one."""
+    """Open the backend, and the register if one is configured."""
     where = about.nameserver
     resolver = None if where is None else Resolver(servers=(where.host,), port=where.port)
     async with opened(about.backend, resolver=resolver) as port:

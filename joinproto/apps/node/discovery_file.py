@@ -1,8 +1,8 @@
 """`[discovery]` in node.toml: which backend names the peers, and the register that keeps the view
 chain.
 
-The settings below it are those of RabbitMQ's guide, without `cluster_formation.`; they are read
-and judged as `joinproto discovery lint` does (docs/discovery.md).
+`[discovery.settings]` has the keys of RabbitMQ's guide without `cluster_formation.`.  They are read
+and checked as by `joinproto discovery lint` (docs/discovery.md).
 """
 
 from __future__ import annotations
@@ -25,21 +25,20 @@ from joinproto.net.addresses import Address
 VOTES = "votes"
 REGISTERS = ("etcd", "consul")
 ENDPOINTS = Release(4, 0)
-"""The last release that asks Kubernetes which nodes are there: later ones know pods by their names.
-"""
+"""The last release that asks Kubernetes for the nodes; later ones compute the names of the pods."""
 EXPECTED_MAX = 64
 PLACES = {"etcd.host", "etcd.endpoints.1", "consul.host"}
-"""Settings that say where a register is."""
+"""Settings that give the address of a register."""
 
 
 @frozen(kw_only=True)
 class DiscoveryFile:
-    """The table as it stands.
+    """The table `[discovery]` as it is written in the file.
 
-    `expected`: how many members found the cluster.  `register`: chooses the views: `votes` of the
-    electors, or a key of `etcd` or `consul`.  `port`: on which the others listen, unless
-    `[members]` says so; None means as this one.  `interval`: seconds between two rounds.
-    `nameserver`: HOST:PORT that the backend `dns` asks; None means the system's.
+    `expected`: how many members found the cluster.  `register`: what chooses the views: `votes` of
+    the electors, or a key of `etcd` or `consul`.  `port`: where the other members listen unless
+    `[members]` says otherwise; None means the port of this one.  `interval`: seconds between two
+    rounds.  `nameserver`: HOST:PORT that the backend `dns` asks; None means the system's.
     """
 
     backend: str
@@ -54,7 +53,10 @@ class DiscoveryFile:
 
 @frozen(kw_only=True)
 class Discovery:
-    """The same, checked.  `register`: None means the electors vote.  `members`: known addresses."""
+    """Checked settings of discovery.
+
+    `register`: None means that the electors vote.  `members`: addresses that the file gives.
+    """
 
     backend: Chosen
     register: Chosen | None
@@ -65,7 +67,7 @@ class Discovery:
     members: Mapping[str, Address]
 
     def address(self, member: str) -> Address:
-        """Return where a member listens: as the file says, or at the host in its name."""
+        """Return a member's address: from the file, or the host in its name and `port`."""
         return self.members.get(member) or Address(host_of(member), self.port)
 
 
@@ -132,7 +134,7 @@ def _nameserver(text: str) -> Address:
 
 
 def _asking(about: Chosen) -> Chosen:
-    """Return it; raises `UsageProblem` where it could name no member, whatever happens."""
+    """Return the backend; raises `UsageProblem` if it can never name a member."""
     match about.backend:
         case values.CLASSIC:
             strange = [one for one in about.nodes if not (prefix_of(one) and host_of(one))]
@@ -166,7 +168,7 @@ def _asking(about: Chosen) -> Chosen:
 
 
 def _placed(about: Chosen, backend: Chosen) -> Chosen:
-    """Return a register; raises `UsageProblem` where nothing says where it is."""
+    """Return the register; raises `UsageProblem` if the settings do not give its address."""
     name = about.backend.rpartition("_")[2]
     if about.backend != backend.backend and not (about.about.below(name).keys() & PLACES):
         raise UsageProblem(
@@ -177,7 +179,7 @@ def _placed(about: Chosen, backend: Chosen) -> Chosen:
 
 
 def _chosen(file: DiscoveryFile, member: str, cluster: str) -> Chosen:
-    # One service may know several clusters: the cluster's own name tells them apart.
+    # One service may hold several clusters; the name of the cluster tells their records apart.
     usual = {"etcd.cluster_name": cluster, "consul.cluster_name": cluster, "consul.svc": cluster}
     name = values.ALIASES.get(file.backend, file.backend).rpartition("_")[2]
     written = dict(_flat(file.settings, ()))
@@ -189,7 +191,7 @@ def _chosen(file: DiscoveryFile, member: str, cluster: str) -> Chosen:
     try:
         return chosen("\n".join(lines), LintInput(release=found), node=member)
     except UsageProblem as error:
-        # The lines are ours: a person knows the key.
+        # This function wrote the lines, so their numbers tell the operator nothing.
         number, _, rest = error.message.partition(": ")
         what = rest if number.startswith("line ") else error.message
         raise UsageProblem(f"discovery.settings: {what}", next=error.next) from None
@@ -200,9 +202,9 @@ def _usual_release(backend: str) -> Release:
 
 
 def _flat(tree: Mapping[str, Any], above: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Yield keys with dots; a list's items are numbered from 1, as the guide does."""
+    """Yield dotted keys and values; a list's items are numbered from 1, as in the guide."""
     for name, value in tree.items():
-        # A dot in a name, as of a tag, is none between parts.
+        # A dot inside a name, for example of a tag, does not separate parts of the key.
         parts = (*above, name if not above else name.replace(".", r"\."))
         if isinstance(value, dict):
             yield from _flat(value, parts)

@@ -1,4 +1,4 @@
-"""A node from its start to its end: puts the driver, the log and the ports together."""
+"""A node from its start to its end, put together from the driver, the log and the ports."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Front(Application, Protocol):
-    """An application of the log with a port for clients; `joinproto.apps.node.clients` has one."""
+    """An application of the log with a port for clients, as `joinproto.apps.node.clients` is."""
 
     @property
     def count(self) -> int:
@@ -49,11 +49,11 @@ class Front(Application, Protocol):
 
     @property
     def acknowledged(self) -> int:
-        """The number of their acknowledged frames."""
+        """The number of acknowledged frames of clients."""
 
     @property
     def opened_views(self) -> int:
-        """The number of views in which it began to serve."""
+        """The number of views in which the application began to serve."""
 
     async def serve(self, cluster: Cluster, log: ReplicatedLog) -> None:
         """Serve clients while the log is open, until cancelled."""
@@ -71,8 +71,8 @@ def run_node(settings: Settings, front: Callable[[], Front] | None = None) -> in
     `front`: makes the server for clients, inside the event loop (asyncio); None means lines of
     text.
     """
-    # A thread that writes to the disk waits for the lock of the interpreter before and after, each
-    # time as long as this: of 14 ms of a lone client's write 5 were such waits.
+    # A thread that writes to the disk waits for the interpreter lock before and after the write,
+    # for up to this time.  With the default such waits took 5 of 14 ms of a lone client's write.
     sys.setswitchinterval(SWITCH_SECONDS)
     node = Node(settings, front or (lambda: ClientPort(settings.clients, settings.reads)))
     try:
@@ -86,7 +86,7 @@ def run_node(settings: Settings, front: Callable[[], Front] | None = None) -> in
 
 @frozen
 class Running:
-    """A member that runs, with all that belongs to it."""
+    """A running member with its log, its transport and its server for clients."""
 
     cluster: Cluster
     log: ReplicatedLog
@@ -118,9 +118,11 @@ class Running:
 
 @define
 class Node:
-    """One run.  `code`: how it ended.  `is_away`: it was asked to end, and did not leave; `gone`:
-    the others know.  `limits`: cancels the hard limits of its end.  `finding`: None if the file
-    names its peers; `is_anew`: it continues as a member with other electors.
+    """One run of a node.
+
+    `code`: the exit code.  `is_away`: a signal ended the member without leaving its view; `gone`
+    is set when the others know that.  `limits`: functions that cancel the time limits for ending.
+    `finding`: None if the file names the electors; `is_anew`: the member restarts with others.
     """
 
     settings: Settings
@@ -144,7 +146,7 @@ class Node:
         if settings.discovery is None:
             await self._run_member(config)
             return
-        # Its clients are an extra, which a node without it does not need.
+        # Discovery needs an extra that a node without discovery does not need.
         from joinproto.apps.node.discovering import discovering
 
         async with (
@@ -160,7 +162,7 @@ class Node:
             tasks.cancel_scope.cancel()
 
     async def _run_member(self, config: Config) -> None:
-        """Run a member until it has ended, or continues with other electors."""
+        """Run a member until it has ended, or until it must restart with other electors."""
         settings = self.settings
         with ExitStack() as stack:
             disk = open_disk(settings.data, config.member, config.cluster_name)
@@ -219,7 +221,7 @@ class Node:
 
     @contextmanager
     def _ending(self, cluster: Cluster) -> Iterator[None]:
-        """End the process soon after the block, with the exit code of its error."""
+        """Limit the time to end after the block; the exit code is that of the block's error."""
         try:
             yield
         except BaseException as error:
@@ -276,7 +278,7 @@ class Node:
         self._end_within(END_SECONDS, AT_ONCE)
         self.is_away = cluster.ended is None
         try:
-            with suppress(JoinprotoError):  # `_until_ended` raises it, too
+            with suppress(JoinprotoError):  # `_until_ended` raises this error, too
                 await cluster.halt()
         finally:
             self.gone.set()

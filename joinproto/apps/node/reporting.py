@@ -1,4 +1,4 @@
-"""The log of a node: events, and each change of the reason why it waits."""
+"""What a node writes to its log: events, and each change of the reason why the node waits."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ LINE_MAX = 4_000
 
 @define
 class Reporter:
-    """Tells the log.  `reason`: of the node's last wait."""
+    """Writes a member's events to the log.  `reason`: why the node waited last."""
 
     reason: Reason | None = None
     _waits: tuple[object, ...] | None = None
     _away: tuple[str, ...] = ()
 
     def see(self, event: Event) -> None:
-        """Tell of an event of the member."""
+        """Log an event of the member."""
         match event:
             case PhaseChanged(before, after, label, case):
                 log.info("%s -> %s (%s: %s)", before.value, after.value, label, case)
@@ -50,7 +50,7 @@ class Reporter:
                 log.warning("refused %s: %s", peer, what)
 
     def see_who_is_away(self, away: list[str]) -> None:
-        """Log the missing connections while no client is served; []: none is missing."""
+        """Log which members have no connection while no client is served; [] means none."""
         if tuple(away) == self._away:
             return
         self._away = tuple(away)
@@ -59,7 +59,7 @@ class Reporter:
 
 
 class OneLine(logging.Formatter):
-    """One event, one line, whatever a peer said: a log cannot be made to say what is not so."""
+    """Writes each event as one line, so that a text from a peer cannot forge a line of the log."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         record.message = one_line(record.message, LINE_MAX)
@@ -71,8 +71,8 @@ def log_to_stderr(member: str, *, verbose: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine(f"%(asctime)s {member} %(levelname)s %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.DEBUG if verbose else logging.INFO)
-    # The library below the tables tells of each step of each machine.
+    # The library transitions logs each step of each machine.
     logging.getLogger("transitions").setLevel(logging.WARNING)
-    # Ours tells of each request, at debug level and without what may be secret.
+    # `joinproto.apps.discovery.http` logs each request at debug level, without secrets.
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""node.toml: a node's configuration, read and validated before anything else."""
+"""node.toml: the configuration of a node, read and validated before the node does anything."""
 
 from __future__ import annotations
 
@@ -40,29 +40,31 @@ TOLD = "docs/running.md names all fields, and shows a whole file"
 class Stopping(Enum):
     """The meaning of the first SIGTERM."""
 
-    AWAY = "away"  # it ends, stays a member and an elector, and comes back when it is started
-    LEAVE = "leave"  # the others choose a view without it; then it ends
+    AWAY = "away"  # the node ends, stays a member and an elector, and comes back when started
+    LEAVE = "leave"  # the others choose a view without the node; then the node ends
 
 
 class Reads(Enum):
     """The confirmation that a read needs before it is answered."""
 
-    CONFIRMED = "confirmed"  # a majority: all that was acknowledged before is in the answer
-    LOCAL = "local"  # no member: see `ReplicatedLog.barrier` for what may be missing, and how long
+    CONFIRMED = "confirmed"  # by a majority: the answer has all that was acknowledged before
+    LOCAL = "local"  # by no member: `ReplicatedLog.barrier` says what may be missing, and how long
 
 
 class OnFull(Enum):
-    """The fate of a member whose event log cannot be written."""
+    """What a member does when its event log cannot be written."""
 
-    GO_ON = "go-on"  # the log ends
-    END = "end"  # the member ends: nothing happens of which the log is silent
+    GO_ON = "go-on"  # the log ends, and the member continues
+    END = "end"  # the member ends, so that the log has everything that the member did
 
 
 @frozen(kw_only=True)
 class Timing:
-    """Seconds.  `patience`: until it continues without those that do not answer.  `silence`: after
-    which a peer that sends nothing counts as lost.  `wait`, `leave`: limits for becoming
-    active and for leaving in order; 0: none.
+    """Times, in seconds.
+
+    `patience`: how long a member waits for answers before it continues without them.  `silence`:
+    how long a peer may send nothing before it counts as lost.  `wait`, `leave`: limits for becoming
+    active and for leaving in order; 0 means no limit.
     """
 
     patience: Duration = 0.5
@@ -86,7 +88,7 @@ class Security(Proofs):
 @frozen(kw_only=True)
 class LogKept:
     """`snapshot_every`: frames between two snapshots.  `keep_frames`: how many of the last frames
-    stay readable at least, and the earlier ones are dropped; None means all stay.
+    stay readable at least; earlier ones are dropped.  None keeps all.
     """
 
     snapshot_every: Annotated[int, AtLeast(1)] = 100_000
@@ -95,8 +97,8 @@ class LogKept:
 
 @frozen(kw_only=True)
 class Faulty:
-    """For fault tests, never for data that matters.  `clock_offset`: a file with seconds by which
-    the clock is off.
+    """Settings for fault tests only.  `clock_offset`: a file with the number of seconds by which
+    this node's clock is wrong.
     """
 
     clock_offset: str | None = None
@@ -133,9 +135,11 @@ class NodeFile:
 
 @frozen(kw_only=True)
 class Settings:
-    """Validated settings of a node.  `http`, `events`: None if not wanted.  `discovery`: None if
-    the file names all electors; otherwise the electors of `config` are placeholders until discovery
-    finds the real ones.  `warnings`: settings that are valid but dangerous.
+    """Validated settings of a node.
+
+    `http`, `events`: None if not wanted.  `discovery`: None if the file names all electors;
+    otherwise the electors of `config` are placeholders until discovery finds the real ones.
+    `warnings`: about settings that are valid but dangerous.
     """
 
     config: Config
@@ -206,7 +210,7 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
     network = Network(
         member=file.member,
         cluster_name=file.cluster,
-        # Where members are found as they come, all call each other by their names alone.
+        # With discovery no elector is known yet: which of two members dials depends on their names.
         electors=config.electors if found is None else frozenset(),
         listen=listen,
         addresses={name: where for name, where in addresses.items() if name != file.member},
@@ -247,7 +251,7 @@ def _warnings(security: Security, top: Path) -> Iterator[str]:
 
 
 def _electors(file: NodeFile) -> frozenset[str]:
-    """Return the electors; stand-ins, which never answer, for those that must be found."""
+    """Return the electors of the file, or stand-ins for those that discovery must find."""
     if file.discovery is None:
         if not file.electors:
             raise UsageProblem(
@@ -262,7 +266,7 @@ def _electors(file: NodeFile) -> frozenset[str]:
 
 
 def stand_ins(expected: int) -> frozenset[str]:
-    """Return electors in whose place real ones come: no member founds with them."""
+    """Return placeholders for electors that are not found yet; they never answer."""
     return frozenset(f"(not found yet: {at} of {expected})" for at in range(1, expected + 1))
 
 

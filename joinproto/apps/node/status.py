@@ -93,7 +93,7 @@ class Status:
 def status_of(
     cluster: Cluster, log: ReplicatedLog, peers: list[str], discovered: Discovered | None = None
 ) -> dict[str, Any]:
-    """Return the facts as JSON; ids are whole, so that two nodes can be compared."""
+    """Return the status as JSON; ids are not shortened, so that two nodes can be compared."""
     engine = cluster.engine
     member = engine.member
     record, tip, waiting = member.record, member.view, engine.waiting

@@ -10,11 +10,11 @@ from joinproto.store.handle import Store
 def permit_restart(store: Store) -> None:
     """Write the operator's mark (R3) for the view in which this member was stopped.
 
-    An operator who stops all members in turn means them to start again.  The last ones cannot
-    leave, so they end in a view that is open, and at the restart it is a total failure like any
-    other.  The mark permits, it does not choose: the rules look for every frame that was
-    acknowledged, as with `total_failure = "automatic"`.  It is void as soon as a later view is
-    known, so it permits nothing where the others continued without the stopped member.
+    An operator who stops all members one after the other wants them to start again later.  The last
+    members cannot leave, so they end in an open view, and the restart is a total failure.  The mark
+    only permits recovery and chooses no store: the rules look for every acknowledged frame, as with
+    `total_failure = "automatic"`.  The mark is void as soon as a later view is known, so it permits
+    nothing if the others continued without the stopped member.
     """
     record = store.record
     if record.tip is not None and record.tip.is_open and not record.is_marked:

@@ -1,5 +1,5 @@
-"""Reconciliation alongside a real RabbitMQ: reading it, changing it, and a file that remembers.
+"""Reconciliation of a real RabbitMQ: its API, its tools, and a file with the begun changes.
 
-It performs the decisions of `joinproto/reconcile/keeper.py`.  It may import all of
-`joinproto.reconcile`, and from outside httpx and prometheus_client (the extra `reconcile`).
+This package performs the decisions of `joinproto/reconcile/keeper.py`.  It may import all of
+`joinproto.reconcile`, and the libraries httpx and prometheus_client (the extra `reconcile`).
 """

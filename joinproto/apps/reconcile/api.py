@@ -1,4 +1,4 @@
-"""The management API of a broker: one look is two requests, and is lost unless both answer."""
+"""The management API of a broker.  One look at the broker needs the answers to two requests."""
 
 from __future__ import annotations
 
@@ -14,22 +14,25 @@ from joinproto.errors import PeerError, UsageProblem
 from joinproto.reconcile.reading import COLUMNS, Facts, HalfAnswer, facts_of
 
 BYTES_MAX = 256 * 2**20
-"""Limit of one answer; 100,000 queues take a ninth of it."""
+"""The most bytes of one answer; 100,000 queues take a ninth of that."""
 WHOLE = 6.0
-"""A whole answer may take this many times the time that a server may be silent."""
+"""A complete answer may take this many times the timeout for a silent server."""
 
 
 class NoAnswer(PeerError):
-    """No node of the broker answered, or none answered in order."""
+    """No node of the broker gave a complete answer."""
 
 
 class Refused(UsageProblem):
-    """The broker does not know these credentials, or they may not see what is needed."""
+    """The broker does not know the user, or the user may not see what is needed."""
 
 
 @frozen
 class Api:
-    """`urls`: of nodes, asked in turn until one answers, such as `http://localhost:15672`."""
+    """`urls`: of nodes, such as `http://localhost:15672`; asked in turn until one answers.
+
+    `timeout`: seconds that a server may be silent.
+    """
 
     urls: Sequence[str]
     user: str
@@ -39,7 +42,7 @@ class Api:
     zones: Mapping[str, str] = field(factory=dict)
 
     def read(self) -> Facts:
-        """Return one whole look; raises `Refused`, `NoAnswer` or `HalfAnswer`."""
+        """Return the facts of one complete look; raises `Refused` or `NoAnswer`."""
         reasons = []
         for url in self.urls:
             try:
@@ -74,7 +77,7 @@ def _get(client: httpx.Client, path: str) -> Any:
 
 
 def _whole(answer: httpx.Response, place: str, seconds: float) -> bytes:
-    """Return the body: a server may send without end, a little at a time."""
+    """Return the body, with limits, because a server might send small pieces without end."""
     body, end = bytearray(), time.monotonic() + seconds
     for piece in answer.iter_bytes():
         body += piece
@@ -86,10 +89,10 @@ def _whole(answer: httpx.Response, place: str, seconds: float) -> bytes:
 
 
 def _both(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; of a list that occurs twice, the elements of both.
+    """Return an object; if a key has two lists, its value has the elements of both.
 
-    RabbitMQ 3.10 returns `members` twice while its two registers of them differ, as just after a
-    node was forgotten.  The leader is asked for its members before anything is done.
+    RabbitMQ 3.10 returns `members` twice while its two registers of members differ, for example
+    just after a node was forgotten.  The leader is asked for its members before any change.
     """
     found: dict[str, Any] = {}
     for name, value in pairs:

@@ -1,4 +1,4 @@
-"""`rabbitmq-queues` and `rabbitmq-streams`: a leader's answer, and changes of members.
+"""`rabbitmq-queues` and `rabbitmq-streams`: ask a leader for its members, and change them.
 
 The exit code of a command is not trusted: the leader is asked afterwards.
 """
@@ -27,12 +27,15 @@ STATUS = {Kind.QUORUM: "quorum_status", Kind.STREAM: "stream_status"}
 
 
 class CommandFailed(PeerError):
-    """A tool of the broker ended with an error, too late, or with something else than JSON."""
+    """A tool of the broker failed, took too long, or printed something else than JSON."""
 
 
 @frozen
 class Tools:
-    """`queues`, `streams`: the programs, each with the words before its own, such as `sudo`."""
+    """`queues`, `streams`: the tools' commands, possibly with words before, such as `sudo`.
+
+    `timeout`: seconds for one command.
+    """
 
     queues: Sequence[str] = ("rabbitmq-queues",)
     streams: Sequence[str] = ("rabbitmq-streams",)
@@ -48,7 +51,7 @@ class Tools:
             raise CommandFailed(f"{words[0]} {key.title}: not JSON", next="ask again") from None
 
     def change(self, intent: Intent) -> None:
-        """Begin a change; raises `CommandFailed`, after which it may have happened or not."""
+        """Make a change; raises `CommandFailed`, and then the change may be made or not."""
         key = intent.key
         verb = VERBS[intent.kind, intent.action]
         words = (verb, f"--vhost={key.vhost}", "--", key.name, intent.node)

@@ -1,7 +1,7 @@
-"""The record of changes that were begun: each is written before, and struck out at its end.
+"""The record of begun changes: each is written before it begins, and removed when it has ended.
 
-A keeper that starts again reads it, and asks the leaders about the intents in it; so no
-change is begun twice.  Two keepers with one file are refused; two with two files are not noticed.
+A keeper that is restarted reads the record, and asks the leaders about its intents, so no change is
+begun twice.  A second keeper with the same file is refused; with another file it is not noticed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Written:
 
 @frozen
 class Journal:
-    """Open while the process lives; `close` gives the file to the next one."""
+    """The open and locked record; `close` releases it for another process."""
 
     path: Path
     _record: record.Record[Written] = field(repr=False)
@@ -83,8 +83,10 @@ class Journal:
         return cls(path, record.Record(files, folder, path.parent, kind), lock)
 
     def read(self) -> dict[Key, Intent]:
-        """Return the intents that were begun and have not ended; they are durable.  Raises
-        `StoreError`."""
+        """Return the intents that were begun and have not ended, which are durable.
+
+        Raises `StoreError`.
+        """
         found = self._record.read().current.contents
         try:
             self._record.recover()
@@ -96,7 +98,10 @@ class Journal:
         return {one.key: one for one in (line.intent() for line in lines)}
 
     def write(self, intents: Mapping[Key, Intent]) -> None:
-        """Return when it is on the disk; raises `StoreWriteFailed`: nothing more is begun."""
+        """Write the intents, and return when they are on the disk.
+
+        Raises `StoreWriteFailed`; then no more change may begin.
+        """
         lines = tuple(map(BegunChange.of, intents.values()))
         try:
             self._record.write(printed(Written(intents=lines)).encode())

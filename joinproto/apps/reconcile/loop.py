@@ -1,4 +1,4 @@
-"""The host of a keeper: reads the broker, asks leaders, has tools change members, and reports.
+"""The host of a keeper: it reads the broker, asks leaders, changes members by tools, and reports.
 
 The machine (`joinproto/reconcile/machine.py`) decides the next action.
 """
@@ -38,9 +38,9 @@ Work = Callable[[], None]
 
 @define
 class Loop:
-    """The ports of one keeper (`Ports`), in one thread.
+    """One keeper with its ports (`Ports`), in one thread.
 
-    `journal` None means read-only; decisions are reported, no change is begun.
+    `journal`: None means read-only: decisions are reported, and no change is begun.
     """
 
     api: Api
@@ -61,9 +61,10 @@ class Loop:
             self.hear(Start(self.journal.read()))
 
     def round(self, *, refused_is_fatal: bool = False) -> bool:
-        """Return whether the broker could be read.
+        """Read the broker once, and do what follows; return whether it could be read.
 
-        Bad credentials at the start are a mistake in the command; later they may pass.
+        `refused_is_fatal`: raise `Refused` for bad credentials.  At the start they are a mistake in
+        the command; later they may be temporary.
         """
         try:
             facts = self.api.read()
@@ -76,7 +77,7 @@ class Loop:
         return True
 
     def hear(self, event: Event) -> None:
-        """Do all that follows from an event; returns when nothing more is awaited."""
+        """Give the machine an event, and perform all effects; return when no event is left."""
         self._inbox.append(event)
         while self._inbox:
             taken = step(self.state, self._inbox.popleft())

@@ -1,4 +1,4 @@
-"""The log of every decision, one JSON object a line, and the metrics."""
+"""The log of all decisions, one JSON object on each line, and the metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from joinproto.reconcile.reading import Key
 
 @define
 class Reporter:
-    """`line`: takes one line of the log.  One that repeats the one before of a queue is dropped."""
+    """`line`: writes one line of the log.  A line that repeats a queue's last one is left out."""
 
     line: Callable[[str], None]
     registry: CollectorRegistry = field(factory=CollectorRegistry)
@@ -45,12 +45,12 @@ class Reporter:
         self._read = gauge("read_seconds", "When the broker was last read whole.")
 
     def judged(self, key: Key, verdict: Verdict, *, applies: bool) -> None:
-        """Tell one evaluation."""
+        """Report one evaluation of a queue."""
         action, rule = verdict.decision.action.value, verdict.decision.rule
         self._looks.labels(action, rule).inc()
         does, case = " ".join((action, *verdict.decision.nodes)), verdict.decision.case.name
         begins = applies and verdict.intent is not None
-        # Not by the reason: it counts the seconds that a node is away.
+        # The reason is not compared, because it has the seconds for which a node is away.
         said = (does, case, begins, is_settled(verdict.decision))
         if self._said.get(key) != said:
             self._said[key] = said
@@ -71,7 +71,7 @@ class Reporter:
             self._tell("problem", key, what=what, message=message)
 
     def read(self, keeper: Keeper, now: float) -> None:
-        """Tell that the broker was read whole."""
+        """Report that the broker was read completely."""
         gone = [at for at in self._said if isinstance(at, Key) and at not in keeper.queues]
         for at in (("api", None), *gone):
             self._said.pop(at, None)
@@ -80,7 +80,7 @@ class Reporter:
         self._read.set(now)
 
     def _lacking(self) -> float:
-        # Asked by the thread that serves the metrics: a copy, as the loop continues.
+        # Called in the thread that serves the metrics; copied, because the loop changes it.
         return sum(isinstance(at, Key) and not said[-1] for at, said in list(self._said.items()))
 
     def _tell(self, event: str, key: Key | None, **more: object) -> None:

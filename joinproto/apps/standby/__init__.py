@@ -1,1 +1,1 @@
-"""A broker of hot standby that runs: AMQP 1.0 to clients, a TCP session to other brokers."""
+"""A hot-standby broker as a process: AMQP 1.0 to clients, a TCP session with each other broker."""

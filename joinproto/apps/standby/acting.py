@@ -1,10 +1,11 @@
 """The action of this process for each effect of the machine.
 
-Each method takes hold at once of the subjects of its effect: the present link, the contents of its
-messages.  It returns the rest, which is done once all effects before it are.
+Each method reads at once what the effect needs: the present link, the contents of its messages.  It
+returns the rest of the action, which is done when all effects before it are done.
 
-Durable changes go to the disk when the turn of the event loop ends, in one fsync.  A message that
-others act on, because it says what we have, waits for that; others go at once.
+Durable changes go to the disk when the turn of the event loop ends, in one fsync.  Messages that
+are sent after such changes wait for that, because another broker may act on them.  Otherwise a
+message is sent at once.
 
 Source: hot standby, H2, H4; `joinproto/standby/perform.py`.
 """
@@ -35,7 +36,7 @@ log = logging.getLogger("joinproto.standby")
 
 @define(eq=False)
 class Acting:
-    """The ports of one broker (`Ports`)."""
+    """The actions of one broker (`Ports` of `joinproto/standby/perform.py`)."""
 
     core: Core
     _once_written: list[Callable[[], object]] = field(factory=list)
@@ -65,7 +66,7 @@ class Acting:
         return lambda: [self._to_keep(clean=mark is Mark.CLEAN)]
 
     def _to_keep(self, **changes: Any) -> Work:
-        """Return an effect that stores these after all earlier changes."""
+        """Return work that stores these fields after all earlier changes."""
         return partial(self.core.disk.keep, self.core.bodies.unwritten(), **changes)
 
     def _say_view(self, view: View) -> None:
@@ -84,7 +85,7 @@ class Acting:
             core.view_written(view)
 
     def has_view(self, view: View) -> Iterator[Work]:
-        """Store a view that all brokers in it already have."""
+        """Store a view that all other brokers in it already have."""
         if self.core.serves:
             yield self._to_keep(view=view)
             self._say_view(view)
@@ -140,7 +141,7 @@ class Acting:
     # -- the end of a turn -------------------------------------------------------------------
 
     def turn_ends(self) -> Iterator[Work]:
-        """Make pending changes durable; then run the effects that wait for them."""
+        """Make pending changes durable; then run the actions that wait for them."""
         core = self.core
         answers, self._once_written = self._once_written, []
         outbox, self._outbox = self._outbox, []

@@ -5,9 +5,9 @@
                            6 wrong configuration; 7 not running; 8 running as primary; 9 a primary
                            that does not answer
 
-A refused promotion is 1, so that the manager continues to the next broker.  Where Pacemaker's tools
-are there, each monitor also says how good a primary this one would be (`crm_attribute
---promotion`), without which Pacemaker promotes no broker.
+A refused promotion exits with 1, so that the manager tries the next broker.  If Pacemaker's tools
+are installed, each monitor also sets this broker's promotion score (`crm_attribute --promotion`);
+Pacemaker promotes no broker without a score.
 
 Source: hot standby, H3, H10; Open Cluster Framework, resource agent API 1.1.
 """
@@ -38,10 +38,11 @@ from joinproto.standby.broker import Role
 
 CONFIG = "OCF_RESKEY_config"
 TIMEOUT = "OCF_RESKEY_CRM_meta_timeout"
-"""Milliseconds that the manager gives an action."""
+"""The variable with the milliseconds that the manager gives an action."""
 DEFAULT_SECONDS = 20.0
 STOP_SHARE = 0.6
-"""Share of the time for `stop` before the process is killed: a failed stop costs the machine."""
+"""Share of the time of `stop` before the process is killed: after a failed stop the manager fences
+the whole machine."""
 PAUSE_SECONDS = 0.05
 
 
@@ -62,7 +63,7 @@ class Exit(IntEnum):
 
 PRIMARY = (Role.PRIMARY.value, Role.RECOVERING.value)
 SCORES = {Role.PRIMARY: 1_000, Role.RECOVERING: 1_000, Role.BACKUP: 100, Role.CONNECTING: 10}
-"""Brokers that may be promoted; others get no score."""
+"""The promotion score of each role that may be promoted; other roles get no score."""
 
 
 @frozen
@@ -75,14 +76,14 @@ class ActionResult:
 
 @frozen
 class Agent:
-    """One call.  `settings`: of the broker on this machine."""
+    """One call of the agent.  `settings`: of this machine's broker; `seconds`: for the action."""
 
     settings: Settings
     config: Path
     seconds: float = DEFAULT_SECONDS
 
     def start(self) -> ActionResult:
-        """Start the broker; done when it answers."""
+        """Start the broker, and return when it answers."""
         if self._status() is not None:
             return ActionResult(Exit.SUCCESS, "runs already")
         if self._pid() is not None:
@@ -90,7 +91,7 @@ class Agent:
         self.settings.data.mkdir(mode=0o750, exist_ok=True)
         log = self.settings.data / "broker.log"
         words = ["-m", "joinproto", "standby", "run", "--config", str(self.config)]
-        # A session of its own, and no other process's child once the agent has ended.
+        # The broker gets its own session, so that it outlives the agent.
         pid = os.posix_spawn(
             sys.executable,
             [sys.executable, *words],
@@ -118,7 +119,7 @@ class Agent:
         return ActionResult(Exit.SUCCESS)
 
     def stop(self) -> ActionResult:
-        """Stop it in order; kill it if that takes too long."""
+        """Stop the broker in order; kill it if that takes too long."""
         pid = self._pid()
         if pid is None:
             return ActionResult(Exit.SUCCESS, "does not run")
@@ -134,7 +135,7 @@ class Agent:
         return ActionResult(Exit.GENERIC, f"process {pid} does not end")
 
     def monitor(self) -> ActionResult:
-        """Report whether it runs, and in which role."""
+        """Report whether the broker runs, and in which role."""
         found = self._status()
         if found is not None:
             self._score()
@@ -148,7 +149,7 @@ class Agent:
         return ActionResult(code, "runs, and does not answer")
 
     def promote(self) -> ActionResult:
-        """Promote it; a refusal fails, so that the manager tries another broker."""
+        """Promote the broker; a refusal is a failure, so that the manager tries another broker."""
         found = self._ask("promote")
         if found is None:
             return ActionResult(Exit.NOT_RUNNING, "does not run")
@@ -160,7 +161,7 @@ class Agent:
         return ActionResult(Exit.SUCCESS, str(found.get("why", "")))
 
     def demote(self) -> ActionResult:
-        """Tell it to be a backup again."""
+        """Tell the broker to be a backup again."""
         found = self._ask("demote")
         if found is None:
             return ActionResult(Exit.NOT_RUNNING, "does not run")
@@ -182,7 +183,7 @@ class Agent:
         return found if found is not None and "role" in found else None
 
     def _pid(self) -> int | None:
-        """Return the process that has the store open."""
+        """Return the id of the process that has the store open; None if there is none."""
         try:
             folder = REAL.open_directory(self.settings.data / FOLDER)
         except OSError:
@@ -211,7 +212,7 @@ class Agent:
         return True
 
     def _score(self) -> None:
-        """Tell Pacemaker how good a primary this one would be, if Pacemaker is there."""
+        """Set this broker's promotion score, if Pacemaker's tools are installed."""
         program = shutil.which("crm_attribute")
         if program is None:
             return
@@ -233,7 +234,7 @@ ACTIONS: Mapping[str, Callable[[Agent], ActionResult]] = {
 
 
 def call(action: str, environment: Mapping[str, str]) -> ActionResult:
-    """Return how an action ended, which a manager asked for with this environment."""
+    """Perform an action that a manager asks for with this environment; return its result."""
     if action == "meta-data":
         return ActionResult(Exit.SUCCESS, METADATA)
     if action not in ACTIONS and action != "validate-all":
@@ -264,7 +265,7 @@ def call(action: str, environment: Mapping[str, str]) -> ActionResult:
 
 
 def _spendable(seconds: float | None) -> float:
-    """Return how long an action may take: it answers before its manager gives it up."""
+    """Return the seconds that an action may take; it must answer before the manager gives up."""
     return DEFAULT_SECONDS if seconds is None else max(1.0, 0.8 * seconds)
 
 

@@ -1,11 +1,12 @@
-"""AMQP 1.0 to clients: connections, links, deliveries; their meaning is decided elsewhere.
+"""AMQP 1.0 to clients: connections, links and deliveries; their meaning is decided elsewhere.
 
-A client publishes over a link whose target is a queue's name, and its delivery is settled when the
-message is confirmed (H4).  It consumes over a link whose source is one; a delivery that it accepts
-is settled when all that must know of it do (LM4).  A backup ends the connection, after which
-clients with a list of addresses try the next one, and names the primary to those that ask (H11).
+A client publishes over a link whose target is a queue's name.  Its delivery is settled when the
+message is confirmed (H4).  A client consumes over a link whose source is a queue's name.  A
+delivery that it accepts is settled when all backups that must know of that know it (LM4).  A backup
+ends the connection of a client, and a client with a list of addresses then tries the next one.  To
+a client that asks for it, the backup names the primary (H11).
 
-Source: hot standby, H4, H11; AMQP 1.0 by Proton's engine, without its reactor.
+Source: hot standby, H4, H11.
 """
 
 from __future__ import annotations
@@ -44,23 +45,21 @@ from joinproto.apps.standby.transacting import (
 if TYPE_CHECKING:
     from joinproto.apps.standby.clients import Clients, Refusal
 
-# A message as it came over AMQP 1.0: the two facts of its header that a broker needs.
+# The two facts in the header of an AMQP 1.0 message that a broker needs.
 #
-# The bytes of a message are kept as they are; only the header of one that is delivered again is
-# written again.
+# The bytes of a message are kept as they came.  Only if a message is delivered again, a new header
+# is written.
 #
 # Source: AMQP 1.0, part 3, 3.2.1 (header), part 1, 1.6 (encodings).
 
 HEADER_SHORT = b"\x00\x53\x70"
 HEADER_LONG = b"\x00\x80\x00\x00\x00\x00\x00\x00\x00\x70"
 LISTS = {0xC0: 3, 0xD0: 9}
-"""The offset of the first item, after constructor, size and count."""
+"""A list's constructor to the offset of its first item, after constructor, size and count."""
 
 
 def is_durable(body: bytes) -> bool:
-    """Return whether the sender wants it on a disk; a message without a header, or with a broken
-    one, is not.
-    """
+    """Return whether the header says that a message is durable; False without a valid header."""
     for start in (HEADER_SHORT, HEADER_LONG):
         if body.startswith(start):
             rest = body[len(start) : len(start) + 12]
@@ -70,9 +69,9 @@ def is_durable(body: bytes) -> bool:
 
 
 def redelivered(body: bytes) -> bytes:
-    """Return the message, saying that a consumer may have had it before.
+    """Return the message with a header that says that a consumer may have had it before.
 
-    Bytes that cannot be read as a message go out unchanged.
+    Bytes that are no message are returned unchanged.
     """
     message = Message()
     try:
@@ -80,7 +79,7 @@ def redelivered(body: bytes) -> bytes:
         message.first_acquirer = False
         message.delivery_count = max(1, message.delivery_count)
         encoded: bytes = message.encode()
-    except (ProtonException, ValueError):  # of these, too: text that is not UTF-8
+    except (ProtonException, ValueError):  # ValueError: text that is not UTF-8
         return body
     return encoded
 
@@ -89,9 +88,9 @@ log = logging.getLogger(__name__)
 
 CREDIT = 500
 ADMIN = "qpid.ha-admin"
-"""A property of a connection, as the broker that shipped has it: it may enter a backup."""
+"""A property of a connection that may also enter a backup; Qpid's broker has the same."""
 WHERE = "joinproto.where"
-"""Another: a backup tells it where the primary is, in place of ending without a word."""
+"""A property of a connection that a backup ends with the primary's address, not without a frame."""
 REDIRECT = "amqp:connection:redirect"
 
 
@@ -106,7 +105,7 @@ def _answer(link: Link) -> None:
 
 @define(eq=False)
 class Consumer:
-    """A link over which a queue's messages go out.  `sent`: those that are not settled."""
+    """A link that sends a queue's messages to a client.  `sent`: deliveries not settled yet."""
 
     port: ClientPort
     link: Link
@@ -143,7 +142,7 @@ class Consumer:
         self.port.soon()
 
     def have_again(self, delivery: Delivery, held: Held) -> None:
-        """Restore a message as it was before its transaction, which is undone."""
+        """Take back a message whose transaction is undone, as it was before the transaction."""
         if self.is_gone or delivery.settled:
             self.queue.give_back([held])
         else:
@@ -180,9 +179,9 @@ class ClientPort(EnginePort):
             return
         self._is_refused = True
         if not self._asks_where or refusal.primary is None:
-            # Without an answer: Proton's client begins its list of addresses again at each
-            # connection that was opened, and does not see the end of one that was closed by a
-            # frame.  So it would call the first backup of the list forever, or wait forever.
+            # Proton's client starts at the beginning of its list of addresses after each
+            # connection that was opened, and does not notice that a connection was closed by a
+            # frame.  With an answer it would call the first backup forever, or wait forever.
             self._wire.abort()
             return
         where = refusal.primary
@@ -279,7 +278,7 @@ class ClientPort(EnginePort):
         self.soon()
 
     def _linked(self, link: Link, found: LiveQueue | str) -> None:
-        """The declaration is confirmed, or there is no such queue."""
+        """Open the link: `found` is its queue, or the reason why there is none."""
         if self._wire is None or link.state & Endpoint.REMOTE_CLOSED:
             return
         if isinstance(found, str):
@@ -318,7 +317,8 @@ class ClientPort(EnginePort):
             if delivery.readable and not delivery.partial:
                 self._received(link, delivery)
             elif delivery.pending > 2 * MESSAGE_BYTES_MAX:
-                # It is refused when it is whole; one without an end fills the memory before.
+                # A long message is refused when it is complete; one without an end would fill
+                # the memory before that.
                 log.warning("a client's message has no end: %d bytes so far", delivery.pending)
                 self._end()
             elif delivery.aborted:
@@ -386,8 +386,9 @@ class ClientPort(EnginePort):
         self._detached(link, closes=True)
 
     def _give_credit(self, link: Link) -> None:
-        """Count a message as confirmed, and accept as many more as are: those that wait in memory
-        have a bound.
+        """Count a message as confirmed, and let the client send more.
+
+        At most `CREDIT` messages are unconfirmed or expected, so their memory is bounded.
         """
         self._unconfirmed[link] -= 1
         held = int(link.credit) + self._unconfirmed[link]
@@ -416,7 +417,7 @@ class ClientPort(EnginePort):
         if state in (Delivery.ACCEPTED, Delivery.REJECTED):
             del consumer.sent[delivery.tag]
             done = partial(consumer.settle, delivery, state)
-            # There is no queue for rejected messages: they are gone, as if they had been accepted.
+            # There is no queue for rejected messages: they are removed like accepted ones.
             self.service.take(consumer.queue.name, held, done)
         elif state in (Delivery.RELEASED, Delivery.MODIFIED) or delivery.settled:
             del consumer.sent[delivery.tag]

@@ -1,6 +1,6 @@
-"""The content of messages: in memory, and that of durable ones on the disk.
+"""The contents of messages: of all in memory, and of the durable ones also on the disk.
 
-The machine knows messages by identity and place; their content is only carried, here.
+The machine knows messages by identity and position; their contents are kept here.
 
 Source: hot standby, H4, H5, H10.
 """
@@ -21,7 +21,7 @@ from joinproto.standby.replica_state import ReplicaState
 
 @define(eq=False)
 class Bodies:
-    """`queues`: all of them, with all messages.  `write` writes the durable ones."""
+    """All queues with all messages; `unwritten` returns the durable changes for the disk."""
 
     disk: Disk
     queues: Queues = field(init=False)
@@ -31,14 +31,14 @@ class Bodies:
     _arrived: dict[tuple[str, str], bytes] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        """Begin with the contents of the disk."""
+        """Read the contents of the disk."""
         there = self.disk.queues
         self.queues = {name: Queue(one.thing, dict(one.messages)) for name, one in there.items()}
         self._kept = {(name, put) for name, one in there.items() for put in one.messages}
 
     @property
     def replica(self) -> ReplicaState:
-        """Return it as the machine begins with it."""
+        """Return the queues as the machine's first state."""
         things, queues = {}, {}
         for name, queue in self.queues.items():
             line = MessageQueue.of(
@@ -54,7 +54,7 @@ class Bodies:
         return (queue, name) in self._kept
 
     def body(self, queue: str, name: str) -> bytes:
-        """Return the content of a message; it must be there, or have come just now."""
+        """Return the content of a message, which must be in a queue or have just arrived."""
         found = self.queues.get(queue)
         put = None if found is None else found.messages.get(name)
         return self._arrived[queue, name] if put is None else put.body
@@ -62,7 +62,7 @@ class Bodies:
     # -- events ----------------------------------------------------------------------------
 
     def arrived(self, queue: str, name: str, body: bytes) -> None:
-        """Hold the content of a message of which the machine hears next."""
+        """Hold the content of a message that the machine gets next."""
         self._arrived[queue, name] = body
 
     def hold(self, queue: str, held: Held) -> None:
@@ -76,7 +76,9 @@ class Bodies:
             self.queues[queue].messages.pop(message.id, None)
 
     def change(self, change: Change, *, is_awaited: bool = False) -> None:
-        """Keep a change of a queue.  `is_awaited`: others need not wait until it is written."""
+        """Keep a change of a queue.  `is_awaited`: the machine waits for its write, so that other
+        effects need not wait.
+        """
         queue = self.queues.get(change.queue)
         if queue is None:
             return
@@ -86,7 +88,7 @@ class Bodies:
             if put is None:
                 body = self._arrived.pop(key, None)
                 if body is None:
-                    continue  # it was there before, and went meanwhile
+                    continue  # the message was here before, and has been removed since
                 put = Put(change.queue, message.id, message.sequence, body)
                 queue.messages[message.id] = put
             self._arrived.pop(key, None)

@@ -1,6 +1,6 @@
 """The client side of a primary: its queues, deliveries under way, and confirmations.
 
-Their changes in one turn of the event loop are one commit of the machine.
+All changes of clients in one turn of the event loop are one commit of the machine.
 
 Source: hot standby, H4, H7, H11.
 """
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     from joinproto.apps.standby.core import Core
 
 
-# The clients' changes in one turn of the event loop, until they are one commit.  No I/O.
+# The changes of clients in one turn of the event loop, before they are one commit.  No I/O.
 
 
 @frozen
 class Refusal:
-    """Why ordinary clients are not served.  `primary`: where they are; None if not known."""
+    """Why ordinary clients are not served.  `primary`: its address; None if not known."""
 
     why: str
     primary: Address | None = None
 
 
 class Port(Protocol):
-    """One connection of a client.  Only the files that speak AMQP import Proton, and no other one
-    imports those (`amqp.py`).
+    """One connection of a client.  `ClientPort` of `amqp.py` is the only one; it is not imported
+    here because that file imports Proton.
     """
 
     is_admin: bool
@@ -55,12 +55,12 @@ class Port(Protocol):
         """End an ordinary client's connection, with the primary's address if it is known (H11)."""
 
     def drop(self) -> None:
-        """End it at once."""
+        """End the connection at once."""
 
 
 @frozen
 class Publishing:
-    """A message on its way.  `done`: called with "" when it is confirmed."""
+    """A message that is being published.  `done`: called with "" when it is confirmed."""
 
     id: str
     body: bytes
@@ -70,13 +70,13 @@ class Publishing:
 
 @define
 class Work:
-    """Changes of one queue: messages put, and messages taken with what to call."""
+    """Changes of one queue: messages put, and messages taken with the function to call then."""
 
     puts: list[Publishing] = field(factory=list)
     takes: list[tuple[Held, Callable[[], None]]] = field(factory=list)
 
     def draft(self, queue: str) -> Draft:
-        """Return it as the machine takes it."""
+        """Return these changes as the machine takes them."""
         return Draft(
             queue=queue,
             puts=tuple(New(id=one.id, durable=one.durable) for one in self.puts),
@@ -95,9 +95,9 @@ COUNTS = ("confirmed", "acknowledged", "promotions", "refused_clients")
 
 @define(eq=False)
 class Clients:
-    """Stands behind the port.  `live`: the queues, while this broker serves.
+    """The clients of one broker.
 
-    `most`: this many clients are connected at a time.
+    `ports`: their connections, at most `most`.  `live`: the queues, while this broker serves.
     """
 
     core: Core
@@ -112,7 +112,7 @@ class Clients:
     _made: int = 0
 
     def confirm(self, token: int) -> None:
-        """Tell the clients that wait for it."""
+        """Tell the clients that wait for the commit `token`."""
         waiting = self._waiting.pop(token, ())
         if waiting:
             self.core.say("confirm", token=token)
@@ -120,12 +120,12 @@ class Clients:
             done()
 
     def removed(self, queue: str) -> None:
-        """Serve a queue no more."""
+        """Stop serving a queue."""
         if queue in self.live:
             self.live.pop(queue).is_gone = True
 
     def serve(self, generation: int) -> None:
-        """Open for clients; a consumer may have had each message before."""
+        """Open for clients; each message counts as one that a consumer may have had before."""
         self.counts["promotions"] += 1
         log.info("serves in generation %d", generation)
         if self.core.events.is_on:
@@ -150,7 +150,7 @@ class Clients:
                 self.queue(name, lambda _: None)
 
     def close(self, why: str) -> None:
-        """Close for clients; unconfirmed messages never will be confirmed."""
+        """Close for clients; messages that are not confirmed yet are never confirmed."""
         log.warning("serves no more: %s", why)
         self._waiting.clear()
         self._declaring.clear()
@@ -166,13 +166,13 @@ class Clients:
             if refusal is not None:
                 port.refuse(refusal)
             else:
-                # An administrator may come again; its answer never comes here.
+                # An administrator may connect again.  The answers it waits for never come.
                 port.drop()
 
     # -- the port's questions ----------------------------------------------------------------
 
     def makes_room(self) -> bool:
-        """End the oldest connection that was never opened, where there are as many as may be."""
+        """Return whether one more client fits; the oldest unopened connection may be ended."""
         if len(self.ports) < self.most:
             return True
         unopened = [port for port in self.ports if not port.is_opened]
@@ -195,7 +195,10 @@ class Clients:
         return Refusal(found.why, None if found.primary is None else primary)
 
     def queue(self, name: str, done: Callable[[LiveQueue | str], None]) -> None:
-        """Give this queue, when all backups that count have its declaration (LC2)."""
+        """Call `done` with a queue when all backups that count have its declaration (LC2).
+
+        If there is no such queue, `done` gets the reason.
+        """
         if name in self._declaring:
             self._declaring[name].append(done)
             return
@@ -228,7 +231,7 @@ class Clients:
         self.core.do(Declare(self._token, thing))
 
     def publish(self, queue: str, body: bytes, durable: bool, done: Callable[[str], None]) -> None:
-        """Put a message at the back of a queue; confirmed as H4 says."""
+        """Put a message at the back of a queue; `done` is called when it is confirmed (H4)."""
         if not self.core.serves or queue not in self.live:
             done(f"there is no queue {queue!r} here")
             return
@@ -239,7 +242,7 @@ class Clients:
         self.core.touched()
 
     def take(self, queue: str, held: Held, done: Callable[[], None]) -> None:
-        """Remove a message; confirmed when the backups know (LM4)."""
+        """Remove a message; `done` is called when the backups know that (LM4)."""
         if self.core.serves and queue in self.live:
             self._gathered.setdefault(queue, Work()).takes.append((held, done))
             self.core.touched()
@@ -250,13 +253,16 @@ class Clients:
         takes: list[tuple[str, Held]],
         done: Callable[[str], None],
     ) -> None:
-        """Do all of a transaction in the commit of this turn, and in no other one (LM3)."""
+        """Put all changes of a transaction into the commit of this turn (LM3).
+
+        `done` gets "" when all are confirmed, or the reason why none was made.
+        """
         names = {*(queue for queue, _, _ in puts), *(queue for queue, _ in takes)}
         if not self.core.serves:
-            # It no longer serves, and clients are not told yet: their queues are still there.
+            # This broker no longer serves, but its clients and queues may still be here.
             done("this broker is primary no more")
             return
-        # One that is being declared is not there yet: its part would be left out.
+        # A queue that is being declared does not exist yet: its changes would be left out.
         if lacking := sorted(names - (self.live.keys() - self._declaring.keys())):
             done(f"there is no queue {lacking[0]!r} here")
             return
@@ -307,7 +313,7 @@ class Clients:
                 self.core.bodies.forget(draft.queue, message)
 
     def _say(self, gathered: Mapping[str, Work]) -> None:
-        """Log changes of messages that are durable and replicate: others may be lost."""
+        """Log the changes of durable messages in replicated queues: other messages may be lost."""
 
         def said(ids: Callable[[Work], Iterable[str]]) -> dict[str, dict[str, list[list[int]]]]:
             is_shared = self.core.state.replica.is_shared

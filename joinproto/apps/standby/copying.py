@@ -1,4 +1,4 @@
-"""Copies of older messages to backups, as fast as their connections take them or slower.
+"""Copy older messages to backups, as fast as their connections take them, or at a lower rate.
 
 Source: hot standby, H5.
 """
@@ -20,22 +20,20 @@ if TYPE_CHECKING:
 BURST_SECONDS = 0.1
 AGAIN_SECONDS = 0.001
 UNSENT_BYTES_MAX = 1 << 20
-"""No more is copied while a connection has so much to send."""
+"""Copying pauses while a connection has this many unsent bytes."""
 COPY_AT_ONCE = 100
 
 
 @define
 class CopyRate:
-    """The copy to one backup.  `per_second`: messages; None means as many as its connection
-    takes.
-    """
+    """The rate of copying to one backup.  `per_second`: messages; None means no limit."""
 
     per_second: float | None
     _at: float | None = None
     _left: float = 0.0
 
     def take(self, now: float, most: int) -> int:
-        """Return how many may be copied now, of `most`; they count as copied."""
+        """Return how many messages, at most `most`, may be copied now; they count as copied."""
         if self.per_second is None:
             return most
         since = 0.0 if self._at is None else now - self._at
@@ -48,7 +46,7 @@ class CopyRate:
 
 @define(eq=False)
 class Copies:
-    """To all backups of one broker."""
+    """Copies to all backups of one broker."""
 
     core: Core
     _turns: int = 0
@@ -63,7 +61,7 @@ class Copies:
         self._turns += 1
         for name, queues in leading.copies.items():
             first = self._turns % len(queues)
-            # Each turn begins with another: the first may take all that may be copied.
+            # Each turn begins with another queue, because the first queue may use up the rate.
             for queue in (*queues[first:], *queues[:first]):
                 if core.links.peers.unsent(name) >= UNSENT_BYTES_MAX:
                     break
@@ -76,7 +74,7 @@ class Copies:
             asyncio.get_running_loop().call_later(AGAIN_SECONDS, core.touched)
 
     def fitting(self, queue: str, coming: Sequence[Message]) -> int:
-        """Return how many of the messages that are copied next go at once."""
+        """Return how many of the next messages are copied at once, by their size."""
         size = 0
         for count, message in enumerate(coming, start=1):
             size += len(self.core.bodies.body(queue, message.id))

@@ -1,12 +1,12 @@
 """The host of a broker: it passes events to the machine, and performs the effects.
 
-The clients' changes in one turn of the event loop are one commit of the machine, durable ones go to
-the disk in one fsync, and a backup answers once.  So the dearest things are paid for once for many
-messages.  Nothing is decided here: see `joinproto/standby/machine.py`.
+All changes of clients in one turn of the event loop are one commit of the machine.  The durable
+changes go to the disk in one fsync, and a backup answers once.  So many messages share the cost of
+the slowest operations.  Nothing is decided here: see `joinproto/standby/machine.py`.
 
 The machine takes an event at once.  Its effects (`acting.py`) are done in their order, and wait for
-the disk; the event loop does not (`performing.py`).  So there are two states: `state` is the
-machine's; of `shown` all effects are done, and others are told of this one.
+the disk; the event loop does not wait (`performing.py`).  So there are two states.  `state` is the
+machine's.  `shown` is the last state of which all effects are done; other brokers are told that.
 
 Source: hot standby, H1 to H11.
 """
@@ -50,7 +50,11 @@ ENDS = Answer(Verdict.REFUSED, "H1", "this broker ends")
 
 @define(eq=False)
 class Core:
-    """One broker.  `manager`: the one built in; None if it is outside.  `failure`: why it ended."""
+    """One broker.
+
+    `manager`: the built-in manager; None if the manager is outside.  `failure`: the error that
+    ended the broker.  `patience`: seconds that a new primary waits for backups.
+    """
 
     settings: Settings
     disk: Disk
@@ -72,7 +76,7 @@ class Core:
     _is_stopping: bool = False
 
     def __attrs_post_init__(self) -> None:
-        """Do not run yet."""
+        """Make the parts; nothing runs before `start`."""
         who = Who(
             me=self.settings.broker,
             variant=Variant.OURS,
@@ -90,13 +94,16 @@ class Core:
         self.acting = Acting(self)
 
     def start(self) -> None:
-        """Be a backup that looks for its primary; from now on a crash leaves a dirty store."""
+        """Start as a backup that looks for its primary; a later crash leaves a dirty store."""
         kept = self.kept
         self.do(Start(mark=kept.mark, view=kept.view, replica=self.bodies.replica))
         self.say("started", mark=kept.mark.value, generation=kept.view.generation)
 
     async def stop(self, *, in_order: bool = True) -> None:
-        """End: all confirmed messages are on the disk, and so is the machine's mark of this end."""
+        """End the broker, and return when the machine's mark of this end is on the disk.
+
+        `in_order`: first finish what clients have asked for.
+        """
         if self.ended.is_set() or self._is_stopping:
             return
         if in_order:
@@ -119,7 +126,7 @@ class Core:
 
     @property
     def serves(self) -> bool:
-        """Return whether it is primary, by the machine: others may not know it yet."""
+        """Return whether the machine says that this broker is primary; others may not know yet."""
         return self.state.serves
 
     def now(self) -> float:
@@ -130,7 +137,7 @@ class Core:
         self.events.write(kind, broker=self.settings.broker, **facts)
 
     def _fail(self, error: BaseException) -> None:
-        # After a failed write nothing more is confirmed: the process ends.
+        # After a failed write no message is confirmed, and the process ends.
         log.error("%s", error)
         self.failure = self.failure or error
         self.ended.set()
@@ -165,15 +172,13 @@ class Core:
         self.links.tell_all()
 
     def touched(self) -> None:
-        """Schedule the end of this turn, with a write."""
+        """Schedule `turn_ends` for this turn of the event loop."""
         if not self._turn_is_due:
             self._turn_is_due = True
             asyncio.get_running_loop().call_soon(self.turn_ends)
 
     def turn_ends(self) -> None:
-        """Commit the clients' changes of this turn of the event loop, and write them to the
-        disk.
-        """
+        """Commit the changes of clients in this turn of the event loop, and write them to disk."""
         self._turn_is_due = False
         if self.ended.is_set():
             return
@@ -181,7 +186,7 @@ class Core:
         self._line.put(self.acting.turn_ends)
 
     def view_written(self, view: View) -> None:
-        """Write a view to our own disk too; the other brokers that it concerns have it."""
+        """Write a view to this broker's disk; the other brokers that it concerns have it."""
         self._line.put(partial(self.acting.has_view, view))
 
     def tick(self) -> None:
@@ -193,7 +198,7 @@ class Core:
     # -- the manager -----------------------------------------------------------------------
 
     async def promote(self) -> dict[str, Any]:
-        """Be told to be primary; return the verdict, as `joinproto ask standby.promote` does."""
+        """Try to become primary; return the verdict, as `joinproto ask standby.promote` does."""
         if not self.serves:
             await self.links.ask_all()
         if self.manager is not None:
@@ -214,7 +219,7 @@ class Core:
         }
 
     def promoted(self, event: Promote) -> Answer:
-        """Pass a promotion to the machine, which answers."""
+        """Pass a promotion to the machine, and return its answer."""
         answers = [effect for effect in self.do(event) if isinstance(effect, Answer)]
         found = answers[0] if answers else ENDS
         log.info("promotion %s (%s): %s", found.verdict.value, found.rule, found.why)
@@ -222,12 +227,12 @@ class Core:
         return found
 
     def turn(self) -> None:
-        """Serve no more, and follow the next primary."""
+        """Stop serving, and follow the next primary."""
         self.do(Demote())
         self.links.look()
 
     async def demote(self) -> dict[str, Any]:
-        """Run it after all pending requests of clients; return the state after it."""
+        """Demote this broker after all pending requests of clients; return its role then."""
         if self.serves:
             self.turn_ends()
             await self._line.settled()

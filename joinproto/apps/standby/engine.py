@@ -1,6 +1,6 @@
-"""One connection over AMQP 1.0, as bytes: the input and output of Proton's engine.
+"""The bytes of one AMQP 1.0 connection: the input and output of Proton's engine.
 
-Source: AMQP 1.0 by Proton's engine, without its reactor.
+Proton's reactor is not used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 FRAME_BYTES_MAX = 1 << 16
 IDLE_SECONDS = 30.0
 OPEN_SECONDS = 10.0
-"""A connection on which no client has opened one by then is ended."""
+"""Seconds after which a connection is closed if its client has not opened it by AMQP."""
 TICK_SECONDS = 5.0
 BROKEN = (ProtonException, UnicodeError, RecursionError)
 """Exceptions that Proton raises for malformed bytes, including text that is not UTF-8 and lists
@@ -28,7 +28,7 @@ nested too deep.
 
 @define(eq=False)
 class EnginePort(asyncio.Protocol, ABC):
-    """The bytes; `_see` gets their meaning."""
+    """Passes bytes to the engine and back; `_see` gets the engine's events."""
 
     container: str
     is_opened: bool = False
@@ -41,7 +41,7 @@ class EnginePort(asyncio.Protocol, ABC):
 
     @property
     def is_there(self) -> bool:
-        """Return whether the connection stands."""
+        """Return whether there is a connection."""
         return self._wire is not None
 
     @abstractmethod
@@ -66,7 +66,7 @@ class EnginePort(asyncio.Protocol, ABC):
             while data:
                 room = self._engine.capacity()
                 if room <= 0:
-                    # It has ended, or cannot accept more bytes: none of them may be left out.
+                    # The engine has ended, or accepts no more bytes.  No bytes may be skipped.
                     self._end()
                     return
                 self._engine.push(data[:room])
@@ -110,7 +110,7 @@ class EnginePort(asyncio.Protocol, ABC):
             self._end()
 
     def drop(self) -> None:
-        """End it at once: this broker ends."""
+        """Close the connection at once, without sending what is left."""
         if self._wire is not None:
             self._wire.abort()
 

@@ -1,7 +1,7 @@
-"""Links between brokers over their sessions: which are there, and which one is followed.
+"""Links between brokers over their sessions: which links exist, and which primary is followed.
 
-Each broker reports its state to all others whenever it changes.  A backup that hears of a
-primary makes a link to it; frames of a link that is over are left out, by its name.
+Each broker reports its state to all others whenever it changes.  A backup that hears of a primary
+makes a link to it.  Each link has a name, by which frames of an earlier link are ignored.
 
 Source: hot standby, H2, H3, H8, H9.
 """
@@ -55,7 +55,7 @@ LENGTH_BYTES = 4
 
 @define
 class Other:
-    """Another broker: where clients find it, and how often it has answered."""
+    """Another broker: its address for clients, and how often it has answered."""
 
     public: Address
     answers: int = 0
@@ -63,7 +63,7 @@ class Other:
 
 @frozen
 class Outgoing:
-    """A message of the machine.  `parts`: the contents of the messages that it names."""
+    """A frame that the machine sends.  `parts`: the contents of the messages that it names."""
 
     to: str
     link: str
@@ -77,14 +77,14 @@ class Links:
 
     core: Core
     peers: Peers = field(init=False)
-    others: dict[str, Other] = field(factory=dict)  # brokers that it has a session with
+    others: dict[str, Other] = field(factory=dict)  # brokers with a session
     _around: PeerReports = field(init=False)
-    _link: str = ""  # of this broker to its primary
-    _joined: dict[str, str] = field(factory=dict)  # of backups to this broker
+    _link: str = ""  # the link of this broker to its primary
+    _joined: dict[str, str] = field(factory=dict)  # the links of backups to this broker
     _answered: asyncio.Event = field(factory=asyncio.Event)
 
     def __attrs_post_init__(self) -> None:
-        """Begin without a session."""
+        """Make the sessions; none is connected yet."""
         settings = self.core.settings
         self.peers = Peers(settings.mesh, settings.public, settings.timing, self)
         self._around = PeerReports(others=dict.fromkeys(settings.others))
@@ -93,18 +93,18 @@ class Links:
 
     @property
     def around(self) -> PeerReports:
-        """Return the known state of the others."""
+        """Return the known states of the other brokers."""
         return evolve(self._around, cluster=self.core.kept.cluster)
 
     @property
     def primary_address(self) -> Address | None:
-        """Return where clients find the primary."""
+        """Return the primary's address for clients; None if no other broker is known to serve."""
         found = self.around.primary()
         return None if found is None else self.others[found].public
 
     @property
     def primary(self) -> str | None:
-        """Return the broker that serves, as far as it is known."""
+        """Return the broker that serves; None if none is known."""
         return self.core.settings.broker if self.core.serves else self.around.primary()
 
     def cluster_of(self, view: View, teller: str | None) -> str | None:
@@ -114,13 +114,13 @@ class Links:
     # -- sessions --------------------------------------------------------------------------
 
     def met(self, name: str, public: Address) -> None:
-        """There is a session with another broker, whose clients call it there."""
+        """Handle a new session with a broker.  `public`: its address for clients."""
         self.others[name] = Other(public)
         self._around = met(self.around, name)
         self._tell(name)
 
     def parted(self, name: str) -> None:
-        """The session is gone."""
+        """Handle the end of the session with a broker."""
         self.others.pop(name, None)
         self._around = parted(self.around, name)
         self._joined.pop(name, None)
@@ -129,7 +129,7 @@ class Links:
         self._answered.set()
 
     def heard(self, name: str, envelope: Envelope) -> None:
-        """Another broker says something."""
+        """Handle a frame of another broker."""
         try:
             match envelope.kind:
                 case "state":
@@ -159,38 +159,38 @@ class Links:
         self.look()
 
     def look(self) -> None:
-        """Follow a primary, if one is there that was not left."""
+        """Follow a primary if there is one that this broker has not left."""
         found = None if self.core.ended.is_set() else to_follow(self.core.state, self.around)
         if found is not None:
             self._link = token_hex(8)
             self.core.do(Linked(found))
 
     def leave(self, name: str) -> None:
-        """There is no link with this broker, until it says something new of itself."""
+        """End the link with a broker, until that broker reports a new state."""
         self._joined.pop(name, None)
         self._around = evolve(self.around, left=self.around.left | {name})
 
     def forget(self) -> None:
-        """All links of backups to this broker are over."""
+        """End all links of backups to this broker."""
         self._joined.clear()
 
     # -- frames ----------------------------------------------------------------------------
 
     def link_of(self, to: str, content: Content) -> str:
-        """Return the link on which this goes."""
+        """Return the name of the link on which a message is sent."""
         joined = self._joined.get(to, "")
-        # A broker that is not primary answers on the link of the one that wanted to join.
+        # A broker that is not primary refuses on the link of the broker that wanted to join.
         is_answer = self.core.serves or isinstance(content, Refuse)
         return joined if is_answer else self._link
 
     def bound(self, to: str, content: Content) -> Outgoing:
-        """Return the machine's message for the present link, with the contents of its messages."""
+        """Return a frame for the present link, with the contents of the messages that it names."""
         bodies = self.core.bodies
         parts = tuple(bodies.body(queue, name) for queue, name in _messages(content))
         return Outgoing(to, self.link_of(to, content), content, parts)
 
     def send(self, one: Outgoing) -> None:
-        """Send it."""
+        """Send a frame."""
         body = b"".join(len(part).to_bytes(LENGTH_BYTES, "big") + part for part in one.parts)
         facts = {"link": one.link, "content": to_tree(one.content)}
         self.peers.send(one.to, "link", facts, body)
@@ -219,7 +219,7 @@ class Links:
         self.look()
 
     def _tell(self, name: str, *, answers: bool = False) -> None:
-        # Only durable facts: another broker may act on them.
+        # Only durable facts are told, because another broker may act on them.
         said = said_by(self.core.shown, self.core.kept.cluster)
         facts = {
             **encoded(said),
@@ -229,17 +229,17 @@ class Links:
         self.peers.send(name, "state", facts)
 
     def tell_all(self) -> None:
-        """Tell all brokers this broker's role."""
+        """Tell all brokers this broker's state."""
         for name in self.peers.sessions:
             self._tell(name)
 
     def set_public(self, public: Address) -> None:
-        """Send clients there from now on."""
+        """Send clients to this address from now on."""
         self.peers.public = public
         self.tell_all()
 
     async def ask_all(self) -> None:
-        """Return when all brokers with a session have answered, or after `ASK_SECONDS`."""
+        """Ask all brokers for their states; return when all answered, or after `ASK_SECONDS`."""
         asked = {name: other.answers for name, other in self.others.items()}
         for name in asked:
             self.peers.send(name, "ask", {})
@@ -256,7 +256,7 @@ class Links:
 
 
 def _messages(content: Content) -> Iterator[tuple[str, str]]:
-    """Yield queue and identity of each message whose content goes next to it."""
+    """Yield queue and identity of each message whose content is sent with this one."""
     match content:
         case Changed(changes=changes):
             for change in changes:

@@ -1,9 +1,10 @@
-"""The manager that is built in: each broker is a member of the view chain, too.
+"""The built-in manager: each broker is also a member of the view chain.
 
-The members keep one log, in which each frame is a view of hot standby, and all read it in one order
-(`joinproto/log`): that is the chain (`joinproto/standby/chain.py`).  A broker that is cut off from
-a majority writes nothing there: it drops no broker and is not promoted.  No device fences: an old
-primary confirms messages that all of its last view have, or none.
+The members keep one log (`joinproto/log`), in which each frame is a view of hot standby.  All
+members read it in the same order; this is the chain (`joinproto/standby/chain.py`).  A broker that
+is cut off from a majority writes nothing to the log, so it drops no broker and is not promoted.  No
+fencing device is needed: an old primary confirms only messages that all brokers of its last view
+have.
 
 Source: hot standby, H2 to H4, H8; join protocol, section 3.
 """
@@ -61,7 +62,7 @@ ANSWER_SECONDS = 5.0
 
 @define(eq=False)
 class Manager:
-    """The manager of one broker; an application of the log (`Remembering`)."""
+    """The manager of one broker, which is an application of the log (`Remembering`)."""
 
     core: Core
     managing: Managing = Managing()
@@ -74,13 +75,13 @@ class Manager:
 
     @property
     def chain(self) -> View:
-        """Return the last view."""
+        """Return the last view of the chain."""
         return self.managing.chain
 
     # -- its life --------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Be a member until cancelled; raises the error that ends it."""
+        """Run as a member until cancelled; raises the error that ends the member."""
         settings = self.core.settings
         names = frozenset(settings.brokers)
         config = Config(
@@ -89,7 +90,7 @@ class Manager:
             wait_for=len(names) // 2 + 1,
             options=self.kind,
             cluster_name=settings.cluster,
-            # The operator decides the marks of brokers' own stores; this follows them.
+            # An operator marks only the brokers' own stores; the stores of this log need no mark.
             total_failure=TotalFailure.AUTOMATIC,
             patience=settings.timing.heartbeat,
             heartbeat=settings.timing.heartbeat,
@@ -127,20 +128,20 @@ class Manager:
 
     @property
     def is_open(self) -> bool:
-        """Return whether views can be written now, and all that were are known here."""
+        """Return whether views can be written now, and all written views are known here."""
         return self.replicated is not None and self.replicated.is_open
 
     # -- the log (`Remembering`) -----------------------------------------------------------
 
     def apply(self, frame: Frame) -> None:
-        """Take a frame of the log: the same everywhere, so its chain is, too."""
+        """Apply a frame of the log: all members get the same frames, so their chains are equal."""
         view = unpacked(Entry.of(frame.data).body)
         self.managing, fits = appended(self.managing, view)
         self._decided.append((view, fits))
         self._soon()
 
     def state(self) -> Iterator[bytes]:
-        return iter((packed(self.chain),))  # the present one: frames are applied meanwhile
+        return iter((packed(self.chain),))  # packed now, because more frames may be applied
 
     def restore(self, state: bytes) -> None:
         self.managing = evolve(self.managing, chain=unpacked(state))
@@ -154,13 +155,16 @@ class Manager:
         self.there = frozenset()
 
     def _soon(self) -> None:
-        # Not in the member's own step: a broker's action then may take an fsync.
+        # Later, not in the member's own step: a broker's action may wait for an fsync.
         asyncio.get_running_loop().call_soon(self._decide)
 
     # -- writing ---------------------------------------------------------------------------
 
     def write(self, view: View) -> None:
-        """Write a view of this primary down; then comes `ViewWritten`, or it no longer serves."""
+        """Write a view of this primary to the log.
+
+        Afterwards `ViewWritten` follows, or this broker no longer serves.
+        """
         self.managing = evolve(self.managing, writing=view)
         self._submit(view)
 
@@ -169,7 +173,7 @@ class Manager:
             return
 
         def lost() -> None:
-            # It is unknown whether it is there; a second one behind it changes nothing.
+            # It is unknown whether the view is in the log; writing it twice changes nothing.
             if self.managing.wants(view):
                 self._submit(view)
 
@@ -181,7 +185,7 @@ class Manager:
         for view, fits in seen:
             self.managing, due = decided(self.managing, view, fits=fits)
             self._do(due, view)
-        # A promotion that was decided elsewhere ends this one, and its unwritten view.
+        # If another broker was promoted, this one stops serving; its unwritten view is dropped.
         if is_over(self.managing, self.core.state):
             self.core.do(Superseded(self.chain))
 
@@ -244,7 +248,7 @@ class Manager:
             return Answer(Verdict.REFUSED, "H2", why)
 
     def tick(self) -> None:
-        """Promote it where no broker serves and it is its turn; demote it where it is cut off."""
+        """Promote this broker if none serves and it is its turn; demote it if it is cut off."""
         core = self.core
         now = Now(
             at=core.now(),
@@ -260,7 +264,7 @@ class Manager:
     # -- status ----------------------------------------------------------------------------
 
     def told(self) -> dict[str, Any]:
-        """Return its part of `joinproto standby status`."""
+        """Return the manager's part of `joinproto standby status`."""
         return {
             "open": self.is_open,
             "there": sorted(self.there),

@@ -1,10 +1,9 @@
 """Sessions with other brokers: one connection for each pair, over the mesh of all systems.
 
-Calls, proofs of identity, TLS and the end of silent connections are in `joinproto/net/tcp.py`. A
-body on it is a line of JSON, and bytes behind it: a message's body is never encoded twice.  It is
-no AMQP link, because it carries no messages of clients: roles, generations and identities, in one
-order with the messages themselves, so that a backup does one thing after the other, as the primary
-did.
+Dialling, proofs of identity, TLS and the end of silent connections are in `joinproto/net/tcp.py`.
+A frame is a line of JSON with bytes after it, so a client's message is never encoded twice.  A
+session is no AMQP link, because it also carries roles, generations and identities.  They have one
+order with the messages, so that a backup does everything in the order of the primary.
 
 Source: hot standby, H2, H5.
 """
@@ -37,21 +36,21 @@ log = logging.getLogger(__name__)
 PIECE_BYTES = 1 << 20
 WHOLE_BYTES_MAX = 1 << 30
 MORE, LAST = b"+", b"."
-"""The first byte of a piece; a whole body begins with a brace."""
+"""The first byte of a piece; a frame that is not cut begins with a brace."""
 BEAT = "beat"
 HELLO = "hello"
 
 
 @frozen
 class Envelope:
-    """One message.  `facts`: its line of JSON; `body`: the bytes behind it."""
+    """One frame.  `facts`: its line of JSON without the kind; `body`: the bytes after that."""
 
     kind: str
     facts: Mapping[str, Any]
     body: bytes = b""
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield it whole, or cut into pieces; raises `Refused` where it is too long."""
+        """Yield the frame, cut into pieces if it is long; raises `Refused` if it is too long."""
         line = json.dumps({"kind": self.kind, **self.facts}, separators=(",", ":")).encode()
         whole = line + b"\n" + self.body
         if len(whole) <= PIECE_BYTES:
@@ -65,7 +64,7 @@ class Envelope:
 
     @classmethod
     def parse(cls, data: bytes) -> Envelope:
-        """Return the message in these bytes; raises `Refused`."""
+        """Return the frame in these bytes; raises `Refused`."""
         line, newline, body = data.partition(b"\n")
         try:
             facts = json.loads(line)
@@ -79,14 +78,14 @@ class Envelope:
 
 @define
 class Session:
-    """One connection.  `is_met`: its broker has said where clients call it; `is_over`: it ends."""
+    """One session.  `is_met`: its broker has sent the address for clients; `is_over`: it ends."""
 
     is_met: bool = False
     is_over: bool = False
     _pieces: bytearray = field(factory=bytearray)
 
     def taken(self, data: bytes) -> Envelope | None:
-        """Return the messages that these bytes complete; raises `Refused`."""
+        """Return the frame that these bytes complete, or None; raises `Refused`."""
         if data[:1] not in (MORE, LAST):
             return Envelope.parse(data)
         self._pieces += data[1:]
@@ -100,7 +99,7 @@ class Session:
 
 @define(eq=False)
 class Peers:
-    """All sessions of a broker.  `public`: where its own clients call it; `links`: told of all."""
+    """All sessions of a broker.  `public`: its address for clients; `links`: gets all frames."""
 
     network: Network
     public: Address
@@ -118,7 +117,7 @@ class Peers:
         return [name for name, one in self._all.items() if one.is_met]
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Listen and call until cancelled; raises `EnvironmentProblem` where it cannot listen."""
+        """Listen and dial until cancelled; raises `EnvironmentProblem` if it cannot listen."""
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._transport.run, AtOnce(self._take))
             task_status.started()
@@ -128,7 +127,7 @@ class Peers:
                     self.send(name, BEAT, {})
 
     def send(self, name: str, kind: str, facts: Mapping[str, Any], body: bytes = b"") -> bool:
-        """Send; return whether there is a session."""
+        """Send a frame; return whether there is a session with this broker."""
         session = self._all.get(name)
         if session is None or session.is_over:
             return False
@@ -140,7 +139,7 @@ class Peers:
         return True
 
     def unsent(self, name: str) -> int:
-        """Return the bytes that the system has not taken yet."""
+        """Return the number of bytes that the operating system has not taken yet."""
         return self._transport.unsent(name)
 
     def end(self, name: str, why: str = "ended here") -> None:

@@ -1,7 +1,7 @@
-"""Effects in their order; blocking work is done in another thread.
+"""Perform effects in their order, and do blocking work in another thread.
 
 The event loop never waits for a disk that hangs: a broker that stood still would lose its sessions,
-and with them all its backups.  So an effect that writes is given to a worker, and those behind it
+and with them all its backups.  So a worker performs an effect that writes, and the effects after it
 wait until it is done.
 
 Source: hot standby, H2, H4.
@@ -20,18 +20,18 @@ from joinproto.host.hand import WorkerThread
 from joinproto.machine.step import performing
 
 Done: TypeAlias = Callable[[BaseException | None], None]
-"""Called in the loop's thread, with the error."""
+"""Called in the event loop's thread, with the error or None."""
 Work: TypeAlias = Callable[[], object]
-"""Blocking work, which ends before anything else begins."""
+"""Blocking work, which ends before the next work begins."""
 Task: TypeAlias = Callable[[], Iterable[Work] | None]
-"""The rest of an effect, in the loop's thread; it yields blocking work."""
+"""An effect, called in the event loop's thread; it yields the blocking work of the effect."""
 
 
 class Worker(Protocol):
-    """Does one thing at a time."""
+    """Does one work at a time."""
 
     def do(self, work: Work, done: Done) -> None:
-        """Perform an effect; `done` is called at once, or later."""
+        """Do the work; `done` is called at once, or later."""
 
 
 class AtOnce:
@@ -48,7 +48,7 @@ class AtOnce:
 
 @define(eq=False)
 class Helper:
-    """Runs work on a thread, and waits for it a moment (`joinproto/host/hand.py`)."""
+    """Runs work on a thread, and waits for it for a short time (`joinproto/host/hand.py`)."""
 
     _hand: WorkerThread = field(factory=WorkerThread)
 
@@ -65,35 +65,35 @@ class Helper:
         waiting.add_done_callback(lambda one: None if one.cancelled() else done(one.exception()))
 
     def close(self) -> None:
-        """End the thread, once it has nothing more to do."""
+        """End the thread when it has nothing more to do."""
         self._hand.close()
 
 
 @define(eq=False)
 class TaskQueue:
-    """Tasks, done one behind the other.  `failed`: called with an error."""
+    """Tasks that are done one after the other.  `failed`: called with the error of a task."""
 
     failed: Callable[[BaseException], None]
     worker: Worker
     _waiting: deque[Task] = field(factory=deque)
     _works: Iterator[Work] | None = None  # of the tasks that have begun
     _is_going: bool = False
-    _is_busy: bool = False  # the worker
+    _is_busy: bool = False  # whether the worker is
     _settled: list[asyncio.Future[None]] = field(factory=list)
 
     def put(self, *tasks: Task) -> None:
-        """Append these effects to those that wait."""
+        """Append these tasks to those that wait."""
         self._waiting.extend(tasks)
         self._go_on()
 
     def clear(self) -> None:
-        """Begin nothing more."""
+        """Drop the tasks that have not begun."""
         self._waiting.clear()
         self._works = None
         self._rest()
 
     async def settled(self) -> None:
-        """Wait until all work is done."""
+        """Wait until all tasks are done."""
         while self._is_busy or self._waiting:
             future = asyncio.get_running_loop().create_future()
             self._settled.append(future)

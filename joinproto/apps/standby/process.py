@@ -1,4 +1,4 @@
-"""A broker from its start to its end: puts store, sessions, clients and control together."""
+"""A broker from its start to its end, put together from store, sessions, clients and control."""
 
 from __future__ import annotations
 
@@ -31,20 +31,21 @@ from joinproto.host.process.notify import keep_watchdog, notify
 log = logging.getLogger("joinproto.standby")
 
 MakesPort: TypeAlias = Callable[..., asyncio.Protocol]
-"""Makes the port of a client's connection: `ClientPort`, which speaks AMQP, and needs Proton."""
+"""Makes the protocol of a client's connection, which is `ClientPort`: it needs Proton for AMQP."""
 
 TICK_SECONDS = 0.05
 ACCEPTED_AT_ONCE = 50
-"""Connections of clients accepted at once: fewer than the file descriptors kept free for others."""
+"""Clients' connections accepted at once: fewer than the file descriptors kept for other uses."""
 QUEUED_MAX = 1_024
 
 
 def run_broker(settings: Settings, makes_port: MakesPort) -> int:
-    """Run until a signal ends it; return the exit code, or raise with one.
+    """Run a broker until a signal ends it; return the exit code, or raise an error that has one.
 
     `makes_port` is called for each connection of a client.
 
-    Exit codes: 0 in order, 4 the machine, 5 this store must not run here, 143 at once.
+    Exit codes: 0 stopped in order, 4 a problem of the machine, 5 this store must not run here, 143
+    ended at once.
     """
     with raising_with_code(lambda: None):
         anyio.run(Process(settings, makes_port).run, backend="asyncio")
@@ -53,13 +54,13 @@ def run_broker(settings: Settings, makes_port: MakesPort) -> int:
 
 @define
 class Process:
-    """One run."""
+    """One run of a broker."""
 
     settings: Settings
     makes_port: MakesPort
 
     async def run(self) -> None:
-        """Run until a signal ends it, or its store does."""
+        """Run until a signal or a failure of the store ends the broker."""
         settings = self.settings
         log.info("joinproto %s, broker of cluster %s", __version__, settings.cluster)
         with ExitStack() as stack:
@@ -77,7 +78,7 @@ class Process:
             stack.callback(helper.close)
             core = Core(settings, disk, events, helper)
             if settings.chain:
-                # Inside: a broker without it does not load the member and its log.
+                # Imported here, so that a broker without it does not load the member and its log.
                 from joinproto.apps.standby.managing import Manager
 
                 core.manager = Manager(core)
@@ -85,7 +86,7 @@ class Process:
             try:
                 await self._serve(core)
             finally:
-                # A start that fails leaves the store as it was; the disk is closed behind it.
+                # A failed start leaves the store as it was.  The disk is closed after this.
                 with anyio.CancelScope(shield=True):
                     await core.stop(in_order=False)
 
@@ -95,7 +96,7 @@ class Process:
             await tasks.start(core.links.peers.run)
             stack.callback((await self._listen(core)).close)
             if self.settings.http is not None:
-                # Inside: a broker without it does not load a server.
+                # Imported here, so that a broker without it does not load an HTTP server.
                 from joinproto.apps.standby.metrics import BROKER
                 from joinproto.host.process.http import http_server
 
@@ -127,7 +128,8 @@ class Process:
                 at.port,
                 backlog=ACCEPTED_AT_ONCE,
             )
-            # Others wait in the system's queue; asyncio has one number for both.
+            # asyncio uses `backlog` also as the length of the system's queue, where further
+            # clients wait; that queue is to be longer.
             for one in server.sockets:
                 with socket.socket(fileno=os.dup(one.fileno())) as listening:
                     listening.listen(QUEUED_MAX)

@@ -1,7 +1,7 @@
 """A queue as its consumers see it: its ready messages, and the consumer that is next.  No I/O.
 
-Only confirmed messages stand here, so no consumer gets a message that a failover could still lose.
-In turns: each consumer with credit gets the message that is in front.
+Only confirmed messages are here, so no consumer gets a message that a failover could still lose.
+The consumers that have credit take turns; each gets the first message.
 
 Source: hot standby, H4.
 """
@@ -18,7 +18,7 @@ from attrs import define, evolve, field, frozen
 
 @frozen
 class Held:
-    """A message.  `position`: its place; `is_redelivered`: it may have been delivered before."""
+    """A message.  `position`: in its queue; `is_redelivered`: it may have been delivered before."""
 
     id: str
     position: int
@@ -32,10 +32,10 @@ class MessageTaker(Protocol):
 
     @property
     def credit(self) -> int:
-        """The number of further messages that it accepts now."""
+        """The number of further messages that the consumer accepts now."""
 
     def send(self, held: Held) -> None:
-        """Add a message."""
+        """Send a message to the consumer."""
 
 
 @define(eq=False)
@@ -57,7 +57,7 @@ class LiveQueue:
         self.serve()
 
     def give_back(self, helds: Iterable[Held], *, is_redelivered: bool = True) -> None:
-        """Make messages ready again, at their places."""
+        """Make messages ready again, at their old positions."""
         self.offer(
             *(evolve(one, is_redelivered=True) for one in helds) if is_redelivered else helds
         )
@@ -78,7 +78,7 @@ class LiveQueue:
                 self._takers.rotate(-1)
                 if taker.credit > 0:
                     taker.send(self._ready[0][2])
-                    heappop(self._ready)  # after it: unsent messages stay
+                    heappop(self._ready)  # after sending: a message that cannot be sent stays
                     break
             else:
                 return

@@ -1,4 +1,4 @@
-"""Messages in an event log: many identities as a few spans of numbers, and back.  No I/O.
+"""Messages in an event log: many identities written as a few spans of numbers.  No I/O.
 
 An identity is GENERATION.BROKER.NUMBER, and messages published together have consecutive numbers.
 """
@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 STRETCH_MOST = 10_000_000
-"""A file with longer lines is no log of a broker."""
+"""Most numbers in a span; no broker writes a longer one."""
 
 
 def spans(ids: Iterable[str]) -> dict[str, list[list[int]]]:
-    """Return identities in short: GENERATION.BROKER to the first and last of each stretch."""
+    """Return the spans of identities: GENERATION.BROKER to the first and last number of each."""
     numbers: dict[str, list[int]] = {}
     for name in ids:
         origin, _, last = name.rpartition(".")
@@ -33,7 +33,7 @@ def spans(ids: Iterable[str]) -> dict[str, list[list[int]]]:
 def ids_in(queues: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield queue and identity of each message in the spans of some queues.
 
-    Raises `ValueError` for a stretch of more than any broker holds.
+    Raises `ValueError` for a span of more than `STRETCH_MOST` messages.
     """
     for queue, found in queues.items():
         for origin, stretches in found.items():

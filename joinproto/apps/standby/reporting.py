@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def change_setting(core: Core, words: str) -> dict[str, Any]:
-    """Change a setting until this broker ends; NAME=VALUE."""
+    """Change a setting until this broker ends.  `words`: NAME=VALUE."""
     name, _, value = words.partition("=")
     value, expected = value.strip(), "expected HOST:PORT"
     try:
@@ -58,7 +58,7 @@ def status_of(core: Core) -> dict[str, Any]:
 
 
 def numbers_of(core: Core) -> dict[str, Any]:
-    """Return the measurements."""
+    """Return the numbers for health and metrics."""
     leading = core.state.leading
     return {
         **core.clients.counts,

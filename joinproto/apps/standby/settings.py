@@ -1,4 +1,4 @@
-"""broker.toml: a broker's configuration, read and validated before anything else."""
+"""broker.toml: the configuration of a broker, read and validated before anything else."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ VERSIONS = (2, 2)
 """Versions of sessions between brokers.  Version 1 has no proofs."""
 EARLIER = "the first version of sessions between brokers is not spoken: upgrade all brokers at once"
 UNSENT_BYTES_MAX = 256 << 20
-"""A broker that leaves so much unread is left: it comes back, and catches up."""
+"""A session with so many unsent bytes is ended; the other broker then reconnects and catches up."""
 
 
 @frozen(kw_only=True)
 class QueueFile:
-    """A queue that is there from the beginning.  `replicate`: None means as the default says."""
+    """A queue that is declared at the start.  `replicate`: None means the default's level."""
 
     durable: bool = True
     replicate: Level | None = None
@@ -44,7 +44,10 @@ class QueueFile:
 
 @frozen(kw_only=True)
 class Defaults:
-    """`create`: a link to a queue that does not exist makes it, durable or not."""
+    """Defaults of queues.  `create`: a link to a queue that does not exist declares it.
+
+    `durable`, `replicate`: of such a queue.
+    """
 
     create: bool = True
     durable: bool = True
@@ -53,9 +56,11 @@ class Defaults:
 
 @frozen(kw_only=True)
 class Timing:
-    """Seconds.  `backups`: that a new primary waits for those that were up to date (H8) before it
+    """Times, in seconds.
+
+    `backups`: how long a new primary waits for the backups that were up to date (H8) before it
     continues without them.  `heartbeat`, `silence`: of sessions with other brokers; a primary goes
-    on without a backup whose session is over.  `retry`: between two attempts to reach one.
+    on without a backup whose session is over.  `retry`: between two attempts to reach a broker.
     """
 
     backups: Duration = 10.0
@@ -66,8 +71,8 @@ class Timing:
 
 @frozen(kw_only=True)
 class Copying:
-    """The catch-up of backups (H5).  `order`: "fifo" need never end; it exists for comparison.
-    `per_second`: messages at most, to each backup; None if unlimited.
+    """The catch-up of backups (H5).  `order`: a catch-up in "fifo" may never end; it exists for
+    comparison.  `per_second`: most messages a second to each backup; None means no limit.
     """
 
     order: Order = Order.LIFO
@@ -100,12 +105,12 @@ class BrokerFile:
 
 @frozen(kw_only=True)
 class Settings:
-    """Validated settings of a broker.  `brokers`: the address of each broker. `secret`, `tls`: the
-    proof of a broker's identity to the others.
+    """Validated settings of a broker.
 
-    `chain`: where they call each other as members of the view chain; empty: the manager is outside.
-    `continues`: after a total failure it continues by itself, where all stores were seen and one is
-    proven to be the last primary's.
+    `brokers`: the address of each broker.  `secret`, `tls`: prove the broker's identity to others.
+    `chain`: the address of each broker as a member of the view chain; empty if the manager is
+    outside.  `continues`: whether, after a total failure, the brokers continue by themselves if all
+    stores were seen and one is proven to be the last primary's.
     """
 
     broker: str
@@ -128,10 +133,10 @@ class Settings:
 
     @property
     def mesh(self) -> Network:
-        """Return how sessions between brokers are made."""
+        """Return the network of the sessions between brokers."""
         return evolve(
             self.network(self.brokers),
-            # Not the chain's name: neither lets in a caller that mistook one port for the other.
+            # The name differs from the chain's: a caller that confuses the two ports is refused.
             cluster_name=f"{self.cluster} (sessions)",
             queue_bytes=UNSENT_BYTES_MAX,
             versions=VERSIONS,
@@ -141,7 +146,7 @@ class Settings:
         )
 
     def network(self, ports: Mapping[str, Address]) -> Network:
-        """Return how the brokers are connected that listen there, as members of the chain are."""
+        """Return the network of all brokers, in which each listens at its address in `ports`."""
         return Network(
             member=self.broker,
             cluster_name=self.cluster,
@@ -165,9 +170,7 @@ def read_settings(path: Path) -> Settings:
 
 
 def settings_of(file: BrokerFile, top: Path) -> Settings:
-    """Return the settings; `top`: the directory that paths are relative to.  Raises
-    `UsageProblem`.
-    """
+    """Return the settings; raises `UsageProblem`.  `top`: the directory of relative paths."""
     _require_names(file)
     require_times(file.timing.silence, file.timing.heartbeat, "a session")
     brokers = {name: Address.parse(text) for name, text in file.brokers.items()}
@@ -209,7 +212,7 @@ def settings_of(file: BrokerFile, top: Path) -> Settings:
 
 
 def _chain(file: BrokerFile) -> dict[str, Address]:
-    """Return where the members of the view chain listen; empty: the manager is outside."""
+    """Return the addresses of the view chain's members; empty if the manager is outside."""
     if file.manager == "outside":
         if file.total_failure == "continue":
             raise UsageProblem(

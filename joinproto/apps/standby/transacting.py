@@ -1,9 +1,9 @@
-"""Transactions of one client's connection: all that it publishes and acknowledges in one is one
-commit.
+"""Transactions of one client's connection; each is one commit.
 
-Over a link to the coordinator a client declares a transaction and discharges it.  Until then its
-messages are kept here, and its acknowledged deliveries stay with it; then all of it is one commit
-of the machine, which backups, and every disk, have whole or not at all (LM3).  No I/O.
+Over a link to the coordinator a client declares a transaction and discharges it.  Until it is
+discharged, its messages are kept here and its acknowledged deliveries remain unsettled.  Then all
+of it is one commit of the machine, which a backup or a disk has as a whole or not at all (LM3).
+No I/O.
 
 Source: hot standby, H4, LM3; AMQP 1.0, part 4.
 """
@@ -38,7 +38,7 @@ OPEN_MAX = 100
 BYTES_MAX = 64 << 20
 """Limits for all transactions of a connection together."""
 EACH_BYTES = 4 << 10
-"""A message counts as so much more: while a commit is done nothing else is."""
+"""Added to the size of each message, because a commit of many small messages blocks others, too."""
 
 UNKNOWN = "amqp:transaction:unknown-id"
 ROLLBACK = "amqp:transaction:rollback"
@@ -46,7 +46,7 @@ ROLLBACK = "amqp:transaction:rollback"
 
 @frozen
 class Taken:
-    """A message that a consumer took in a transaction.  `is_gone`: accepted or rejected."""
+    """A message that a consumer settles in a transaction.  `is_gone`: by accepting or rejecting."""
 
     consumer: Consumer
     delivery: Delivery
@@ -56,7 +56,7 @@ class Taken:
 
 @define
 class Work:
-    """One transaction.  `problem`: why it fails."""
+    """One transaction.  `problem`: why it must fail; "" if it need not."""
 
     link: Link
     puts: Puts = field(factory=list)
@@ -66,7 +66,7 @@ class Work:
 
 @frozen
 class Reply:
-    """To a request.  `condition`: of a refusal, "" for none; `id`: of a new transaction."""
+    """The answer to a request.  `condition`: of a refusal, or ""; `id`: of a new transaction."""
 
     condition: str = ""
     why: str = ""
@@ -75,14 +75,14 @@ class Reply:
 
 @define(eq=False)
 class Transactions:
-    """All open ones of a connection.  `commit`: does one as a whole (`Clients.commit_whole`)."""
+    """The open transactions of a connection.  `commit`: commits one (`Clients.commit_whole`)."""
 
     commit: Commit
     work: dict[bytes, Work] = field(factory=dict)
     held_bytes: int = 0
 
     def ask(self, link: Link, body: bytes, reply: Callable[[Reply], None]) -> None:
-        """Take a request that came over a link to the coordinator."""
+        """Handle a request that came over a link to the coordinator."""
         match _request(body):
             case (int(code), [global_id, *_]) if code == DECLARE and global_id is not None:
                 reply(Reply("amqp:not-implemented", "there are no distributed transactions"))
@@ -128,9 +128,9 @@ class Transactions:
             one.consumer.have_again(one.delivery, one.held)
 
     def put(self, name: bytes, queue: str, body: bytes, durable: bool, problem: str = "") -> bool:
-        """Keep a message of a transaction; return whether there is such a one.
+        """Keep a message of a transaction; return whether the transaction exists.
 
-        `problem`: why the message is not taken, so that nothing of the transaction is.
+        `problem`: why the message is refused, and with it the whole transaction; "" if it is not.
         """
         work = self.work.get(name)
         if work is None:
@@ -158,7 +158,7 @@ class Transactions:
         return True
 
     def gone(self, link: Link | None = None) -> None:
-        """Undo those that were declared over a link that is gone; None if the connection is."""
+        """Undo the transactions that were declared over a link that is gone; None means all."""
         for name in [each for each, work in self.work.items() if link in (None, work.link)]:
             self._discharge(name, True, lambda _: None)
 
@@ -182,7 +182,7 @@ def _code(descriptor: Any, names: dict[str, int]) -> int:
 
 
 def _id(said: Any) -> bytes:
-    """Return a transaction's name from the client's value, "" if it names none."""
+    """Return a transaction's name from the client's value, or b"" if that is no name."""
     return bytes(said) if isinstance(said, bytes | memoryview) else b""
 
 
@@ -205,6 +205,6 @@ def say_in(delivery: Delivery, name: bytes) -> None:
 
 
 def say_declared(delivery: Delivery, name: bytes) -> None:
-    """Log the declaration."""
+    """Answer that the transaction `name` is declared."""
     delivery.local.data = [name]
     delivery.update(DECLARED)

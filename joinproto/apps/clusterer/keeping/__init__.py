@@ -1,1 +1,1 @@
-"""The stored config on disk, next to the broker's data, and the node's members."""
+"""The files of a node next to its service's data: its config, its members, and electors."""

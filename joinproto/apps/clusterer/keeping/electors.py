@@ -1,6 +1,6 @@
 """The electors of a `joinproto node` that runs as a service: `DATA-electors.json`.
 
-A record (`joinproto/durable/record.py`); a node has it to itself.
+The file is a record (`joinproto/durable/record.py`) that only its node uses.
 
 Source: running, "Changing a cluster".
 """
@@ -30,25 +30,25 @@ class ElectorsFile:
         return self.data.parent / f"{self.data.name}-electors.json"
 
     def load(self) -> tuple[str, ...]:
-        """Return their names, none where no file is; it is durable.  Raises `StoreError`."""
+        """Return the durable names of the electors, () without a file; raises `StoreError`."""
         return load(self.files, self.path, self._kind) or ()
 
     def keep(self, electors: Sequence[str]) -> None:
-        """Return when they are on the disk; raises `StoreError`."""
+        """Store the electors, and return when they are on the disk; raises `StoreError`."""
         keep(self.files, self.path, self._kind, json.dumps(electors).encode())
 
     def remove(self) -> None:
-        """Return when there is no file, whatever was in it; raises `StoreError`."""
+        """Remove the file, whatever is in it; raises `StoreError`."""
         discard(self.files, self.path, self._kind)
 
     @property
     def _kind(self) -> Kind[tuple[str, ...]]:
-        # Earlier versions wrote the JSON alone.
+        # Earlier versions wrote only the JSON.
         return Kind(name=self.path.name, decode=electors_of, bare=electors_of, next="restore it")
 
 
 def electors_of(payload: bytes) -> tuple[str, ...]:
-    """Return the names in a list of JSON, at least one; raises `ValueError`."""
+    """Return the names in a JSON list, at least one; raises `ValueError`."""
     found = parsed(payload, "electors")
     if not isinstance(found, list) or not found or not all(isinstance(one, str) for one in found):
         raise ValueError(f"electors {payload[:80]!r}: not a list of names")

@@ -1,8 +1,8 @@
-"""A node's memory besides its config: its broker's last peers, and whether its data count.
+"""What a node stores besides its config: its broker's last peers, and whether its data count.
 
-A record (`joinproto/durable/record.py`), `DATA-cluster.members`; a node has it to itself.
+The file `DATA-cluster.members` is a record (`joinproto/durable/record.py`) that only its node uses.
 
-Source: Clusterer, U5; the real one's nodes that ran at the last stop.
+Source: Clusterer, U5; the nodes that ran at the last stop, in RabbitMQ's Clusterer.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ class MembersFile:
         return self.data.parent / f"{self.data.name}-cluster.members"
 
     def load(self) -> Members:
-        """Return the stored members, those of a blank node if there is no file; they are durable.
+        """Return the stored members, which are durable; without a file, those of a blank node.
 
         Raises `StoreError`.
         """
         return load(self.files, self.path, self._kind) or Members()
 
     def keep(self, members: Members) -> None:
-        """Return when it is on the disk; raises `StoreError`."""
+        """Store the members, and return when they are on the disk; raises `StoreError`."""
         keep(self.files, self.path, self._kind, printed(members).encode())
 
     @property
     def _kind(self) -> Kind[Members]:
-        # Earlier versions wrote the JSON alone.
+        # Earlier versions wrote only the JSON.
         return Kind(name=self.path.name, decode=_decoded, bare=_decoded, next=RESET)
 
 
-@lru_cache(maxsize=64)  # each write reads both files first
+@lru_cache(maxsize=64)  # each write first reads the record's two files
 def _decoded(payload: bytes) -> Members:
     found: Members = read(Members, parsed(payload, "members"))
     return found

@@ -1,8 +1,7 @@
 """A node's stored config: one file next to the broker's data directory, `DATA-cluster.config`.
 
-The file is a record (`joinproto/durable/record.py`) of Erlang terms.  It is replaced under a lock,
-and an older config never takes the place of a younger one: the file is read again before each
-write.
+The file is a record (`joinproto/durable/record.py`) of Erlang terms.  It is replaced under a lock.
+It is read again before each write, so that an older config never replaces a newer one.
 
 Source: Clusterer, U1; recovery, "The metadata on disk".
 """
@@ -53,8 +52,9 @@ class StoredConfig:
         return self.data.parent / self.name
 
     def load(self) -> StoredRecord | None:
-        """Return the stored config, which is durable, None for a blank node; raises
-        `StoreError`.
+        """Return the stored config, which is durable, or None for a blank node.
+
+        Raises `StoreError`.
         """
         with opened(self.files, self.data.parent, self._kind) as record:
             found = _found(record)
@@ -62,10 +62,10 @@ class StoredConfig:
         return found
 
     def keep(self, held: Held, identity: str) -> None:
-        """Store a config durably.
+        """Store a config, and return when it is on the disk.
 
-        Raises `StoreError` where a younger one is there, or another of the same version: then
-        nothing is changed.
+        Raises `StoreError`, and changes nothing, if the file has a newer config, or another config
+        of the same version.
         """
         with opened(self.files, self.data.parent, self._kind) as record, self._locked(record):
             before = _found(record)
@@ -96,7 +96,7 @@ class StoredConfig:
 
 @lru_cache(maxsize=64)
 def _decoded(payload: bytes, release: Release) -> StoredRecord:
-    # Each write reads both files first, and mostly one of them was read for the write before.
+    # Cached: each write first reads the record's two files, and has mostly read one of them before.
     try:
         found = read(payload.decode(), Form.ERLANG, release)
     except NotConfig as error:

@@ -1,14 +1,14 @@
 """A broker's data directory, open: its metadata and its durable messages.
 
-    standby/store.meta              `BrokerRecord`; replaced whole
-    standby/store.meta.previous     the one before it
-    standby/store.lock              one process at a time has it
-    frames.log                      what was done to durable queues (`durable/journal/journal.py`)
-    frames.floor                    how far the journal was shortened (`shortening.py`)
-    chain/                          a member's store, with the manager that is built in
+    standby/store.meta              `BrokerRecord`; replaced as a whole
+    standby/store.meta.previous     the record before it
+    standby/store.lock              held by one process at a time
+    frames.log                      actions on durable queues (`durable/journal/journal.py`)
+    frames.floor                    the queues while the journal is shortened (`shortening.py`)
+    chain/                          a member's store, if the manager is built in
 
-A method that returns has written to the disk.  A failed write is final: the process ends, and the
-next one that opens the store finds the old or the new content.
+When a method that writes returns, the data is on the disk.  A failed write is final: the process
+ends, and the next process that opens the store finds the old or the new content.
 
 Source: hot standby, H2, H4, H10; recovery, "The metadata on disk".
 """
@@ -60,12 +60,12 @@ from joinproto.errors import (
 log = logging.getLogger(__name__)
 
 COMPACT_BYTES = 64 << 20
-"""A journal of this many bytes is made shorter, if a quarter of it would say the same."""
+"""A journal of this many bytes is shortened if the queues fit into a quarter of its size."""
 PIECE_BYTES = 128 << 10
-"""A piece of making it shorter writes so much, or twice that."""
+"""A piece of the shortening writes about this many bytes, at most twice as many."""
 LENGTH_BYTES = 4
 MESSAGE_BYTES_MAX = FRAME_BYTES_MAX - (64 << 10)
-"""Longest durable message: its action has to fit into one frame."""
+"""Longest message: its action must fit into one frame if it is durable."""
 
 
 @define
@@ -78,17 +78,17 @@ class Disk:
     journal: Journal
     _record: Record[BrokerRecord]
     _lock: int = -1
-    # Its size when it was last to be made shorter, or had been; 0 again at each start: else a
-    # broker that is restarted before the journal has doubled would keep all forever.
+    # The journal's size at the start or end of the last shortening.  It is 0 at each start of the
+    # process: otherwise a broker that always restarts before its journal doubles never shortens it.
     _looked_at: int = 0
     _chore: Iterator[Callable[[], None]] | None = None
     _is_open: bool = False  # the last actions in the journal lack some that belong to them
 
     def write(self, kept: BrokerRecord) -> None:
-        """Return once the metadata is on the disk.
+        """Write the metadata, and return when it is on the disk.
 
-        Raises `MisuseError` for an older generation, another broker, or another cluster than
-        is there; then nothing happened.  Raises `StoreWriteFailed`; then this one no longer writes.
+        Raises `MisuseError` for an older generation, another broker or another cluster; then
+        nothing was written.  Raises `StoreWriteFailed`; then this object no longer writes.
         """
         self._require_usable()
         self._require_goes_on(kept)
@@ -97,14 +97,14 @@ class Disk:
         self.kept = kept
 
     def keep(self, actions: Sequence[Action], **changes: Any) -> None:
-        """Return once these actions, and behind them the changed metadata, are on the disk."""
+        """Write these actions, then the changed metadata; return when both are on the disk."""
         self.append(actions)
         changed = evolve(self.kept, **changes)
         if changed != self.kept:
             self.write(changed)
 
     def append(self, actions: Sequence[Action]) -> None:
-        """Return once these actions are on the disk, behind the others, in one fsync.
+        """Append these actions with one fsync, and return when they are on the disk.
 
         A crash leaves all of them, or none.
         """
@@ -125,23 +125,23 @@ class Disk:
         for action in actions:
             apply(self.queues, action)
         if self._chore is None and self.journal.size > max(COMPACT_BYTES, 2 * self._looked_at):
-            # Not for the recovery tool, which runs on the base install alone.
+            # Imported here, because the recovery tool has only the base install.
             from joinproto.apps.standby.keeping.shortening import shortening
 
             self._looked_at = self.journal.size
             self._chore = shortening(self.journal, self.queues)
-        # It gets on faster than the journal grows, so it ends.
+        # Shortening proceeds faster than the journal grows, so it ends.
         for _ in range(1 + 2 * grown // PIECE_BYTES):
             if not self.go_on():
                 break
 
     @property
     def has_more(self) -> bool:
-        """Return whether there is more to do to make the journal shorter."""
+        """Return whether the journal is still being shortened."""
         return self._chore is not None
 
     def go_on(self) -> bool:
-        """Do a piece of the work of shortening the journal; return whether there are more."""
+        """Do one piece of shortening the journal; return False if none was left."""
         if self._chore is None:
             return False
         work = next(self._chore, None)
@@ -153,13 +153,13 @@ class Disk:
 
     @property
     def position(self) -> int:
-        """Return how much was done in its generation."""
+        """Return the number of actions in the record's generation (`position_in`)."""
         return position_in(
             self.kept, [(run.view, run.first, run.last) for run in self.journal.runs]
         )
 
     def close(self) -> None:
-        """Give it back; nothing is saved here."""
+        """Close the files and release the lock; nothing is written."""
         if self._lock < 0:
             return
         self.journal.close()
@@ -196,7 +196,7 @@ class Disk:
 
 
 def position_in(kept: BrokerRecord, runs: Sequence[tuple[str, int, int]]) -> int:
-    """Return how many actions were done in the generation of `kept`, of those still listed."""
+    """Return how many actions of the generation of `kept` the journal's runs list."""
     view = f"{kept.view.generation:064x}"
     return sum(last - first + 1 for found, first, last in runs if found == view)
 
@@ -210,10 +210,10 @@ def open_disk(
     files: FileSystem = REAL,
     frames_on: JournalFileSystem = REAL,
 ) -> Disk:
-    """Return a broker's data directory, made where there is none; raises `StoreError`.
+    """Open a broker's data directory; make it if there is none.  Raises `StoreError`.
 
-    `cluster`: its name.  `brokers`: all of it.  `files`: where the metadata are; `frames_on`:
-    where the journal is.
+    `cluster`: the cluster's name.  `brokers`: all its brokers.  `files`: the file system of the
+    metadata; `frames_on`: that of the journal.
     """
     folder = _folder(path, files)
     with ExitStack() as failed:
@@ -251,7 +251,7 @@ def open_disk(
 
 
 def load(journal: Journal) -> Replay:
-    """Return the queues that a journal makes; raises `StoreCorrupt`."""
+    """Return the queues that the actions in a journal make; raises `StoreCorrupt`."""
     found = Replay({})
     try:
         if journal.base is not None:
@@ -286,7 +286,7 @@ def _folder(path: Path, files: FileSystem) -> int:
 def _require_both(
     path: Path, kept: BrokerRecord, files: JournalFileSystem, *, is_new: bool
 ) -> None:
-    """Raise `StoreCorrupt` where one of the two parts is there and the other one is missed."""
+    """Raise `StoreCorrupt` if only one of metadata and journal exists and both should."""
     with _reading(path):
         size = frames_bytes(files, path)
     if is_new and size:

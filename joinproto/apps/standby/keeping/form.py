@@ -1,8 +1,8 @@
 """The codec of a broker's metadata and of the changes to its queues.  No I/O.
 
     standby/store.meta      `BrokerRecord`, JSON in the store's envelope (`durable/envelope.py`)
-    frames.log              `Action` after `Action`, each a frame of the journal (`durable/journal`)
-                            whose view is the generation
+    frames.log              one `Action` after the other, each a frame of the journal
+                            (`durable/journal`); the frame's view is the generation
 
 Source: hot standby, H2, H4, H10.
 """
@@ -34,7 +34,7 @@ Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | Non
 
 
 class NotKept(ValueError):
-    """Bytes that no version of this one wrote."""
+    """Bytes that no version of this program wrote."""
 
 
 @frozen(kw_only=True)
@@ -52,9 +52,10 @@ class Marked:
 class BrokerRecord:
     """A broker's metadata.
 
-    `view`: the youngest one that it knows: its generation, and which brokers were up to date.  A
-    primary has it on the disk before it confirms what only those have (H4).  `frames`: a journal
-    that has fewer lost some, and is refused: a backup would give up what the other ones still have.
+    `view`: the newest view that the broker knows, with its generation and the brokers that were up
+    to date.  A primary has the view on disk before it confirms what only these brokers have (H4).
+    `frames`: a journal with fewer frames has lost some and is refused, because a backup that
+    follows it would drop messages that other brokers still have.
     """
 
     broker: Annotated[str, "its name"]
@@ -63,7 +64,7 @@ class BrokerRecord:
     view: Annotated[View, "the youngest that it knows"] = View()
     brokers: Annotated[tuple[str, ...], "all of the cluster, as configured"] = ()
     history: Annotated[tuple[Marked, ...], "what operators did, the oldest first"] = ()
-    # Earlier versions did not say these.
+    # Files of earlier versions lack these fields.
     name: Annotated[str | None, Absent(), "the cluster's, as configured"] = None
     frames: Annotated[Count, Absent(), "the journal's last when this was written"] = field(
         default=0, eq=False
@@ -77,16 +78,16 @@ class BrokerRecord:
 
     @property
     def is_primary(self) -> bool:
-        """Return whether it was the last primary that it knows."""
+        """Return whether this broker was the primary of its view."""
         return self.view.primary == self.broker
 
     @property
     def is_member(self) -> bool:
-        """Return whether it had all that was confirmed, by that view."""
+        """Return whether, by its view, this broker had all that was confirmed."""
         return self.broker in self.view.members
 
     def store(self, position: int) -> Store:
-        """Return it as H10 compares it.  `position`: the messages it received in its generation."""
+        """Return this store as H10 compares it.  `position`: from `position_in`."""
         return Store(
             name=self.broker,
             mark=self.mark,
@@ -121,8 +122,8 @@ def _went_back(current: BrokerRecord, previous: BrokerRecord) -> str:
     return f"{PREVIOUS} is of generation {before}, and younger" if is_older else ""
 
 
-# A broker never continues from the previous file: it would have forgotten its generation, or that
-# it was dropped.
+# A broker never continues from the previous file: the broker might then not know its generation, or
+# that it was dropped.
 KIND = Kind(name=META, decode=unpacked, went_back=_went_back, next=ASK)
 
 
@@ -138,7 +139,7 @@ def slot_of(path: Path, raw: bytes | None) -> Slot[BrokerRecord]:
 
 @frozen
 class Declared:
-    """A queue is there; another of its name goes (H6)."""
+    """A queue was declared; another queue of the same name is removed (H6)."""
 
     thing: WiringItem
 
@@ -149,7 +150,7 @@ class Declared:
 
 @frozen
 class Deleted:
-    """A queue, with all that is in it, is gone."""
+    """A queue was deleted with all its messages."""
 
     queue: str
     identity: str
@@ -157,7 +158,7 @@ class Deleted:
 
 @frozen
 class Put:
-    """A message stands in a queue.  `position`: its place there; `id`: the same on each broker."""
+    """A message was put into a queue at `position`; its `id` is the same on each broker."""
 
     queue: str
     id: str
@@ -167,7 +168,7 @@ class Put:
 
 @frozen
 class Taken:
-    """A message is gone."""
+    """A message was removed."""
 
     queue: str
     id: str
@@ -175,7 +176,7 @@ class Taken:
 
 @frozen
 class Together:
-    """The next `count` actions were done at once: where the last of them is missing, none was."""
+    """The next `count` actions belong together: if the last is missing, none of them counts."""
 
     count: int
 
@@ -199,7 +200,7 @@ def as_bytes(action: Action | Together) -> bytes:
 
 
 def action_of(data: bytes) -> Action | Together:
-    """Return the action that these bytes are; raises `NotKept`."""
+    """Return the action in the data of a frame; raises `NotKept`."""
     line, newline, body = data.partition(b"\n")
     try:
         found: Any = parsed(line, "a line")
@@ -237,7 +238,7 @@ class Queue:
 
     @property
     def in_order(self) -> list[Put]:
-        """Return the messages, from the front to the back."""
+        """Return the messages from the front to the back."""
         return sorted(self.messages.values(), key=lambda put: put.position)
 
 
@@ -245,7 +246,7 @@ Queues: TypeAlias = dict[str, Queue]
 
 
 def apply(queues: Queues, action: Action) -> None:
-    """Apply the action to the queues; one that is done already changes nothing."""
+    """Apply an action to the queues; an action that was applied before changes nothing."""
     queue = queues.get(action.queue)
     match action:
         case Declared(thing):
@@ -261,7 +262,7 @@ def apply(queues: Queues, action: Action) -> None:
 
 @define
 class Replay:
-    """Actions as they are read again.  `is_open`: the last lack some that were done with them."""
+    """Makes queues from actions.  `is_open`: the last actions lack some that belong to them."""
 
     queues: Queues
     _held: list[Action] = field(factory=list)
@@ -272,9 +273,9 @@ class Replay:
         return self._count > 0
 
     def take(self, action: Action | Together) -> None:
-        """Take the next one."""
+        """Take the next action."""
         if isinstance(action, Together):
-            # A transaction that was open was cut by a crash: no client was told that it is done.
+            # A crash cut the transaction that is still open: no client was told that it is done.
             self._held, self._count = [], action.count
             return
         self._held.append(action)

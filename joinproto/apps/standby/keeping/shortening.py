@@ -1,11 +1,11 @@
-"""Making a broker's journal shorter: its queues as they are now stand for the frames so far.
+"""Shorten a broker's journal: a snapshot of its queues replaces the frames so far.
 
-    frames.floor        the queues; then the shorter journal is written next to it, and takes
-    its place
+First the queues are written to `frames.floor`.  Then the shorter journal is written to another
+file, which replaces the journal.
 
-In pieces, with appends between them: a store of a million messages takes seconds, in which a
-broker that stood still would lose its sessions.  A crash leaves the whole journal, or the shorter
-one (`joinproto/log/snapshot.py`, `joinproto/log/dropping.py`).
+The work is done in pieces, with appends between them: a store of a million messages takes seconds,
+and a broker that stood still for so long would lose its sessions.  A crash leaves the whole
+journal, or the shorter one (`joinproto/log/snapshot.py`, `joinproto/log/dropping.py`).
 
 Source: recovery, "The metadata on disk".
 """
@@ -25,15 +25,15 @@ from joinproto.log.snapshot import FILE, FLOOR, making
 KIND = "standby queues"
 LENGTH_BYTES = 4
 AT_ONCE = 1_000
-"""Messages that are measured in a piece."""
+"""Actions whose sizes are added up in one piece."""
 
 
 def shortening(journal: Journal, queues: Queues) -> Iterator[Callable[[], None]]:
-    """Return the pieces of work, if a quarter of the journal would say the same.
+    """Return the pieces of work; few if the queues do not fit into a quarter of the journal.
 
-    `queues`: as they are behind the journal's last frame; both may change before the first piece.
+    `queues`: as they are after the journal's last frame.  Both may change before the first piece.
     """
-    # Both now: frames after these queues are not in the snapshot of the runs.
+    # Runs and actions are read now, so that they belong to the same last frame.
     return _pieces(journal, journal.runs, actions_of(queues))
 
 
@@ -54,12 +54,12 @@ def _pieces(
     yield from making(journal, runs, KIND, state, is_floor=True, made=lambda: made.append(True))
     if made:
         yield from dropping(journal, lambda: None)
-    # The journal begins with it: a second copy is of no use.
+    # The shorter journal begins with the snapshot, so a second copy is of no use.
     clear(journal)
 
 
 def clear(journal: Journal) -> None:
-    """Remove leftovers of a process that ended in the middle."""
+    """Remove the snapshot, and leftovers of a process that ended while it shortened."""
     remove(journal.files, journal.folder, FILE, FLOOR, *LEFTOVERS)
 
 

@@ -1,6 +1,6 @@
-"""The chain of views that a broker has on its disk, where the manager is built in.  No I/O.
+"""The chain of views on the disk of a broker with a built-in manager.  No I/O.
 
-    chain/frames.log        a frame for each view, as in any log of `joinproto/log`
+    chain/frames.log        one frame for each view, as in any log of `joinproto/log`
 
 Source: hot standby, H2, H4, H10.
 """
@@ -19,23 +19,23 @@ FRAMES = f"{FOLDER}/frames.log"
 
 
 def packed(view: View) -> bytes:
-    """Return a view as a frame's body, and as the state of the log."""
+    """Return a view as bytes: the body of a frame, or the state of the log."""
     return json_text.ascii_line(encoded(view))
 
 
 def unpacked(data: bytes) -> View:
-    """Return the view that these bytes are; raises `Malformed`."""
+    """Return the view that `packed` made these bytes of; raises `Malformed`."""
     view: View = read(View, json_text.parsed(data, "view"))
     return view
 
 
 def last_view(data: bytes) -> View | None:
-    """Return the last view of the chain in the bytes of `FRAMES`, as far as they are whole.
+    """Return the last view in the undamaged beginning of the bytes of `FRAMES`.
 
-    None if their beginning is damaged.
+    None if their base is damaged.
 
-    The last of them may be in no majority's log.  A broker that is primary in it had all that was
-    confirmed before, too: no other broker is taken into a view that is not the former primary's.
+    That view may not be in the logs of a majority.  Even so its primary had all that was confirmed
+    before: a new primary was a member of the view before, and takes in no other broker.
     """
     chain, at = View(), 0
     try:
