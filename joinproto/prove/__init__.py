@@ -1,1 +1,1 @@
-"""Proofs for any number of members: logic, readers (Z3, finite), obligations, the link."""
+"""Proofs for any number of members: logic, readers (Z3, finite), obligations, link to the code."""

@@ -1,8 +1,8 @@
-"""Runs from the beginning, found by Z3 on the same relations: a third opinion.
+"""Runs from the initial state, which Z3 finds on the relations of the proofs.
 
-The checker searches the code that ships, the proofs hold for the relations.  Here a rule is
-left out of a relation, and Z3 looks for the shortest run that breaks a claim: the rule is
-needed, and the relation shows why.
+The checker searches the code that ships, and the proofs hold for the relations.  Here a rule is
+left out of a relation, and Z3 looks for the shortest run that breaks a claim.  Such a run shows
+that the rule is needed, and why.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from joinproto.prove.logic import Relation, Sort, Var
 from joinproto.prove.structure import Element, Rows, Structure
 
 STEPS_MAX = 12
-"""Steps of a run; with three electors that takes about 20 seconds."""
+"""Most steps of a run; with three electors such a search takes about 20 seconds."""
 
 
 Taken: TypeAlias = list[tuple[Step, Any, Mapping[Var, Any]]]
-"""Each step with the bit that says it is taken, and its parameters."""
+"""Each step with the bit that says whether it is taken, and with its parameters."""
 
 
 @frozen
 class Run:
-    """`states`: one more than `steps`, each of which has a name and parameters."""
+    """A run.  `steps`: each with its parameters.  `states`: one more than steps."""
 
     steps: tuple[tuple[Step, Mapping[Var, Element]], ...]
     states: tuple[Structure, ...]
@@ -39,8 +39,8 @@ class Run:
 class World:
     """A relation with a part left out, over a number of elements, and the claim that must break.
 
-    `steps`: length of the shortest run that breaks it; None if nothing is left out, and no run of
-    up to `STEPS_MAX` steps breaks it.
+    `steps`: length of the shortest run that breaks the claim.  None if nothing is left out of the
+    relation, so that no run of up to `STEPS_MAX` steps may break the claim.
     """
 
     name: str
@@ -58,15 +58,15 @@ Guards: TypeAlias = frozenset[tuple[str, str]]
 
 
 def shortest(world: World) -> Run | None:
-    """Return a shortest run that breaks the claim, None if none has up to `STEPS_MAX` steps."""
+    """Return a shortest run that breaks the claim; None if no run of `STEPS_MAX` steps does."""
     (found,) = shortest_without(world, [frozenset()]).values()
     return found
 
 
 def shortest_without(world: World, cuts: Sequence[Guards]) -> dict[Guards, Run | None]:
-    """Return for each cut the result of `shortest` once these guards are dropped.
+    """Return for each cut the result of `shortest` with the cut's guards dropped.
 
-    Z3 is asked about all cuts in one solver, because its lemmas about one cut help with the others.
+    One Z3 solver gets the questions about all cuts, because its lemmas about one help with others.
     """
     layer = world.layer
     claim = next(one for one in layer.claims if one.name == world.claim)
@@ -102,9 +102,9 @@ def _is_broken(finite: Finite, claim: Claim, cells: Cells) -> Any:
 def _one_more(
     finite: Finite, cells: Cells, kept: Mapping[tuple[str, str], Any]
 ) -> tuple[Cells, Taken]:
-    """Return the state after one step, whichever, and which it may be.
+    """Return the state after any one step, and the steps that it may be.
 
-    `kept`: guards that a step must pass only where this bit is true.
+    `kept`: guards that a step must pass only if their bit is true.
     """
     taken: Taken = []
     ways: list[Cells] = []
@@ -135,8 +135,8 @@ def _run(finite: Finite, model: Any, states: list[Cells], taken: list[Taken]) ->
 
 @frozen
 class Searched:
-    """The result for one world; `is_as_expected`: whether it broke after the expected number of
-    steps, or held.
+    """The result for one world.  `is_as_expected`: whether the claim broke after the expected
+    number of steps, or held if it should.
     """
 
     world: World

@@ -1,6 +1,6 @@
-"""From a model of Z3 to a state that the independent reader can judge.
+"""Translation of a Z3 model to a state that the independent reader (`structure.py`) can judge.
 
-Elements are called by their sort, with a number.
+The name of an element is that of its sort with a number.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from joinproto.prove.to_z3 import Reader
 
 @frozen
 class Counterexample:
-    """`before`, a step that is taken in it, and where that leads; no step: a state alone."""
+    """The state `before`, and a step that is taken in it; None if the state alone is wrong."""
 
     before: Structure
     step: Step | None = None
@@ -35,7 +35,7 @@ class Counterexample:
 
 
 def to_structure(model: Any, reader: Reader, layer: Layer) -> Structure:
-    """Return the state that the model describes."""
+    """Return the state that a Z3 model describes."""
     universe = {
         sort: tuple(model.get_universe(reader.sort(sort)) or [_some(model, reader, sort)])
         for sort in layer.sorts

@@ -1,7 +1,7 @@
 """Formulas over a few given elements, as a question to Z3 without quantifiers.
 
-For runs from the beginning (`bounded.py`), and for counterexamples that are small.  A
-variable stands for an element, or for a choice among all of its sort.
+`bounded.py` uses them for runs from the initial state, `small.py` for small counterexamples.  A
+variable stands for one element, or for a choice among all elements of its sort.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from joinproto.prove.layer import Layer, Step
 from joinproto.prove.structure import Element, Rows, Structure
 
 Choice: TypeAlias = tuple[tuple[Element, Any], ...]
-"""Elements, each with the condition under which it is the one that is meant."""
+"""Elements, each with the condition under which it is the chosen one."""
 
 Env: TypeAlias = Mapping[logic.Var, Choice]
 Cells: TypeAlias = dict[tuple[logic.Relation, tuple[Element, ...]], Any]
-"""Whether a relation holds of a row, in one state."""
+"""Whether each relation holds of each row, in one state."""
 
 
 @define
 class Finite:
-    """`sizes`: how many elements of each sort.  `given`: rigid relations that are known."""
+    """A question to Z3.  `sizes`: the number of elements of each sort; `given`: known relations."""
 
     layer: Layer
     sizes: Mapping[logic.Sort, int]
@@ -61,7 +61,7 @@ class Finite:
         return z3.Bool(f"bit{self._count}", self.context)
 
     def choice(self, sort: logic.Sort) -> Choice:
-        """Return one element of this sort, whichever."""
+        """Return a choice of any one element of this sort."""
         found = tuple((element, self.bit()) for element in self.elements[sort])
         bits = [bit for _, bit in found]
         self.solver.add(z3.PbEq([(bit, 1) for bit in bits], 1))
@@ -71,7 +71,7 @@ class Finite:
         return {var: self.choice(var.sort) for var in variables}
 
     def cells(self, relations: Sequence[logic.Relation]) -> Cells:
-        """Return any rows of these relations; those that are given as they are."""
+        """Return cells with unknown rows of these relations, and the known rows of given ones."""
         found: Cells = {}
         for relation in relations:
             for row in self.rows_of(relation):
@@ -92,7 +92,7 @@ class Finite:
     def read(
         self, formula: logic.Formula, cells: Cells, env: Env, after: Cells | None = None
     ) -> Any:
-        """Return the formula of the state with these cells; `After` is read in `after`."""
+        """Return the formula for Z3, read in the state `cells`; `After` is read in `after`."""
         match formula:
             case logic.Atom(relation, terms):
                 where = self.rigid if relation.rigid else cells
@@ -127,7 +127,7 @@ class Finite:
         raise TypeError(f"no meaning for {formula!r}: teach it to finite.py")
 
     def after(self, step: Step, cells: Cells, env: Env) -> Cells:
-        """Return the cells to which the step leads."""
+        """Return the cells of the state after the step."""
         found = dict(cells)
         for relation, update in step.updates.items():
             for row in self.rows_of(relation):
@@ -156,7 +156,7 @@ class Finite:
             for value, value_bit in self.values[term.function][element]
         )
 
-    # A constant is recognized by its identity: asking Z3 for each part took half of the time.
+    # Constants are compared by identity, because a question to Z3 for each took half of the time.
 
     def _not(self, part: Any) -> Any:
         if part is self.true or part is self.false:
@@ -183,7 +183,7 @@ class Finite:
     # -- Z3's answers ----------------------------------------------------------------------
 
     def structure(self, model: Any, cells: Cells) -> Structure:
-        """Return the state that these cells are in the model."""
+        """Return the state that the model gives to these cells."""
         every = {**self.rigid, **cells}
         rows: dict[logic.Relation, set[tuple[Element, ...]]] = {
             relation: set() for relation in self.layer.relations
@@ -201,7 +201,7 @@ class Finite:
         )
 
     def chosen(self, model: Any, choice: Choice) -> Element:
-        """Return the element that is meant in the model."""
+        """Return the element that is chosen in the model."""
         return next(
             element for element, bit in choice if z3.is_true(model.eval(bit, model_completion=True))
         )

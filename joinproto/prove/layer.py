@@ -1,9 +1,9 @@
-"""A layer: states, named steps with guards, an invariant in named conjuncts, claims.
+"""A layer: states, named steps with guards, an invariant in named conjuncts, and claims.
 
-A step has parameters, guards over the state before, and for each relation it changes a formula over
-the same state that defines it afterwards.  Relations that it does not mention do not change.  So
-the result of a step can be computed, and a claim about afterwards is a claim about before: no
-second copy of the state is needed to prove anything.
+A step has parameters, guards over the state before it, and for each relation that it changes a
+formula over that state, which defines the relation after the step.  Other relations do not change.
+So the state after a step can be computed, and a formula about it can be turned into one about the
+state before.  A proof needs no second copy of the state.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from joinproto.prove.logic import Formula, Function, Relation, Sort, Term, Var, 
 
 @frozen
 class Guard:
-    """A condition of a step.  `name`: as it is shown."""
+    """A condition of a step."""
 
     name: str
     formula: Formula
@@ -28,26 +28,26 @@ class Guard:
 
 @frozen
 class Update:
-    """`relation` holds afterwards of `of` where `formula` holds before."""
+    """A change of a relation: after the step it holds of `of` where `formula` holds before."""
 
     of: tuple[Var, ...]
     formula: Formula
 
 
 def gains(relation: Relation, *row: Term) -> dict[Relation, Update]:
-    """Return the update after which the relation holds of this row, too."""
+    """Return the update after which the relation also holds of this row."""
     of, is_it = _matching(relation, row)
     return {relation: Update(of, relation(*of) | is_it)}
 
 
 def loses(relation: Relation, *row: Term | None) -> dict[Relation, Update]:
-    """Return the update after which the relation holds of no such row; None is any element."""
+    """Return the update after which the relation holds of no such row; None: of any element."""
     of, is_it = _matching(relation, row)
     return {relation: Update(of, relation(*of) & ~is_it)}
 
 
 def _matching(relation: Relation, row: tuple[Term | None, ...]) -> tuple[tuple[Var, ...], Formula]:
-    """Return variables for a row of the relation, and that they are this one."""
+    """Return variables for a row of the relation, and the formula that they are equal to `row`."""
     of = tuple(Var(f"its {at}", sort) for at, sort in enumerate(relation.sorts))
     pairs = zip(of, row, strict=True)
     return of, reduce(and_, [same(one, term) for one, term in pairs if term is not None])
@@ -55,7 +55,7 @@ def _matching(relation: Relation, row: tuple[Term | None, ...]) -> tuple[tuple[V
 
 @frozen
 class Step:
-    """`about`: the event, in words, with the rule of the protocol."""
+    """A step.  `about`: the event in words, with the rule of the protocol."""
 
     name: str
     about: str
@@ -70,7 +70,7 @@ class Step:
 
 @frozen
 class Conjunct:
-    """A part of the invariant.  `why`: the possible harm if it did not hold."""
+    """A part of the invariant.  `why`: what could go wrong if it did not hold."""
 
     name: str
     formula: Formula
@@ -79,7 +79,7 @@ class Conjunct:
 
 @frozen
 class Claim:
-    """`formula`: of every state; with `After` in it, of every step."""
+    """A claim.  `formula`: holds in every state or, if `is_step`, for every step."""
 
     name: str
     about: str
@@ -89,11 +89,13 @@ class Claim:
 
 @frozen(kw_only=True, eq=False)
 class Layer:
-    """`axioms`: by name, of rigid relations alone; all others hold of no row at the beginning.
-    `assumes`: in words, for the page and the report.  `lively`: a state that is worth something;
-    some state of the invariant is so.
+    """A layer.
 
-    Two layers are equal only if they are one object: so one can be the key of a cache.
+    `axioms`: by name; they use only rigid relations.  All other relations hold of no row in the
+    initial state.  `assumes`: in words, for the page and the report.  `lively`: a formula for a
+    useful state; some state of the invariant must satisfy it.
+
+    Two layers are equal only if they are one object, so that a layer can be the key of a cache.
     """
 
     name: str

@@ -1,11 +1,11 @@
-"""Formulas as data: a protocol's states, and claims about them.
+"""Formulas as data, about the states of a protocol.
 
-Two short readers exist: `to_z3.py` for any number of members, `structure.py` for one given
-state.  Nothing is computed here.
+Two short readers give them a meaning: `to_z3.py` for any number of members, and `structure.py` for
+one given state.  Nothing is computed here.
 
     every((s, v), body)     some(s, body)     a & b     a | b     ~a     a >> b     same(a, b)
 
-A relation is called with its arguments: `has(s, v, n)`.  A rigid one never changes.
+A relation is called with its arguments: `has(s, v, n)`.  A rigid relation never changes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from joinproto.errors import MisuseError
 
 @frozen
 class Sort:
-    """A kind of element; there may be any number of them, at least one."""
+    """A kind of element; there is at least one element of each sort."""
 
     name: str
 
@@ -36,7 +36,7 @@ class Var:
 
 @frozen
 class Function:
-    """Rigid: its values never change."""
+    """A function, which is rigid: its values never change."""
 
     name: str
     of: Sort
@@ -88,7 +88,7 @@ class Formula:
 
 @frozen
 class Relation:
-    """`about`: its meaning, with its arguments in the words `{0}`, `{1}`, ..."""
+    """A relation.  `about`: its meaning in words, with `{0}`, `{1}`, ... for its arguments."""
 
     name: str
     sorts: tuple[Sort, ...]
@@ -170,7 +170,7 @@ class Some(Formula):
 
 @frozen
 class After(Formula):
-    """The value of `inner` after the step: only in claims about steps."""
+    """The value of `inner` after the step; used only in claims about steps."""
 
     inner: Formula
 
@@ -196,7 +196,7 @@ def every(variables: Var | tuple[Var, ...], body: Formula) -> Formula:
 
 
 def some(variables: Var | tuple[Var, ...], body: Formula) -> Formula:
-    """Return that `body` holds for some values of the variables."""
+    """Return that `body` holds for at least one choice of values of the variables."""
     for var in reversed(_several(variables)):
         body = Some(var, body)
     return body
@@ -211,12 +211,12 @@ def all_of(*parts: Formula) -> Formula:
 
 
 def equal(left: Formula, right: Formula) -> Formula:
-    """Return that both hold, or neither."""
+    """Return that both formulas hold, or neither does."""
     return (left >> right) & (right >> left)
 
 
 def atoms_in(formula: Formula) -> Iterator[Atom | Same]:
-    """Yield the parts of a formula that have no formula in them."""
+    """Yield the parts of a formula that contain no other formula."""
     match formula:
         case Atom() | Same():
             yield formula
@@ -228,12 +228,12 @@ def atoms_in(formula: Formula) -> Iterator[Atom | Same]:
 
 
 def relations_in(formula: Formula) -> frozenset[Relation]:
-    """Return the relations that the formula speaks of."""
+    """Return the relations that the formula mentions."""
     return frozenset(one.relation for one in atoms_in(formula) if isinstance(one, Atom))
 
 
 def functions_in(formula: Formula) -> frozenset[Function]:
-    """Return the functions that the formula speaks of."""
+    """Return the functions that the formula mentions."""
     terms = [term for one in atoms_in(formula) for term in one.terms]
     return frozenset().union(*map(_functions_of, terms))
 
@@ -259,8 +259,8 @@ def is_total_order(before: Relation) -> Formula:
 
 
 def is_tree(upto: Relation) -> Formula:
-    """Return that `upto` (reflexive) orders a forest: the predecessors of one element are a
-    line.
+    """Return that the reflexive `upto` orders a forest: the predecessors of an element are ordered
+    in a line.
     """
     (sort, _) = upto.sorts
     x, y, z = (Var(name, sort) for name in ("x", "y", "z"))

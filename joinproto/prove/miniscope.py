@@ -1,8 +1,8 @@
-"""Miniscoping: the same formula with its quantifiers as far inside as they go.
+"""Miniscoping: an equivalent formula with its quantifiers as far inside as possible.
 
-`every x: every y: a(x) >> b(x, y)` asks for each x and y; `every x: a(x) >> every y: b(x, y)`
-asks for the few x of which a holds.  With six variables and a dozen elements of each sort that is
-the difference between milliseconds and minutes for `structure.py`.
+`every x: every y: a(x) >> b(x, y)` is evaluated for each x and y.  In `every x: a(x) >> every y:
+b(x, y)` the inner part is evaluated only for the few x of which a holds.  With six variables and a
+dozen elements of each sort `structure.py` then needs milliseconds, not minutes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from joinproto.prove.logic import (
 )
 
 DUAL = {And: Or, Or: And, Every: Some, Some: Every}
-"""The negation of each operator."""
+"""The operator that takes the place of each operator under a negation."""
 Join = type[And] | type[Or]
 Quantifier = type[Every] | type[Some]
 
 
 def miniscoped(formula: Formula) -> Formula:
-    """Return a formula that says the same, and is faster to judge in one given state."""
+    """Return an equivalent formula that is faster to evaluate in one given state."""
     return _inward(formula, denied=False)
 
 
@@ -50,10 +50,10 @@ def _inward(formula: Formula, *, denied: bool) -> Formula:
 
 
 def _bound(quantifier: Quantifier, var: Var, body: Formula) -> Formula:
-    """Bind the variable as far inside as it goes.
+    """Bind the variable as far inside as possible.
 
-    `every` goes into each part of an `and`, and passes by the parts of an `or` that do not speak of
-    the variable; `some` goes the other way round.
+    `every` moves into each part of an `and`, and leaves out the parts of an `or` that do not have
+    the variable; for `some`, `and` and `or` are exchanged.
     """
     if var not in free_in(body):
         return body
@@ -68,7 +68,7 @@ def _bound(quantifier: Quantifier, var: Var, body: Formula) -> Formula:
                 without = [part for part in parts if var not in free_in(part)]
                 return _joined(by, [*without, _bound(quantifier, var, _joined(by, within))])
         case Every(other, inner) | Some(other, inner) if isinstance(body, quantifier):
-            # Which of two comes first is all the same; the one that goes further in does not.
+            # Two equal quantifiers may change places, so that this one can move further inside.
             further = _bound(quantifier, var, inner)
             if further != quantifier(var, inner):
                 return quantifier(other, further)
@@ -81,7 +81,7 @@ def _joined(kind: Join, parts: list[Formula]) -> Formula:
 
 
 def _depth(formula: Formula) -> int:
-    """Return how many quantifiers stand inside each other."""
+    """Return how deep the quantifiers are nested."""
     match formula:
         case Not(inner) | After(inner):
             return _depth(inner)
@@ -93,7 +93,7 @@ def _depth(formula: Formula) -> int:
 
 
 def free_in(formula: Formula) -> frozenset[Var]:
-    """Return the variables that the formula speaks of and does not bind."""
+    """Return the variables that the formula mentions and does not bind."""
     match formula:
         case Atom() | Same():
             return frozenset(map(_var, formula.terms))

@@ -1,9 +1,10 @@
 """The obligations of a layer, and their proofs.
 
     the invariant holds at the beginning; each step keeps each conjunct; each claim follows
-    some state of the invariant is worth something, and in some every step can be taken
+    some state of the invariant is lively, and each step can be taken in some state
 
-An obligation is proved when Z3 finds no state against it.  `unknown` is a failure.
+The first three are proved when Z3 finds no state against them, the last two when Z3 finds a state.
+`unknown` is a failure.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from joinproto.prove.to_z3 import Reader
 HASTY, PATIENT = 10_000_000, 40_000_000
 """Z3's resource limit for one question, at the first and at the last attempt.
 
-In its own unit, about a million to a second: so the answer does not depend on the machine's load.
-Most questions take a thousandth of that.
+The unit is Z3's own, about a million for each second, so that the answer does not depend on the
+machine's load.  Most questions need a thousandth of the limit.
 """
 
 
@@ -42,9 +43,10 @@ class Kind(Enum):
 
 @frozen
 class Obligation:
-    """`step`: None at the beginning and where a claim follows; `subject`: conjunct or claim.
+    """One obligation.
 
-    `subject` None means the step alone, or the layer's lively state, must be possible.
+    `step`: None for the initial state, and for a claim that must follow.  `subject`: a conjunct or
+    a claim; None means that the step, or without a step the lively state, must be possible.
     """
 
     layer: Layer
@@ -68,9 +70,10 @@ class Obligation:
 
 @frozen
 class Outcome:
-    """`result`: proved, fails or unknown; `against`: the state that speaks against it.
+    """The outcome of an obligation.
 
-    `query`: as Z3 was asked it, for another solver.
+    `against`: a state that shows that the obligation fails.  `query`: the question to Z3, so that
+    another solver can be asked, too.
     """
 
     obligation: Obligation
@@ -85,7 +88,7 @@ class Outcome:
 
 
 def obligations(layer: Layer, claims: tuple[Claim, ...] | None = None) -> Iterator[Obligation]:
-    """Yield all obligations; `claims`: those of the layer that are wanted, None means all."""
+    """Yield all obligations.  `claims`: the layer's claims that are wanted; None means all."""
     yield Obligation(layer, Kind.POSSIBLE)
     for step in layer.steps:
         yield Obligation(layer, Kind.POSSIBLE, step)
@@ -103,13 +106,13 @@ def obligations(layer: Layer, claims: tuple[Claim, ...] | None = None) -> Iterat
 
 
 def discharge(obligation: Obligation, *, small: bool = True) -> Outcome:
-    """Return Z3's answer.  `small`: look for the smallest state against it."""
+    """Ask Z3, and return the outcome.  `small`: if it fails, look for a small state against it."""
     began = time.process_time()
     query = Query.of(obligation)
     found = query.check(HASTY)
     against = None
     if found == z3.unknown:
-        # Some questions have endless states against them before the small ones.
+        # For some questions Z3 tries infinitely many states before it finds a small one.
         against = query.smallest()
         found = query.check(PATIENT) if against is None else z3.sat
     seconds = time.process_time() - began
@@ -128,7 +131,7 @@ def discharge(obligation: Obligation, *, small: bool = True) -> Outcome:
 
 @frozen
 class Query:
-    """A question to Z3: is there a state, and a step, that speaks against it?"""
+    """A question to Z3: is there a state, with a step, that is against the obligation?"""
 
     obligation: Obligation
     reader: Reader
@@ -137,7 +140,7 @@ class Query:
 
     @classmethod
     def of(cls, obligation: Obligation) -> Query:
-        """Return the question; `sat` is a failure, except where something must be possible."""
+        """Return the question; `sat` is a failure unless the step or state must be possible."""
         layer, step, subject = obligation.layer, obligation.step, obligation.subject
         given, axioms, invariant = _given(layer)
         reader = given.copied()
@@ -160,7 +163,7 @@ class Query:
 
     @property
     def script(self) -> Script:
-        """Return the question for any solver."""
+        """Return the question in a form that any solver reads."""
         obligation = self.obligation
         expected: Verdict = "sat" if obligation.kind is Kind.POSSIBLE else "unsat"
         return Script.of(self.solver, obligation.words, expected)
@@ -170,7 +173,7 @@ class Query:
         return self.solver.check()
 
     def smallest(self) -> Counterexample | None:
-        """Return a counterexample with few elements, None if none was found."""
+        """Return a counterexample with few elements; None if none was found."""
         asked = self.obligation
         is_beginning = asked.kind is Kind.BEGINS
         step = begins(asked.layer) if is_beginning else asked.step
@@ -188,7 +191,7 @@ class Query:
 
 @lru_cache(maxsize=1)
 def _given(layer: Layer) -> tuple[Reader, list[Any], list[Any]]:
-    """Return the premises of all obligations, read once: the axioms, and the invariant."""
+    """Return the premises of all obligations, which are read once: the axioms and the invariant."""
     reader = Reader()
     for sort in layer.sorts:
         reader.sort(sort)
@@ -197,7 +200,7 @@ def _given(layer: Layer) -> tuple[Reader, list[Any], list[Any]]:
 
 
 def begins(layer: Layer) -> Step:
-    """Return the step that leads to the initial state, from whatever was before."""
+    """Return the step that leads from any state to the initial state."""
     updates = {}
     for relation in layer.changing:
         of = tuple(Var(f"i{at}", sort) for at, sort in enumerate(relation.sorts))

@@ -1,6 +1,6 @@
-"""Further uses of each question to Z3: cvc5 is asked, and files are written.
+"""Ask cvc5 the questions that Z3 was asked, and write them to files.
 
-cvc5 works in a process of its own while Z3 continues, so its answers come later.
+cvc5 works in its own process while Z3 continues, so its answers come later.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SolverQuestion(Protocol):
-    """The question to a solver; None if no solver was asked."""
+    """An obligation.  `script`: the question to a solver; None if no solver is asked."""
 
     @property
     def script(self) -> Script | None: ...
@@ -32,7 +32,7 @@ class SolverQuestion(Protocol):
 
 @define
 class Pending:
-    """One question that cvc5 was asked.  `result` must be called once, in order of the asking."""
+    """One question to cvc5.  `result` must be called once, in the order of the questions."""
 
     opinions: Opinions
     script: Script
@@ -43,7 +43,7 @@ class Pending:
         return self.future.done()
 
     def wait(self) -> None:
-        """Wait for cvc5, but not for long: Ctrl-C is looked at between two calls."""
+        """Wait for cvc5 for a short time, so that the caller can handle Ctrl-C."""
         wait([self.future], timeout=0.1)
 
     def result(self) -> Answer:
@@ -58,7 +58,10 @@ class Pending:
 
 @define
 class Opinions:
-    """`folder`: where each question is written, None for nowhere; `proofs`: cvc5's next to it."""
+    """All questions to cvc5.  `second`: whether it is asked.  `folder`: for the files, or None.
+
+    `proofs`: also write cvc5's proof of each question.
+    """
 
     second: bool
     folder: Path | None = None
@@ -67,16 +70,16 @@ class Opinions:
     seconds: float = field(default=0.0, init=False)
     written: int = field(default=0, init=False)
     _process: ProcessPoolExecutor | None = field(default=None, init=False)
-    _open: int = field(default=0, init=False)  # asked and not answered
+    _open: int = field(default=0, init=False)  # the number of questions without an answer
 
     def __attrs_post_init__(self) -> None:
         if self.second:
-            from joinproto.prove.second import version  # a missing extra is told at once
+            from joinproto.prove.second import version  # so that a missing extra is reported now
 
-            # Ctrl-C goes to both processes, and this one takes it.
+            # Ctrl-C goes to both processes; this process handles it.
             context, ignore = multiprocessing.get_context("fork"), (signal.SIGINT, signal.SIG_IGN)
             self._process = ProcessPoolExecutor(1, context, signal.signal, ignore)
-            self._process.submit(version)  # forked now: once Z3 has worked, it has threads
+            self._process.submit(version)  # forks now, because Z3 later makes threads
         if self.folder is None:
             return
         try:
@@ -90,7 +93,7 @@ class Opinions:
             )
 
     def of(self, asked: SolverQuestion) -> Pending | None:
-        """Ask cvc5, if it must be asked; without it, write the files that are wanted."""
+        """Ask cvc5 if it is to be asked; otherwise only write the question if files are wanted."""
         script = asked.script if self.second or self.folder is not None else None
         if script is None:
             return None
@@ -118,7 +121,7 @@ class Opinions:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the process of cvc5; open questions stay unanswered."""
+        """End the process of cvc5; open questions get no answer."""
         if self._process is None:
             return
         if self._open:
@@ -137,11 +140,11 @@ class Opinions:
 
     @property
     def is_against(self) -> bool:
-        """Return whether cvc5 does not confirm each obligation."""
+        """Return whether cvc5 did not prove some obligation."""
         return self.found.total() > self.found["proved"]
 
     def told(self) -> Second | None:
-        """Return cvc5's answers for all, None if it was not asked."""
+        """Return the counts of cvc5's answers; None if it was not asked."""
         if not self.second:
             return None
         from joinproto.prove.second import version

@@ -1,4 +1,4 @@
-"""The report of proofs, links and searches, as the lines of the command and as its JSON."""
+"""The report about proofs, links and searches, as lines of text and as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from joinproto.prove.opinions import Opinions
 def outcome_told(
     outcome: Outcome, *, shown: bool, second: printed.Answer | None = None
 ) -> printed.Obligation:
-    """Return one obligation; `shown`: with the state that speaks against it."""
+    """Return one obligation for the JSON.  `shown`: with the state against it."""
     obligation, against = outcome.obligation, outcome.against if shown else None
     subject = obligation.subject
     return filled(
@@ -33,7 +33,7 @@ def outcome_told(
 
 
 def opinion_lines(opinions: Opinions) -> Iterator[str]:
-    """Yield the second solver's answers, and where the questions were written."""
+    """Yield lines with the second solver's answers, and the folder of the written questions."""
     told = opinions.told()
     if told is not None:
         asked = told.proved + told.failed + told.unknown
@@ -74,7 +74,7 @@ def link_told(found: Found) -> printed.Linked:
 
 
 def lookup_lines(looked: Lookup) -> Iterator[str]:
-    """Yield whether the state occurs, and the lemmas that would exclude it."""
+    """Yield lines that say whether the state occurs, and which lemmas would exclude it."""
     if looked.reached is not None:
         world, level = looked.reached
         yield f"that state is reachable: in world {world}, at level {level}; this is a bug"
@@ -93,7 +93,7 @@ def lookup_told(looked: Lookup) -> printed.Looked:
 
 
 def search_lines(searched: Searched) -> Iterator[str]:
-    """Yield the results of a bounded search."""
+    """Yield lines about the result of a bounded search."""
     world, run = searched.world, searched.run
     word = "found   " if run is not None else "nothing "
     if not searched.is_as_expected:

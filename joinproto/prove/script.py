@@ -1,4 +1,4 @@
-"""A question to Z3 as SMT-LIB 2.6, which any other solver reads."""
+"""A question to Z3 in SMT-LIB 2.6, which other solvers read, too."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from attrs import frozen
 Verdict = Literal["sat", "unsat"]
 
 NAME_MAX = 100
-"""Characters of a file's name: some file systems take 143."""
+"""Most characters of a file's name; some file systems allow 143."""
 
 
 @frozen
 class Script:
-    """`words`: the obligation; `expected`: a solver's answer if it is proved."""
+    """A question.  `words`: the obligation; `expected`: a solver's answer if it is proved."""
 
     words: str
     expected: Verdict
@@ -23,7 +23,7 @@ class Script:
 
     @classmethod
     def of(cls, solver: Any, words: str, expected: Verdict) -> Script:
-        """Return the assertions of this solver of Z3's."""
+        """Return a script with the assertions of this Z3 solver."""
         _, _, asserted = solver.to_smt2().partition("(set-info :status unknown)\n")
         head = (
             f"; joinproto: {words}\n"
@@ -34,6 +34,6 @@ class Script:
         return cls(words, expected, head + asserted)
 
     def name(self, number: int) -> str:
-        """Return the name of its file, without the part after the dot."""
+        """Return the name of the script's file without the part after the dot."""
         words = re.sub(r"[^A-Za-z0-9_]+", "-", self.words).strip("-")
         return f"{number:04}-{words}"[:NAME_MAX]

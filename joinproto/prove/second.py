@@ -1,7 +1,7 @@
-"""A second opinion on Z3's proofs: the same questions, asked of cvc5.
+"""A second opinion on Z3's proofs: cvc5 answers the same questions.
 
-cvc5 shares no code with Z3.  It reads the questions as Z3 prints them, so it judges Z3's answers
-and not `to_z3.py`, which the other readers of formulas judge.
+cvc5 shares no code with Z3.  It reads the questions as Z3 prints them, so it checks Z3's answers.
+It does not check `to_z3.py`; the other readers of formulas do.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from joinproto.prove.printed import Answer
 from joinproto.prove.script import Script
 
 LIMIT = "400000"
-"""Work for one attempt, in cvc5's own unit: it depends on nothing else that the machine does."""
+"""Limit for one attempt, in cvc5's own unit, which does not depend on the machine's load."""
 
 PLAIN: Mapping[str, str] = {}
 THOROUGH = {"enum-inst": "true"}
 MODELS = {"finite-model-find": "true"}
 ATTEMPTS = {"unsat": (PLAIN, MODELS, THOROUGH), "sat": (MODELS, PLAIN, THOROUGH)}
-"""Options of each attempt, by the expected answer; the first one nearly always answers."""
+"""Options of each attempt, by the expected answer; the first attempt is nearly always enough."""
 
 
 @frozen
 class Opinion:
-    """`result`: of the obligation; `proof`: in cvc5's format CPC, where one was asked for."""
+    """cvc5's answer.  `result`: of the obligation; `proof`: in cvc5's format CPC if requested."""
 
     result: Answer
     seconds: float
@@ -40,7 +40,7 @@ def version() -> str:
 
 
 def ask(script: Script, *, proof: bool = False) -> Opinion:
-    """Return cvc5's answer.  `proof`: with a proof, if it says `unsat`."""
+    """Return cvc5's answer.  `proof`: with a proof if cvc5 says `unsat` as expected."""
     began = time.process_time()
     for attempt in ATTEMPTS[script.expected]:
         solver = cvc5.Solver()
@@ -54,7 +54,7 @@ def ask(script: Script, *, proof: bool = False) -> Opinion:
                 told = ""
                 if answer == "unsat" and "produce-proofs" in options:
                     told = "".join(map(_text, map(solver.proofToString, solver.getProof())))
-                    # In parentheses, as an answer is; checkers of proofs read their content.
+                    # cvc5 puts a proof into parentheses; checkers of proofs read what is inside.
                     told = told.strip().removeprefix("(").removesuffix(")").strip() + "\n"
                 seconds = time.process_time() - began
                 return Opinion("proved" if answer == script.expected else "fails", seconds, told)

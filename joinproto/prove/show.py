@@ -1,7 +1,7 @@
-"""A counterexample in words: two states with only the relevant facts, the step between, and why.
+"""A counterexample in words: the state before, the step, what it changes, and what is broken.
 
-Relevant are the true facts of the relations in the step's guards, its changes and the broken
-formula.
+Only relevant facts are shown: the true facts of the relations in the step's guards, in its changes
+and in the broken formula.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from joinproto.prove.structure import Env, Structure
 
 
 def lines(obligation: Obligation, against: Counterexample) -> Iterator[str]:
-    """Yield the counterexample in lines for a terminal."""
+    """Yield the counterexample as lines for a terminal."""
     said = told(obligation, against)
     step = against.step
     if step is None:
@@ -60,7 +60,7 @@ def told(obligation: Obligation, against: Counterexample) -> printed.Against:
 
 
 def is_confirmed(obligation: Obligation, against: Counterexample) -> bool:
-    """Return whether the independent reader sees it the same way as Z3."""
+    """Return whether the independent reader agrees with Z3 about the counterexample."""
     layer, before = obligation.layer, against.before
     if not all(before.holds(axiom) for axiom in layer.axioms.values()):
         return False
@@ -73,7 +73,7 @@ def is_confirmed(obligation: Obligation, against: Counterexample) -> bool:
 
 
 def is_broken(obligation: Obligation, against: Counterexample) -> bool:
-    """Return whether the formula is broken there, by the independent reader."""
+    """Return whether the independent reader finds the subject's formula broken."""
     subject, before, after = obligation.subject, against.before, against.after
     if subject is None:
         return True
@@ -85,7 +85,7 @@ def is_broken(obligation: Obligation, against: Counterexample) -> bool:
 
 
 def broken_by(obligation: Obligation, against: Counterexample) -> Env:
-    """Return for which elements the formula is broken: values of its outermost variables."""
+    """Return elements for which the formula is broken: values of its outermost variables."""
     subject, state = obligation.subject, against.after or against.before
     if subject is None or (isinstance(subject, Claim) and subject.is_step):
         return {}
@@ -105,7 +105,7 @@ def broken_by(obligation: Obligation, against: Counterexample) -> Env:
 
 
 def facts(state: Structure, layer: Layer, shown: frozenset[Relation]) -> list[str]:
-    """Return the true facts of these relations; of an order only those that are not reflexive."""
+    """Return the true facts of these relations in words; of orders, without the reflexive ones."""
     found = []
     for relation in layer.relations:
         if relation in shown:

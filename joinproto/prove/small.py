@@ -1,8 +1,8 @@
 """Small counterexamples: a state with few elements, and a step that breaks a formula there.
 
-The same question as in `obligations.py`, about this many elements and no more, without
-quantifiers.  Where Z3 gives up on the one with any number of elements, this one still finds a
-state; where it finds none, nothing follows from that.
+The question is that of `obligations.py` for a fixed number of elements, without quantifiers.  It
+often finds a state if Z3 gives up on the question about any number of elements.  If it finds no
+state, nothing is known.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from joinproto.prove.layer import Claim, Conjunct, Layer, Step
 from joinproto.prove.logic import TRUE, Sort
 
 THINGS_MAX = 3
-"""Elements of each sort, at most."""
+"""The most elements of each sort."""
 
 
 def smallest(
     layer: Layer, step: Step | None, subject: Conjunct | Claim | None, *, begins: bool
 ) -> Counterexample | None:
-    """Return a state that obeys the invariant, and breaks `subject` after `step` or at once.
+    """Return a state of the invariant that breaks `subject` after `step`, or at once without one.
 
-    All sorts grow together until there is one; then each one shrinks as far as it can. No
-    `subject`: a state in which the step can be taken, or one that is lively.  `begins`: `step` sets
-    the initial state, and the state before may be anything.
+    The numbers of elements of all sorts grow together until a state is found; then each number is
+    made as small as possible.  Without `subject`, return a state in which the step can be taken, or
+    a lively state.  `begins`: `step` sets the initial state, and the state before may be any.
     """
     for size in range(1, THINGS_MAX + 1):
         sizes = dict.fromkeys(layer.sorts, size)

@@ -1,7 +1,7 @@
-"""One given state, finite and whole, and the value of a formula in it.
+"""One given finite state, and the value of a formula in it.
 
-The other reader of `logic.py`.  It shares nothing with the one for Z3, so each tells on the
-other: Z3's counterexamples are judged here again, and explored states are judged only here.
+This reader of `logic.py` shares no code with the reader for Z3, so each can show mistakes of the
+other.  Z3's counterexamples are evaluated again here; explored states are evaluated only here.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ Test: TypeAlias = Callable[["Structure", Env], bool]
 
 @frozen
 class Structure:
-    """`elements` of each sort, the rows of which each relation holds, the functions' values."""
+    """A state: the elements of each sort, the rows of each relation, and the functions' values."""
 
     elements: Mapping[logic.Sort, tuple[Element, ...]]
     rows: Mapping[logic.Relation, Rows]
     values: Mapping[logic.Function, Mapping[Element, Element]] = field(factory=dict)
 
     def holds(self, formula: logic.Formula, env: Mapping[logic.Var, Element] | None = None) -> bool:
-        """Return whether the formula holds here; its free variables are in `env`."""
+        """Return whether the formula holds in this state; `env` has its free variables."""
         return compiled(formula)(self, dict(env or {}))
 
     def holds_for_step(self, formula: logic.Formula, after: Structure) -> bool:
-        """Return whether a claim about the step from here to `after` holds."""
+        """Return whether a claim holds for a step from this state to `after`."""
         return _compile(miniscoped(formula), after)(self, {})
 
     def since(self, earlier: Structure) -> Callable[[logic.Relation], Rows]:
-        """Return a function: the rows of a relation that are here, and not in `earlier`."""
+        """Return a function that gives the rows of a relation that `earlier` does not have."""
         return lambda relation: self.rows[relation] - earlier.rows[relation]
 
     def rows_of(
         self, relation: logic.Relation, of: tuple[logic.Var, ...], formula: logic.Formula, env: Env
     ) -> Rows:
-        """Return the rows of which `formula` holds."""
+        """Return the values of the variables `of` for which `formula` holds."""
         test = compiled(formula)
         rows = product(*(self.elements[var.sort] for var in of))
         return frozenset(
@@ -57,7 +57,7 @@ class Structure:
         return all(compiled(guard.formula)(self, env) for guard in step.guards)
 
     def after(self, step: Step, env: Env) -> Structure:
-        """Return the state to which the step leads, whatever its guards say."""
+        """Return the state after the step; the guards are not checked."""
         changed = {
             relation: self.rows_of(relation, update.of, update.formula, env)
             for relation, update in step.updates.items()
@@ -69,7 +69,7 @@ _COMPILED: dict[int, tuple[logic.Formula, Test]] = {}
 
 
 def compiled(formula: logic.Formula) -> Test:
-    """Return the formula as a function; made once for each formula object."""
+    """Return the formula as a function, which is made once for each formula object."""
     known = _COMPILED.get(id(formula))
     if known is None or known[0] is not formula:
         known = _COMPILED[id(formula)] = (formula, _compile(miniscoped(formula), None))

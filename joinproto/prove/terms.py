@@ -1,8 +1,8 @@
 """Translation of terms of decision tables to Z3: the second reader of `joinproto.machine.terms`.
 
-`compiled.py` reads the same terms in plain Python at run time; a test compares the two.  Rows
-are either a few given ones (`Few`), so that sets can be counted, or any number (`Many`); there
-a count is a number of which nothing is known but that it is one and the same each time.
+`joinproto/machine/compiled.py` reads the same terms in plain Python at run time; a test compares
+the two.  Either there are a few rows (`Few`), so that sets can be counted, or any number (`Many`).
+With `Many` the size of a set is an unknown number, which is the same wherever the set is counted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from joinproto.machine.terms import (
 )
 
 Row = Any
-"""A row, in the form that its `Rows` gives it."""
+"""A row, in the form that its `Rows` uses."""
 
 
 @cache
@@ -52,7 +52,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 @define
 class Values:
-    """Fields as Z3 sees them: flags, numbers, and for all else only equality."""
+    """The fields of rows for Z3: flags, numbers, and other values that can only be compared."""
 
     kind: type[Any]
     context: Any
@@ -75,7 +75,7 @@ class Values:
         return z3.IntVal(self.codes.setdefault(value, len(self.codes)), self.context)
 
     def is_proper(self, name: str, value: Any) -> Any:
-        """Return that this is a value the field can have."""
+        """Return that this is a value that the field can have."""
         hint = self.type_of(name)
         if hint is bool:
             return z3.BoolVal(True, self.context)
@@ -89,7 +89,7 @@ class Values:
         return value >= 0
 
     def decoded(self, name: str, value: Any) -> object:
-        """Return the Python value; one that has no name yet gets a name."""
+        """Return the Python value of Z3's value; an unknown value gets a new name."""
         if self.type_of(name) is bool:
             return bool(z3.is_true(value))
         number = int(value.as_long())
@@ -108,7 +108,7 @@ class Values:
 
 
 def _enum_in(hint: Any) -> type[Enum] | None:
-    """Return the enum of a field: its type, or that of which it may be none."""
+    """Return the enum of a field: its type, or the enum in a type such as `Enum | None`."""
     for one in (hint, *typing.get_args(hint)):
         if isinstance(one, type) and issubclass(one, Enum):
             return one
@@ -116,12 +116,12 @@ def _enum_in(hint: Any) -> type[Enum] | None:
 
 
 def connected(join: Callable[..., Any], parts: Sequence[Any]) -> Any:
-    """Return And or Or of the parts; SMT-LIB has neither of one part alone."""
+    """Return And or Or of the parts, or the only part: SMT-LIB has neither of one part."""
     return parts[0] if len(parts) == 1 else join(*parts)
 
 
 class Rows(ABC):
-    """The rows that one member knows of."""
+    """The rows of a table, one for each member."""
 
     values: Values
 
@@ -137,7 +137,7 @@ class Rows(ABC):
 
     @abstractmethod
     def fewer(self, group: Group, count: Any, me: Row) -> Any:
-        """Return that the group has less than `count` members."""
+        """Return that the group has fewer than `count` members."""
 
 
 def holds(condition: Condition, rows: Rows, me: Row) -> Any:
@@ -187,7 +187,7 @@ def holds(condition: Condition, rows: Rows, me: Row) -> Any:
 
 
 def belongs(group: Group, rows: Rows, row: Row, me: Row) -> Any:
-    """Return, for Z3, that the row is one of the group."""
+    """Return, for Z3, that the row belongs to the group."""
     match group:
         case Members():
             return z3.BoolVal(True, rows.values.context)
@@ -207,8 +207,10 @@ def belongs(group: Group, rows: Rows, row: Row, me: Row) -> Any:
 
 
 class Few(Rows):
-    """A fixed number of places, each taken or free; a row is the number of a place.  Place 0 is
-    taken."""
+    """A fixed number of places for rows, each taken or free; a row is the number of its place.
+
+    Place 0 is always taken.
+    """
 
     def __init__(self, kind: type[Any], places: int) -> None:
         self.context = z3.Context()
@@ -240,7 +242,7 @@ class Few(Rows):
         return z3.Sum(*belonging) < count
 
     def proper(self) -> Any:
-        """Return that every cell has a value its field can have."""
+        """Return that place 0 is taken, and that every cell has a value its field can have."""
         cells = [
             self.values.is_proper(name, value)
             for cell in self._cells
@@ -249,7 +251,7 @@ class Few(Rows):
         return z3.And(self.there[0], *cells)
 
     def decoded(self, model: Any) -> list[Any]:
-        """Return the rows of this model, as the table takes them."""
+        """Return the rows of this model as Python objects for the table."""
         found = []
         for at, there in enumerate(self.there):
             if at and not z3.is_true(model.eval(there, model_completion=True)):
@@ -270,7 +272,7 @@ class Many(Rows):
         self.values = Values(kind, self.context)
         self.names = [item.name for item in fields(kind)]
         self.row = z3.DeclareSort("row", self.context)
-        # A field may have the name of a member: SMT-LIB has one name for one thing.
+        # A field may have the name of a member, and in SMT-LIB each name has one meaning.
         self._of = {
             name: z3.Function(f"its-{name}", self.row, self.values.sort(name))
             for name in self.names
@@ -293,7 +295,7 @@ class Many(Rows):
         return one == other
 
     def fewer(self, group: Group, count: Any, me: Row) -> Any:
-        # How many there are is not known, but it is the same for all callers: no set that is
-        # counted in a table depends on who asks, and a test looks that this stays so.
+        # The size is unknown, but the same for all rows `me`: no set that is counted in a table
+        # depends on `me`, and a test checks that this remains so.
         name = f"size{len(self._sizes)}"
         return self._sizes.setdefault(repr(group), z3.Int(name, self.context)) < count

@@ -14,7 +14,7 @@ Env = Mapping[logic.Var, Any]
 
 
 class Reader:
-    """Names of one query: each sort, relation and function is declared once."""
+    """The translation for one query: each sort, relation and function is declared once."""
 
     def __init__(self) -> None:
         self.context = z3.Context()
@@ -23,11 +23,9 @@ class Reader:
         self._count = 0
 
     def copied(self) -> Reader:
-        """Return a reader in a context of its own, in which the terms that this one read can be
-        used.
-        """
+        """Return a reader with its own context; terms of this reader can be translated to it."""
         reader = Reader()
-        # A sort is known by its number in a context, so it is copied and not declared again.
+        # Z3 identifies a sort by a number in its context, so sorts are copied, not declared again.
         reader._sorts = {sort: one.translate(reader.context) for sort, one in self._sorts.items()}
         reader._count = self._count
         return reader
@@ -40,7 +38,7 @@ class Reader:
     def relation(self, relation: logic.Relation) -> Any:
         if relation not in self._declared:
             sorts = [self.sort(sort) for sort in relation.sorts]
-            name = f"{relation.name}@0"  # no function is called so
+            name = f"{relation.name}@0"  # no function has such a name
             self._declared[relation] = z3.Function(name, *sorts, z3.BoolSort(self.context))
         return self._declared[relation]
 
@@ -52,7 +50,7 @@ class Reader:
         return self._declared[function]
 
     def constant(self, var: logic.Var) -> Any:
-        """Return a constant of the variable's sort that nothing else is called."""
+        """Return a constant of the variable's sort with a new name."""
         self._count += 1
         return z3.Const(f"{var.name}!{self._count}", self.sort(var.sort))
 
@@ -74,8 +72,8 @@ class Reader:
     ) -> Any:
         """Return the formula for Z3.
 
-        `step`: read it in the state that this step, with these parameters, leads to.  `after`: the
-        step that `After` speaks of, in a claim about steps.
+        `step`: read the formula in the state after this step with these parameters.  `after`: the
+        step that `After` refers to, in a claim about steps.
         """
 
         def inner_of(part: logic.Formula, env: Env = env) -> Any:

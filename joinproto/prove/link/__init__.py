@@ -1,1 +1,1 @@
-"""The link: the steps of the shipped code, compared with the proved relations."""
+"""The link: it compares the steps of the shipped code with the proved relations."""

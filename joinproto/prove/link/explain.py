@@ -1,8 +1,8 @@
-"""Whether a step of the code is a step of the relation, or a few of them in a row.
+"""Whether a step of the code is a step of the relation, or several of its steps in a row.
 
-A member does several things in one go: it learns a view, becomes ready in it, and serves.
-So a step is accepted if some steps of the relation, each with all its guards, lead from the
-picture before to exactly the picture after.
+In one step of the code a member may learn a view, become ready in it, and serve.  So a step of the
+code is accepted if steps of the relation, each with all its guards, lead from the picture before to
+exactly the picture after.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from joinproto.prove.logic import Var
 from joinproto.prove.structure import Element, Structure
 
 STEPS_MAX = 9
-"""Steps of the relation that one step of the code makes, at most."""
+"""The most steps of the relation that one step of the code may make."""
 
 
 Explained: TypeAlias = tuple[tuple[str, tuple[tuple[Var, Element], ...]], ...]
-"""The relation's steps, by name, with their parameters."""
+"""The names of the relation's steps, with their parameters."""
 
 
 @define
 class Explainer:
-    """Caches explained steps: most steps of a world look alike."""
+    """Explains steps, and caches the answers, because most steps of a world look alike."""
 
     mapping: RefinementMapping
     known: dict[tuple[Picture, Picture], Explained | None] = field(factory=dict)

@@ -1,8 +1,8 @@
-"""The steps of a searched world, one by one, by the code that ships.
+"""The steps of a searched world, one by one, made by the code that ships.
 
-Breadth first at the beginning, then walks at random, which come to places that a search
-would need hours for.  The steps are those of `joinproto.check.plain_steps`, straight from the
-definitions; each call of a member's code is made once.
+The link first takes steps breadth first, and then random walks, which reach states for which a
+search would need hours.  The steps are those of `joinproto.check.plain_steps`, which follow the
+definitions directly.  Each call of a member's code is made once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from joinproto.check.steps import Move, Sent
 
 @frozen
 class WorldStep:
-    """A step of the world.  `level`: how many steps lead to `before` on the way it was found."""
+    """A step of the world.  `level`: the number of steps to `before` on the way that was taken."""
 
     level: int
     before: State
@@ -29,19 +29,23 @@ class WorldStep:
 
 
 class Walk(Steps):
-    """The world's states and steps, each question to a member asked once."""
+    """The world's states and steps; each answer of a member is computed once."""
 
     def text_of(self, message: Sent) -> str:
-        """Return a text by which messages are put in order.
+        """Return a text by which messages are sorted.
 
-        It is made of their words: `repr` of a set depends on the process, and a seed should not.
+        `repr` is not used: that of a set differs between processes, but a seed must always give the
+        same walks.
         """
         sender, to, content = message
         said = thaw(content)
         return f"{sender} {to} {type(said).__name__} {said}"
 
     def at_random(self, seed: int, length: int) -> Iterator[WorldStep]:
-        """Yield the steps of walks from the beginning, one after the other, without end."""
+        """Yield the steps of endlessly many random walks from the initial state.
+
+        `length`: the most steps of one walk.
+        """
         dice = random.Random(seed)
         while True:
             state = self.initial()

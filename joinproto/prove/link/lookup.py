@@ -1,11 +1,10 @@
-"""Whether a state that Z3 gives occurs among the explored ones, and the lemmas that would exclude
-it.
+"""Whether a state that Z3 gives is among the explored states, and which lemmas would exclude it.
 
-The state is taken as a list of facts, true and false ones, about nameless elements.  It is
-reached if some elements in an explored state have all these facts, and if the step, taken there,
-breaks the same formula.  If the facts occur nowhere, some are left out, as long as the rest
-still occurs nowhere: that the rest never holds together is a lemma that every explored state
-obeys, and that excludes the state.
+The state counts as a list of true and false facts about elements without names.  It is reached if
+some elements in an explored state have all these facts, and the step from there breaks the same
+formula.  If the facts occur in no explored state, facts are left out as long as the rest occurs in
+none.  That the rest never holds together is a lemma, which excludes the state and which every
+explored state obeys.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Fact:
 
     @property
     def keys(self) -> tuple[tuple[Sort, Element], ...]:
-        """Return the elements of its row, each with its sort."""
+        """Return the elements of the row, each with its sort."""
         return tuple(zip(self.relation.sorts, self.row, strict=True))
 
     def __str__(self) -> str:
@@ -47,7 +46,7 @@ class Fact:
 class Lemma:
     """`never`: facts that hold together in no explored state.
 
-    `settles`: whether the obligation that failed is proved once the lemma is assumed.
+    `settles`: whether the obligation that failed is proved if the lemma is assumed.
     """
 
     never: tuple[Fact, ...]
@@ -56,9 +55,9 @@ class Lemma:
 
 @frozen
 class Lookup:
-    """`reached`: the world and the level at which the state occurs, None means nowhere.
+    """The result.  `reached`: the world and the level at which the state occurs, or None.
 
-    `states`: how many were looked at.
+    `states`: how many explored states were examined.
     """
 
     reached: tuple[str, int] | None
@@ -67,7 +66,7 @@ class Lookup:
 
 
 def look_up(obligation: Obligation, against: Counterexample, found: Sequence[Found]) -> Lookup:
-    """Look for the state before the step in all that was explored in its layer's words."""
+    """Look for the counterexample's state in all explored states of its layer."""
     layer = obligation.layer
     explored = [
         (structure, one.world, level)
@@ -82,11 +81,11 @@ def look_up(obligation: Obligation, against: Counterexample, found: Sequence[Fou
             return Lookup((world, level), len(explored))
     states = [structure for structure, _, _ in explored]
     if any(occurs(facts, state) for state in states):
-        # The surroundings of these elements make the difference: no lemma about them alone will do.
+        # The facts occur, but without the break: no lemma about these elements alone excludes it.
         return Lookup(None, len(explored))
     lemmas: dict[frozenset[Fact], Lemma] = {}
-    # The fact that is left out first decides which lemma comes out: false facts first, or true
-    # ones.
+    # The order in which facts are left out decides which lemma is found: false facts first, or
+    # true facts first.
     for order in (lambda fact: fact.holds, lambda fact: not fact.holds):
         kept = _fewest(sorted(facts, key=order), states)
         lemmas.setdefault(frozenset(kept), _lemma(tuple(kept), obligation))
@@ -94,7 +93,7 @@ def look_up(obligation: Obligation, against: Counterexample, found: Sequence[Fou
 
 
 def facts_of(state: Structure, layer: Layer, relations: frozenset[Relation]) -> Iterator[Fact]:
-    """Yield all facts of these relations, true and false, and the functions' values."""
+    """Yield all true and false facts of these relations, and the functions' values."""
     for relation in layer.relations:
         if relation in relations:
             for row in product(*(state.elements[sort] for sort in relation.sorts)):
@@ -105,7 +104,7 @@ def facts_of(state: Structure, layer: Layer, relations: frozenset[Relation]) -> 
 
 
 def graph_of(function: Function) -> Relation:
-    """Return the function as a relation, to be spoken of like the others."""
+    """Return the function as a relation between arguments and values."""
     about = f"{function.name} of {{0}} is {{1}}"
     return Relation(function.name, (function.of, function.gives), about, rigid=True)
 
@@ -123,7 +122,7 @@ def occurs(facts: Sequence[Fact], state: Structure) -> bool:
 
 
 def embeddings(facts: Sequence[Fact], state: Structure) -> Iterator[Taken]:
-    """Yield tuples of different elements of `state` that have all these facts."""
+    """Yield each choice of different elements of `state` that have all these facts."""
     true = [fact for fact in facts if fact.holds]
     true.sort(key=lambda fact: len(_rows(state, fact.relation)))
     false = [fact for fact in facts if not fact.holds]
@@ -134,7 +133,7 @@ def embeddings(facts: Sequence[Fact], state: Structure) -> Iterator[Taken]:
 def _breaks(
     obligation: Obligation, against: Counterexample, state: Structure, taken: Taken
 ) -> bool:
-    """Return whether the same formula breaks in `state`, by the same step."""
+    """Return whether the same formula breaks in `state` with the same step."""
     env = {var: taken.get((var.sort, element), element) for var, element in against.params}
     if any(element not in state.elements[var.sort] for var, element in env.items()):
         return False
@@ -171,7 +170,7 @@ def _with(taken: Taken, fact: Fact, row: tuple[Element, ...]) -> Taken | None:
 
 
 def _none_of(false: Sequence[Fact], state: Structure, taken: Taken) -> Iterator[Taken]:
-    """Yield the ways to take the rest of the elements so that none of these facts is true."""
+    """Yield each choice of the remaining elements for which none of these facts is true."""
     free = sorted({key for fact in false for key in fact.keys if key not in taken}, key=str)
     for choice in product(*(state.elements[sort] for sort, _ in free)):
         more = {**taken, **dict(zip(free, choice, strict=True))}
@@ -199,7 +198,7 @@ def _lemma(facts: tuple[Fact, ...], obligation: Obligation) -> Lemma:
 
 
 def as_formula(facts: Sequence[Fact], layer: Layer) -> Formula:
-    """Return that no elements, all different, have all these facts."""
+    """Return that no choice of different elements has all these facts."""
     functions = {graph_of(one): one for one in layer.functions}
     variables: dict[tuple[Sort, Element], Var] = {}
     for fact in facts:

@@ -1,7 +1,7 @@
-"""A refinement mapping: how a state of a searched world looks in the words of a layer.
+"""A refinement mapping: it gives a state of a searched world in the relations of a layer.
 
-`rows` are the present facts of a state; some relations only grow (messages sent, records once
-stored): they are history variables, which the link carries along.
+`rows` gives the present facts of a state.  Some relations only grow, such as the sent messages:
+they are history variables, and the link adds their rows from the states before.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ Universe: TypeAlias = tuple[
     Mapping[Relation, Rows],
     Mapping[Function, Mapping[Element, Element]],
 ]
-"""The elements of pictures, by sort, and their rigid facts."""
+"""The elements of pictures by sort, the rows of rigid relations, and the functions' values."""
 
 
 @frozen
 class RefinementMapping(ABC):
-    """`reference`: the world looked at."""
+    """A mapping to a layer.  `reference`: the world."""
 
     reference: Reference
 
     layer: Layer
     history: frozenset[Relation]
-    """Relations whose rows stay once they were seen."""
+    """Relations that keep each row that was ever in a state."""
 
     @abstractmethod
     def rows(self, state: State) -> Mapping[Relation, Rows]:
@@ -44,14 +44,14 @@ class RefinementMapping(ABC):
 
     @abstractmethod
     def content(self, pictures: tuple[Picture, ...]) -> Universe:
-        """Return the elements that these pictures speak of, and their rigid facts."""
+        """Return the elements in these pictures, and their rigid facts."""
 
     @abstractmethod
     def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
-        """Yield steps, by name, that may lead nearer to the goal."""
+        """Yield names and parameters of steps that may lead from `now` towards `goal`."""
 
     def picture(self, state: State, seen: Picture | None) -> Picture:
-        """Return the state in the layer's words; `seen`: the picture before, if any."""
+        """Return the picture of a state.  `seen`: the picture before, with the history, or None."""
         shown = self.rows(state)
         found = []
         for at, relation in enumerate(self.layer.changing):
@@ -79,7 +79,7 @@ class RefinementMapping(ABC):
         return frozenset().union(*(picture[at] for picture in pictures))
 
     def values_of(self, state: State, name: str) -> dict[str, Any]:
-        """Return a member's attributes; of a stopped one those on its disk."""
+        """Return a member's attributes; for a stopped member, those on its disk."""
         at = self.reference.codes.names.index(name)
         code, local = self.reference.codes.members[at], state.locals[at]
         if local.up:

@@ -1,4 +1,4 @@
-"""Holding searched worlds against the relations: which steps are accepted, and which is not."""
+"""Compare the steps of searched worlds with the relations, until a step is rejected."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from joinproto.prove.structure import Structure
 
 Pictures = tuple[Picture, ...]
 Trail: TypeAlias = "tuple[Trail, Move] | None"
-"""The steps that lead to a state, the last one outermost."""
+"""The steps that lead to a state; the outermost is the last."""
 
 
 @frozen
 class Linked:
     """A world to be linked.
 
-    `layers`: those of its mappings.  `near`: distinct steps taken breadth first; `far`: steps taken
-    at random after that, in walks of up to `length`.  `load`: builds the world from its name and a
-    mutant's.
+    `layers`: names of the layers of its mappings.  `near`: distinct steps that are taken breadth
+    first; `far`: steps that are taken after that, in random walks of up to `length` steps.  `load`:
+    builds the world from its name and the name of a mutant.
     """
 
     world: str
@@ -48,9 +48,9 @@ class Linked:
 
 @define
 class Found:
-    """The result for one world in the words of one layer.
+    """The result for one world and one layer.
 
-    `level_of`: each picture met, with the fewest steps to it as they were found.
+    `level_of`: each picture that was met, with the number of steps on the first way to it.
     """
 
     world: str
@@ -71,7 +71,7 @@ class Found:
 
     @property
     def pictures(self) -> int:
-        """Return how many different steps these are in the layer's words."""
+        """Return the number of different steps between pictures."""
         return len(self.explainer.known)
 
     @property
@@ -80,7 +80,7 @@ class Found:
         return tuple(step.name for step in self.layer.steps if not self.used[step.name])
 
     def structures(self) -> Iterator[tuple[Structure, int]]:
-        """Yield each state met, with its level, the nearest first."""
+        """Yield each state that was met with its level, the lowest level first."""
         for picture, level in sorted(self.level_of.items(), key=lambda item: item[1]):
             (structure,) = self.mapping.structures(picture)
             yield structure, level
@@ -89,9 +89,9 @@ class Found:
 def link(
     linked: Linked, *, mutant: str | None = None, layers: frozenset[str] | None = None
 ) -> list[Found]:
-    """Hold the steps of one world against its layers, until one is rejected.
+    """Compare the steps of one world with its layers, until a step is rejected.
 
-    `layers`: names of the requested ones; None means all.
+    `layers`: names of the layers; None means all.
     """
     walk = Walk(linked.load(linked.world, mutant))
     mappings = [make(walk) for make in linked.mappings]
@@ -124,7 +124,7 @@ class _Linking:
             one.steps = len(self.seen)
 
     def _near(self, first: State, start: Pictures, limit: int) -> bool:
-        # The history of a run belongs to the state here: two ways to it are two places.
+        # A picture has the history of the way to its state, so a place is a state with pictures.
         places = {(first, start)}
         queue: list[tuple[State, Pictures, int, Trail]] = [(first, start, 0, None)]
         for state, pictures, level, trail in queue:
@@ -152,7 +152,7 @@ class _Linking:
             pictures = reached
 
     def _take(self, taken: WorldStep, pictures: Pictures, trail: Trail) -> Pictures | None:
-        """Return the pictures after the step; None if a relation does not make it."""
+        """Return the pictures after the step; None if a relation does not make this step."""
         ends = (self._number(taken.before), self._number(taken.after))
         if ends[0] != ends[1]:
             self.seen.add(ends)
@@ -192,7 +192,7 @@ def _rejected(
 
 
 def _told(mapping: RefinementMapping, trail: Trail) -> Iterator[str]:
-    """Yield the steps from the last one; of a world with one member, it takes them all."""
+    """Yield the steps in words, the last first; with one member in the world, without its name."""
     is_one = len(mapping.reference.codes.names) == 1
     while trail is not None:
         trail, move = trail
@@ -207,7 +207,7 @@ def _action(move: Move) -> str:
 
 
 def said(element: Any) -> str:
-    """Return an element of a searched world in a few words."""
+    """Return an element of a searched world as a short text."""
     match element:
         case Name():
             return str(element)
