@@ -1,1 +1,1 @@
-"""Claims for any number of members, and the mappings that link them to the worlds."""
+"""Claims for any number of members, and the mappings that link the layers to searched worlds."""

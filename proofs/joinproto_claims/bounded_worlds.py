@@ -1,4 +1,4 @@
-"""Relations in which a rule is left out, and how many steps break the claim."""
+"""Relations in which a rule is left out, with the number of steps that break a claim."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The chain: the contents of stores, and the start of each view, for any number of members.
+"""The chain: the contents of stores, and where each view starts, for any number of members.
 
-Views are chosen by a register that knows at most one successor of each: that is the claim of
+Views are chosen by a register that has at most one successor of each view.  That is a claim of
 `register.py`, and a guard here.  Source: join protocol, 3.2 to 3.5 and 3.7;
-`joinproto/join/answers.py` defines in the same words which stores cover a view.
+`joinproto/join/answers.py` defines with the same terms which stores cover a view.
 """
 
 from joinproto.prove.layer import Claim, Conjunct, Layer

@@ -1,9 +1,9 @@
-"""The words and steps of the chain: the relations, the steps, and their guards.
+"""The chain's relations, its steps, and their guards.
 
 A view's content (members, where it starts, whether it is a CLOSE) is fixed by its id, so it is
-rigid; only the set of chosen ids changes.  A position is the data up to it: a frame is a view and a
-number.  A crash needs no step: all facts of a store are durable, and no guard reads memory.  A lost
-disk needs none either: that seat takes no more steps.
+rigid; only the set of chosen ids changes.  A frame is a view and a number, and a position stands
+for all data up to it.  A crash needs no step, because all facts of a store are durable, and no
+guard reads memory.  A lost disk needs no step, because its seat takes no more steps.
 """
 
 from joinproto.prove.layer import Guard, Step, Update, gains, loses
@@ -24,7 +24,7 @@ start = Relation("start", (VIEW, VIEW, NUMBER), "{0} starts behind frame {2} of 
 contains = Relation("contains", (COPY, VIEW, NUMBER), "{0} has frame {2} of {1}", rigid=True)
 
 chosen = Relation("chosen", (VIEW,), "{0} is chosen")
-# On the disk of a seat.
+# Facts on the disk of a seat.
 knows = Relation("knows", (SEAT, VIEW), "{0} knows {1}")
 closed = Relation(
     "closed", (SEAT, VIEW), "{0} has answered about what follows {1}, or knows a later view"
@@ -32,7 +32,7 @@ closed = Relation(
 reached = Relation("reached", (SEAT, VIEW), "the newest view {0} was ready in is {1} or later")
 has = Relation("has", (SEAT, VIEW, NUMBER), "{0} has frame {2} of {1}")
 unfinished = Relation("unfinished", (SEAT,), "an update into {0} has not ended")
-# Said, and never taken back.
+# Answers that were given; they are never taken back.
 told = Relation(
     "told",
     (SEAT, VIEW, COPY, VIEW),
@@ -41,7 +41,7 @@ told = Relation(
 told_not = Relation(
     "told_not", (SEAT, VIEW, VIEW), "{0}, asked about {1}: I was never ready in {2} or later"
 )
-# The history, known to no member.
+# History that no member knows.
 kept = Relation("kept", (SEAT, VIEW, NUMBER), "{0} once kept frame {2} of {1} in that view")
 
 
@@ -54,7 +54,7 @@ def committed(view: Var, number: Var) -> Formula:
 
 
 def blocked(view: Var, number: Var) -> Formula:
-    """Return that this frame can never be committed any more."""
+    """Return that this frame can never be committed from now on."""
     return close(view) | some(t, all_of(member(view, t), closed(t, view), ~kept(t, view, number)))
 
 
@@ -83,7 +83,7 @@ FOUND = Step(
 
 
 def _was_never_served(view: Var) -> Formula:
-    """Return that the answers about `v` say so of this view."""
+    """Return that, by the answers about `v`, this view was never served."""
     return close(view) | some(t, member(view, t) & told_not(t, v, view))
 
 

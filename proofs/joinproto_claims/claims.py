@@ -1,4 +1,4 @@
-"""The layers and what they claim: the index for `joinproto prove`."""
+"""The layers and their claims: the index for `joinproto prove`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAYERS: tuple[Layer, ...] = (
     clusterer.LAYER,
     standby.LAYER,
 )
-"""From the bottom: later layers assume a layer's claims."""
+"""All layers, in an order in which a layer assumes only claims of earlier ones."""
 
 
 def layers() -> tuple[str, ...]:
@@ -33,9 +33,9 @@ def conjuncts() -> tuple[str, ...]:
 
 
 def wanted(name: str | None) -> tuple[tuple[Layer, tuple[Claim, ...]], ...]:
-    """Return the layers that a claim stands in, and the claims; None means all of all.
+    """Return each layer that has the claim `name`, with its claims of that name.
 
-    `name` may also be a layer's: all that it claims.
+    `name` may also be a layer's, for all its claims; None means all claims of all layers.
     """
     if name is None:
         return tuple((layer, layer.claims) for layer in LAYERS)
@@ -55,7 +55,7 @@ def wanted(name: str | None) -> tuple[tuple[Layer, tuple[Claim, ...]], ...]:
 
 
 def without(layer: Layer, name: str) -> Layer:
-    """Return the layer without this conjunct: `one_chain`, or `chain/one_chain`."""
+    """Return the layer without this conjunct, such as `one_chain` or `chain/one_chain`."""
     where, slash, short = name.rpartition("/")
     return layer.without(short) if not slash or where == layer.name else layer
 
@@ -69,5 +69,5 @@ def _base(name: str) -> str:
 
 
 def assumptions(name: str | None) -> tuple[str, ...]:
-    """Return the unproved assumptions of the layers that the claim stands in."""
+    """Return the unproved assumptions of the layers that have the claim."""
     return tuple(dict.fromkeys(one for layer, _ in wanted(name) for one in layer.assumes))

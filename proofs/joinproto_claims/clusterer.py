@@ -1,5 +1,4 @@
-"""Clusterer: which config a node has, whose data, and which one goes first, for any number of
-nodes.
+"""Clusterer: which config and whose data nodes have, and which node goes first, for any number.
 
 Source: Clusterer, U1 and U3 to U6; the steps are in `clusterer_steps.py`.
 """

@@ -1,9 +1,9 @@
-"""The Clusterer's steps, in the words of its layer.
+"""The Clusterer's relations and steps.
 
 A config is a version with content; a set is the data on the disk of a node's broker.  Which data a
-config means is settled once, by the node that first boots or adopts with it; identities
-(`joinproto/clusterer/identities.py`) tell the others.  A broker boots after its node has decided to
-go: the data that it must have may come later.
+config means is settled once, by the node that first boots with it or adopts it.  The other nodes
+learn it by identities (`joinproto/clusterer/identities.py`).  A broker boots after its node has
+decided to go, so the data that it must have may come later.
 
 Source: Clusterer, U1 and U3 to U6; the claims about them are in `clusterer.py`.
 """

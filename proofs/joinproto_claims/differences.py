@@ -1,8 +1,7 @@
-"""Differences between the note's verdicts and the shipped ones: all small sets of members are
-compared.
+"""Differences between the note's verdicts and the shipped ones, for all small sets of members.
 
-Differences are listed here with their reasons.  A difference that is not listed fails, and so does
-one that is listed and not found; each is printed with its smallest example.
+Differences are listed here with their reasons.  A difference that is not listed is a failure, and
+so is a listed difference that is not found.  Each is printed with its smallest example.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ MEMBERS_MAX = 3
 
 @frozen(order=True)
 class Difference:
-    """Rule and phase on each side; of several reasons for one phase each is its own."""
+    """Rule and phase on each side; two rules for one phase make two differences."""
 
     note_rule: str
     note: str
@@ -63,7 +62,7 @@ KINDS: tuple[Status, ...] = (
 
 
 def compare() -> Iterator[Finding]:
-    """Yield each difference with an example, and whether there are others."""
+    """Yield a finding about each difference, and one that says whether there are others."""
     began = time.process_time()
     found, asked = differences()
     seconds = time.process_time() - began
@@ -85,7 +84,7 @@ def compare() -> Iterator[Finding]:
 
 
 def differences() -> tuple[dict[Difference, str], int]:
-    """Return each difference with its smallest example, and how many sets were asked about."""
+    """Return each difference with its smallest example, and the number of compared sets."""
     note = note_rules()
     found: dict[Difference, str] = {}
     asked = 0
@@ -102,7 +101,10 @@ def differences() -> tuple[dict[Difference, str], int]:
 
 
 def sets_of_members() -> Iterator[tuple[Status, ...]]:
-    """Yield all sets of up to `MEMBERS_MAX` members: all N, and one with other options."""
+    """Yield all sets of up to `MEMBERS_MAX` members, for each N.
+
+    Each set comes twice: with the same options in all members, and with others in the last one.
+    """
     for size in range(1, MEMBERS_MAX + 1):
         for kinds in combinations_with_replacement(KINDS, size):
             for wait_for in range(1, size + 1):

@@ -1,4 +1,4 @@
-"""The worlds that are linked: the steps of the code are compared with these layers."""
+"""The worlds that are linked: the steps of the code in them are compared with the layers."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SCENES = (
     *("newcomers", "left-out-starts", "late-lock"),
     *("order-of-locks", "hole-12", "hole-8", "hole-5"),
 )
-"""Of the Clusterer: each is searched whole; the last two have most of the steps."""
+"""Scenes of the Clusterer.  Each is searched completely; the last two have most of the steps."""
 
 WORLDS: tuple[Linked, ...] = (
     Linked("chain-register", (RegisterMapping.of,), _REGISTER, near=50_000, far=0),
-    # A second acceptance is many steps from the beginning.
+    # A second acceptance needs many steps, which only random walks reach.
     Linked("chain-register-tie", (RegisterMapping.of,), _REGISTER, near=0, far=8_000),
     Linked("join-two", (ChainMapping, ServingMapping), _JOIN, near=50_000, far=12_000),
     Linked("join-votes", (ChainMapping, ServingMapping), _JOIN, near=5_000, far=6_000),
@@ -46,11 +46,11 @@ WORLDS: tuple[Linked, ...] = (
     Linked("standby-two-promoted", (StandbyMapping,), _STANDBY, near=6_000, far=0),
     Linked("standby-old-serves", (StandbyMapping,), _STANDBY, near=3_000, far=0),
 )
-"""At least 100,000 distinct steps together."""
+"""Together they have at least 100,000 distinct steps."""
 
 
 def worlds(layers: frozenset[str], mutant: str | None) -> tuple[Linked, ...]:
-    """Return the worlds that speak of these layers, and can have the mistake built in."""
+    """Return the worlds that are linked to these layers, and have the mutant if one is given."""
     found = tuple(one for one in WORLDS if one.layers & layers)
     if mutant is None:
         return found

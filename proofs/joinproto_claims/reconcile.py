@@ -1,9 +1,9 @@
 """Reconciliation: changes of the members of one queue, for any number of nodes.
 
-Each entry of the group's logs has a membership: the members from there on.  A leader writes one
-entry of its own first, and then changes one member at a time.  Which node is down, and for how
-long, cannot be known.  Source: reconciliation, Q2 to Q4; `joinproto/reconcile/tables.py` has
-the table, and Ongaro's thesis, chapter 4, the group's own rules.
+Each entry of the group's logs has a membership: the members from that entry on.  A leader first
+writes an entry of its own, and then changes one member at a time.  It cannot be known which node is
+down, and for how long.  Source: reconciliation, Q2 to Q4; `joinproto/reconcile/tables.py` has the
+table; the group's own rules are in chapter 4 of Ongaro's thesis.
 """
 
 from joinproto.prove.layer import Claim, Conjunct, Guard, Layer, Step, Update, gains, loses
@@ -57,7 +57,7 @@ def _most_run(majority: Var, entry: Var) -> Formula:
 
 
 def _enough(group: Var, entry: Var) -> Formula:
-    """Return that all of a group as large as wanted are members that count."""
+    """Return that all nodes of a group of the wanted size are members that count."""
     return every(x, of(x, group) >> (has(entry, x) & ~lost(x)))
 
 

@@ -1,12 +1,12 @@
-"""The register: single-decree Paxos among the electors of one view, and voters that forget.
+"""The register: single-decree Paxos among the electors of one view, with voters that forget.
 
-About one view V and the votes on its successor (for a FOUND: the seats that it names as its
-electors).  Source: join protocol, 3.3 and 3.6; `joinproto/join/choice.py` runs it.
+It is about one view V and the votes on its successor; for a FOUND, the electors are the seats that
+the FOUND names.  Source: join protocol, 3.3 and 3.6; `joinproto/join/choice.py` runs it.
 
-A seat is a member with one store.  A member whose disk is lost has another `store_id`, so
-another seat; the old one never speaks again.  Promises, acceptances and ballots are on the
-disk and go with it; answers and votes are said, and stay said.  Loss and doubling of messages
-need no step: a step may come late, again, or never.
+A seat is a member with one store.  A member that lost its disk has another `store_id`, and so is
+another seat; the old seat sends no more messages.  Promises, acceptances and ballots are on the
+disk and are lost with it; answers and votes that were sent remain.  Lost and repeated messages need
+no step, because a step may come late, again, or never.
 """
 
 from joinproto.prove.layer import Claim, Conjunct, Guard, Layer, Step, Update, gains, loses
@@ -36,15 +36,15 @@ before = Relation("before", (BALLOT, BALLOT), "{0} is earlier than {1}", rigid=T
 elector = Relation("elector", (SEAT,), "{0} is an elector of V", rigid=True)
 within = Relation("within", (SEAT, MAJORITY), "{0} belongs to {1}", rigid=True)
 
-# On the disk of a seat.
+# Facts on the disk of a seat.
 promised = Relation("promised", (SEAT, BALLOT), "{0} has promised {1} or a later ballot")
 beyond = Relation("beyond", (SEAT, BALLOT), "{0} has promised a ballot later than {1}")
 accepted = Relation("accepted", (SEAT, BALLOT, VIEW), "{0} keeps that it accepted {2} in {1}")
 accepted_from = Relation("accepted_from", (SEAT, BALLOT), "{0} keeps an acceptance of {1} or later")
 gone = Relation("gone", (SEAT,), "{0} speaks no more: its disk is gone, or it knows what follows V")
-# In the memory of the proposer.
+# A fact in the memory of the proposer.
 is_open = Relation("is_open", (BALLOT,), "the attempt {0} lasts, and proposes nothing yet")
-# Said.
+# Messages that were sent.
 answered = Relation("answered", (SEAT, BALLOT), "{0} has answered {1}")
 told = Relation("told", (SEAT, BALLOT, BALLOT, VIEW), "{0} told {1} that it accepted {3} in {2}")
 told_from = Relation(
@@ -59,7 +59,7 @@ def _upto(one: Var, other: Var) -> Formula:
 
 
 def _promise(seat: Term) -> dict[Relation, Update]:
-    """Return the changes of a promise of `b` by this seat."""
+    """Return the updates for a promise of `b` by this seat."""
     others = ~same(x, seat)
     return {
         promised: Update((x, c), (promised(x, c) & others) | (same(x, seat) & _upto(c, b))),
@@ -68,7 +68,7 @@ def _promise(seat: Term) -> dict[Relation, Update]:
 
 
 def _answer(seat: Term) -> dict[Relation, Update]:
-    """Return the answer to `b`: all that the seat keeps of earlier ballots."""
+    """Return the updates for an answer to `b`, with all that the seat keeps of earlier ballots."""
     is_it = same(x, seat) & same(d, b) & before(c, b)
     return {
         **gains(answered, seat, b),

@@ -1,9 +1,9 @@
 """Serving: which member may serve in which view, and when, for any number of members.
 
-Views are chosen by a register that knows at most one successor of each, as in `chain.py`.
-Here the disk and the memory of a member are told apart, because a claim is about the disk.
-Source: join protocol, 3.3 to 3.5; rules W1, I1, I2, I8, S2; `joinproto/join/phases.py`
-and `successor.py` have the tables.
+Views are chosen by a register that has at most one successor of each view, as in `chain.py`.  Here
+the disk and the memory of a member are distinguished, because a claim is about the disk.  Source:
+join protocol, 3.3 to 3.5; rules W1, I1, I2, I8, S2; `joinproto/join/phases.py` and `succession.py`
+have the tables.
 """
 
 from joinproto.prove.layer import Claim, Conjunct, Guard, Layer, Step, Update, gains, loses
@@ -53,7 +53,7 @@ def _below(one: Var, other: Var) -> Formula:
 
 
 def _full(view: Var) -> Formula:
-    """Return that N members of this view were ready in it."""
+    """Return that this view has N members, and all its members were ready in it."""
     return enough(view) & every(t, member(view, t) >> said(t, view))
 
 
@@ -62,7 +62,7 @@ def _answered_by(majority: Var, view: Var) -> Formula:
 
 
 def _reached_n(view: Var) -> Formula:
-    """Return that N was reached on the way to this view, since it last counted again."""
+    """Return that N was reached on the way to this view, since the last FOUND or RESTART."""
     none_fresh = every(x, (_below(u, x) & upto(x, view)) >> ~fresh(x))
     return some(u, all_of(upto(u, view), _full(u), none_fresh))
 
@@ -281,7 +281,7 @@ CONJUNCTS = (
 
 
 def _is_behind(majority: Var, view: Var) -> Formula:
-    """Return that these electors have neither answered about the view nor know a later one."""
+    """Return that these electors have not answered about the view, and know no later one."""
     silent = every(w, knows(e, w) >> ~_below(view, w))
     return majority_of(majority, view) & every(
         e, within(e, majority) >> (~answered(e, view) & silent)

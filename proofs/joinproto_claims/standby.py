@@ -1,10 +1,10 @@
 """Hot standby: no confirmed message is lost, for any number of brokers, queues and messages.
 
-A generation has one primary and, in the chain of the manager that is built in, the view that was
-written last; `counts` are those without which its primary confirms nothing: the view that it knows
-to be written, and the one that it has under way.  A message stands for whatever is confirmed: a
-transfer, an acknowledgement, a declaration; queues need no word, for a backup counts only when it
-has caught up with all.  Source: hot standby, H2 to H5, H8, H9.
+A generation has one primary and, in the chain of the built-in manager, a view that was written
+last.  `counts` are the brokers without which the primary confirms nothing: those of the view that
+it knows to be written, and of the view that it has under way.  A message stands for anything that
+is confirmed: a transfer, an acknowledgement or a declaration.  No relation is about queues, because
+a backup counts only when it has caught up with all.  Source: hot standby, H2 to H5, H8, H9.
 """
 
 from joinproto.prove.layer import Claim, Conjunct, Guard, Layer, Step, Update, gains, loses
@@ -38,7 +38,7 @@ confirmed = Relation("confirmed", (GENERATION, MESSAGE), "{1} was confirmed in {
 
 
 def _at(broker: Var, generation: Var) -> Formula:
-    """Return that this is the youngest generation that the broker knows."""
+    """Return that this is the newest generation that the broker knows."""
     return ~past(broker, generation) & every(k, before(k, generation) >> past(broker, k))
 
 
@@ -172,9 +172,10 @@ CONFIRM = Step(
 
 
 def _all_that_went_on(generation: Var, message: Var) -> Formula:
-    """Return that all members which know of a younger one had said that they have the message.
+    """Return that all listed brokers that know a newer generation had said they have the message.
 
-    It alone can still be confirmed there: a broker that continued says nothing there any more.
+    Only such a message can still be confirmed in `generation`, because these brokers say nothing
+    more in it.
     """
     return every(b, (listed(generation, b) & past(b, generation)) >> told(generation, b, message))
 

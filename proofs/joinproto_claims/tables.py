@@ -1,10 +1,10 @@
 """Proofs about the decision tables themselves, as they ship.
 
-every case can be reached        with a few rows, which `compiled.py` then judges the same
+every case can be reached        with a few rows, for which `compiled.py` takes the same case
 no gap                           some case holds, for any number of rows
 equal rows, equal verdicts       for any number of rows
-no contradiction                 two members with the same rows do not stop and go on
-the note and what ships          where their verdicts differ, and an example of each
+no contradiction                 of two members with the same rows, none stops if one goes on
+the note and what ships          where their verdicts differ (`differences.py`)
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from joinproto.reference.qpid.store_status import STORE_STATUS
 from joinproto.standby import tables as promoting
 
 PLACES = 4
-"""Rows with which a case is reached; a test tells if a table ever needs more."""
+"""The most rows with which a case is reached; a test fails if a table ever needs more."""
 
 
 @frozen
 class Shipped:
     """A table, and the decisions that two members with the same rows must not both make.
 
-    `agree_on`: fields that are the same in all members (I2: N and facts derived from it). `apart`:
-    outcomes of which no two members may take two from different sets.
+    `agree_on`: fields that are the same in all members (I2: N and facts derived from it).
+    `apart`: sets of outcomes; no two members may take outcomes from two different sets.
     """
 
     table: Table[Any]
@@ -80,7 +80,7 @@ _SAME_N = ("wait_for", "majority", "founders")
 
 
 def shipped() -> tuple[Shipped, ...]:
-    """Return the tables of more than one case: the note's, the chain's, the recovery's, Qpid's."""
+    """Return the tables: the note's, the chain's, the recovery's, Qpid's, and other systems'."""
     of_the_note: list[Table[Any]] = [joining(), joined(), shutdown(), comparison(), mark()]
     others: list[Table[Any]] = [standing(), admission(), verdicts(), STARTING, STORE_STATUS]
     return (
@@ -93,10 +93,10 @@ def shipped() -> tuple[Shipped, ...]:
 
 
 def _of_systems() -> Iterator[Table[Any]]:
-    """Yield the tables of the other systems.
+    """Yield the tables of the other systems, except `discovery-ours`.
 
-    But `discovery-ours`: it counts a set with oneself in it, which is another one for each member,
-    and `Many` knows of a count only that it is the same for all.
+    That table counts a set that differs for each member, since the member itself is in it.  `Many`
+    takes the size of a set to be the same for all members.
     """
     yield from reconciling.TABLES.values()
     yield from (timers.START, timers.HEARD, timers.LOOKED)
@@ -108,9 +108,9 @@ def _of_systems() -> Iterator[Table[Any]]:
 
 @frozen
 class Finding:
-    """The finding about one table: `result` proved, fails or unknown; `example`: in words.
+    """A finding about a table.  `example`: in words.
 
-    `script`: the question to a solver, None where plain Python looked at all cases.
+    `script`: the question to a solver; None if plain Python examined all cases.
     """
 
     words: str
@@ -150,7 +150,7 @@ def reaches(item: Shipped, case: Case[Any]) -> Finding:
 
 
 def has_no_gap(item: Shipped) -> Finding:
-    """Prove that some case is taken, whatever the rows are."""
+    """Prove that some case is taken for any rows."""
     rows = Many(item.kind)
     me = rows.member("me")
     none = [z3.Not(holds(case.condition, rows, me)) for case in item.table.cases]
@@ -158,7 +158,7 @@ def has_no_gap(item: Shipped) -> Finding:
 
 
 def treats_equals_alike(item: Shipped) -> Finding:
-    """Prove that two members whose rows say the same take the same case."""
+    """Prove that two members with equal rows take the same case."""
     rows = Many(item.kind)
     one, other = rows.member("one"), rows.member("other")
     alike = [rows.get(one, name) == rows.get(other, name) for name in rows.names if name != "id"]
@@ -171,7 +171,7 @@ def treats_equals_alike(item: Shipped) -> Finding:
 
 
 def never_contradicts(item: Shipped) -> Finding:
-    """Prove that of two members with the same rows none stops where the other one continues."""
+    """Prove that no two members that see the same rows take outcomes that are `apart`."""
     rows = Many(item.kind)
     one, other = rows.member("one"), rows.member("other")
     agreed = [rows.get(one, name) == rows.get(other, name) for name in item.agree_on]
@@ -193,7 +193,7 @@ def taken(table: Table[Any], case: Case[Any], rows: Rows, me: Any) -> Any:
 
 
 def parts_of(part: Condition | Group) -> Iterator[Group | Fact]:
-    """Yield every set of members that a condition speaks of, and every fact of one."""
+    """Yield every set of members that a condition mentions, and every fact about a member."""
     if isinstance(part, Group | Fact):
         yield part
     for name in ("condition", "left", "right", "group"):

@@ -1,1 +1,1 @@
-"""Searched worlds in the words of the layers: one refinement mapping for each system."""
+"""Refinement mappings: the states of searched worlds, given in the relations of the layers."""

@@ -1,4 +1,4 @@
-"""The join worlds in the words of the chain: stores, data, answers."""
+"""The join worlds in the relations of the chain: stores, data, answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ s, u, v, w, n, p = (chain.s, chain.u, chain.v, chain.w, chain.n, chain.p)
 
 @frozen
 class ChainMapping(RefinementMapping):
-    """A seat is its store_id, a number the `seq` of a frame, a copy the set of its frames."""
+    """A seat is a store_id, a number is the `seq` of a frame, and a copy is a set of frames."""
 
     layer: Layer = LAYER
     history: frozenset[Relation] = frozenset({chain.told, chain.told_not, chain.kept})

@@ -1,8 +1,8 @@
-"""The worlds of the Clusterer in the words of their layer: statuses, disks, locks.
+"""The worlds of the Clusterer in the relations of their layer: statuses, disks, locks.
 
-A set of data is its label as it was made; later writes of clients do not make it another. The
-default config of a blank machine is its own: told apart by the node's identity.  A lock counts
-while its holder is in the round for which it took it.
+A set of data is the label that it got when it was made; it remains the same set after writes of
+clients.  The default configs of blank machines are different elements, distinguished by the node's
+identity.  A lock counts while its holder is in the round for which it took the lock.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ OF_DATA = (clusterer.held, clusterer.kept, clusterer.means)
 
 @define
 class Whole(Played):
-    """A scene from its very beginning, where no machine has started.
+    """A scene with the steps before its start, when no machine has started yet.
 
-    Steps before it are told in one order, actions first; then all may happen in any.
+    The steps before the start of the scene are taken in one order, actions first; later steps in
+    any order.
     """
 
     def start(self) -> None:
@@ -56,7 +57,7 @@ class Whole(Played):
 
 
 def whole(name: str, mutant: str | None) -> World:
-    """Return a world of the Clusterer, from its very beginning."""
+    """Return a world of the Clusterer that begins before any machine has started."""
     given = entry(name).given
     member = partial(Whole.of, given["scene"], given["variant"], mutant)
     return evolve(load_world(name, mutant=mutant), members={STORY: member})
@@ -64,7 +65,7 @@ def whole(name: str, mutant: str | None) -> World:
 
 @frozen
 class Content:
-    """A config as an element.  `of`: of a default one the identity of its node, else nothing."""
+    """A config as an element.  `of`: the identity of its node for a default config, else None."""
 
     config: Config
     of: str | None = None
@@ -75,13 +76,13 @@ class Content:
 
 @frozen
 class ClustererMapping(RefinementMapping):
-    """A node is a machine; the worlds' one member shows all of them."""
+    """A node is a machine; the only member of each world shows all machines."""
 
     layer: Layer = LAYER
     history: frozenset[Relation] = frozenset({clusterer.means, clusterer.said})
 
     def picture(self, state: State, seen: Picture | None) -> Picture:
-        """Return the state's picture; one that is ready went first if it did so when it booted."""
+        """Return the state's picture; a ready node counts as first if it booted as first."""
         found = super().picture(state, seen)
         if seen is None:
             return found
@@ -178,14 +179,14 @@ def _content(config: Config, identity: str | None) -> Content:
 
 
 def _takes(state: NodeState | None, token: int) -> bool:
-    """Return whether a node is in the round for which it took locks with this token."""
+    """Return whether a node is in the round in which it took locks with this token."""
     if state is None or state.status not in WAITING or state.round is None:
         return False
     return state.round.what is RoundKind.LOCKS and state.round.token == token
 
 
 def _of_node(now: Structure, goal: Structure, node: Element) -> Iterator[tuple[str, Env]]:
-    """Yield this node's possible next steps."""
+    """Yield steps of this node that may lead to `goal`."""
     held, heads = _held(now, node), _held(goal, node)
     if held != heads:
         if held is None:
@@ -206,7 +207,7 @@ def _of_node(now: Structure, goal: Structure, node: Element) -> Iterator[tuple[s
         return
     if (node,) in goal.rows[clusterer.ready]:
         yield from _goes(now, node, held)
-        # Its own lock is taken in the same step in which it goes.
+        # The node takes its own lock in the step in which it goes.
         yield "lock", {n: node, m: node}
 
 
@@ -220,7 +221,7 @@ def _goes(now: Structure, node: Element, held: Element) -> Iterator[tuple[str, E
 
 
 def _data(now: Structure, goal: Structure, node: Element) -> Iterator[tuple[str, Env]]:
-    """Yield the ways to the data that the node must have."""
+    """Yield steps by which this node may get the data that it has in `goal`."""
     config = _held(now, node)
     for data in _sets(goal, node) - _sets(now, node):
         yield "boot afresh", {n: node, c: config, s: data}

@@ -1,8 +1,8 @@
-"""The worlds of reconciliation in the words of their layer: logs, memberships, which nodes run.
+"""The worlds of reconciliation in the relations of their layer: logs, memberships, running nodes.
 
-An entry is the log up to it.  The log does not show whether an evaluation or a person made a
-change: where the operator may change nothing, all changes are evaluations; elsewhere all are read
-as by hand.
+An entry is the log up to it.  The log does not show whether an evaluation or an operator made a
+change.  If the operator of a world may change nothing, all changes count as evaluations; otherwise
+all count as made by hand.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Names = frozenset[str]
 
 @frozen
 class ReconcileMapping(RefinementMapping):
-    """A majority is one of the smallest; enough are as many nodes as the world wants."""
+    """A majority is one of the smallest; an `ENOUGH` is a set of as many nodes as are wanted."""
 
     layer: Layer = LAYER
     history: frozenset[Relation] = frozenset(
@@ -150,5 +150,5 @@ def _differ(entry: Log) -> int:
 
 
 def _first(logs: list[Log]) -> Log:
-    """Return the first entry, which is committed before anything is told."""
+    """Return the first entry, which is committed even if the monitor has no log yet."""
     return next(log[:1] for log in logs if log)

@@ -1,4 +1,4 @@
-"""The worlds `chain-register` in the words of the register: ballots, answers, votes."""
+"""The worlds `chain-register` in the relations of the register: ballots, answers, votes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ SAID = frozenset(
 
 @frozen
 class RegisterMapping(RefinementMapping):
-    """`electors`, `seats`: store_ids.  `ballots`, `successors`: all that this world can have.
+    """A mapping for one world.
 
+    `electors`, `seats`: store_ids.  `ballots`, `successors`: all that the world can have.
     `about`: the id of V, the view whose successor is chosen.
     """
 
@@ -44,7 +45,7 @@ class RegisterMapping(RefinementMapping):
 
     @classmethod
     def of(cls, reference: Reference) -> RegisterMapping:
-        """Return the mapping for this world, whose members list the possible values themselves."""
+        """Return the mapping for a world; its members list the possible values."""
         members: list[Any] = list(reference.world.members.values())
         plans = [make.args[0] for make in members]
         (about,) = {plan.record.tip for plan in plans}

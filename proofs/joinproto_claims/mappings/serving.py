@@ -1,4 +1,4 @@
-"""The join worlds in the words of serving: disk, memory, phases."""
+"""The join worlds in the relations of serving: disk, memory, phases."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ s, v, w, q, o = (serving.s, serving.v, serving.w, serving.q, serving.o)
 
 @frozen
 class ServingMapping(RefinementMapping):
-    """A seat is its store_id, a majority the set of its electors with the view they are of."""
+    """A seat is a store_id; a majority is a view with a set of its electors."""
 
     layer: Layer = LAYER
     history: frozenset[Relation] = frozenset({serving.answered, serving.said, serving.opened})

@@ -1,12 +1,12 @@
-"""The worlds of hot standby in the words of their layer: views, the messages of each broker,
+"""The worlds of hot standby in the relations of their layer: views, brokers' messages,
 confirmations.
 
 A generation is its number, 0 before the first one.  A message is the identity of a client's message
-or declaration; worlds in which clients also take or delete have no words here.
+or declaration.  Worlds in which clients also take or delete have no mapping.
 
 A state shows the present contents of brokers, disks and the chain.  Reports, promotions, messages
-and confirmations stay; of a generation that is over, the last view and the brokers that counted
-stay as they were.
+and confirmations remain in later pictures.  So do the last view of a generation that is over, and
+the brokers that counted in it.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ Pairs = frozenset[tuple[Any, ...]]
 
 @frozen
 class StandbyMapping(RefinementMapping):
-    """`told`: of a primary all that it has; of a backup the messages that it and its primary
-    have.
-    """
+    """A primary has `told` all that it has, a backup the messages that it and its primary have."""
 
     layer: Layer = LAYER
     history: frozenset[Relation] = frozenset(
@@ -46,7 +44,7 @@ class StandbyMapping(RefinementMapping):
     )
 
     def rows(self, state: State) -> Mapping[Relation, Rows]:
-        """Return the facts of the state alone; `picture` adds those that depend on the past."""
+        """Return the facts of the state alone; `picture` adds facts that depend on the past."""
         it = self._story(state)
         leading = _leading(it)
         return {
@@ -161,9 +159,9 @@ class StandbyMapping(RefinementMapping):
 
 
 def _first(it: dict[str, Any], shown: dict[Relation, Rows]) -> Picture:
-    """Return how a story begins: earlier messages were confirmed, and had arrived everywhere.
+    """Return the first picture: earlier messages are confirmed, and have arrived everywhere.
 
-    Of a generation that is over, but whose primary serves, its view is the last one written.
+    If the primary of a generation that is over still serves, its view is the last written one.
     """
     leading = sorted(_leading(it).values(), key=lambda one: one.view.generation)
     shown[standby.listed] |= {
@@ -188,13 +186,13 @@ def _leading(it: dict[str, Any]) -> dict[str, PrimaryState]:
 
 
 def _counting(one: PrimaryState) -> set[str]:
-    """Return those of the view that is known to be written, and of the one under way."""
+    """Return the brokers of the view that is known to be written, and of the view under way."""
     coming = () if one.proposal is None else one.proposal.view.members
     return {*one.view.members, *coming}
 
 
 def _of_each(it: dict[str, Any], what: str) -> Iterator[tuple[str, Any]]:
-    """Yield the view or the replica of each broker; of a stopped one that on its disk."""
+    """Yield the view or the replica of each broker; for a stopped broker, that on its disk."""
     for name, broker in it["brokers"].items():
         yield name, getattr(it["disk"][name] if broker.side is None else broker, what)
 
@@ -205,10 +203,11 @@ def _messages(replica: ReplicaState) -> frozenset[str]:
 
 
 def _told(it: dict[str, Any], old: Pairs) -> Pairs:
-    """Return all that was ever said.
+    """Return all reports that were ever made.
 
-    A backup names its messages when it asks for a queue, and the number of each message of its link
-    once it has done it: so all that it has, with a link whose first message has come.
+    A backup names its messages when it asks for a queue, and later the number of each message of
+    its link that it has handled.  So a backup whose link has brought a first message has reported
+    all that it has.
     """
     leading = _leading(it)
     found = old | {
@@ -219,7 +218,8 @@ def _told(it: dict[str, Any], old: Pairs) -> Pairs:
     for name, broker in it["brokers"].items():
         side = broker.side
         if isinstance(side, Following) and side.wired is not None and side.primary in leading:
-            # Of the other end's generation: that it follows no younger one is the relation's guard.
+            # The generation is the primary's; a guard of the relation says that the backup follows
+            # no newer one.
             generation = leading[side.primary].view.generation
             has = _messages(side.replica)
             found |= {
@@ -231,7 +231,7 @@ def _told(it: dict[str, Any], old: Pairs) -> Pairs:
 
 
 def _confirmed(it: dict[str, Any]) -> frozenset[str]:
-    """Return the messages that clients were told are safe."""
+    """Return the messages that were confirmed to clients."""
     ops = it["plot"].ops
     assert not any(op.takes or op.deletes or op.passes for op in ops), "only put and declared"
     done = [ops[at] for at in it["confirmed"] if at >= 0]

@@ -1,4 +1,4 @@
-"""Views of a searched world as the elements of a layer: their order, and their contents."""
+"""Views of a searched world as elements of a layer: their order, and their contents."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def ancestry(view: Name | None) -> Iterator[Name]:
 
 
 def named(chosen: Rows, known: Rows) -> list[Name]:
-    """Return the views that are chosen or known, and all on the way to them, by their numbers."""
+    """Return the chosen and known views with all their ancestors, ordered by number."""
     ends = {row[0] for row in chosen} | {row[1] for row in known}
     found = {one for end in ends for one in ancestry(name(end))}
     return sorted(found, key=lambda one: one.number)
 
 
 def upto(views: Iterable[Name]) -> Rows:
-    """Return each view on the way to each."""
+    """Return each pair of an ancestor and a view; a view is its own ancestor here."""
     return frozenset((one, view) for view in views for one in ancestry(view))
 
 
@@ -44,7 +44,7 @@ def members(views: Iterable[Name]) -> Rows:
 
 
 def frames_before(view: Name) -> frozenset[tuple[Name, int]]:
-    """Return the frames behind which the view starts."""
+    """Return all frames that come before the start of the view."""
     frames: set[tuple[Name, int]] = set()
     position = view.position
     while position is not None:
