@@ -1,4 +1,4 @@
-"""Claims about whole runs over a state space that lies in files."""
+"""Judge claims about whole runs over a state space in files."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from spark_explore.step import BAD_MAX, Task
 from spark_explore.trace import trace_to
 
 BYTES_PER_STEP = 100
-"""Bytes of a step in the memory of the process that judges liveness."""
+"""Memory for each step in the process that judges liveness."""
 
 
 def judge_runs(frontier: Frontier, context: Any, claims: list[Claim], found: Findings) -> None:
-    """Add the runs that break the claims.
+    """Add the runs that break the claims to `found`.
 
-    Where all states and steps fit into the driver's memory, it judges them as a local search
-    does, on states of its own.  Elsewhere executors judge claims about runs, and those about
-    steps are left open, with the reason.
+    If all states and steps fit into the driver's memory, the driver searches again and judges the
+    claims as a local search does.  Otherwise executors judge claims about runs; claims about steps
+    are left open, with the reason.
     """
     missing = memory_missing(frontier)
     if not missing:
         here = Search(frontier.search.world, limits=Limits())
         here.run()
         if here.found.unmapped:
-            # It ended at a state that an abstract world does not have, as a local search does.
+            # As a local search does, it ended at a state that an abstract world does not have.
             claims = [claim for claim in claims if claim.property.abstract is not None]
             found.whole = False
         of = {claim.property.name: claim for claim in here.judge.claims}
@@ -49,7 +49,7 @@ def judge_runs(frontier: Frontier, context: Any, claims: list[Claim], found: Fin
     for claim in claims:
         if claim.property.kind == "no deadlock":
             judge_deadlocks(frontier, context, claim, found)
-    # Here and not above: it needs pyarrow, and most searches do without.
+    # Imported here, because it needs pyarrow, which most searches do not need.
     from spark_explore.run_claims import JUDGED, judge_apart
 
     apart = [claim for claim in claims if claim.property.kind in JUDGED]
@@ -68,7 +68,7 @@ def judge_runs(frontier: Frontier, context: Any, claims: list[Claim], found: Fin
 
 
 def memory_missing(frontier: Frontier) -> str:
-    """Return a text of how much memory the driver lacks for all steps at once, or nothing."""
+    """Return a text that says how much memory the driver lacks for all steps at once, or ""."""
     limit = frontier.search.limits.memory_bytes
     limit = resident_bytes() + available_bytes() * 4 // 5 if limit is None else limit
     needed = frontier.generated * BYTES_PER_STEP + frontier.distinct * int(frontier.bytes_per_state)
@@ -84,7 +84,7 @@ def memory_missing(frontier: Frontier) -> str:
 
 
 def judge_deadlocks(frontier: Frontier, context: Any, claim: Claim, found: Findings) -> None:
-    """Add the nearest state without a step but faults in which `claim` is not done."""
+    """Add the nearest state in which `claim` is not done, and only faults are possible."""
     faults = context.broadcast(Faults.of(frontier.search.tables))
     job = Stuck(frontier.task(context), faults, claim.bit)
     lots = frontier.lots
@@ -103,14 +103,14 @@ def judge_deadlocks(frontier: Frontier, context: Any, claim: Claim, found: Findi
 
 @frozen
 class Stuck:
-    """One job: every task looks through one owner's levels, the nearest first."""
+    """One job, in which every task searches one owner's levels for stuck rows, from level 0 on."""
 
     task: Task
     faults: Any
     bit: int
 
     def look(self, files: list[tuple[int, str]]) -> Iterator[tuple[int, Rows]]:
-        """Yield the first level with stuck rows, and those rows."""
+        """Yield the first level that has stuck rows, with these rows."""
         for level, file in files:
             parts = self.task.storage.chunks(file, 1 << 16)
             rows = np.concatenate([self._stuck(part) for _, part in parts])[:BAD_MAX]

@@ -1,4 +1,4 @@
-"""Sorted arrays larger than memory: kept in files, and met one range of keys after the other."""
+"""Sorted arrays larger than memory: kept in files, and merged by one range of keys at a time."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ GATHER_BYTES = 1 << 28
 
 
 def ranges(arrays: Sequence[Keys], words: int = 1) -> Iterator[list[slice]]:
-    """Yield the part of each sorted array in one range of keys, one range after the other.
+    """Yield, for one range of keys after the other, the part of each sorted array in that range.
 
-    No range has more of an array than `RANGE_BYTES` of rows of `words`, but for equal keys: these
-    are never parted.
+    A part has at most `RANGE_BYTES` of rows of `words` words, or more if that keeps equal keys
+    together.
     """
     step = max(1, RANGE_BYTES // (8 * words))
     bounds = np.unique(np.concatenate([np.asarray(keys[step::step]) for keys in arrays]))
@@ -34,14 +34,14 @@ def ranges(arrays: Sequence[Keys], words: int = 1) -> Iterator[list[slice]]:
 
 @frozen
 class Block:
-    """Sorted keys and their rows.  `maps`: of the files in which they lie, if they do."""
+    """Sorted keys and their rows.  `maps`: the memory maps of their files; () if in memory."""
 
     keys: Keys
     rows: Rows
     maps: tuple[mmap.mmap, ...] = field(default=(), repr=False)
 
     def stored(self, folder: Path) -> Block:
-        """Return the same in files of `folder` that go with their last reader."""
+        """Return the block in files of `folder`, which disappear with their last reader."""
         words = self.rows.shape[1]
         rows, rows_map = _mapped(self.rows, folder)
         if words == 1:
@@ -50,7 +50,7 @@ class Block:
         return Block(keys, rows.reshape(-1, words), (rows_map, keys_map))
 
     def rest(self) -> None:
-        """Free the memory of pages that were read; they can be read again."""
+        """Free the memory of pages that were read from files; they can be read again."""
         for one in self.maps:
             one.madvise(mmap.MADV_DONTNEED)
 
@@ -65,7 +65,7 @@ def _mapped(array: Keys | Rows, folder: Path) -> tuple[Keys, mmap.mmap]:
 
 @define
 class BlockBuilder:
-    """Rows as they arrive, into sorted blocks; all but the last of them lie in files."""
+    """Makes sorted blocks of arriving rows; all blocks but the last are in files."""
 
     folder: Path
     wide: bool
@@ -90,7 +90,7 @@ class BlockBuilder:
 
 
 def met(blocks: Sequence[Block], words: int) -> Iterator[tuple[Keys, Rows]]:
-    """Yield the keys and rows of blocks in the order of the keys, each row once."""
+    """Merge blocks: yield their keys and rows in the order of the keys, each row once."""
     for parts in ranges([block.keys for block in blocks], words):
         every = [(block.keys[at], block.rows[at]) for block, at in zip(blocks, parts, strict=True)]
         if len(every) == 1:

@@ -1,10 +1,10 @@
 """The columns of a state: each member's observation, claims, and remaining faults.
 
-A column of a member is made once for each of its local states and then only looked up.  Its names:
-the member's, `_`, and the shown attribute (`b1_phase`); where it shows one value and no parts,
-`b1_shows`.  Attributes that traces have and observations lack are included as well; durable ones as
-`b1_disk_...`.  Values keep their types (`forms.py`).  Constant values are no columns: it is in the
-files' metadata, and in the file alongside them.
+The values of a member's columns are made once for each of its local states, and then looked up.  A
+column's name is the member's name, `_` and the shown attribute (`b1_phase`), or `b1_shows` if the
+member shows one value without parts.  Attributes that traces have and observations lack are
+columns, too; durable ones are `b1_disk_...`.  Values keep their types (`forms.py`).  A constant
+value is no column: it is in the files' metadata, and in the file that describes the dataset.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LEFT = ("crashes", "wipes", "losses", "duplicates", "partitions")
 
 @frozen
 class Column:
-    """A column of field `number`: `values[n]` for its n-th value, an Arrow array."""
+    """A column of field `number`.  `values`: an Arrow array, `values[n]` for its n-th value."""
 
     name: str
     number: int
@@ -46,8 +46,9 @@ class Columns:
     """The conversion of rows to columns; it can be sent to executors.
 
     `claims`: name of a claim about the world to its bit in a combination's flags.  `broken`: name
-    of an `always` about one member or two, to the observations that break it.  `names`: of all
-    parts and claims, also of those that are `constants`, to their types.
+    of an `always` about one member or two to the observations that break it.  `contents`: a queue's
+    field to the length of each of its values.  `names`: of all parts and claims, also of
+    `constants`, to their types.
     """
 
     world: str
@@ -75,8 +76,8 @@ class Columns:
     ) -> Any:
         """Return rows as an Arrow table.
 
-        `levels`: of each row, the first state's is 0.  `flags`: of each row's combination;
-        `wrong`: rows that break each claim of `broken`.
+        `levels`: of each row, from 0.  `flags`: of each row's combination.  `wrong`: the rows that
+        break each claim of `broken`.
         """
         names, found = ["level"], [pa.array(levels)]
         local: dict[int, Any] = {}
@@ -117,7 +118,7 @@ class Columns:
 
 
 def column_of(text: str) -> str:
-    """Return a name that SQL takes as it is."""
+    """Return the text as a name that SQL accepts without quotes."""
     name = re.sub(r"[^0-9a-z]+", "_", text.lower()).strip("_")
     return f"_{name}" if name[:1].isdigit() else name or "_"
 
@@ -126,7 +127,7 @@ def column_of(text: str) -> str:
 
 
 def columns_of(search: Search) -> Columns:
-    """Return the columns of a world, from the values numbered in a search of it."""
+    """Return the columns of a world, from the values that a search of it has numbered."""
     tables, judge = search.tables, search.judge
     judge.refresh()
     made = _Made()
@@ -135,8 +136,8 @@ def columns_of(search: Search) -> Columns:
         told = [_told(code, local) for local in tables.values[number].values]
         made.add(f"{column_of(code.name)}_", number, told)
     made.add("", tables.env_field, [_left(item) for item in tables.values[tables.env_field].values])
-    # A claim about the whole world is asked for each combination of all that is shown.  Where
-    # the search did not do that in every state, there are too many to do it for a column.
+    # A claim about the whole world is evaluated for each combination of observations.  If the
+    # search did not number the combination of every state, there are too many for a column.
     in_every_state = search.world.together is not None or any(
         claim.property.kind == "always" for claim in judge.whole
     )
@@ -181,14 +182,14 @@ def columns_of(search: Search) -> Columns:
 
 @define
 class _Made:
-    """Columns, and the constant values; `names`: of both, to their types."""
+    """The columns and constants that were made.  `names`: of both, to their types."""
 
     parts: list[Column] = field(factory=list)
     names: dict[str, str] = field(factory=dict)
     constants: dict[str, Any] = field(factory=dict)
 
     def add(self, prefix: str, number: int, told: list[dict[str, Any]]) -> None:
-        """Add the columns of each value of field `number`."""
+        """Add the columns of field `number`.  `told`: the parts of each of its values."""
         parts = [*dict.fromkeys(name for item in told for name in item)]
         for part in parts:
             values = [item.get(part) for item in told]
@@ -196,7 +197,7 @@ class _Made:
             first, *others = form.written(values)
             is_same = all(other == first for other in others)
             if is_same and first is None and any(other.startswith(f"{part}_") for other in parts):
-                continue  # an object's place, and its fields are columns
+                continue  # None for an object whose fields are columns
             self.names[name] = name_of(form.kind)
             if is_same:
                 self.constants[name] = first
@@ -236,7 +237,7 @@ def _parts_of(shown: Any) -> dict[str, Any]:
 
 
 def _spread(name: str, value: Any) -> dict[str, Any]:
-    """Return an attribute; of an object without words of its own, its fields."""
+    """Return an attribute, or its fields if its value is an object without `__str__`."""
     fields = fields_of(value)
     if not fields:
         return {column_of(name): value}

@@ -1,4 +1,4 @@
-"""The cost of a run: CPU and memory of this process and its children."""
+"""The cost of a run: CPU and memory of this process and its descendants."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def _children() -> dict[int, list[int]]:
         if entry.name.isdigit():
             try:
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:  # it has just ended
+            except OSError:  # the process has just ended
                 continue
             found.setdefault(int(fields[1]), []).append(int(entry.name))
     return found
 
 
 def tree() -> list[int]:
-    """Return the ids of this process and of everything below it."""
+    """Return the ids of this process and of all its descendants."""
     children = _children()
     found = [os.getpid()]
     for one in found:
@@ -34,20 +34,20 @@ def tree() -> list[int]:
 
 
 def cpu_seconds() -> float:
-    """Return the CPU time of the tree, its ended processes included."""
+    """Return the CPU seconds of the tree, including processes that have ended."""
     total = 0
     for one in tree():
         try:
             fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        # Of its own, and of children that ended: user and system.
+        # User and system time of the process, and of its children that have ended.
         total += sum(int(item) for item in fields[11:15])
     return total / _TICKS
 
 
 def resident_bytes() -> int:
-    """Return the memory of the tree now; shared pages count once."""
+    """Return the present memory of the tree in bytes; shared pages count once."""
     total = 0
     for one in tree():
         try:
@@ -61,9 +61,9 @@ def resident_bytes() -> int:
 
 @define
 class Watch:
-    """Looks at the memory once a second, from its start to its end.
+    """Measures the memory once a second while it is entered.
 
-    Less often where looking costs: the system counts pages one by one.
+    It does so less often if measuring is slow, because the system counts pages one by one.
     """
 
     peak_bytes: int = 0
@@ -90,7 +90,7 @@ class Watch:
 
 @frozen
 class Spent:
-    """The cost of a run so far.  `began`, `cpu`: its clocks at the start."""
+    """The cost of a run so far.  `began`, `cpu`: the clocks at the start of the run."""
 
     began: float
     cpu: float

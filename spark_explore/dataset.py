@@ -1,7 +1,7 @@
 """The explored states as Parquet, whichever engine explored them.
 
-In a folder, parts are written next to the dataset and become it by one rename.  On a store, which
-renames nothing, `_about.json` is written last, and a dataset without it is none.
+In a folder, the dataset is written under another name and renamed at the end.  A store cannot
+rename, so `_about.json` is written last there, and files without it are no dataset.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from spark_explore.step import Task
 from spark_explore.worker_cache import WorkerCache, set_of
 
 ASCENDING = ("id", "parent", "source", "target")
-"""Columns of numbers that grow from row to row, or nearly."""
+"""Columns whose numbers mostly grow from row to row."""
 
 _PART_ROWS = 1 << 20
 _CHUNK_ROWS = 1 << 16
@@ -60,9 +60,9 @@ _CHUNK_ROWS = 1 << 16
 
 @define
 class Parts:
-    """Writes tables as files of a million rows, under names that begin with `name`.
+    """Writes tables as files of a million rows.
 
-    `metadata`: of each file.
+    `name`: the beginning of the files' names.  `metadata`: of each file.
     """
 
     place: Place
@@ -84,7 +84,7 @@ class Parts:
             return
         whole = pa.concat_tables(self._tables).unify_dictionaries()
         content = pa.BufferOutputStream()
-        # One row group, so that columns are encoded once and readers may skip by level.
+        # A file is one row group, so that columns are encoded once, and readers may skip levels.
         plain = [
             leaf
             for column in whole.schema
@@ -101,7 +101,7 @@ class Parts:
                 name: "DELTA_BINARY_PACKED" for name in ASCENDING if name in whole.column_names
             },
         )
-        # A task that runs again writes the same under the same name.
+        # A task that runs again writes the same file under the same name.
         name = f"{self.name}-{self._number}.parquet"
         self.place.write(name, memoryview(content.getvalue()))
         self._tables, self._rows, self._number = [], 0, self._number + 1
@@ -115,7 +115,7 @@ def table_of(
     level: SmallInts,
     flags: Keys | None,
 ) -> Any:
-    """Return rows as a table; `shown`: how many observations each part has."""
+    """Return rows as a table; `shown`: the number of observations of each part."""
     watched = arrays.members + (arrays.monitor >= 0)
     wrong = {}
     for name, broken in columns.broken.items():
@@ -132,7 +132,7 @@ def stuck_in(
     joint: Ints | None,
     note: Callable[[Batch], None] | None = None,
 ) -> Flags:
-    """Return the rows whose only changing steps are faults; `note` gets all steps."""
+    """Return which rows are stuck: no step but a fault changes them.  `note` gets all steps."""
     moves = np.zeros(len(rows), np.bool_)
     expander.quiet = True
     try:
@@ -149,9 +149,9 @@ def stuck_in(
 
 
 def _with_stuck(table: Any, stuck: Flags, expanded: Flags) -> Any:
-    """Add the column; null where the possible steps were not computed.
+    """Return the table with the column `is_stuck`, which is null for rows that were not expanded.
 
-    `stuck`: bool, of each row that is `expanded`.
+    `stuck`: bool, for each row that is `expanded`.
     """
     values = np.zeros(table.num_rows, np.bool_)
     values[expanded] = stuck
@@ -162,7 +162,7 @@ def _with_stuck(table: Any, stuck: Flags, expanded: Flags) -> Any:
 
 
 def write_local(search: Search, out: Place, *, edges: bool = False) -> None:
-    """Write the states of a finished local search, and its steps, to folders of `out`."""
+    """Write the states of a finished local search to a folder of `out`; with `edges`, its steps."""
     columns, ends = columns_of(search), search.found.levels
     if not edges:
         (out / EDGES).clear()
@@ -180,7 +180,7 @@ def write_local(search: Search, out: Place, *, edges: bool = False) -> None:
 def _write_rows(search: Search, columns: Columns, parts: Parts, edges: Parts | None) -> None:
     judge, tables, found = search.judge, search.tables, search.found
     faults, ends = Faults.of(tables), found.levels
-    # The last level of a search that ended early was not expanded.
+    # If the search ended early, its last level was not expanded.
     is_open = bool(found.stopped_by) or found.violated
 
     def ask(info: Ints, sources: Ints) -> list[str]:
@@ -206,7 +206,7 @@ def _write_rows(search: Search, columns: Columns, parts: Parts, edges: Parts | N
             flags = None if numbers is None else judge.flags[numbers]
             shown, levels = list(judge.fears.counts), np.full(len(rows), level, np.int32)
             table = table_of(columns, tables, shown, rows, levels, flags)
-            # A state that is not `within` was not expanded.
+            # A state outside the world's `within` was not expanded.
             expanded = np.ones(len(rows), np.bool_) if not last else np.zeros(len(rows), np.bool_)
             if search.world.within is not None and flags is not None:
                 expanded &= has_bit(flags, judge.within_bit)
@@ -224,13 +224,13 @@ def _write_rows(search: Search, columns: Columns, parts: Parts, edges: Parts | N
 def _note(
     own: Own, words: Words, edges: Parts | None, next_level: int, ids: Ints, batch: Batch
 ) -> None:
-    """Take in steps of states with these `ids`; `next_level`: where it begins."""
+    """Take in steps of states with these `ids`; `next_level`: the first id of the next level."""
     source, places = ids[batch.source], own.find(batch.rows)
     target = np.where(places == NONE, NONE, own.ids[places]) if len(own.ids) else places
     if edges is not None:
         kept = (target != NONE) & (target != source)
         _add_edges(edges, words, source[kept], target[kept], batch.info[kept])
-    # Only those of the next level: elsewhere one state stands for several.
+    # Only steps to the next level give a parent: other targets may stand for several states.
     own.take(np.where(target < next_level, NONE, places), source, batch.info)
 
 
@@ -239,10 +239,10 @@ def _note(
 
 @frozen
 class Decoding:
-    """One job: every owner sends its steps, then writes its states, and steps where asked for.
+    """One job, in which every owner sends its steps, and then writes its states.
 
-    `columns`, `faults`: broadcasts.  `folder`, `edges`: of the parts; `edges`: None without them.
-    `unexpanded`: the last level of a search that ended early, else -1.
+    `columns`, `faults`: broadcasts.  `place`: for the parts with states; `edges`: for the parts
+    with steps, or None.  `unexpanded`: the last level of a search that ended early, else -1.
     """
 
     task: Task
@@ -254,7 +254,7 @@ class Decoding:
     unexpanded: int
 
     def send(self, owner: int) -> Iterator[Item]:
-        """Yield the steps out of an owner's states, each to its owner."""
+        """Yield the steps out of an owner's states, each for the owner of its target."""
         task, cache = self.task, self.task.cache()
         cache.catch_up()
         for level, begin, ids, rows in self._chunks(owner, cache, self.owned.levels):
@@ -269,13 +269,13 @@ class Decoding:
                 yield other, (STEPS, level, rows.shape[1] + 2, content)
 
     def write(self, owner: int, items: Iterable[Item]) -> Iterator[int]:
-        """Write an owner's states; yields how many."""
+        """Write an owner's states, and yield their number."""
         cache, levels = self.task.cache(), self.owned.levels
         cache.catch_up()
         count = 0
 
         def ask(info: Ints, _: Ints) -> list[str]:
-            # The driver knows the names of joint steps from `send`; others need no state.
+            # The driver knows the names of joint steps since `send`; other steps need no state.
             return cache.words(info, np.zeros((len(info), cache.tables.layout.words), np.uint64))
 
         words = Words(ask)
@@ -300,7 +300,7 @@ class Decoding:
     def _chunks(
         self, owner: int, cache: WorkerCache, levels: range
     ) -> Iterator[tuple[int, int, Ints, Rows]]:
-        """Yield an owner's states: level, where in its file they begin, ids, rows."""
+        """Yield an owner's states in chunks: level, first place in the level's file, ids, rows."""
         for level in levels:
             name = self.owned.files[owner][level]
             for begin, rows in self.task.storage.chunks(name, _CHUNK_ROWS) if name else ():
@@ -316,7 +316,7 @@ class Decoding:
         arrived: Arrived,
         note: Callable[[Ints, Ints, Ints], None] | None = None,
     ) -> Own:
-        """Return states of some levels with the steps into them; `note` hears these."""
+        """Return states of some levels with the steps into them; `note` gets these steps."""
         none = np.zeros((0, cache.tables.layout.words), np.uint64)
         chunks = [(none[:0, 0].astype(np.int64), none)]
         chunks += [(ids, rows) for _, _, ids, rows in self._chunks(owner, cache, levels)]
@@ -327,7 +327,7 @@ class Decoding:
                 places = own.find(targets)
                 own.take(places, source, info)
                 if note is not None:
-                    # All of its owner's states are there.
+                    # `own` has all states of this owner, so each target has a place.
                     note(source, own.ids[places], info)
         return own
 
@@ -347,7 +347,7 @@ def _add_edges(parts: Parts, words: Words, source: Ints, target: Ints, info: Int
 
 
 def write_frontier(frontier: Frontier, context: Any, out: Place, *, edges: bool = False) -> None:
-    """Write the states of a search on Spark, and its steps, to folders of `out`."""
+    """Write the states of a search on Spark to a folder of `out`; with `edges`, also its steps."""
     columns = columns_of(frontier.search)
     shared = context.broadcast(columns)
     faults = context.broadcast(Faults.of(frontier.search.tables))
@@ -373,7 +373,7 @@ def write_frontier(frontier: Frontier, context: Any, out: Place, *, edges: bool 
 
 
 def _forget(task: Task) -> None:
-    """Remove rows that were on their way."""
+    """Remove files with rows that were sent."""
     if task.parcels is not None:
         parcels.forget(task.parcels)
 
@@ -383,7 +383,7 @@ def _describe(folder: Place, columns: Columns, search: Search, count: int) -> No
         schema = pq.read_schema(file)
     kinds = {item.name: name_of(item.type) for item in schema}
     kinds = {"level": kinds["level"], **columns.names, **kinds}
-    # The fields of `query.Dataset`, but for its places.
+    # The fields of `query.Dataset` without its places.
     said = {
         "world": columns.world,
         "members": columns.members,
@@ -397,7 +397,7 @@ def _describe(folder: Place, columns: Columns, search: Search, count: int) -> No
 
 @define
 class _Replacing:
-    """A folder that takes the place of another when all is written."""
+    """Makes a folder that replaces `place` when all is written."""
 
     place: Place
     _other: Place = field(init=False)

@@ -1,4 +1,4 @@
-"""`run(world)`: the same search on Spark, from the first state to the report."""
+"""Searches on Spark (`run`), here (`here`), or first here and then on Spark (`auto`)."""
 
 from __future__ import annotations
 
@@ -32,20 +32,21 @@ from spark_explore.temporary import own_folder
 from spark_explore.trace import trace_to
 
 SEED = 20_000
-"""A frontier smaller than this is expanded by the driver: Spark would only wait."""
+"""The driver expands smaller frontiers itself, because a job on Spark would take longer."""
 
 FRONTIER_MAX = 2_000_000
-"""With `auto` and a cluster: from here on many processors are faster than one."""
+"""With `auto` and a cluster, the size of a frontier from which a cluster is faster."""
 
 
 @frozen(kw_only=True)
 class Plan:
-    """The plan of a search.  `identity`: the facts that identify the run, for its folder.
+    """The plan of a search.
 
-    `seed`: the frontier from which on Spark takes over.  `owners`: shares of the states; None means
-    one for each core.  `keeps_states`: write the dataset to `out`; `keeps_edges`: and all steps.
-    `tell`: gets progress messages for a person.  For a search here: `answers`, members' known
-    answers; `workers`, how many threads; `witnesses`: find the run to every `sometimes`.
+    `identity`: the facts that identify the run, for its folder.  `seed`: the size of a frontier
+    from which Spark takes over.  `owners`: the number of shares of the states; None means one for
+    each core.  `keeps_states`: write the dataset to `out`; `keeps_edges`: write also all steps.
+    `tell`: gets messages for the user.  Only for a search here: `answers`, members' known answers;
+    `workers`, the number of threads; `witnesses`, find the run to every `sometimes`.
     """
 
     limits: Limits = field(factory=Limits)
@@ -70,7 +71,7 @@ class Plan:
 
 
 def unknown_to_executors(world: World) -> str:
-    """Return the feature of a world that only the local engine supports, or ""."""
+    """Return the features of a world that only the local engine supports, or ""."""
     parts = ("show_links", world.show_links), ("within", world.within), ("same", world.same)
     return " and ".join(name for name, given in parts if given)
 
@@ -96,7 +97,7 @@ def explore(world: World, plan: Plan, context: Any, watch: cost.Watch) -> Report
     spent = cost.Spent.now(watch)
     with explained(), _storage(plan) as storage:
         journal = Journal(storage, plan.out, dict(plan.identity))
-        # Executors know messages by their bits.
+        # Executors know messages only as bits, so contents of the network are not numbered.
         search = _search(world, plan, numbers_contents=False)
         if plan.resume and journal.has_begun():
             frontier = journal.restore(search, _host(context))
@@ -117,7 +118,7 @@ def _search(world: World, plan: Plan, **more: Any) -> Search:
 
 
 def here(world: World, plan: Plan) -> Report:
-    """Search without Spark, and write the states of a run that has a folder."""
+    """Search without Spark, and write the dataset if the plan has `out`."""
     began, cpu = time.perf_counter(), time.process_time()
     search = _search(world, plan, answers=plan.answers, workers=plan.workers)
     search.run()
@@ -127,14 +128,14 @@ def here(world: World, plan: Plan) -> Report:
 def _concluded(search: Search, plan: Plan, began: float, cpu: float) -> Report:
     report = conclude(search, began=began, cpu=cpu, witnesses=plan.witnesses)
     if plan.out is not None:
-        # From a run before this one, on Spark.
+        # The file is from an earlier run on Spark.
         (plan.out / "search").remove(["growth.json"])
     problem = _keep_states(plan, "write_local", search)
     return _with_note(report, problem) if problem else report
 
 
 def _keep_states(plan: Plan, write: str, *searched: Any) -> str:
-    """Write the dataset; return the missing package if that prevented it."""
+    """Write the dataset; return a note if a missing package prevented that, else ""."""
     if plan.out is None or not plan.keeps_states:
         return ""
     try:
@@ -154,7 +155,7 @@ def _keep_states(plan: Plan, write: str, *searched: Any) -> str:
 
 
 def auto(world: World, plan: Plan) -> Report:
-    """Search here, and hand over to Spark when memory, or a cluster, asks for it."""
+    """Search here, and hand over to Spark if memory ends or a frontier is large enough."""
     began, cpu = time.perf_counter(), time.process_time()
     search = _search(world, plan, answers=plan.answers, workers=plan.workers)
     cluster = plan.master is not None and cores_of(plan.master) is None
@@ -175,7 +176,7 @@ def auto(world: World, plan: Plan) -> Report:
                 next="",
             )
     except (EnvironmentProblem, UsageProblem) as problem:
-        # It paused for a cluster, and is no whole search.
+        # The search may have paused for a cluster; then it is not complete.
         search.found.stopped_by = search.found.stopped_by or "a large frontier, left to a cluster"
         return _with_note(
             _concluded(search, plan, began, cpu), f"Spark would go on: {problem.message}"
@@ -188,7 +189,7 @@ def auto(world: World, plan: Plan) -> Report:
     with cost.Watch() as watch, explained(), _storage(plan) as storage:
         spent = cost.Spent.now(watch, began=began)
         journal = Journal(storage, plan.out, dict(plan.identity))
-        # Before the session: rows in files are then no longer in memory.
+        # Before the session starts: this moves the rows from memory to files.
         frontier = take_over(search, seeding, storage, owners=_owners(plan, None), host="127.0.0.1")
         with _context(plan.master) as context:
             frontier.host = _host(context)
@@ -246,7 +247,7 @@ def _with_note(report: Report, note: str) -> Report:
 
 
 def _of_local(search: Search, spent: cost.Spent) -> Report:
-    """Return the report of a search that ended before there was work for Spark."""
+    """Return the report of a search that the driver ended before Spark had work."""
     report = conclude(search, began=spent.began, cpu=0.0)
     note = f"{report.distinct:,} states: the driver searched them before executors had work"
     return evolve(
@@ -331,7 +332,7 @@ def _storage(plan: Plan) -> Iterator[Storage]:
         return
     place = plan.out.absolute() / "search"
     if not plan.resume:
-        # The files that another run left there, ended or not.
+        # Another run may have left files there.
         place.clear()
     place.make()
     if isinstance(place, Folder):

@@ -1,17 +1,17 @@
 """Whether some fair run breaks a claim, decided on tables of all states and steps.
 
-The local engine looks for parts in which all states lead to one another, which takes all steps in
+The local engine looks for parts in which all states lead to one another, which needs all steps in
 one memory (`fair_runs.py` in `joinproto/check/engine/liveness/`).  Reachability within a set does
-not: round by round, each state learns which states its successors can reach.  Take a region in
-which a claim stays unmet.  The analysis leaves out
+not need that: round by round, each state learns what its successors can reach.  Take a region in
+which a claim stays unmet.  The analysis removes
 
 * a state that cannot, within the region, come to a step that fulfils a weak duty or to a state
   where that is not possible;
 * a state where a strong duty is possible, if it cannot come to a step that fulfils it.
 
-It repeats that until it leaves out no state any more (Emerson and Lei; Kesten, Pnueli and Raviv for
-strong duties).  Among the remaining states, a part that no step leaves fulfils all duties.  No
-state remains if no fair run stays in the region.
+It repeats that until it removes no more states (Emerson and Lei; for strong duties Kesten, Pnueli
+and Raviv).  Among the remaining states, a part that no step leaves fulfils all duties.  No state
+remains if no fair run stays in the region.
 
 Duties are bits of a number, 62 at a time.
 """
@@ -28,29 +28,29 @@ from joinproto.check.engine.liveness.fair_runs import DutyBits
 from spark_explore.listing import Listed, StoredFrame
 
 BITS = 62
-"""Duties in one number; one more bit marks a state that must come again and again."""
+"""Duties in one number.  One more bit marks states of which one must come again and again."""
 
 WANTED = 1 << BITS
 ROUNDS_MAX = 10_000
 
 HERE_MAX = 50_000
-"""States and steps together that the driver goes through itself, at most."""
+"""The most states and steps together for which the driver computes reachability itself."""
 
 
 class TooManyRounds(Exception):
-    """The analysis is not at its end after `ROUNDS_MAX` rounds."""
+    """The analysis has not ended after `ROUNDS_MAX` rounds."""
 
 
 @define
 class Analysis:
-    """Rounds over the tables.  `kinds`: (info, changes) of every kind of step, by its number."""
+    """Rounds over the tables.  `kinds`: the (info, changes) of every kind of step, numbered."""
 
     tables: Listed
     kinds: Any
     rounds: int = field(init=False, default=0)
 
     def _masks(self, masks: Any) -> Any:
-        """Return kinds of steps with their masks, small enough for every executor."""
+        """Return the kinds of steps with their masks as a broadcast DataFrame."""
         rows = [
             (int(info), bool(changes), int(mask))
             for (info, changes), mask in zip(self.kinds, masks, strict=True)
@@ -68,9 +68,10 @@ class Analysis:
     # -- reachability -----------------------------------------------------------------
 
     def spread(self, states: Any, pairs: Any) -> StoredFrame:
-        """Return the states (id, mask, and more); `mask` gets all bits of the states they lead to.
+        """Return the states, where the `mask` of each has all bits of the states that it leads to.
 
-        `pairs`: source and target of steps, all among the states.
+        `states`: with columns id, mask, and others.  `pairs`: source and target of steps among
+        these states.
         """
         pairs = pairs.select("source", "target").filter("source != target").distinct()
         pairs = self.tables.keep(pairs)
@@ -94,7 +95,7 @@ class Analysis:
         return now
 
     def _spread_here(self, states: StoredFrame, pairs: StoredFrame) -> StoredFrame:
-        """Return the same, computed by the driver: for few rows a job takes longer."""
+        """Do the work of `spread` in the driver, because a job takes longer for few rows."""
         held = np.array(states.frame.select("id", "mask").collect(), np.int64).reshape(-1, 2)
         held = held[np.argsort(held[:, 0])]
         ids, masks = held.T
@@ -114,10 +115,10 @@ class Analysis:
     # -- fair runs ---------------------------------------------------------------------
 
     def lasting(self, steps: Any, states: Any, bits: list[DutyBits], wanted: Any) -> StoredFrame:
-        """Return the states of a region among which some fair run can stay, as in `states`.
+        """Return the rows of `states` among which some fair run can stay.
 
-        `steps`, `states`: of the region.  `wanted`: a column, true for the states that must come
-        again and again; None if there are none.
+        `steps`, `states`: of the region.  `wanted`: a column that is true for the states of which
+        one must come again and again; None if there is no such condition.
         """
         alive = self.tables.keep(states)
         inside = self.tables.keep(steps.select("source", "target", "info", "changes"))
@@ -148,7 +149,7 @@ class Analysis:
         return alive
 
     def _possible(self, alive: Any, bits: DutyBits) -> StoredFrame:
-        """Return for each state which duties some step out of it fulfils, wherever it leads."""
+        """Return for each state the duties that some step out of it fulfils, to any target."""
         steps = self.steps_with(bits.masks).filter("mask != 0")
         found = steps.groupBy(F.col("source").alias("id"))
         found = found.agg(F.expr("bit_or(mask)").alias("open"))
@@ -162,13 +163,14 @@ class Analysis:
         possible: StoredFrame,
         wanted: Any,
     ) -> StoredFrame:
-        """Return the states that can come to all they must, within those alive."""
+        """Return the states from which all duties can be fulfilled within the states alive."""
         taken = inside.frame.join(self._masks(bits.masks), ["info", "changes"])
         taken = taken.filter("mask != 0").groupBy(F.col("source").alias("id"))
         taken = taken.agg(F.expr("bit_or(mask)").alias("taken"))
         states = alive.frame.join(possible.frame, "id", "left").join(taken, "id", "left")
         open_, done = F.coalesce("open", F.lit(0)), F.coalesce("taken", F.lit(0))
-        # A weak duty is met, too, where it is not possible; a strong one binds only where it is.
+        # A weak duty is also fulfilled by a state where it is not possible.  A strong duty must be
+        # fulfilled only if it is possible.
         mask = F.lit(bits.weak).bitwiseAND(F.bitwise_not(open_)).bitwiseOR(done)
         need = F.lit(bits.weak).bitwiseOR(F.lit(bits.strong).bitwiseAND(open_))
         if wanted is not None:
@@ -182,7 +184,7 @@ class Analysis:
         return left
 
     def leading(self, states: Any, pairs: Any, goal: Any) -> StoredFrame:
-        """Return those of `states` from which `pairs` lead to where the column `goal` is true."""
+        """Return the `states` from which `pairs` lead to a state whose column `goal` is true."""
         told = self.spread(states.withColumn("mask", F.when(goal, 1).otherwise(0)), pairs)
         found = self.tables.keep(told.frame.filter("mask != 0").drop("mask", "fresh"))
         told.drop()

@@ -4,12 +4,12 @@
     a text, an enum               string
     a tuple, list or deque        a list; a tuple whose items are of several kinds, and that has one
                                   length everywhere, is a struct with the fields `_1`, `_2`, ...
-    a set                         a list, in the order of its items' words
+    a set                         a list, in the order of its items' texts
     a mapping                     a list of structs with the fields `key` and `value`
     an object                     a struct of its fields
 
-Text, as in a trace: an object whose class has words of its own (`__str__`), and whatever is of
-several kinds in one place.
+Other values are text, as in a trace: an object whose class has a `__str__`, and values of several
+kinds in one place.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from joinproto.check.events import fields_of, plain
 
 _INT64 = range(-(2**63), 2**63)
 _EXACT = range(-(2**53), 2**53 + 1)
-"""Integers that a float64 holds."""
+"""The integers that a float64 holds exactly."""
 
 
 @frozen
 class Form:
-    """`kind`: an Arrow type.  `write`: converts a value that is not None for Arrow.
+    """A form.  `kind`: an Arrow type.  `write`: converts a value that is not None for Arrow.
 
-    `mixed`: it is text because there are values of several kinds.
+    `mixed`: whether the form is text because there are values of several kinds.
     """
 
     kind: Any
@@ -41,7 +41,7 @@ class Form:
     mixed: bool = False
 
     def array(self, values: Sequence[Any]) -> Any:
-        """Return values, or None for those that are missing, as an Arrow array."""
+        """Return values as an Arrow array; None is a missing value."""
         return pa.array(self.written(values), self.kind)
 
     def written(self, values: Sequence[Any]) -> list[Any]:
@@ -52,7 +52,7 @@ _TEXT, _MIXED = Form(pa.string(), plain), Form(pa.string(), plain, mixed=True)
 
 
 def form_of(values: Sequence[Any]) -> Form:
-    """Return the form in which all of these values can be written; None has every form."""
+    """Return the form in which all of these values can be written; None fits every form."""
     some = [value for value in values if value is not None]
     kinds = {type(value) for value in some}
     if kinds == {bool}:
@@ -82,7 +82,10 @@ def _got(value: Any) -> Iterator[Any]:
 
 
 def _struct(fields: Mapping[str, Sequence[Any]], parts: Callable[[Any], Iterator[Any]]) -> Form:
-    """`fields`: of each its values; `parts`: yields those of one value, in the same order."""
+    """Return the form of structs.
+
+    `fields`: the values of each field.  `parts`: yields the fields of one struct in that order.
+    """
     forms = {name: form_of(values) for name, values in fields.items()}
 
     def write(value: Any) -> dict[str, Any]:
@@ -128,7 +131,7 @@ def name_of(kind: Any) -> str:
 
 
 def leaves(name: str, kind: Any) -> Iterator[str]:
-    """Yield the columns of a Parquet file in which values of a type lie."""
+    """Yield the names of a Parquet file's columns for a column of this type."""
     if pa.types.is_list(kind):
         yield from leaves(f"{name}.list.element", kind.value_type)
     elif pa.types.is_struct(kind):

@@ -1,7 +1,7 @@
-"""DataFrames in files, wherever these lie.
+"""DataFrames in files, in a folder or a store.
 
-Spark opens files of a folder itself.  For those of a store it would need Hadoop's client of that
-store; Python's workers have one in pyarrow, so there they read and write.
+Spark itself opens files in a folder.  For files in a store Spark would need Hadoop's client of that
+store.  Python's workers have a client in pyarrow, so they read and write these files.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _BATCH_ROWS = 1 << 16
 def read(session: Any, place: Place, kinds: Any = None, names: Iterable[str] = ()) -> Any:
     """Return the Parquet files of a place as a DataFrame.
 
-    `kinds`: its schema, as Spark takes it; None means as the files say.  `names`: of the files;
-    none: all there are.
+    `kinds`: its schema as Spark takes it; None means that of the files.  `names`: of the files; ()
+    means all files.
     """
     if isinstance(place, Folder):
         reader = session.read if kinds is None else session.read.schema(kinds)
@@ -49,7 +49,7 @@ def _batches(place: Address, listed: Iterable[Any]) -> Iterator[Any]:
 
 
 def plain(schema: Any) -> Any:
-    """Return a schema of Arrow with texts in the place of numbers in a dictionary."""
+    """Return an Arrow schema in which dictionary types are replaced by their value types."""
     return pa.schema(
         (item.name, item.type.value_type if pa.types.is_dictionary(item.type) else item.type)
         for item in schema
@@ -57,9 +57,9 @@ def plain(schema: Any) -> Any:
 
 
 def write(frame: Any, place: Place) -> list[str]:
-    """Write a DataFrame; returns the names of the files that hold it, none for all of a folder.
+    """Write a DataFrame, and return the names of its files; [] means all files of the folder.
 
-    A task that runs twice leaves a file with an unknown name.
+    A task that runs twice leaves a file that is not among these names.
     """
     if isinstance(place, Folder):
         frame.write.parquet(place.path.absolute().as_uri())

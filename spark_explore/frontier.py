@@ -1,8 +1,8 @@
 """The search on Spark, driven level by level.
 
-A job expands one level and takes in the next, or several of them while levels are small: a job
-costs half a second whatever it does.  Its first step reads the level from storage, so no job needs
-another's exchange, and the loss of an executor costs at most the job at hand.
+A job expands one level and takes in the next.  While levels are small a job does several of them,
+because each job costs at least half a second.  The first step of a job reads its level from
+storage, so no job needs an earlier exchange, and the loss of an executor costs at most one job.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ SMALL = 20_000
 MIDDLE = 250_000
 
 OWNERS_APART = 128
-"""With more owners, their counts are added up by executors: it costs one more exchange."""
+"""With more owners, executors add up the owners' counts, which costs one more exchange."""
 
 
 @define
 class Frontier:
     """The state of a search on Spark.
 
-    `search`: the driver's own: tables, claims, counters, and the first state.  `levels`: new states
-    of each level.  `outcomes`: the number numbered on the way there; a job may have gone further
-    than the findings, also one that had to be done again, which is why `numbered` says how many
-    there were after each level.  `counts`: values of each field when rows were last packed.
-    `shares`: every owner's data after the last level.
+    `search`: the driver's search, with tables, claims, counters, and the first states.  `levels`:
+    the number of new states of each level.  `outcomes`: how many outcomes were numbered up to the
+    last level; a job may have gone further, so `numbered` has that number for each level.
+    `counts`: values of each field when rows were last packed.  `shares`: every owner's data after
+    the last level.
     """
 
     search: Search
@@ -94,7 +94,7 @@ class Frontier:
 
     @property
     def lots(self) -> list[list[tuple[int, str]]]:
-        """Return the files of each owner, with their levels."""
+        """Return the level files of each owner, with their levels."""
         return [
             [(level, file) for level, file in enumerate(share.files) if file]
             for share in self.shares
@@ -103,7 +103,7 @@ class Frontier:
     # -- from a local search -------------------------------------------------------------
 
     def take_over(self, rows_of: Callable[[int], Rows]) -> None:
-        """Store all levels: `rows_of` gives the rows of each."""
+        """Store all levels; `rows_of` returns the rows of a level."""
         self.wide = self.search.tables.layout.words > 1
         self.job += 1
         shares = [Share(-1, owner, 0, (), ()) for owner in range(self.owners)]
@@ -112,7 +112,7 @@ class Frontier:
         self.shares = shares
 
     def store_level(self, shares: list[Share], rows: Rows) -> list[Share]:
-        """Store one level whose rows are here; return each owner's new share."""
+        """Store one level with these rows; return each owner's new share."""
         parts = dict(by_owner(rows, self.owners, wide=self.wide))
         found = []
         for share in shares:
@@ -126,7 +126,7 @@ class Frontier:
     # -- jobs ----------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Take questions from executors."""
+        """Begin to answer questions of executors."""
         self.storage.make()
         self.table_server = TableServer(self.search, self.wide, self.numbered)
         self.rpc_server = self.table_server.open(self.host)
@@ -136,7 +136,7 @@ class Frontier:
             self.rpc_server.close()
 
     def advance(self, context: Any, length: int) -> None:
-        """Run one job of up to `length` levels, and take its result."""
+        """Run one job of up to `length` levels, and take in its results."""
         began = time.perf_counter()
         self.job += 1
         task = self.task(context)
@@ -150,14 +150,14 @@ class Frontier:
         self._take(task, counted, time.perf_counter() - began)
 
     def chain(self) -> int:
-        """Return how many levels the next job takes."""
+        """Return the number of levels of the next job."""
         size = self.levels[-1]
         return 6 if size < SMALL else 3 if size < MIDDLE else 1
 
     def task(self, context: Any) -> Task:
         """Return the data that every step of the present job needs."""
         assert self.rpc_server is not None
-        # A new worker learns everything from the broadcast, and the rest by asking.
+        # A new worker gets the tables from the broadcast, and asks only for what came later.
         if self._everything is None or self.table_server.asked > 2 * self._told + 1000:
             self._everything = context.broadcast(packed(self.table_server.everything()))
             self._told = self.table_server.asked
@@ -194,25 +194,25 @@ class Frontier:
             flow = self._exchanged(flow).mapPartitionsWithIndex(partial(step.middle, task, level))
         flow = self._exchanged(flow).mapPartitionsWithIndex(partial(step.end, task, end))
         if owners > OWNERS_APART:
-            # The counts of all owners would fill the driver: it hears of some together.
+            # The counts of all owners would fill the driver's memory, so executors add them up.
             parts = isqrt(owners)
             flow = flow.map(_with_owner).partitionBy(parts, _itself).values()
             flow = flow.mapPartitions(step.together)
         parcels.forget(self.storage.here / parcels.FOLDER)
         found: list[tuple[Any, ...]] = flow.collect()
-        # Also before it: a run that was killed, or a job that failed, leaves some.
+        # They are removed before a job, too: a killed run or a failed job leaves some.
         parcels.forget(self.storage.here / parcels.FOLDER)
         return found
 
     def _exchanged(self, flow: Any) -> Any:
-        """Return items (owner, ...) where their owners are."""
+        """Return items (owner, ...) in the partitions of their owners, with preferred hosts."""
         flow = exchanged(flow, self.owners)
         return flow if self._homes is None else self._homes.prefer(flow)
 
     @staticmethod
     def _refuse(found: Iterable[tuple[Any, ...]]) -> None:
         problems = [what for kind, *what in found if kind == step.PROBLEM]
-        # First: where one could not write, another does not find it.
+        # A full disk is reported first: it makes other executors fail to find a file.
         for what, text in problems:
             if what == "full":
                 raise full_disk(text)
@@ -223,7 +223,7 @@ class Frontier:
             )
 
     def repack(self, context: Any) -> None:
-        """Make room for numbers that no longer fit, in all rows there are."""
+        """Pack all rows again, with room for numbers that no longer fit."""
         tables, old = self.search.tables, self.search.tables.layout
         layout = roomy(tables, self.counts)
         self.counts = tables.value_counts()
@@ -240,7 +240,7 @@ class Frontier:
         self.table_server.begin_again(wide=self.wide)
 
     def forget(self) -> None:
-        """Remove files that nothing needs any more; no job may be running."""
+        """Remove files that are no longer needed; no job may be running."""
         self.storage.forget(self.shares)
 
     # -- results -------------------------------------------------------------------------
@@ -266,7 +266,7 @@ class Frontier:
                 break
 
     def _count(self, level: int, parts: list[Counts]) -> None:
-        """Take in the steps out of a level; a violated one is not expanded."""
+        """Take in the counts of steps out of a level, unless it was not expanded or is violated."""
         if self.verdicts.violated or not all(item.expanded for item in parts):
             self._bytes(parts)
             return
@@ -300,7 +300,7 @@ class Frontier:
 
 
 def exchanged(flow: Any, owners: int) -> Any:
-    """Return items (owner, ...) where their owners are."""
+    """Return items (owner, ...) in the partitions of their owners."""
     return flow.partitionBy(owners, _itself)
 
 
@@ -313,7 +313,7 @@ def _owner_of(share: Share) -> int:
 
 
 def _with_owner(what: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
-    # All levels of one owner go to one place.
+    # All counts of one owner go to one partition.
     return (what[1].owner if what[0] == step.COUNTS else 0), what
 
 

@@ -1,4 +1,4 @@
-"""From a local search to one on Spark: where it stands, and its states into files."""
+"""Hand a local search over to Spark: its progress is kept, and its states go to files."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from spark_explore.frontier import Frontier
 from spark_explore.layouts import roomy
 from spark_explore.storage import Storage
 
-# Between two times that a search's counts are remembered: they are gathered from all tables of
-# all workers.  Work done since is done again on Spark.
+# Seconds between two times that a search's counts are remembered, for which they are gathered from
+# all workers' tables.  Work since the last time is done again on Spark.
 REMEMBER_SECONDS = 1.0
 
 
 @define
 class Seeding:
-    """Watches a local search, and remembers how it stood before a level.
+    """Watches a local search, and remembers its progress before some levels.
 
-    `frontier_max`: end before a level that is at least so large; None means never.
+    `frontier_max`: pause before expanding a level of at least this size; None means never.
     """
 
     search: Search
@@ -44,7 +44,7 @@ class Seeding:
     _counts: list[list[int]] = field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
-        # Weakly: a cycle would keep all states when the search is over.
+        # A weak reference, because a cycle would keep all states after the end of the search.
         self._counters = np.zeros(0, np.int64), np.zeros(8, np.int64)
         self.search.pause = partial(Seeding._look, proxy(self))
 
@@ -63,7 +63,7 @@ class Seeding:
         self._counts = [*self._counts[-2:], self.search.tables.value_counts()]
         size = levels[-1] - levels[-2]
         self.paused = size > 0 and self.frontier_max is not None and size >= self.frontier_max
-        is_first = len(levels) == 2  # also of a search that began again
+        is_first = len(levels) == 2  # also after the search has begun again
         if is_first or self.paused or time.monotonic() - self._remembered >= REMEMBER_SECONDS:
             self._remember()
         return self.paused
@@ -76,7 +76,10 @@ class Seeding:
         self._remembered = time.monotonic()
 
     def settle(self) -> list[int]:
-        """Undo later work, an unfinished level at least; return where levels end."""
+        """Go back to the progress that was remembered last; return where its levels end.
+
+        Work since then, such as an unfinished level, is undone.
+        """
         found = self.search.found
         if len(found.levels) != len(self._ends) or found.stopped_by:
             found.generated = self._generated
@@ -89,7 +92,7 @@ class Seeding:
 def take_over(
     search: Search, seeding: Seeding, storage: Storage, *, owners: int, host: str
 ) -> Frontier:
-    """Return the frontier where a local search stopped; its states are then in files alone."""
+    """Return the frontier at which a local search stopped; its states are then only in files."""
     ends = seeding.settle()
     found, tables = search.found, search.tables
     every, in_bits = search.rows(), tables.give_bits()
@@ -100,7 +103,7 @@ def take_over(
     frontier.counts = tables.value_counts()
     frontier.generated = found.generated
     frontier.outcomes = len(tables.outcomes)
-    # A broken claim would have ended the search; a reached one needs no run.
+    # A broken claim would have ended the search, and a claim that was reached needs no run.
     none = np.zeros(0, np.int64)
     frontier.verdicts.hits = [Hit(hit.claim, hit.level, none) for hit in found.hits]
     frontier.growth = [Growth(k, n, "local") for k, n in enumerate(frontier.levels)]

@@ -1,7 +1,7 @@
 """Where the tasks of an owner run: on the host whose cache holds the owner's files.
 
-An executor keeps the files of a store in a cache.  If Spark were free to place tasks, an owner's
-next task would often run on another host, which first fetches all that the owner has seen.
+An executor keeps the files of a store in a cache.  If Spark placed tasks freely, an owner's next
+task would often run on another host, which would first have to fetch all files of the owner.
 
 Spark prefers the host that holds a partition in memory, but Python cannot say that two RDDs belong
 together.  So an empty RDD with one partition for each owner is kept in memory, and an exchange is
@@ -20,7 +20,7 @@ from attrs import define, field
 
 @define
 class Homes:
-    """The hosts of `owners` shares.  `partition`: the function of every exchange that is merged."""
+    """The hosts of `owners` shares.  `partition`: the partition function of all exchanges."""
 
     context: Any
     owners: int
@@ -34,7 +34,7 @@ class Homes:
 
     def prefer(self, exchanged: Any) -> Any:
         """Return the result of `partitionBy(owners, partition)` with preferred hosts."""
-        from pyspark.core.rdd import RDD  # inside: only executors of a cluster need it
+        from pyspark.core.rdd import RDD  # imported here, because only clusters need it
 
         jvm, context = self.context._jvm, self.context
         pairs = jvm.org.apache.spark.api.java.JavaPairRDD
@@ -47,5 +47,5 @@ class Homes:
 
 
 def _shuffled(exchanged: Any) -> Any:
-    """Return the JVM's RDD of keys and values, of which PySpark passes on the values."""
+    """Return the JVM's RDD of keys and values; PySpark's own RDD has only the values."""
     return exchanged._jrdd.rdd().dependencies().head().rdd()

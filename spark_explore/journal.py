@@ -1,12 +1,11 @@
-"""The data that a run needs to continue after its driver died: its progress, and every number's
-meaning.
+"""The data with which a run continues after its driver died.
 
-    state.json        what run this is, how far it is, and which files every owner has; written
-                      last, so it is never ahead: what it does not name is garbage
-    world-N-....bin   values behind the numbers, tables, counters, as of job N
-    levels/, runs/    what each owner had then: see `spark_explore/storage.py`
+    state.json        the run's identity and progress, and the names of every owner's files; written
+                      last, so that all files it names exist; other files are garbage
+    world-N-....bin   the values that the numbers stand for, tables and counters, as of job N
+    levels/, runs/    the files of each owner, see `spark_explore/storage.py`
 
-The driver notes its state between jobs, and removes nothing that the last note needs.
+The driver writes its state between jobs, and removes no file that the last written state needs.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ FORMAT = 5
 
 @define
 class Journal:
-    """The notes of one run.
+    """Writes and reads the state of one run.
 
-    `out`: where it was told to write; None if it is never resumed.  `identity`: the facts that
-    identify the run.
+    `out`: the place that the user named; None if the run cannot be resumed.  `identity`: the facts
+    that identify the run.
     """
 
     storage: Storage
@@ -54,14 +53,12 @@ class Journal:
     _names: Names | None = field(init=False, default=None)
 
     def keep_sometimes(self, frontier: Frontier) -> None:
-        """Note the state, but do not spend more than a twentieth of the time on it."""
+        """Write the state, unless that would take more than a twentieth of the time."""
         if time.monotonic() - self._kept >= max(1.0, 20 * self._took):
             self.keep(frontier)
 
     def keep(self, frontier: Frontier) -> None:
-        """Note where the run stands, and remove files that are not needed; no job may be
-        running.
-        """
+        """Write the state, and remove files that are not needed; no job may be running."""
         began = time.monotonic()
         if self.out is not None:
             self._note(frontier)
@@ -98,7 +95,7 @@ class Journal:
             self._names = self._names or names_of(frontier.search.tables)
             place.write(str(state["numbers"]), _written(frontier, self._names), sync=True)
             place.write("state.json", (json.dumps(state) + "\n").encode(), sync=True)
-            # Also files that a killed run had not finished.
+            # Unfinished files of a killed run are removed, too.
             left = [name for name in place.names() if re.match(r"world-.*\.bin$|\..*-", name)]
             place.remove(name for name in left if name != state["numbers"])
         except OSError as error:
@@ -110,15 +107,16 @@ class Journal:
             ) from error
 
     def keep_growth(self, frontier: Frontier) -> None:
-        """Write down the cost of each level, for the page of the run."""
+        """Write the cost of each level for the page of the run."""
         levels = [attrs.asdict(item) for item in frontier.growth]
         text = json.dumps({"levels": levels}, indent=1)
         frontier.storage.place.write("growth.json", text.encode())
 
     def has_begun(self) -> bool:
-        """Return whether there is something to go on with; raises where there never was a run.
+        """Return whether there is a state to continue from.
 
-        A run that died before its first note is begun again.
+        False for a run that died before it wrote a state, and so must begin again.  Raises
+        `UsageProblem` if `out` has no such run.
         """
         assert self.out is not None
         if "state.json" in self.storage.place.names():
@@ -137,7 +135,7 @@ class Journal:
     # -- continuing ------------------------------------------------------------------------
 
     def restore(self, search: Search, host: str) -> Frontier:
-        """Return the frontier as it was last noted; `search` is fresh, of the same world."""
+        """Return the frontier of the last written state; `search`: a new one of the same world."""
         state = self._state(search)
         self._names = names_of(search.tables)
         content = _content(self.storage.place, state["numbers"], self._names)
@@ -147,7 +145,7 @@ class Journal:
             search=search,
             storage=self.storage,
             owners=state["owners"],
-            # Executors of the run before, if any still ask, are not ours.
+            # A new name, so that caches of executors of the former run are not used.
             run=f"{state['job']}-{time.time_ns()}",
             host=host,
             shares=[share_of(share) for share in state["shares"]],
@@ -212,7 +210,7 @@ def _content(place: Place, name: str, names: Names) -> dict[str, Any]:
 
 
 def _put_back(search: Search, content: dict[str, Any]) -> None:
-    # The driver holds numbers only, as when it took over.
+    # As after a handover, the driver holds only numbers and the first states.
     search.budget.lift()
     take_back(search, content, kept="run", next="begin anew in another folder")
     search.states = RowSet(search.tables.layout.words, search.budget, room=1)

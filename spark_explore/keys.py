@@ -1,8 +1,8 @@
-"""The owner of a row, and rows as sorted sets.
+"""The owners of rows, and rows as sorted sets.
 
-A key is 64 bits.  For rows of one word it is the row itself, so that rows which differ little
-lie close together and share successors.  For wider rows it is a fingerprint, and rows with equal
-keys are compared, so that no row is ever taken for another.
+A key has 64 bits.  For rows of one word it is the row itself, so that rows which differ little are
+close together and share successors.  For wider rows it is a fingerprint, and rows with equal keys
+are compared, so that no row is ever taken for another.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def owners_of(keys: Keys, owners: int) -> npt.NDArray[np.uint16]:
 
 
 def by_owner(rows: Rows, owners: int, *, wide: bool) -> Iterator[tuple[int, Rows]]:
-    """Yield each owner that has any of `rows`, with its rows in their order."""
+    """Yield each owner of some of `rows` with its rows; each owner's rows keep their order."""
     if owners == 1:
         yield 0, rows
         return
     owner = owners_of(keys_of(rows, wide=wide), owners)
     if owners <= _FEW:
-        # For few owners, one pass over all rows for each is faster than sorting.
+        # For few owners, a pass over all rows for each owner is faster than sorting.
         for number in range(owners):
             places = np.flatnonzero(owner == number)
             if len(places):
@@ -67,13 +67,13 @@ def padded(rows: Rows, words: int) -> Rows:
 def unique(keys: Keys, rows: Rows, *, owned: bool = False) -> tuple[Keys, Rows]:
     """Return keys and rows in the order of the keys, each row once.
 
-    `owned`: rows of one word may be sorted where they are.
+    `owned`: rows of one word may be sorted in place.
     """
     if rows.shape[1] == 1:
         found = rows[:, 0] if owned else rows[:, 0].copy()
         found.sort()
         keep = np.ones(len(found), np.bool_)
-        # np.unique hashes, and is 50 times slower.
+        # np.unique uses hashes, and is 50 times slower.
         keep[1:] = found[1:] != found[:-1]
         found = found[keep]
         return found, found.reshape(-1, 1)
@@ -85,7 +85,7 @@ def unique(keys: Keys, rows: Rows, *, owned: bool = False) -> tuple[Keys, Rows]:
         same = (rows[order[twins]] == rows[order[twins + 1]]).all(axis=1)
         keep[twins[same] + 1] = False
         for key in set(keys[twins[~same]].tolist()):
-            # Different rows share a key: copies need not be neighbours.
+            # Different rows share this key, so equal rows need not be neighbours.
             begin, end = np.searchsorted(keys, np.uint64(key), "left"), 0
             end = int(np.searchsorted(keys, np.uint64(key), "right"))
             met: set[bytes] = set()
@@ -97,9 +97,9 @@ def unique(keys: Keys, rows: Rows, *, owned: bool = False) -> tuple[Keys, Rows]:
 
 
 def known(keys: Keys, rows: Rows, run: Keys, rows_at: Callable[[Ints], Rows] | None) -> Flags:
-    """Return a mask of the `rows` in a sorted run.
+    """Return a mask of the `rows` that a sorted run has.
 
-    `keys` are sorted.  `rows_at`: the rows at places of the run; None where keys are rows.
+    `keys`: of the rows, sorted.  `rows_at`: returns rows of the run; None if keys are rows.
     """
     found = np.zeros(len(keys), np.bool_)
     if len(run) == 0 or len(keys) == 0:
@@ -113,7 +113,7 @@ def known(keys: Keys, rows: Rows, run: Keys, rows_at: Callable[[Ints], Rows] | N
     while len(asked):
         same = (rows_at(at) == rows[asked]).all(axis=1)
         found[asked[same]] = True
-        # Another row with the same key may stand behind it.
+        # The next row of the run may have the same key.
         asked, at = asked[~same], at[~same] + 1
         more = at < len(run)
         asked, at = asked[more], at[more]

@@ -1,4 +1,4 @@
-"""Layouts for rows that lie in files: with room, because packing them again costs a job."""
+"""Layouts for rows in files, with spare room, because packing them again costs a job."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ _SPARE_BITS = [
     *((bits, 1) for bits in range(12, 3, -1)),
     *((bits, 0) for bits in range(12, -1, -1)),
 ]
-"""The first layouts to try: more bits for fields that grow, and for the others."""
+"""Layouts to try in this order: spare bits for fields that grow, and for other fields."""
 
 
 def roomy(tables: Tables, before: list[int]) -> Layout:
     """Return a layout for the numbered values, with spare bits where they cost no word.
 
-    `before`: how many values fields had a while ago.  Those that have more now get most of the
-    room; all have it for one value more.  Rows wider than a word have room in any case: it
-    costs them little.
+    `before`: how many values each field had some levels ago.  Fields that have more values now get
+    most of the room; each field has room for at least one more value if that costs no word.  Rows
+    wider than a word always get spare bits, which cost them little.
     """
     counts = tables.value_counts()
     slots = tables.slots
     more = slots + slots // 4 + 1 if tables.set_network else 0
-    # The surroundings are all known from the start.
+    # All values of the environment's field are known from the start.
     fields = [field for field in range(tables.fields) if field != tables.env_field]
     grow = [field for field in fields if counts[field] > before[field]]
     need = [(max(1, count) - 1).bit_length() for count in counts]

@@ -1,11 +1,11 @@
-"""All states and steps of a finished search as two tables, where the driver cannot hold them.
+"""All states and steps of a finished search as two tables in files.
 
-Claims about runs need every step, and the disk has room where memory has none.
+Claims about runs need every step, and the driver's memory may not hold all steps.
 
     states   id, level, flags (one bit for each claim about the world), key (the row itself)
-    steps    source and target (ids), flags and then (of both), info (which step), changes
+    steps    source and target (ids), flags and then (flags of both), info (which step), changes
 
-A step leads to a row; which state that is, one join on keys says.
+A step leads to a row; one join on keys finds the state with that row.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OWNER_BITS = 40
 
 @frozen
 class StoredFrame:
-    """A DataFrame that lies in files.  `wanted`: of how many rows the column asked of is true."""
+    """A DataFrame in files.  `wanted`: the number of rows for which the given column is true."""
 
     frame: Any
     place: Place
@@ -48,7 +48,7 @@ class StoredFrame:
 
 @define
 class Listed:
-    """The two tables, in a folder that is removed at the end; `session`: makes DataFrames."""
+    """The two tables, in a folder that the user of the tables removes at the end (`remove`)."""
 
     session: Any
     place: Place
@@ -73,9 +73,9 @@ class Listed:
         return frames.read(self.session, self.place / name, kinds, self._files.get(name, ()))
 
     def keep(self, frame: Any, wanted: Any = None) -> StoredFrame:
-        """Write a DataFrame: its inputs need not be computed again.
+        """Write a DataFrame to files, so that its inputs are not computed again.
 
-        `wanted`: a column; of how many rows it is true is counted.
+        `wanted`: a column; the rows for which it is true are counted.
         """
         self._kept += 1
         place = self.place / f"kept-{self._kept}"
@@ -87,7 +87,7 @@ class Listed:
         return StoredFrame(found, place, **seen.get)
 
     def resolve(self, count: int) -> None:
-        """Turn the rows that `count` steps lead to into ids of states."""
+        """Replace the rows that steps lead to by ids of states; `count`: the number of steps."""
         kinds = f"source long, flags long, key {self._key}, info long, changes boolean"
         states = self.states.select(
             "key", F.col("id").alias("target"), F.col("flags").alias("then")
@@ -115,13 +115,16 @@ class Listed:
 
 @frozen
 class Listing:
-    """One job: every task lists some files of states, and the steps out of them."""
+    """One job, in which every task lists the states of some files, and the steps out of them."""
 
     task: Task
     place: Place
 
     def write(self, number: int, files: Iterable[tuple[int, str]]) -> Iterator[int]:
-        """Write the states of files, each with its level; yields how many steps they have."""
+        """Write the states and steps of files, each given with its level.
+
+        Yields the number of steps.
+        """
         cache = self.task.cache()
         cache.catch_up()
         states = Parts(self.place / "states", f"part-{number}")
@@ -167,7 +170,7 @@ def _table(**columns: Any) -> Any:
 
 
 def listed(frontier: Frontier, context: Any) -> Listed:
-    """Return all states and steps of a search that came to its end."""
+    """Return all states and steps of a finished search."""
     place = frontier.storage.place / "listed"
     place.clear()
     for name in ("states", "listed"):

@@ -1,4 +1,4 @@
-"""The steps about one state of a search on Spark, few enough for the driver: for a run's circle."""
+"""The states near one state of a search on Spark, in which the driver finds the loop of a run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from spark_explore.worker_cache import set_of
 
 
 class Neighbours(Graph):
-    """Some states with all their steps, and one state more that stands for any other.
+    """Some states with all their steps, and one more state that stands for all other states.
 
-    That one meets every claim and has no steps: a run that breaks one never goes there.
+    The additional state meets every claim and has no steps, so a run that breaks a claim never
+    enters it.
     """
 
     def __init__(self, search: Search, states: RowSet, levels: list[int]) -> None:
@@ -30,9 +31,9 @@ class Neighbours(Graph):
     def of(
         cls, search: Search, row: Rows, claim: Claim, region: Rows | None, *, most: int
     ) -> Neighbours:
-        """Return the nearest `most` states that `row` leads to.
+        """Return about `most` states that are nearest to `row`, by the steps out of it.
 
-        Within `region`; without one, through states that do not meet the claim.
+        Only states in `region` are taken or, without a region, states that do not meet the claim.
         """
         words = search.tables.layout.words
         allowed = None if region is None else set_of(padded(region, words))

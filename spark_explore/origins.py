@@ -1,15 +1,15 @@
-"""The origins of states: the step that found each, out of the state with the least id.
+"""The origin of each state: the step to it from the state with the least id.
 
-A state's `id` is its number in the search.  Its parent is the first state, one level before it,
-that leads to it.  So a shortest run to a state is read backwards, parent by parent.  Where several
-states were taken for one (`--symmetry`, a world's `same`) a step leads to another state than the
-one that is kept, and there is no parent.
+A state's `id` is its number in the search.  Its parent is the first state of the level before that
+leads to it, so a shortest run to a state can be read backwards, parent by parent.  If several
+states were taken for one (`--symmetry`, a world's `same`), a step may lead to another state than
+the one that was kept; then the parent is unknown.
 
-On Spark that takes one exchange.  Each owner expands its states and sends every step to the owner
-of the state that it leads to.  That owner keeps of all steps into a state the one from the least
-id, which is one of the level before.  Rows that arrive are kept in files until their level is
-looked at.  Where all steps are asked for, an owner holds its states in memory (50 bytes and a row
-for each), and writes each step that arrives.
+On Spark this takes one exchange.  Each owner expands its states and sends every step to the owner
+of the state that it leads to.  Of all steps into a state that owner keeps the step from the least
+id, which is in the level before.  Rows that arrive are kept in files until their level is handled.
+If all steps are to be written, an owner holds all its states in memory (50 bytes and a row for
+each), and writes each step that arrives.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _KIND = 15
 class Owned:
     """The level files of all owners.
 
-    `files[owner][level]`: "" where it has none.  `first[level, owner]`: int64, the id of the first
-    state there.  `count`: of all states.
+    `files[owner][level]`: "" if there is none.  `first[level, owner]`: int64, the id of the first
+    state in that file.  `count`: the number of all states.
     """
 
     files: tuple[tuple[str, ...], ...]
@@ -59,12 +59,12 @@ class Owned:
 
     @property
     def begins(self) -> int:
-        """Return how many states have no parent: those of the first level."""
+        """Return the number of states in the first level, which have no parent."""
         return int(self.first[1, 0]) if len(self.first) > 1 else self.count
 
     @classmethod
     def of(cls, context: Any, storage: Storage, files: tuple[tuple[str, ...], ...]) -> Owned:
-        """Number the states: level by level, owner by owner."""
+        """Number the states, level by level, and in each level owner by owner."""
 
         def count(names: tuple[str, ...]) -> list[int]:
             return [len(storage.load(name)) if name else 0 for name in names]
@@ -77,9 +77,10 @@ class Owned:
 
 @define
 class Outgoing:
-    """Steps out of some states of a level, on their way to the owners of where they lead.
+    """Steps out of some states of a level, to be sent to the owners of their targets.
 
-    `ids`: of the states that batches number from 0 on.  `every`: no step is left out.
+    `ids`: of the states, which batches number from 0.  `every`: keep all steps; otherwise one step
+    to each target.
     """
 
     cache: WorkerCache
@@ -93,7 +94,7 @@ class Outgoing:
         """Take in steps."""
         joint = (batch.info & _KIND) == kernel.TOGETHER
         if joint.any():
-            # The state says the name of such a step as well.
+            # The name of a joint step depends also on the state, so the driver is asked now.
             info, at = np.unique(batch.info[joint], return_index=True)
             self.cache.words(info, self.rows[batch.source[joint][at]])
         more = np.stack([self.ids[batch.source], batch.info], axis=1).view(np.uint64)
@@ -101,7 +102,7 @@ class Outgoing:
         self._found.append(np.concatenate([batch.rows, more], axis=1)[changes])
 
     def by_owner(self, owners: int) -> Iterator[tuple[int, Rows]]:
-        """Yield each owner with the rows, sources and steps that are for it."""
+        """Yield each owner with its rows; the last two words of a row are source and step."""
         if not self._found:
             return
         every = np.concatenate(self._found)
@@ -119,7 +120,10 @@ class Outgoing:
 
 @define
 class Arrived:
-    """The arrived results: `steps[level]`, with file and width; `stuck[level, begin]`."""
+    """The items that have arrived.
+
+    `steps[level]`: words in a row, and the parcel.  `stuck[level, begin]`: flags of a chunk.
+    """
 
     steps: dict[int, list[tuple[int, Parcel]]] = field(factory=dict)
     stuck: dict[tuple[int, int], Flags] = field(factory=dict)
@@ -127,7 +131,7 @@ class Arrived:
     @classmethod
     @contextmanager
     def of(cls, items: Iterable[Item]) -> Iterator[Arrived]:
-        """Yield them; what came through Spark lies in a file for so long."""
+        """Yield the items as `Arrived`; a temporary file holds rows that came through Spark."""
         with ExitStack() as stack:
             found, file = cls(), stack.enter_context(tempfile.NamedTemporaryFile(prefix="steps-"))
             for _, (kind, level, number, content) in items:
@@ -143,7 +147,7 @@ class Arrived:
             yield found
 
     def of_level(self, level: int) -> Iterator[tuple[Rows, Ints, Ints]]:
-        """Yield steps out of a level: the rows they lead to, the ids they leave, what they are."""
+        """Yield the steps out of a level: target rows, source ids, and which steps they are."""
         for words, parcel in self.steps.get(level, ()):
             rows = received(parcel, words)
             ends = rows[:, -2:].view(np.int64)
@@ -152,10 +156,10 @@ class Arrived:
 
 @define
 class Own:
-    """Some states, in the order of their ids: how each was found.
+    """Some states in the order of their ids, with the origin of each.
 
-    `states`: their rows, each in the place of its id.  `begins`: states with lesser ids have no
-    parent.  `parent`, `info`: of each, the least step met.
+    `states`: their rows, each at the place of its id.  `begins`: states with smaller ids have no
+    parent.  `parent`, `info`: source and kind of the least step to each that was taken in.
     """
 
     states: RowSet
@@ -170,7 +174,7 @@ class Own:
 
     def find(self, rows: Rows) -> Ints:
         """Return the place of each row, or `NONE`."""
-        # Loops are compiled for arrays that can be changed, without gaps.
+        # Loops are compiled for arrays that are writable and contiguous.
         wanted = np.array(padded(rows, self.states.words), order="C")
         return self.states.find(wanted, len(wanted))
 
@@ -184,7 +188,7 @@ class Own:
         self.parent[places[first]], self.info[places[first]] = source[first], info[first]
 
     def with_origin(self, table: Any, ids: Ints, words: Words) -> Any:
-        """Return the rows of states that follow each other with columns `id`, `parent`, `step`."""
+        """Return `table` with columns `id`, `parent`, `step`; its states have consecutive `ids`."""
         at = slice(begin := int(np.searchsorted(self.ids, ids[0])), begin + len(ids))
         known = (self.parent[at] != _LATER) & (ids >= self.begins)
         number = np.zeros(len(ids), np.int32)
@@ -202,16 +206,16 @@ class Own:
 
 @define
 class Words:
-    """Names of steps, each asked for once.
+    """Names of steps, each of which is asked for once.
 
-    `ask`: names kinds of steps, each given with the id of a state that has such a step.
+    `ask`: returns the names of kinds of steps, each given with the id of a state that has one.
     """
 
     ask: Callable[[Ints, Ints], Iterable[str]]
     _known: dict[int, str] = field(init=False, factory=dict)
 
     def of(self, info: Ints, sources: Ints) -> Any:
-        """Return steps in words."""
+        """Return the names of steps as an Arrow array."""
         kinds, first, of = np.unique(info, return_index=True, return_inverse=True)
         new = np.array([kind not in self._known for kind in kinds.tolist()], np.bool_)
         if new.any():

@@ -1,7 +1,7 @@
-"""Rows on their way to their owners: through Spark, or in files where all is on one machine.
+"""Rows that are sent to their owners: through Spark, or in files if all is on one machine.
 
-Spark copies what it exchanges six times, which is more work than finding it.  On one machine a
-file is there for all, and Spark carries its name alone.
+Spark copies what it exchanges six times, which is more work than finding the rows.  On one machine
+all processes can open a file, so Spark carries only its name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PIECE_BYTES = 1 << 21
 
 @frozen
 class Parcel:
-    """`size` bytes of rows in a file, from `begin` on."""
+    """Rows in a file: `size` bytes from `begin` on."""
 
     path: str
     begin: int
@@ -36,12 +36,12 @@ Content = bytes | Parcel
 
 
 def sent(parts: Iterable[tuple[int, Rows]], folder: Path | None) -> Iterator[tuple[int, Content]]:
-    """Yield each owner with its rows, in files of `folder`; None means as they are."""
+    """Yield each owner with its rows, in a file of `folder`; None means as bytes."""
     if folder is not None:
-        # Under a name of its own: a step that runs again sends again.
+        # A new name each time, because a step that runs again sends its rows again.
         path = folder / secrets.token_hex(16)
         found = []
-        # Not `tofile`: on a full disk that says how many rows it wrote, and not why.
+        # Not `tofile`: its error for a full disk says how many rows it wrote, but not why.
         with path.open("wb") as file:
             for owner, rows in parts:
                 found.append((owner, Parcel(str(path), file.tell(), rows.nbytes)))
@@ -62,6 +62,6 @@ def received(content: Content, words: int) -> Rows:
 
 
 def forget(folder: Path) -> None:
-    """Remove all that was sent; no job may be running."""
+    """Remove all files with sent rows; no job may be running."""
     for path in folder.glob("*"):
         path.unlink(missing_ok=True)

@@ -1,8 +1,8 @@
 """The place of a run: a folder, or an address of a store that `pyarrow.fs` knows.
 
-A file is written as a whole or not at all: in a folder by a rename, as an object of S3 or GCS once
-it is closed.  HDFS has no rename over another file: a process killed between two of its steps
-leaves none of that name.  Credentials and endpoints come from where the
+A file is written as a whole or not at all: a file in a folder by a rename, an object of S3 or GCS
+when it is closed.  HDFS cannot rename over another file, so a process that is killed after it
+removed the old file leaves none of that name.  Credentials and endpoints come from where the
 store's own tools look for them: the environment, files, the machine's role.
 """
 
@@ -31,7 +31,7 @@ OPTIONS = {
     "hdfs": ("buffer_size", "default_block_size", "replication"),
     "abfs": ("blob_storage_authority", "dfs_storage_authority", "enable_tls"),
 }
-"""Of an address, by what its scheme begins with: none of them is a secret."""
+"""Options of an address, by the beginning of its scheme; none of them is a secret."""
 _RENAMES = ("hdfs", "viewfs")
 _AT_ONCE = 16
 _PIECE_BYTES = 1 << 23
@@ -39,7 +39,7 @@ _PIECE_BYTES = 1 << 23
 
 @frozen
 class Folder:
-    """A folder of this machine, or one that several share under the same path."""
+    """A folder of this machine, or one that several machines share under the same path."""
 
     path: Path
 
@@ -50,47 +50,47 @@ class Folder:
         return Folder(self.path / name)
 
     def absolute(self) -> Folder:
-        """Return the same for processes that work in another folder."""
+        """Return the folder for processes whose working folder is another one."""
         return Folder(self.path.resolve())
 
     def open(self, name: str) -> IO[bytes]:
         return (self.path / name).open("rb")
 
     def read(self, name: str) -> bytes:
-        """Return a file's content; raises `FileNotFoundError`, other `OSError`."""
+        """Return a file's content; raises `FileNotFoundError` or another `OSError`."""
         return (self.path / name).read_bytes()
 
     def write(self, name: str, content: bytes | memoryview, *, sync: bool = False) -> None:
-        """Write a file, all of it or nothing; `sync`: and not before it is on the disk."""
+        """Write a file as a whole or not at all; `sync`: return when it is on the disk."""
         with replacing(self.path / name, sync=sync) as file:
             file.write(content)
 
     def put(self, name: str, file: Path) -> None:
-        """Take in a file of this machine."""
+        """Copy a file of this machine to this folder."""
         if file != self.path / name:
             with replacing(self.path / name) as to, file.open("rb") as content:
                 shutil.copyfileobj(content, to, _PIECE_BYTES)
 
     def names(self) -> list[str]:
-        """Return the names of all that lies directly in it, in order; none where it is not."""
+        """Return the sorted names of files and folders directly in it; [] if it does not exist."""
         return sorted(item.name for item in self.path.iterdir()) if self.path.is_dir() else []
 
     def make(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove files, those that are there."""
+        """Remove those of the files that exist."""
         for name in names:
             (self.path / name).unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Remove it and all that is in it."""
+        """Remove the folder and all that is in it."""
         shutil.rmtree(self.path, ignore_errors=True)
 
 
 @frozen
 class Address:
-    """A folder of a store.  `url`: SCHEME://BUCKET/PATH; `options`: what stood behind its `?`."""
+    """A folder of a store.  `url`: SCHEME://BUCKET/PATH; `options`: what came after its `?`."""
 
     url: str
     options: tuple[tuple[str, str], ...] = ()
@@ -122,7 +122,7 @@ class Address:
                 stream.write(piece)
 
     def fetch(self, name: str, file: Path) -> None:
-        """Copy an object to a file of this machine, all of it or nothing."""
+        """Copy an object to a file of this machine, as a whole or not at all."""
         with (
             self._explained(),
             self.store.open_input_stream(self.at(name)) as stream,
@@ -139,7 +139,7 @@ class Address:
         return sorted(item.base_name for item in found)
 
     def make(self) -> None:
-        """Raise where it cannot be written to; a store makes no folders, but HDFS does."""
+        """Make the folder on HDFS; other stores have no folders, so do nothing there."""
         if self._scheme in _RENAMES:
             with self._explained():
                 self.store.create_dir(self.at())
@@ -166,7 +166,7 @@ class Address:
 
     def at(self, name: str = "") -> str:
         """Return the path of a file in `store`."""
-        # Of the whole address: which bucket it is in.
+        # This path begins with the bucket of the address.
         path = _store(self.url, self.options)[1]
         return f"{path}/{name}" if name else str(path)
 
@@ -178,12 +178,12 @@ class Address:
     def _replacing(self, name: str) -> Iterator[Any]:
         with self._explained():
             if self._scheme not in _RENAMES:
-                # An object is there when its stream is closed: whole, in the place of the old one.
+                # When its stream is closed, the whole object replaces the old one.
                 try:
                     with self.store.open_output_stream(self.at(name)) as stream:
                         yield stream
                 except BaseException:
-                    # Its stream is closed by that, and what was written is there: a part.
+                    # The error has closed the stream, so there is an object with a part only.
                     with suppress(OSError):
                         self.store.delete_file(self.at(name))
                     raise
@@ -197,7 +197,7 @@ class Address:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Return a store's error in one line, as an `OSError`."""
+        """Raise a store's error again as an `OSError` with one line of text."""
         try:
             yield
         except FileNotFoundError:
@@ -210,7 +210,7 @@ class Address:
 
 
 def _arrow_error() -> type[Exception]:
-    """Return the exceptions of stores that are no `OSError`."""
+    """Return the class of exceptions of stores that are no `OSError`."""
     try:
         from pyarrow import ArrowException
     except ModuleNotFoundError:
@@ -219,14 +219,14 @@ def _arrow_error() -> type[Exception]:
 
 
 class StoreFailure(OSError):
-    """The error of a store, in its own words."""
+    """An error of a store, with the store's own text."""
 
 
 Place = Folder | Address
 
 
 def as_place(given: Path | Place) -> Place:
-    """Return a place as it is, and the folder of a path."""
+    """Return a place unchanged, and a path as a `Folder`."""
     return Folder(given) if isinstance(given, Path) else given
 
 
@@ -311,7 +311,7 @@ def _s3(bucket: str, options: tuple[tuple[str, str], ...]) -> Any:
         **given,
         connect_timeout=10,
         request_timeout=60,
-        # A small object takes one request, and not three.
+        # A small object then takes one request instead of three.
         allow_delayed_open=True,
         retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=5),
     )
@@ -335,7 +335,7 @@ def replacing(path: Path, *, sync: bool = False) -> Iterator[IO[bytes]]:
 
 
 def problem_with(place: Place, error: Exception) -> JoinprotoError:
-    """Return the problem of a place that cannot be read or written: exit code 2, or 4."""
+    """Return the error for a place that cannot be read or written; its exit code is 2 or 4."""
     said = getattr(error, "strerror", None) or str(error)
     if isinstance(place, Folder):
         return EnvironmentProblem(

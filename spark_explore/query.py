@@ -1,4 +1,4 @@
-"""The dataset of a run, and the SQL of the ready questions."""
+"""The dataset of a run, and the SQL of predefined questions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Readers of Parquet skip names that begin with `_`.
 class Dataset:
     """The states of a run, as Parquet.
 
-    `folder`: where the files are: `out` itself, or a folder in it.  `columns`: name to type.
+    `folder`: the folder of the files, `out` itself or a folder in it.  `columns`: name to type.
     `constants`: columns that are in no file, with their value in all states.  `about`: the meaning
     of some columns.
     """
@@ -39,7 +39,7 @@ class Dataset:
 
 
 def dataset_in(given: Path | Place) -> Dataset:
-    """Return the dataset of a run's folder; raises `UsageProblem` where there is none."""
+    """Return the dataset in a run's folder; raises `UsageProblem` if there is none."""
     out = as_place(given)
     try:
         folder = out / STATES if ABOUT in (out / STATES).names() else out
@@ -57,7 +57,7 @@ def dataset_in(given: Path | Place) -> Dataset:
 
 
 def question(dataset: Dataset, name: str) -> str:
-    """Return the SQL of a ready question."""
+    """Return the SQL of a predefined question; raises `UsageProblem`."""
     if name not in QUESTIONS:
         raise UsageProblem(
             f"there is no question called {name!r}", next="one of " + ", ".join(QUESTIONS)

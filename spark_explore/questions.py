@@ -1,4 +1,4 @@
-"""Questions that are ready: SQL over the table `states`, made for the members of a world."""
+"""Predefined questions: SQL over the table `states`, made for the members of a world."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Columns = Mapping[str, str]
 
 @frozen
 class Question:
-    """`sql`: made for members and columns; None where these do not have what it asks for.
+    """A question.  `sql`: makes it for members and columns; None if they lack what it needs.
 
-    `needs`: what that is, in words.
+    `needs`: what the question needs, in words.
     """
 
     about: str

@@ -15,17 +15,17 @@ from spark_explore.sessions import Session
 
 @frozen
 class Way:
-    """`state`: its columns; `steps`: in words, from a first state to it."""
+    """A run to a state.  `state`: its columns; `steps`: in words, from an initial state."""
 
     state: dict[str, Any]
     steps: tuple[str, ...]
 
 
 def nearest(dataset: Dataset, session: Session, condition: str) -> Way | None:
-    """Return the way to the state that fits `condition` after the fewest steps, None if none does.
+    """Return the shortest run to a state that fits `condition`, or None if no state does.
 
-    Of equals, that with the least `id`.  A column may be called by the end of its name
-    (`in_full`).  Raises `UsageProblem` for a condition that is wrong.
+    Of several such states the one with the least `id` is taken.  A column may be called by the end
+    of its name (`in_full`).  Raises `UsageProblem` for a wrong condition.
     """
     if "parent" not in dataset.columns:
         raise UsageProblem(
@@ -73,10 +73,10 @@ _KEYWORDS = frozenset(
 
 
 def in_full(condition: str, columns: Iterable[str]) -> str:
-    """Return a condition with the whole name of each column that is called by the end of it.
+    """Return a condition with the full name of each column that is called by the end of its name.
 
-    `phase` is `a_phase` where no other column's name ends in `_phase`.  Raises `UsageProblem` where
-    one does.  Texts, comments, functions and the fields of structs are left as they are.
+    `phase` becomes `a_phase` if no other column's name ends in `_phase`; otherwise `UsageProblem`
+    is raised.  Texts, comments, functions and the fields of structs are left as they are.
     """
     known = [*columns]
 

@@ -1,6 +1,6 @@
-"""All levels packed by another layout: for when a number no longer fits where it was.
+"""Pack the rows of all levels in another layout, because a number no longer fits into its field.
 
-Rows of another layout have other keys, so other owners, so everything moves once.
+In another layout rows have other keys, and so other owners.  So all rows are exchanged once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Item = tuple[int, tuple[int, bytes]]
 
 @frozen
 class Repack:
-    """One job.  `files`: by level.  `messages`: how many the old layout has bits for."""
+    """The jobs of one repacking.  `messages`: how many messages the old layout has bits for."""
 
     storage: Storage
     owners: int
@@ -33,7 +33,7 @@ class Repack:
     messages: int
 
     def run(self, context: Any, levels: list[int], shares: list[Share]) -> list[Share]:
-        """Rewrite all `levels`, with their numbers of states; return every owner's share."""
+        """Rewrite all levels; return every owner's share.  `levels`: their numbers of states."""
         batch: list[tuple[int, str]] = []
         found = [Share(-1, owner, 0, (), ()) for owner in range(self.owners)]
         size = 0
@@ -57,7 +57,7 @@ class Repack:
         )
 
     def send(self, files: Iterable[tuple[int, str]]) -> Iterator[Item]:
-        """Yield the rows of some files, packed again, to their owners."""
+        """Yield the rows of some files, packed in the new layout, for their owners."""
         for level, name in files:
             for _, part in self.storage.chunks(name, _CHUNK_ROWS):
                 wide = padded(part, self.old.words)
@@ -66,7 +66,7 @@ class Repack:
                     yield owner, (level, mine.tobytes())
 
     def keep(self, share: Share, items: Iterable[Item], last: int) -> Iterator[Share]:
-        """Write an owner's part of the levels up to `last` behind those it has."""
+        """Write an owner's part of the levels up to `last`, after the levels that it has."""
         storage, words, first = self.storage, self.new.words, share.level + 1
         arrived = [BlockBuilder(storage.here, words > 1) for _ in range(first, last + 1)]
         for _, (level, content) in items:

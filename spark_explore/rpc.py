@@ -1,7 +1,7 @@
-"""RPC between executors and the driver: arrays by name, framed, in both directions.
+"""RPC between executors and the driver: frames with named arrays, in both directions.
 
-Nothing that arrives is executed: a frame is a JSON header and the arrays' bytes.  A caller that
-connects says the run's password first.
+A frame is a JSON header and the arrays' bytes, so nothing that arrives is executed.  A caller first
+sends the run's password.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ def send(connection: socket.socket, words: dict[str, Any], parts: Parts | None =
 
 
 def receive(connection: socket.socket) -> tuple[dict[str, Any], Parts]:
-    """Return the next frame; raises ConnectionError where there is none."""
+    """Return the next frame; raises `ConnectionError` if there is none."""
     return _read(connection.recv_into)
 
 
 def packed(parts: Parts) -> bytes:
-    """Return arrays as bytes, as a broadcast carries them."""
+    """Return arrays as bytes, for a broadcast."""
     return b"".join(_frame({}, parts))
 
 
 def unpacked(content: bytes) -> Parts:
-    """Return the arrays that `packed` was given."""
+    """Return the arrays in the bytes that `packed` returned."""
     return _read(io.BytesIO(content).readinto)[1]
 
 
@@ -63,7 +63,7 @@ def _read(read_into: Callable[[memoryview], int]) -> tuple[dict[str, Any], Parts
 
 
 def _filled(read_into: Callable[[memoryview], int], place: Any) -> Any:
-    """Return a place in memory once it is filled."""
+    """Fill a place in memory with bytes that arrive, and return it."""
     rest = memoryview(place)
     while rest:
         got = read_into(rest)

@@ -1,8 +1,8 @@
-"""Claims about whole runs where the driver cannot hold all steps: decided by executors.
+"""Executors judge claims about whole runs if the driver cannot hold all steps.
 
-The questions are those of `joinproto/check/engine/liveness/`.  A run that breaks a claim begins
-with a shortest run to a state in which the claim is due and can be put off for ever.  The rest is
-looked for by the driver, among at most `REGION_MAX` states about that one.
+The claims mean the same as in `joinproto/check/engine/liveness/`.  A run that breaks a claim begins
+with a shortest run to a state in which the claim is due and can be put off forever.  The driver
+looks for the rest of the run among at most `REGION_MAX` states near that state.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from spark_explore.trace import trace_to
 REGION_MAX = 200_000
 
 JUDGED = (*ON_FAIR_RUNS, "always possible")
-"""Kinds of claims that executors decide."""
+"""Kinds of claims that executors judge."""
 
 
 def judge_apart(
@@ -64,9 +64,9 @@ def judge_apart(
 
 @frozen
 class _Entry:
-    """The states from which a run can break a claim: the nearest ones, and their surroundings.
+    """The nearest states from which a run can break a claim.
 
-    `region`: rows in which the run can go on breaking it; None if too many to list.
+    `region`: all rows in which the run can go on breaking the claim; None if there are too many.
     """
 
     rows: Rows
@@ -113,7 +113,7 @@ class _Judging:
     def _whole(
         self, claim: Claim, trace: Trace, row: Rows, entry: _Entry, found: Findings
     ) -> Trace:
-        """Return the run with its end: the circle, or where the claim is given up."""
+        """Return the run with its end: its loop, or the state where the claim is given up."""
         part = Neighbours.of(self.frontier.search, row, claim, entry.region, most=REGION_MAX)
         told = part.broken_by(claim)
         due_at = len(trace.steps) if claim.premise_bit >= 0 else None
@@ -136,7 +136,7 @@ class _Judging:
     # -- the questions -----------------------------------------------------------------
 
     def _impossible(self, claim: Claim) -> _Entry | None:
-        """Return the nearest states from which no steps but faults lead to where it holds."""
+        """Return the nearest states from which only faults, if any, lead to where it holds."""
         faults = Faults.of(self.frontier.search.tables).of_steps(self.infos)
         steps = self.analysis.steps_with(np.where(faults, 0, 1)).filter("mask != 0")
         states = self.tables.states.select("id", "level", "flags")
@@ -164,7 +164,7 @@ class _Judging:
             return self._nearest(lasting, None, lasting)
         region = lasting
         if any(one.strong for one in bits):
-            # A strong duty leaves states out from which others can be come to.
+            # `lasting` leaves out states because of strong duties, from which a run may enter it.
             goal = lasting.frame.select("id", F.lit(True).alias("lasts"))
             states = states.join(goal, "id", "left")
             lasts = F.coalesce("lasts", F.lit(False))
@@ -172,7 +172,7 @@ class _Judging:
         return self._nearest(region, due, region)
 
     def _given_up(self, claim: Claim, without: Any, then: Any, due: Any) -> _Entry | None:
-        """Return the nearest states from which neither `meanwhile` nor `holds` comes about."""
+        """Return the nearest due states that lead to one where neither part of `until` holds."""
         states = self.tables.states.filter(without).select("id", "level", "flags")
         meanwhile = _bit("flags", claim.meanwhile_bit)
         steps = self.tables.steps.filter(without & meanwhile & then).select("source", "target")

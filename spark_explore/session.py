@@ -1,4 +1,4 @@
-"""The one place where sessions are made, each setting with its reason above it."""
+"""Makes Spark's contexts and sessions; each setting has its reason in a comment above it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def refuse_connect(master: str | None) -> None:
 
 
 def need_java() -> None:
-    """Raise `EnvironmentProblem` where Spark would find no Java it can run on."""
+    """Raise `EnvironmentProblem` if there is no Java on which Spark can run."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None:
@@ -54,7 +54,7 @@ def need_java() -> None:
     found = re.search(r'version "(\d+)(?:\.(\d+))?', said)
     if done.returncode or found is None:
         raise EnvironmentProblem(f"{java} -version says: {said.strip()[:200]}", next=_INSTALL)
-    # Up to 8 it was called 1.8.
+    # Java 8 and earlier call themselves 1.8 and so on.
     version = int(found[2] or 0) if found[1] == "1" else int(found[1])
     if version < JAVA_LEAST:
         raise EnvironmentProblem(
@@ -63,11 +63,11 @@ def need_java() -> None:
 
 
 TRIES = 4
-"""Of a task: Spark's own number on a cluster."""
+"""How often a task may be tried; the number is Spark's default on a cluster."""
 
 
 def cores_of(master: str) -> int | None:
-    """Return how many cores a local master uses; None for a cluster's."""
+    """Return the number of cores that a local master uses; None for a cluster."""
     found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
     if found is None:
         return None
@@ -77,35 +77,35 @@ def cores_of(master: str) -> int | None:
 
 
 def _that_tries_again(master: str) -> str:
-    """Return a local master that starts a lost task again, as a cluster's does.
+    """Return a local master that tries a failed task again, as a cluster does.
 
-    Spark's own default there is to end the run with the first one.
+    By default Spark ends a local run with the first task that fails.
     """
     found = re.fullmatch(r"local(?:\[(\d+|\*)\])?", master)
     return master if found is None else f"local[{found[1] or 1},{TRIES}]"
 
 
 def is_local(master: str) -> bool:
-    """Return whether executors are this machine's JVM, the driver's own."""
+    """Return whether tasks run in the driver's own JVM."""
     return re.match(r"local($|\[)", master) is not None
 
 
 def is_here(master: str) -> bool:
-    """Return whether all executors are on this machine, also where they are processes."""
+    """Return whether all executors are on this machine, even as separate processes."""
     return master.startswith("local")
 
 
 def owners_for(context: Any) -> int:
-    """Return how many shares the states get: one for each core, there already or only asked for.
+    """Return the number of shares: one for each core that exists or was asked for, at least two.
 
-    Executors of YARN and Kubernetes, and those that are allocated dynamically, come later than
-    the context, which then knows of two cores.
+    Executors of YARN and Kubernetes, and those that are allocated dynamically, start later than
+    the context, which until then knows of two cores.
     """
     conf = context.getConf()
 
     def number(name: str, otherwise: int = 0) -> int:
         found = conf.get(name, "")
-        # Spark's default for the most executors is the largest number there is.
+        # Spark's default for the most executors is the largest int, which says nothing.
         return int(found) if found.isdigit() and int(found) < 2**31 - 1 else otherwise
 
     if conf.get("spark.default.parallelism", "") or is_here(str(context.master)):
@@ -121,40 +121,40 @@ def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
     """Return Spark's settings for a search."""
     path = os.pathsep.join(filter(None, [*places(), os.environ.get("PYTHONPATH", "")]))
     return {
-        # Blocks of rows are bytes to Spark, so the JVM needs little: it moves them.
+        # The JVM needs little memory: it only moves rows, as blocks of bytes.
         "spark.driver.memory": heap,
-        # A user hardly looks at a page that lives for minutes, and it costs half a second.
+        # The page exists only during the run, so few users see it, and it costs half a second.
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # The address by which this machine reaches the master, and so others reach it: what
-        # its own name resolves to may be nothing, or another network.
+        # The address from which this machine reaches the master, so that others can reach it.
+        # The machine's own name may resolve to no address, or to one in another network.
         **({"spark.driver.host": host} if (host := _own_address(master)) else {}),
-        # One partition is one owner; coalescing would give two owners' rows to one.
+        # One partition is one owner; coalescing would join the rows of two owners.
         "spark.sql.adaptive.enabled": "false",
         # A worker that is used again keeps its copy of the tables, and its compiled loops.
         "spark.python.worker.reuse": "true",
-        # Imported once, before workers are forked: else each loads NumPy and numba again.
-        # Only here: on a cluster our packages may arrive with the first task, after the daemon.
+        # Libraries are imported once, before workers are forked, and not again in each worker.
+        # Not on a cluster: there our packages may arrive with the first task, after the daemon.
         **({"spark.python.daemon.module": "spark_explore.daemon"} if is_local(master) else {}),
-        # Our packages, where they are not installed alongside pyspark.  Not the working folder,
-        # which a daemon would put first: a foreign `models` there would win.
+        # The places of our packages, if they are not installed alongside pyspark.  Without
+        # PYTHONSAFEPATH the working folder would come first, with a foreign `models` perhaps.
         "spark.executorEnv.PYTHONPATH": path,
         "spark.executorEnv.PYTHONSAFEPATH": "1",
-        # One thread each: owners are what runs side by side.
+        # One thread in each process, because the owners run in parallel.
         "spark.executorEnv.OMP_NUM_THREADS": "1",
         "spark.executorEnv.NUMBA_NUM_THREADS": "1",
-        # A step that runs a second time gives the same; one that is slow is large.
+        # A second run of a slow step would be no faster: it is slow because it has many rows.
         "spark.speculation": "false",
-        # A free core takes a task whose host is busy: a step waits for all owners.
+        # If a task's preferred host is busy, any free core takes it: a step waits for all owners.
         "spark.locality.wait": "0s",
-        # An executor may go although `homes.py` has an empty block in its memory.
+        # An idle executor may be removed although it caches an empty block of `homes.py`.
         "spark.dynamicAllocation.cachedExecutorIdleTimeout": "60s",
-        # Runs of columns as the dataset's readers expect them.
+        # The same compression as in the dataset's own files.
         "spark.sql.parquet.compression.codec": "zstd",
-        # The same text of a time everywhere.
+        # A time has the same text on all machines.
         "spark.sql.session.timeZone": "UTC",
-        # The JVM has little to compute, so its second compiler and a parallel collector only
-        # take CPU: half of what a short run costs.
+        # The JVM has little to compute, so its second compiler and a parallel collector would
+        # only use CPU, half of the cost of a short run.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
@@ -162,14 +162,14 @@ def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
 
 def ready() -> None:
     """Raise `EnvironmentProblem` for what Spark lacks on this machine."""
-    import pyspark  # noqa: F401  only whether it is there
+    import pyspark  # noqa: F401  to see whether it is installed
 
     need_java()
 
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Turn what Spark says of a failed job into words for its user."""
+    """Turn Spark's errors about a failed job into errors for the user."""
     try:
         yield
     except JoinprotoError:
@@ -202,7 +202,7 @@ def explained() -> Iterator[None]:
 
 
 def is_full(error: OSError) -> bool:
-    """Return whether a write failed for want of space."""
+    """Return whether a write failed because no space was left."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -221,12 +221,12 @@ def _reason(text: str) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of a message that are not empty, at least one."""
+    """Return the lines of a message that are not empty; at least one line."""
     return [line.strip() for line in text.splitlines() if line.strip()] or ["it says nothing"]
 
 
 def _own_address(master: str) -> str:
-    """Return this machine's address as seen from the master; "" where that is unknown."""
+    """Return the address from which this machine reaches the master; "" if that is unknown."""
     if is_here(master):
         return "127.0.0.1"
     found = re.match(r"spark://\[?([^/,]+?)\]?:(\d+)", master)
@@ -234,7 +234,7 @@ def _own_address(master: str) -> str:
         return ""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            # Nothing is sent: the system only chooses the way.
+            # Nothing is sent: the system only chooses the route, and so the address.
             probe.connect((found[1], int(found[2])))
             return str(probe.getsockname()[0])
     except OSError:
@@ -242,7 +242,7 @@ def _own_address(master: str) -> str:
 
 
 def open_session(master: str | None, *, more: dict[str, str] | None = None) -> Any:
-    """Return a session, for callers that need DataFrames at once; else as `open_context`."""
+    """Return a session, for callers that need DataFrames; otherwise like `open_context`."""
     context = open_context(master, more=more)
     from pyspark.sql import SparkSession
 
@@ -252,8 +252,8 @@ def open_session(master: str | None, *, more: dict[str, str] | None = None) -> A
 def open_context(master: str | None, *, more: dict[str, str] | None = None) -> Any:
     """Return a context; raises `EnvironmentProblem` for what is missing on this machine.
 
-    `master`: None takes what spark-submit gave, else all cores here.  A search makes no session:
-    its start takes seconds, and few searches need DataFrames.
+    `master`: None means that of spark-submit, else all cores of this machine.  A context is enough
+    for most searches: a session takes seconds to start, and few searches need DataFrames.
     """
     refuse_connect(master)
     ready()
@@ -261,21 +261,21 @@ def open_context(master: str | None, *, more: dict[str, str] | None = None) -> A
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
 
-    # Workers run the Python that runs this, or nothing fits.
+    # Workers must run the same Python as this process.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    # Spark's launcher looks for the one that belongs to this pyspark.
+    # Spark's launcher must use the Spark that belongs to this pyspark.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
-    # Then spark-submit started us, and has a master of its own.
+    # In that case spark-submit has started this process, and gives the master.
     submitted = master is None and "PYSPARK_GATEWAY_PORT" in os.environ
     if submitted:
         SparkContext._ensure_initialized()
         master = str(SparkConf().get("spark.master"))
     local = is_local(master or "local")
     if is_here(master or "local"):
-        # Or a machine whose name is no address greets with a warning.
+        # Otherwise Spark prints a warning on a machine whose name has no address.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        # Without it workers of a local-cluster look for the folders of Spark's own build.
+        # Without this, workers of a local-cluster look for the folders of a Spark source tree.
         os.environ.setdefault("SPARK_SCALA_VERSION", "2.13")
         _for_local_workers()
     chosen = SparkConf().setAppName("joinproto")
@@ -307,13 +307,13 @@ def frames_of(context: Any, parts: int) -> Any:
     from pyspark.sql import SparkSession
 
     session = SparkSession(context)
-    # 200 is for clusters: here a round of an analysis would wait for 200 tasks.
+    # With the default of 200 each round of an analysis would wait for 200 tasks.
     session.conf.set("spark.sql.shuffle.partitions", str(parts))
     return session
 
 
 def _for_local_workers() -> None:
-    """In local mode the daemon is our own child, and inherits what executors get as settings."""
+    """Set what executors get as settings in this environment, which a local daemon inherits."""
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     new = [place for place in places() if place not in path]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [*new, *path]))
@@ -322,10 +322,10 @@ def _for_local_workers() -> None:
 
 @contextmanager
 def _quiet(said: list[str]) -> Iterator[None]:
-    """While a JVM is started: what it says goes to an unseen file, now and later.
+    """While a JVM is started, let it write to a temporary file instead of standard error.
 
-    It greets with a dozen lines on standard error, and a search has one line of its own
-    there.  `said[0]`: afterwards, what it said.
+    The JVM prints a dozen lines, and keeps the file as its standard error.  `said[0]` is set to the
+    JVM's text at the end.
     """
     sys.stderr.flush()
     kept = os.dup(2)

@@ -1,4 +1,4 @@
-"""SQL over the states of a run, by DuckDB in this process or by Spark: the same answers."""
+"""SQL over the states of a run, by DuckDB in this process or by Spark, with the same answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Engine = Literal["duckdb", "spark"]
 
 @frozen
 class Answer:
-    """`rows`: at most as many as were asked for; `more`: there are others."""
+    """A result.  `rows`: at most as many as were wanted; `more`: whether there are more rows."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -30,14 +30,14 @@ class Answer:
 
 
 class Session(Protocol):
-    """Something that answers SQL over the table `states`."""
+    """Answers SQL over the table `states`."""
 
     def ask(self, sql: str, rows_max: int) -> Answer:
-        """Return the result of `sql`; raises `UsageProblem` for a query that is wrong."""
+        """Return the result of `sql`; raises `UsageProblem` for a wrong query."""
 
 
 def engine_for(wanted: str, master: str | None) -> Engine:
-    """Return the engine that answers: `auto` is DuckDB, or Spark where only that is there."""
+    """Return the engine that answers: `auto` is DuckDB, or Spark if only Spark is installed."""
     if wanted == "spark" or (wanted == "auto" and master is not None):
         return "spark"
     if importlib.util.find_spec("duckdb") is None:
@@ -54,8 +54,7 @@ def session_over(dataset: Dataset, engine: Engine, master: str | None) -> Iterat
         from spark_explore.frames import read
         from spark_explore.session import open_session
 
-        # A caller that asked is told what is wrong with the query, and needs no trace of it as
-        # well.
+        # An error about a query is raised to the caller, so its log is not needed.
         logging.getLogger("SQLQueryContextLogger").disabled = True
         spark = open_session(master)
         try:
@@ -84,27 +83,27 @@ def session_over(dataset: Dataset, engine: Engine, master: str | None) -> Iterat
 
 
 def _tables(dataset: Dataset) -> dict[str, Place]:
-    """Return the folder of each table: `states`, and `edges` where they were written."""
+    """Return the folder of each table: `states`, and `edges` if steps were written."""
     edges = dataset.out / EDGES
     return {STATES: dataset.folder, **({EDGES: edges} if edges.names() else {})}
 
 
 def _arrow(folder: Address, files: list[str]) -> Any:
-    """Return files of a store as one table, of which DuckDB reads what it needs."""
+    """Return files of a store as one table, from which DuckDB reads what it needs."""
     from pyarrow import dataset as arrow
     from pyarrow import parquet
 
     from spark_explore.frames import plain
 
     with folder.open(files[0]) as file:
-        # Texts as such, or they would be sorted by their numbers in a dictionary.
+        # Texts without dictionaries: otherwise they would be sorted by their numbers there.
         kinds = plain(parquet.read_schema(file))
     paths = [folder.at(one) for one in files]
     return arrow.dataset(paths, kinds, format="parquet", filesystem=folder.store)
 
 
 def _columns(dataset: Dataset, engine: Engine) -> Iterator[str]:
-    """Yield the columns of `states`; what is in no file is the same everywhere."""
+    """Yield the columns of `states` in SQL, constants as literals."""
     quote = "`" if engine == "spark" else '"'
     for name in dataset.columns:
         quoted = f"{quote}{name}{quote}"

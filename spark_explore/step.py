@@ -1,8 +1,8 @@
-"""The step of one owner for one level: collect its own rows, keep the new ones, expand them.
+"""The step of one owner for one level: collect arriving rows, keep the new rows, expand them.
 
-A step is a function of what was noted of the level before and of what arrives; running it
-twice gives the same files and the same numbers.  What a step counted travels with the rows,
-so that nothing is counted twice or lost when a step runs again.
+The result of a step depends only on the owner's share after the level before, and on what arrives.
+So a step that runs twice gives the same rows and the same numbers.  Its counts are sent with the
+rows, so that nothing is counted twice or lost if a step runs again.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ _CHUNK_BYTES = 1 << 22
 _BLOCK_BYTES = 1 << 24
 BAD_MAX = 1 << 16
 Times = tuple[Ints, Ints]
-"""Numbers in order, and how often each was met."""
+"""Sorted numbers, and how often each was met."""
 
 
 @define
 class Counts:
     """The counts of an owner in one level, and of the steps out of it.
 
-    `level`, `owner`: of which they are.  First, of the new states: `new`, `bad` (rows that break a
-    claim about a member or two), `seen` (observations by watched field), `flags_any` and
-    `flags_bad` (of combinations: those that hold in some state; rows that break an
-    `always`).  Then, of the steps out of them: `generated`, `taken` (outcome, times),
-    `events`.  `sent`: bytes of rows; `written`: of files.  `shares`: what the owner has
-    then; of several owners that were counted together, of each.
+    About the new states: `new` (their number), `bad` (rows that break a claim about one or two
+    members), `seen` (observations by watched field), `flags_any` (flags of combinations that are
+    set in some state) and `flags_bad` (rows that break an `always`).  About the steps out of them:
+    `generated` (their number), `taken` (outcome, times), `events`.  `sent`: bytes of rows;
+    `written`: bytes of files.  `shares`: the owner's data after the level; of several owners that
+    were added up, the share of each.
     """
 
     level: int
@@ -71,7 +71,7 @@ class Counts:
     shares: tuple[Share, ...] = ()
 
     def with_other(self, other: Counts) -> Counts:
-        """Return the counts of both owners in one level, as if they were one."""
+        """Return the counts of both owners in one level, added up."""
         pairs = zip_longest(self.seen, other.seen, fillvalue=list[int]())
         seen = [sorted({*mine, *others}) for mine, others in pairs]
         return Counts(
@@ -94,12 +94,11 @@ class Counts:
 
 @frozen
 class Task:
-    """One job, as every step of it sees it.
+    """The data of one job that every step of it needs.
 
-    `job`: its number.  `first`: the level that it begins with. `flags`: combinations are numbered:
-    always (2), for claims alone (1), or never (0). `always`: the flags that every state must have.
-    `parcels`: a folder of the machine on which all is, where rows are sent in files; None means
-    Spark carries them.
+    `job`: its number.  `first`: the level with which it begins.  `flags`: 1 if combinations of new
+    states are numbered for claims, 0 if not.  `always`: the flags that every state must have.
+    `parcels`: the folder for files with sent rows if all is on one machine; None: Spark sends them.
     """
 
     address: Address
@@ -118,7 +117,7 @@ class Task:
 
 
 def start(task: Task, owner: int, shares: Iterable[Share]) -> Iterator[Item]:
-    """Expand the owner's part of the first level; `shares`: the owner's, alone."""
+    """Expand the owner's part of the first level; `shares`: only the owner's."""
     yield from _guarded(owner, lambda: _expand_stored(task, *shares), [])
 
 
@@ -130,7 +129,7 @@ def middle(task: Task, level: int, owner: int, items: Iterable[Item]) -> Iterato
 
 
 def end(task: Task, level: int, owner: int, items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
-    """Take in the last level of the job; yield the counts of all levels."""
+    """Take in the last level of the job; yield the counts of all its levels."""
     rest: list[Item] = []
     work = partial(_arrived, task, owner, level, items, rest, expands=False)
     for _, what in _guarded(owner, work, rest):
@@ -138,7 +137,7 @@ def end(task: Task, level: int, owner: int, items: Iterable[Item]) -> Iterator[t
 
 
 def together(found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Yield the sums of several owners' `end`, one `Counts` for each level."""
+    """Add up the results of `end` of several owners: yield one `Counts` for each level."""
     levels: dict[int, Counts] = {}
     for kind, *what in found:
         if kind == COUNTS:
@@ -176,14 +175,15 @@ def _sum(one: Ints | None, other: Ints | None) -> Ints | None:
 
 
 def _guarded(owner: int, work: Callable[[], Iterator[Item]], rest: list[Item]) -> Iterator[Item]:
-    """Errors travel to the driver like all results: the driver reports them.
+    """Yield the results of `work`; an error is yielded, too, so that the driver reports it.
 
-    So does what came with the rows, `rest`: where a step before failed, it says why this one does.
+    After an error, `rest` is also yielded.  It has what came with the rows: if an earlier step
+    failed, its problem is there.
     """
     try:
         yield from work()
     except BaseException as error:
-        # Work that does not come to its end may leave cells marked as asked for.
+        # Unfinished work may leave cells marked as asked for.
         forget_worker_caches()
         if isinstance(error, Stopped):
             what = "stopped", ""
@@ -231,7 +231,7 @@ def _arrived(
 def _take_in(
     task: Task, cache: WorkerCache, owner: int, level: int, items: Iterable[Item], rest: list[Item]
 ) -> tuple[Counts, Rows]:
-    """Keep new rows; everything else goes to `rest`."""
+    """Keep the new rows that arrived; all other items go to `rest`."""
     counts = Counts(level, owner)
 
     def note(size: int) -> None:
@@ -239,7 +239,7 @@ def _take_in(
 
     storage = evolve(task.storage, written=note)
     blocks = _gather(task, items, rest)
-    # Rows may hold what was numbered since, and words that were added since.
+    # Rows may have numbers and words that are newer than this cache.
     cache.catch_up()
     words = max(block.rows.shape[1] for block in blocks)
     words = max(words, cache.tables.layout.words if task.wide else 1)
@@ -263,12 +263,12 @@ def _share_before(counts: Counts, rest: list[Item]) -> Share:
             share: Share
             (share,) = what[0].shares
             return share
-    # The step before failed, and what it says of it is in `rest`.
+    # The step before has failed; its problem is in `rest`.
     raise Stopped
 
 
 def _gather(task: Task, items: Iterable[Item], rest: list[Item]) -> list[Block]:
-    """Return the keys and rows that arrived, in sorted blocks; what is no row goes to `rest`."""
+    """Return the rows that arrived in sorted blocks; all other items go to `rest`."""
     gathering = BlockBuilder(task.storage.here, task.wide)
     for owner, (kind, *what) in items:
         if kind == ROWS:
@@ -280,7 +280,7 @@ def _gather(task: Task, items: Iterable[Item], rest: list[Item]) -> list[Block]:
 
 
 def _judge(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> None:
-    """Take in what some new rows show."""
+    """Add what some new rows show to the counts."""
     bad, seen = cache.watch(rows)
     if len(bad):
         counts.bad = _either(counts.bad, rows[bad])
@@ -304,13 +304,13 @@ def _judge(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> None:
 
 
 class _Outbox:
-    """Successors on their way to their owners, each once in a block."""
+    """Successors to be sent to their owners; each is once in a block."""
 
     def __init__(self, task: Task, cache: WorkerCache) -> None:
         words = cache.tables.layout.words
         self._task = task
         self._room = max(1 << 12, _BLOCK_BYTES // (8 * words))
-        # Kept from step to step: it is large, and grows slowly.
+        # The block is kept from step to step, because it is large, and growing it takes time.
         if cache.block is None or cache.block.words != words:
             cache.block = RowSet(words, UncountedBudget(), room=self._room + (1 << 16))
         cache.block.clear()
@@ -346,7 +346,7 @@ def _expand(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> Itera
         outbox.widen(tables.layout.words)
 
     tables.level = counts.level
-    # Counts of a task that failed before it reported them are not counted here.
+    # Counts that remain of a failed task must not be added to those of this task.
     expander.count_up()
     taken, events = tables.out["taken"].array, tables.event_taken
     taken[:] = 0
@@ -356,7 +356,7 @@ def _expand(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> Itera
     chunk = max(1, _CHUNK_BYTES // (8 * tables.layout.words))
     try:
         for begin in range(0, len(rows), chunk):
-            # A copy: what is mapped from a file cannot be written to, as compiled loops want.
+            # A copy, because compiled loops need a writable array, and a mapped file is not.
             holder[0] = padded(np.array(rows[begin : begin + chunk]), tables.layout.words)
             joint = cache.combinations(holder[0])[0] if tables.shape().joint else None
             for batch in expander.successors(lambda: holder[0], 0, len(holder[0]), joint):

@@ -1,15 +1,15 @@
 """Files that every executor can open: levels, and sorted runs.
 
-    levels/    the new states of one level, of one owner, in the order of their keys
-    runs/      keys of many levels, sorted; with wide rows, where each row lies as well
+    levels/    the new states of one owner in one level, in the order of their keys
+    runs/      sorted keys of many levels; with wide rows, also the place of each row
 
-No file is written twice: each attempt of a step takes names that were not taken before.  An owner's
-`Share` names the files that count.  It travels with what the step counted, and the driver's note
-(`journal.py`), written last, makes a level valid.  A step that was killed, that ran twice, or that
-still runs although its job is over leaves files that no share names; they are removed later.
+No file is written twice: each attempt of a step uses new names.  An owner's `Share` names the valid
+files.  It is sent to the driver with the step's counts, and a level is valid when the driver has
+written its state (`journal.py`), which names the shares.  A step that was killed, that ran twice,
+or that still runs after its job leaves files that no share names; they are removed later.
 
-Files are mapped into memory.  Of a folder as they lie there; of a store's address each machine
-keeps those it needs in a folder of its own, which is a cache: what is missing is fetched again.
+Files are mapped into memory.  Files of a folder are mapped directly.  For a store, each machine has
+a folder as a cache of the files that it needs; a file that is missing there is fetched again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _NAME = re.compile(rf"(?:{'|'.join(KINDS)})/[A-Za-z0-9-]+\.npy")
 
 @frozen
 class Run:
-    """A sorted file of keys; `places`: where the rows lie, "" where keys are rows."""
+    """A sorted file of keys.  `places`: the file with the rows' places; "" if keys are rows."""
 
     keys: str
     places: str
@@ -58,7 +58,7 @@ class Run:
 class Share:
     """The data of one owner after a level.
 
-    `files`: its level file for each level, "" where it has none; `count`: of the last.
+    `files`: the owner's file of each level, or "".  `count`: the rows in the last of them.
     """
 
     level: int
@@ -68,22 +68,23 @@ class Share:
     runs: tuple[Run, ...]
 
     def names(self) -> set[str]:
-        """Return the names of all its files."""
+        """Return the names of all files of the share."""
         return self.needed(wide=True)
 
     def needed(self, *, wide: bool) -> set[str]:
-        """Return the names of those that a search reads: no level but the last, unless rows are
-        wide, and then a key alone does not tell whether a row is known.
+        """Return the names of the files that a search reads: the last level, and the runs.
+
+        With wide rows it reads all levels, because a key does not show whether a row is known.
         """
         runs = {name for run in self.runs for name in (run.keys, run.places)}
         return {*(self.files if wide else self.files[-1:]), *runs} - {""}
 
 
 def share_of(found: dict[str, Any]) -> Share:
-    """Return a share from what `attrs.asdict` made of it.
+    """Return a share from its dict, which `attrs.asdict` made.
 
-    Raises `UsageProblem` for a file of another name: the note may come from a store that others
-    write to, and its files are copied to folders of this machine.
+    Raises `UsageProblem` if a file's name is not one of a search.  The dict may come from a store
+    to which others can write, and files of these names are copied to folders of this machine.
     """
     runs = tuple(Run(**run) for run in found["runs"])
     share = Share(**{**found, "files": tuple(found["files"]), "runs": runs})
@@ -98,7 +99,7 @@ def share_of(found: dict[str, Any]) -> Share:
 
 @define
 class Growing:
-    """An array that is written piece by piece.  `shape`: of one of its items."""
+    """An array that is written in pieces.  `shape`: of one item."""
 
     file: IO[bytes]
     dtype: type
@@ -106,14 +107,14 @@ class Growing:
     count: int = 0
 
     def add(self, piece: Column) -> None:
-        """Write more items behind those there are."""
+        """Append items."""
         if not self.count:
             self.head()
         self.file.write(np.ascontiguousarray(piece, self.dtype).data)
         self.count += len(piece)
 
     def head(self) -> None:
-        """Write the header; it takes the same room whatever the count is."""
+        """Write the header, whose length does not depend on the count."""
         self.file.seek(0)
         array: Column = np.empty((0, *self.shape), self.dtype)
         header = np.lib.format.header_data_from_array_1_0(array)
@@ -126,8 +127,8 @@ class Growing:
 class Storage:
     """The files of a search at a place.
 
-    `cache`: the folder for files of a store; None means this executor's own.  `written`: called
-    with the bytes of each file, to count them.
+    `cache`: the folder for files of a store; None means a cache of this executor.  `written`: is
+    called with the number of bytes of each file.
     """
 
     place: Place = field(converter=as_place)
@@ -136,14 +137,14 @@ class Storage:
 
     @property
     def here(self) -> Path:
-        """The folder in which files are mapped: the place itself, or the cache."""
+        """The folder of the mapped files: the place itself, or the cache."""
         if isinstance(self.place, Folder):
             return self.place.path
         return self.cache or _cache_of(str(self.place))
 
     @property
     def is_cached_apart(self) -> bool:
-        """Whether each executor has a cache of its own."""
+        """Whether each executor has its own cache."""
         return self.cache is None and not isinstance(self.place, Folder)
 
     def make(self) -> None:
@@ -155,12 +156,15 @@ class Storage:
 
     @contextmanager
     def growing(self, name: str, dtype: type, shape: tuple[int, ...] = ()) -> Iterator[Growing]:
-        """Write an array here piece by piece, all or nothing; no file where it stays empty."""
+        """Write an array to a file of `here` in pieces, as a whole or not at all.
+
+        An array that stays empty leaves no file.
+        """
         with replacing(self.here / name) as file:
             array = Growing(file, dtype, shape)
             yield array
             if array.count:
-                # Not np.save: on a full disk that says how many bytes it wrote, and not why.
+                # Not np.save: its error for a full disk says how much it wrote, but not why.
                 array.head()
                 file.seek(0, os.SEEK_END)
         if not array.count:
@@ -175,28 +179,28 @@ class Storage:
             except FileNotFoundError:
                 if isinstance(self.place, Folder):
                     raise
-                # Again, because another process may remove it between the two.
+                # Tried again and again, because another process may remove the fetched file.
                 self.place.fetch(name, self.here / name)
             else:
                 return found
 
     def chunks(self, name: str, size: int) -> Iterator[tuple[int, Rows]]:
-        """Yield parts of a level's file, with where they begin; they can be changed."""
+        """Yield parts of a level's file, each with its first place; the parts are writable."""
         every = self.load(name)
         for begin in range(0, len(every), size):
-            # Compiled loops take no array that is mapped from a file.
+            # Compiled loops do not accept an array that is mapped from a file.
             yield begin, np.array(every[begin : begin + size])
 
     # -- shares ------------------------------------------------------------------------
 
     def level_rows(self, share: Share, words: int) -> Rows:
-        """Map the rows of the share's last level, words of its file."""
+        """Map the rows of the share's last level.  `words`: of a row if there are no rows."""
         if not share.files or not share.files[-1]:
             return np.zeros((0, words), np.uint64)
         return self.load(share.files[-1])
 
     def drop_known(self, share: Share, keys: Keys, rows: Rows) -> tuple[Keys, Rows]:
-        """Return those of sorted `keys` and `rows` that the owner has not seen."""
+        """Return those of the sorted `keys` and `rows` that the owner does not have yet."""
         for run in reversed(share.runs):
             if len(keys) == 0:
                 break
@@ -226,14 +230,14 @@ class Storage:
     def extend(
         self, job: int, share: Share, pieces: Iterable[tuple[Keys, Rows]], words: int, *, wide: bool
     ) -> Share:
-        """Write a new level of an owner: sorted keys with their rows, a range after the other.
+        """Write a new level of an owner, and return its new share, whose files are at the place.
 
-        `words`: of a row.  Returns the owner's share, whose files are then at the place.
+        `pieces`: keys with their rows, in the order of the keys.  `words`: of a row.
         """
         level, owner = share.level + 1, share.owner
         name = f"{job}-{level}-{owner}-{secrets.token_hex(6)}.npy"
         file = f"levels/{name}"
-        # A level's rows of one word are a run as they are.
+        # If rows have one word, the level's file itself is a run.
         run = Run(f"runs/keys-{name}", f"runs/places-{name}", 0) if wide else Run(file, "", 0)
         with ExitStack() as files:
             levels = files.enter_context(self.growing(file, np.uint64, (words,)))
@@ -254,7 +258,7 @@ class Storage:
             runs = (*kept, self._merged(name, (*tail, new)) if tail else new)
         after = Share(level, owner, count, (*share.files, file if count else ""), runs)
         if wide and (not runs or runs[-1].keys != run.keys):
-            # Merged into another, and not to be used.
+            # This run was merged into another, or is empty, so its files are not needed.
             for one in (run.keys, run.places):
                 (self.here / one).unlink(missing_ok=True)
         if isinstance(self.place, Address):
@@ -264,7 +268,7 @@ class Storage:
         return after
 
     def _tidy(self, owner: int, used: set[str]) -> None:
-        """Remove an owner's unneeded files from the cache; the place still has them."""
+        """Remove an owner's unneeded files from the cache; the store still has them."""
         for kind in KINDS:
             for path in (self.here / kind).glob(f"*-{owner}-{'?' * 12}.npy"):
                 if f"{kind}/{path.name}" not in used:
@@ -295,13 +299,13 @@ class Storage:
         return found
 
     def _keys(self, run: Run) -> Keys:
-        # Mapped again each time: what was read of it does not stay in memory.
+        # Mapped again each time, so that pages that were read do not remain in memory.
         return self.load(run.keys).reshape(-1)
 
     def forget(self, shares: list[Share]) -> None:
-        """Remove what `shares` do not need.
+        """Remove files that `shares` do not name.
 
-        Never while a job runs: a step that runs again reads what its first run read.
+        No job may be running, because a step that runs again reads the files of its first run.
         """
         used = {name for share in shares for name in share.names()}
         for kind in KINDS:
@@ -310,7 +314,7 @@ class Storage:
 
 
 def _split(runs: tuple[Run, ...], count: int) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
-    """Return the runs to keep, and those at the end to merge with `count` new keys."""
+    """Return the runs to keep, and the last runs, which are merged with `count` new keys."""
     at = len(runs)
     while at and runs[at - 1].count <= 2 * count:
         at -= 1
@@ -320,9 +324,9 @@ def _split(runs: tuple[Run, ...], count: int) -> tuple[tuple[Run, ...], tuple[Ru
 
 @cache
 def _cache_of(place: str) -> Path:
-    """Return the folder in which this executor keeps what it fetched; it goes with Spark's own."""
+    """Return the folder of this executor's cache, which is removed with the executor's folder."""
     spark = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
-    # Spark's Python workers are told of a folder of the executor's own, which ends with it.
+    # Spark gives its Python workers a folder of the executor, and removes it with the executor.
     name = hashlib.sha256(place.encode()).hexdigest()[:16]
     found = Path(spark or tempfile.gettempdir()) / f"joinproto-cache-{os.getuid()}-{name}"
     for kind in KINDS:
@@ -331,7 +335,7 @@ def _cache_of(place: str) -> Path:
 
 
 def seen_by_all(context: Any, place: Place) -> None:
-    """Raise `UsageProblem` where an executor does not see what the driver writes here."""
+    """Raise `UsageProblem` if an executor cannot read what the driver writes to `place`."""
     word, name = secrets.token_hex(16), f"probe-{secrets.token_hex(4)}"
     place.write(name, word.encode())
 

@@ -1,9 +1,9 @@
-"""The table server: the driver's part that gives out numbers, and the only one.
+"""The table server: the part of the driver that alone gives out numbers.
 
-Executors call it for cells of the table that were not needed before, and for what a combination
-of observations means; each is answered by the same code, and once, as in a local search.  What
-goes wrong here (a member that raises, a number that no longer fits) ends the job: the asker
-is told to stop, and the driver's own thread finds the reason in `stopped`.
+Executors ask it for cells of the tables that were not needed before, and for the flags of
+combinations of observations.  The same code as in a local search computes each answer once.  An
+error here (a member that raises, a number that no longer fits) ends the job: the executor is told
+to stop, and the driver's own thread finds the reason in `stopped`.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Outgrown(Exception):
 class TableServer:
     """Answers for one search.
 
-    `wide`: rows have more than one word, and may get more.  `numbered`: for each level that
-    executors asked about, how many outcomes there were after its last new cell.
+    `wide`: rows have more than one word, and may get more.  `numbered`: for each level, the number
+    of outcomes after its last new cell.
     """
 
     search: Search
@@ -59,19 +59,22 @@ class TableServer:
         self.log = UpdateLog.of(self.search.tables)
 
     def begin_again(self, *, wide: bool) -> None:
-        """Take questions again, about rows of another layout."""
+        """Answer questions again, about rows of another layout."""
         with self._lock:
             self.wide, self.stopped = wide, None
 
     # -- questions ---------------------------------------------------------------------
 
     def everything(self) -> Parts:
-        """Return all that can be known, for a replica that knows nothing."""
+        """Return the whole tables, for a new replica."""
         with self._lock:
             return self._since(np.zeros(0, np.int64))
 
     def answer(self, words: dict[str, Any], parts: Parts) -> tuple[dict[str, Any], Parts]:
-        """Answer one question; a question is {"ask": kind}, with the asker's position."""
+        """Return the answer to one question.
+
+        `words`: {"ask": kind}.  `parts`: the arguments, and the `position` of the replica.
+        """
         with self._lock:
             if self.stopped is None:
                 try:
@@ -108,14 +111,14 @@ class TableServer:
 
     def _fill(self, asked: Ints, level: int) -> None:
         tables = self.search.tables
-        # Another executor may have asked the same a moment ago.
+        # Another executor may have asked for the same cells before.
         new = [row for row in asked.tolist() if self._is_open(row)]
         if new:
             self.asked += len(new)
             wanted = np.array(new, np.int64)
             tables.fill(wanted)
             self.log.add(tables, wanted)
-            # Before it may turn out that all must be packed again: these are not asked for again.
+            # Before `_settle`, which may raise `Outgrown`: these cells are not asked for again.
             self.numbered[level] = len(tables.outcomes)
         self._settle()
 
@@ -125,7 +128,7 @@ class TableServer:
         return content < 0 and content != kernel.REFUSED
 
     def _settle(self) -> None:
-        """Make the numbered values fit."""
+        """Make the layout fit all numbered values; raises `Outgrown` if rows must be repacked."""
         search = self.search
         for closed in search.expander.on_new:
             closed()
@@ -138,14 +141,14 @@ class TableServer:
     # -- calls -------------------------------------------------------------------------
 
     def open(self, host: str) -> RpcServer:
-        """Take calls, at an address that executors can reach."""
+        """Accept connections at an address that executors can reach."""
         return RpcServer(self, host)
 
 
 def extended(layout: Layout, counts: list[int], search: Search) -> Layout | None:
-    """Return `layout` with more room for messages behind it, or None where a field is full.
+    """Return `layout` with more room for messages at its end, or None if a field is full.
 
-    Rows stay as they are, with words of zeros behind them.
+    Rows in the old layout become rows in the new one if words of zeros are appended.
     """
     if any(count > 1 << width for count, width in zip(counts, layout.widths, strict=True)):
         return None
@@ -159,11 +162,11 @@ def extended(layout: Layout, counts: list[int], search: Search) -> Layout | None
 
 
 class RpcServer:
-    """The RPC side of the table server: one thread for each executor."""
+    """The RPC side of the table server: one thread for each connection of a worker."""
 
     def __init__(self, table_server: TableServer, host: str) -> None:
         self._tables = table_server
-        # One connection for each core of the cluster, and the usual limit is 1,024.
+        # Each core of the cluster has one connection, and the usual limit is 1,024 files.
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         self._socket = socket.create_server((host, 0), backlog=4096)
@@ -180,7 +183,7 @@ class RpcServer:
                 if self._socket.fileno() < 0:
                     return  # closed
                 if error.errno in (errno.EMFILE, errno.ENFILE):
-                    # Or executors would wait for an answer that never comes.
+                    # Otherwise executors would wait for answers that never come.
                     self._tables.stopped = EnvironmentProblem(
                         f"{len(self._callers):,} executors ask the driver, which may open no more"
                         " connections",
@@ -190,7 +193,7 @@ class RpcServer:
                     for caller in [*self._callers]:
                         caller.close()
                     return
-                continue  # that caller hung up before it was heard
+                continue  # this caller closed its connection before it was accepted
             caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._callers.append(caller)
             threading.Thread(target=self._serve, args=(caller,), daemon=True).start()
@@ -201,19 +204,19 @@ class RpcServer:
                 try:
                     said, _ = rpc.receive(caller)
                 except (KeyError, TypeError, MemoryError):
-                    return  # no caller of ours
+                    return  # the caller is no worker of this run
                 if not hmac.compare_digest(str(said.get("password")), self.password):
                     return
                 while True:
                     rpc.send(caller, *self._tables.answer(*rpc.receive(caller)))
-        except (OSError, ValueError):  # the caller is gone, or no caller of ours
+        except (OSError, ValueError):  # the caller is gone, or is no worker of this run
             return
         finally:
             with suppress(ValueError):
                 self._callers.remove(caller)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the port and all connections."""
         self._socket.close()
         for caller in [*self._callers]:
             caller.close()

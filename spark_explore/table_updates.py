@@ -1,7 +1,7 @@
-"""Table updates: what the driver's tables have beyond a replica of them.
+"""Table updates: what the driver's tables have and a replica of them lacks.
 
-Numbers are only ever added, so a replica says how far it is, and gets what lies behind.  One
-that is as far as nothing gets everything.
+The tables only grow.  So a replica sends its position, and gets what was added after it; an empty
+position gets everything.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from joinproto.check.engine.tables.grids import Grids
 from joinproto.check.engine.tables.growing import Growing
 
 Parts = dict[str, Column]
-"""An update, or a replica's answer: arrays by name."""
+"""An update, a question or an answer: arrays by name."""
 
 
 def _growing(arrays: Arrays) -> Iterable[Growing]:
     yield from (arrays.choice_column, arrays.send_queue, arrays.send_message, arrays.take_message)
     for group in (arrays.out, arrays.to, arrays.heard_as, arrays.joint):
-        # How often outcomes were taken is everybody's own count.
+        # Each process counts by itself how often outcomes were taken.
         yield from (array for name, array in group.items() if name != "taken")
 
 
 def _grids(arrays: Arrays) -> dict[str, Grids]:
-    """Return the tables of cells by the names that updates give them."""
+    """Return the tables of cells by their names in updates."""
     return {"cells": arrays.cells, "adds": arrays.adds_table, "rests": arrays.rests}
 
 
 @frozen
 class UpdateLog:
-    """The cells that were filled, in order, by table: rows (field, value, column, content)."""
+    """The filled cells of each table, in the order of filling: (field, value, column, content)."""
 
     filled: dict[str, list[tuple[int, int, int, int]]]
 
     @classmethod
     def of(cls, arrays: Arrays) -> UpdateLog:
-        """Return all cells that are filled now."""
+        """Return a log with all cells that are filled now."""
         return cls(
             {
                 name: [c for c in grid.filled() if c[3] >= 0 or c[3] == kernel.REFUSED]
@@ -52,7 +52,7 @@ class UpdateLog:
         )
 
     def add(self, arrays: Arrays, asked: Ints) -> None:
-        """Take note of the cells that answer `asked`."""
+        """Add the cells `asked`, which were just filled."""
         for kind, x, y, z in asked.tolist():
             grid = arrays.grid_of(kind)
             name = next(name for name, one in _grids(arrays).items() if one is grid)
@@ -66,9 +66,9 @@ def since(
     broken: Sequence[Sequence[int]],
     position: Ints,
 ) -> Parts:
-    """Return the updates after `position`; an empty position means all.
+    """Return the updates after `position`; an empty position means everything.
 
-    `shown`: how many observations each part has.  `broken`: those that break a claim.
+    `shown`: the number of observations of each part.  `broken`: those that break a claim.
     """
     whole = len(position) == 0
     at = iter(np.zeros(1 << 12, np.int64).tolist() if whole else position.tolist())
@@ -105,14 +105,14 @@ def since(
 
 
 class Replica(Arrays):
-    """The arrays of a world whose values are elsewhere.
+    """A copy of the driver's arrays, without the values that the numbers stand for.
 
-    `shown`: how many observations each part has; `broken`: those that break a claim.
+    `shown`: the number of observations of each part.  `broken`: those that break a claim.
     """
 
     def __init__(self, parts: Parts) -> None:
         *shape, set_network = parts["shape"].tolist()
-        # Of the very same types as the driver's: loops are compiled once for each.
+        # The same types as in the driver, because loops are compiled for each set of types.
         kinds = get_type_hints(kernel.Shape).values()
         fixed = [kind(item) for item, kind in zip(shape, kinds, strict=True)]
         super().__init__(kernel.Shape(*fixed), set_network=bool(set_network))
@@ -128,7 +128,7 @@ class Replica(Arrays):
         self.grow_layout()
 
     def position(self) -> Ints:
-        """Return how far this replica is."""
+        """Return the position of this replica: how many items of each array it has."""
         return np.array(
             [
                 *self._values,
@@ -190,7 +190,7 @@ class Replica(Arrays):
         return self._needed, self._horizons
 
     def outgrown(self) -> bool:
-        """Return whether the driver has taken another layout."""
+        """Return whether the driver now uses another layout."""
         layout = self.layout
         return [layout.words, layout.slots, *layout.widths] != self._given
 

@@ -1,4 +1,4 @@
-"""A folder for the time of one run: one that was killed leaves its own, and the next removes it."""
+"""A temporary folder for one run.  If the run is killed, the next run removes its folder."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _LOCK = "held"
 
 @contextmanager
 def own_folder() -> Iterator[Path]:
-    """Make a folder for as long as this lasts; remove those of runs that were killed."""
+    """Yield a new folder and remove it at the end; first remove folders of killed runs."""
     place = Path(tempfile.gettempdir())
     for left in place.glob(f"{_PREFIX}*"):
         _remove_if_nobodys(left)
-    # Under another name until it is held: it is not seen before.
+    # Its name begins with a dot until it is locked, so that no other run sees it before.
     folder = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}", dir=place))
     try:
         with (folder / _LOCK).open("w") as lock:
@@ -31,7 +31,7 @@ def own_folder() -> Iterator[Path]:
 
 
 def _remove_if_nobodys(folder: Path) -> None:
-    # The system lets go of what a dead process held.  Of another user's nothing can be opened.
+    # The system releases the locks of a dead process.  Another user's file cannot be opened.
     with suppress(OSError), (folder / _LOCK).open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         shutil.rmtree(folder, ignore_errors=True)

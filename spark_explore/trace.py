@@ -1,4 +1,4 @@
-"""The trace to a state, back through levels that lie in files."""
+"""The trace to a state, found backwards through levels in files."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from spark_explore.step import Task
 from spark_explore.worker_cache import set_of
 
 HERE_MAX = 100_000
-"""Levels up to this size are expanded by the driver: a job takes longer."""
+"""Levels up to this size are expanded by the driver, because a job takes longer."""
 
 
 def trace_to(frontier: Frontier, context: Any, targets: Rows, level: int) -> Way:
-    """Return the least shortest run to one of `targets`, as the local engine does."""
+    """Return the same shortest run to one of `targets` that the local engine returns."""
     search = frontier.search
 
     def walk() -> Way:
@@ -56,7 +56,7 @@ def _leading_here(frontier: Frontier, towards: RowSet, level: int) -> Rows:
 
 
 def _sources(steps: Iterable[Batch], rows: Rows, towards: RowSet) -> Any:
-    """Return the rows that lead to one of a set."""
+    """Return a mask of the rows from which a step leads to a row of `towards`."""
     leads = np.zeros(len(rows), np.bool_)
     for batch in steps:
         leads[batch.source[towards.find(batch.rows, len(batch.rows)) >= 0]] = True
@@ -68,13 +68,13 @@ def _sources(steps: Iterable[Batch], rows: Rows, towards: RowSet) -> Any:
 
 @frozen
 class Backward:
-    """One job that looks for rows of a level that lead to `targets`, a broadcast."""
+    """One job that looks for rows of a level that lead to `targets`, which is a broadcast."""
 
     task: Task
     targets: Any
 
     def leading(self, file: str) -> Iterator[Rows]:
-        """Yield those of one file's rows."""
+        """Yield the rows of one file that lead to a target."""
         cache = self.task.cache()
         cache.catch_up()
         words = cache.tables.layout.words

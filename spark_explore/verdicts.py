@@ -1,4 +1,4 @@
-"""Verdicts on claims, level by level, from the observations of owners."""
+"""Verdicts on claims, level by level, from the owners' counts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from spark_explore.step import Counts
 
 @define
 class Verdicts:
-    """`hits`: claims broken or reached; the `rows` of one are a place in `targets`.
+    """The verdicts so far.
 
-    `flags_any`: of combinations, those that held in some state.  `unmapped`: a state stands for
-    none of an abstract world's.
+    `hits`: claims that were broken or reached; the `rows` of a broken one are a place in `targets`.
+    `flags_any`: the flags of combinations that were set in some state.  `unmapped`: whether some
+    state maps to no state of an abstract world.
     """
 
     search: Search
@@ -29,7 +30,7 @@ class Verdicts:
     unmapped: bool = False
 
     def judge(self, level: int, parts: list[Counts]) -> None:
-        """Take in what owners saw in the new states of a level."""
+        """Judge the claims by the owners' counts about the new states of a level."""
         judge = self.search.judge
         judge.refresh()
         seen = [

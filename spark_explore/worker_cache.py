@@ -1,7 +1,7 @@
 """A worker's cache of the driver's tables, kept from task to task.
 
-What it lacks it asks the table server for, in the middle of the work: a call takes a
-millisecond, a level that has to be done again a second.
+During its work it asks the table server for what it lacks: a call takes a millisecond, but to do a
+level again takes a second.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from spark_explore import rpc
 from spark_explore.table_updates import Parts, Replica
 
 SECONDS_MAX = 600.0
-"""A question may wait for other questions, each a call of member code."""
+"""Seconds to wait for an answer; it may have to wait for others, each a call of member code."""
 
 
 class Stopped(Exception):
-    """The driver ended the job; it knows why."""
+    """The driver ended the job, and knows the reason."""
 
 
 @frozen
 class Address:
-    """The driver's address for questions.  `run`: the run that they are about."""
+    """The driver's address for questions.  `run`: the run to which the questions belong."""
 
     run: str
     host: str
@@ -43,7 +43,7 @@ class Address:
 
 
 class RemoteTables(Replica):
-    """A replica that asks for what it lacks.  `level`: which one it works on."""
+    """A replica that asks for what it lacks.  `level`: the level that is being expanded."""
 
     def __init__(self, address: Address, parts: Parts) -> None:
         super().__init__(parts)
@@ -55,7 +55,7 @@ class RemoteTables(Replica):
         self.ask("cells", {"asked": asked, "level": np.array([self.level], np.int64)})
 
     def ask(self, kind: str, parts: Parts) -> Parts:
-        """Put a question; takes in what is new, returns the answer's other parts."""
+        """Ask the driver; take in the updates, and return the answer."""
         found = self._put(kind, {**parts, "position": self.position()})
         self.take_in(found)
         return found
@@ -83,7 +83,7 @@ class RemoteTables(Replica):
 
 
 class UncountedBudget(Budget):
-    """Memory for blocks and combinations: small, so it is not counted."""
+    """A budget for blocks and combinations, which are small and so are not counted."""
 
     def __init__(self) -> None:
         super().__init__(1 << 26)
@@ -93,7 +93,7 @@ class UncountedBudget(Budget):
 
 
 def set_of(rows: Rows) -> RowSet:
-    """Return rows as a set, in which each has its place as its number."""
+    """Return rows as a set in which the number of each is its place in `rows`."""
     found = RowSet(rows.shape[1], UncountedBudget(), numbered=True, room=len(rows))
     found.insert(np.ascontiguousarray(rows), len(rows))
     return found
@@ -101,7 +101,7 @@ def set_of(rows: Rows) -> RowSet:
 
 @define
 class WorkerCache:
-    """The state of a run in an executor's process.  `block`: buffer for successors."""
+    """The state of a run in a worker's process.  `block`: a buffer for successors."""
 
     tables: RemoteTables
     block: RowSet | None = None
@@ -118,12 +118,12 @@ class WorkerCache:
         self._numbers, self._flags = np.zeros(0, np.int64), np.zeros(0, np.uint64)
 
     def catch_up(self) -> None:
-        """Learn what was numbered since; rows that others made may hold new numbers."""
+        """Get what was numbered since the last call: rows of other workers may have new numbers."""
         self.tables.ask("news", {})
         self.expander.refresh()
 
     def watch(self, rows: Rows) -> tuple[Ints, list[list[int]]]:
-        """Return rows that break a claim about one member or two, and what was seen."""
+        """Return rows that break a claim about one or two members, and the observations seen."""
         tables = self.tables
         watched = tables.members + (tables.monitor >= 0)
         made_of = (tables.shown[:watched], len(tables.broken))
@@ -134,7 +134,11 @@ class WorkerCache:
         return bad, self._fears.by_field(seen)
 
     def words(self, info: Ints, rows: Rows) -> list[str]:
-        """Return the names of steps out of `rows`; the row of a joint step must have it once."""
+        """Return the names of steps.
+
+        `rows`: one for each of `info`.  A joint step must be a step out of its row, unless its name
+        was asked for before.
+        """
         found = self.tables.ask("words", {"info": info, "rows": rows})
         return list(json.loads(found["words"].tobytes()))
 
@@ -149,7 +153,7 @@ class WorkerCache:
                     "combinations", {"shown": self._combinations.shown_from(known)}
                 )
             except BaseException:
-                # What was added to our own set has no answer: begin it again.
+                # The combinations that were added have no answer, so the set is emptied.
                 self._combinations = Combinations(self._combinations.parts, UncountedBudget())
                 self._numbers, self._flags = self._numbers[:0], self._flags[:0]
                 raise
@@ -159,7 +163,7 @@ class WorkerCache:
         return self._numbers[here], self._flags[here]
 
     def successors(self, rows: Rows, numbers: Ints | None = None) -> Iterator[Batch]:
-        """Return the steps out of rows; `numbers`: of their combinations, where they are known."""
+        """Return the steps out of rows; `numbers`: of their combinations, None if not known."""
         if not self.tables.shape().joint:
             numbers = None
         elif numbers is None:
@@ -171,7 +175,7 @@ _caches: dict[str, WorkerCache] = {}
 
 
 def forget_worker_caches() -> None:
-    """Forget this process's state: its last question was not answered."""
+    """Remove all caches of this process, because the last question was not answered."""
     _caches.clear()
 
 
@@ -179,7 +183,7 @@ def worker_cache_of(address: Address, everything: Callable[[], bytes]) -> Worker
     """Return this process's cache for the run; a new one starts with `everything`."""
     found = _caches.get(address.run)
     if found is None:
-        # One run at a time: what is left of another only takes memory.
+        # There is one run at a time: the cache of another run would only take memory.
         _caches.clear()
         found = _caches[address.run] = WorkerCache(
             RemoteTables(address, rpc.unpacked(everything()))
