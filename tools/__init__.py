@@ -1,1 +1,1 @@
-"""The laboratory: benchmarks, faults, torture, fixtures; run from a checkout, in no wheel."""
+"""The laboratory: benchmarks, faults, torture and fixtures; they need a checkout."""

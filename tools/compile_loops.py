@@ -1,8 +1,8 @@
-"""`python -m tools.compile_loops`: have the engine's loops compiled, once for all processes.
+"""`python -m tools.compile_loops`: compile the engine's loops once, for all processes.
 
-Numba compiles a loop at its first call, for each combination of argument types, and keeps it in
-the cache folder.  `make setup` makes these calls, so that no test or command has to.  Prints how
-many loops are kept.
+Numba compiles a loop at its first call with each combination of argument types, and keeps it in the
+cache folder.  `make setup` makes these calls, so that no test or command has to wait for them.  The
+program prints how many loops are kept.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ SEARCHES: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
 
 
 def main() -> None:
-    """Search small worlds that call every loop."""
+    """Search small worlds that together call every loop."""
     for name, options, more in SEARCHES:
         check(load_world(name, **options), **more)
-    # Tables of which few places are filled become hash tables; here the smallest do.
+    # Large tables with few filled cells become hash tables; here even small tables do.
     with mock.patch.object(grids, "DENSE_MAX", 16), mock.patch.object(grids, "SPARSER", 2):
         for name in ("qpid-founding", "note-minority-survivor", "join-founders"):
             check(load_world(name))
-    # Levels that are large enough for two workers; here all are.
+    # Two workers are used for large levels; here they are used for all levels.
     with mock.patch.object(workers, "ROWS_MIN", 2):
         for name in ("token-ring-doubled", "durable-vote-split", "standby-failover", "zen-two"):
             check(load_world(name), states_max=3_000, workers=2)

@@ -4,9 +4,8 @@
 
 It reads `tests/discovery/releases/`: the mappings of the schemas in the 208 tagged releases of
 rabbitmq/rabbitmq-server (3.7.0 to 4.3.5; before 3.8.10 with the tags of the plugins' own
-repositories, rabbitmq/rabbitmq-peer-discovery-*).  The table there has the datatype of the latest
-release only.  The parts that a validator adds, and where a datatype was another one before, stands
-below.
+repositories, rabbitmq/rabbitmq-peer-discovery-*).  The table there has only the datatype of the
+latest release.  What a validator adds, and datatypes of earlier releases, are in `CHANGED` below.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ SOURCE = ROOT / "tests" / "discovery" / "releases"
 TARGET = ROOT / "joinproto" / "discovery" / "settings.tsv"
 
 SHARED = {"4.2": "4.2.7", "4.3": "4.3.1"}
-"""The last releases in which the table sees the TLS keys: `ssl_options.partial` has them since."""
+"""The last releases whose table has the TLS keys; later ones have them in `ssl_options.partial`."""
 
 CHANGED = {
     "peer_discovery_backend": "backend",
@@ -47,11 +46,11 @@ CHANGED = {
         )
     },
 }
-"""Validators, and datatypes of earlier releases, as the schemas of the tags have them."""
+"""Validators, and datatypes of earlier releases, from the schemas of the tags."""
 
 
 def datatype_of(key: str, found: str) -> str:
-    """Return the datatype of a key in our words; `RELEASE:DATATYPE` from a release on."""
+    """Return the datatype of a key in our words; `RELEASE:DATATYPE` holds from a release on."""
     short = key.removeprefix("cluster_formation.")
     if short in CHANGED:
         return CHANGED[short]
@@ -65,7 +64,7 @@ def datatype_of(key: str, found: str) -> str:
 
 
 def ages_of(accepted: str, tags: list[str]) -> str:
-    """Return since when a key is accepted, series by series, and `!RELEASE` that refuses it."""
+    """Return the releases from which each series accepts a key; `!SERIES` refuses it again."""
     told = dict(re.findall(r"([\d.]+)(\[\S+\])?", accepted))
     ages: list[str] = []
     is_open = False

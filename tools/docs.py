@@ -1,12 +1,12 @@
 """`make docs`: write the generated parts of the documentation again.
 
-A block stands between `<!-- KIND: NAME -->` and `<!-- end -->`.  Kinds: `trace` (the shortest
-failing run of a world, as the command shows it), `include` (a file as it is: Python, or Markdown),
-`api` (public names), `check` (those of `joinproto.check`), `drawing` (a shipped table), `json`
-(what commands print), `output` (a command and what it prints first, run from the root), `claims`
-(what is proved of a layer, in words, or `differences`), `incidents` (their worlds, and what defeats
-which fix). `...` stands for omitted parts of a run or an output: other lines, and lines with times.
-A test compares.
+A block is between `<!-- KIND: NAME -->` and `<!-- end -->`.  The kinds are `trace` (the shortest
+failing run of a world, as the command shows it), `include` (a file: Python, or Markdown), `api`
+(public names), `check` (public names of `joinproto.check`), `drawing` (a shipped table), `json`
+(what commands print), `output` (a command, run from the root, and the beginning of its output),
+`claims` (what is proved of a layer, in words, or `differences`), and `incidents` (their worlds, and
+which faults defeat which fix).  `...` stands for omitted lines of a run or an output, and for lines
+with times.  A test compares the documents.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def _include(name: str) -> str:
 
 
 def _output(command: str) -> str:
-    """Return a command and its output, up to its advice on the next step."""
+    """Return a command and its output; an evidence part at the end is left out."""
     words = [
         found
         for word in shlex.split(command)
         for found in (_matching(word) if "*" in word else [word])
     ]
-    # Of pytest our own plugin alone: other plugins differ from one machine to the next. In CI
-    # pytest writes its summary otherwise.
+    # pytest gets only our plugin, because machines have different other plugins.  In CI pytest
+    # writes its summary in another form.
     here = {key: value for key, value in os.environ.items() if key not in ("CI", "BUILD_NUMBER")}
     environment = {
         **here,
@@ -101,7 +101,7 @@ def _matching(pattern: str) -> list[str]:
 
 
 def _claims(layer: str) -> str:
-    """Return each claim of a layer with its meaning; or each difference of note and chain."""
+    """Return each claim of a layer with its meaning, or each difference of note and chain."""
     if layer == "differences":
         return "\n".join(f"    {one}\n      {why}" for one, why in sorted(WHY.items()))
     (found,) = (one for one in LAYERS if one.name == layer)
@@ -133,7 +133,7 @@ MAKERS: dict[str, Callable[[str], str]] = {
 
 
 def regenerate(text: str) -> str:
-    """Return a document with every block written again."""
+    """Return a document's text with the present content of every block."""
 
     def block(found: re.Match[str]) -> str:
         start, kind, name, end = found.groups()

@@ -68,7 +68,7 @@ def _function(value: FunctionType, *, of: str = "") -> str:
 def _class(value: type, name: str) -> str:
     tree = ast.parse(dedent(inspect.getsource(value))).body[0]
     assert isinstance(tree, ast.ClassDef)
-    tree.name = name  # the public one, where the class has another
+    tree.name = name  # the public name, if the class has another one
     functions = [part for part in tree.body if isinstance(part, Function)]
     made = [part for part in functions if part.name == "__init__"]
     bases = ", ".join(map(ast.unparse, tree.bases))
@@ -84,7 +84,7 @@ def _class(value: type, name: str) -> str:
 
 
 def _fields(value: type) -> list[str]:
-    """Return the public fields, those of its own bases first."""
+    """Return the public fields, first those of base classes in joinproto."""
     ours = [one for one in reversed(value.__mro__) if one.__module__.startswith("joinproto.")]
     trees = [ast.parse(dedent(inspect.getsource(one))).body[0] for one in ours]
     return [
@@ -97,7 +97,7 @@ def _fields(value: type) -> list[str]:
 
 
 def _plain(part: ast.AnnAssign) -> ast.AnnAssign:
-    """Return a field with its default alone, where `field(...)` says more."""
+    """Return a field with only its default in place of `field(...)`."""
     if isinstance(part.value, ast.Call) and ast.unparse(part.value.func) == "field":
         given = {one.arg: one.value for one in part.value.keywords}
         made = given.get("factory")

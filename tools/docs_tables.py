@@ -1,8 +1,7 @@
-"""The tables and diagrams inside the documentation, made from the shipped tables.
+"""The tables and diagrams in the documentation, made from the shipped tables.
 
-NAME of `<!-- drawing: NAME -->` is one that `joinproto draw` lists, or a legend of `SETS`, or
-`discovery-rules`.  Tables and legends are plain text, as a command would print them: a machine
-is a diagram.
+The NAME of `<!-- drawing: NAME -->` is one that `joinproto draw` lists, or a legend of `SETS`, or
+`discovery-rules`.  Tables and legends are plain text; a machine is a diagram.
 """
 
 import textwrap
@@ -82,7 +81,7 @@ def fenced(lines: Iterable[str]) -> str:
 def columns(rows: Sequence[Sequence[str]], then: Sequence[str] = ()) -> list[str]:
     """Return rows of cells as lines of at most `WIDTH` characters, with wrapped cells.
 
-    The first row is the head.  `then`: the result of each other row, on lines of its own.
+    The first row is the header.  `then`: texts for separate lines after each of the other rows.
     """
     words = [[_longest(text) for text in column] for column in zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

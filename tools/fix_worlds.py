@@ -1,19 +1,23 @@
-"""Fixes that are deployed, each against one fault at a time: the faults that defeat each.
+"""Worlds of deployed fixes, each with one fault, which show the faults that defeat each fix.
 
-Three members under fixed names; `m1` is the seed, which founds the cluster when it is blank. A
-member that starts joins a primary that it sees, and takes its data; one that sees none starts with
-its own data.  That is the rule without a fix.  Each fix takes some of these steps away:
+There are three members with fixed names.  `m1` is the seed, which founds the cluster when it is
+blank.  A member that starts joins a primary that it sees, and takes the primary's data; a member
+that sees no primary serves with its own data.  This is the rule without a fix.  Each fix forbids
+some of these steps:
 
-* mark of a clean stop (Galera, `safe_to_bootstrap`): one that serves alone left last, in order;
-* marker file (RabbitMQ, `prevent_startup_if_node_was_reset`): marked, and without data: no start;
-* several seeds (Redpanda, seeds-driven): members found only together, all blank;
-* if-empty (Valkey): an empty member does not replace data, nor serves where it would have to;
-* locked cluster id (Elasticsearch): one that has an id joins no other cluster;
-* activation sequence (Artemis): one that serves alone has the last number of an outside register;
+* mark of a clean stop (Galera, `safe_to_bootstrap`): only the member that was the last to stop in
+  order may serve alone;
+* marker file (RabbitMQ, `prevent_startup_if_node_was_reset`): a member with the marker and without
+  data does not start;
+* several seeds (Redpanda, seeds-driven): members found a cluster only together, if all are blank;
+* if-empty (Valkey): a member that has data does not replace it by that of an empty primary;
+* locked cluster id (Elasticsearch): a member that has a cluster id joins no other cluster;
+* activation sequence (Artemis): only a member with the last number of an outside register may
+  serve alone;
 * directory ids (KRaft): a majority of known disks elects the newest; a new disk is a stranger.
 
-Names in brackets are where the rule comes from; each is that rule in this small cluster, and not
-the whole product.
+The names in brackets are the sources of the rules.  Each world has only that rule in a small
+cluster, not the whole product.
 """
 
 from __future__ import annotations
@@ -28,9 +32,7 @@ from joinproto_worlds.incidents.words import Incident, does, those
 
 DESTROYED, SPLIT, OLD = "no copy is left", "two clusters", "old data are served"
 STANDS_STILL = "stands still"
-"""The harm that a claim of these worlds guards against; its name says what happens where it is
-broken.
-"""
+"""The names of the claims in these worlds: each names the harm if the claim is broken."""
 
 NAMES = ("m1", "m2", "m3")
 SEED = "m1"
@@ -47,7 +49,7 @@ FIXES = {
 }
 
 LOST = {"cluster": 0, "data": 0, "number": 0}
-"""A database that is gone, in a directory that is not."""
+"""A database that is lost, in a directory that still exists."""
 
 FAULTS: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
     "no fault": ("no fault", {}),
@@ -67,7 +69,7 @@ FAULTS: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
     "register": ("what an outside service keeps is lost", {"register": {"number": 0}}),
     "cut": ("the network is cut at the first start", {"net": {"cut": True}}),
 }
-"""Each fault: in words, and its effect on a member."""
+"""Each fault: its words, and its effect on members."""
 
 
 def world(fix: str, wrong: str) -> World:
@@ -83,17 +85,17 @@ def world(fix: str, wrong: str) -> World:
             "up": runs,
             "role": ("primary" if name == SEED else "replica") if runs else "",
             "cluster": 1,
-            # A majority is enough to acknowledge where a majority elects.
+            # With elections by a majority, a majority is also enough to acknowledge.
             "data": 8 if fix == "ids" and name == "m3" else 9,
             "number": 2,
             "marker": True,
-            # They were stopped in order, and m2 was the last to leave.
+            # All members were stopped in order, and m2 was the last.
             "flag": name == "m2" and not runs,
         }
         for name in NAMES
     }
     if wrong == "half copy" and fix == "sequence":
-        # Since the fix: 0 until the copy is whole.
+        # With this fix the number is 0 until the copy is complete.
         changes: Mapping[str, Mapping[str, Any]] = {"m3": {"data": 4, "number": 0}}
     else:
         changes = FAULTS[wrong][1]
@@ -200,7 +202,7 @@ def _may_found(fix: str, view: View) -> bool:
 
 
 def _elect(name: str, view: View, seen: Mapping[str, Any]) -> Iterator[Together]:
-    """Yield an election: two known disks of three, and the newest of both leads."""
+    """Yield elections: two of three known disks are enough, and the newer one leads."""
     me = view[name]
     if not me.up:
         yield does(f"{name} starts, and asks for votes", **{name: {"up": True}})

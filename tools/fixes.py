@@ -2,8 +2,8 @@
 
 Each cell is a search of a small world (`tools.fix_worlds`), or, in the last row, of shipped
 members.  `safety`: which fault defeats which fix, and how.  `liveness`: after which faults one
-cluster can still come to serve acknowledged data.  `python -m tools.docs` writes the tables; this
-command writes the pictures alongside them.
+cluster can still come to serve acknowledged data.  `python -m tools.docs` writes only the tables;
+this command also writes the pictures.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ SHIPPED: dict[str, dict[str, Any]] = {
 
 @frozen
 class Cell:
-    """The finding: harm in words, or ""; and the steps of its shortest run."""
+    """A finding.  `harm`: in words, or ""; `steps`: of the shortest run to it."""
 
     good: str
     harm: str = ""
@@ -113,7 +113,7 @@ def _steps_to(of: World, name: str) -> int | None:
 
 @cache
 def _searched(wrong: str) -> tuple[str, bool]:
-    """Return the violated claim about every state, or "", and whether any claim is not met."""
+    """Return the violated `always`, or "", and whether any claim is violated or not reached."""
     given = SHIPPED[wrong]
     same = next(name for name, other in SHIPPED.items() if other == given)
     if same != wrong:
@@ -132,7 +132,7 @@ def _shipped(matrix: Matrix, wrong: str) -> Cell:
 
 
 def rows() -> list[tuple[str, str]]:
-    """Return the fixes, by name and in words, and ours."""
+    """Return the fixes by name and in words, and the join protocol as the last."""
     return [*FIXES.items(), (OURS, OURS)]
 
 
@@ -168,7 +168,7 @@ ALSO = {
     "artemis-two-live": "github-2018",
     "nats-removal": "github-2018",
 }
-"""Incidents whose events are those of another, for the members that ship."""
+"""Incidents to which another incident for the shipped members has the same events."""
 
 
 NO_FIX = {
@@ -185,7 +185,7 @@ NO_FIX = {
 
 
 def incidents() -> str:
-    """Return all incidents: how their worlds end, and then where they were told."""
+    """Return all incidents with the results of their worlds, and then their sources."""
     lines: list[str] = []
     sources: list[str] = []
     for _, found in groupby(ENTRIES, key=lambda item: incident_of(item.name)):
@@ -227,7 +227,7 @@ def shown(matrix: Matrix) -> dict[tuple[str, str], str]:
 
 
 def picture(matrix: Matrix) -> str:
-    """Return the page's matrix as a picture: green is safe, red is harm, yellow stands still."""
+    """Return the page's matrix as a picture: green is good, red is harm, yellow stands still."""
     said = shown(matrix)
     width, height = LEFT + WIDE * len(FAULTS) + 8, TOP + HIGH * len(rows()) + 8
     title = f"<title>{matrix}: fix by fault</title>"

@@ -1,7 +1,7 @@
 """JSON Schema (draft 2020-12) of the `--json` outputs, from the types of the printed values.
 
-`python -m tools.docs` writes docs/json.md again; tests compare, and hold real output against
-these schemas.
+`python -m tools.docs` writes docs/json.md from it; tests compare that page, and validate real
+output with these schemas.
 """
 
 from __future__ import annotations

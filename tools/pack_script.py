@@ -1,7 +1,7 @@
-"""The script that packs stores on a machine without a Python for `joinproto recover`.
+"""The script that packs stores on a machine whose Python cannot run `joinproto recover`.
 
-`joinproto-pack.sh` next to this file has words such as `@FILES@` in place of the readers' lists of
-files.  `joinproto/recovery/pack.py` reads a pack.
+The template `joinproto-pack.sh` next to this file has words such as `@FILES@`, which are replaced
+by the readers' lists of files.  `joinproto/recovery/pack.py` reads a pack.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ TEMPLATE = Path(__file__).with_name("joinproto-pack.sh")
 
 
 def script() -> str:
-    """Return the shell script: it packs the files that the readers of this version need."""
+    """Return the shell script, which packs the files that the readers of this version need."""
     files, marks = {JOURNAL}, set(TELLING)
     for kind in Format:
         reader = reader_of(kind)
-        # Large files are packed themselves: their summary is made where they are read.
+        # Of a reader with a digest the large files are packed: the digest is made of them later.
         files |= set() if hasattr(reader, "digest") else {*reader.NAMES}
         files |= {*getattr(reader, "GLOBS", ())}
         marks |= {*getattr(reader, "MARKS", ())}

@@ -1,11 +1,11 @@
 """`make pyz`: the commands for a cluster in trouble as one file, and a script that packs stores.
 
-    dist/joinproto.pyz       runs on any Python of 3.11 or later, with nothing installed
-    dist/joinproto-pack.sh   packs the metadata files where Python is older or absent (`pack.py`)
+    dist/joinproto.pyz       runs on Python 3.11 or later, without any other package
+    dist/joinproto-pack.sh   packs the metadata files if Python is older or missing (`pack.py`)
 
-The file holds our source, that of the base install's dependencies with their licenses, and no
-bytecode.  Names are sorted and times fixed, so that the same sources give the same bytes, with the
-same release of zlib.  The largest size is `BYTES_MAX`.
+The file has our source, and the source of the base install's dependencies with their licenses, but
+no bytecode.  Names are sorted and times are fixed, so that the same sources give the same bytes
+with the same release of zlib.  The file has at most `BYTES_MAX` bytes.
 
 Exit codes: 0 written, 1 too large, 4 a dependency is not installed.
 """
@@ -27,15 +27,15 @@ from tools.pack_script import script
 CHECKOUT = Path(__file__).resolve().parents[1]
 BYTES_MAX = 1_500_000
 NAME = "joinproto.pyz"
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that a zip archive can hold
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip archive can hold
 
 SOURCES = {
     "joinproto": CHECKOUT / "joinproto",
     "joinproto_worlds": CHECKOUT / "models/joinproto_worlds",
 }
 COMMANDS = ("recover", "ask", "decide", "discovery", "reconcile")
-# Modules that no command of these needs; a module of ours that is looked for in vain says how to
-# get it.
+# Modules that these commands do not need; if another module is missing, the error says how to
+# install it.
 LEFT_OUT = re.compile(
     r"joinproto/(apps/(clusterer|contrib|standby/(?!__init__|keeping/))|check/(engine|tla)|contrib|explore"
     r"|cli/(diagrams|rehearse|reports|show/assets|validate|pytest_plugin)|drivers|prove|swarm|tables)"
@@ -43,7 +43,7 @@ LEFT_OUT = re.compile(
     r"|joinproto_worlds/(?!__init__|discovery/|mutations/)"
 )
 
-# Read by whatever Python there is, so in the words of the oldest.
+# Any Python may read this, so it uses only the syntax of old ones.
 STUB = """\
 import sys
 
@@ -70,7 +70,7 @@ sys.exit(main())
 
 
 def members() -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the bytes of everything that goes into the file."""
+    """Yield the name and the bytes of each member of the archive."""
     yield "__main__.py", STUB.format(commands=COMMANDS).encode()
     yield "joinproto-pack.sh", script().encode()
     yield "LICENSE", (CHECKOUT / "LICENSE").read_bytes()
@@ -94,12 +94,12 @@ def dependencies() -> Iterator[tuple[str, bytes]]:
 
 
 def base(name: str) -> frozenset[str]:
-    """Return the distributions that one needs without extras, itself not among them."""
+    """Return the distributions that `name` needs without extras, directly or not."""
     found: set[str] = set()
     for need in distribution(name).requires or ():
         wanted, _, marker = need.partition(";")
         if "extra" in marker or "python_version" in marker or "platform" in marker:
-            continue  # all that our Pythons and systems need has no marker
+            continue  # on our Pythons and systems only requirements without markers are needed
         needed = re.split(r"[ <>=!~\[(]", wanted.strip())[0]
         try:
             distribution(needed)
@@ -110,7 +110,7 @@ def base(name: str) -> frozenset[str]:
 
 
 def build(folder: Path) -> Path:
-    """Write both files to `folder`; return the archive.  Raises `LimitReached`: it is too large."""
+    """Write both files to `folder`; return the archive.  Raises `LimitReached` by `BYTES_MAX`."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "joinproto-pack.sh").write_text(script(), "utf-8")
     (folder / "joinproto-pack.sh").chmod(0o755)

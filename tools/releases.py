@@ -1,9 +1,9 @@
 """`python -m tools.releases RELEASE -- COMMAND...`: a command among a later release's programs.
 
-Debian's own release here has one RabbitMQ, one etcd and one PostgreSQL; operators run later ones.
-debootstrap makes a root directory of another Debian release, and the command runs in it, in a mount
-namespace of its own: it sees this Python, this project and /tmp where they are here, and
-everything else is the other release's.  Needs root, debootstrap and `unshare`.
+A Debian release has one version of RabbitMQ, etcd and PostgreSQL; operators run later ones.
+debootstrap makes a root directory of another Debian release.  The command runs in that directory,
+in its own mount namespace: it sees this Python, this project and /tmp at their usual paths, and
+all else is from the other release.  Needs root, debootstrap and `unshare`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ ROOTS = Path("/var/tmp/joinproto-releases")
 PACKAGES = (
     *("rabbitmq-server", "etcd-server", "etcd-client", "postgresql", "mariadb-server", "galera-4"),
     *("ca-certificates", "iproute2", "procps", "rsync", "util-linux"),
-    *("libffi8", "libsqlite3-0"),  # which this Python loads
+    *("libffi8", "libsqlite3-0"),  # libraries that this Python loads
 )
-# Nothing is started by its installation.
+# With this policy the installation of a package starts no service.
 STARTS_NOTHING = "#!/bin/sh\nexit 101\n"
-# $1: the root; the folders of this machine that are seen in it, until --; then the command.
+# Arguments: the root; the folders of this machine to mount in it, until --; then the command.
 ENTER = """
 root=$1; here=$PWD; shift
 while [ "$1" != -- ]; do mkdir -p "$root$1"; mount --rbind "$1" "$root$1"; shift; done
@@ -69,9 +69,9 @@ def main(release: str, command: tuple[str, ...], more: tuple[str, ...], at: Path
 
 
 def made(release: str, at: Path = ROOTS, more: Collection[str] = ()) -> Path:
-    """Return the root directory of a release with `PACKAGES` and more, made where it is missing.
+    """Return the root directory of a release with `PACKAGES` and `more`; make it if necessary.
 
-    It appears under its name when it is whole, and takes some 2 GB.  Raises `EnvironmentProblem`.
+    It takes about 2 GB, and gets its name when it is complete.  Raises `EnvironmentProblem`.
     """
     lacks = [one for one in ("debootstrap", "unshare") if shutil.which(one, path=_path()) is None]
     if os.geteuid() != 0 or lacks:
@@ -98,7 +98,7 @@ def made(release: str, at: Path = ROOTS, more: Collection[str] = ()) -> Path:
 
 
 def entered(root: Path, command: Collection[str]) -> list[str]:
-    """Return the words that run a command in a root, in the folder where this process is."""
+    """Return the words that run a command in a root, in this process's working folder."""
     python = Path(sys.base_prefix)
     if python == Path("/usr"):
         raise EnvironmentProblem(

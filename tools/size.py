@@ -28,7 +28,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def size_of(text: str) -> tuple[int, int]:
-    """Return how many lines of a module hold code, and how many tokens that is."""
+    """Return the number of lines of a module that hold code, and the number of tokens in them."""
     docstrings: set[int] = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
@@ -44,7 +44,7 @@ def size_of(text: str) -> tuple[int, int]:
 
 
 def wheel_folders() -> list[Path]:
-    """Return the packages of the wheel; those of `joinproto` one by one, then its own files."""
+    """Return the packages of the wheel; of `joinproto`, its folders and then its own files."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     carried = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     inner = [path for path in sorted((ROOT / "joinproto").iterdir()) if any(path.rglob("*.py"))]

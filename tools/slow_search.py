@@ -1,7 +1,7 @@
-"""A search that is slow and obvious, with which every engine is compared.
+"""A search that is slow and simple, with which every engine is compared.
 
-States lie in a dictionary, every step calls the member's code (`joinproto/check/reference.py`), and
-nothing is kept but the states.
+States are in a dictionary, each step calls the member's code (`joinproto/check/reference.py`), and
+only the states are kept.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from joinproto.check.world import World
 
 @define
 class Explored:
-    """Everything reachable.  `level_of`: state to depth, those at the outset at 0.
+    """All reachable states.  `level_of`: state to level, from 0 for initial states.
 
-    `edges`: (number, move, number) where `keep_edges` was asked for.  `beyond`: states that the
-    world's `within` leaves without steps.
+    `edges`: (number, move, number), empty unless `keep_edges`.  `stopped`: whether the search ended
+    early.  `beyond`: the number of states that have no steps because of the world's `within`.
     """
 
     reference: Reference
@@ -43,7 +43,7 @@ class Explored:
         return tuple(counts)
 
     def way_to(self, hits: Collection[State]) -> Led:
-        """Return the least of the shortest runs to one of `hits`, all equally deep, and which."""
+        """Return the least of the shortest runs to one of `hits`, which all have one level."""
         reference, levels = self.reference, [list[State]() for _ in self.levels]
         for state, level in self.level_of.items():
             levels[level].append(state)
@@ -55,7 +55,7 @@ class Explored:
 
 
 def explore(world: World, *, states_max: int | None = None, keep_edges: bool = False) -> Explored:
-    """Visit every reachable state breadth first, at most about `states_max`."""
+    """Visit all reachable states breadth first, or about `states_max` of them."""
     reference = Reference(world)
     found = Explored(reference)
     keys: set[Any] = set()

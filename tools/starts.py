@@ -1,8 +1,8 @@
-"""`python -m tools.starts`: first starts of the RabbitMQ that is installed, against our verdict.
+"""`python -m tools.starts`: first starts of the installed RabbitMQ, compared with our verdict.
 
-Blank nodes start in network namespaces, some of which hear each other only, and the clusters that
-come of it are counted.  `joinproto discovery would-it-split` is asked about the same facts: where
-it says one cluster, two must not come.
+Blank nodes start in network namespaces, in which some nodes may be cut off from others, and the
+clusters that they form are counted.  `joinproto discovery would-it-split` is asked about the same
+facts: if it says one cluster, the nodes must not form two.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tools.fixtures.rabbitmq_node import all_in, scripts, write_cookie
 from tools.fixtures.servers import Servers, require, run
 
 NAMES = ("n1", "n2", "n3")
-# Groups of nodes that hear only themselves.
+# Groups of nodes that reach only each other.
 CUTS: Mapping[str, list[list[str]]] = {
     "none": [],
     "first": [["n1"], ["n2", "n3"]],
@@ -50,7 +50,7 @@ cluster_formation.discovery_retry_interval = 500
 
 @frozen
 class Start:
-    """`backend`, `cut`: of the start.  `healed`: seconds after which all heard each other again."""
+    """One start.  `healed`: seconds after which the network is whole again; None: at the end."""
 
     backend: str
     cut: str
@@ -62,7 +62,7 @@ class Start:
         return f"{self.backend}, cut {self.cut}{after}, seed {self.seed}"
 
     def facts(self, release: str) -> dict[str, Any]:
-        """Return it as `would-it-split` reads it."""
+        """Return the start as `would-it-split` reads it."""
         return {
             "nodes": list(NAMES),
             "release": release,
@@ -146,7 +146,10 @@ def foretold(start: Start, release: str) -> dict[str, Any]:
 
 
 def played(start: Start, sbin: Path) -> set[frozenset[str]] | None:
-    """Start the nodes; returns the clusters that serve, each as its nodes, None if not settled."""
+    """Start the nodes; return the clusters that serve, each as a set of nodes.
+
+    None if the nodes have not settled in time.
+    """
     chance = random.Random(start.seed)
     with tempfile.TemporaryDirectory(prefix="joinproto-starts-") as top, Servers() as servers:
         network = Namespaces(dict.fromkeys(NAMES, 25672))

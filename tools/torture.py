@@ -1,11 +1,11 @@
-"""Torture: real processes, real faults; at the end nothing acknowledged is lost.
+"""Torture: real processes get real faults, and at the end nothing acknowledged may be lost.
 
     tools/torture --minutes 10 --seed 7                     nodes of the join protocol
     tools/torture --system clusterer --minutes 10           nodes of the Clusterer
     tools/torture --system standby --minutes 10             brokers of hot standby and clients
     tools/torture --system standby --built-in --faults 5 --only two_at_once
 
-Exit code 0: all holds; 1: something does not, and the report names it.
+Exit code 0: all claims hold; 1: a claim is violated, and the report names it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MEMORY = Path("/dev/shm")
 USUAL = {"node": 3, "clusterer": 4, "standby": 3}
 
 MUTANTS = (
-    "acknowledge-by-majority",  # the sequencer's own; the others are rules of the member
+    "acknowledge-by-majority",  # a rule of the sequencer; the others are rules of the member
     "accepted-not-honoured",
     "active-before-all-are-ready",
     "ballots-not-persisted",
@@ -47,7 +47,7 @@ MUTANTS = (
     "promise-not-persisted",
     "update-in-place",
 )
-"""Of nodes: rules whose lack shows in any storm; of the others, in `joinproto check --mutant`."""
+"""Rules of nodes whose lack shows in any storm; `joinproto check --mutant` shows other rules."""
 CLUSTERER_MUTANTS = ("older-wins", "ready-not-joined", "gospel-by-name")
 
 
@@ -109,7 +109,7 @@ def main(
         if not quiet:
             click.echo(f"{time.monotonic() - began:7.1f} s  {line}", err=True)
 
-    # A process that ends this ends the processes, too.
+    # A SIGTERM ends this process by `sys.exit`, so that it ends the others, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         system = made(top, kind=kind, **asked)
@@ -125,7 +125,7 @@ def main(
             kinds = some if only is None else [*repeat(only, faults or 1)]
         judged = storm.run(60 * minutes, kinds)
     except EnvironmentProblem as error:
-        # The storm could not be made: that says nothing about the processes.
+        # The storm could not be made, which says nothing about the processes under test.
         _give_up(error)
     finally:
         system.close()
@@ -154,7 +154,7 @@ def made(
     top: Path, *, system: str, kind: str, members: int | None, register: str | None,
     built_in: bool, mutant: str | None, **_network: object,
 ) -> System:  # fmt: skip
-    """Return the processes of a storm, none of them started."""
+    """Return the system of a storm; none of its processes is started yet."""
     names = NAMES[: members or (2 if register else USUAL[system])]
     if system == "clusterer":
         from tools.faults.storm_clusterer import Clusterer
@@ -183,8 +183,10 @@ def _give_up(error: EnvironmentProblem) -> NoReturn:
 
 
 def memory() -> str | None:
-    """Return a place in memory, if there is one: a kill is no loss of power, and the disk of a
-    busy machine would be slower than the members' patience.
+    """Return a folder in memory, or None if there is none.
+
+    A killed process needs no disk to keep its files, and a busy disk might be slower than the
+    members' patience.
     """
     return str(MEMORY) if os.access(MEMORY, os.W_OK) else None
 

@@ -1,10 +1,10 @@
-"""Libraries of pages in a browser, brought from npm by name, version and checksum.
+"""Fetch the libraries of our pages from npm, by name, version and checksum.
 
     python -m tools.web            into joinproto/explore/static/vendor/ (make web)
     python -m tools.web axe DIR    the accessibility checker of the tests, into DIR
 
-None of their code is in the repository; a wheel that is built afterwards carries the fetched files,
-with the licences.  The page of `joinproto explore` works without them.
+None of their code is in the repository.  A wheel that is built afterwards contains the fetched
+files with their licences.  The page of `joinproto explore` also works without them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VENDOR = Path(__file__).resolve().parents[1] / "joinproto/explore/static/vendor"
 
 @frozen
 class Library:
-    """A package of npm.  `files`: where each lies in it, to its name in the folder."""
+    """A package of npm.  `files`: path in the package to the name in our folder."""
 
     name: str
     version: str
@@ -49,7 +49,7 @@ LIBRARIES = (
         "hyNdh8Vp1nwzBcjHnM4c71G81bFhPmQYLXD2HM9AZIvl+8TrMzWEOPW45hF/XOBQiEguPcDQzi6VrXR1XBcXOA==",
         {"dist/cytoscape-dagre.min.js": "cytoscape-dagre.js"},
     ),
-    # Part of the one above, as its authors built it.
+    # The authors of the library above have built this one into it.
     Library(
         "@dagrejs/dagre",
         "3.0.0",
@@ -63,7 +63,7 @@ LIBRARIES = (
         {"dist/uPlot.iife.min.js": "uplot.js", "dist/uPlot.min.css": "uplot.css"},
     ),
 )
-"""All of them under the MIT licence."""
+"""All of these have the MIT licence."""
 
 AXE = Library(
     "axe-core",
@@ -71,7 +71,7 @@ AXE = Library(
     "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
     {"axe.min.js": "axe.js"},
 )
-"""Under the MPL 2.0: for tests alone, and in no wheel."""
+"""Has the MPL 2.0; it is only for tests, and in no wheel."""
 
 MERMAID = Library(
     "mermaid",
@@ -79,13 +79,13 @@ MERMAID = Library(
     "PE8hGUy1LDlWIHWBP05SFdqUHGmRcCcK4IzpOKPE35eOw+G9zZgcnMpyunJVUEOgb//KBORPjysKndw8bFLuRg==",
     {"dist/mermaid.min.js": "mermaid.min.js"},
 )
-"""Under the MIT licence: for the site of the documents."""
+"""Has the MIT licence; it is for the site of the documents."""
 
 
 def bring(libraries: Sequence[Library], folder: Path) -> list[str]:
-    """Put the files and licences of these into `folder`; return the written files.
+    """Write the files and licences of libraries to `folder`; return the names of the files.
 
-    Raises `SystemExit` where npm is missing or does not find them, or they are not the wanted ones.
+    Raises `SystemExit` if npm is missing, does not find a library, or brings another archive.
     """
     if shutil.which("npm") is None:
         raise SystemExit("npm is missing\n  next: on Debian: apt-get install npm")
@@ -93,7 +93,7 @@ def bring(libraries: Sequence[Library], folder: Path) -> list[str]:
     written = []
     with tempfile.TemporaryDirectory() as place:
         wanted = [f"{one.name}@{one.version}" for one in libraries]
-        # The archives alone, without their dependencies: each is built to stand alone.
+        # Dependencies are not fetched, because the wanted files work without them.
         done = subprocess.run(
             ["npm", "pack", "--silent", "--pack-destination", place, *wanted],
             capture_output=True,

@@ -1,4 +1,4 @@
-"""`python -m tools.boots`: boots on a real server, many times, and how many clusters each gave."""
+"""`python -m tools.boots`: boot nodes with a real server many times, and count the clusters."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _report(told: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def _require_place(in_spaces: bool, cut_off: bool) -> None:
-    """Begin again in a network of our own, where that is asked for."""
+    """Start this program again inside a network namespace if `in_spaces` requires that."""
     if cut_off and not in_spaces:
         raise click.UsageError("--cut-off needs --spaces")
     if in_spaces and not is_inside():

@@ -1,7 +1,8 @@
-"""One boot: blank nodes that start at once as processes, and how many clusters came of it.
+"""One boot: blank nodes start at once as processes, and the clusters that they form are counted.
 
-Two nodes are in one cluster if they have one initial signature.  While the server is foul each node
-that does not serve must report why it waits; in fair weather all must serve in one view.
+Two nodes are in one cluster if they have the same initial signature.  While the server fails, each
+node that does not serve must report why it waits.  When the server works, all must serve in one
+view.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tools.faults.ports import free_ports
 
 SERVES_WITHIN = 180.0
 QUIET_SECONDS = 10.0
-"""Seconds that a node that has found the others may wait for them without naming them."""
+"""Seconds for which a node that has found the others may wait without naming who is missing."""
 ASKED_EVERY = 0.1
 PRELOAD = ["joinproto.apps.node.process", "joinproto.apps.node.discovering", "tools.boots.running"]
 TIMING = "patience = 0.4\nheartbeat = 0.25\nsilence = 2.0"
@@ -42,8 +43,10 @@ _processes.set_forkserver_preload(PRELOAD)
 
 @frozen(kw_only=True)
 class Booted:
-    """The result of one boot.  `clusters`: initial signatures; `silent`: nodes that did not serve
-    and gave no reason; `waits`: all reasons given.
+    """The result of one boot.
+
+    `clusters`: the initial signatures.  `serving`: how many nodes serve, 0 unless all do.
+    `silent`: nodes that did not serve and gave no reason.  `waits`: all reasons that were given.
     """
 
     clusters: tuple[str, ...]
@@ -56,14 +59,16 @@ class Booted:
 
     @property
     def is_well(self) -> bool:
-        """One cluster, in which all serve, and no node was silent."""
+        """Whether there is one cluster, in which all serve, and no node was silent."""
         return len(self.clusters) == 1 and not self.silent and self.serving > 0
 
 
 @define(eq=False)
 class Boot:
-    """One boot of blank nodes.  `register`: votes, etcd or consul; `found_with`: None means
-    all.
+    """One boot of blank nodes.
+
+    `register`: votes, etcd or consul.  `storm`: seconds for which the server may fail.
+    `found_with`: how many nodes must found the cluster; None means all.
     """
 
     place: Place
@@ -161,7 +166,7 @@ class Boot:
             for name, status in told.items():
                 if not status:
                     told_at.pop(name, None)
-                    continue  # it has not started yet, or starts again
+                    continue  # the node has not started yet, or restarts
                 if status["initial"]:
                     initials.add(status["initial"])
                 if status["serves"]:
@@ -213,7 +218,7 @@ class Boot:
 
 
 def _tells(status: Mapping[str, Any]) -> bool:
-    """Return whether a node serves, is on its way, or says which nodes it waits for."""
+    """Return whether a node serves, has a view, or reports what it waits for."""
     step = (status["discovery"] or {}).get("step")
     is_told = step not in ("found", "join") or status["waiting"] is not None
     return bool(status["serves"] or status["view"] or is_told)

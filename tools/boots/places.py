@@ -1,8 +1,7 @@
-"""The requirements of nodes that find each other by a backend: a server, their names, and their
-settings.
+"""What nodes need to find each other by a backend: a server, their names, and their settings.
 
-Names of nodes end in the host at which the others reach them, an address; where the
-server gives the names, as AWS does, `[members]` says where that is.
+A node's name ends in the host at which the others reach it, which is an address.  If the names come
+from the server, as with AWS, `[members]` has the addresses.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from tools.boots.spaces import Spaces
 from tools.boots.weather import FOUL, Sky, Weather, before_dns, before_tcp
 
 RECORDED = ("consul", "k8s")
-"""Servers made from recorded shapes: there is no package of these."""
+"""Backends whose servers are made from recorded answers, because there is no package of them."""
 REAL = ("config", "dns", "aws", "etcd")
 BACKENDS = (*REAL, *RECORDED)
 REGISTERS = {"etcd": "etcd", "consul": "consul"}
@@ -39,9 +38,10 @@ EMPTY = {
 
 @frozen(kw_only=True)
 class Found:
-    """One boot's part of a place.  `hosts`: by node, where it listens.
+    """What the nodes of one boot need.
 
-    `settings`: of the table `[discovery.settings]`; `own`: more of each node.
+    `hosts`: node to the host where it listens.  `settings`: of the table `[discovery.settings]`;
+    `own`: additional settings of a node.
     """
 
     hosts: Mapping[str, str]
@@ -53,9 +53,9 @@ class Found:
 
 @frozen(kw_only=True)
 class Place:
-    """A backend that runs.  `sky`: the proxy before it.  `server`: its own port; 0: none.
+    """A running backend.  `sky`: the proxy before it.  `server`: its port; 0 without a server.
 
-    `hosts`: where the nodes listen.
+    `hosts`: the hosts where the nodes listen.
     """
 
     backend: str
@@ -67,7 +67,7 @@ class Place:
     state: K8sServer | None = None
 
     def of(self, cluster: str) -> Found:
-        """Return the requirements of one cluster's nodes."""
+        """Return what the nodes of a new cluster need."""
         hosts = self.hosts
         names = [f"n@{host}" for host in hosts]
         where = dict(zip(names, hosts, strict=True))
@@ -121,7 +121,7 @@ def _below(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def foul(backend: str, kinds: tuple[Weather, ...]) -> tuple[Weather, ...]:
-    """Return the faults that exist for a backend: a file has no server."""
+    """Return the faults that are possible with a backend; a file has no server that can fail."""
     return () if backend == "config" else tuple(one for one in kinds if one in FOUL)
 
 
@@ -133,9 +133,9 @@ def place(
     kinds: tuple[Weather, ...] = (),
     apart: Spaces | None = None,
 ) -> Iterator[Place]:
-    """Start the server of a backend; raises `Missing` where it is not installed.
+    """Start the server of a backend; raises `Missing` if it is not installed.
 
-    `apart`: where the nodes are; None means each on an address of loopback.
+    `apart`: the namespaces of the nodes; None means that each has a loopback address.
     """
     sky = Sky(chance, EMPTY[backend], foul(backend, kinds))
     hosts = [f"127.0.0.{10 + at}" for at in range(1, size + 1)]

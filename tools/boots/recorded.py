@@ -1,7 +1,7 @@
-"""Small servers of the recorded shapes of Consul and of Kubernetes' API, with real sockets.
+"""Small servers with real sockets that answer as Consul and Kubernetes' API were recorded to do.
 
-Neither can be had as a package here, so these stand in for them: their answers are those that the
-research recorded (methods, paths, fields, statuses), and no more than that is shown by the tests.
+No package of either is available here, so these servers replace them.  Their answers have the
+recorded methods, paths, fields and statuses, and tests with them show no more than that.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class Recorded(ABC):
 
     @abstractmethod
     def answer(self, method: str, path: list[str], query: dict[str, str], body: str) -> Answer:
-        """Return the status and the answer, as JSON."""
+        """Return the status, and the answer as a JSON tree."""
 
 
 @define(eq=False)
 class ConsulServer(Recorded):
-    """One agent: services by id, sessions, keys."""
+    """One Consul agent: services by id, sessions, keys."""
 
     services: dict[str, dict[str, Any]] = field(factory=dict)
     status: dict[str, str] = field(factory=dict)
@@ -140,7 +140,7 @@ class ConsulServer(Recorded):
 
 @define(eq=False)
 class K8sServer(Recorded):
-    """Endpoints, leases and events of one namespace; `token`: a caller without it is refused."""
+    """Endpoints, leases and events of one namespace; callers without the `token` are refused."""
 
     token: str = "a-token"
     endpoints: dict[str, Any] = field(factory=dict)
@@ -198,7 +198,7 @@ def written(tree: Any) -> str:
 
 @contextmanager
 def serving(state: Recorded, tls: Any = None) -> Iterator[None]:
-    """Serve this state on a port of its own; `tls`: a server's context."""
+    """Serve this state on a free port (`state.port`).  `tls`: a server's context."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -207,7 +207,7 @@ def serving(state: Recorded, tls: Any = None) -> Iterator[None]:
             length = int(self.headers.get("Content-Length") or 0)
             body = self.rfile.read(length).decode()
             if len(body.encode()) < length:
-                self.close_connection = True  # half a request is none
+                self.close_connection = True  # an incomplete request gets no answer
                 return
             headers = {name.lower(): value for name, value in self.headers.items()}
             status, tree = state.asked(self.command, self.path, headers, body)

@@ -1,4 +1,4 @@
-"""A node in a process of its own, which begins as a copy of one that has loaded everything."""
+"""A node in its own process, which is forked from one that has loaded all modules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tools.boots.spaces import enter
 def run(
     config: str, log: str, environment: Mapping[str, str], namespace: str | None = None
 ) -> None:
-    """Run a node with this file; its output goes into a file of its own."""
+    """Run a node with this configuration file; its output goes to the file `log`."""
     os.environ.update(environment)
     if namespace is not None:
         enter(namespace)

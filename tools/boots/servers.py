@@ -1,6 +1,6 @@
-"""Real servers, each started here and ended with its starter.
+"""Real servers, which are ended when their context ends.
 
-etcd and dnsmasq are Debian's, moto's server stands for AWS.
+etcd and dnsmasq are Debian's; moto's server replaces AWS.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def program(name: str, package: str) -> str:
 
 @define
 class Etcd:
-    """One etcd as a process.  `words`: the command that starts it; `place`: where its log is."""
+    """One etcd process.  `words`: the command that starts it; `place`: the folder of its log."""
 
     name: str
     client: int
@@ -52,7 +52,7 @@ class Etcd:
         return self.process is not None and self.process.poll() is None
 
     def start(self) -> None:
-        """Start it, with its disk's contents, unless it runs."""
+        """Start it with the data on its disk, unless it runs."""
         if not self.is_up:
             with (self.place / f"{self.name}.log").open("ab") as log:
                 self.process = subprocess.Popen(
@@ -64,13 +64,13 @@ class Etcd:
             _ended(self.process)
 
     def stop(self, how: signal.Signals = signal.SIGKILL) -> None:
-        """End it; the whole process, at once."""
+        """End the process at once, and wait for its end."""
         self._signal(how)
         if self.process is not None:
             self.process.wait()
 
     def pause(self) -> None:
-        """Make it hang: its sockets take connections, and no node answers."""
+        """Make it hang: its sockets accept connections, and get no answer."""
         self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
@@ -84,7 +84,7 @@ class Etcd:
 
 @contextmanager
 def etcds(place: Path, count: int = 1) -> Iterator[list[Etcd]]:
-    """Start this many etcd as one cluster, and end them."""
+    """Start `count` etcd servers as one cluster, and end them."""
     binary = program("etcd", "etcd-server")
     ports = free_ports(2 * count)
     peers = ",".join(f"n{n}=http://127.0.0.1:{ports[2 * n + 1]}" for n in range(count))
@@ -134,7 +134,7 @@ def dnsmasq(place: Path, *lines: str) -> Iterator[int]:
     (port,) = free_ports(1)
     file = place / "dnsmasq.conf"
     own = ("no-resolv", "no-hosts", f"port={port}", "listen-address=127.0.0.1", "bind-interfaces")
-    # It knows all of its zone and of private addresses: an unknown address has no name.
+    # It answers alone for its zone and for private addresses, so an unknown address has no name.
     file.write_text("\n".join((*own, "local=/example.local/", "bogus-priv", *lines)) + "\n")
     words = [binary, "--keep-in-foreground", f"--conf-file={file}", "--pid-file"]
     with _running(words, port):
@@ -181,7 +181,7 @@ def aws() -> Iterator[int]:
 
 
 def instances(port: int, count: int, tag: str) -> list[str]:
-    """Run this many instances with a tag `service`; return their private names."""
+    """Run `count` instances whose tag `service` is `tag`; return their private names."""
     import boto3
 
     client = boto3.client(

@@ -1,8 +1,8 @@
-"""Boots in network namespaces: each node in one of its own, joined by a bridge, as machines are.
+"""Boots in network namespaces: each node has its own namespace, and a bridge joins them.
 
-The backend's server is in the bridge's, where no node is.  The namespaces are those of the torture.
-One node may be cut off at the start, and come back: from all the world, or from the other nodes
-only, where the server continues telling it of them.
+The backend's server is in the bridge's namespace.  The namespaces are those of the torture.  One
+node may be cut off at the start, and be connected later.  It is cut off from all, or only from the
+other nodes; then the server still tells it about them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ALONE, APART = "from all", "from the nodes"
 
 
 def require_spaces() -> None:
-    """Raise `EnvironmentProblem` where there are no namespaces."""
+    """Raise `EnvironmentProblem` if namespaces are not possible here."""
     lacks = missing()
     if lacks:
         raise EnvironmentProblem(lacks, next="install iproute2 and util-linux, or leave --spaces")
@@ -35,7 +35,7 @@ def require_spaces() -> None:
 
 @define(eq=False)
 class Spaces:
-    """`cuts`: whether one node is cut off at each start; `seen`: how often it was which way."""
+    """The namespaces.  `cuts`: one node is cut off at each start; `seen`: how often in each way."""
 
     network: Namespaces
     cuts: bool = False
@@ -53,7 +53,7 @@ class Spaces:
 
     @contextmanager
     def cut(self, chance: random.Random) -> Iterator[None]:
-        """Cut one node off, each time the other way; it comes back in a moment, or at the end."""
+        """Cut one node off, in turns from all or from the nodes; heal soon, or at the end."""
         if not self.cuts:
             yield
             return
@@ -82,7 +82,7 @@ class Spaces:
 
 @contextmanager
 def spaces(count: int, *, cuts: bool) -> Iterator[Spaces]:
-    """Make this many, within a namespace that is ours already."""
+    """Make `count` namespaces for nodes; this process must be inside a namespace already."""
     network = Namespaces({str(at): 0 for at in range(1, count + 1)})
     try:
         yield Spaces(network, cuts)
@@ -91,7 +91,7 @@ def spaces(count: int, *, cuts: bool) -> Iterator[Spaces]:
 
 
 def enter(namespace: str) -> None:
-    """Move this process into a namespace, for sockets it opens from now on."""
+    """Move this process into a namespace, for the sockets that it opens from now on."""
     with Path(namespace).open("rb") as file:
         if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), namespace)

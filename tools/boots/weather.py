@@ -1,8 +1,7 @@
-"""A proxy between the nodes and a server, which fails at random moments in the ways of real
-servers.
+"""A proxy between the nodes and a server, which fails at random times as real servers do.
 
-A proxy for TCP, and one for DNS.  Whatever it does, it does to all nodes alike; fair weather comes
-back at last.
+There is one for TCP and one for DNS.  At each moment it does the same to all nodes; at the end it
+always works.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ HANGS_SECONDS = 60.0
 
 
 class Weather(Enum):
-    """The server's apparent behaviour."""
+    """What the proxy lets the server seem to do."""
 
-    FAIR = "fair"
-    KILLED = "killed"  # no node listens
+    FAIR = "fair"  # the server works
+    KILLED = "killed"  # no process listens
     HANGS = "hangs"
     S500 = "500"
     HALF = "half"
@@ -38,7 +37,7 @@ FOUL = tuple(one for one in Weather if one is not Weather.FAIR)
 
 
 def answer(status: int, body: bytes) -> bytes:
-    """Return a whole answer of HTTP."""
+    """Return a complete HTTP answer."""
     return (
         f"HTTP/1.1 {status} x\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     ).encode() + body
@@ -46,7 +45,10 @@ def answer(status: int, body: bytes) -> bytes:
 
 @define(eq=False)
 class Sky:
-    """`weather`: now.  `seen`: how often a request met which.  `host`, `port`: where it is."""
+    """The state of a proxy.  `weather`: now.  `seen`: how many requests met each weather.
+
+    `host`, `port`: the address of the proxy.
+    """
 
     chance: random.Random
     empty: bytes
@@ -58,7 +60,7 @@ class Sky:
     port: int = 0
 
     def change(self, seconds: float) -> None:
-        """Change the weather at random moments for so long; then it is fair."""
+        """Change the weather at random times for so many seconds; then make it fair."""
         until = time.monotonic() + seconds
         while self.foul and time.monotonic() < until and not self.ends.is_set():
             self.weather = self.chance.choice((Weather.FAIR, *self.foul, *self.foul))
@@ -73,13 +75,13 @@ class Sky:
 
 @define(eq=False)
 class Tcp:
-    """In front of the server at the port `to`."""
+    """The TCP proxy before the server at the port `to`."""
 
     sky: Sky
     to: int
 
     def one(self, connection: socket.socket) -> None:
-        """Serve one connection; the weather is asked with each request on it."""
+        """Serve one connection; each request on it meets the weather of its time."""
         with connection, suppress(OSError):
             server = socket.create_connection(("127.0.0.1", self.to), timeout=10)
             with server:
@@ -96,7 +98,7 @@ class Tcp:
                 if one is connection:
                     foul = self.sky.met()
                     if foul is Weather.FAIR or foul is Weather.HALF:
-                        # Half an answer: the server has carried out the request.
+                        # With half an answer the server has still performed the request.
                         server.sendall(data)
                         continue
                     self._foul(connection, foul)
@@ -123,7 +125,7 @@ class Tcp:
 
 @contextmanager
 def before_tcp(sky: Sky, to: int) -> Iterator[None]:
-    """Put a proxy before the server at this port; its own is `sky.port`."""
+    """Run a TCP proxy before the server at port `to`; the proxy's port is `sky.port`."""
     with socket.socket() as listener:
         listener.bind((sky.host, 0))
         listener.listen(128)
@@ -153,7 +155,7 @@ def before_tcp(sky: Sky, to: int) -> Iterator[None]:
 
 @contextmanager
 def before_dns(sky: Sky, to: int) -> Iterator[None]:
-    """The same for DNS over UDP."""
+    """Run a proxy for DNS over UDP before the server at port `to`."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         own.bind((sky.host, 0))
         own.settimeout(0.5)
@@ -186,7 +188,7 @@ def _said(weather: Weather, question: bytes, to: int) -> bytes | None:
         return question[:2] + b"\xff" * 20
     if weather is Weather.S500:  # SERVFAIL
         return question[:2] + b"\x81\x82" + question[4:6] + b"\0" * 6 + question[12:]
-    if weather is Weather.EMPTY:  # there is the name, and nothing of this kind
+    if weather is Weather.EMPTY:  # the name exists, but has no record of this type
         return question[:2] + b"\x81\x80" + question[4:6] + b"\0" * 6 + question[12:]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.settimeout(2.0)

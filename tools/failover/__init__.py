@@ -1,1 +1,1 @@
-"""Brokers of hot standby under a manager that kills the primary, and clients that count."""
+"""Hot-standby brokers under a manager that kills the primary, and clients that count messages."""

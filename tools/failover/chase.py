@@ -53,7 +53,7 @@ class Load(MessagingHandler):  # type: ignore[misc]
             self.sent += 1
             self.sender.send(Message(id=f"late-{self.sent}", durable=True, body="x" * 100))
         if self.asked < self.sent:
-            # As many messages come in as go out.
+            # The client takes as many messages as it publishes.
             self.receiver.flow(self.sent - self.asked)
             self.asked = self.sent
         event.container.schedule(STEP_SECONDS, self)
@@ -66,10 +66,10 @@ class Load(MessagingHandler):  # type: ignore[misc]
 def chase(
     top: Path, order: str, messages: int, rate: float, copies: float, seconds: float
 ) -> dict[str, Any]:
-    """Return how many were still to be copied over time, and when the backup had caught up.
+    """Return how many messages were still to be copied over time, and when the backup caught up.
 
-    `rate`, `copies`: a second.  `seconds`: how long a backup that does not catch up is watched.
-    Raises `RuntimeError` where none has anything to copy.
+    `rate`, `copies`: messages a second.  `seconds`: how long a backup that does not catch up is
+    watched.  Raises `RuntimeError` if there is nothing to copy.
     """
     tables = f'[copying]\norder = "{order}"\nper_second = {copies}\n'
     with running(Manager.of(top, "ab", tables=tables)) as manager:
@@ -94,7 +94,7 @@ def _watched(manager: Manager, seconds: float) -> dict[str, Any]:
     asked = time.monotonic()
     while not began or time.monotonic() - began < seconds:
         if not (found := manager.status("a")):
-            # Too busy to answer in time.
+            # The broker is too busy to answer in time.
             if time.monotonic() - asked > PATIENCE_SECONDS + seconds:
                 raise RuntimeError("a does not answer")
             time.sleep(SAMPLE_SECONDS)

@@ -1,7 +1,7 @@
-"""A client by another maker's library, Proton's own: publishes, consumes, and counts.
+"""A client with Proton's own library: it publishes, consumes, and counts messages.
 
-It has a list of addresses and the library's reconnection; it repeats unconfirmed messages after a
-connection ended, and says so in the message.
+It has a list of addresses and uses the library's reconnection.  When a connection has ended, it
+publishes unconfirmed messages again, and marks them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ END_SECONDS = 60.0
 
 
 class Sockets(IOHandler):  # type: ignore[misc]
-    """Proton's own, which fails where a heartbeat is due for a connection that has just ended.
+    """Proton's handler, which fails if a heartbeat is due for a connection that has just ended.
 
     Source: apache/qpid-proton, pull request 364.
     """
@@ -35,7 +35,7 @@ class Sockets(IOHandler):  # type: ignore[misc]
 
 
 class Storm(MessagingHandler):  # type: ignore[misc]
-    """Publishes to one queue until it is told to end, and consumes each confirmed message."""
+    """Publishes to one queue until it must end, and consumes each confirmed message."""
 
     def __init__(self, urls: list[str], top: Path) -> None:
         super().__init__(auto_accept=False, auto_settle=True, prefetch=100)
@@ -55,7 +55,7 @@ class Storm(MessagingHandler):  # type: ignore[misc]
 
     def on_start(self, event: Event) -> None:
         self.container = event.container
-        # A broker whose process is stopped ends no connection.
+        # The heartbeat is needed: a broker whose process is stopped ends no connection.
         connection = event.container.connect(
             urls=self.urls, reconnect=RETRY, heartbeat=HEARTBEAT_SECONDS
         )
@@ -63,8 +63,8 @@ class Storm(MessagingHandler):  # type: ignore[misc]
         event.container.schedule(0.1, self)
 
     def on_connection_opened(self, event: Event) -> None:
-        # A session and links of its own for each connection: the library takes the remains of an
-        # old link for new deliveries.
+        # Each connection gets a new session with links: the library takes the remains of an old
+        # link for new deliveries.
         self.session = event.connection.session()
         self.session.open()
         self.sender = event.container.create_sender(self.session, QUEUE)
@@ -111,7 +111,7 @@ class Storm(MessagingHandler):  # type: ignore[misc]
             self.again.append(number)
 
     def on_disconnected(self, event: Event) -> None:
-        # The fate of these is unknown.
+        # It is unknown whether the waiting messages arrived, so they are published again.
         self.ends += 1
         lost = sorted(self.waiting.values())
         self.waiting.clear()
@@ -152,8 +152,8 @@ class Storm(MessagingHandler):  # type: ignore[misc]
 def main() -> None:
     """Run as `python -m tools.failover.clients DIRECTORY URL...`.
 
-    In the directory are `progress`, how many are confirmed, and `gate`, how many may be published
-    so far, or `end`.
+    Files in the directory: `progress`, the number of confirmed messages, and `gate`, the number of
+    messages that may be published so far, or `end`.
     """
     top, *urls = sys.argv[1:]
     storm = Storm(urls, Path(top))

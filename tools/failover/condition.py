@@ -1,10 +1,10 @@
-"""The guards of a manager outside, shown on real brokers: one that keeps them loses no message.
+"""The guards of a manager outside, shown on real brokers: a manager that keeps them loses nothing.
 
     python -m tools.failover.condition
 
-One run keeps all three guards of docs/standby.md, though it promotes twice while the old primary
-runs.  The others break one each, and lose a message that was confirmed.  `built-in`: the same
-cuts and promotions, by brokers that promote themselves.  Exit code 1 where a run ends otherwise.
+One run keeps all three guards of docs/standby.md, although it promotes twice while the old primary
+runs.  Each of the other runs breaks one guard, and loses a confirmed message.  `built-in`: such
+cuts and promotions with brokers that promote themselves.  Exit code 1 if a run ends otherwise.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ QUEUE = "q"
 
 
 class Counting:
-    """The messages that clients were told are confirmed."""
+    """A client.  `confirmed`: the bodies of its confirmed messages."""
 
     def __init__(self, manager: Manager) -> None:
         self.manager = manager
         self.confirmed: list[str] = []
 
     def publish(self, broker: str, body: str, seconds: float = SECONDS) -> bool:
-        """Publish at this broker; return whether it was confirmed."""
+        """Publish a message at a broker; return whether it was confirmed."""
         url = self.manager.url(broker)
         try:
             connection = BlockingConnection(url, timeout=seconds, reconnect=False)
@@ -80,7 +80,7 @@ def _promote(manager: Manager, name: str) -> None:
 
 
 def _without(manager: Manager, primary: str, *gone: str) -> None:
-    """Wait until a primary has gone on without these."""
+    """Wait until a primary has gone on without these backups."""
     deadline = time.monotonic() + SECONDS
     while {*gone} & {*map(str, manager.status(primary).get("up_to_date", ()))}:  # type: ignore[call-overload]
         if time.monotonic() > deadline:
@@ -150,7 +150,7 @@ RUNS: Mapping[str, tuple[Callable[[Manager, Counting], None], bool]] = {
     "breaks-3": (breaks_third, True),
     "built-in": (built_in, False),
 }
-"""Each with whether it must lose something."""
+"""Each run, and whether it must lose a message."""
 
 
 def run(top: Path, name: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A resource manager as a script: it calls the agent as Pacemaker does, one action at a time.
 
-It promotes the first broker that does not refuse, and fences no broker but by its own kills.
+It promotes the first broker that does not refuse, and fences a broker only by killing it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from tools.faults.ports import free_ports
 
 TIMEOUT_MS = "180000"
 PATIENCE_SECONDS = 60.0
-"""For events that must come: a busy machine may take long."""
+"""Seconds to wait for events that must come; a busy machine may take long."""
 
 
 @define
 class Manager:
-    """`files`: of each broker's configuration.  `ways`: the network between brokers.  `refusals`:
-    who refused, and why.
+    """The manager.  `files`: each broker's configuration.  `ways`: the networks between brokers.
+
+    `refusals`: brokers that refused a promotion, with the reason.
     """
 
     files: Mapping[str, Path]
@@ -47,10 +48,10 @@ class Manager:
         built_in: bool = False,
         cuts: bool = False,
     ) -> Manager:
-        """Return one for brokers with these names; writes their files.
+        """Return a manager of brokers with these names, and write their files.
 
-        `more`, `tables`: lines of all files.  `built_in`: they promote themselves.  `cuts`: the
-        links between them can be cut.
+        `more`, `tables`: lines for all files.  `built_in`: the brokers promote themselves.  `cuts`:
+        the links between brokers can be cut.
         """
         ports = iter(free_ports(3 * len(names)))
         clients = {name: next(ports) for name in names}
@@ -80,14 +81,14 @@ class Manager:
         return call(action, environment)
 
     def start(self, *names: str) -> None:
-        """Start brokers; raises if one does not."""
+        """Start brokers; raises `RuntimeError` if one does not start."""
         for name in names or self.files:
             said = self.call(name, "start")
             if said.code is not Exit.SUCCESS:
                 raise RuntimeError(f"start of {name}: {said}")
 
     def promote(self, *order: str) -> str:
-        """Promote the first that takes it, in this order; return its name, "" for none."""
+        """Promote the first broker in this order that accepts; return its name, or ""."""
         for name in order or tuple(self.files):
             said = self.call(name, "promote")
             if said.code is Exit.SUCCESS:
@@ -97,9 +98,9 @@ class Manager:
         return ""
 
     def serving(self, seconds: float = PATIENCE_SECONDS, *, but: str = "") -> str:
-        """Return the primary, once there is one and no other broker serves; "" if there is none.
+        """Wait for a primary that is the only broker that serves; return its name, or "".
 
-        `but`: another broker, which may be stopped or cut off, and is not asked.
+        `but`: a broker that is not asked, because it may be stopped or cut off.
         """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -122,7 +123,7 @@ class Manager:
             way.heal()
 
     def kill(self, name: str) -> None:
-        """Kill a broker, with -9."""
+        """Kill a broker with SIGKILL."""
         pid = self.agent(name)._pid()
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
@@ -132,7 +133,7 @@ class Manager:
         return Agent(read_settings(self.files[name]), self.files[name])
 
     def status(self, name: str) -> dict[str, object]:
-        """Return a broker's status, empty if it does not answer."""
+        """Return a broker's status; {} if it does not answer."""
         return self.agent(name)._status() or {}
 
     def until(self, name: str, role: str, seconds: float = PATIENCE_SECONDS) -> bool:
@@ -145,26 +146,27 @@ class Manager:
             raise RuntimeError(f"{name} has not become a backup: {self.status(name)}")
 
     def until_in_view(self, primary: str, names: str, seconds: float = PATIENCE_SECONDS) -> bool:
-        """Wait until the last view that a primary has written is of these, and of no other broker.
+        """Wait until the last view that a primary has written has exactly these brokers.
 
-        A broker that comes says `backup` a moment before: the view is on its own disk first (H4).
+        A new backup reports the role `backup` a moment before that, because it stores the view
+        first (H4).
         """
         return self.agent(primary)._until(
             lambda: self.status(primary).get("up_to_date") == [*names], seconds
         )
 
     def url(self, name: str) -> str:
-        """Return where clients find this broker."""
+        """Return a broker's address for clients."""
         return str(read_settings(self.files[name]).clients)
 
     def urls(self) -> list[str]:
-        """Return the list of addresses that clients have."""
+        """Return the addresses of all brokers for clients."""
         return [*map(self.url, self.files)]
 
 
 @contextmanager
 def running(manager: Manager) -> Iterator[Manager]:
-    """Kill all processes that still run at the end."""
+    """Yield the manager; at the end kill all its brokers that still run."""
     try:
         yield manager
     finally:
@@ -175,6 +177,6 @@ def running(manager: Manager) -> Iterator[Manager]:
 
 
 def _addresses(name: str, names: str, way: Network) -> str:
-    """Return where this broker finds each one; itself: where it listens."""
+    """Return lines with the addresses at which this broker reaches each broker, or listens."""
     found = {other: way.way(name, other) for other in names}
     return "\n".join(f'{other} = "{at}"' for other, at in found.items())

@@ -1,4 +1,4 @@
-"""Three nodes of RabbitMQ with a quorum queue, reached by AMQP 1.0, to compare with."""
+"""Three RabbitMQ nodes with a quorum queue, which clients reach by AMQP 1.0, for comparison."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PLUGIN = "rabbitmq_amqp1_0"
 
 
 def is_here() -> bool:
-    """Return whether this machine has it."""
+    """Return whether RabbitMQ is installed on this machine."""
     return Path(PROGRAMS, "rabbitmq-server").is_file()
 
 
@@ -22,7 +22,7 @@ def running() -> Iterator[Callable[[str], tuple[str, str]]]:
     there.
     """
     with cluster() as nodes:
-        # A client without a name is this user: the client is the one that joinproto's broker has.
+        # Clients without a name become this user, so joinproto's client can be used unchanged.
         (nodes.root / "rabbitmq.conf").write_text("amqp1_0.default_user = guest\n", "utf-8")
         nodes.form(plugins=PLUGIN)
 

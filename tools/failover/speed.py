@@ -30,7 +30,10 @@ from tools.failover.manager import Manager, running
 
 
 class Publisher(MessagingHandler):  # type: ignore[misc]
-    """Publishes this many, as fast as credit comes; `seconds`: until the last one is confirmed."""
+    """Publishes `count` messages as fast as it gets credit.
+
+    `seconds`: the time until the last message was confirmed.
+    """
 
     def __init__(self, url: str, queue: str, count: int) -> None:
         super().__init__()
@@ -58,10 +61,10 @@ class Publisher(MessagingHandler):  # type: ignore[misc]
 def measure(
     top: Path, messages: int, rounds: int, beside: Callable[[str], tuple[str, str]] | None = None
 ) -> dict[str, Any]:
-    """Return messages a second with none, one and two backups, the median of some rounds.
+    """Return messages a second with none, one and two backups, each the median of some rounds.
 
-    In turns, so that other load on the machine affects all alike.  `beside`: makes a queue of
-    another broker, of this name, and returns that one's URL, and the queue's address there.
+    They are measured in turns, so that other load on the machine affects all alike.  `beside`:
+    makes a queue of this name at another broker, and returns its URL and the queue's address there.
     """
     managers = {}
     for backups, names in enumerate(("a", "ab", "abc")):
@@ -125,7 +128,7 @@ def _cpu(manager: Manager) -> float:
 
 
 def main() -> int:
-    """Print it; 1 where one backup costs more than half."""
+    """Print the measurements; return 1 if one backup costs more than half of the rate."""
     parser = argparse.ArgumentParser(prog="python -m tools.failover.speed", description=__doc__)
     parser.add_argument("--messages", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,9 +1,9 @@
-"""Brokers of hot standby in a storm: a client publishes, consumes and counts.
+"""Hot-standby brokers in a storm, while a client publishes, consumes and counts messages.
 
-A manager outside promotes a broker where none serves: a member of the youngest view that it finds,
-with all brokers there or by the last word of the primary that it ends (docs/standby.md, the first
-guard).  It fences no broker, so nothing is cut between brokers then.  Brokers that promote
-themselves are cut off, too.
+If no broker serves, a manager outside promotes one: a member of the newest view that it finds when
+all brokers answer, or of the last view of the primary that it ends (docs/standby.md, the first
+guard).  It fences no broker, so no links between brokers are cut then.  Brokers that promote
+themselves are also cut off.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from tools.faults.storm import CUTS, Judged, Storm, System
 SECONDS = 30.0
 STUCK_SECONDS = 60.0
 AHEAD = 2_000
-"""Messages that may be published beyond those confirmed."""
+"""How many messages may be published but not confirmed."""
 FEW = 20
-"""Confirmations after which the cluster is taken to be well."""
+"""New confirmations after which the cluster counts as working."""
 
 
 class Ways(Network):
-    """The network between brokers: one for each of their ports."""
+    """The networks between brokers, one for each kind of port, as one network."""
 
     def __init__(self, names: tuple[str, ...], ways: tuple[Network, ...]) -> None:
         self.names, self._ways = names, ways
@@ -65,7 +65,7 @@ class Ways(Network):
 
 @define
 class Brokers(System):
-    """`manager`: outside, or only the part that calls the agents."""
+    """The brokers.  `manager`: the manager outside; if it is built in, it only calls the agents."""
 
     top: Path
     manager: Manager
@@ -113,7 +113,7 @@ class Brokers(System):
             os.kill(process, number)
 
     def fill_disk(self, name: str) -> None:
-        """Limit its files to their size: it ends at its next write."""
+        """Limit the size of a broker's files to about the present one, so that a write fails."""
         if (process := self.process(name)) is not None:
             frames = self.manager.agent(name).settings.data / "frames.log"
             size = frames.stat().st_size + 1_000
@@ -142,14 +142,14 @@ class Brokers(System):
         storm.calm()
 
     def _opens(self) -> int:
-        """Publish more as the client; return how many are confirmed."""
+        """Let the client publish more; return how many messages are confirmed."""
         text = (self.top / "progress").read_text()
         done = int(text) if text.isdecimal() else 0
         (self.top / "gate").write_text(str(done + AHEAD))
         return done
 
     def settle(self, storm: Storm, seconds: float) -> None:
-        """Wait until one serves, all others are backups, and something is confirmed."""
+        """Wait until one broker serves, all others are backups, and messages are confirmed."""
         manager = self.manager
         end, asked = time.monotonic() + seconds, time.monotonic()
         confirmed = self._opens()
@@ -168,7 +168,7 @@ class Brokers(System):
                 storm.say(f"promoted {manager.primary}")
             elif time.monotonic() > asked + SECONDS:
                 self.recover(storm)
-                # On a machine under load the tool alone takes half a minute.
+                # On a busy machine the recovery tool alone takes half a minute.
                 asked = time.monotonic()
                 end = asked + seconds
                 continue
@@ -181,7 +181,7 @@ class Brokers(System):
             time.sleep(0.1)
 
     def _able(self) -> list[str]:
-        """Return the brokers that a manager outside may promote; none if some do not answer."""
+        """Return the brokers that a manager outside may promote; [] if a broker does not answer."""
         told: list[dict[str, Any]] = [dict(self.manager.status(name)) for name in self.names]
         if self.manager.is_built_in or not all(told):
             return []
@@ -189,7 +189,7 @@ class Brokers(System):
         return list(youngest["up_to_date"])
 
     def recover(self, storm: Storm) -> None:
-        """Mark the store that `recover pick` names, start all, and see that one be primary."""
+        """Kill all brokers, and recover them with the operator's tool."""
         for name in self.names:
             self.manager.kill(name)
         verdict = recover(self.manager)
@@ -197,7 +197,7 @@ class Brokers(System):
         self.verdicts.append(verdict)
 
     def judge(self) -> Judged:
-        """Take all confirmed messages as the client, and check the event logs."""
+        """Let the client take all confirmed messages, and check the event logs."""
         if self._client is None:
             return Judged(("no client was there",), {})
         (self.top / "gate").write_text("end")
@@ -221,7 +221,7 @@ class Brokers(System):
     # -- its own faults ------------------------------------------------------------------------
 
     def fail_over(self, storm: Storm) -> None:
-        """Kill the primary; once another serves, start it again."""
+        """Kill the primary; start it again when another broker serves."""
         dead = self.manager.primary
         storm.say(f"kill -9 {dead}, the primary")
         able = self._able()
@@ -239,7 +239,10 @@ class Brokers(System):
         self.manager.start(gone)
 
     def _takes_over(self, gone: str, able: list[str]) -> None:
-        """Promote one that may be, or wait until one serves; raises where none does."""
+        """Promote one of the brokers that may be, or wait until one promotes itself.
+
+        Raises `RuntimeError` if no broker becomes primary.
+        """
         if self.manager.is_built_in:
             self._another(gone)
             return
@@ -303,11 +306,14 @@ class Brokers(System):
 
 
 def die_promoted(manager: Manager) -> None:
-    """Kill all when a promotion is in the chain, and its broker has not kept that view."""
+    """Kill all brokers when a promotion is in the chain but not on its broker's disk.
+
+    Then recover them.
+    """
     rooms = [path.with_suffix("") / "standby" for path in manager.files.values()]
     others = [room for room in rooms if room.parent.name != manager.primary]
     for room in others:
-        # A directory in the place of the file: the next write of metadata ends the process.
+        # A directory replaces the file, so that the next write of metadata ends the process.
         (room / PREVIOUS).unlink(missing_ok=True)
         (room / PREVIOUS).mkdir()
     manager.kill(manager.primary)
@@ -323,7 +329,10 @@ def die_promoted(manager: Manager) -> None:
 
 
 def recover(manager: Manager) -> str:
-    """Mark the store that `recover pick` names, start all, and see that one be primary."""
+    """Mark the store that `recover pick` names, start all, and require that it be primary.
+
+    The brokers must be down.  Raises `RuntimeError`.
+    """
     paths = [path.with_suffix("") for path in manager.files.values()]
     found = recovered("pick", *paths)
     if found["verdict"] != "proven":
@@ -350,7 +359,7 @@ def recovered(*words: object) -> dict[str, Any]:
 
 
 def promote_at_the_same_time(manager: Manager, names: list[str]) -> None:
-    """Promote all of these; return when each has answered."""
+    """Promote these brokers at the same time; return when all have answered."""
     calls = [threading.Thread(target=manager.promote, args=(name,)) for name in names]
     for call in calls:
         call.start()
@@ -360,7 +369,7 @@ def promote_at_the_same_time(manager: Manager, names: list[str]) -> None:
 
 @contextmanager
 def cut_off(manager: Manager, name: str) -> Iterator[None]:
-    """Part a broker from the others while the block lasts."""
+    """Cut a broker off from the others while the block lasts."""
     manager.isolate(name)
     try:
         yield
@@ -383,5 +392,5 @@ def stopped(manager: Manager, name: str) -> Iterator[None]:
 
 @contextmanager
 def left_alone(_manager: Manager, _name: str) -> Iterator[None]:
-    """Resume the process."""
+    """Do nothing to the broker while the block lasts."""
     yield

@@ -1,11 +1,11 @@
 """`make playground`: dist/playground, a static folder that any file server serves.
 
-It holds the page, Pyodide (Python in WebAssembly), joinproto with its worlds, and a picture of
-Python's memory with both loaded.  Pyodide and the editor come from npm, by the exact versions of
-`package.json`; `licences.txt` in the folder lists the origins.  At run time nothing is fetched but
-the folder's own files.
+The folder has the page, Pyodide (Python in WebAssembly), joinproto with its worlds, and a snapshot
+of Python's memory with both loaded.  Pyodide and the editor come from npm, in the exact versions of
+`package.json`; `licences.txt` in the folder lists their sources.  At run time only the folder's own
+files are fetched.
 
-Exit codes: 0 written, 4 something is not installed or not reached.
+Exit codes: 0 written, 4 a program is not installed, or npm does not reach its registry.
 """
 
 from __future__ import annotations
@@ -46,19 +46,22 @@ PYODIDE = (
     "python_stdlib.zip",
 )
 EXPLORE = CHECKOUT / "joinproto/explore/static"
-"""The page that steps, which the wheel holds, too."""
+"""The page of `joinproto explore`, which is also in the wheel."""
 
 NOT_COPIED = ("index.html", "editor.entry.js")
-"""Filled in, and bundled."""
+"""Files that are not copied: one is a template, the other is bundled."""
 
 LEFT_OUT = re.compile(
     r"joinproto/(check/engine|prove|contrib|drivers|tables|cli/rehearse|cli/validate)/"
 )
-"""Commands that a page cannot run: they need NumPy, Z3, threads or sockets."""
+"""Modules of commands that a page cannot run: they need NumPy, Z3, threads or sockets."""
 
 
 def packages() -> Path:
-    """Return the folder `node_modules`, which npm fills once; raises `EnvironmentProblem`."""
+    """Return the folder `node_modules`, which npm fills if the lock file has changed.
+
+    Raises `EnvironmentProblem`.
+    """
     lock = HERE / "package-lock.json"
     done = PACKAGES / "done"
     if not (done.is_file() and done.read_bytes() == lock.read_bytes()):
@@ -94,7 +97,7 @@ def _run(*command: str, folder: Path, **more: str) -> None:
 
 
 def build(folder: Path) -> None:
-    """Write the playground to `folder`, again; raises `EnvironmentProblem`."""
+    """Write the playground to `folder`, which is emptied first; raises `EnvironmentProblem`."""
     modules = packages()
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "pyodide").mkdir(parents=True)
@@ -113,7 +116,7 @@ def build(folder: Path) -> None:
 
 
 def _editor(modules: Path, folder: Path) -> set[str]:
-    """Bundle the editor; return the packages that are in it."""
+    """Bundle the editor; return the packages in the bundle."""
     told = PACKAGES / "bundle.json"
     _run(
         str(modules / ".bin/esbuild"),
@@ -130,7 +133,7 @@ def _editor(modules: Path, folder: Path) -> set[str]:
 
 
 def code() -> Iterator[tuple[str, bytes]]:
-    """Yield name and bytes of the files that Python finds in the page's worker."""
+    """Yield name and bytes of each file for Python in the page's worker."""
     for package, folder in SOURCES.items():
         for file in folder.rglob("*"):
             name = f"{package}/{file.relative_to(folder).as_posix()}"
@@ -143,7 +146,7 @@ def code() -> Iterator[tuple[str, bytes]]:
 
 
 def _write_code(file: Path) -> None:
-    """Write an archive of the code: the same bytes for the same content."""
+    """Write an archive of the code; the same content gives the same bytes."""
     with (
         file.open("wb") as raw,
         gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as packed,
@@ -160,11 +163,11 @@ def _page(folder: Path) -> None:
         if file.name not in NOT_COPIED:
             shutil.copy(file, folder / file.name)
     shutil.copytree(EXPLORE, folder / "explore")
-    # The colours of a run's page, which is shown inside this one.
+    # The colours of the report's page, which is shown inside this page.
     palette, _, _ = asset("page.css").partition("* { box-sizing")
     (folder / "palette.css").write_text(palette, encoding="utf-8")
     page = Template((HERE / "web/index.html").read_text("utf-8"))
-    # A run's page may run its own script inside this one, and no other.
+    # Inside this page, a report's page may run only its own script.
     filled = page.substitute(script_hash=style_hash(asset("page.js")), version=__version__)
     (folder / "index.html").write_text(filled, encoding="utf-8")
 
@@ -178,7 +181,7 @@ def _licences(modules: Path, bundled: set[str]) -> Iterator[str]:
         source = source.get("url", "") if isinstance(source, dict) else source
         text = next((file.read_text("utf-8") for file in (modules / name).glob("LICEN[CS]E*")), "")
         if name == "pyodide":
-            # Its package names its licence and does not hold the text; axe-core has the same.
+            # Its package names its licence without the text; axe-core has the same licence.
             text = (modules / "axe-core/LICENSE").read_text("utf-8")
             text += "\n" + _of_python()
         yield f"{name} {told['version']}: {told['license']}\nSource: {source}\n\n{text}"
@@ -188,7 +191,7 @@ def _licences(modules: Path, bundled: set[str]) -> Iterator[str]:
 
 
 def _of_python() -> str:
-    """Return the licence of Python, which Pyodide holds, as this Python carries it."""
+    """Return the licence of Python, which is part of Pyodide, from this Python's files."""
     file = Path(os.__file__).with_name("LICENSE.txt")
     about = "Pyodide holds CPython and its standard library, under the PSF licence."
     return f"{about}\n\n{file.read_text('utf-8')}" if file.is_file() else about

@@ -1,11 +1,11 @@
-"""Answers the questions of the playground's page, with the code that ships.
+"""Answers to the questions of the playground's page, by the code that ships.
 
-The page asks by a verb and an object of JSON, and gets an object of JSON: `answer`.  Nothing here
-knows of a browser; `worker.py` joins it to one, and tests call it on any Python.
+The page asks with a verb and a JSON object, and gets a JSON object (`answer`).  This module does
+not depend on a browser: `worker.py` connects it to one, and tests call it on any Python.
 
-An answer is `{"value": ...}`, or `{"error": {"message", "next", "line", "run"}}`: `line` is of the
-user's model where it is known, `run` the steps that led there.  A model's output comes as
-`"printed"`.
+An answer is `{"value": ...}`, or `{"error": {"message", "next", "line", "run"}}`, where `line` is
+the line of the user's model if it is known, and `run` the steps that led there.  If the model
+printed something, the answer has it as `"printed"`.
 """
 
 from __future__ import annotations
@@ -40,35 +40,35 @@ from joinproto.explore.session import Session
 from joinproto_worlds.entries import ENTRIES
 
 LIMITS = Bounds(states=400_000, steps=4_000_000, calls=400_000, tries=20_000_000)
-"""Limits that fit a page's memory; the search of a larger world says what to type instead."""
+"""Limits that fit a page's memory; for a larger world the answer names a command to use."""
 
 MODEL = "model.py"
 """The file of the user's model, in the working folder."""
 
 BEFORE = "before.py"
-"""The model as it was loaded before its last change, to compare with."""
+"""The file of the model before its last change, for comparisons."""
 
 PRINTED_MAX = 20_000
-"""Characters of a model's output that the page gets, at most."""
+"""The most characters of a model's output that the page gets."""
 
 TELL_SECONDS = 0.15
-"""The page hears this often how far a search is."""
+"""Seconds between two reports of a search's progress to the page."""
 
 Given = Mapping[str, Any]
 
 
 Tell = Callable[[int, float], object]
-"""Shows how far a search is: states expanded, and seconds."""
+"""Shows the progress of a search: the number of expanded states, and seconds."""
 
 
 def _silent(expanded: int, seconds: float) -> None:
-    """Show nothing."""
+    """Show no progress."""
 
 
 def answer(verb: str, given: str, tell: Tell = _silent) -> str:
-    """Return the answer to one question, as JSON; whatever goes wrong is an answer, too.
+    """Return the answer to one question as JSON; any error is an answer, too.
 
-    `verb`: a key of `VERBS`.  `given`: an object of JSON.  `tell`: hears how far a search is.
+    `verb`: a key of `VERBS`.  `given`: a JSON object.  `tell`: called with a search's progress.
     """
     printed = io.StringIO()
     found: dict[str, Any]
@@ -105,7 +105,7 @@ def _told(problem: JoinprotoError) -> dict[str, Any]:
 
 
 def _check(given: Given, tell: Tell) -> Any:
-    """Search a world that ships.  `name`; `options`: by name, as text."""
+    """Search a shipped world.  `name`: of the world; `options`: name to text."""
     return _searched(_shipped(given), tell)
 
 
@@ -123,14 +123,14 @@ def _options(given: Given) -> dict[str, Any]:
 def _model(given: Given, tell: Tell) -> Any:
     """Search the text of a model.
 
-    `text`: the file.  `options`: by name, as text.  `world`: the world that ships that the text
-    began as, whose builder and options are then meant; "" for any other.
+    `text`: of the file.  `options`: name to text.  `world`: the shipped world of which the text is
+    a changed copy, for its builder and usual options; "" for other models.
     """
     return _searched(_loaded(given), tell)
 
 
 _TEXTS: list[str] = []
-"""The last text of a model that could be loaded."""
+"""The text of the last model that could be loaded, or empty."""
 
 
 def _loaded(given: Given) -> Loaded:
@@ -170,7 +170,7 @@ def _searched(loaded: Loaded, tell: Tell) -> Any:
     expanded, due = 0, began
 
     def interrupted() -> bool:
-        # Asked once for each state that is expanded.
+        # Called once for each expanded state.
         nonlocal expanded, due
         expanded += 1
         now = time.monotonic()
@@ -220,7 +220,7 @@ def _shown(report: Report, loaded: Loaded, command: str) -> Any:
 
 
 def _run(trace: Trace, loaded: Loaded) -> dict[str, Any]:
-    """Return a run as the view that walks takes it: which beginning, and the keys of its steps."""
+    """Return a run for the view that walks: the initial state, and the keys of the steps."""
     with loaded.at_work():
         start = Graph(loaded.world).beginning(trace.initial)
     return {"from": start, "keys": [key_of(one.member or "", one.label) for one in trace.steps]}
@@ -229,19 +229,19 @@ def _run(trace: Trace, loaded: Loaded) -> dict[str, Any]:
 # -- walking through a world -----------------------------------------------------------------------
 
 _SESSION = Session()
-"""Of the page's one view that walks."""
+"""The session of the page's only view that walks."""
 
 
 def _open(given: Given, _: Tell) -> Any:
-    """Open a world to walk through; with the arguments of `check` or `model`."""
+    """Open a world to walk through.  The arguments are those of `check` or `model`."""
     if "text" not in given:
         return _SESSION.opens(_shipped(given))
     return {**_SESSION.opens(_loaded(given)), "versions": _versions(given)}
 
 
 def _versions(given: Given) -> list[dict[str, Any]]:
-    """Return what a model can be compared with by a click: the world that it is a copy of, or what
-    it was before its last change.
+    """Return what a model can be compared with by a click: the world of which it is a copy, or the
+    model before its last change.
     """
     options = given.get("options", {})
     if world := given.get("world"):
@@ -254,7 +254,7 @@ def _versions(given: Given) -> list[dict[str, Any]]:
 
 
 def _explore(given: Given, _: Tell) -> Any:
-    """Put a question of the view that walks.  `verb`, `arguments`: of `joinproto.explore`."""
+    """Answer a question of the view that walks.  `verb`, `arguments`: of `joinproto.explore`."""
     return _SESSION.answer(given["verb"], given["arguments"])
 
 
@@ -262,7 +262,7 @@ def _explore(given: Given, _: Tell) -> Any:
 
 
 def _recover(given: Given, _: Tell) -> Any:
-    """Run `recover VERB` on folders and files that the page has put there.
+    """Run `recover VERB` on folders and files that the page has written.
 
     `words`: their paths.  `verb`: "pick", "compare" or "inspect".
     """
@@ -272,7 +272,7 @@ def _recover(given: Given, _: Tell) -> Any:
     said, warned = io.StringIO(), io.StringIO()
     with redirect_stdout(said), redirect_stderr(warned):
         code = main(words)
-    # A person knows a store by the name that was dropped, and not by where the page has put it.
+    # The user knows a store by its own name, not by the place where the page has put it.
     place = f"{platform.node()}:{Path.cwd()}/"
     return {
         "code": code,
@@ -293,9 +293,7 @@ VERBS: Mapping[str, Callable[[Given, Tell], Any]] = {
 
 
 def warm_up() -> None:
-    """Import the modules that questions need, before a picture of Python's memory is taken for the
-    page.
-    """
+    """Import the modules that questions need, before a snapshot of Python's memory is taken."""
     import joinproto.__main__
     import joinproto.recovery.cli  # noqa: F401
 

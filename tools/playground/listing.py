@@ -1,4 +1,4 @@
-"""The lists of the page before Python is loaded: the worlds that it searches, and first models."""
+"""The page's lists before Python is loaded: the worlds that it searches, and example models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from joinproto_worlds.entries import ENTRIES, FAMILIES, family_of, mistake
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs/examples"
 
 MODELS = ("my_first_try", "my_model", "first_model", "my_lock", "my_window", "my_lease")
-"""To begin a model with; the first is the tutorial's."""
+"""Examples to begin a model with; the first is the tutorial's."""
 
 
 def listing() -> dict[str, Any]:
@@ -56,7 +56,7 @@ def _described(item: Entry) -> dict[str, Any]:
 
 
 def _usual(item: Entry, name: str) -> str:
-    """Return the default of an option, as it is typed."""
+    """Return the default of an option as a user would type it."""
     value = item.given.get(name, catalogue.parameters(item)[name].default)
     if value is inspect.Parameter.empty:
         return ""

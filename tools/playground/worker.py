@@ -1,4 +1,4 @@
-"""Joins `answers.py` to the page: the code that Python runs in the page's worker."""
+"""Connects `answers.py` to the page: Python runs this code in the page's worker."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from tools.playground.answers import answer
 
-# A model is edited more than once a second, and bytecode is found again by the second.
+# No bytecode: it is matched to its source by the second, and a model may change more often.
 sys.dont_write_bytecode = True
 
 
 def ask(verb: str, given: str, tell: Any) -> str:
     """Return the answer to one question of the page, as JSON.
 
-    `tell`: a function of JavaScript that posts how far a search is: states expanded, seconds.
+    `tell`: a JavaScript function that posts a search's progress: expanded states, and seconds.
     """
     return answer(verb, given, tell)

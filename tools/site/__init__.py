@@ -1,1 +1,1 @@
-"""The site of the documents: `make site` builds it into the folder `site/`."""
+"""The site of the documents, which `make site` builds in the folder `site/`."""

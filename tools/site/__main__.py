@@ -1,7 +1,7 @@
-"""`make site`: build the site, strictly: a broken link or a page without a place is an error.
+"""`make site`: build the site; a broken link, or a page that the navigation lacks, is an error.
 
-The built site needs no network.  The program that draws Mermaid pictures in the browser is fetched
-once, by npm, into `build/site`.
+The built site needs no network.  npm fetches the program that draws Mermaid pictures in the
+browser once, to `build/site`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BUILD = ROOT / "build" / "site"
 
 
 def mermaid() -> Path:
-    """Return the file of Mermaid's program, which npm fetches where it is missing."""
+    """Return the file of Mermaid's program; npm fetches it if it is missing."""
     folder = BUILD / f"mermaid-{MERMAID.version}"
     if not (folder / "mermaid.min.js").is_file():
         bring([MERMAID], folder)
@@ -47,7 +47,7 @@ def build(out: Path) -> None:
         text=True,
         check=False,
     )
-    # Advertisements of the theme's makers are taken out.
+    # Other lines, such as advertisements of the theme's makers, are left out.
     told = [line for line in done.stderr.splitlines() if line.startswith(("WARNING", "ERROR"))]
     if done.returncode:
         raise UsageProblem(

@@ -1,4 +1,4 @@
-"""Markdown as MkDocs wants it: what a code host reads in another way is written anew."""
+"""Rewrite Markdown that MkDocs reads in another way than a code host."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ ITEM = re.compile(r"(?:[*-]|\d+\.) ")
 INDENTED = re.compile(r" {1,3}(?=\S)")
 STATES = re.compile(r"(?s)(```mermaid\nstateDiagram-v2\n)(.*?)(?=```)")
 BAR = re.compile(r"(?m)(^ +|--> )((?:join|fork|choice)\w*)")
-"""States whose names the theme takes for a bar of a diagram, which it draws black."""
+"""States whose names the theme takes for bars of a diagram, and draws black."""
 
 
 def adapted(text: str) -> str:
@@ -19,13 +19,13 @@ def adapted(text: str) -> str:
 def _with_aliases(found: re.Match[str]) -> str:
     names = dict.fromkeys(name for _, name in BAR.findall(found[2]))
     aliases = "".join(f'    state "{name}" as in_{name}\n' for name in names)
-    # Behind the arrows: the first name that stands in a diagram is drawn at its top.
+    # Aliases come after the arrows: the first state named in a diagram is drawn at its top.
     return found[1] + BAR.sub(r"\1in_\2", found[2]) + aliases
 
 
 def _spaced(text: str) -> str:
-    """Put an empty line before a list that follows a paragraph, and four spaces before a paragraph
-    that goes on with an item.
+    """Put an empty line before a list that follows a paragraph, and indent by four spaces a
+    paragraph that continues an item.
     """
     lines: list[str] = []
     fenced = goes_on = False

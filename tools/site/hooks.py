@@ -1,7 +1,7 @@
 """The hooks that MkDocs calls while it builds the site (`hooks` in mkdocs.yml).
 
-Pages of the checkout's root and the examples join the pages of `docs/`, links are written as the
-site needs them, and words of the glossary become links.
+Pages of the checkout's root and the examples are added to the pages of `docs/`, links are rewritten
+for the site, and words of the glossary become links.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DRAWN = re.compile(r"(?s)<pre class=\"mermaid\">.*?</pre>")
 
 @event_priority(-50)
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Fill the places of folders, and give a page that no entry names one."""
+    """Fill the navigation: entries of folders get their pages, `*` gets pages without an entry."""
     nav: list[Any] = config.nav or []
     docs = Path(config.docs_dir)
     for folder in ("decisions", "policies"):
@@ -38,7 +38,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         if (name := path.relative_to(docs).as_posix()) not in {*named, "benchmarks-summary.md"}
     )
     _replace(nav, "*", others)
-    # The plugin `offline` adds a program to fetch, for which we have one of our own.
+    # The plugin `offline` adds a script that would be fetched; our own script replaces it.
     config.extra["polyfills"] = ["assets/offline.js"]
     return config
 
@@ -52,7 +52,7 @@ def _named(nav: list[Any]) -> list[str]:
 
 
 def _replace(nav: list[Any], mark: str, names: list[str]) -> None:
-    """Put names where the mark stands; a section that is empty then goes."""
+    """Replace the entry `mark` by names; remove sections that are empty then."""
     if mark in nav:
         nav[nav.index(mark) : nav.index(mark) + 1] = names
     for entry in list(nav):
@@ -65,9 +65,9 @@ def _replace(nav: list[Any], mark: str, names: list[str]) -> None:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the root and of the examples, and the site's own style and programs."""
+    """Add the pages of the root, examples and incidents, and the site's own style and scripts."""
     for path in [file.src_uri for file in files]:
-        # Each has a page of its own instead.
+        # Each example gets its own page instead.
         if path.startswith("examples/"):
             files.remove(files.src_uris[path])
     for source, name in places.ROOT_PAGES.items():
@@ -83,7 +83,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Return the page as MkDocs reads it; a code host reads it as it is."""
+    """Return a page's text, rewritten for MkDocs and with links to the glossary."""
     name = page.file.src_uri
     if name.startswith(("examples/", "incidents/")):
         return markdown
@@ -100,7 +100,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Put each drawing into a box that scrolls where the screen is narrow."""
+    """Put each drawing into a box that scrolls on a narrow screen."""
 
     def box(found: re.Match[str]) -> str:
         kind = "drawing states" if "stateDiagram" in found[0] else "drawing"

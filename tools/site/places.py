@@ -1,8 +1,8 @@
-"""The place of a checkout's file in the site, and the form of its links there.
+"""The places of the checkout's files in the site, and their links there.
 
-Four pages in the checkout's root are pages of the site, and so are each file of `docs/examples` and
-each incident among the worlds, with the words that people use of it, so that the site's search
-finds it by them.
+Besides `docs/`, the site has pages for four files in the checkout's root, for each file of
+`docs/examples`, and for each incident among the worlds.  The page of an incident has the words that
+people use for it, so that the site's search finds it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LANGUAGES = {".py": "python", ".toml": "toml", ".json": "json", ".c": "c", ".ser
 
 
 def source_of(page: str) -> PurePosixPath:
-    """Return the path in the checkout of a page of the site."""
+    """Return the checkout's path of the source of a page."""
     for source, name in ROOT_PAGES.items():
         if name == page:
             return PurePosixPath(source)
@@ -35,7 +35,7 @@ def source_of(page: str) -> PurePosixPath:
 
 
 def page_of(source: str) -> str | None:
-    """Return the place in the site of a path of the checkout, or None where it has none."""
+    """Return the page for a path of the checkout; None if there is none."""
     if source in ROOT_PAGES:
         return ROOT_PAGES[source]
     if not source.startswith("docs/"):
@@ -49,7 +49,7 @@ def page_of(source: str) -> str | None:
 
 
 def relinked(text: str, page: str) -> str:
-    """Return a page's text with the links as the site needs them.
+    """Return a page's text with links for the site.
 
     A link to a file that is not in the site becomes plain text.
     """
@@ -106,7 +106,7 @@ def _about(path: Path) -> str:
 
 
 def incidents() -> dict[str, str]:
-    """Return a page for each incident: what happened, what else people say of it, its worlds."""
+    """Return a page for each incident: what happened, other words for it, and its worlds."""
     pages = {}
     for name, items in groupby(ENTRIES, lambda item: incident_of(item.name)):
         worlds = list(items)

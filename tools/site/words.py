@@ -16,14 +16,14 @@ ORDINARY = {
     *("none", "owner", "phase", "pick", "plan", "promise", "ready", "relation", "row", "source"),
     *("state", "step", "store", "sure", "update", "vote", "active", "covers", "chosen", "held"),
 }
-"""Words of the glossary that also have their everyday meaning: they are no links."""
+"""Words of the glossary that often have their everyday meaning, and so never become links."""
 OF_A_SEARCH = "Searching"
-"""The section of the glossary for pages about models: there `view` and others mean other things."""
+"""The only section used for pages about models, where words such as `view` mean other things."""
 SEARCHES = re.compile(
     r"(how-to/|tutorial|model|semantics|search|spark|ci|coming-from-|benchmarks|readme)"
 )
 ROW = re.compile(r"(?m)^\| (?!word |-)(.+?) \| (.+) \|$")
-# Text into which no link may be put: code, links, HTML, and bold text.
+# Texts that may get no link inside: code, links, HTML and bold text.
 KEPT = re.compile(r"(`[^`]*`|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|\*\*[^*]+\*\*)")
 
 
@@ -84,13 +84,13 @@ def _first_uses(part: str, patterns: dict[str, re.Pattern[str]], glossary: str) 
             continue
         del patterns[word]
         made.append(f"[{found[0]}]({glossary}#{anchor(word)})")
-        # A mark that no other pattern fits, so that no link is put into a link.
+        # No other pattern matches this mark, so that no link gets a link inside.
         part = f"{part[: found.start()]}\0{len(made) - 1}\0{part[found.end() :]}"
     return re.sub("\0(\\d+)\0", lambda found: made[int(found[1])], part)
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield each line, and whether it is prose: no code, heading, table or HTML."""
+    """Yield each line, and whether it is prose, not code, a heading, a table or HTML."""
     fence = ""
     for line in text.split("\n"):
         mark = re.match(r"\s*(```+)", line)

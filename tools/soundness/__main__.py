@@ -2,8 +2,8 @@
 
     0  no difference        1  a difference: its seed, what differs, and the model's source
 
-`--models N` from `--seed S` on: one model for each seed, so that a difference is found again
-with `--seed THAT --models 1 --show`.
+`--models N --seed S` makes one model for each of the seeds from S on, so that a difference is found
+again with `--seed THAT --models 1 --show`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PIECE = 50
 
 
 def piece(first: int, count: int, states_max: int) -> list[tuple[int, Compared]]:
-    """Compare the models of `count` seeds; returns the differences, and the counts of the rest."""
+    """Return the comparison for the model of each of `count` seeds, from `first` on."""
     return [
         (seed, compare(write(seed), states_max=states_max)) for seed in range(first, first + count)
     ]

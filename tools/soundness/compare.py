@@ -1,4 +1,4 @@
-"""One random model, searched twice: the checker's report, and the plain search's."""
+"""One random model, searched by the checker and by the plain search, and both results compared."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Verdict = Literal["same", "different", "refused", "too large"]
 
 @frozen
 class Compared:
-    """`said`: the difference, or the reason of a refusal."""
+    """The comparison for one model.  `said`: the difference, or the reason of a refusal."""
 
     verdict: Verdict
     said: str = ""
@@ -43,7 +43,7 @@ class Compared:
 
 
 def compare(model: Model, *, states_max: int = 150) -> Compared:
-    """Search `model` twice, and tell whether anything differs."""
+    """Search `model` twice, and return the comparison."""
     # Two modules, because one search must not see the other's default arguments.
     with _module(model) as module:
         setting = Setting(
@@ -73,7 +73,7 @@ def compare(model: Model, *, states_max: int = 150) -> Compared:
 @contextmanager
 def _module(model: Model) -> Iterator[ModuleType]:
     module = ModuleType(f"random_model_{model.seed}")
-    # By name, because copies are made by pickling.
+    # Registered under its name, because objects are copied by pickling.
     sys.modules[module.__name__] = module
     try:
         exec(compile(model.source, f"<model {model.seed}>", "exec"), vars(module))  # noqa: S102
@@ -143,9 +143,9 @@ def _asked_of_step(holds: Any, names: str, before: Any, step: Any, after: Any) -
 def _wanted(
     space: Space, kind: str, asked: list[Any], seen: list[dict[str, Any]]
 ) -> tuple[str, int | None]:
-    """Return the result, and the length of the shortest run that shows it, if one does.
+    """Return the result, and the length of the shortest run that shows it, or None.
 
-    No length of fair runs: their circles need not be shortest.
+    Fair runs have no length here, because their loops need not be shortest.
     """
     if kind == "always step":
         least = space.least_step(lambda at, step, to: asked[0](seen[at], step.member, seen[to]))
@@ -169,7 +169,7 @@ def _wanted(
 def _different(
     world: World, claims: list[Property], wanted: dict[str, tuple[str, int | None]], space: Space
 ) -> str:
-    # A broken `always` ends a search: each of those is asked alone.
+    # A broken `always` ends a search, so each of these is checked alone.
     ends = [c for c in claims if c.kind == "always" and wanted[c.name][0] == "violated"]
     rest = [claim for claim in claims if claim not in ends]
     report = check(evolve(world, properties=[*world.properties, *rest]))
@@ -186,7 +186,7 @@ def _different(
         result, least = wanted[claim.name]
         said, length = found[claim.name]
         if said == "unknown" and len(space.states) == space.begins == 1:
-            # A claim that holds because nothing happens is left open.
+            # The checker leaves a claim open that holds because nothing happens.
             said = "holds"
         if said != result or (claim.kind not in ON_FAIR_RUNS and length != least):
             return f"{claim.name}: {(said, length)}, plainly {(result, least)}"

@@ -16,10 +16,10 @@ Duty = tuple[bool, Hashable]
 
 @define
 class Space:
-    """Everything reachable; the first `begins` states begin runs.
+    """All reachable states; the first `begins` states are initial.
 
-    `steps`: those out of each state, and where they lead.  `out`: the duties each fulfils, and its
-    target.
+    `steps`: the steps out of each state, with their targets.  `out`: for each step out of a state
+    the duties that it fulfils, and its target.
     """
 
     setting: Setting
@@ -32,7 +32,7 @@ class Space:
 
     def __attrs_post_init__(self) -> None:
         self.everything = range(len(self.states))
-        # A run may pause: that is a step which changes nothing, and fulfils no duty.
+        # A run may pause: a pause is a step that changes nothing and fulfils no duty.
         self.out = [
             [(set(), at), *((set(self._duties(step)), to) for step, to in steps if to != at)]
             for at, steps in enumerate(self.steps)
@@ -43,7 +43,7 @@ class Space:
         return tuple(Counter(sorted(self.depth.values())).values())
 
     def least(self, wanted: Iterable[int]) -> int | None:
-        """Return the depth of the first state that is wanted."""
+        """Return the least depth of the wanted states, or None."""
         return min((self.depth[at] for at in wanted), default=None)
 
     def hopeless(self, good: Part) -> Part:
@@ -75,12 +75,12 @@ class Space:
     ) -> bool:
         """Return whether some fair run breaks the claim.
 
-        `holds`: the states where it is met.  `premise`: those where it becomes due, None for the
-        kind's own.  `meanwhile`: those in which it may wait, None for all.
+        `holds`: the states where the claim is met.  `premise`: the states where it becomes due;
+        None means the kind's own.  `meanwhile`: the states in which it may wait; None means all.
         """
         everything = set(self.everything)
         without = everything - holds
-        if kind == "eventually always":  # a fair run that is without it again and again
+        if kind == "eventually always":  # broken by a fair run that lacks it again and again
             return self._can_stay(everything, without)
         begins = everything if kind == "infinitely often" else set(range(self.begins))
         begins = begins if premise is None else premise
@@ -94,9 +94,9 @@ class Space:
         return {*reached(first & region, lambda at: region & {to for _, to in self.out[at]})}
 
     def _can_stay(self, region: Part, wanted: Part) -> bool:
-        """Return whether a fair run can stay in `region` for ever, at `wanted` again and again."""
+        """Return whether a fair run can stay in `region` forever, with `wanted` again and again."""
         onward = {at: self._onward({at}, region) for at in region}
-        # The sets of states that lead to one another.
+        # The maximal sets of states that lead to each other.
         parts = {frozenset(to for to in onward[at] if at in onward[to]) for at in region}
         for part in parts:
             done = {one for at in part for these, to in self.out[at] if to in part for one in these}
@@ -123,7 +123,7 @@ def reached(first: Iterable[int], after: Callable[[int], Iterable[int]]) -> dict
 
 
 def search(setting: Setting, *, states_max: int) -> Space:
-    """Return everything reachable; raises `TooLarge`."""
+    """Return all reachable states; raises `TooLarge` if there are more than `states_max`."""
     plain, number = Plain(setting), dict[Hashable, int]()
     states: list[State] = []
 
@@ -136,6 +136,6 @@ def search(setting: Setting, *, states_max: int) -> Space:
         return at
 
     begins = len({add(state) for state in plain.first()})
-    # States are added to the list that is gone through.
+    # `add` appends states to the list while it is iterated.
     steps = [[(step, add(step.after)) for step in plain.steps(state)] for state in states]
     return Space(setting, states, begins, steps)

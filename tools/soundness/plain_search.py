@@ -1,7 +1,7 @@
-"""The plain search: real objects, copied for each step; nothing numbered, nothing left out.
+"""The plain search: it copies real objects for each step, and uses no numbers and no reductions.
 
-It is written from the text of docs/semantics.md and shares no code with the checker but the words
-that models are written with.
+It is written from the text of docs/semantics.md.  It shares no code with the checker but the names
+with which models are written.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from joinproto.check import DOWN, NOT_ENABLED, Broadcast, Maybe, Message, Persis
 
 
 class TooLarge(Exception):
-    """More states than were asked for."""
+    """There are more states than were allowed."""
 
 
 @frozen
 class Setting:
     """A closed world as plain values.
 
-    `network`: "set"; "set of each", where a broadcast is a message to each; "set of nobody", where
-    it is so, too, and the sender is not named; "bag" or "fifo".  `fairness`: whether strong, words,
-    and of whom, None means each step by itself.
+    `network`: "set"; "set of each", where a broadcast is a message to each receiver; "set of
+    nobody", which is the same without names of senders; "bag" or "fifo".  `fairness`: whether it is
+    strong, the words of its steps, and their member; None means each step by itself.
     """
 
     makers: Mapping[str, Callable[[], Any]]
@@ -45,9 +45,11 @@ class Setting:
 
 @frozen
 class State:
-    """`held`: the objects of members that are up; `disks`: what is durable; `net`: (sender or None,
-    to or None, content) of all messages, the oldest first; `left`: of each budget; `ended`: members
-    that never start again; `split`: one side.
+    """A state.
+
+    `held`: the objects of members that are up.  `disks`: the durable attributes of each member.
+    `net`: (sender or None, to or None, content) of all messages, the oldest first.  `left`: the
+    rest of each budget.  `ended`: members that never restart.  `split`: one side of a partition.
     """
 
     held: dict[str, Any]
@@ -66,7 +68,7 @@ ATOMS = (enum.Enum, str, bytes, type(None), float, int, decimal.Decimal, dt.date
 
 
 def told(value: Any, seen: dict[int, int] | None = None) -> Hashable:
-    """Return a form of `value` for comparison, with types and aliases, dicts in any order."""
+    """Return a form of `value` that compares types and aliases, but not the order of dicts."""
     kind: Any = type(value)
     if isinstance(value, ATOMS) and not isinstance(value, frozenset):
         return kind.__qualname__, repr(value)
@@ -74,7 +76,7 @@ def told(value: Any, seen: dict[int, int] | None = None) -> Hashable:
     held = _held(value)
     has_open = kind.__setattr__ is object.__setattr__ and (held or hasattr(value, "__dict__"))
     if kind.__hash__ is None or has_open:
-        # It can change, so other names of it matter.
+        # The object can change, so it matters whether another name refers to it.
         if id(value) in seen:
             return "again", seen[id(value)]
         seen[id(value)] = len(seen)
@@ -89,7 +91,7 @@ def told(value: Any, seen: dict[int, int] | None = None) -> Hashable:
 
 
 def _held(value: Any) -> list[tuple[Any, Any]]:
-    """Return the attributes and slots of `value`, those of base classes included."""
+    """Return the attributes and slots of `value`, including those of base classes."""
     slots = [
         f"_{base.__name__}{key}" if key.startswith("__") else key
         for base in type(value).__mro__
@@ -101,7 +103,7 @@ def _held(value: Any) -> list[tuple[Any, Any]]:
 
 
 def copied(value: Any, made: dict[int, Any] | None = None) -> Any:
-    """Copy all that `value` holds, also what it would leave out of a copy (`__getstate__`)."""
+    """Copy all that `value` holds, even what its `__getstate__` would leave out."""
     if isinstance(value, ATOMS):
         return value
     made = {} if made is None else made
@@ -126,7 +128,7 @@ def copied(value: Any, made: dict[int, Any] | None = None) -> Any:
 def key_of(state: State, network: str) -> Hashable:
     messages = [(sender, to, told(content)) for sender, to, content in state.net]
     if network in ("bag", "fifo"):
-        # Messages of different links have no order, nor have those of a bag.
+        # Messages of different links have no order, and in a bag no messages have.
         messages.sort(key=repr if network == "bag" else lambda sent: repr(sent[:2]))
     under_way = frozenset(messages) if network.startswith("set") else tuple(messages)
     members = [(told(state.held.get(name)), told(state.disks[name])) for name in state.disks]
@@ -138,9 +140,9 @@ def key_of(state: State, network: str) -> Hashable:
 
 @frozen
 class Step:
-    """`name`: its name in fairness, None means a fault or a whim, which is never forced.
+    """A step.  `name`: for fairness; None for a fault or a `Maybe`, which are never forced.
 
-    `word`, `member`: of a step that a member takes, and the member.
+    `word`, `member`: the kind of a member's step, and the member.
     """
 
     after: State
@@ -151,7 +153,7 @@ class Step:
 
 
 class Plain:
-    """A setting, and every step in it."""
+    """Makes all steps in a setting."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -226,7 +228,7 @@ class Plain:
         rest = [*state.net[:at], *state.net[at + 1 :]]
         for name in self._receivers(sender, to):
             if name in state.held and (sender in side) == (name in side):
-                # The event holds a copy of its own.
+                # The event has its own copy of the content.
                 event = Message(sender, copied(content))
                 after = copied(state if self.is_set else evolve(state, net=rest))
                 duty = ("receive", name, sender, to, told(content))
@@ -263,7 +265,7 @@ class Plain:
             if state.left["crashes"]:
                 cut.append(self._crash(copied(state), name))
         yield Step(copied(state), duty, word=word, member=name)
-        # Between two effects: after the last one it is a crash after the step.
+        # Crashes between two effects; a crash after the last effect is one after the step.
         yield from cut[:-1]
 
     def _send(self, state: State, name: str, to: str | None, content: Any) -> None:
@@ -274,9 +276,7 @@ class Plain:
                 state.net.append((sender, other, copied(content)))
 
     def seen(self, state: State) -> dict[str, Any]:
-        """Return the view of claims: the observation of each member, or DOWN, and of the
-        monitor.
-        """
+        """Return what claims see: each member's observation, or DOWN, and the monitor's."""
         found: dict[str, Any] = {}
         for name in self.names:
             member = copied(state.held.get(name))

@@ -1,8 +1,8 @@
-"""Random models as Python source, with the values that people really write.
+"""Random models as Python source, with values as people really write them.
 
-Nested lists and dicts, two names of one object, enums, dataclasses, attrs objects, floats next to
-ints and bools, default arguments, shared tuples; members that persist, crash, stay down, time out,
-send what they hold and hold what they get.  The source alone defines a model.
+Models have nested lists and dicts, two names of one object, enums, dataclasses, attrs objects,
+floats next to ints and bools, default arguments, and shared tuples.  Their members persist, crash,
+stay down, time out, send objects that they hold, and hold objects that they receive.
 """
 
 from __future__ import annotations
@@ -127,10 +127,12 @@ NETWORKS = ("set", "set of each", "set of nobody", "bag", "fifo")
 
 @frozen
 class Model:
-    """`source`: a module with the class `Member`, `BEGINNINGS`, and `CLAIMS`, each (kind, and
-    functions of a dict of what is seen: the claim, its premise, what must hold meanwhile).
-    `budgets`: of faults.  `fairness`: whether strong, words, of whom (None means each step by
-    itself). `may_refuse`: it contains code that the checker refuses, with the reason.
+    """A model.
+
+    `source`: a module with the class `Member`, `BEGINNINGS`, and `CLAIMS`.  Each claim is its kind
+    and functions of a dict of what is seen: the claim, its premise, and what must hold meanwhile.
+    `budgets`: of faults.  `fairness`: as in `Setting`.  `may_refuse`: whether the model has code
+    that the checker may refuse.
     """
 
     seed: int
@@ -151,7 +153,7 @@ class _Writer:
         self.may_refuse = False
         self.has_monitor = self.is_durable = False
         self.kinds: dict[str, str] = {}
-        # Two values that are equal, or nearly, and behave otherwise.
+        # Two values that are equal, or nearly so, and behave differently.
         self.pair = self.dice.choice(PAIRS) if self.chance(0.3) else ()
 
     def one(self, *items: str) -> str:
@@ -166,7 +168,7 @@ class _Writer:
         return self.dice.choice(NUMBERS if self.chance(0.4) else PLAIN)
 
     def value(self) -> str:
-        """Return an expression of a fresh value."""
+        """Return an expression that makes a new value."""
         return self.one(
             self.lit(), self.lit(), f"[{self.lit()}]", f"{{'k': {self.lit()}}}",
             f"[{self.lit()}, [{self.lit()}]]", f"({self.lit()}, [{self.lit()}])", "{1, 2}",
@@ -207,7 +209,7 @@ class _Writer:
         return lines
 
     def action(self) -> str:
-        """Return a statement that keeps attributes within bounds."""
+        """Return a statement that changes an attribute within bounds."""
         name = self.dice.choice(list(self.kinds))
         me, lit = f"self.{name}", self.lit()
         lists = [n for n, k in self.kinds.items() if k == "list"]
@@ -250,7 +252,7 @@ class _Writer:
         return self.one("True", "True", test, f"not ({test})", f"{me} == {self.lit()}")
 
     def handler(self, indent: str) -> list[str]:
-        """Return a body: actions and effects, as a list or as a generator."""
+        """Return the body of a handler: actions and effects, as a list or as a generator."""
         steps: list[str] = []
         is_generator = self.chance(0.4)
         effects: list[str] = []
@@ -301,7 +303,7 @@ class _Writer:
         return found
 
     def test(self, shows: str, has_monitor: bool) -> str:
-        """Return the answer of the question about the view `v`."""
+        """Return an expression that tests the view `v`."""
         if has_monitor and self.chance(0.2):
             return f"v['monitor'] == {self.one('(0, 0)', '(1, 1)', '(2, 2)')}"
         who = self.one("'a'", "'b'")
@@ -317,7 +319,7 @@ class _Writer:
         return self.one(f"{down} or {test}", f"not ({down}) and {test}", down)
 
     def fairness(self) -> list[tuple[bool, tuple[str, ...], str | None]]:
-        """Return the fairness of runs."""
+        """Return random conditions of fairness."""
         if self.chance(0.5):
             return [(False, (), None)]
         words: list[tuple[str, ...]] = [(), ("timeout",), ("receive",), ("start", "receive")]
@@ -334,7 +336,7 @@ class _Writer:
         return f"[{{'a': {parts[0]}}}, {{'b': {parts[1]}}}]"
 
     def of_kind(self, name: str) -> str:
-        """Return an attribute with another value than at first, which steps can work with."""
+        """Return `NAME: VALUE` with another initial value of the attribute's kind."""
         lit = self.lit()
         value = {
             "list": f"[{lit}]",
@@ -390,7 +392,7 @@ def write(seed: int) -> Model:
         at = 0 if idle == "None" else 1
         body.insert(at, f"            self.{dice.choice(keeps)} = event.content")
     lines += body
-    # A function with a yield in it is a generator as a whole: handlers are methods of their own.
+    # A function with a `yield` is a generator as a whole, so each handler is a separate method.
     lines += ["            return self.on_message(event)"]
     names = {}
     for number, item in enumerate(choices):
