@@ -1,1 +1,1 @@
-"""Real faults for real nodes: processes, a network in between, clients, and promises."""
+"""Real faults for real nodes: processes, the network between them, clients, and claims."""

@@ -1,4 +1,4 @@
-"""Clients of nodes: they write all the time, and remember acknowledged writes."""
+"""Clients of nodes: they write without pause, and remember the acknowledged writes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ SECONDS = 10.0
 
 @define
 class Ledger:
-    """`acknowledged`: number in the log by text; `refused`: written for certain nowhere.
+    """The outcomes of writes.
 
-    `open`: texts without an answer; they may be written.
+    `acknowledged`: text to its number in the log.  `refused`: texts that were certainly not
+    written.  `open`: texts without an answer, which may have been written.
     """
 
     acknowledged: dict[str, int] = field(factory=dict)
@@ -51,12 +52,12 @@ class Connection:
     _lines: BinaryIO | None = None
 
     def ask(self, line: str) -> bytes:
-        """Return the answer's first line, b"" where the connection broke before."""
+        """Return the first line of the answer; b"" if the connection broke before."""
         if self._lines is None:
             try:
                 self._socket = self._connect()
             except OSError:
-                return b"no connection"  # so nothing was sent
+                return b"no connection"  # the line was not sent, so it counts as refused
             self._lines = self._socket.makefile("rb")
         try:
             assert self._socket is not None
@@ -67,7 +68,7 @@ class Connection:
         return self._line()
 
     def _line(self) -> bytes:
-        """Return the next line, b"" where the connection broke before its end."""
+        """Return the next line; b"" if the connection broke before its end."""
         line = b""
         with suppress(OSError):
             line = b"" if self._lines is None else self._lines.readline()
@@ -82,7 +83,7 @@ class Connection:
     def read_all(self, patience: float = 0.0) -> list[tuple[int, str]] | None:
         """Return the whole log; None if the node does not answer, or does not serve.
 
-        `patience`: how many seconds it continues where a node stops serving meanwhile.
+        `patience`: for how many seconds to try again if the node stops serving meanwhile.
         """
         found: list[tuple[int, str]] = []
         until = time.monotonic() + patience
@@ -110,7 +111,7 @@ class Connection:
 
 
 class Writers:
-    """Threads that write, each a new text, at a node that takes it."""
+    """Threads that write new texts, each at a node that accepts its writes."""
 
     def __init__(
         self, addresses: list[Address], ledger: Ledger, *, count: int, seed: int = 0

@@ -38,8 +38,10 @@ settings = { seconds = "%s" }
 
 @define
 class Fleet:
-    """`service`: the table of a node's file, by name.  `mutant`: a rule that no node keeps.
-    `addresses`: where one finds another, if not over the link between them.
+    """The nodes and links of one cluster.
+
+    `service`: returns the service's table in a node's file.  `mutant`: a rule that no node keeps.
+    `addresses`: addresses of one node for another, in place of the link between them.
     """
 
     room: Path
@@ -70,7 +72,7 @@ class Fleet:
         return self.room / name.replace("@", "-")
 
     def start(self, name: str, given: Config | None = None) -> None:
-        """Start a node, without waiting for it; nothing where it runs."""
+        """Start a node, unless it runs, without waiting for it."""
         if self.is_up(name):
             return
         place = self.place(name)
@@ -117,14 +119,14 @@ class Fleet:
         return name in self.running and self.running[name].poll() is None
 
     def kill(self, name: str) -> None:
-        """kill -9."""
+        """Kill a node with SIGKILL."""
         process = self.running.pop(name, None)
         if process is not None:
             process.kill()
             process.wait()
 
     def stop(self, name: str) -> int | None:
-        """SIGTERM; return the exit code."""
+        """Stop a node with SIGTERM; return its exit code, or None if it does not run."""
         process = self.running.pop(name, None)
         if process is None:
             return None
@@ -132,14 +134,14 @@ class Fleet:
         return process.wait(PATIENCE)
 
     def reset(self, name: str) -> None:
-        """kill -9, its broker too, and nothing is left on its disk."""
+        """Kill a node and its broker, and remove its files."""
         self.kill(name)
         self.end_broker(name)
         with suppress(FileNotFoundError):
             shutil.rmtree(self.place(name))
 
     def end_broker(self, name: str) -> None:
-        """A killed node leaves its broker behind; it is gone once its lock is free."""
+        """End the broker that a killed node has left running, and wait until its lock is free."""
         broker.ask(str(self.place(name) / "broker.sock"), "end")
         with suppress(FileNotFoundError), (self.place(name) / "broker.lock").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -159,7 +161,7 @@ class Fleet:
         return Address("127.0.0.1", self.ports[name])
 
     def status(self, name: str) -> dict[str, Any] | None:
-        """Return a node's status, None if it does not answer."""
+        """Return a node's status; None if it does not answer."""
         try:
             return ask(self.address(name), {"op": "status"}, 10.0, self.secret)
         except JoinprotoError:
@@ -186,7 +188,7 @@ class Fleet:
             time.sleep(0.1)
 
     def until_ready(self, names: Iterable[str], version: int, seconds: float = PATIENCE) -> None:
-        """Return once all of these are ready with this version."""
+        """Return once all of these nodes are ready with this version."""
         for name in names:
             self.until(
                 f"{name} ready with version {version}",
@@ -207,18 +209,18 @@ class Fleet:
         return "\n".join(rows)
 
     def label(self, name: str) -> str | None:
-        """Return the label of a node's data, as they are on its disk."""
+        """Return the label of the data on a node's disk; None if there are none."""
         return next(iter(self.data(name)), None)
 
     def data(self, name: str) -> list[str]:
-        """Return the label of a node's data and all messages, as they are on its disk."""
+        """Return the label and all messages of the data on a node's disk."""
         try:
             return (self.place(name) / "data" / "messages").read_text().splitlines()
         except FileNotFoundError:
             return []
 
     def publish(self, name: str, message: str) -> bool:
-        """Return whether the broker of a node has acknowledged it."""
+        """Publish a message at a node's broker; return whether the broker acknowledged it."""
         place = str(self.place(name) / "broker.sock")
         return broker.ask(place, f"publish {message}") == "kept\n"
 
@@ -231,7 +233,7 @@ class Fleet:
         return found
 
     def close(self) -> None:
-        """Leave nothing of it running."""
+        """End all processes and links."""
         for name in list(self.running):
             self.kill(name)
         for name in self.names:

@@ -1,10 +1,11 @@
-"""A broker of torture's: a process that keeps messages in a file, and copies another's.
+"""The broker of the Clusterer's torture: a process that keeps messages in a file.
 
     python clusterer_broker.py FOLDER LABEL|-  [SOCKET]
 
-FOLDER/data/messages begins with the label of its set of data; each line behind it is a message, on
-disk before it is acknowledged.  It answers at FOLDER/broker.sock.  SOCKET: whose messages it copies
-before it answers.  It imports nothing of the project's: it is started often.
+FOLDER/data/messages begins with the label of the broker's set of data.  Each line after it is a
+message, which is on disk before it is acknowledged.  The broker answers at FOLDER/broker.sock.
+SOCKET: the socket of a broker whose messages it copies first.  It imports no module of the project,
+because it is started often.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ SECONDS = 10.0
 
 
 def ask(place: str, said: str) -> str | None:
-    """Return all that the broker at a socket answers, None if no node is there."""
+    """Return the whole answer of the broker at a socket; None if there is no answer."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
             link.settimeout(SECONDS)
@@ -54,7 +55,7 @@ def _answer(file: Path, said: str) -> str:
 
 def main(room: Path, label: str, source: str | None) -> None:
     lock = (room / "broker.lock").open("w")
-    fcntl.flock(lock, fcntl.LOCK_EX)  # one that a killed node left behind may be ending
+    fcntl.flock(lock, fcntl.LOCK_EX)  # a broker that a killed node left running may be ending
     file, place = room / "data" / "messages", room / "broker.sock"
     file.parent.mkdir(exist_ok=True)
     if source is not None:

@@ -1,6 +1,6 @@
 """A node of the Clusterer that does not keep a rule: `python -m tools.faults.clusterer_node`.
 
-The further words are those of `joinproto clusterer node`.
+The other arguments are those of `joinproto clusterer node`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from joinproto_worlds.mutations.catalogue import MUTATIONS
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def main(mutant: str, words: tuple[str, ...]) -> None:
     """Start a node without a rule, for as long as its process runs."""
-    # Whatever holds the rule must be there before it is replaced.
+    # The module with the rule must be loaded before the rule is replaced.
     import joinproto.apps.clusterer.process  # noqa: F401
 
     MUTATIONS[mutant].apply()

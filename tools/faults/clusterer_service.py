@@ -1,8 +1,8 @@
 """A service for torture: a broker that is a process, and keeps messages in a file.
 
-Real: the process of its node and its own, files, messages between nodes, messages that a joining
-one copies from one that runs.  Simulated: brokers do not replicate later messages; a node that
-publishes does so at all.
+Its process and that of its node are real, and so are files, messages between nodes, and the
+messages that a joining node copies from one that runs.  Brokers do not replicate later messages: a
+test publishes each message at all nodes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ START_SECONDS = 20.0
 
 @define
 class Labelled:
-    """`settings`: `seconds` that each action takes.  The label is that of its set of data."""
+    """The service.  `settings`: `seconds` that each action takes."""
 
     node: str
     data: Path
@@ -75,10 +75,10 @@ class Labelled:
         return ServiceStatus(runs=True, says={"label": self._label(), "socket": self._socket})
 
     def forget(self, nodes: frozenset[str]) -> None:
-        """It has no members."""
+        """Do nothing: the service has no members."""
 
     def end(self) -> None:
-        """Do nothing: a stopped service leaves nothing."""
+        """Do nothing: `stop` has already ended the process."""
 
     def _label(self) -> str:
         return self._file.read_text().partition("\n")[0]

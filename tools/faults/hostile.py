@@ -1,4 +1,4 @@
-"""Hostile and broken peers: connections and frames that no member makes, as many as wanted."""
+"""Hostile and broken peers: connections and frames that no correct member makes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Hostile:
         self.chance = random.Random(self.seed)
 
     def attack(self) -> None:
-        """Connect once, and misbehave; any answer of the member is right."""
+        """Connect once, and misbehave; any answer of the member is allowed."""
         action = self.chance.choice(
             [
                 self._nothing,
@@ -80,7 +80,7 @@ class Hostile:
         self.sent += 1
 
     def _replay(self, link: socket.socket) -> None:
-        """Repeat the bytes that a member has sent on a connection of its own."""
+        """Repeat the bytes of an earlier, proved connection."""
         if not self._recorded:
             session = Session(self._identity("newcomer"), self.member)
             link.sendall(first := session.take_out())
@@ -98,7 +98,7 @@ class Hostile:
         self.sent += 1
 
     def _garbage_of_a_proved_peer(self, link: socket.socket) -> None:
-        """A peer that knows the secret, and is broken."""
+        """Send garbage as a peer that knows the secret, but is broken."""
         session = Session(self._identity(f"broken{self.chance.randrange(5)}"), self.member)
         link.sendall(session.take_out())
         while session.peer is None:

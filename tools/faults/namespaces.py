@@ -1,11 +1,11 @@
-"""A network of our own: a namespace for each node, and a bridge between them.
+"""A separate network: a namespace for each node, and a bridge between them.
 
-Needs Linux with `ip`, `unshare` and `nsenter`, and either root or user namespaces; nothing of the
-machine's own network is touched, because the bridge is in a namespace, too: `begin_inside`
-begins the program again there.
+Needs Linux with `ip`, `unshare` and `nsenter`, and either root or user namespaces.  The machine's
+own network is not changed, because the bridge is also in a namespace: `begin_inside` starts the
+program again there.
 
-A direction is dropped by a neighbour entry that leads nowhere: the packets reach no
-node.  A node is isolated by taking its link down.
+A direction is dropped by a neighbour entry with a false address, so that the packets reach no node.
+A single node is isolated by setting its link down.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tools.faults.network import Network
 
 BRIDGE, NOBODY = "bridge", "02:00:00:00:00:00"
 BRIDGE_HOST = "10.77.0.254"
-"""The network outside the nodes' namespaces."""
+"""The bridge's address, for servers outside the nodes' namespaces."""
 MARK = "JOINPROTO_TORTURE_INSIDE"
 PROBE = f"""
 ip link add dev {BRIDGE} type bridge
@@ -35,7 +35,7 @@ unshare --net nsenter --net=/proc/self/ns/net -- ip link set lo up
 
 
 def missing() -> str:
-    """Return the missing requirement of namespaces on this machine, "" if there is none."""
+    """Return what this machine lacks for namespaces, or ""."""
     lacks = [name for name in ("ip", "unshare", "nsenter") if shutil.which(name) is None]
     if lacks:
         return f"no {', '.join(lacks)}"
@@ -52,7 +52,7 @@ def _unshare() -> list[str]:
 
 
 def possible(wanted: str) -> str:
-    """Return the network to use, "namespaces" or "proxy", for one of these or "auto"."""
+    """Return the network to use, "namespaces" or "proxy".  `wanted`: one of these, or "auto"."""
     if wanted == "proxy" or is_inside():
         return "proxy" if wanted == "proxy" else "namespaces"
     lacks = missing()
@@ -66,14 +66,14 @@ def is_inside() -> bool:
 
 
 def begin_inside(module: str, arguments: list[str]) -> NoReturn:
-    """Begin a program in a network namespace, in the place of this one."""
+    """Replace this process by a new start of the program in a network namespace."""
     words = [*_unshare(), sys.executable, "-m", module, *arguments]
     sys.stdout.flush()
     os.execvpe("unshare", words, {**os.environ, MARK: "1"})
 
 
 class Namespaces(Network):
-    """`ports`: where the nodes listen, each on an address of its own."""
+    """The network.  `ports`: of the nodes; each node has its own address."""
 
     is_open = True
 
@@ -95,7 +95,8 @@ class Namespaces(Network):
             raise
 
     def _join(self, name: str) -> None:
-        # A namespace lives as long as a process in it; nodes come and go.  This one ends with us.
+        # A namespace exists as long as a process in it, and nodes come and go.  This process holds
+        # it open, and ends with us.
         words = ["unshare", "--net", "sh", "-c", "echo; exec cat >&2"]
         holder = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -135,7 +136,7 @@ class Namespaces(Network):
         self._at(sender, "neigh", "replace", self._hosts[receiver], *nobody)
 
     def isolate(self, names: Collection[str]) -> None:
-        """A single node loses its link; several nodes stay connected to each other."""
+        """Cut nodes off from all others; several nodes stay connected to each other."""
         if len(names) > 1:
             super().isolate(names)
             return

@@ -1,7 +1,7 @@
-"""The network between the nodes, which can be cut: proxies on loopback, or a network namespace.
+"""The network between the nodes, which can be cut: proxies on loopback, or network namespaces.
 
-Proxies need nothing.  Namespaces are closer to a real network: each node has an address, an
-interface and a kernel's TCP of its own, and packets are lost, not held.
+Proxies need no rights.  Namespaces are closer to a real network: each node has its own address,
+interface and TCP stack, and packets are lost, not held.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from tools.faults.proxy import Link
 
 
 class Network(ABC):
-    """`names`: of the nodes."""
+    """A network between nodes.  `names`: of the nodes."""
 
     names: tuple[str, ...]
     is_open = False
-    """Whether nodes listen on more than loopback, and so must prove which they are."""
+    """Whether nodes listen not only on loopback, and so must prove their identities."""
 
     @abstractmethod
     def host(self, name: str) -> str:
-        """Return on which address the node listens."""
+        """Return the host on which a node listens."""
 
     @abstractmethod
     def way(self, caller: str, called: str) -> Address:
-        """Return the address at which `caller` finds `called`."""
+        """Return the address at which `caller` reaches `called`."""
 
     def enter(self, name: str) -> list[str]:
-        """Return the words to be put before a command that runs where the node does."""
+        """Return the words before a command that make it run where the node runs."""
         return []
 
     @abstractmethod
@@ -43,7 +43,7 @@ class Network(ABC):
         self.drop(other, one)
 
     def isolate(self, names: Collection[str]) -> None:
-        """Part these from all others."""
+        """Cut these nodes off from all others."""
         for one in names:
             for other in self.names:
                 if other not in names:
@@ -51,15 +51,15 @@ class Network(ABC):
 
     @abstractmethod
     def heal(self) -> None:
-        """Block nothing any longer."""
+        """End all blocks."""
 
     @abstractmethod
     def close(self) -> None:
-        """Leave nothing of it behind."""
+        """Remove the network."""
 
 
 class Direct(Network):
-    """No proxy: the nodes alone are measured.  `ports`: where they listen."""
+    """A network without proxies, for measurements of nodes alone.  `ports`: of the nodes."""
 
     def __init__(self, ports: Mapping[str, int]) -> None:
         self.names, self._ports = tuple(ports), ports
@@ -81,10 +81,9 @@ class Direct(Network):
 
 
 class Proxies(Network):
-    """One proxy on loopback for each two nodes; dropped bytes are held, and sent later.
+    """One proxy on loopback for each pair of nodes; dropped bytes are held, and sent later.
 
-    `ports`: where the nodes listen.  `electors`: names of those that vote, which tells which one
-    calls.
+    `ports`: of the nodes.  `electors`: names of those that vote, by which one of two nodes calls.
     """
 
     def __init__(self, ports: Mapping[str, int], electors: Iterable[str]) -> None:

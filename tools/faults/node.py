@@ -1,7 +1,7 @@
 """A node that does not keep a rule, for torture: `python -m tools.faults.node --mutant NAME ...`.
 
-The further words are those of `joinproto node`.  The rule is left out from outside, before the
-ordinary node starts; no configuration of a node can do so.
+The other arguments are those of `joinproto node`.  The rule is removed in this process before the
+ordinary node starts; no configuration of a node can do that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Nodes as processes in a network that can be broken: started, killed, stopped, asked."""
+"""Nodes as processes that are started, stopped and killed, in a network that can be cut."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ STEP = 0.02
 CLOCK = "clock"
 SECRET = "secret"
 PATIENCE = 120.0
-"""Seconds after which a wait fails; on a loaded machine a start takes ten."""
+"""Seconds after which a wait fails; on a busy machine a start takes ten."""
 
 
 @define
 class Node:
-    """One member's place, and the process that runs there now.
+    """One node: its files, and its present process.
 
-    `port`, `clients`: where it listens for members, and for clients.  `network`: where it runs.
+    `port`, `clients`: where it listens for members, and for clients.  `network`: in which it runs.
     `mutant`: a rule that its process does not keep.
     """
 
@@ -61,7 +61,7 @@ class Node:
 
     @property
     def log(self) -> Path:
-        """Return the file with its output, all runs together."""
+        """Return the file with the output of all its runs."""
         return self.top / f"{self.name}.log"
 
     @property
@@ -75,7 +75,7 @@ class Node:
         return ("tools.faults.node", "--mutant", self.mutant)
 
     def start(self) -> None:
-        """Start a process; its output is appended to its file."""
+        """Start a process; its output is appended to `log`."""
         self.starts += 1
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -90,12 +90,12 @@ class Node:
             )
 
     def fill_disk(self, file_bytes: int = 0) -> None:
-        """Limit the size of the process's files to this, as if the disk were full."""
+        """Limit the size of the files that the process writes, as if the disk were full."""
         if self.process is not None and self.process.poll() is None:
             resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 
     def set_clock(self, seconds: float) -> None:
-        """Set the node's clock off by so much; for nodes with a `clock_offset` of this name."""
+        """Set the offset of the node's clock; for nodes whose `clock_offset` is `CLOCK`."""
         path = self.data / CLOCK
         beside = path.with_suffix(".new")
         beside.write_text(str(seconds))
@@ -111,17 +111,17 @@ class Node:
             self.process.send_signal(number)
 
     def kill(self) -> None:
-        """End it without a word."""
+        """Kill the process, and wait for its end."""
         self.signal(signal.SIGKILL)
         self.wait()
 
     def wait(self, seconds: float = PATIENCE) -> int:
-        """Return the exit code, once it has ended."""
+        """Wait until the process has ended, and return its exit code."""
         assert self.process is not None
         return self.process.wait(seconds)
 
     def status(self) -> dict[str, Any]:
-        """Return its status, {} if no node answers."""
+        """Return the node's status; {} if it does not answer."""
         try:
             return ask_control(self.control, "status")
         except EnvironmentProblem:
@@ -136,7 +136,7 @@ class Node:
 
 @define
 class Fleet:
-    """Some nodes of one cluster, and the network between them."""
+    """The nodes of one cluster, and the network between them."""
 
     top: Path
     network: Network
@@ -156,12 +156,12 @@ class Fleet:
         network: Callable[[Mapping[str, int]], Network] | None = None,
         **settings: Any,
     ) -> Fleet:
-        """Write the configurations; `tables` is TOML to stand at the end.
+        """Write the configurations of nodes, and return them with their network.
 
-        `register`: keeps the view chain, and names the nodes; None if the electors are written.
-
-        `leaves`: nodes that leave the cluster when they are stopped, where the others stay members.
-        `network`: makes it, from the ports on which the members listen; None means proxies.
+        `leaves`: nodes that leave the cluster when they are stopped; the others stay members.
+        `tables`: TOML for the end of each file.  `register`: keeps the view chain, and names the
+        nodes; None if the electors are configured.  `network`: makes the network from the members'
+        ports; None means proxies.
         """
         names = list(names)
         voters = list(names if electors is None else electors)
@@ -187,7 +187,7 @@ class Fleet:
             "cluster": "cluster",
             "data": node.name,
             "electors": None if found else voters,
-            # With a register one that is left continues alone.
+            # With a register, a single member that is left continues alone.
             "wait_for": 1 if found else len(voters) // 2 + 1,
             "listen": str(Address(self.network.host(node.name), node.port)),
             "clients": str(node.clients),
@@ -195,7 +195,7 @@ class Fleet:
             "events": "events",
             "events_full": "end",  # the logs are the evidence
         } | settings
-        # JSON's texts, numbers and lists of these are TOML's, too.
+        # Texts and numbers in JSON, and lists of them, are also valid TOML.
         given = {name: value for name, value in values.items() if value is not None}
         lines = [f"{name} = {json.dumps(value)}" for name, value in given.items()]
         lines += ["[members]"]
@@ -218,7 +218,7 @@ class Fleet:
             self.nodes[name].start()
 
     def close(self) -> None:
-        """Leave no process and no network behind."""
+        """End all processes, and remove the network."""
         try:
             for node in self.nodes.values():
                 node.signal(signal.SIGCONT)
@@ -238,10 +238,10 @@ class Fleet:
         *,
         gone: Iterable[str] = (),
     ) -> None:
-        """Return when these serve clients, all in one view; raises with their output.
+        """Return when these nodes serve clients in one view; raises with their output.
 
-        The view has no node whose process has ended, and none of `gone`, which hang or are cut off:
-        the others serve in the view from before until they notice.
+        The view must have no node whose process has ended, and none of `gone`, which hang or are
+        cut off: until the others notice that, they serve in the view before.
         """
         asked = list(self.nodes if names is None else names)
 
@@ -257,7 +257,7 @@ class Fleet:
         until(serve, seconds, lambda: f"{asked} are not active:\n{self.said()}")
 
     def said(self, lines: int = 25) -> str:
-        """Return the last lines of each node, for a person."""
+        """Return the last lines of each node's output."""
         parts = [
             f"-- {name}\n" + "\n".join(node.said().splitlines()[-lines:])
             for name, node in self.nodes.items()
@@ -268,7 +268,7 @@ class Fleet:
 def until(
     holds: Callable[[], bool], seconds: float = PATIENCE, why: Callable[[], str] = lambda: "waited"
 ) -> float:
-    """Return as soon as it holds, and after how many seconds; raises `JoinprotoError`."""
+    """Wait until `holds` returns True; return the seconds it took.  Raises `JoinprotoError`."""
     began = time.monotonic()
     while not holds():
         if time.monotonic() - began > seconds:

@@ -1,7 +1,7 @@
-"""Free ports on loopback, below those that the system gives to outgoing connections.
+"""Free ports on loopback, below those that the system uses for outgoing connections.
 
-A node that is down for a moment must find its port free again, so each process takes ports from
-blocks of its own: a block is held by the process that has bound its first port.
+A node that restarts must find its port free again, so each process takes ports from its own blocks:
+a process holds a block by binding its first port.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Iterator
 FIRST, LAST = 15_000, 32_000
 BLOCK = 50
 
-_held: list[int] = []  # descriptors of bound sockets, open as long as this process runs
+_held: list[int] = []  # descriptors of bound sockets, which stay open while this process runs
 
 
 def _ports() -> Iterator[int]:
-    """Yield ports of our own on which no other process listens."""
+    """Yield ports of this process's blocks on which no process listens."""
     blocks = list(range(FIRST, LAST, BLOCK))
     random.shuffle(blocks)
     for block in blocks:
@@ -45,5 +45,5 @@ _next = _ports()
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that are not in use, all different, and none a second time in this process."""
+    """Return different ports that are not in use, and that this process never got before."""
     return [next(_next) for _ in range(count)]

@@ -1,6 +1,6 @@
-"""A link between two processes on loopback that can be cut, in both directions or in one.
+"""A link between two processes on loopback, which can be cut in one direction or in both.
 
-Dropped bytes are held, as by the network: TCP sends it again when the link is there again.
+Dropped bytes are held and sent later, as TCP sends lost data again when the network works again.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ CHUNK = 64 * 2**10
 
 
 class Link:
-    """Listens at `port`, and carries whatever comes to `target` and back, while it may."""
+    """Listens at `port`, and passes bytes to the port `target` and back, unless it is cut."""
 
     def __init__(self, target: int) -> None:
         self.target = target
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
-        self._there = threading.Event()  # towards the target
-        self._back = threading.Event()
+        self._there = threading.Event()  # set if bytes may pass to the target
+        self._back = threading.Event()  # set if bytes may pass back
         self._over = False
         self._sockets: set[socket.socket] = set()
         self._lock = threading.Lock()
@@ -40,14 +40,14 @@ class Link:
         self._back.set()
 
     def reset(self) -> None:
-        """End the connections that are there."""
+        """End the present connections."""
         with self._lock:
             for one in self._sockets:
                 _end(one)
             self._sockets.clear()
 
     def close(self) -> None:
-        """End it all."""
+        """End the link and its connections."""
         self._over = True
         _end(self._listener)
         self.reset()
@@ -60,7 +60,7 @@ class Link:
                 threading.Thread(target=self._carry, args=(caller,), daemon=True).start()
 
     def _carry(self, caller: socket.socket) -> None:
-        self._there.wait()  # a call that does not arrive
+        self._there.wait()  # while the link is cut, the call does not arrive
         try:
             called = socket.create_connection(("127.0.0.1", self.target))
         except OSError:
@@ -90,7 +90,7 @@ def _pump(source: socket.socket, sink: socket.socket, may: threading.Event) -> N
             may.wait()
             sink.sendall(data)
         may.wait()
-    # The end arrives like everything else; so the other direction may still carry.
+    # Only this direction ends; bytes may still pass in the other one.
     with suppress(OSError):
         sink.shutdown(socket.SHUT_WR)
 

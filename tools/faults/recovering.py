@@ -1,4 +1,4 @@
-"""The operator after a total failure: pick, plan, apply, by the real commands."""
+"""The operator's work after a total failure: pick, plan and apply, by the real commands."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tools.faults.nodes import ROOT, Fleet
 
 
 def recover(fleet: Fleet, name: str) -> str:
-    """Mark the latest store of a cluster that is down as a whole; return the verdict.
+    """Mark the latest store of a cluster of which no node runs; return the tool's verdict.
 
-    Where the tool says that nothing needs to be done, nothing is.
+    If the tool says that nothing needs to be done, nothing is changed.
     """
     stores = [str(node.data) for node in fleet.nodes.values() if node.data.exists()]
     picked = _joinproto("recover", "pick", "--json", *stores)

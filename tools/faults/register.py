@@ -1,6 +1,6 @@
-"""The register of the view chain outside the nodes: an etcd, and its faults.
+"""An etcd as the outside register of the view chain, and its faults.
 
-Each node reaches it by a link of its own, which can be cut for that node alone.
+Each node reaches the etcd by its own link, which can be cut for that node alone.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ KINDS = ("register_kill", "register_hang", "register_cut")
 
 
 def member(name: str) -> str:
-    """Return the name of a node that finds its peers."""
+    """Return the member's name of a node that finds its peers by discovery."""
     return f"{name}@{HOST}"
 
 
 @define(eq=False)
 class Register:
-    """An etcd as the register.  `links`: by node."""
+    """The register.  `links`: node to its link."""
 
     etcd: Etcd
     links: dict[str, Link]
@@ -36,7 +36,7 @@ class Register:
 
     @classmethod
     def start(cls, top: Path, names: Iterable[str]) -> Register:
-        """Start it; raises `Missing` where there is no etcd."""
+        """Start the register; raises `Missing` if etcd is not installed."""
         with ExitStack() as stack:
             (top / "register").mkdir()
             (etcd,) = stack.enter_context(etcds(top / "register"))
@@ -57,7 +57,7 @@ class Register:
         )
 
     def strike(self, kind: str, chance: random.Random, say: Callable[[str], None]) -> None:
-        """Inject one of `KINDS`, and end it afterwards."""
+        """Cause a fault of `KINDS`, and end it after some seconds."""
         seconds = chance.uniform(0.5, 5.0)
         if kind == "register_cut":
             cut = chance.sample(sorted(self.links), chance.randint(1, len(self.links)))

@@ -1,11 +1,10 @@
-"""A storm over any system: faults of every kind, one after the other and into each other.
+"""A storm for any system: faults of every kind, one after the other, or several at once.
 
-The seed decides which fault comes when, which process it hits and how long it lasts.  The
-processes' own timing is theirs, so the same seed is the same storm, and not the same run to the
-last bit.
+The seed decides which faults come, which processes they hit, and how long they last.  The processes
+have their own timing, so the same seed gives the same storm, but not exactly the same run.
 
-The differences between systems are in an adapter (`System`): how a process is started, killed and
-asked, which faults it has of its own, when all are back, and the required final state.
+The differences between systems are in an adapter (`System`): how a process is started and killed,
+which faults only this system has, when all serve again, and the required final state.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ CUTS = frozenset({"partition", "one_way", "link"})
 
 @frozen
 class Judged:
-    """`problems`: one line each; none: the run holds.  `facts`: further figures of the report."""
+    """The verdict.  `problems`: one line each, or ().  `facts`: more figures for the report."""
 
     problems: tuple[str, ...]
     facts: Mapping[str, Any]
 
 
 class System(ABC):
-    """Processes of one system.  `lacks`: faults of all systems that are not done to it."""
+    """Processes of one system.  `lacks`: common faults that this system does not get."""
 
     names: tuple[str, ...]
     network: Network
@@ -52,11 +51,11 @@ class System(ABC):
 
     @abstractmethod
     def form(self, storm: Storm) -> None:
-        """Return once all serve, with clients that go on until the end."""
+        """Start all, and clients that work until the end; return when all serve."""
 
     @abstractmethod
     def start(self, name: str) -> None:
-        """Start a process that does not run; nothing where it runs."""
+        """Start a process, unless it runs."""
 
     @abstractmethod
     def process(self, name: str) -> int | None:
@@ -64,7 +63,7 @@ class System(ABC):
 
     @abstractmethod
     def signal(self, name: str, number: int) -> None:
-        """Send a signal to a process, if it runs; `SIGKILL` returns once it is gone."""
+        """Send a signal to a process if it runs; after `SIGKILL`, wait until it has ended."""
 
     @abstractmethod
     def fill_disk(self, name: str) -> None:
@@ -72,25 +71,25 @@ class System(ABC):
 
     @abstractmethod
     def settle(self, storm: Storm, seconds: float) -> None:
-        """Return once all are back and serve; raises where they do not within so long."""
+        """Return once all processes run and serve; raises if they do not within `seconds`."""
 
     def recover(self, storm: Storm) -> None:
-        """Recover the cluster like an operator after all nodes were killed, and start them."""
+        """Recover the cluster as an operator does after all were killed, and start all."""
         for name in self.names:
             self.start(name)
 
     @abstractmethod
     def judge(self) -> Judged:
-        """End all, and return the broken promises."""
+        """End the clients' work, check the data, and return the verdict."""
 
     @abstractmethod
     def close(self) -> None:
-        """Leave nothing of it running."""
+        """End all processes."""
 
 
 @define
 class Storm:
-    """`counts`: faults by kind; `say`: gets a line for each event."""
+    """A storm.  `counts`: of faults by kind; `say`: gets a line for each event."""
 
     system: System
     seed: int
@@ -107,9 +106,9 @@ class Storm:
         self.faults = {**common, **self.system.own(self)}
 
     def run(self, seconds: float = 0.0, kinds: Iterable[str] | None = None) -> Judged:
-        """Rage for this many seconds, or through these kinds; then let all come back, and judge.
+        """Cause faults for `seconds`, or faults of `kinds`; then restore all, and judge.
 
-        Raises `EnvironmentProblem` where the storm could not be made.
+        Raises `EnvironmentProblem` if the storm is not possible here.
         """
         try:
             self.system.form(self)
@@ -130,7 +129,7 @@ class Storm:
         return Judged((*failure, *judged.problems), judged.facts)
 
     def _drawn(self, end: float) -> Iterator[str]:
-        """Yield each kind as often as any other, in an order of chance."""
+        """Yield kinds in random order until `end`; each comes about equally often."""
         bag: list[str] = []
         while time.monotonic() < end:
             if not bag:
@@ -139,7 +138,7 @@ class Storm:
             yield bag.pop()
 
     def calm(self, seconds: float = CALM_SECONDS) -> None:
-        """Restore all, as an operator would: stopped nodes are started."""
+        """End all faults, start all processes that do not run, and wait until all serve."""
         self.system.network.heal()
         for name in self.system.names:
             self.system.signal(name, signal.SIGCONT)
@@ -147,14 +146,14 @@ class Storm:
         self.system.settle(self, seconds)
 
     def one(self) -> str:
-        """Return any of the names."""
+        """Return a random name."""
         return self.chance.choice(self.system.names)
 
     def pause(self, least: float, most: float) -> None:
         time.sleep(self.chance.uniform(least, most))
 
     def wait_end(self, name: str, seconds: float = ENDS_SECONDS) -> bool:
-        """Return whether a process has ended within so long."""
+        """Wait for the end of a process; return whether it has ended within `seconds`."""
         end = time.monotonic() + seconds
         while self.system.process(name) is not None:
             if time.monotonic() > end:
@@ -209,11 +208,11 @@ class Storm:
         self.system.start(name)
 
     def _sigterm(self) -> None:
-        """One is stopped as by `systemctl stop`: it stays a member, or leaves, as configured."""
+        """Stop one process as `systemctl stop` does; it stays a member or leaves, as configured."""
         self._end_in_order([self.one()], most=2.0)
 
     def _sigterm_all(self) -> None:
-        """All are stopped one after the other, in any order, and started in any other."""
+        """Stop all processes one after the other in random order, and start them in another."""
         self._end_in_order(self.chance.sample(self.system.names, len(self.system.names)), most=2.0)
 
     def _end_in_order(self, names: list[str], most: float) -> None:
@@ -238,7 +237,7 @@ class Storm:
             self.pause(0.0, 1.0)
 
     def _total_failure(self) -> None:
-        """All are killed at once; the operator recovers, and starts them again."""
+        """Kill all processes at once; then the operator recovers the cluster."""
         self.say("total failure")
         for name in self.chance.sample(self.system.names, len(self.system.names)):
             self.system.signal(name, signal.SIGKILL)
@@ -249,7 +248,7 @@ KINDS = (
     "kill", "stop", "partition", "one_way", "link", "full_disk", "sigterm", "sigterm_all",
     "total_failure",
 )  # fmt: skip
-"""Of all systems."""
+"""The common faults of all systems."""
 
 
 def reap(process: subprocess.Popen[bytes] | None) -> int | None:

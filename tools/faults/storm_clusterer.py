@@ -1,9 +1,9 @@
-"""Nodes of the Clusterer in a storm: configs at several at once, in the middle of transitions.
+"""Nodes of the Clusterer in a storm: several get configs at once, and during transitions.
 
-Two contents of one version are among them.  Claimed: no version ever decreases on a node's disk,
-the gospel's messages are there at the end and no other node's, and all nodes are ready in the end.
-Real: processes, TCP, disks, kill -9; each node manages a broker that is a process with a file of
-messages.
+Some of these configs are two contents of one version.  The claims: no version ever decreases on a
+node's disk, at the end there are the gospel's messages and no other node's, and all nodes are ready
+at the end.  Processes, TCP, disks and kills are real.  Each node manages a broker, which is a
+process with a file of messages.
 """
 
 from __future__ import annotations
@@ -55,13 +55,15 @@ class Links(Network):
 
 @define
 class Clusterer(System):
-    """`label`: of the gospel's data; `messages`: those acknowledged to be in them, in order,
-    published whenever all were ready with one config.  `keeper`: the gospel of all configs.
+    """The nodes.
 
-    It is killed and cut like the others.  It is reset, too, in the middle of a transition, once all
-    others have its data; while it is `blank`, configs are given to those alone that know which one
-    it was, and all name a `witness`: one given to the blank machine would mean the blank one's
-    data, and those of a node that is left out do not count any more, by rights.
+    `label`: of the gospel's data.  `messages`: the acknowledged messages in these data, published
+    when all nodes were ready with one config.  `keeper`: the gospel of all configs.
+
+    The keeper is killed and cut off like the others.  It is also reset during a transition, if all
+    others have its data.  While it is `blank`, only nodes that have its former data get configs,
+    and all these configs name a `witness`.  A config that the blank machine gets would mean the
+    blank machine's data, and the data of a node that is left out rightly do not count any more.
     """
 
     fleet: Fleet
@@ -120,9 +122,9 @@ class Clusterer(System):
     # -- forming -------------------------------------------------------------------------------
 
     def form(self, storm: Storm) -> None:
-        """The gospel comes as a blank machine, and then with a younger config: that means its data.
+        """Start all; reset the gospel, and start it with a newer config, which means its new data.
 
-        It is cut off until it has some: the others would hand it theirs.
+        The gospel is cut off until it has data: otherwise the others would give it theirs.
         """
         fleet, keeper = self.fleet, self.keeper
         first = self._config(fleet.names)
@@ -149,7 +151,7 @@ class Clusterer(System):
         self._publish()
 
     def _publish(self) -> None:
-        """A few messages, each acknowledged by the brokers of all nodes."""
+        """Publish some messages, each of which all nodes' brokers must acknowledge."""
         for _ in range(MESSAGES):
             self.messages.append(f"message {len(self.messages)}")
             for name in self.fleet.names:
@@ -163,11 +165,11 @@ class Clusterer(System):
     # -- its own faults ------------------------------------------------------------------------
 
     def apply(self, storm: Storm) -> None:
-        """Configs at several nodes at once; each names the gospel, and which others is chance."""
+        """Give configs to several nodes at once; each names the gospel and random other nodes."""
         self._apply(storm, self._knowing())
 
     def apply_apart(self, storm: Storm) -> None:
-        """The same while one is cut off from some, or killed."""
+        """Give configs while one node is cut off from others; perhaps kill a node, too."""
         victim = storm.one()
         away = [name for name in self.fleet.names if name != victim]
         far = storm.chance.sample(away, storm.chance.randint(1, len(away)))
@@ -179,14 +181,14 @@ class Clusterer(System):
         storm.pause(0.0, 2.0)
 
     def reset(self, storm: Storm) -> None:
-        """Never the gospel, and no node while that is blank: the others have its data."""
+        """Reset a node, but not the gospel, and none while the gospel is blank."""
         if not self.is_blank():
             victim = storm.chance.choice(self.others)
             storm.say(f"reset {victim}")
             self.fleet.reset(victim)
 
     def replace(self, storm: Storm) -> None:
-        """The gospel comes as a blank machine, while the others go on to another config."""
+        """Reset the gospel while the others go to another config."""
         if self.is_blank():
             return
         storm.calm()
@@ -205,7 +207,7 @@ class Clusterer(System):
     def is_blank(self) -> bool:
         """Return whether the gospel was reset, and has not yet got its data from the others.
 
-        That they are on its disk is not enough: killed before it is ready, it throws them away.
+        Data on its disk are not enough: if it is killed before it is ready, it removes them.
         """
         said = self.fleet.status(self.keeper) if self.blank else None
         is_ready = said is not None and said["status"] == "ready"
@@ -214,7 +216,7 @@ class Clusterer(System):
         return self.blank
 
     def _knowing(self) -> list[str]:
-        """Return the nodes that may be given a config."""
+        """Return the nodes that may get a config."""
         if not self.is_blank():
             return list(self.fleet.names)
         return [name for name in self.fleet.names if self.fleet.label(name) == self.label]
@@ -226,8 +228,8 @@ class Clusterer(System):
         at = chance.sample(knowing, chance.randint(1, min(3, len(knowing))))
         wanted = []
         for name in at:
-            # Now and then two contents of one version: a node that waits ends, a ready one keeps
-            # its own.
+            # Sometimes one version gets two contents: a node that waits then ends, and a ready
+            # node keeps its own.
             self.version += chance.random() < 0.8 or name == at[0]
             some = chance.sample(fleet.names, chance.randint(2, len(fleet.names)))
             wanted.append((name, self._config(tuple(some))))
@@ -241,7 +243,7 @@ class Clusterer(System):
     # -- claims -------------------------------------------------------------------------------
 
     def settle(self, storm: Storm, seconds: float) -> None:
-        """Bring all back, by one config more; their data then are the gospel's."""
+        """Make all nodes ready by one more config, and check that all have the gospel's data."""
         fleet = self.fleet
         fleet.until("the gospel answers", lambda: fleet.status(self.keeper) is not None, seconds)
         if not self.is_blank() and fleet.label(self.keeper) != self.label:
@@ -254,7 +256,7 @@ class Clusterer(System):
         end = time.monotonic() + seconds
         while not all(fleet.is_ready(name, self.version) for name in fleet.names):
             for name in fleet.names:
-                fleet.start(name)  # a node that saw two contents of one version has ended
+                fleet.start(name)  # a node that got two contents of one version may have ended
             fleet.apply(next(iter(self._knowing()), self.keeper), last)
             if time.monotonic() > end:
                 raise AssertionError(f"not all are ready in the end:\n{fleet.told()}")
@@ -271,7 +273,7 @@ class Clusterer(System):
         self._publish()
 
     def judge(self) -> Judged:
-        """Say where a version went down on one disk, from the nodes' own records."""
+        """Report where a version decreased on a disk, by the nodes' event logs."""
         highest: dict[str, int] = {}
         problems = []
         runs = self.fleet.events()

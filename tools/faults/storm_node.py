@@ -1,4 +1,4 @@
-"""Nodes of the join protocol in a storm: writing clients, and no acknowledged write is lost."""
+"""Nodes of the join protocol in a storm, with clients that write: no acknowledged write is lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHOWN = 5
 
 @define
 class Nodes(System):
-    """`verdicts`: of the recovery tool."""
+    """The nodes.  `verdicts`: of the recovery tool, with counts."""
 
     fleet: Fleet
     ledger: Ledger = field(factory=Ledger)
@@ -49,9 +49,9 @@ class Nodes(System):
         network: Callable[[Mapping[str, int]], Network] | None = None,
         register: Register | None = None,
     ) -> Nodes:
-        """Return nodes that are quick to suspect each other, with clocks that can jump.
+        """Return nodes with short timeouts, and with clocks that can jump.
 
-        The last one leaves when it is stopped; the others stay members.
+        The last node leaves when it is stopped; the others stay members.
         """
         # A heartbeat must be longer than a register takes to answer (join protocol, 3.7).
         heard = "heartbeat = 0.2\nsilence = 1.5"
@@ -113,7 +113,7 @@ class Nodes(System):
         storm.pause(0.2, 1.0)
 
     def _shutdown(self, storm: Storm) -> None:
-        """The orderly shutdown of the whole cluster, at a moment that may not be a good one."""
+        """Shut the whole cluster down in order, perhaps while it changes."""
         name = storm.one()
         storm.say(f"orderly shutdown, asked at {name}")
         with suppress(EnvironmentProblem):
@@ -140,7 +140,7 @@ class Nodes(System):
                 return
 
     def _needs_recovery(self) -> bool:
-        """Return whether all that run wait for the operator."""
+        """Return whether some node waits for an operator, because there is no clean store."""
         waits = [node.status().get("waiting") for node in self.fleet.nodes.values()]
         return any(one is not None and one["reason"] == "no-clean-store" for one in waits)
 
@@ -153,13 +153,13 @@ class Nodes(System):
         self.fleet.start()
 
     def judge(self) -> Judged:
-        """Read every node's data, end all nodes, and judge their event logs."""
+        """Read every node's data, end all nodes, and validate their event logs."""
         if self._writers is not None:
             self._writers.stop()
         found: dict[str, list[str] | None] = {}
         for name, node in self.fleet.nodes.items():
             connection = Connection(node.clients, seconds=READ_SECONDS)
-            # A member that is kept busy reading may be suspended for a moment: reads still work.
+            # A member that is busy with reads may be suspended for a moment, so try again.
             log = connection.read_all(patience=READ_SECONDS)
             connection.close()
             found[name] = None if log is None else [text for _, text in log]
@@ -197,7 +197,7 @@ class Nodes(System):
 
 
 def compare(ledger: Ledger, found: dict[str, list[str] | None]) -> list[str]:
-    """Return the differences between the nodes' data and their promises."""
+    """Return the differences between the nodes' data, and from the outcomes of the writes."""
     problems = [f"{name} does not show its log" for name, texts in found.items() if texts is None]
     shown = {name: texts for name, texts in found.items() if texts is not None}
     if not shown:

@@ -1,6 +1,7 @@
-"""Systems as they ship, in random orders: `python -m tools.swarms SYSTEM`, of the four below.
+"""`python -m tools.swarms SYSTEM`: random runs of one of the four shipped systems below.
 
-Its help names the exit codes.  Ctrl-C and SIGTERM end it with the runs played until then.
+The help names the exit codes.  Ctrl-C and SIGTERM end the program with a report about the runs
+until then.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from tools.swarms.loop import silent
 
 @frozen
 class Played:
-    """The result of one run.  `counts`: all steps, and other totals over runs.
+    """The result of one run.  `counts`: of steps and other things, which are added up over runs.
 
-    `shorter`: within so many seconds, the lines of the shortest run found that fails alike.
+    `shorter`: looks for so many seconds for a shorter run that fails in the same way, and returns
+    its lines.
     """
 
     seed: int
@@ -96,7 +98,7 @@ def discovery(seed: int, events: int) -> Played:
 SYSTEMS: dict[Callable[[int, int], Played], int] = {
     standby: 100, clusterer: 40, reconcile: 60, discovery: 40,
 }  # fmt: skip
-"""Each with the usual events of a run; the Clusterer's are bursts of events."""
+"""Each system with the default number of events in a run; for the Clusterer, of bursts."""
 
 
 _AS_JSON = (
@@ -188,9 +190,9 @@ for _play_one, _usual in SYSTEMS.items():
 
 
 if __name__ == "__main__":
-    # A run leaves few cycles: looking for them among all modules took a tenth of the time.
+    # A run leaves few cycles, and a search for them among all modules took a tenth of the time.
     gc.freeze()
     gc.set_threshold(100_000, 20, 100)
-    # A shell has its background processes ignore Ctrl-C.
+    # A shell makes its background processes ignore SIGINT, but not SIGTERM.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     main()

@@ -1,9 +1,9 @@
-"""The view chain of the manager that is built in, as one list that a majority keeps.
+"""The view chain of the built-in manager, simulated as one list that a majority keeps.
 
-It stands for the join protocol and its log, which have random runs of their own
-(`joinproto simulate join --swarm`): views have one order; a broker reads and writes them while it
-is in touch with a majority; whether a view that was handed in shortly before a cut is there, is
-unknown to a broker that is cut off.
+It replaces the join protocol and its log, which have their own random runs (`joinproto simulate
+join --swarm`).  Views have one order.  A broker reads and writes views while it is connected to a
+majority.  A broker that is cut off does not know whether a view that it submitted just before is in
+the list.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CLOSED = SimpleNamespace(value="no majority")
 
 @define(eq=False)
 class Chain:
-    """Of all brokers.  `frames`: those of a majority."""
+    """The chain of all brokers.  `frames`: the frames that a majority has."""
 
     loop: VirtualLoop
     names: str
@@ -41,14 +41,14 @@ class Chain:
         manager.cluster = SimpleNamespace(nudge=lambda: None)  # type: ignore[assignment]
 
     def end(self, name: str) -> None:
-        """Its process is gone."""
+        """Remove a broker whose process has ended."""
         member = self.members.pop(name, None)
         if member is not None:
             member.is_open = False
             self._there -= {name}
 
     def look(self) -> None:
-        """Note the brokers that are in touch with a majority; called at short intervals."""
+        """Note which brokers are connected to a majority; called at short intervals."""
         there = frozenset(self.members.keys() - self.loop.apart)
         if len(there) <= len(self.names) // 2:
             there = frozenset()
@@ -59,11 +59,11 @@ class Chain:
             if name not in there:
                 member.closes()
             else:
-                # Members take a while to agree on which are there.
+                # Members need some time to agree on a view.
                 self.loop.call_later(self.chance.uniform(0.1, 0.6), member.opens, there)
 
     def append(self, data: bytes) -> None:
-        """Append it to the others, for all that are there to read."""
+        """Append a frame, and let all connected brokers read it."""
         self.frames.append(data)
         for name in sorted(self._there & self.members.keys()):
             self.loop.call_later(self.chance.uniform(0.0, 0.05), self.members[name].reads)
@@ -71,7 +71,7 @@ class Chain:
 
 @define(eq=False)
 class Member:
-    """The manager's view of a log (`ReplicatedLog`)."""
+    """The log as a manager sees it, in place of `ReplicatedLog`."""
 
     chain: Chain
     name: str
@@ -81,7 +81,7 @@ class Member:
     _waiting: list[Callable[[], None]] = field(factory=list)
 
     def submit(self, data: bytes, done: Callable[[Any], None], lost: Callable[[], None]) -> None:
-        """Hand a view in; `lost`: it is unknown whether it is there."""
+        """Submit a view.  `lost`: called if it is unknown whether the view is in the log."""
         _ = done
         if not self.is_open:
             self._waiting.append(lost)
@@ -113,7 +113,7 @@ class Member:
             self.manager.closed(CLOSED)  # type: ignore[arg-type]
 
     def reads(self) -> None:
-        """Take all frames that it has not read."""
+        """Pass all frames that the manager has not read to it."""
         if not self.is_open:
             return
         while self._read < len(self.chain.frames):

@@ -1,17 +1,20 @@
-"""Random orders of the Clusterer as it ships: drawn events, and an oracle that shares nothing.
+"""Random runs of the Clusterer as it ships: drawn events, and an oracle that shares no code.
 
-A run is a number of bursts, each of drawn events.  After a burst all links heal and all nodes are
-started; then, within `REST_SECONDS` of virtual time:
+A run is a number of bursts of drawn events.  After a burst all links heal and all nodes are
+started.  Then within `REST_SECONDS` of virtual time:
 
-    each node is ready, or left out, and says so
-    a node that is ready with a config: no node that it names has an older one
-    nodes that are ready with one config have one list of messages, and know each other's
+    each node is ready, or has ended because it is left out
+    no node that a config names has an older config, if some node is ready with that config
+    nodes that are ready with one config have the same list of messages, and know each other's
     identities, unless they have two sets of data, and one says that another is ready by itself
-    a gospel that is ready with a config, and was not out, continues when the next one comes, unless
-    that one's sender has not been ready since the gospel was reset
+
+and in all steps:
+
+    a gospel that is ready with a config, and was not left out, stays ready when the next config
+    comes, unless the sender of that config has not been ready since the gospel was reset
     no node takes a second content of a version that it has
-    every message is there that was acknowledged by all nodes of a config, unless the operator gave
-    it up: all that had it were reset, or left out of a config, or a config named a gospel that
+    no message is lost that was acknowledged by all nodes of a config, unless the operator gave it
+    up: all nodes that had it were reset, or left out of a config, or a config named a gospel that
     has other data (or reset), or the gospel of a config under way was reset
 
 Source: Clusterer, U1 to U7; docs/clusterer.md.
@@ -41,7 +44,7 @@ STOP_SECONDS = 10.0
 
 @frozen
 class Found:
-    """The result of one run.  `steps`: calls of the node's step; `events`: the drawn ones."""
+    """The result of one run.  `steps`: calls of nodes' step function; `events`: drawn events."""
 
     seed: int
     problems: tuple[str, ...]
@@ -55,7 +58,7 @@ class Found:
 
 @define
 class Swarm(Oracle):
-    """One run: the drawn events, and the rest after them."""
+    """One run: the drawn events, and the checks at rest after each burst."""
 
     def say(self, line: str) -> None:
         self.told.append(f"{asyncio.get_running_loop().time():9.3f}  {line}")
@@ -114,8 +117,8 @@ class Swarm(Oracle):
     def apply_twice(self, one: Machine) -> None:
         """Give a second content of one version to the same node, which must not take it.
 
-        An operator must not give two contents of one version to two nodes: where both take their
-        given configs, they stay apart until a younger config comes (U1, docs/clusterer.md).
+        An operator must not give two contents of one version to two nodes: if both take theirs,
+        the nodes stay apart until a newer config comes (U1, docs/clusterer.md).
         """
         self._apply(one, self._config(self._some()))
         self._apply(one, self._config(self._some(), version=self.version))
@@ -139,7 +142,7 @@ class Swarm(Oracle):
         self._start(one, given)
 
     def readmit(self, _: Machine) -> None:
-        """Start one that was left out with a config that names all."""
+        """Start a node that was left out, with a config that names all nodes."""
         out = [each for each in self.all if each.process is None and each.is_left_out]
         if out:
             self._start(self.chance.choice(out), self._config(self.machines.names))
@@ -153,14 +156,14 @@ class Swarm(Oracle):
         self._kill(one)
 
     def _kill(self, one: Machine) -> None:
-        """End a node out of order: it does not know then which one ran longer, and says so."""
+        """Kill a node, so that it does not know later which node ran longer, and says so."""
         for message in self.messages:
             if one.name in message.members and message.members - message.holders:
                 self._give_up(message, f"{one.name} was not stopped in order")
         one.kill()
 
     def power(self, one: Machine) -> None:
-        """One machine, or all."""
+        """Cut the power of one machine, or of all."""
         all_ = self.chance.random() < 0.3
         self.say("power cut of " + ("all" if all_ else one.name))
         for each in self.all if all_ else [one]:
@@ -168,7 +171,7 @@ class Swarm(Oracle):
             each.lose_power(self.chance)
 
     async def together(self, one: Machine) -> None:
-        """Stop all, start them at one moment, and give one of them a config meanwhile."""
+        """Stop all nodes, start them at one moment, and then give one of them a config."""
         self.say("all are stopped, and started again")
         for each in self.all:
             each.stop()
@@ -214,13 +217,13 @@ class Swarm(Oracle):
             one.broker.resume()
 
     def publish(self, one: Machine) -> None:
-        """Publish, where all nodes of a config that are up run together."""
+        """Publish a message, if all nodes of a config that are up run together."""
         host = one.host
         if host is None or not one.is_ready or not one.broker.serves or host.state.held is None:
             return
         config = host.state.held.config
         if not config.version:
-            return  # data of a blank machine count no more once a config names it elsewhere
+            return  # the data of a blank machine count only until a config names it elsewhere
         up = [each for each in self.all if each.name in config.nodes and each.process is not None]
         together = [each for each in up if each.is_ready and each.host is not None
                     and each.host.state.held is not None
@@ -231,26 +234,26 @@ class Swarm(Oracle):
         ):
             return
         if host.state.record.ran - {each.name for each in up}:
-            return  # a broker acknowledges nothing before it has seen which nodes are gone
+            return  # a broker acknowledges only after it has noticed which nodes are gone
         number = self.machines.number("message")
         have = one.broker.publish(number)
         if {each.name for each in up} <= {*have}:
             holders = {each.name for each in up}
             off = [self.machines.all[name] for name in config.nodes - holders]
             if any(each.ended != "stopped" or each.name in self.were_cut for each in off):
-                return  # it is unknown what these last knew
+                return  # it is unknown what these nodes knew when they ended
             message = Message(number, one.broker.label, holders, config.nodes)
             self.messages.append(message)
-            for each in self.configs:  # maybe on their way
+            for each in self.configs:  # some may still be under way
                 if each.version > config.version:
                     self._judge(message, each)
 
     # -- claims ----------------------------------------------------------------------------
 
     async def rest(self) -> None:
-        """Wait until all have come to rest, and look.
+        """Wait until all nodes are at rest, and check the claims.
 
-        Where a node waits for one that another config has left out, a younger one must help.
+        If a node waits for a node that another config has left out, a newer config is given to all.
         """
         self.say("all heals, and all are started")
         self.machines.links.heal()
@@ -273,9 +276,7 @@ class Swarm(Oracle):
             self._settle_messages()
 
     async def _rested(self) -> list[str]:
-        """Return the errors at rest: none once all is well for a while, else those after
-        `REST_SECONDS`.
-        """
+        """Return [] when no claim was violated for a while, else the errors at `REST_SECONDS`."""
         loop = asyncio.get_running_loop()
         end = loop.time() + REST_SECONDS
         found = ["never looked"]

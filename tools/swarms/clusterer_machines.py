@@ -1,8 +1,8 @@
 """Machines, links and brokers around hosts of the Clusterer, in memory and virtual time.
 
-Real: the host, its steps, its files and their codec.  Simulated: disks, which lose unsynced data;
-links, which keep the order of messages and end when they are cut; brokers, which keep a labelled
-list of messages, and tell each other of new ones.
+The host, its steps, its files and their codec are real.  These are simulated: disks, which lose
+unsynced data; links, which keep the order of messages and end when they are cut; and brokers, which
+keep a labelled list of messages and send each other new ones.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from joinproto.swarm.disk import Disk
 PLACE = Path("/node/data")
 TIMING = Timing(poll=0.5, poke=2.0, retry=1.0)
 CODED = 0.1
-"""This part of all messages goes through bytes and back."""
+"""The share of messages that are encoded to bytes and decoded."""
 
 
 class Killed(BaseException):
-    """The process is gone: nothing of it continues."""
+    """The process was killed, so no task of it continues."""
 
 
 @define
 class Broker:
-    """The broker's data on a machine's disk, and whether the broker runs.
+    """A broker: its data on a machine's disk, and whether it runs.
 
-    `members`: of its cluster, itself included.  Two are of one cluster where each names the other.
+    `members`: of its cluster, with itself.  Two brokers are in one cluster if each has the other.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Broker:
         return self.runs and not self.paused
 
     def peers(self) -> list[Broker]:
-        """Return the brokers that have these data, run, are reached, and are of its cluster."""
+        """Return the reachable brokers of its cluster that serve and have the same data."""
         return [
             one.broker
             for one in self.machines.all.values()
@@ -82,7 +82,7 @@ class Broker:
         ]
 
     def publish(self, number: int) -> list[str]:
-        """Take a message; return the machines that have it then."""
+        """Publish a message; return the machines that have it then."""
         have = [self, *self.peers()]
         for one in have:
             one.kept.append(number)
@@ -117,18 +117,18 @@ class Broker:
             self.members.add(self.name)
         self.runs = True
         self.paused = False
-        if booting.how is not Boot.FOUND:  # by itself, whichever node has these data
+        if booting.how is not Boot.FOUND:  # a founding broker boots alone
             self.copy({*there})
 
     def copy(self, sources: set[str] | None = None) -> None:
-        """Copy the messages of a running peer.  `sources`: one of these; None means any."""
+        """Copy the messages of a running peer among `sources`; None means any peer."""
         if peers := [one for one in self.peers() if sources is None or one.name in sources]:
             self.kept = list(peers[0].kept)
 
     def handle_partition(self) -> None:
         """Take over what a peer has: the longer list of members, and the messages.
 
-        Peers that ran apart may each have dropped a member that has joined the other meanwhile.
+        Peers that were apart may each have dropped a member that has joined the other since.
         """
         for peer in self.peers():
             if len(peer.members) > len(self.members):
@@ -152,7 +152,7 @@ class Broker:
         return ServiceStatus(runs=self.runs, paused=self.paused, says=says)
 
     def forget(self, nodes: frozenset[str]) -> None:
-        """Go on without them, with the others that run; they do not hear of it."""
+        """Remove nodes from the cluster, at all running peers but not at these nodes."""
         together = [self, *self.peers()]
         members = self.members - nodes
         for one in together:
@@ -160,12 +160,12 @@ class Broker:
                 one.members = members
 
     def end(self) -> None:
-        """Do nothing: a stopped service leaves nothing."""
+        """Do nothing: `stop` has ended all."""
 
 
 @define(eq=False)
 class Process:
-    """A run of a node."""
+    """One run of a node."""
 
     host: Host
     chance: Random
@@ -174,7 +174,7 @@ class Process:
     unanswered: dict[tuple[str, type, int], list[Any]] = Factory(dict)
 
     async def blocking(self, do: Callable[[], Any]) -> Any:
-        """Run the work, which takes time; a process that is killed meanwhile has not begun."""
+        """Do the work after some virtual time; a process that was killed before does nothing."""
         await asyncio.sleep(self.chance.choice((0.0, 0.0, 0.0, 0.005, 0.05, 1.0)))
         if self.is_dead:
             raise Killed
@@ -183,7 +183,7 @@ class Process:
 
 @define(eq=False)
 class Machine:
-    """A machine, and its node.  `ended`: how its last run did, and with which version."""
+    """A machine with its node.  `ended`: how its last run ended; `ended_with`: at which version."""
 
     name: str
     machines: Machines
@@ -244,7 +244,7 @@ class Machine:
             return
         except JoinprotoError as error:
             ended = f"failed: {error.message}"
-        except Exception as error:  # noqa: BLE001  told as what it is: a fault
+        except Exception as error:  # noqa: BLE001  reported as a fault
             ended = f"failed: {type(error).__name__}: {error}"
             self.machines.faults.append(f"{self.name}: {ended}")
         if self.process is process and not process.is_dead:
@@ -259,7 +259,7 @@ class Machine:
             self.host.post(Stop("stopped"))
 
     def kill(self, *, why: str = "killed") -> None:
-        """kill -9: the broker runs on."""
+        """Kill the node as by SIGKILL; its broker runs on."""
         process = self.process
         if process is None or process.task is None:
             return
@@ -290,7 +290,7 @@ class Machine:
 
 @define
 class _Port:
-    """The network port of a host."""
+    """The network port of a host, in place of `Network`."""
 
     machine: Machine
     process: Process
@@ -306,9 +306,9 @@ class _Port:
 
 @define
 class Links:
-    """All links.  `cut`: pairs; `epochs`: how often a pair's connection has ended.
+    """All links.  `cut`: pairs that are cut; `epochs`: how often a pair's connection has ended.
 
-    `half_open`: nodes that have not noticed that the other one has closed their connection.
+    `half_open`: (node, peer) for nodes that have not noticed yet that the peer's end is closed.
     """
 
     machines: Machines
@@ -330,7 +330,7 @@ class Links:
 
     def send(self, one: str, to: str, content: Content) -> None:
         if (one, to) in self.half_open:
-            return  # lost without notice
+            return  # the message is lost, and the sender does not notice it
         loop, pair = asyncio.get_running_loop(), frozenset((one, to))
         late = self.chance.choice((0.001, 0.004, 0.02, 0.3))
         if not self._is_up(one, to):
@@ -352,7 +352,7 @@ class Links:
         process.host.message(one, content)
 
     def _gone(self, one: str, to: str, content: Content, process: Process | None) -> None:
-        """No node is reached there."""
+        """Report that a node cannot be reached."""
         if process is None or process.is_dead:
             return
         if isinstance(content, Question):
@@ -361,7 +361,7 @@ class Links:
         process.host.down(to)
 
     def _break(self, one: str, other: str) -> None:
-        """End a connection: either side sees it a little later, and asks once more."""
+        """End a connection; each side notices it a little later, and asks its questions again."""
         self.epochs[frozenset((one, other))] += 1
         self.half_open -= {(one, other), (other, one)}
         for me, peer in ((one, other), (other, one)):
@@ -390,7 +390,7 @@ class Links:
                 self._break(name, other)
 
     def lose(self, one: str, other: str) -> None:
-        """End a connection at the end of one node; the other one notices it later."""
+        """End a connection at one node; the other node notices it later."""
         (ends, stays) = (self.machines.all[name].process for name in (one, other))
         is_whole = not self.half_open & {(one, other), (other, one)}
         if ends is None or stays is None or not is_whole or not self._is_up(one, other):

@@ -1,4 +1,4 @@
-"""The claims at rest, whatever was done to nodes of the Clusterer: told without their rules."""
+"""The claims about nodes of the Clusterer after any events, written without the nodes' rules."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ BY_ITSELF = "another is ready by itself"
 
 @define
 class Gospels:
-    """Whether ready gospels go on.
+    """Checks that ready gospels stay ready.
 
-    `met`: pairs of identities: a node that was ready, and one that it knew then.  An identity
-    changes with a reset.
+    `met`: pairs of identities: of a node that was ready, and of a node that it knew then.  A reset
+    changes an identity.
     """
 
     met: set[tuple[str, str]] = Factory(set)
 
     def stepped(self, before: State, event: Event, after: State) -> str | None:
-        """Return the error of a step, if there is one."""
+        """Return the error of a step, or None."""
         if after.runs and after.held is not None:
             one = _node(after.identity)
             self.met.update((one, _node(other)) for _, other in after.held.ids.pairs)
         return None if self._means_a_former_one(before, event) else _stops(before, after)
 
     def _means_a_former_one(self, before: State, event: Event) -> bool:
-        """Return whether the config's sender means the node as it was before it was reset.
+        """Return whether the config's sender means the node as it was before its reset.
 
-        The sender was not ready since, and so cannot know better.  Nor can the gospel know whose
-        data are meant: it stops its broker, and keeps its data until another node is ready with
-        those that were meant.
+        The sender was not ready since then, so it does not know the new node.  The gospel cannot
+        know whose data are meant either: it stops its broker, and keeps its data until another node
+        is ready with the meant data.
         """
         if not (isinstance(event, Receive) and isinstance(event.content, NewConfig)):
             return False
@@ -50,12 +50,12 @@ class Gospels:
 
 
 def _node(identity: str | None) -> str:
-    """Return the node in an identity, without its data."""
+    """Return the node's part of an identity."""
     return (identity or "").partition("~")[0]
 
 
 def _stops(before: State, after: State) -> str | None:
-    """Return the error of a ready node that gives up data that its next config wants."""
+    """Return the error that a ready node gives up data that its next config means, or None."""
     me, old, new = before.who.me, before.held, after.held
     if not (before.runs and after.status is Status.JOINING) or old is None or new is None:
         return None
@@ -67,10 +67,10 @@ def _stops(before: State, after: State) -> str | None:
 
 @define
 class Message:
-    """A message that was acknowledged.  `holders`: machines that have it, as far as is known.
+    """An acknowledged message.  `holders`: the machines that are known to have it.
 
-    `members`: named by each config since it was acknowledged; as a gospel any other one means its
-    own data.  `given_up`: why the operator cannot want it any more.
+    `members`: nodes that each config since the acknowledgement names; any other node, as a gospel,
+    means its own data.  `given_up`: why the operator has given the message up, or "".
     """
 
     number: int
@@ -82,7 +82,7 @@ class Message:
 
 @define
 class Oracle:
-    """The expected facts of one run.  `configs`, `were_cut`: since all nodes were last at rest."""
+    """The expectations of one run.  `configs`, `were_cut`: since all nodes were last at rest."""
 
     machines: Machines
     chance: Random
@@ -104,7 +104,7 @@ class Oracle:
         return list(self.machines.all.values())
 
     def _means(self, config: Config) -> None:
-        """Note the data that the operator gives up by a config."""
+        """Note which messages the operator gives up by a config."""
         self.configs.append(config)
         for one in self.messages:
             self._judge(one, config)
@@ -124,9 +124,7 @@ class Oracle:
         one.members &= config.nodes
 
     def _wiping(self, broker: Broker) -> None:
-        """Note the data that a node gives up by a config, where a younger one names it as the
-        gospel.
-        """
+        """Note the messages that a node gives up if a newer config names it as the gospel."""
         host = self.machines.all[broker.name].host
         held = None if host is None else host.state.held
         now = 0 if held is None else held.config.version
@@ -142,7 +140,7 @@ class Oracle:
         return host is not None and host.state.status in (Status.JOINING, Status.BOOTING)
 
     def _labels(self, one: Message) -> set[str]:
-        """Return the sets of data that have a message."""
+        """Return the labels of the data that have a message."""
         brokers = [each.broker for each in self.all]
         return {broker.label for broker in brokers if one.number in broker.kept}
 
@@ -151,9 +149,10 @@ class Oracle:
         one.given_up = one.given_up or why
 
     def _naming(self, one: Machine) -> Config | None:
-        """Return the youngest config that a node holds, if it names a node that was left out.
+        """Return the newest config that a node holds, if it is new for `one` and names it.
 
-        The operator gives it that at its start: it would end at once, before it hears of it.
+        The operator gives it to the node that was left out at its start: otherwise the node would
+        end at once, before it learns of the config.
         """
         states = [each.host.state for each in self.all if each.host is not None]
         held = [state.held.config for state in states if state.held is not None]
@@ -219,7 +218,7 @@ class Oracle:
         return found
 
     def _lost(self) -> list[str]:
-        """Return the messages that no node gave up, and that are gone."""
+        """Return the messages that are lost and were not given up."""
         found = []
         for one in self.messages:
             if one.given_up:
@@ -235,7 +234,7 @@ class Oracle:
         return found
 
     def _settle_messages(self) -> None:
-        """At rest, the nodes that have a message are known."""
+        """Note which nodes have each message at rest, and forget old messages."""
         for one in self.messages:
             one.holders |= {each.name for each in self.all if one.number in each.broker.kept}
         self.messages = [one for one in self.messages if not one.given_up][-50:]

@@ -1,17 +1,19 @@
-"""Random orders of blank nodes that start, by the rules of ours and with the clients that ship.
+"""Random runs of blank nodes that start by our rules, with the shipped clients.
 
-Shipped: the flows of Consul and etcd, the client that performs them (`Served`), and `decide`.
-Simulated: the service, which may be down, fail to answer, or carry out a request and not say so;
-the network between nodes; and the founding by votes, of which a node keeps its own on its disk. A
-step is a round that a node decides, or an answer that a client's flow takes.  The claims:
+The flows of Consul and etcd, the client that performs them (`Served`), and `decide` are the shipped
+code.  These are simulated: the service, which may be down, fail to answer, or perform a request
+without an answer; the network between nodes; and the founding by votes, where a node keeps its vote
+on its disk.  A step is a round that a node decides, or an answer that a client's flow takes.  The
+claims:
 
-    there is one cluster, or none
-    once all links heal, all are started and the service answers, all nodes are in it within
-    `REST_SECONDS`, unless more are listed than are expected, and a node has said so and ended
+    there is at most one cluster
+    when all links have healed, all nodes are started and the service answers, all nodes are in the
+    cluster within `REST_SECONDS`, unless more nodes are listed than are expected, and a node has
+    said so and ended
 
-A run ends early once all nodes are in one cluster, because none of them decides anything then.
-In some runs fewer nodes are expected than there are.  In these no record lapses: a node that reads
-as many records as it expects, and others than its peers read, cannot know that there are more.
+A run ends early when all nodes are in one cluster, because no node decides anything then.  In some
+runs fewer nodes are expected than exist.  In these no record lapses: a node that reads as many
+records as it expects, but not those that its peers read, cannot know that there are more.
 
 Source: discovery, D1 to D3.
 """
@@ -43,7 +45,7 @@ STRANGER = "rabbit@z"
 
 @frozen
 class Found:
-    """`refused`: nodes that ended and said why."""
+    """The result of one run.  `refused`: how many nodes ended and said why."""
 
     seed: int
     problem: str
@@ -55,7 +57,7 @@ class Found:
 
 @define
 class Service:
-    """Consul's agent and etcd's gateway, as far as records go.  `ill`: share of bad answers."""
+    """The records of Consul's agent and etcd's gateway.  `ill`: the share of bad answers."""
 
     chance: Random
     is_up: bool = True
@@ -119,7 +121,7 @@ class Service:
 
 @define(eq=False)
 class Node:
-    """One node.  On its disk: `cluster` and `vote`.  `why`: how its process ended."""
+    """One node, with `cluster` and `vote` on its disk.  `why`: the reason why it ended, or ""."""
 
     name: str
     port: Served
@@ -196,7 +198,7 @@ class Node:
 
 @define(eq=False)
 class Run:
-    """One run of this many nodes with one backend.  `expected`: by their configuration."""
+    """One run of one to five nodes with one backend.  `expected`: the nodes' configuration."""
 
     seed: int
     rules: Rules = Rules.OURS
@@ -222,7 +224,7 @@ class Run:
         await asyncio.sleep(self.chance.choice((0.0, 0.01, 0.5, 1.0, 5.0)))
 
     def heard_by(self, node: Node) -> list[Node]:
-        """Return the nodes that answer this one, itself too."""
+        """Return the nodes that answer this node, including itself."""
         side = node.name in self.cut
         return [one for one in self.nodes.values() if one.is_up and (one.name in self.cut) is side]
 
@@ -277,7 +279,7 @@ class Run:
                 break
         is_told = any(one.why for one in self.nodes.values())
         if is_told and (STRANGER in self.service.records or self._are_too_many):
-            return self._two()  # its operator mends it, and starts them again
+            return self._two()  # an operator would mend this, and restart the nodes
         stuck = [one.name for one in self._outside()]
         return self._two() or (f"stuck: {stuck}" if stuck else "")
 
@@ -298,7 +300,7 @@ def _etcd(node: str) -> Backend:
 
 
 def run(seed: int, events: int, rules: Rules = Rules.OURS) -> Found:
-    """Return the result of a run of this seed; `rules`: others than ours found two clusters."""
+    """Return the result of a run of this seed.  `rules`: others than ours make two clusters."""
     playing = Run(seed, rules)
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         problem = runner.run(playing.play(events))

@@ -1,6 +1,6 @@
-"""Time that is virtual, a network that is memory, and disks that take as long as they are told to.
+"""Virtual time, a network in memory, and a worker whose work takes a given time.
 
-The code above its sockets is that of a process.
+Above its sockets the code of a process runs unchanged.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from attrs import define, field
 from joinproto.apps.standby.performing import AtOnce, Done
 
 TURNS_MAX = 10_000
-"""The event loop has no more turns without time continuing."""
+"""The most turns of the event loop at one moment of virtual time."""
 
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Silence the log while the block runs: hosts in a storm log each fault that they meet."""
+    """Silence the log while the block runs, because hosts log each fault that they meet."""
     before = logging.root.manager.disable
     logging.disable()
     try:
@@ -33,10 +33,10 @@ def silent() -> Iterator[None]:
 
 
 class Jumps(SelectSelector):
-    """Waits for nothing: the time that would pass is added to `now`."""
+    """Never waits, and adds the time that it would wait to `now`."""
 
     now = 0.0
-    turns = 0  # at this time
+    turns = 0  # turns of the loop since `now` changed
 
     def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
         assert timeout is not None, "nothing will ever happen any more"
@@ -49,8 +49,8 @@ class Jumps(SelectSelector):
 class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop with its own time and its own network.
 
-    A host is called at CALLER-NAME and listens at NAME.  `apart`: no message reaches these or comes
-    from them; their messages wait.
+    A host listens at NAME, and is called at CALLER-NAME.  `apart`: hosts that are cut off; messages
+    to and from them wait.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         names = host.split("-")
         if names[1] not in self.listening or self.apart & {*names}:
             raise ConnectionRefusedError(host)
-        # Not all backups have the same when a primary is killed.
+        # Latencies differ, so that backups differ when a primary is killed.
         latency = 0.001 * (1 + len(self.ends) % 3)
         one = End(self, names[0], factory(), latency)
         other = End(self, names[1], self.listening[names[1]](), latency, one)
@@ -85,16 +85,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return one, one.protocol
 
     def heal(self) -> None:
-        """Pass all messages, also waiting ones."""
+        """End all cuts, and deliver the messages that wait."""
         self.apart.clear()
         for end in self.ends:
             for _ in range(len(end.under_way)):
                 end.arrive()
 
     def kill(self, name: str, keeps: Callable[[int], int] = lambda _: 0) -> None:
-        """End all connections of a host: its callbacks are not called.
+        """End all connections of a host without calling its callbacks.
 
-        `keeps`: how many of so many pieces under way arrive all the same.
+        `keeps`: given the number of pieces under way, returns how many still arrive.
         """
         self.listening.pop(name, None)
         for end in [one for one in self.ends if one.name == name and one.is_open]:
@@ -106,7 +106,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 @define
 class Listening:
-    """The port of a host; `sockets` has the number that callers ask for."""
+    """The port of a host; it is also the socket in `sockets`."""
 
     loop: VirtualLoop
     name: str
@@ -154,7 +154,7 @@ class End(asyncio.Transport):
         return not self.is_open
 
     def pause_reading(self) -> None:
-        """Each node that is called here takes all that comes."""
+        """Do nothing: a host here always reads all that comes."""
 
     resume_reading = pause_reading
 
@@ -166,7 +166,7 @@ class End(asyncio.Transport):
     close = abort
 
     def end(self) -> None:
-        """Send no more, and have the other end see it."""
+        """Send no more, and let the other end notice it."""
         self._send(None)
         self.is_open = False
 

@@ -1,9 +1,9 @@
-"""Random orders of `reconcile run` as it ships: its machine, its loop and its file.
+"""Random runs of `reconcile run` as it ships: its machine, its loop and its file.
 
-Events are drawn before a run begins, so that a run that fails can be shortened.  At its end most
-nodes that are left come back, the others never do, and nothing more fails.  Then, within
-`REST_SECONDS`, each queue that has a leader survives as many failures as its target promises, and
-for `CALM_SECONDS` nothing more is commanded.
+Events are drawn before a run begins, so that a failing run can be shortened.  At the end most of
+the nodes that are down come back, the others never do, and there are no more faults.  Then within
+`REST_SECONDS` each queue that has a leader must survive as many failures as its target promises,
+and no command is given for `CALM_SECONDS`.
 
 Source: reconciliation, Q2, Q4 and Q5; docs/reconcile.md.
 """
@@ -59,7 +59,7 @@ KINDS = {
 
 @frozen
 class Happening:
-    """An event after `wait` seconds; `pick` chooses the node, as a share of all."""
+    """An event after `wait` seconds; `pick`, 0 to 1, chooses its node or queue."""
 
     kind: str
     wait: float
@@ -74,7 +74,7 @@ class Scenario:
 
 @frozen
 class Found:
-    """`steps`: calls of the machine's step.  `problem`: nothing, or the first."""
+    """The result of a run.  `steps`: calls of the machine's step.  `problem`: the first, or ""."""
 
     scenario: Scenario
     problem: str
@@ -93,15 +93,15 @@ def draw(seed: int, events: int) -> Scenario:
 
 
 class Killed(BaseException):
-    """The keeper's process is gone."""
+    """The keeper's process was killed."""
 
 
 @define
 class Beside:
-    """The broker as the keeper meets it: its API and its tools; and their faults.
+    """The broker as the keeper sees it, by its API and its tools, with their faults.
 
-    `dies_in`: calls of the disk, the API or the tools until the keeper is killed. `is_off`: its
-    machine lost power; the rest of the keeper may not act any more.
+    `dies_in`: calls of the disk, the API or the tools until the keeper is killed.  `is_off`: the
+    keeper's machine lost power, so that the old keeper must not act any more.
     """
 
     broker: Broker
@@ -111,7 +111,7 @@ class Beside:
     fails_until: float = 0.0
     dies_in: int | None = None
     is_off: bool = False
-    # Mostly nothing has changed since, and it says the same.
+    # The last answer with its key: mostly nothing has changed since.
     _read: tuple[object, Facts] | None = None
 
     def call(self, _name: str = "") -> None:
@@ -164,7 +164,7 @@ class Beside:
 
 @define
 class Run:
-    """One run: the keeper, which is started again whenever it was killed."""
+    """One run, in which the keeper is restarted whenever it was killed."""
 
     scenario: Scenario
     chance: Random = field(init=False)
@@ -186,7 +186,7 @@ class Run:
             self._happens(Happening("declare", 0.0, self.chance.random()))
 
     def play(self) -> str:
-        """Return the first problem; nothing where there is none."""
+        """Return the first problem, or ""."""
         until = 0.0
         for one in self.scenario.happenings:
             until += one.wait
@@ -232,12 +232,12 @@ class Run:
         return self._keeper
 
     def _lacks(self) -> str:
-        """Return the queue that survives fewer failures than its target promises.
+        """Return a queue that survives fewer failures than its target promises, or "".
 
-        Where the list says that it does not, or that no majority runs, a program
-        that reads no more cannot know better.  A target above the number of nodes promises nothing.
-        Of a stream no node can drop a replica on a node that is down: more than all others together
-        survive with it is not asked for.
+        The list counts, too: the keeper reads only the list, so it cannot know better if the list
+        says that the queue survives enough, or that no majority runs.  A target above the number of
+        nodes promises nothing.  A stream's replica on a node that is down cannot be dropped, so no
+        more is required than is possible with it.
         """
         runs = self.broker.runs
         up = {one.name for one in self.broker.nodes.values() if one.up and one.member}
@@ -328,7 +328,7 @@ def run(scenario: Scenario) -> Found:
 
 
 def _kind(problem: str) -> list[str]:
-    """Return a problem without the names of queues and nodes."""
+    """Return the words of a problem without the names of queues and nodes."""
     return [word for word in problem.split() if len(word.rstrip(":")) > 2]
 
 

@@ -1,19 +1,18 @@
-"""A broker in virtual time: nodes, replicated queues, the answers of its API and its tools, with
-their times.
+"""A simulated broker in virtual time: nodes, replicated queues, and answers of its API and tools.
 
-It knows nothing of the keeper.  A queue's group counts; its list, which the API shows, is written
-later, by halves, or not at all.  Each effect of a command is checked at once against the
-claims:
+It does not know the keeper.  The real members of a queue are those of its group.  The queue's list,
+which the API shows, is written later, or by half, or not at all.  Each effect of a command is
+checked at once against the claims:
 
-    no queue loses its majority by it
+    no queue loses its majority by a command
     the last replica that holds all is not dropped
     no replica is dropped that runs, or that was said to run less than `LOST_SECONDS` ago
-    no queue gets a command that had no leader in the last answer
+    no queue gets a command if it had no leader in the last answer
     no queue has two commands under way
-    no node takes part in more copies than the keeper was told
+    no node takes part in more copies than the keeper allows
 
-A program that commands cannot know events since it read the broker: a command is judged only where
-none of the queue's nodes came or went since.
+A program cannot know what has happened since it read the broker.  So some of these are checked only
+if none of the queue's nodes has come or gone since then.
 
 Source: reconciliation, Q4 and Q5; incidents 13, 15, 16, 29 and 30.
 """
@@ -30,16 +29,16 @@ from attrs import define, field
 
 COPIES = 2
 LOST_SECONDS = 60.0
-"""Seconds that a node must be away until its replicas may be dropped."""
+"""Seconds for which a node must be away before its replicas may be dropped."""
 LATEST_SECONDS = 45.0
-"""Seconds after its tool's end in which a command may still take effect; `settle` is longer."""
+"""Seconds after its tool's end in which a command may still take effect; less than `settle`."""
 
 
 @define(eq=False)
 class Node:
-    """`changed`: when it last came or went; `ran`: when the API last said that it runs.
+    """A node.  `changed`: when it last came or went; `ran`: when the API last said that it runs.
 
-    `member`: of the cluster.
+    `member`: whether it is a member of the cluster.
     """
 
     name: str
@@ -52,7 +51,9 @@ class Node:
 
 @define(eq=False)
 class Replica:
-    """`whole`: it holds all that is committed.  `source`: of the copy that a command began."""
+    """A replica.  `whole`: it has all that is committed.  `source`: the node that it is copied from,
+    if a command began the copy.
+    """
 
     whole: bool = True
     votes: bool = True
@@ -61,9 +62,9 @@ class Replica:
 
 @define(eq=False)
 class Group:
-    """One queue.  `blind`: until then no node leads.  `pending`: commands under way.
+    """One queue.  `blind`: the time until which no node leads.  `pending`: commands under way.
 
-    `is_led`: when its replicas were asked for last, one led.
+    `is_led`: whether it had a leader when its replicas were last asked for.
     """
 
     name: str
@@ -79,7 +80,9 @@ class Group:
 
 @define
 class Broker:
-    """`misses`: this many of the next writes of lists are lost.  `problems`: broken claims."""
+    """The broker.  `misses`: how many of the next writes of lists are lost.  `problems`: broken
+    claims.
+    """
 
     chance: Random
     now: float = 0.0
@@ -100,7 +103,7 @@ class Broker:
         heapq.heappush(self._heap, (self.now + delay, next(self._numbers), do))
 
     def advance(self, seconds: float) -> None:
-        """Run the events that are due until then."""
+        """Let time pass, and run the events that are due."""
         until = self.now + seconds
         while self._heap and self._heap[0][0] <= until:
             self.now, _, do = heapq.heappop(self._heap)
@@ -141,7 +144,7 @@ class Broker:
             one = group.replicas.get(node.name)
             if one is not None:
                 one.source = ""
-                # The others go on without it, if they can.
+                # If there is still a leader, the others go on without this replica.
                 one.whole = one.whole and self.leader(group) is None
         self.at(self.chance.choice((0.0, 1.0, 10.0)), self.elected)
 
@@ -153,12 +156,12 @@ class Broker:
         self.at(self.chance.choice((0.0, 1.0, 10.0)), self.elected)
 
     def elected(self) -> None:
-        """Write the leading node to the lists, as each new leader does."""
+        """Show the leader of each queue in its list, as each new leader does."""
         for group in self.groups.values():
             group.shown = self.leader(group) or group.shown
 
     def _copy(self, group: Group, name: str) -> None:
-        """Make a replica catch up: after a while, while a leader is there and its node is up."""
+        """Make a replica catch up after some time, if there is a leader and its node is up."""
 
         def done() -> None:
             one = group.replicas.get(name)
@@ -176,7 +179,7 @@ class Broker:
     # -- its answers ---------------------------------------------------------------------------
 
     def asked(self) -> object:
-        """Return a key of both lists: while it is equal, the lists are equal."""
+        """Return a key of both lists; the lists are equal if their keys are equal."""
         self.read_at = self.now
         for one in self.nodes.values():
             if one.up:
@@ -237,7 +240,7 @@ class Broker:
     # -- actions on it --------------------------------------------------------------------------
 
     def command(self, queue: str, verb: str, node: str, ends_in: float) -> None:
-        """Take a command: it takes effect after a while, whether or not its sender lives.
+        """Take a command, which has its effect after some time even if its sender is killed.
 
         `ends_in`: seconds until its tool ends.
         """
@@ -266,7 +269,7 @@ class Broker:
         self.at(self.chance.choice((0.0, 0.1, 1.0, 5.0, ends_in + LATEST_SECONDS)), taken)
 
     def tools_end(self) -> None:
-        """End the tools that run: their changes take effect soon."""
+        """End the running tools; their changes then have their effects in `LATEST_SECONDS`."""
         for taken in self._taking:
             self.at(LATEST_SECONDS, taken)
 
@@ -276,7 +279,7 @@ class Broker:
             self.nodes[one].changed <= read_at for one in {*group.replicas, node} & {*self.nodes}
         )
         if leader is None:
-            if self.chance.random() < 0.3:  # by halves: the list is written, and the group is not
+            if self.chance.random() < 0.3:  # by half: the list is written, and the group is not
                 self._list(group, node, is_add=is_add)
             return
         if (node in group.replicas) is is_add:
@@ -319,7 +322,7 @@ class Broker:
                 self.problems.append(f"{node} takes part in {at.count(node)} copies")
 
     def _list(self, group: Group, node: str, *, is_add: bool) -> None:
-        if self.misses and group.kind == "quorum":  # a stream's coordinator writes it again
+        if self.misses and group.kind == "quorum":  # a stream's coordinator repeats its writes
             self.misses -= 1
         elif is_add:
             group.listed.add(node)

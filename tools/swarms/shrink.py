@@ -1,4 +1,4 @@
-"""Shrinking: from a list that makes a run fail to a shorter one that makes it fail alike."""
+"""Shrinking: make a list shorter with which a run still fails in the same way."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Item = TypeVar("Item")
 def fewer(
     items: tuple[Item, ...], fails: Callable[[tuple[Item, ...]], bool], *, seconds: float = 60.0
 ) -> tuple[Item, ...]:
-    """Return the shortest part found, in the same order, that still fails; at best by `seconds`.
+    """Return a shorter part of `items`, in the same order, that still fails; try for `seconds`.
 
-    Parts are left out in halves, then in smaller pieces (delta debugging).
+    First halves are left out, then smaller pieces (delta debugging).
     """
     until = monotonic() + seconds
     size = max(1, len(items) // 2)

@@ -1,8 +1,8 @@
 """Virtual time: `anyio.run(story, backend_options=VIRTUAL)`.
 
-Where every task waits, the clock jumps to the next timer, so a story of minutes takes milliseconds
-and a busy machine changes nothing.  Only for stories without threads and sockets: their results
-take real time, and the clock would not wait for it.
+If every task waits, the clock jumps to the next timer.  So a story of minutes takes milliseconds,
+and a busy machine changes nothing.  Stories must not use threads and sockets: their results need
+real time, and the clock does not wait for that.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ HOLDER = lock.Holder(pid="10000", host="vm", boot_id="0" * 36)
 def one_holder() -> AbstractContextManager[Any]:
     """Write the same holder to each lock file.
 
-    How long it is decides what a simulated disk draws for its write: with the process id in it a
-    seed gave another run whenever that id had a digit more.
+    The length of a write changes what a simulated disk draws.  With the process id in the file, a
+    seed gave another run whenever the id had one digit more.
     """
     return mock.patch.object(lock, "_myself", return_value=HOLDER)
 
@@ -44,12 +44,12 @@ class _Jumps(selectors.DefaultSelector):
         self._loop = loop
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        # One is registered always: the loop's own pipe, by which threads would wake it.
+        # The loop's own pipe, by which threads would wake it, is always registered.
         found = super().select(0) if len(self.get_map()) > 1 else []
         if timeout is None and not found:
             raise RuntimeError("every task waits, and no timer will wake one")
         if timeout:
-            # At least a microsecond: a rounded sum may end just before the timer, again and again.
+            # At least a microsecond, because a rounded sum may always be just before the timer.
             self._loop.now += max(timeout, 1e-6)
         return found
 

@@ -1,1 +1,1 @@
-"""Brokers of hot standby in random orders: drawing, playing, claims."""
+"""Random runs of hot-standby brokers: drawing a scenario, playing it, and the claims."""

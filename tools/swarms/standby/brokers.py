@@ -35,12 +35,12 @@ LOOKS = 0.1
 
 
 class Died(Exception):
-    """The power goes in the middle of a write."""
+    """The power was lost during a write."""
 
 
 @define(eq=False)
 class Counted(Core):
-    """A broker that counts the steps of its machine, those of the clock apart."""
+    """A broker that counts the steps of its machine; `ticks`: those by the clock."""
 
     steps: int = 0
     ticks: int = 0
@@ -53,7 +53,7 @@ class Counted(Core):
 
 @define(eq=False)
 class Worker:
-    """Runs blocking work in some seconds of virtual time; a broker that died gets no answer."""
+    """Does blocking work after some virtual time; a broker that died gets no answer."""
 
     brokers: Brokers
     name: str
@@ -97,7 +97,7 @@ def on_disk(it: Brokers, name: str) -> set[int]:
 
 @define(eq=False)
 class Taker:
-    """A client with credit for this many messages, which it takes at once."""
+    """A client with credit for some messages, which it takes at once."""
 
     brokers: Brokers
     core: Core
@@ -120,9 +120,10 @@ class Taker:
 
 @define(eq=False)
 class Brokers:
-    """All of one run.  `steps`: of the machine; `last`: the youngest view that a primary had.
+    """All brokers of one run.  `steps`: of machines that have ended; `ticks`: those by the clock.
 
-    `promoting`: brokers whose promotion is under way.  `looks`: draws that change no run.
+    `last`: the newest view that a primary had.  `promoting`: brokers whose promotion is under way.
+    `looks`: draws that change no run.
     """
 
     scenario: Scenario
@@ -203,7 +204,7 @@ class Brokers:
         return self.slow.get(name, 0.0) + self.chance.random() * self.scenario.latency
 
     def promote(self, name: str) -> None:
-        """Tell a broker to be primary, together with everything else."""
+        """Tell a broker to be primary, without waiting for its answer."""
         core = self.cores[name]
 
         async def told() -> None:
@@ -215,18 +216,18 @@ class Brokers:
         self.tasks(told())
 
     def dies(self, name: str) -> None:
-        """Lose a broker's power now, in the middle of its work."""
+        """Cut a broker's power now, during its work."""
         if name in self.cores:
             self.kill(name, power=True)
 
     def kill(self, name: str, *, power: bool = False) -> None:
-        """End a broker as kill -9 does, or a power cut."""
+        """End a broker as SIGKILL does, or with `power` as a power cut does."""
         self.observe()
         core = self.cores.pop(name)
         self.promoting.discard(name)
         self.steps, self.ticks = self.steps + core.steps, self.ticks + core.ticks
         core.ended.set()
-        core._turn_is_due = True  # nothing is due any more
+        core._turn_is_due = True  # so that no turn is scheduled any more
         assert isinstance(core.worker, Worker)
         core.worker.is_open = False
         self.chain.end(name)
@@ -244,7 +245,7 @@ class Brokers:
             files.process_ends()
 
     def dies_within(self, name: str, calls: int) -> None:
-        """Cut its power within this many calls of its disk."""
+        """Cut a broker's power after this many calls of its disk."""
         left = calls
 
         def before(_: str) -> None:
@@ -282,7 +283,7 @@ class Brokers:
         files.process_ends()
 
     def tasks(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do it together with everything else."""
+        """Run work as a task; its error is added to `failures`."""
         task = self.loop.create_task(work)
         self._clients.add(task)
 
@@ -296,19 +297,19 @@ class Brokers:
     # -- status -----------------------------------------------------------------------------
 
     def observe(self) -> None:
-        """Remember the youngest view of a primary: a manager outside goes by it."""
+        """Remember the newest view of a primary, which a manager outside uses."""
         for core in self.cores.values():
-            # On its disk: a promotion that is not there never was.
+            # `shown` is on the disk: a promotion that is not on the disk does not count.
             if core.shown.serves and core.shown.view.age >= self.last.age:
                 self.last = core.shown.view
 
     def able(self) -> tuple[str, ...]:
-        """Return the brokers that a manager outside would promote: members of the youngest view."""
+        """Return the brokers that a manager outside may promote: members of the newest view."""
         views = [self.last, *(core.shown.view for core in self.cores.values())]
         return max(views, key=lambda view: view.age).members
 
     def check(self) -> None:
-        """Raise `Violation` where a broker has ended by itself, or something failed."""
+        """Raise `Violation` if a broker has ended by itself, or a task has failed."""
         for name, core in self.cores.items():
             if isinstance(core.failure, Violation):
                 raise core.failure
@@ -324,11 +325,11 @@ class Brokers:
         return status_of(self.cores[name])
 
     def serving(self) -> list[str]:
-        """Return the brokers that let clients in."""
+        """Return the brokers that admit clients."""
         return [name for name, core in self.cores.items() if core.clients.refusal() is None]
 
     async def until(self, holds: Callable[[], bool], seconds: float) -> bool:
-        """Wait until it holds; return whether it does."""
+        """Wait until `holds` returns True, for at most `seconds`; return its last result."""
         end = self.loop.time() + seconds
         while not holds() and self.loop.time() < end:
             await asyncio.sleep(TICK_SECONDS)
@@ -340,7 +341,7 @@ class Brokers:
     # -- clients -----------------------------------------------------------------------------
 
     def client(self, near: str) -> Core | None:
-        """Return the primary that a client finds; where two serve, the one that is nearer."""
+        """Return the primary that a client finds: `near` if it serves, else any that serves."""
         there = self.serving()
         if not there:
             return None
@@ -379,7 +380,7 @@ class Brokers:
         return done
 
     def take(self, near: str, count: int) -> None:
-        """Take messages from a queue, as far as they are there."""
+        """Take up to `count` messages from a queue."""
         core, queue = self.client(near), self.chance.choice("qr")
         if core is None or queue not in core.clients.live:
             return
@@ -389,7 +390,7 @@ class Brokers:
         live.remove(taker)
 
     def transact(self, near: str, count: int) -> None:
-        """Put to both queues and take from one, as a whole."""
+        """Put messages to both queues and take one from a queue, in one transaction."""
         core = self.client(near)
         if core is None or not {"q", "r"} <= core.clients.live.keys():
             return

@@ -1,7 +1,7 @@
-"""The claims about brokers of hot standby, from the observations of their clients.
+"""The claims about hot-standby brokers, checked by the observations of their clients.
 
-It shares nothing with the machine: it knows which message was confirmed, which was delivered, and
-each broker's own status.
+The oracle shares no code with the machine: it knows which messages were confirmed and delivered,
+and what each broker says about itself.
 
 Source: hot standby, H2, H4, H9; LM3, LM4.
 """
@@ -12,7 +12,7 @@ from attrs import define, field
 
 
 class Violation(Exception):
-    """Something does not hold.  `claim`: which claim it is."""
+    """A claim does not hold.  `claim`: its name."""
 
     def __init__(self, claim: str, what: str) -> None:
         super().__init__(f"{claim}: {what}")
@@ -21,9 +21,9 @@ class Violation(Exception):
 
 @define
 class Sent:
-    """A message.  `whole`: all of its transaction, of which it is one; empty: it is in none.
+    """A message.  `whole`: all messages of its transaction, or empty.
 
-    `acknowledged`: the generation in which its acknowledgement was confirmed; 0: it was not.
+    `acknowledged`: the generation in which its acknowledgement was confirmed; 0 if it was not.
     """
 
     queue: str
@@ -44,7 +44,7 @@ class Oracle:
     confirmed: int = 0
 
     def confirms(self, broker: str, generation: int, numbers: list[int]) -> None:
-        """A broker tells a client that these are safe."""
+        """Note that a broker confirms messages to a client."""
         who = self.confirmers.setdefault(generation, set())
         who.add(broker)
         if len(who) > 1:
@@ -63,11 +63,11 @@ class Oracle:
                 )
 
     def delivers(self, queue: str, number: int, generation: int, *, marked: bool) -> None:
-        """A client gets a message from the primary of a generation; `marked`: it may have come
-        before.
+        """Note that a client gets a message from the primary of a generation.
 
-        A former primary that is cut off does not know what was acknowledged since, and gives it
-        to its clients, marked, until `silence` is over.
+        `marked`: the message is marked as one that may have come before.  A former primary that is
+        cut off does not know what was acknowledged since.  Until `silence` is over, it gives such
+        messages to its clients, marked.
         """
         one = self.sent[number]
         if one.queue != queue:
@@ -80,11 +80,11 @@ class Oracle:
             raise Violation("marked", f"{number} comes twice, and is not marked")
 
     def acknowledges(self, number: int, generation: int) -> None:
-        """A broker confirms an acknowledgement to a client."""
+        """Note that a broker confirms an acknowledgement to a client."""
         self.sent[number].acknowledged = generation
 
     def ends(self, left: dict[str, list[int]]) -> None:
-        """All is well again, and these are in the queues, from the front to the back."""
+        """Check the claims at the end.  `left`: the queues' messages from the front to the back."""
         there = {number for numbers in left.values() for number in numbers}
         for queue, numbers in left.items():
             if numbers != sorted(numbers):

@@ -1,4 +1,4 @@
-"""One run: a storm of actions; then all is well again, and they have to serve."""
+"""One run: a storm of actions; then all faults end, and the brokers must serve."""
 
 from __future__ import annotations
 
@@ -15,23 +15,21 @@ from tools.swarms.standby.oracle import Violation
 from tools.swarms.standby.scenario import Action, Scenario, What
 
 MANAGER_SECONDS = 2.0
-"""Between two promotions by a manager outside."""
+"""Seconds between two promotions by a manager outside."""
 SERVES_SECONDS = 30.0
-"""Seconds after the end of faults within which a broker serves, or a person must choose."""
+"""Seconds after the end of faults in which a broker must serve, else an operator chooses one."""
 LEVEL_SECONDS = 120.0
-"""Seconds after that within which all backups are up to date."""
+"""Seconds after that in which all backups must be up to date."""
 SAME_SECONDS = 30.0
-"""Seconds after that within which they hold the same: a write may have begun while a disk was
-slow.
-"""
+"""Seconds after that in which all must have the same; a slow write may still be under way."""
 
 
 @frozen(kw_only=True)
 class Outcome:
-    """`claim`: the broken one, "" if all held.
+    """The result of one run.  `claim`: the broken claim, or "".
 
-    `steps`: of the machine, of which `ticks` are of the clock; `persons`: how often one had to
-    mark a store.
+    `steps`: of the machines; `ticks`: those of them by the clock.  `persons`: how often an operator
+    had to mark a store.
     """
 
     scenario: Scenario
@@ -46,7 +44,7 @@ class Outcome:
 
 
 def run(scenario: Scenario) -> Outcome:
-    """Play a scenario; the same for the same one."""
+    """Play a scenario; the same scenario always gives the same outcome."""
     before = random.getstate()
     random.seed(scenario.seed)  # the mesh draws its pauses from it
     try:
@@ -141,8 +139,8 @@ async def _do(it: Brokers, action: Action) -> None:
 
 
 async def _promote(it: Brokers, who: str) -> None:
-    """Promote a broker; a manager outside goes by views, and first ends another primary, also
-    one whose promotion is under way.
+    """Promote a broker.  A manager outside does so by views, and first ends any other primary, even
+    one whose promotion is still under way.
     """
     if not it.scenario.built_in:
         it.observe()
@@ -155,7 +153,7 @@ async def _promote(it: Brokers, who: str) -> None:
 
 
 async def _manages(it: Brokers) -> None:
-    """Promote a broker where none serves, as a manager outside does."""
+    """Promote a broker whenever none serves, as a manager outside does."""
     while True:
         await asyncio.sleep(MANAGER_SECONDS)
         able = sorted({*it.cores} & {*(it.able() or it.scenario.names)})
@@ -165,7 +163,10 @@ async def _manages(it: Brokers) -> None:
 
 
 async def _rest(it: Brokers) -> int:
-    """End all faults and check that the brokers serve all data; return how often a person helps."""
+    """End all faults, and check that the brokers serve all data.
+
+    Return how often an operator had to help.
+    """
     it.slow.clear()
     for disk in it.disks.values():
         disk.before = lambda _: None
@@ -204,9 +205,9 @@ def _serves(it: Brokers) -> str:
 
 
 async def _mark(it: Brokers) -> None:
-    """Mark the store that is the best, and start it again: a total failure.
+    """Mark the best store and restart its broker, as after a total failure.
 
-    Where no store has anything, the first promotion of all was never kept: all begin again.
+    If no store has a view, the first promotion was never stored, and all brokers begin anew.
     """
     if not any(core.kept.view.generation for core in it.cores.values()):
         await it.begin_anew()

@@ -1,4 +1,4 @@
-"""Actions on brokers of hot standby, drawn from a seed before a run begins."""
+"""Actions on hot-standby brokers, drawn from a seed before a run begins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 
 class What(Enum):
-    """An event, by an operator, a manager, a client or chance."""
+    """A kind of event, caused by an operator, a manager, a client or a fault."""
 
     START = "is started"
     KILL = "is killed"
@@ -36,13 +36,13 @@ FAULTS = {
     What.DEMOTE: 0.7,
     What.SLOW: 1.0,
 }
-"""Kinds of faults that a run has or not, and how often each comes where it does."""
+"""Kinds of faults, of which a run has some, with their weights."""
 DOWN = (What.KILL, What.POWER, What.SOON, What.STOP)
 
 
 @frozen
 class Action:
-    """`at`: seconds; `amount`: messages, seconds, or writes, as the kind has it."""
+    """An event.  `at`: in seconds; `amount`: of messages, seconds or writes, by its kind."""
 
     at: float
     what: What
@@ -56,10 +56,10 @@ class Action:
 
 @frozen(kw_only=True)
 class Scenario:
-    """`built_in`: the promoters: the brokers themselves, or a manager outside that fences.
+    """A scenario.  `built_in`: brokers promote themselves; if False, a manager outside that fences.
 
-    `continues`: after a total failure they may go on by themselves.  `latency`: seconds that a
-    write takes at most when the disk is not slow.
+    `continues`: the brokers may continue by themselves after a total failure.  `latency`: the most
+    seconds of a write if the disk is not slow.
     """
 
     seed: int
@@ -71,7 +71,7 @@ class Scenario:
 
 
 def draw(seed: int, events: int) -> Scenario:
-    """Return the scenario of a seed, with this many actions; the same on every machine."""
+    """Return the scenario of a seed with `events` actions; it is the same on every machine."""
     chance = Random(f"standby {seed}")
     built_in = chance.random() < 0.5
     names = "abc" if built_in else chance.choice(("ab", "abc", "abc"))
