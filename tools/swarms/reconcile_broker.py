@@ -51,7 +51,7 @@ class Node:
 
 @define(eq=False)
 class Replica:
-    """A replica.  `whole`: it has all that is committed.  `source`: the node that it is copied from,
+    """A replica.  `whole`: it has all that is committed.  `source`: the node it is copied from,
     if a command began the copy.
     """
 
