@@ -1,7 +1,6 @@
-"""Mutation by program: whether a small change of the protocol would be noticed, and by which check.
+"""Mutation testing: whether a check would notice a small change of the protocol, and which one.
 
-It has one reason to exist: a rule of the protocol that could be changed without any world, test,
-link or random run noticing is either redundant or unguarded, and that is not found out by
-reading. Mutations are patches to the source, applied from outside, in a child process: no switch in
-the product knows of them.
+If a rule of the protocol can be changed and no world, test, link or random run notices, the rule
+is redundant or not checked, and reading alone does not find that out.  A mutation is a patch to the
+source, applied in a child process: the product has no switch for it.
 """

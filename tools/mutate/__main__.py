@@ -62,14 +62,14 @@ def main(
             names = {name for name, one in read(results).items() if one.survived}
             wanted = [one for one in wanted if one.name in names]
         if sample is not None:
-            # In the order of the draw: wherever it is stopped, the finished part is a sample.
+            # In random order: if the campaign is stopped, the finished part is a random sample.
             random.Random(seed).shuffle(wanted)
             wanted = wanted[:sample]
         if lists or show:
             for one in wanted:
                 click.echo(one.diff(source_of(one.path)) if show else one.name)
             raise SystemExit(0)
-        # Worlds, the link and random runs are about the join protocol.
+        # Worlds, the link and random runs check the join protocol only.
         tests = tests or package != "join"
         done = _run(wanted, jobs, results, ROOMS[package], tests=tests, minutes=minutes)
         raise SystemExit(done)

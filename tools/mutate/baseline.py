@@ -1,4 +1,4 @@
-"""The baseline: every catcher on the code as it is, its lines, and its costs."""
+"""The baseline: for each catcher, the lines that it runs in unchanged code, and its cost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REST = (
     *("models", "proofs", "joinproto/check", "joinproto/prove", "joinproto/swarm"),
     *("joinproto/log", "joinproto/durable/journal"),
 )
-"""The modules that decide, alongside the protocol itself, whether a mutation is noticed."""
+"""The modules besides the protocol that decide whether a mutation is noticed."""
 
 STATES_MOST = 120_000
 
@@ -38,7 +38,7 @@ def hash_of_catchers(folders: Sequence[str]) -> str:
 
 @define
 class Asked:
-    """One catcher: its cost in seconds, its lines, and its counts."""
+    """One catcher: its cost in seconds, the lines that it runs, and its counts."""
 
     kind: str
     name: str
@@ -52,9 +52,9 @@ class Asked:
 
 @define
 class Baseline:
-    """`key`: of which sources it is, tests and the rest apart.
+    """`key`: hashes of the sources that it was made from, one for tests and one for the rest.
 
-    `left_out`: random runs that fail on the code as it is.
+    `left_out`: random runs that fail on unchanged code.
     """
 
     key: dict[str, str] = field(factory=dict)
@@ -87,9 +87,9 @@ def baseline(
     parts: Collection[str] = ("tests", "rest"),
     room: Room = JOIN,
 ) -> Baseline:
-    """Return the baseline of today's sources, these parts of it, from `file` if it exists.
+    """Return these parts of the baseline of the current sources, from `file` if they are there.
 
-    Raises `UsageProblem` where a catcher notices something in the code as it is.
+    Raises `UsageProblem` if a catcher notices something in unchanged code.
     """
     key = key_now(room)
     known = Baseline.load(file) if file.exists() else Baseline()
@@ -123,7 +123,7 @@ def _part(one: Asked) -> str:
 
 
 def forked(looks: Sequence[Callable[[], T]], jobs: int) -> Iterator[T]:
-    """Yield the results of these calls as they come; `jobs`: processes, forks of this warm one."""
+    """Yield the results of these calls as they come.  `jobs`: forks of this warm process."""
     if jobs == 1:
         yield from (look() for look in looks)
         return

@@ -1,4 +1,4 @@
-"""The campaign: each mutation against the catchers until one notices; results as they come."""
+"""The campaign asks the catchers about each mutation until one notices it."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tools.mutate.patched import patch
 from tools.mutate.patches import JOIN, Mutation, source_of
 
 SECONDS_MOST = 28.0
-"""The limit for all checks but the tests of a mutation, as measured with lines counted."""
+"""The limit for all checks of a mutation except tests; the baseline measured their costs."""
 
 
 @frozen
 class Result:
     """The result of one mutation.
 
-    `kind`: of the catcher that noticed, "" where none did; `who`: its test, world or seed; `what`:
-    the claim, or the error; `by`: "claim", "pin" (another count alone), "time-out", "error",
-    "test".  `differs`: a random run that kept its claims but went another way; where nothing
-    noticed and nothing differs, the change may have no effect.  `seconds`: of processor time.
-    `source`, `catchers`: hashes of the file with its patch, and of all that were asked.
+    `kind`: of the catcher that noticed, "" if none did; `who`: its test, world or seed; `what`:
+    the claim, or the error; `by`: "claim", "pin" (only a count differs), "time-out", "error",
+    "test".  `differs`: a random run that kept its claims but took other steps; if no catcher
+    noticed and no run differs, the change may have no effect.  `seconds`: of processor time.
+    `source`, `catchers`: hashes of the file with its patch, and of all catchers asked.
     """
 
     name: str
@@ -60,7 +60,7 @@ def try_one(
     made = mutation.apply(source)
     first, last = mutation.lines
     asked = [one for one in base.asked if one.runs(mutation.path, first, last)]
-    # Lines that run at the import count for every test that runs anything of the file.
+    # Lines that run at import count for every test that runs any line of the file.
     tests = [one for one in asked if one.kind == "unit"]
     if not tests:
         tests = [one for one in base.of("unit") if mutation.path in one.lines]
@@ -85,7 +85,7 @@ def try_one(
 
 
 def in_order(asked: Sequence[Asked]) -> list[Asked]:
-    """Quick worlds, some random runs, the link, larger worlds, more runs; each by its cost."""
+    """Return quick worlds, some random runs, the link, larger worlds, more runs, each by cost."""
     pins = {one.name: one.pin for one in asked if one.kind == "world"}
     quick, large = catchers.quick_and_large(pins)
     few = {str(seed) for seed in catchers.RUNS}
@@ -102,7 +102,7 @@ def in_order(asked: Sequence[Asked]) -> list[Asked]:
 
 
 def affordable(asked: Sequence[Asked]) -> list[Asked]:
-    """Return as many of them, from the first on, as `SECONDS_MOST` allow; dearer ones are not."""
+    """Return the catchers, from the first on, whose costs fit into `SECONDS_MOST` in sum."""
     found, left = [], SECONDS_MOST
     for one in asked:
         if one.seconds <= left:
@@ -149,7 +149,7 @@ def _others(mutation: Mutation, made: bytes, asked: Sequence[Asked]) -> Found:
 
 
 def _ask(one: Asked) -> Found:
-    """Return this catcher's finding; without `by`, a run only went another way."""
+    """Return this catcher's finding; without `by`, a run only took other steps."""
     match one.kind:
         case "world":
             said = catchers.world(one.name, 2 * one.pin[0] + 1_000)
@@ -190,7 +190,7 @@ def campaign(
 
 
 def read(file: Path) -> dict[str, Result]:
-    """Return the newest result of each name; a last line that was cut short counts for nothing."""
+    """Return the newest result of each name; a last line that was cut short is ignored."""
     if not file.exists():
         return {}
     lines = file.read_text(encoding="utf-8").split("\n")[:-1]
@@ -205,10 +205,10 @@ def write(file: Path, result: Result) -> None:
 def still_holds(
     result: Result | None, source: str, hashes: Collection[str], tests: Collection[str]
 ) -> bool:
-    """Return whether this was found of the same file, and would be found again.
+    """Return whether the result is of the same file, and would be found again.
 
-    A survivor is one for the catchers with one of these `hashes`.  A mutation that one catcher
-    noticed stays noticed where others come to it; `tests`: the unit tests that there are.
+    A survivor's result holds only if its catchers have one of these `hashes`.  A mutation that one
+    catcher noticed stays noticed if other catchers are added.  `tests`: the present unit tests.
     """
     if result is None or result.source != source:
         return False

@@ -1,7 +1,7 @@
 """The catchers besides unit tests: import, worlds, the link, random runs; the cheapest first.
 
-Each returns its finding in a few words, or "".  They run where the protocol is patched, so they
-import their subjects when they are called.
+Each returns its finding, as text or counts.  They run in the process with the patched protocol, so
+they import what they check when they are called.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 WORLDS_MOST = 1_200_000
-"""Worlds with more steps take minutes, and are left to the soak."""
+"""Worlds with more steps take minutes; only the soak searches them."""
 
 QUICK_MOST = 100_000
 
@@ -24,7 +24,7 @@ EVENTS_MOST = 8_000
 
 
 def tables_are_whole() -> str:
-    """Import every module and make every table; one without an end, or with a dead case, raises."""
+    """Import every module and make every table; raises if a table has no end, or a dead case."""
     from importlib import import_module
 
     for path in sorted((Path(__file__).parents[2] / "joinproto/join").glob("*.py")):
@@ -40,7 +40,7 @@ def tables_are_whole() -> str:
 
 
 def world(name: str, states_max: int | None) -> dict[str, Any]:
-    """Search a world; the broken claims, and the counts."""
+    """Search a world; return the broken claims, and the counts."""
     from joinproto.check.catalogue import load_world
     from joinproto.check.check import check
 
@@ -56,7 +56,7 @@ def world(name: str, states_max: int | None) -> dict[str, Any]:
 
 
 def linked(name: str) -> str:
-    """Hold the first steps of a world against the relations that are proved."""
+    """Compare the first steps of a world with the relations that are proved."""
     from attrs import evolve
 
     from joinproto.prove.link.run import link
@@ -71,7 +71,7 @@ def linked(name: str) -> str:
 
 
 def runs(seeds: range, without: frozenset[int] = frozenset()) -> dict[str, Any]:
-    """Play random runs: the claims that break, and the events and acknowledged frames of each."""
+    """Play random runs; return broken claims, and each run's events and acknowledged frames."""
     from joinproto.swarm.draw import draw
     from joinproto.swarm.run import run
 
@@ -87,7 +87,7 @@ def runs(seeds: range, without: frozenset[int] = frozenset()) -> dict[str, Any]:
 
 
 def quick_and_large(counts: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the worlds of the protocol by their steps, smallest first: quick ones, and others."""
+    """Return the quick worlds of the protocol, and the others, each with the fewest steps first."""
     steps = sorted((pin[1], name) for name, pin in counts.items())
     quick = [name for many, name in steps if many <= QUICK_MOST]
     return quick, [name for many, name in steps if QUICK_MOST < many <= WORLDS_MOST]

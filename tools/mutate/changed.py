@@ -16,7 +16,7 @@ _PIECE = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 def chosen(found: list[Mutation], only: Sequence[str], since: str | None) -> list[Mutation]:
     """Return those with these names (all, if none is given) that touch lines changed since.
 
-    Raises `UsageProblem` where a name fits nothing, or git does not know the revision.
+    Raises `UsageProblem` if a name matches no mutation, or git does not know the revision.
     """
     for pattern in only:
         if not any(fnmatchcase(one.name, pattern) for one in found):
@@ -34,7 +34,7 @@ def chosen(found: list[Mutation], only: Sequence[str], since: str | None) -> lis
 
 
 def lines_since(revision: str) -> dict[str, set[int]]:
-    """Return the lines of today's files that differ from the revision's, those around a gap too."""
+    """Return the present lines that differ from the revision's, and those around removed lines."""
     files = [path for room in ROOMS.values() for path in room.files]
     done = subprocess.run(
         ["git", "-C", str(ROOT), "diff", "--unified=0", revision, "--", *files],

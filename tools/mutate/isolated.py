@@ -1,4 +1,4 @@
-"""A task in a forked process of its own, with limited time: an endless loop has an end here."""
+"""Run a task in a forked process, with limited time, which also ends an endless loop."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from attrs import frozen
 TIME_OUT = "time-out"
 DIED = "died"
 WALL = 15
-"""The wall-clock limit of a task, in multiples of its processor time, for a machine that others
-use.
-"""
+"""The wall-clock limit of a task, in multiples of its processor time: the machine may be busy."""
 
 
 @frozen
@@ -37,7 +35,7 @@ class Ended:
 def isolated(task: Callable[[], Any], seconds: float) -> Ended:
     """Run `task` in a fork of this process; `seconds`: of processor time.
 
-    Its result must fit into JSON.  Nothing that it does to modules, caches or memory is left.
+    Its result must fit into JSON.  Its changes to modules, caches and memory end with the fork.
     """
     reads, writes = os.pipe()
     began = time.monotonic()

@@ -1,22 +1,22 @@
 """The operators: small changes to a syntax tree, each as a stretch of source and its replacement.
 
-    drop-case       a case of a table, or of a `match`, goes
-    swap-cases      two cases that follow each other change places
-    weaken          one fact of a condition goes; of a set's union or cut, one side
-    negate          a condition, a fact or a comparison says the opposite
-    drop-guard      an `if` never holds                    force-guard   it always holds
-    drop-operand    one operand of `and`, `or` goes
-    drop-filter     what a comprehension leaves out is counted
-    boundary        `>=` is `>`, and the like              off-by-one    `+ 1` goes
-    other-end       `min` is `max`, `any` is `all`, and back
-    drop-effect     one of several effects goes            forget-field  a field stays as it was
-    drop-statement  a call for its effect, or an assignment, goes
-    swap-statements two actions that follow each other change places (reported before it is done)
-    last-of         the last of several is taken for the greatest, or for the least
-    part-of-key     one part of a pair that is compared, or sorted by, goes
-    seq-alone       of two positions the numbers alone are compared, and not their views
+    drop-case       a case of a table, or of a `match`, is removed
+    swap-cases      two adjacent cases change places
+    weaken          one fact of a condition is removed, or one side of a union or intersection
+    negate          a condition, a fact or a comparison is negated
+    drop-guard      an `if` is always false                force-guard   it is always true
+    drop-operand    one operand of `and`, `or` is removed
+    drop-filter     a comprehension loses its filter
+    boundary        `>=` becomes `>`, and so on            off-by-one    `+ 1` is removed
+    other-end       `min` becomes `max`, `any` becomes `all`, and back
+    drop-effect     one of several effects is removed      forget-field  a field is not updated
+    drop-statement  a call for its effect, or an assignment, is removed
+    swap-statements two adjacent actions change places (an effect is reported before it is done)
+    last-of         the greatest, or the least, of several becomes the last one
+    part-of-key     one part of a pair that is compared, or sorted by, is removed
+    seq-alone       two positions are compared by their numbers alone, without their views
 
-Not changed: what people read, types, and errors that are raised (whether they are is a guard).
+Not changed: texts for people, types, and raised errors (the guards before them are changed).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _SPOKEN = {"__repr__", "__str__"}
 
 @frozen
 class Change:
-    """`where`: function, and case of a table; `start`, `end`: line and column in bytes."""
+    """`where`: function, and case of a table.  `start`, `end`: line, and column in bytes."""
 
     where: str
     operator: str
@@ -80,13 +80,13 @@ class Change:
 
 
 def changes(tree: ast.Module, source: bytes) -> Iterator[Change]:
-    """Yield every change of the module, in no order."""
+    """Yield every change of the module, in no particular order."""
     yield from _Walk(source, _cases_of(tree)).body(tree.body, "")
 
 
 @define
 class _Walk:
-    """`cases`: names that stand for a case of a table, or make one."""
+    """`cases`: names of cases of tables, and of functions that make one."""
 
     source: bytes
     cases: frozenset[str]
@@ -175,7 +175,7 @@ class _Walk:
             if len(cases) > 1 and not isinstance(last, ast.Raise) and case.guard is None:
                 start = (first.lineno, first.col_offset)
                 end = (first.end_lineno or 0, first.end_col_offset or 0)
-                # A text, which no event equals: the pattern may stand in parentheses.
+                # A text, because no event equals it; the pattern may be in parentheses.
                 yield Change(self.where, "drop-case", self.lines, start, end, '"no event"')
             if case.guard is not None:
                 yield from self._guard(case.guard)
@@ -188,7 +188,7 @@ class _Walk:
         yield self.change("force-guard", test, "True")
 
     def expression(self, node: ast.expr, *, is_test: bool = False) -> Iterator[Change]:
-        """`is_test`: it is turned both ways as a whole already."""
+        """`is_test`: changes that make the whole expression true or false are made already."""
         match node:
             case ast.JoinedStr() | ast.Constant() | ast.Lambda():
                 return
@@ -354,7 +354,7 @@ def _named(node: ast.expr) -> str:
 
 
 def _does(*statements: ast.Expr) -> bool:
-    """Return whether all are actions, and one of them makes something durable, or has it made."""
+    """Return whether all are actions, and one writes to disk, or asks for that."""
     actions = [
         it.value for it in statements if isinstance(it.value, ast.Call | ast.Yield | ast.Await)
     ]
@@ -377,7 +377,7 @@ def _slug(case: ast.expr) -> str:
 
 
 def _cases_of(tree: ast.Module) -> frozenset[str]:
-    """Return the names of a module that stand for a case of a table, or make one."""
+    """Return a module's names of cases of tables, and of functions that make one."""
     made = {"Case"}
     for node in tree.body:
         match node:

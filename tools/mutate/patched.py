@@ -1,4 +1,4 @@
-"""The patched module: this process imports all that is ours again, one module from other source."""
+"""Import our modules again in this process, one of them from a patched source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import CodeType, ModuleType
 from tools.mutate.patches import ROOT
 
 KEPT = ("joinproto.errors.", "joinproto.__version__.", "joinproto.check.")
-"""A module that imports nothing mutated stays as it is."""
+"""Modules that import no mutated module are not imported again."""
 
 _OURS = (
     "joinproto.",
@@ -27,7 +27,7 @@ class _Loader(SourceFileLoader):
         self._source = source
 
     def get_code(self, fullname: str) -> CodeType:
-        # Nothing is read from a cache of compiled files, nor written to one.
+        # Compiled files are neither read from a cache nor written to one.
         return compile(self._source, self.path, "exec", dont_inherit=True)
 
 
@@ -48,7 +48,7 @@ class _Finder(MetaPathFinder):
 
 
 def forget() -> None:
-    """Import all modules of ours again, except those that do not use the protocol."""
+    """Have our modules imported again, except those that do not use the protocol."""
     for name in list(sys.modules):
         title = f"{name}."
         if title.startswith(_OURS) and not title.startswith(KEPT):
@@ -58,6 +58,6 @@ def forget() -> None:
 
 
 def patch(module: str, source: bytes) -> None:
-    """Import `module` from `source` from now on, in this process."""
+    """Have this process import `module` from `source` from now on."""
     forget()
     sys.meta_path.insert(0, _Finder(module, source))

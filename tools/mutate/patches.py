@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 @frozen
 class Room:
-    """Code that is mutated, by its files, and the folders of the tests that must notice."""
+    """A package's files that are mutated, and the folders of the tests that must notice."""
 
     files: tuple[str, ...]
     tests: tuple[str, ...]
@@ -41,8 +41,8 @@ ROOMS = {
     "reconcile": _room("reconcile"),
     "discovery": _room("discovery"),
 }
-"""The packages that keep data, and those that decide.  Files that are durable:
-`tests/durable/mutations.py`.
+"""The packages that keep data, and those that decide.  `tests/durable/mutations.py` mutates the
+code of durable files.
 """
 
 JOIN = ROOMS["join"]
@@ -51,10 +51,10 @@ JOIN = ROOMS["join"]
 @frozen
 class Mutation:
     """One patch.  `name`: file, function (and case of a table), operator, ordinal; before that the
-    package, where it is not the join protocol.
+    package, if it is not the join protocol.
 
-    `lines`: first and last line of the statement that it changes; `start`, `end`: bytes of the
-    file that `text` replaces.
+    `lines`: first and last line of the changed statement.  `text` replaces the bytes of the file
+    from `start` to `end`.
     """
 
     name: str
@@ -73,11 +73,11 @@ class Mutation:
         return source[: self.start] + self.text.encode() + source[self.end :]
 
     def hash(self, source: bytes) -> str:
-        """Return the hash of its subject: the file as it is, and the patch."""
+        """Return the hash of the unchanged file and the patch."""
         return hash_of(source, f"{self.start} {self.end} {self.text}".encode())
 
     def diff(self, source: bytes) -> str:
-        """Return the patch as a person reads it."""
+        """Return the patch as a diff, for people."""
         before, after = source.decode(), self.apply(source).decode()
         lines = difflib.unified_diff(
             before.splitlines(keepends=True),
@@ -101,7 +101,7 @@ def hash_of(*contents: bytes) -> str:
 
 
 def mutations(path: str, source: bytes) -> Iterator[Mutation]:
-    """Yield the mutations of one file, in the order of its lines; the same each time."""
+    """Yield the mutations of one file, in the order of its lines; always the same ones."""
     starts = [0]
     for part in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(part))
@@ -132,7 +132,7 @@ def _place(change: Change) -> tuple[object, ...]:
 
 
 def all_mutations(*names: str) -> list[Mutation]:
-    """Return those of these rooms; of all, where none is named."""
+    """Return the mutations of these rooms, or of all if none is named."""
     return [
         item
         for name in names or ROOMS

@@ -21,8 +21,8 @@ BLOCK = re.compile(r"(<!-- mutations -->\n).*?(<!-- end -->)", re.DOTALL)
 
 KINDS = ("import", "unit", "world", "link", "run", "")
 SORTS = ("equivalent", "redundant", "bound")
-"""Why a survivor may live: it changes nothing; the rule could go; it lies beyond the bounds of the
-checks.
+"""Why a survivor is accepted: it has no effect; the rule is redundant; it has an effect only
+beyond the bounds of the checks.
 """
 
 
@@ -38,7 +38,7 @@ class Reason:
 def reasons(names: Collection[str], file: Path = REVIEWED) -> dict[str, Reason]:
     """Return the reviewed reasons.
 
-    Raises `UsageProblem` for a name that no mutation has (any more), or a reason that is none.
+    Raises `UsageProblem` for a name that no mutation has (any more), or an invalid reason.
     """
     rows = tomllib.loads(file.read_text(encoding="utf-8")).get("survivor", [])
     found = {row["name"]: Reason(**row) for row in rows}
@@ -57,7 +57,7 @@ def reasons(names: Collection[str], file: Path = REVIEWED) -> dict[str, Reason]:
 
 
 def write(results: Path, document: Path = DOCUMENT) -> int:
-    """Write the table into the document; returns the exit code for the results."""
+    """Write the table into the document; return the exit code for the results."""
     mutations = {one.name: one for one in all_mutations()}
     known = {
         name: one

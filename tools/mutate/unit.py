@@ -1,4 +1,4 @@
-"""Unit tests as a catcher: those that run the changed line, the quickest first, in one pytest."""
+"""Unit tests as a catcher: one pytest runs the tests of the changed line, the quickest first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import Phase, settings
 from tools.mutate.patches import ROOT
 
 SECONDS_MOST = 4.0
-"""Tests that take longer, with lines counted, are not asked."""
+"""Tests that take longer, while lines are counted, do not run."""
 
 _HAVE = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
 _QUICK = ("--assert=plain", "-p", "no:cacheprovider", "--hypothesis-profile=mutate")
@@ -24,7 +24,7 @@ OPTIONS = ("-W", _HAVE, "-q", *_QUICK)
 
 @define(eq=False)
 class Measure:
-    """The cost of each test, and the test lines that are counted: `counter`, if any."""
+    """The cost of each test.  `counter`: counts the lines that each test runs, if any."""
 
     counter: Any = None
     seconds: dict[str, float] = field(factory=dict)
@@ -53,7 +53,7 @@ class Measure:
 
 @define(eq=False)
 class Limit(Measure):
-    """As above, and no test runs for longer than `at_most`, or than its `usual` time allows."""
+    """A `Measure` that stops each test after `at_most`, or a limit from its `usual` time."""
 
     usual: dict[str, float] = field(factory=dict)
     at_most: float | None = None
@@ -65,7 +65,7 @@ class Limit(Measure):
 
 
 class TooLong(BaseException):
-    """More processor time than was given; no `except Exception` holds it up."""
+    """More processor time was used than allowed; no `except Exception` catches it."""
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def test_run(ids: Sequence[str], plugin: Measure, *more: str) -> None:
-    """Run these tests with the plugin; always the same examples, which are not made smaller."""
+    """Run these tests with the plugin; examples are always the same, and are not shrunk."""
     settings.register_profile(
         "mutate",
         settings.get_profile("default"),
@@ -116,7 +116,7 @@ def catch(ids: Sequence[str], usual: dict[str, float]) -> dict[str, str]:
 
 
 def forget_caches() -> None:
-    """Empty every cache of ours: otherwise the first test alone fills one."""
+    """Empty all our caches: otherwise only the first test would run the lines that fill them."""
     for name, module in list(sys.modules.items()):
         if name.startswith(("joinproto.", "tests.")):
             for thing in list(vars(module).values()):

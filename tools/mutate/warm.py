@@ -11,14 +11,14 @@ PACKAGES = (
 )
 
 WORLDS = ("join-options", "join-votes-crash")
-"""One whose states are a word each, and one whose states are several."""
+"""A world whose states take one word each, and one whose states take several."""
 
 
 def warm_up() -> None:
     """Load the loops that searches need, and the packages that tests and worlds import.
 
-    Objects of that moment are no garbage, and no child looks through it: that, and pytest's
-    plugins, were three quarters of the cost of a mutation that one quick test notices.
+    The objects made here are frozen, so no child's garbage collector examines them: that, and
+    pytest's plugins, were three quarters of the cost of a mutation that one quick test notices.
     """
     from importlib import import_module
 
