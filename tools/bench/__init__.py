@@ -1,5 +1,5 @@
-"""`make bench`: joinproto and its peers, on the same space, on one machine.
+"""`make bench` measures joinproto and its peers, on the same space, on one machine.
 
-`run` has the measurements in order, `results` their results; `oracle` knows the right counts;
-`report` and `plot` write it down; `peers/` holds the tools that joinproto is compared with.
+`run` measures, in order; `results` has the results' classes; `oracle` knows the right counts;
+`report` and `plot` print and draw results; `peers/` has the tools that joinproto is compared with.
 """

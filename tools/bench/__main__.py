@@ -1,7 +1,7 @@
 """`make bench`: measure, print, and write docs/benchmarks.{md,json,svg}.
 
 Exit codes: 0 measured, 1 a tool failed or counted wrong, 2 usage, 4 a package is missing.
-A missing SPIN is said and left out; the rest is measured.
+If SPIN is missing, it says so and measures the rest.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def sizes_of(text: str) -> tuple[int, ...]:
     except ValueError as error:
         raise click.BadParameter(f"--sizes takes numbers such as 7,8,9, not {text!r}") from error
     if not all(4 <= size <= MEMBERS_MAX for size in sizes):
-        # With 3, nothing but the start is measured; it is measured anyway.
+        # Size 3 measures only the start, and is always measured.
         raise click.BadParameter(f"--sizes goes from 4 to {MEMBERS_MAX}")
     return sizes
 
 
 def command_of(*, sizes: str | None, runs: int | None, quick: bool) -> str:
-    """Return the command that measures this again.  Where the files went is not part of it."""
+    """Return the command that measures this again, without the folder of the files."""
     words = ["--quick"] if quick else []
     words += ["--sizes", sizes] if sizes is not None else []
     words += ["--runs", str(runs)] if runs is not None else []
@@ -70,7 +70,7 @@ def main(
     plan = Plan(
         sizes=sizes_of(sizes) if sizes is not None else (5, 6) if quick else USUAL.sizes,
         runs=runs or (1 if quick else USUAL.runs),
-        # Four minutes.
+        # They take four minutes.
         others=() if quick else USUAL.others,
         peers=not quick,
         node=not quick,
@@ -80,7 +80,7 @@ def main(
     if out is None:
         out = Path(tempfile.mkdtemp(prefix="joinproto-bench-")) if quick else ROOT / "docs"
     try:
-        # Before the measurement, not after ten minutes of it.
+        # Checked before the measurement, which takes ten minutes.
         if find_spec("matplotlib") is None:
             raise not_installed("matplotlib")
         if only_member:
@@ -108,7 +108,7 @@ def earlier(file: Path) -> results.Results:
 
 
 def write(found: results.Results, folder: Path) -> None:
-    """Write the four files into `folder`, which is made if need be."""
+    """Write the four files into `folder`, which is made if it is missing."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "benchmarks.json").write_text(results.to_json(found), "utf-8")
     plot.draw(found, folder / "benchmarks.svg")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table, padded so that it reads well as it is.
+    """Return a Markdown table, padded so that its source is readable, too.
 
     A column whose head ends in a colon is aligned to the left, the others (numbers) to the
     right.
@@ -31,7 +31,7 @@ def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 
 def short(number: float | None) -> str:
-    """Return a rate or a size with three digits that count: 1.81 M, 607 k, 22."""
+    """Return a rate or a size with three significant digits: 1.81 M, 607 k, 22."""
     if number is None:
         return "-"
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -46,7 +46,7 @@ def _three(number: float) -> str:
 
 
 def times(ratio: float | None) -> str:
-    """Return how many times as many, with two digits that count at least."""
+    """Return the ratio as text, with at least two significant digits."""
     if ratio is None:
         return "-"
     return f"{_three(ratio) if ratio >= 0.1 else f'{ratio:.1g}'} x"

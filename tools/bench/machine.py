@@ -1,4 +1,4 @@
-"""The machine, as far as it explains the numbers: processor, memory, system, versions."""
+"""The facts of the machine that explain the numbers: processor, memory, system, versions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ CPUINFO = Path("/proc/cpuinfo")
 MEMINFO = Path("/proc/meminfo")
 OS_RELEASE = Path("/etc/os-release")
 PACKAGES = ("attrs", "numba", "numpy")
-# Program -> the words that print its version, and the version's place in the answer.
+# Program -> the option that prints its version, and the pattern of the version in the output.
 PROGRAMS = {"spin": ("-V", r"Version (\S+)"), "gcc": ("-dumpfullversion", r"(\S+)")}
 
 
 @frozen
 class Machine:
-    """`load_before`, `load_after`: processes that wanted to run, on average over a minute."""
+    """`load_before`, `load_after`: the load average of one minute, before and after."""
 
     processor: str
     processors: int
@@ -36,7 +36,7 @@ class Machine:
 
 
 def describe() -> Machine:
-    """Return this machine; missing facts are "unknown" or 0."""
+    """Return the facts of this machine; missing ones are "unknown" or 0."""
     return Machine(
         processor=processor_of(_read(CPUINFO)),
         processors=len(os.sched_getaffinity(0)),
@@ -58,7 +58,7 @@ def processor_of(cpuinfo: str) -> str:
     }
     parts = [found.get("model name", "unknown")]
     if {"cpu family", "model"} <= found.keys():
-        # A virtual machine often hides the model's name, never the family.
+        # A virtual machine often hides the model's name, but never the family.
         parts.append(f"family {found['cpu family']} model {found['model']}")
     if "cpu MHz" in found:
         parts.append(f"{float(found['cpu MHz']):.0f} MHz")

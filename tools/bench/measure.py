@@ -1,4 +1,4 @@
-"""One command, run as a whole in a child process: its output and its costs."""
+"""Run one command in a child process, and return its output and its costs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 
 from attrs import Factory, frozen
 
-# Lines of a failed command's output worth showing; the end says why it failed.
+# The number of shown lines of a failed command's output; its end says why it failed.
 LINES_SHOWN = 12
 
 
 @frozen
 class Cost:
-    """`cpu_seconds`: user and system together, start-up and all children included."""
+    """`cpu_seconds`: user and system time together, with start-up and all children."""
 
     cpu_seconds: float
     wall_seconds: float
@@ -35,14 +35,14 @@ class Finished:
 
     @property
     def complaint(self) -> str:
-        """Return the end of its output, for a person to see why it failed."""
+        """Return the end of its output, which shows a person why it failed."""
         text = self.stderr.strip() or self.stdout.strip() or "it printed nothing"
         return "\n".join(text.splitlines()[-LINES_SHOWN:])
 
 
 @frozen
 class Command:
-    """`environment`: settings on top of this process's own.  `folder`: where it runs."""
+    """`environment`: added to this process's own.  `folder`: the working directory."""
 
     arguments: Sequence[str]
     folder: Path
@@ -58,7 +58,7 @@ def measure(command: Command, *, launcher: Path | None = None) -> Finished:
     with tempfile.TemporaryDirectory(prefix="joinproto-bench-") as name:
         place = Path(name)
         prefix = [str(launcher), str(place / "cost")] if launcher is not None else []
-        # Files, not pipes: nothing reads while the child runs, and a full pipe would stop it.
+        # Not pipes: nothing reads while the child runs, and a full pipe would block it.
         with (place / "out").open("w+") as out, (place / "err").open("w+") as err:
             began = time.perf_counter()
             child = subprocess.Popen(
@@ -71,7 +71,7 @@ def measure(command: Command, *, launcher: Path | None = None) -> Finished:
             )
             _, status, used = os.wait4(child.pid, 0)
             wall = time.perf_counter() - began
-            # Popen has to be told, or it waits for a child that is gone.
+            # Otherwise Popen would wait for a child that has ended.
             child.returncode = os.waitstatus_to_exitcode(status)
         code = child.returncode if child.returncode >= 0 else 128 - child.returncode
         cpu, peak = used.ru_utime + used.ru_stime, used.ru_maxrss

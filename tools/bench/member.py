@@ -1,15 +1,15 @@
 """The cost of a member: the time of one round, and its memory, in a cluster of five.
 
-A round is `receive`, `poll` and `advance`: the work of a host for every message that arrives. Two
-sorts are told apart: a heartbeat that reaches an active member, which is most of its life, and
-every message of a whole life, from the founding to the orderly shutdown.
+A round is `receive`, `poll` and `advance`: a host's calls for every message that arrives. Two
+kinds of rounds are measured: those with a heartbeat to an active member, which are most rounds,
+and those of a whole life, from the founding to the orderly shutdown.
 
-Messages go as bytes, so that no member keeps another's objects; encoding is not timed. Memory is
-told for a young member, and for one whose chain is as long as a store keeps it.
+Messages are sent as bytes, so that members share no objects; encoding is not timed. Memory is
+measured for a young member, and for one whose chain is the longest that a store keeps.
 
 The reference is one trigger of the member's own machine (`transitions` with the table of
-phases, down to its last case), in the same process and in turn with the rounds: a machine
-that is twice as slow has twice as slow triggers.
+phases, down to its last case), in the same process and in turn with the rounds: on a machine that
+is half as fast, triggers take twice as long, too.
 
 Run as `python -m tools.bench.member`, it prints one JSON object.
 """
@@ -44,7 +44,7 @@ NAMES = tuple("abcdefghijklmnopqrstuvwxyz"[:MEMBERS])
 
 
 class Cluster:
-    """Members of one process, that hear each other at once, in order and without loss."""
+    """Members in one process; messages arrive at once, in order and without loss."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -87,7 +87,7 @@ class Cluster:
                 self._perform(name)
 
     def close(self) -> None:
-        """Stop the whole cluster in order."""
+        """Shut the whole cluster down in an orderly way."""
         for name, member in self.members.items():
             member.shutdown_cluster(self.now)
             self._perform(name)
@@ -117,8 +117,8 @@ class Cluster:
 
 
 def measure(*, lives: int = 15, rounds: int = 3_000) -> MemberCost:
-    """Return the cost of a member.  Rounds and triggers take turns."""
-    Cluster().live(Phase.ACTIVE)  # the shared machine is made, and loops are warm
+    """Return the cost of a member.  Rounds and triggers are measured in turn."""
+    Cluster().live(Phase.ACTIVE)  # makes the shared machine, and warms loops up
     life: list[float] = []
     for _ in range(lives):
         cluster = Cluster()
@@ -175,7 +175,7 @@ def bytes_of_one(*, clusters: int = 20) -> int:
 
 
 def bytes_of_views(tip: View) -> int:
-    """Return the bytes of all views that a store keeps, each learned from a message of its own."""
+    """Return the bytes of all views that a store keeps, each read from its own message."""
     messages = []
     for number in range(VIEWS_KEPT):
         position = Position(tip.id, number + 1)

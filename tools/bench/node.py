@@ -1,11 +1,11 @@
-"""The performance of the three-node demo on this machine: writes a second, and the time after kill
--9.
+"""The performance of the three-node demo on this machine: writes a second, and the pause after
+kill -9.
 
-Three nodes on loopback, each frame on three disks (fsync) before it is acknowledged.  Clients
-are threads, each with one write at a time.  Next to it etcd, where it is installed: three
-members, the same threads and machine, one after the other, so that none disturbs the other.
+The three nodes are on loopback; each frame is on three disks (fsync) before it is acknowledged.
+Clients are threads, each with one write at a time.  If etcd is installed, three members of it are
+measured with the same threads, after the nodes have ended, so that neither disturbs the other.
 
-After a kill: the time to the answer of the first write that was begun after it, at a survivor;
+The pause is the time from the kill to the answer of the first write begun after it, at a survivor;
 once the member that orders is killed, once another.  etcd goes on without a follower, and
 needs an election for its leader; a view here needs all of its members, so it pauses for both.
 
@@ -48,7 +48,7 @@ NAMES = "abc"
 
 
 class Client(Protocol):
-    """One connection."""
+    """One client's connection."""
 
     def __call__(self) -> bool:
         """Write something; return whether it was acknowledged."""
@@ -76,7 +76,7 @@ class Trio(Protocol):
 
 
 class Ours:
-    """Three nodes; as configured by default, but with the usual secret."""
+    """Three nodes with default settings, except that they have the usual secret."""
 
     def __init__(self, top: Path) -> None:
         self.fleet = Fleet.make(top, NAMES, events=None, network=Direct)
@@ -115,7 +115,7 @@ class _Append:
 
 @define
 class Etcd:
-    """Three members of etcd, spoken to over its JSON gateway on connections that stay."""
+    """Three members of etcd; clients use its JSON gateway, on connections that stay open."""
 
     top: Path
     peers: dict[str, int] = field(factory=dict)
@@ -249,7 +249,7 @@ def writes_per_second(trio: Trio, *, clients: int, seconds: float) -> float:
 
 
 def lone_seconds(trio: Trio, *, writes: int) -> float:
-    """Return the median time of one client's write, when no other client writes."""
+    """Return the median time of one client's write while no other client writes."""
     times = []
     for name in NAMES:
         client = trio.client(name)
@@ -263,7 +263,7 @@ def lone_seconds(trio: Trio, *, writes: int) -> float:
 
 
 def seconds_after_kill(trio: Trio, victim: str) -> float:
-    """Return the time from kill -9 to the answer of a write begun after it; starts it again."""
+    """Kill the victim; return the time to the answer of a write begun then; start it again."""
     survivor = next(name for name in NAMES if name != victim)
     client = trio.client(survivor)
     until(client)
@@ -297,7 +297,7 @@ def measure(
     many: int = MANY,
     lone_writes: int = LONE_WRITES,
 ) -> Found:
-    """Measure, and end it."""
+    """Measure the system, and end it."""
     try:
         lone = lone_seconds(trio, writes=lone_writes)
         of_many = writes_per_second(trio, clients=many, seconds=seconds)
@@ -320,7 +320,7 @@ def measure(
 
 
 def cost(*, clients: int = CLIENTS, seconds: float = SECONDS, kills: int = KILLS) -> NodeCost:
-    """Return the speed of three nodes, and of etcd if it is installed."""
+    """Return the cost of three nodes, and of etcd if it is installed."""
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="joinproto-bench-") as folder:
         (Path(folder) / "ours").mkdir()

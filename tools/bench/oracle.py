@@ -1,4 +1,4 @@
-"""The expected counts of a search: a wrong count is an error."""
+"""The expected counts of a search; another count is an error."""
 
 from attrs import frozen
 
@@ -15,9 +15,9 @@ class Counts:
 def two_phase_commit(members: int) -> Counts:
     """Return the exact counts for `members` resource managers, at least one.
 
-    Messages are a set that only grows, and reading one again is a step that leads back to the
-    same state.  The terms of `distinct` are the states in which the transaction manager has
-    committed, is undecided, and has aborted.
+    The set of messages only grows, and reading one again is a step to the same state.  The terms of
+    `distinct` count the states in which the transaction manager has committed, is undecided, and
+    has aborted.
     """
     n = members
     return Counts(
@@ -27,8 +27,8 @@ def two_phase_commit(members: int) -> Counts:
     )
 
 
-# No closed form: three programs agree on it, joinproto, a search in C++ (tests/models/
-# test_counts.py) and SPIN, each with the protocol written again.
+# There is no formula.  Three programs agree, each with its own model of the protocol: joinproto, a
+# search in C++ (tests/models/test_counts.py) and SPIN.
 PAXOS_FOUNDING = {2: Counts(678, 1_475, 21), 3: Counts(6_826_456, 30_258_141, 37)}
 
 

@@ -13,16 +13,16 @@ from tools.bench.results import MEMBERS_OF_BASE, TOOL_NAMES, Results, Row, Tool
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Ink for a light page.  The page may be dark: browsers then take the second of each pair,
-# by the style sheet that is put into the file.
+# The colours of text on a light page, and on a dark one, which a browser uses because of the style
+# sheet in the file.
 INK = ("#1f2328", "#e6edf3")
 GRID = ("#d1d9e0", "#3d444d")
 
 
 @frozen
 class Line:
-    """One tool's line.  Colours are of middling lightness, so that they stand out from white
-    and from black; the marks tell the tools apart for people who cannot tell the colours."""
+    """One tool's line.  Colours are of medium lightness, so that they are visible on white and on
+    black; the marks distinguish the tools for people who cannot distinguish the colours."""
 
     tool: Tool
     colour: str
@@ -49,7 +49,7 @@ LINES = (
 
 def draw(results: Results, file: Path) -> None:
     """Write the picture of `results` to `file`, an SVG."""
-    # Here, because a measured command must not be a child of something large.
+    # Imported here, because the parent of a measured command must stay small.
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -59,7 +59,7 @@ def draw(results: Results, file: Path) -> None:
         if row.world == "two-phase-commit" and row.members > MEMBERS_OF_BASE
     ]
     settings: dict[Any, Any] = {
-        "svg.fonttype": "none",  # text stays text: sharp, and found by search
+        "svg.fonttype": "none",  # text stays text, which is sharp and can be searched
         "svg.hashsalt": "joinproto",  # the same numbers give the same file
         "font.family": "sans-serif",
         "font.size": 10,
@@ -93,14 +93,14 @@ def for_both_themes(svg: str) -> str:
 
 
 def rate(line: Line, row: Row) -> float | None:
-    """Return distinct states in a second of CPU."""
+    """Return distinct states a second of CPU."""
     if not line.after_start:
         return row.distinct_per_cpu_second
     return None if row.cpu_after_start is None else row.seen.distinct / row.cpu_after_start
 
 
 def weight(line: Line, row: Row) -> float | None:
-    """Return bytes for each distinct state, which never count the start."""
+    """Return bytes for each distinct state, without those of the start."""
     return None if line.after_start else row.bytes_per_state
 
 

@@ -1,8 +1,8 @@
-"""The peers that are Python: two checkers from the package index, and how each is called.
+"""The peers in Python: two checkers from the package index, and the command of each.
 
-minicheck runs in this Python.  musil wants Python 3.12 or later, so it has an environment of its
-own, made for the benchmark; where there is no such Python, or nothing can be installed, it is
-left out by name.
+minicheck runs in this Python.  musil needs Python 3.12 or later, so the benchmark makes an
+environment for it; without such a Python, or if musil cannot be installed, it is reported as left
+out.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ INSTALL_SECONDS = 300
 
 
 def minicheck() -> tuple[str, ...]:
-    """Return how its model is run; raises `EnvironmentProblem` where it is not installed."""
+    """Return the command of its model; raises `EnvironmentProblem` if it is not installed."""
     if find_spec("minicheck") is None:
         raise EnvironmentProblem("minicheck is left out: it is not installed", next="make setup")
     return (sys.executable, "-m", "tools.bench.peers.in_minicheck")
 
 
 def musil(folder: Path) -> tuple[str, ...]:
-    """Return how its model is run from the top, in an environment made in `folder`.
+    """Return the command of its model for the top folder, in an environment made in `folder`.
 
-    Raises `EnvironmentProblem` where there is no newer Python, or musil cannot be installed.
+    Raises `EnvironmentProblem` if there is no newer Python, or musil cannot be installed.
     """
     newer = sys.executable if sys.version_info >= (3, 12) else newer_python()
     if newer is None:
@@ -44,7 +44,7 @@ def musil(folder: Path) -> tuple[str, ...]:
 
 
 def newer_python() -> str | None:
-    """Return a Python that is found and runs: a name may be there that leads nowhere."""
+    """Return a newer Python that runs, if any; a command may exist but not run."""
     for name in NEWER:
         found = shutil.which(name)
         if found is None:

@@ -1,11 +1,11 @@
 """The cost of a confirmed read: reads of three nodes, with and without asking a majority.
 
 Two clusters of three nodes on loopback run at once, one with `reads = "confirmed"`, one with
-`"local"`, as in all nodes of earlier versions.  They are asked in turn, so that a busy machine is
-as busy for both.  A client is a thread with one `get` at a time.
+`"local"`, as in all nodes of earlier versions.  They are measured in turn, so that other load slows
+both down.  A client is a thread with one `get` at a time.
 
 Run as `python -m tools.bench.reads`, it prints one JSON object: for each way to read, and for each
-number of clients, reads a second, and milliseconds in the middle and of the slowest hundredth.
+number of clients, reads a second, and the median and 99th percentile of a read, in milliseconds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NAMES = "abc"
 
 
 def measured(top: Path) -> dict[str, dict[str, dict[str, float]]]:
-    """Return the figures; all clients read at the member that orders nothing and is named last."""
+    """Return the figures; all clients read at the last member by name that does not order."""
     fleets = {}
     times: dict[tuple[Reads, int], list[float]] = defaultdict(list)
     try:

@@ -1,4 +1,4 @@
-"""Results as text: the same tables in the terminal and in docs/benchmarks.md."""
+"""Results as text, with the same tables for the terminal and for docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tools.bench.results import (
 )
 
 MIB = 1024**2
-# The promise of the first release.
+# The limit that the first release promised.
 ROUND_MICROSECONDS_MAX = 300
 MEMBER_BYTES_MAX = MIB
 
@@ -28,7 +28,7 @@ MEMBER_BYTES_MAX = MIB
 def rows_table(rows: Sequence[Row]) -> str:
     """Return the measurements, one line for each tool and size.
 
-    The smallest size has no rates: it only shows the cost of a start.
+    The smallest size has no rates: it measures only the start.
     """
     return table(
         [
@@ -66,7 +66,7 @@ def _is_base(row: Row) -> bool:
 
 
 def comparisons_table(results: Results, world: str) -> str:
-    """Return joinproto against each peer, of one world."""
+    """Return the comparisons of joinproto with each peer, for one world."""
     return table(
         ["N", "joinproto against:", "distinct / CPU s", "start left out", "bytes / state"],
         [
@@ -95,7 +95,7 @@ def starts_table(results: Results) -> str:
 
 
 def member_table(cost: MemberCost) -> str:
-    """Return the cost of a member that a broker embeds, next to the promised one."""
+    """Return the cost of a member that a broker embeds, and the promised limit."""
     per_trigger = cost.trigger_us
     promised = f"{ROUND_MICROSECONDS_MAX} us"
     kib = f"{MEMBER_BYTES_MAX // 1024:,} KiB"
@@ -128,7 +128,7 @@ def member_table(cost: MemberCost) -> str:
 
 
 def node_table(cost: NodeCost) -> str:
-    """Return the speed of three nodes, alongside etcd on the same machine."""
+    """Return the speed of three nodes, and of etcd on the same machine."""
     etcd = "etcd, not installed" if cost.etcd is None else f"etcd {cost.etcd}"
     return table(
         ["what:", "joinproto", etcd, "ratio"],
@@ -233,7 +233,7 @@ def terminal(results: Results) -> str:
 
 
 def summary(results: Results) -> str:
-    """Return the few lines of the README: the largest size, tool by tool."""
+    """Return the lines for the README: the largest size, one line for each tool."""
     commit = [row for row in results.rows if row.world == COMMIT]
     largest = max(row.members for row in commit)
     return (
@@ -282,7 +282,7 @@ def page_table(results: Results, world: str) -> str:
 
 
 def _shown(printed: str) -> str:
-    """Return a table of Markdown as columns of text: a page shows it like a program's output."""
+    """Return a Markdown table as columns of text, which a page shows as a program's output."""
     rows = [line for line in printed.splitlines() if not re.fullmatch(r"[|:\- ]+", line)]
     plain = [re.sub(r"`([^`|]*)`([^|]*)", r"\1\2  ", row) for row in rows]
     columns = [row.strip("|").split("|") for row in plain]
@@ -290,7 +290,7 @@ def _shown(printed: str) -> str:
 
 
 def markdown(results: Results, *, plot: str) -> str:
-    """Return docs/benchmarks.md.  `plot`: the picture's file name next to it."""
+    """Return docs/benchmarks.md.  `plot`: the name of the picture's file in the same folder."""
     parts = [HEAD.format(command=results.command, date=results.date)]
     parts += [f"**Problem:** {text}" for text in results.problems]
     parts += [text.replace("\n  next: ", ". Next: ") + "." for text in results.left_out]
@@ -362,7 +362,7 @@ etcd waits only for a new leader. `ratio` is our figure by etcd's.
 
 
 def node_head(cost: NodeCost) -> str:
-    """Return the text above that table."""
+    """Return the text above the table of nodes."""
     load = "" if cost.load is None else f"The load of the machine was {cost.load:.1f} before.\n"
     return NODE_HEAD.format(load=load)
 
@@ -376,7 +376,7 @@ tools.bench --only-restart`). The load of the machine was {load:.1f} before.
 
 
 def restart_head(cost: RestartCost) -> str:
-    """Return the text above that table."""
+    """Return the text above the table of restarts."""
     return RESTART_HEAD.format(frames=cost.frames, mega=cost.journal_bytes / 1e6, load=cost.load)
 
 

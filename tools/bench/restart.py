@@ -1,8 +1,8 @@
-"""The start-up time of a node with many frames: the first time, and when it has a snapshot.
+"""The start-up time of a node with many frames, at the first start and with a snapshot.
 
-One node that is its own majority, as a process, killed with -9 each time; its frames are on the
-disk in the journal's format, written in one go, because a client would take an hour.  The first
-start finds neither index nor snapshot, as a directory of an earlier version; it makes both.
+One node, which is its own majority, runs as a process and is killed with -9 each time.  Its frames
+are written to the journal at once, because a client would take an hour.  The first start finds
+neither index nor snapshot, like the directory of an earlier version, and makes both.
 The time is measured from the start of the process until clients are served.
 
 Run as `python -m tools.bench.restart`, it prints one JSON object.
@@ -60,7 +60,7 @@ def cost(*, frames: int = FRAMES, restarts: int = RESTARTS) -> RestartCost:
 
 
 def fill(data: Path, frames: int) -> None:
-    """Append this many frames to those of a node that is down."""
+    """Append this many frames to the journal of a node that is down."""
     disk = open_disk(data, "a", "cluster")
     view = disk.record.held
     last, end = disk.journal.last_seq, disk.journal.size
@@ -71,7 +71,7 @@ def fill(data: Path, frames: int) -> None:
 
 
 def _seconds(fleet: Fleet, *, snapshot: int | None = None) -> float:
-    """Start the node, wait until it serves, and kill it; perhaps once a snapshot is there."""
+    """Start the node, wait until it serves (and has written this snapshot), and kill it."""
     node = fleet["a"]
     began = time.perf_counter()
     node.start()

@@ -1,6 +1,6 @@
-"""The results of a benchmark: plain values, stored as docs/benchmarks.json.
+"""The results of a benchmark, which docs/benchmarks.json stores.
 
-`read_json` refuses input that does not fit these classes: they are the file's schema.
+These classes are the file's schema: `read_json` refuses anything else.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ TOOL_NAMES: dict[Tool, str] = {
     "musil": "musil, in Python",
 }
 
-# Memory is reported above that of the same command here, where the states weigh nothing.
+# Reported memory is without that of the same command with so few members, whose states are few.
 MEMBERS_OF_BASE = 3
 
 
 @frozen
 class Seen:
-    """The counts of one run.  `depth` in states; None where the tool does not print it."""
+    """The counts of one run.  `depth`: in states.  None: the tool does not print it."""
 
     distinct: int
     generated: int | None
@@ -48,12 +48,12 @@ class Seen:
 
 @frozen
 class Row:
-    """One command, run several times.  The numbers without a list are medians.
+    """One command, run several times.  Single numbers are medians.
 
     `calls`: of members' code.  `bytes_per_state`: peak memory above that of the same command
-    with `MEMBERS_OF_BASE`, for each distinct state; None for those and where both are the same.
-    `cpu_after_start`: the same for CPU seconds; None, too, where it is less than half of the
-    start, because then the start's own spread shows more than the search.
+    with `MEMBERS_OF_BASE`, for each distinct state; None for that command, and if both are equal.
+    `cpu_after_start`: the same for CPU seconds, and None, too, if it is less than half of the
+    start's, whose variation would then hide the search's.
     """
 
     tool: Tool
@@ -73,11 +73,10 @@ class Row:
 
 @frozen
 class Comparison:
-    """joinproto and one peer, both on the same space, or the peer on a part of it.
+    """Ratios of joinproto and one peer, on the same space, or the peer on a part of it.
 
-    `speed`: how many times as many distinct states in a second of CPU; `speed_after_start`: without
-    the time of the start, on both sides.  `memory`: how many times as many bytes for each distinct
-    state.
+    `speed`: of distinct states a second of CPU; `speed_after_start`: without the time of the start,
+    for both.  `memory`: of bytes for each distinct state.
     """
 
     peer: Tool
@@ -90,7 +89,7 @@ class Comparison:
 
 @frozen
 class Start:
-    """The cost of a command that does next to nothing."""
+    """The cost of a command that does almost nothing."""
 
     command: str
     costs: tuple[Cost, ...]
@@ -104,8 +103,8 @@ class MemberCost:
 
     Microseconds are medians, except `life_slowest_tenth_us`: nine of ten rounds are faster.
     `round_us`: with a heartbeat.  `life_us`: of `life_rounds` rounds of a whole life.
-    `trigger_us`: the reference.  `young_bytes`: of a member just active; `old_bytes`: with
-    the `old_views` views that a store keeps at most.
+    `trigger_us`: the reference.  `young_bytes`: of a member that has just become active;
+    `old_bytes`: with `old_views` views, the most that a store keeps.
     """
 
     members: int
@@ -120,7 +119,7 @@ class MemberCost:
 
     @property
     def ratio(self) -> float:
-        """Return how many triggers a round with a heartbeat costs."""
+        """Return the time of a round with a heartbeat, in triggers."""
         return self.round_us / self.trigger_us
 
 
@@ -131,8 +130,8 @@ class NodeCost:
     `founded_seconds`: from the start of three processes without data until all serve.
     `leader_killed_seconds`: from kill -9 of the member that orders to the next answer;
     `other_killed_seconds`: of another.  `many_...`: with this many clients; `lone_seconds`: the
-    median of one client's write.  The same of `etcd`, its version; None if not there.  `load`: of
-    the machine, before.
+    median of one client's write.  `etcd`: its version; `etcd_...`: the same of it; None if it is
+    not installed.  `load`: of the machine, before.
     """
 
     clients: int
@@ -155,10 +154,10 @@ class NodeCost:
 
 @frozen
 class RestartCost:
-    """A node with this many frames, started after kill -9 until it serves; see
+    """The start-up times of a node with this many frames, after kill -9; see
     tools/bench/restart.py.  `empty_seconds`: without frames; `first_seconds`: without index and
-    snapshot; `restart_seconds`: with those that it then made by itself, a median.  `load`: of
-    the machine, before.
+    snapshot; `restart_seconds`: with those that the first start made, a median.  `load`: of the
+    machine, before.
     """
 
     frames: int
@@ -171,9 +170,9 @@ class RestartCost:
 
 @frozen
 class Results:
-    """`cold`: the very first search, its loops not yet compiled.  `problems`: a tool failed or
+    """`cold`: the first search, whose loops are not compiled yet.  `problems`: a tool failed or
     disagreed.  `left_out`: tools that this machine could not run, with the package to install.
-    `member`, `node`, `restart`: None where it was not measured.
+    `member`, `node`, `restart`: None if it was not measured.
     """
 
     command: str
@@ -201,8 +200,8 @@ def row_of(
     costs: Sequence[Cost],
     base: Row | None,
 ) -> Row:
-    """Return the row for runs that cost `costs`.  `base`: the same tool's start."""
-    # A system may count in hundredths: the smallest commands can show 0.
+    """Return the row of runs with these costs.  `base`: the same tool's start."""
+    # A system may count in hundredths of a second, so small commands may show 0.
     cpu = max(1e-3, statistics.median(cost.cpu_seconds for cost in costs))
     peak = int(statistics.median(cost.peak_bytes for cost in costs))
     later = None if base is None else cpu - base.cpu_seconds
@@ -237,9 +236,9 @@ def start_of(command: str, costs: Sequence[Cost]) -> Start:
 
 
 def comparisons_of(rows: Sequence[Row]) -> tuple[Comparison, ...]:
-    """Return joinproto against each peer, where both searched the same, or a part of it.
+    """Return the comparisons of joinproto with each peer that searched the same space, or a part.
 
-    Not where next to nothing but the start is measured.
+    Sizes that measure almost only the start are not compared.
     """
     ours = {(row.world, row.members): row for row in rows if row.tool == "joinproto"}
     found = []
@@ -262,7 +261,7 @@ def comparisons_of(rows: Sequence[Row]) -> tuple[Comparison, ...]:
 
 
 def _rate_after_start(row: Row) -> float | None:
-    # Not all visit the same number of states: the plain search only a part.
+    # A rate, because the plain search visits only a part of the states.
     return None if row.cpu_after_start is None else row.seen.distinct / row.cpu_after_start
 
 
@@ -289,7 +288,7 @@ def read_restart(text: str) -> RestartCost:
 
 
 def to_json(results: Results) -> str:
-    """Return `results` as JSON text, numbers rounded to their precision."""
+    """Return `results` as JSON text, with numbers rounded to five digits."""
     return json.dumps(_rounded(_converter.unstructure(results)), indent=1) + "\n"
 
 
@@ -305,6 +304,6 @@ def _rounded(value: Any) -> Any:
         case list() | tuple():
             return [_rounded(item) for item in value]
         case float():
-            # Five digits: the spread between runs is some percent.
+            # Five digits are enough: runs differ by some percent.
             return float(f"{value:.5g}")
     return value

@@ -1,10 +1,10 @@
 """The measurements, in order.
 
-Whole commands in child processes, one at a time; the tools take turns (A B A B), so that
-another load on the machine meets all of them.  CPU seconds are user and system together.
-Counts are compared with those that are known: a fast wrong answer is a problem, not a result.
+Commands run in child processes, one at a time; the tools take turns (A B A B), so that
+another load on the machine slows all of them.  CPU seconds are user and system time together.
+Counts are compared with the known ones; a wrong count is a problem, even if the tool is fast.
 
-This module and its imports stay small, no arrays, no plots: see peers/launch.c.
+This module and its imports stay small, without arrays and plots: see peers/launch.c.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ from tools.bench.results import (
 ROOT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")
 OTHERS = ("paxos-founding", "join")
-"""Worlds that are measured with 3 members, besides two-phase commit; SPIN's if it has a model."""
+"""Worlds besides two-phase commit, measured with 3 members, and with SPIN if it has a model."""
 
 STATES_OF_PART = 20_000
-"""The number of states that the plain search visits, where all would take hours."""
+"""The number of states that the plain search visits if all would take hours."""
 
-# The plain search makes some 50 thousand steps in a second: 7 members take a minute, 8 ten.
-# It takes part in the least size, if that is no larger than this.
+# The plain search makes some 50 thousand steps a second: 7 members take a minute, 8 take ten.
+# It is measured at the smallest size only, if that is no larger than this.
 MEMBERS_OF_REFERENCE_MAX = 7
 
 
 @frozen
 class Plan:
-    """`sizes`: resource managers.  `runs`: of each command.  `own`: how joinproto is called.
+    """`sizes`: resource managers.  `runs`: of each command.  `own`: the command of joinproto.
 
     `others`: other worlds.  `peers`: also checkers in Python.  `profiled`: compile SPIN twice, the
-    second time with a profile, which is how it is fastest.  `member`: also the cost of a member
-    that a broker embeds.
+    second time with a profile, which makes it fastest.  `member`: also the cost of a member that a
+    broker embeds.
     """
 
     sizes: tuple[int, ...] = (7, 8, 9)
@@ -77,7 +77,7 @@ class Plan:
 
 @frozen
 class Entrant:
-    """One tool on one size.  `read` returns its counts, or raises ValueError."""
+    """One tool for one size.  `read` returns its counts, or raises ValueError."""
 
     tool: Tool
     world: str
@@ -85,9 +85,9 @@ class Entrant:
     shown: str
     command: Command
     read: Callable[[str], Seen]
-    # Which counts it prints in full: SPIN rounds to eight digits.
+    # It rounds counts to eight digits, as SPIN does.
     rounds: bool = False
-    # It visits some of the states and counts no others.
+    # It visits and counts only some of the states.
     in_part: bool = False
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class Entrant:
 
 @define
 class Bench:
-    """A benchmark on its way.  `folder`: for compiled programs.  `say`: progress, one line."""
+    """A running benchmark.  `folder`: for compiled programs.  `say`: takes a line of progress."""
 
     plan: Plan
     folder: Path
@@ -110,7 +110,7 @@ class Bench:
     def run(self) -> Results:
         """Measure everything in the plan."""
         described = machine.describe()
-        # An empty folder for compiled loops: the first run is really the first.
+        # The folder for compiled loops is empty, so that the first run compiles them.
         self._environment = {"NUMBA_CACHE_DIR": str(self.folder / "loops")}
         has_spin = self._prepare_spin()
         peers = self._peers() if self.plan.peers else {}
@@ -155,7 +155,7 @@ class Bench:
         arguments: tuple[str, ...] = ("check", world, "--members", str(members), "--json")
         arguments += ("--no-cache",)
         if (world, members) == (COMMIT, MEMBERS_OF_BASE):
-            # With a limit, so small a world goes through the engine, too: its start is the base.
+            # With a limit, the engine searches so small a world, too, and its start is the base.
             arguments += ("--max-states", "1000000")
         return Entrant(
             tool="joinproto",
@@ -180,7 +180,7 @@ class Bench:
         )
 
     def _peers(self) -> dict[Tool, tuple[str, ...]]:
-        """Return the checkers in Python that take part, each with how it is called."""
+        """Return the checkers in Python that take part, each with its command."""
         found: dict[Tool, tuple[str, ...]] = {}
         wanted: tuple[tuple[Tool, Callable[[], tuple[str, ...]]], ...] = (
             ("minicheck", pythons.minicheck),
@@ -253,14 +253,14 @@ class Bench:
     # -- measuring ---------------------------------------------------------------------
 
     def _cold(self) -> Start | None:
-        """Return the cost of the first search of all: nothing is compiled yet."""
+        """Return the cost of the first search, before any loop is compiled."""
         first = self._own(COMMIT, MEMBERS_OF_BASE)
         done = self._once(first, "first run, loops not compiled")
         return None if done is None else start_of(first.shown, [done[0]])
 
     def _measure_group(self, group: list[Entrant]) -> None:
         """Run the entrants in turns; one that fails does not run again."""
-        # A size may need a loop that no smaller one did.  SPIN was compiled by running it.
+        # A size may need a loop that no smaller one did.  For SPIN, a first run compiled it.
         ready = [
             entrant
             for entrant in group
@@ -294,7 +294,7 @@ class Bench:
     def _base(self, entrant: Entrant) -> Row | None:
         if (entrant.world, entrant.members) == (COMMIT, MEMBERS_OF_BASE):
             return None
-        # Any world's start weighs the same, so the other worlds are told above this one, too.
+        # The start costs the same for all worlds, so this one is the base of the others, too.
         for row in self.rows:
             if (row.tool, row.world, row.members) == (entrant.tool, COMMIT, MEMBERS_OF_BASE):
                 return row
@@ -347,7 +347,7 @@ class Bench:
             return None
 
     def _problem(self, text: str) -> None:
-        # The same wrong count comes back in every run.
+        # The same wrong count occurs in every run.
         if text not in self.problems:
             self.problems.append(text)
             self.say(text)
@@ -359,7 +359,7 @@ def cost_of_member() -> MemberCost:
 
 
 def cost_of_node() -> NodeCost:
-    """Return the speed of three nodes, and of etcd, measured by a process of its own."""
+    """Return the cost of three nodes, and of etcd, measured in a process of its own."""
     return read_node(_printed("tools.bench.node"))
 
 
@@ -374,7 +374,7 @@ def _printed(module: str) -> str:
 
 
 def disagreements(entrant: Entrant, counted: Seen) -> list[str]:
-    """Return where `counted` differs from the known counts of the world, if there are any."""
+    """Return how `counted` differs from the known counts of the world, if there are any."""
     right = oracle.counts(entrant.world, entrant.members)
     if right is None or entrant.in_part:
         return []
@@ -413,7 +413,7 @@ def read_spin_bfs(printed: str) -> Seen:
 
 
 def read_spin_dfs(printed: str) -> Seen:
-    """Return the counts; a depth-first search does not know how far away a state is."""
+    """Return the counts from SPIN's report of a depth-first search, which knows no depth."""
     found = _read_spin(printed)
     return Seen(found.distinct, found.generated)
 
@@ -432,5 +432,5 @@ def benchmark(plan: Plan, *, say: Callable[[str], None]) -> Results:
 
 
 def cost_of_restart() -> RestartCost:
-    """Return how long a node with many frames takes to start, measured by a process of its own."""
+    """Return the start-up times of a node with many frames, measured in a process of its own."""
     return read_restart(_printed("tools.bench.restart"))

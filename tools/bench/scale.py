@@ -4,9 +4,10 @@
     joinproto check two-phase-commit --members 9 --engine spark --master 'local[2]' --out LARGE
     python -m tools.bench.scale SMALL LARGE
 
-The difference of the two runs' costs gives CPU and bytes for a state.  A block is one owner's rows
-for another in one level.  The cost of a block, the driver's cost of a question, and the size of an
-owner's report are measured here, in Python alone.  Spark's own part of a block is not included.
+The difference of the two runs' costs gives the CPU and bytes of a state.  A block has one owner's
+rows for another in one level.  The cost of a block, the driver's cost of a question, and the size
+of an owner's report are measured here, in Python alone.  Spark's own cost of a block is not
+included.
 
 Exit codes: 0, 2 usage.
 """
@@ -34,9 +35,9 @@ from tools.bench.figures import short, table
 class Costs:
     """The measured costs: seconds of CPU, bytes.
 
-    `state`: CPU of a distinct state, `block` of a block, `question` of the driver for one; `sent`:
-    bytes of a state if no double is dropped, `written`: of its files; `counts`: one owner's report
-    to the driver about a level; `shape`: new states of each level.
+    `state`: CPU of a distinct state; `block`: of a block; `question`: of the driver for a question;
+    `sent`: bytes of a state if no duplicate is dropped; `written`: of its files; `counts`: of one
+    owner's report to the driver about a level.  `shape`: new states of each level.
     """
 
     state: float
@@ -50,8 +51,8 @@ class Costs:
 
 @frozen(kw_only=True)
 class Cluster:
-    """`executors` with `cores` each.  Rates: bytes a second of one executor; `busy`: share of the
-    time in which cores work, the rest being spent waiting at the end of each level."""
+    """`executors` with `cores` each.  Rates: bytes a second of one executor.  `busy`: the share of
+    time in which cores work; for the rest they wait at the end of each level."""
 
     executors: int
     cores: int = 4
@@ -77,7 +78,7 @@ def block_seconds(blocks: int = 5000, rows: int = 64) -> float:
     began = time.process_time()
     for owner in range(blocks):
         block = pickle.dumps((owner, (ROWS, 1, some)))
-        _, (_, words, content) = pickle.loads(block)  # noqa: S301  our own, of a line before
+        _, (_, words, content) = pickle.loads(block)  # noqa: S301  made above
         received(content, words)
     return (time.process_time() - began) / blocks
 
@@ -100,7 +101,7 @@ def question_seconds(asks: int = 2000) -> float:
 
 
 def counts_bytes(members: int = 8) -> int:
-    """Return how much one owner tells the driver of a level that takes every kind of step."""
+    """Return the size of one owner's report to the driver about a level with every kind of step."""
     from spark_explore.step import Counts
 
     search = Search(load_world("two-phase-commit", members=members))
@@ -131,7 +132,7 @@ def costs_of(small: Path, large: Path) -> Costs:
 
 
 def levels_of(states: float, costs: Costs) -> Iterator[float]:
-    """Yield new states of each level, in the shape that was measured, stretched to its depth."""
+    """Yield new states of each level, in the measured shape, stretched to the depth of `states`."""
     # N members have about 6^N states and 3 N + 2 levels.
     depth, last = round(3 * log(states, 6)) + 2, len(costs.shape) - 1
     parts = []
@@ -143,9 +144,9 @@ def levels_of(states: float, costs: Costs) -> Iterator[float]:
 
 
 def spent(states: float, costs: Costs, cluster: Cluster, *, together: bool) -> dict[str, float]:
-    """Return seconds for each cause, of a whole search.
+    """Return the seconds of a whole search, for each cause.
 
-    `together`: the counts of owners are added up before they reach the driver.
+    `together`: the counts of owners are added up before they are sent to the driver.
     """
     owners, executors = cluster.owners, cluster.executors
     found = dict.fromkeys(("compute", "blocks", "network", "write", "driver", "scheduling"), 0.0)
@@ -161,7 +162,7 @@ def spent(states: float, costs: Costs, cluster: Cluster, *, together: bool) -> d
 
 
 def limits(costs: Costs, cluster: Cluster, *, together: bool) -> list[str]:
-    """Return the limits of a search on this cluster, whatever time it has."""
+    """Return the limits of a search on this cluster, apart from time."""
     told = isqrt(cluster.owners) if together else cluster.owners
     found = []
     if told * costs.counts * 6 > cluster.result_bytes:

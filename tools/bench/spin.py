@@ -1,7 +1,7 @@
-"""SPIN on the same spaces, built the way it is fastest here.
+"""SPIN on the same spaces, built with the options that are fastest here.
 
-Every setting of the build has its reason next to it.  Seconds are medians of five runs in
-turn, two-phase commit, N=8, depth first, on one core at 2.6 GHz; breadth first shows the same
+Every option of the build has its reason next to it.  Seconds are medians of five runs in
+turn, two-phase commit, N=8, depth first, on one core at 2.6 GHz; breadth first gives the same
 order.
 """
 
@@ -30,10 +30,10 @@ Search = Literal["bfs", "dfs"]
 
 @frozen
 class Model:
-    """A world written for SPIN.  `sizes`: members it has variables for, the least and the most.
+    """A world written for SPIN.  `sizes`: the fewest and most members that it has variables for.
 
-    `path_max`: at most this many steps has a path of `members`.
-    `wrong`: the macro that breaks it.
+    `path_max`: the most steps of a path with this many members.
+    `wrong`: the macro that puts a mistake into it.
     """
 
     world: str
@@ -46,8 +46,8 @@ class Model:
         return PEERS / f"{self.world.replace('-', '_')}.pml"
 
 
-# Of two-phase commit, the longest path has 3N + 1 steps; of founding by Paxos each member opens,
-# proposes, promises N times, hears N, accepts N and hears N, and joins: 4N^2 + 3N, none twice.
+# The longest path of two-phase commit has 3N + 1 steps.  In founding by Paxos each member opens,
+# proposes, promises N times, hears N, accepts N, hears N, and joins, each once: 4N^2 + 3N steps.
 MODELS = {
     model.world: model
     for model in (
@@ -63,27 +63,27 @@ COMPILER_OPTIONS = (
     "-DNOFAIR",  # likewise
     "-DNOREDUCE",  # one process: there is nothing to reduce, so do not look
     "-DNOVSZ",  # the vector's size never changes, so do not store it: 12 bytes, not 20
-    "-DNOCOMP",  # no gap to squeeze out of 12 bytes: 1.9 s, with squeezing 2.2 s
+    "-DNOCOMP",  # 12 bytes have no gaps to remove: 1.9 s; with their removal 2.2 s
     "-DSPACE",  # leave a word out of each entry: no slower, 24 bytes instead of 32
 )
-# Tried, and left out: -DCOLLAPSE (2.4 times the CPU, and more memory: a state of 12 bytes
-# has nothing to share), -DMA (8 times), -DMURMUR, -DSFH, -march=native, -static and another
+# Tried and not used: -DCOLLAPSE (2.4 times the CPU, and more memory: states of 12 bytes have
+# nothing to share), -DMA (8 times the CPU), -DMURMUR, -DSFH, -march=native, -static and another
 # -DVECTORSZ (no difference beyond the noise).
 
 # The build that SPIN's manual advises for an exact check of an invariant.
 PLAIN_OPTIONS = ("-O3", "-w", "-DSAFETY", "-DNOREDUCE")
 
 # A second compilation knows from a first run of the same search which branches are taken:
-# 1.5 s instead of 1.8 s.  Hardly anybody does this, but it is SPIN at its best.
+# 1.5 s instead of 1.8 s.  This is unusual, but makes SPIN fastest.
 PROFILE_WRITE = "-fprofile-generate"
 PROFILE_READ = "-fprofile-use"
 
-# NumPy asks for large pages for its arrays.  This makes SPIN's heap ask, too: N=9 takes 7 %
-# less.
+# NumPy asks for large pages for its arrays.  With this, SPIN's heap does, too: N=9 takes 7 %
+# less time.
 ENVIRONMENT: Mapping[str, str] = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 
-# The table may be at most this full.  One step larger costs 128 MiB more at N=9 for about 5 %
-# less CPU; one step smaller, the CPU grows.
+# The table has at least this many slots.  One size larger costs 128 MiB more at N=9 for about 5 %
+# less CPU; with one size smaller, the CPU grows.
 SLOTS_PER_STATE = 1.5
 
 _NUMBER = r"([\d.]+(?:e[+-]?\d+)?)"
@@ -91,10 +91,10 @@ _NUMBER = r"([\d.]+(?:e[+-]?\d+)?)"
 
 @frozen
 class SpinResult:
-    """The output of SPIN.  Counts are rounded to eight digits: it prints no more.
+    """The output of SPIN, which rounds counts to eight digits.
 
-    `depth_steps`: of the longest path it was on, in steps.  `is_complete`: it says that it
-    searched everything.  `errors`: assertions that failed (it stops at the first).
+    `depth_steps`: the length of its longest path, in steps.  `is_complete`: it has searched
+    everything.  `errors`: failed assertions (it stops at the first).
     """
 
     distinct: int
@@ -105,7 +105,7 @@ class SpinResult:
 
 
 def table_bits(distinct: int) -> int:
-    """Return SPIN's -w: the logarithm of the number of slots of its hash table."""
+    """Return SPIN's -w: the binary logarithm of the number of slots of its hash table."""
     slots = 1
     while 2**slots < SLOTS_PER_STATE * distinct:
         slots += 1
@@ -118,7 +118,7 @@ def rounded(count: int) -> str:
 
 
 def missing() -> EnvironmentProblem | None:
-    """Return the missing requirement of SPIN on this machine, if any."""
+    """Return the requirement of SPIN that this machine lacks, if any."""
     absent = [name for name in ("spin", "gcc") if shutil.which(name) is None]
     if not absent:
         return None
@@ -141,8 +141,8 @@ def build(
 ) -> Command:
     """Compile the model of `world` in `folder`, which is made; return the command of its search.
 
-    `memory_mib`: SPIN gives up above.  `plain`: without all that makes it faster than its
-    manual says.  `wrong`: the model with its mistake.
+    `memory_mib`: SPIN gives up above it.  `plain`: only with the options that its manual advises.
+    `wrong`: the model with its mistake.
     """
     model = MODELS[world]
     least, most = model.sizes
@@ -158,7 +158,7 @@ def build(
     options = [*(PLAIN_OPTIONS if plain else COMPILER_OPTIONS), f"-DMEMLIM={memory_mib}"]
     if search == "bfs":
         options.append("-DBFS")
-    # -m: the stack is made that long at the start, with room for the step of a failed assertion.
+    # -m: the length of the stack, with room for the step of a failed assertion.
     stack = model.path_max(members) + 9
     arguments = ["./pan", f"-w{table_bits(known.distinct)}", f"-m{stack}"]
     if profiled and not plain:

@@ -1,3 +1,3 @@
-"""The tools that joinproto is compared with: SPIN's models of the same spaces, and a slow, plain
-search.
+"""The programs that joinproto is compared with: models of the same spaces for SPIN and for checkers
+in Python, and a slow, plain search.
 """

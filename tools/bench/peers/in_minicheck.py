@@ -2,7 +2,7 @@
 
     python -m tools.bench.peers.in_minicheck two-phase-commit --members 5
 
-Its breadth-first search keeps no count of steps and no depth, so none is printed.
+Its breadth-first search counts neither steps nor depth, so they are not printed.
 """
 
 import json
@@ -13,7 +13,7 @@ State = tuple[tuple[str, ...], str, frozenset[int], frozenset[int]]
 
 
 def steps(state: State) -> list[tuple[str, State]]:
-    """Return the steps from a state: resource managers, decision, which are known, which told."""
+    """Return the steps from a state: resource managers, decision, those known, those that told."""
     managers, decision, known, told = state
     found: list[tuple[str, State]] = []
 
@@ -42,7 +42,7 @@ def steps(state: State) -> list[tuple[str, State]]:
 @click.option("--members", type=int, required=True)
 def main(world_name: str, members: int) -> None:
     """Search WORLD, which is two-phase-commit."""
-    # Here and not above: code that only reads this module need not have it.
+    # Imported here, because importing this module must not need it.
     from minicheck import Protocol, check_safety
 
     nobody: frozenset[int] = frozenset()

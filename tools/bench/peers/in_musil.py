@@ -2,7 +2,7 @@
 
     python3.12 in_musil.py two-phase-commit --members 5
 
-A program of its own, on the standard library and musil alone: it runs in another Python.
+It uses only the standard library and musil, because it runs in another Python.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from musil import Action, Model, check
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`known`: the managers known to be prepared; `told`: those that said so."""
+    """`known`: the managers known to be prepared; `told`: those that have told it."""
 
     managers: tuple[str, ...]
     decision: str = "undecided"

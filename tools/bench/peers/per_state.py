@@ -1,9 +1,9 @@
-"""The plain search: the same members, called for every state, as most would write it.
+"""The plain search, as most people would write it: it calls the same members for every state.
 
     python -m tools.bench.peers.per_state two-phase-commit --members 5
 
-Breadth first over Python values in a dictionary; prints its counts as one JSON object. `joinproto
-check` would cost this much without its tables.
+It searches Python values breadth first, in a dictionary, and prints its counts as one JSON object.
+Without its tables, `joinproto check` would cost this much.
 """
 
 import json
@@ -17,7 +17,7 @@ import click
 @click.option("--states-max", type=int, help="End where about this many were visited.")
 def main(world_name: str, members: int, states_max: int | None) -> None:
     """Search WORLD and ask every property that must always hold in every state."""
-    # Here and not above: code that only reads this module need not have the models' needs.
+    # Imported here, because importing this module must not need the models' packages.
     from joinproto.check.catalogue import load_world
     from tools.slow_search import explore
 
