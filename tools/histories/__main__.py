@@ -84,7 +84,7 @@ def _play(
     out: Path | None,
     damages: int,
 ) -> bool:
-    """Play, judge and tell histories; return whether a verdict was wrong."""
+    """Play, judge and print histories; return whether a verdict was wrong."""
     table, is_wrong = Table(), False
     follow = cast("Follow | None", getattr(rig, "follow", None))
     for seed in seeds:
@@ -137,11 +137,11 @@ def _command(name: str) -> click.Command:
         rig = cast(Rig, import_module(f"tools.histories.{name}"))
         if kind is not None and kind not in rig.KINDS:
             raise click.BadParameter(f"no kind {kind}; there are: {', '.join(rig.KINDS)}")
-        # A run that is ended from outside ends its servers, too.
+        # If the run is terminated, its servers must end, too.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         end = time.monotonic() + (60 * minutes if minutes else float("inf"))
         top = Path(tempfile.mkdtemp(prefix="histories-"))
-        top.chmod(0o755)  # servers that do not run as root go in, too
+        top.chmod(0o755)  # servers that do not run as root need it, too
         try:
             seeds = range(seed, seed + count)
             is_wrong = _play(

@@ -1,8 +1,8 @@
-"""A process that asks RabbitMQ nodes to do things, and clients that declare and publish.
+"""A process that sends commands to RabbitMQ nodes, and runs clients that declare and publish.
 
-`rabbitmqctl` takes a second or two for each question; this process (`control.escript`) is started
-once.  A client here declares as a channel of RabbitMQ does (`rabbit_exchange:declare`), and reports
-as acknowledged the transactions for which the node returned.
+`rabbitmqctl` takes a second or two for each command; this process (`control.escript`) is started
+once.  Its clients declare as a channel of RabbitMQ does (`rabbit_exchange:declare`), and report a
+declaration as acknowledged once the node has returned.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SCRIPT = Path(__file__).with_name("control.escript")
 
 @frozen(kw_only=True)
 class Acknowledged:
-    """A declaration that a client was told is done.  `at`: milliseconds since 1970."""
+    """An acknowledged declaration.  `at`: milliseconds since 1970."""
 
     name: str
     node: str
@@ -81,11 +81,11 @@ class Control:
         return answer
 
     def write(self, node: str, cookie: str, prefix: str, *, pause_ms: int) -> int:
-        """Start a client that declares one exchange after another; returns its number."""
+        """Start a client that declares one exchange after another; return its number."""
         return self._send("write", node, cookie, f'"{prefix}", {pause_ms}')
 
     def publish(self, port: int, kind: str, queue: str, count: int) -> int:
-        """Publish messages to a queue of this x-queue-type; returns how many were confirmed."""
+        """Publish messages to a queue of this x-queue-type; return the number confirmed."""
         self._tell(
             f'{{publish, {(number := next(self._ids))}, {port}, "{kind}", "{queue}", {count}}}.'
         )
@@ -93,7 +93,7 @@ class Control:
         return int(answer) if is_done else 0
 
     def confirm(self, port: int, queue: str, mark: str, count: int) -> frozenset[str]:
-        """Publish "MARK:NUMBER;" to a quorum queue; returns those that were confirmed."""
+        """Publish "MARK:NUMBER;" to a quorum queue; return the confirmed messages."""
         self._tell(
             f'{{confirm, {(number := next(self._ids))}, {port}, "{queue}", "{mark}", {count}}}.'
         )
@@ -109,7 +109,7 @@ class Control:
         return frozenset(answer.split())
 
     def stop(self, *clients: int) -> None:
-        """End clients; returns when all they were told has been recorded."""
+        """End clients; return when all their acknowledgements are recorded."""
         for client in clients:
             self._tell(f"{{stop, {client}}}.")
         for client in clients:

@@ -1,7 +1,7 @@
-"""Damaged copies of a history's stores: no verdict may claim more than it did before.
+"""Damaged copies of a history's stores: their verdict may claim no more than that of the originals.
 
-A power cut or a bad disk leaves a file cut off, with a block of zeros, empty or gone; a flipped bit
-is drawn only in files with binary content, because a text with another digit is another text.
+After a power cut or on a bad disk, a file may be shorter, have a block of zeros, be empty or
+missing.  A bit is flipped only in binary files, because a text with another digit is a valid text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from joinproto.errors import JoinprotoError
 from tools.histories.judged import CLAIMS, History, Judged, judge
 
 BLOCK_BYTES = 512
-# Files of a store that the readers look at, by the end of their names; text has no bit flipped.
+# The ends of the names of files that the readers read; no bit is flipped in text.
 TEXTS = ("cluster_nodes.config", "nodes_running_at_shutdown", "grastate.dat", "gvwstate.dat")
 BINARIES = (".DCD", ".DCL", ".LOG", "schema.DAT", "galera.cache")
 
@@ -26,7 +26,7 @@ BINARIES = (".DCD", ".DCL", ".LOG", "schema.DAT", "galera.cache")
 def damaged(
     history: History, before: Judged, *, count: int, chance: random.Random, folder: Path
 ) -> Iterator[str]:
-    """Yield the wrong verdicts on `count` damaged copies, made below `folder`."""
+    """Yield the wrong verdicts on `count` damaged copies, which are made below `folder`."""
     for number in range(count):
         place = folder / f"damaged-{number}"
         copies = _linked(history.stores, place)
@@ -46,7 +46,7 @@ def damaged(
 
 
 def _linked(stores: Mapping[str, Path], place: Path) -> dict[str, Path]:
-    """Return copies of stores whose files are links: damaged files are written again."""
+    """Return copies of stores whose files are links; a damaged file is replaced, not changed."""
     found = {}
     for node, store in stores.items():
         found[node] = place / node
@@ -70,7 +70,7 @@ def _damage(chance: random.Random, copies: Mapping[str, Path]) -> str:
 
 
 def damage(file: Path, how: str, *, at: int, bit: int = 0) -> None:
-    """Write a file again, damaged at a byte; a link to it elsewhere keeps its contents."""
+    """Replace a file by one that is damaged at a byte; other links keep the contents."""
     data = bytearray(file.read_bytes())
     file.unlink()
     match how:

@@ -1,10 +1,10 @@
-"""Histories of real etcd clusters: members as processes, cut links, clients that count.
+"""Histories of real etcd clusters: members as processes, cut links, clients that count writes.
 
-A kind of history is a plot; a seed draws how many members there are, who it is about, how long
-clients write, and how often a snapshot is taken.  Clients write keys that are there once, so the
-acknowledged keys of a store are visible in its bytes, by no reader of ours.
+A kind of history is a plot; a seed draws the number of members, those that the events concern, how
+long clients write, and how often a snapshot is taken.  Every write has its own key, so the keys of
+a store are found in its bytes, without our reader.
 
-`follow` carries out the last line, with copies of the stores, and counts the keys.
+`follow` carries out the last line with copies of the stores, and counts the keys.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ __all__ = ("KINDS", "draw", "follow")
 
 RESTORE = re.compile(r"etcdutl snapshot restore (\S+)/member/snap/db ")
 OLDER = "OLDER_ETCD"
-"""The variable of the environment that names the program which `upgraded` begins with."""
+"""The environment variable with the older program for the kind `upgraded`."""
 PLAYED: dict[int, Cluster] = {}
 
 
 def draw(seed: int, folder: Path, kind: str | None = None) -> History:
-    """Play the history of a seed; its stores lie in `folder`."""
+    """Play the history of a seed, and leave its stores in `folder`."""
     kind = kind or DRAWN[seed % len(DRAWN)]
     chance = random.Random(f"{seed} {kind}")
     names = tuple("abcde"[: chance.choice((3, 3, 3, 5))])
@@ -85,7 +85,7 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Follow a last line on copies of the stores; return None if it names no node to start."""
+    """Carry out a last line on copies of the stores; return None if it names no node to start."""
     whole, _, alone = line.partition("or, if only one can run:")
     named = [name for name, store in history.stores.items() if f"{store})" in whole]
     if not whole.startswith("start ") or not named:
@@ -111,7 +111,7 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
 
 
 def _restored(store: Path, folder: Path) -> frozenset[str]:
-    """Return the keys of the cluster of one that a last line makes with `etcdutl`."""
+    """Return the keys of the one-member cluster that a last line makes with `etcdutl`."""
     new, port, peer = folder / "new", free_port(), free_port()
     copy = copied(store, folder / "copy")
     words = ("--skip-hash-check", "--data-dir", str(new))
@@ -149,7 +149,7 @@ def _keys(port: int) -> frozenset[str]:
 
 
 def _started(history: History, folder: Path, nodes: list[str], *more: str) -> frozenset[str]:
-    """Return the keys that a cluster has which is started from copies of these stores."""
+    """Return the keys of a cluster that is started from copies of these stores."""
     settings = Settings(snapshot=10_000, token=f"history-{history.seed}")
     it = Cluster(folder, settings, tuple(nodes), random.Random(0), PLAYED[history.seed])
     try:

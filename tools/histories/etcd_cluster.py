@@ -31,7 +31,7 @@ API = {"PATH": "/usr/bin:/bin", "ETCDCTL_API": "3"}
 def call(
     port: int, path: str, seconds: float = CALL_SECONDS, *, ticket: str = "", **said: Any
 ) -> Any:
-    """Ask a member by HTTP, with the `ticket` of a user; raises `OSError` or `ValueError`."""
+    """Send a request to a member, with a user's `ticket`; raises `OSError` or `ValueError`."""
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(said).encode())
     if ticket:
         request.add_header("Authorization", ticket)
@@ -53,9 +53,7 @@ class Settings:
 
 @frozen(kw_only=True)
 class Asked:
-    """A member's own status, and whether it was killed then.  `index`: of the last committed
-    entry.
-    """
+    """A member's own status, and if it was killed then.  `index`: of its last committed entry."""
 
     cluster: str
     member: str
@@ -68,10 +66,10 @@ class Asked:
 
 @define
 class Cluster:
-    """Members as processes.  `like`: of an earlier life, at whose addresses they look for others.
+    """Members as processes.  `like`: an earlier cluster, whose addresses these members use again.
 
-    `clients`: ports; `urls`: addresses of peers, before the proxies.  `program`: which etcd is
-    started.  `asked`: each member's own status just before its end.
+    `clients`: ports for clients; `urls`: addresses for peers, those of the proxies.  `program`: the
+    etcd to start.  `asked`: each member's own status just before its end.
     """
 
     folder: Path
@@ -138,7 +136,7 @@ class Cluster:
         self.asked.pop(name, None)
         with suppress(OSError, ValueError):
             said = call(self.clients[name], "/v3/maintenance/status")
-            # JSON of Protocol Buffers leaves out zeros, and has long numbers as text.
+            # The JSON of Protocol Buffers omits zeros, and writes long numbers as text.
             self.asked[name] = Asked(
                 cluster=f"{int(said['header']['cluster_id']):x}",
                 member=f"{int(said['header']['member_id']):x}",
@@ -150,7 +148,7 @@ class Cluster:
             )
 
     def wait(self, *names: str) -> bool:
-        """Return once each of these serves; whether they do."""
+        """Wait until each of these serves; return whether they do."""
         end = time.monotonic() + UP_SECONDS
         for name in names:
             while time.monotonic() < end:
@@ -166,7 +164,7 @@ class Cluster:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Write all the time by a client at each running member."""
+        """Have a client at each running member write all the time."""
         over = threading.Event()
         clients = [threading.Thread(target=self._write, args=(name, over)) for name in self.running]
         for one in clients:
@@ -197,7 +195,7 @@ class Cluster:
         return self.clients[self.one()]
 
     def saved(self, name: str) -> Path:
-        """Save a snapshot of some member, as the manual says."""
+        """Save a snapshot of some member in this file, as the manual says."""
         file = self.folder / name
         run(
             [
@@ -237,7 +235,7 @@ class Cluster:
         self.events.append(what)
 
     def away(self) -> str:
-        """End one, by a kill or in order, while clients write; let the others go on."""
+        """Kill or stop one while clients write; let the others go on."""
         who, kill = self.one(), self.chance.random() < 0.7
         with self.writing():
             time.sleep(0.2)
@@ -253,7 +251,7 @@ class Cluster:
         self.write()
 
     def down(self) -> None:
-        """End all, together or in turn, while clients write."""
+        """End all, at once or one after the other, while clients write."""
         together = self.chance.random() < 0.6
         with self.writing():
             time.sleep(self.chance.uniform(0.1, 0.4))
@@ -270,14 +268,14 @@ class Cluster:
 
 
 def copied(store: Path, to: Path) -> Path:
-    """Copy a data directory, holes as holes."""
+    """Copy a data directory, and keep holes in files."""
     to.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["cp", "-a", "--sparse=always", str(store), str(to)], check=True)
     return to
 
 
 def keys_in(store: Path) -> frozenset[str]:
-    """Return every key whose bytes are in a file, or in some file of a store."""
+    """Return every key whose bytes are in this file, or in a file of this store."""
     found: set[bytes] = set()
     for path in [store, *store.rglob("*")]:
         if path.is_file():

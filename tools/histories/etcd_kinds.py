@@ -42,7 +42,7 @@ def _back(it: Cluster) -> None:
 
 
 def _cut(it: Cluster) -> None:
-    """One is cut off, most often the one that leads; clients write on both sides."""
+    """One is cut off; clients write on both sides."""
     it.write()
     lone = it.one()
     with it.writing():
@@ -62,14 +62,14 @@ def _wiped(it: Cluster) -> None:
 
 
 def _wiped_back(it: Cluster) -> None:
-    """It is started blank under its old name: etcd takes it for the same member."""
+    """One is started with an empty disk under its old name: for etcd it is the same member."""
     _wiped(it)
     who = next(iter({*it.names} - {*it.running}))
     it.back(who, state="existing")
 
 
 def _founded_again(it: Cluster) -> None:
-    """All are ended, and one that had all is wiped and started with the words of the founding."""
+    """All are ended, and one that had all is wiped and started with the options of the founding."""
     it.write()
     behind = it.away()
     it.down()
@@ -118,7 +118,7 @@ def _old_copy(it: Cluster) -> None:
 
 
 def _forced(it: Cluster) -> None:
-    """One is started alone by force and takes writes; the others, who do not know, go on or not."""
+    """One is started alone by force, for writes; the others, not told, are started or not."""
     it.write()
     who = it.one()
     if it.chance.random() < 0.5:
@@ -153,7 +153,7 @@ def _worked(it: Cluster) -> None:
     told = call(port, "/v3/kv/deleterange", 10, key=packed("gone-"), range_end=packed("gone."))
     revision = int(told["header"]["revision"])
     if it.chance.random() < 0.7:
-        # Behind it nothing may be left of the last revisions but that they were compacted.
+        # Of the last revisions, only the fact that they were compacted may be left.
         call(port, "/v3/kv/compaction", 10, revision=revision, physical=it.chance.random() < 0.5)
         it.told(f"compacted at {revision}")
     if it.chance.random() < 0.7:
@@ -178,7 +178,7 @@ def _worked(it: Cluster) -> None:
 
 
 def _secured(it: Cluster, port: int) -> None:
-    """Create a user for some writes."""
+    """Create a user, who makes some writes."""
     for path, said in (
         ("user/add", {"name": "root", "password": "x"}),
         ("role/add", {"name": "root"}),
@@ -201,7 +201,7 @@ def _defragmented(port: int) -> None:
 
 
 def _changed(port: int, change: str, **said: Any) -> Any:
-    """Change the members; etcd refuses until it knows for five seconds that all are well."""
+    """Change the members; etcd refuses until it has seen all of them healthy for five seconds."""
     end = time.monotonic() + 30
     while True:
         try:
@@ -231,7 +231,7 @@ def _learner(it: Cluster) -> None:
 
 
 def _restored(it: Cluster) -> None:
-    """All are made from one snapshot; later writes are given up."""
+    """All are restored from one snapshot; later writes are lost."""
     it.write()
     snapshot = it.saved("snapshot")
     it.write()
@@ -249,7 +249,7 @@ def _restored(it: Cluster) -> None:
 
 
 def _restored_apart(it: Cluster) -> None:
-    """Each is made from a snapshot of another time, and they run together or not."""
+    """Each is restored from one of two snapshots, and they run together or not."""
     it.write()
     snapshots = [it.saved("first")]
     it.write()
@@ -270,7 +270,7 @@ def _restored_apart(it: Cluster) -> None:
 
 
 def _upgraded(it: Cluster) -> None:
-    """Members of an older release are started with this one, in turn; some or all of them."""
+    """Some or all members of an older release are started again, in turn, with this release."""
     it.write()
     it.program = "etcd"
     count = it.chance.choice((1, 2, len(it.names), len(it.names)))
@@ -285,14 +285,14 @@ def _upgraded(it: Cluster) -> None:
 
 
 def _receiving(it: Cluster) -> None:
-    """One comes back so late that it is sent a snapshot, and is killed meanwhile or soon after."""
+    """One comes back so late that it is sent a snapshot, and is killed during or after that."""
     it.write()
     who = it.away()
     port = it.at()
     for number in range(30):
         call(port, "/v3/kv/put", 10, key=packed(f"large-{number}"), value=packed("x" * 400_000))
     with ThreadPoolExecutor(16) as pool:
-        # etcd keeps 5,000 entries behind its snapshots.
+        # etcd keeps the 5,000 entries before its snapshot.
         said = pool.map(lambda _: call(port, "/v3/kv/deleterange", 20, key="AA=="), range(5_300))
         assert all(said)
     it.start(who)
@@ -325,6 +325,6 @@ PLOTS: Mapping[str, Callable[[Cluster], None]] = {
 }
 KINDS = tuple(PLOTS)
 DRAWN = KINDS[:10]
-"""Those that a seed draws; the others are asked for."""
+"""The kinds that a seed draws; the others must be asked for."""
 UNSEEN = ("wiped-back", "old-copy", "forced", "founded-again", "restored-apart")
-"""Here a store went back in a way that files need not show; a proof then names its assumptions."""
+"""The kinds in which a store went back and files may not show it; a proof names its assumptions."""

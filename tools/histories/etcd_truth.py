@@ -1,4 +1,4 @@
-"""The verdicts of etcd's own programs on directories, compared with those of our reader.
+"""Compare what etcd's own programs say about directories with what our reader says.
 
 A member is asked for its status just before it is ended, and `etcdutl snapshot status` (before 3.5
 `etcdctl`) reads the database that it left, with bbolt's own check of all its pages.
@@ -22,7 +22,7 @@ from tools.histories.etcd_cluster import API, Asked
 def faults(stores: Mapping[str, Path], asked: Mapping[str, Asked]) -> Iterator[str]:
     """Yield the facts of our reader that etcd contradicts.
 
-    `asked`: of those stores that were not put back.
+    `asked`: the status of members whose stores were not put back.
     """
     for name, store in stores.items():
         facts = read(gather(store, host="h")).raft_log
@@ -46,7 +46,7 @@ def of_status(name: str, said: Asked, facts: RaftFacts) -> Iterator[str]:
             f"{name} was at {said.index} in term {said.term}, and is read as at {facts.last_index}"
             f" in term {facts.term}"
         )
-    # A stop in order writes all of it to the database.
+    # An orderly stop writes all revisions to the database.
     if not said.kill and (facts.revision or 0) < said.revision:
         yield f"{name} had revision {said.revision}, and {facts.revision} is read"
     now = facts.configurations[-1]
@@ -66,6 +66,6 @@ def _database(name: str, store: Path, facts: RaftFacts) -> Iterator[str]:
         return
     finally:
         copy.unlink()
-    # It counts the last key that is there, and leaves out compacted ones.
+    # It reports the revision of the last key in the database, without compacted ones.
     if (facts.revision or 0) < int(told["revision"]):
         yield f"{name}: {tool} has revision {told['revision']}, and {facts.revision} is read"

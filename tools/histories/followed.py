@@ -1,4 +1,4 @@
-"""Following the last line of a verdict, and the loss by it."""
+"""What it means to follow the last line of a verdict, and what was lost by it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ NODE = r"[\w-]+@[\w.-]*\w"
 STAGES = re.compile(rf": ({NODE}(?:(?:, |; then |; ){NODE})*)")
 FORCE = re.compile(rf"rabbitmqctl -n ({NODE}) force_boot")
 EVAL = re.compile(rf"rabbitmqctl -n '?({NODE})'? eval ('(?:[^']|'\"'\"')*')")
-"""As `shlex.quote` writes it."""
+"""The code is quoted by `shlex.quote`."""
 
 
 @frozen(kw_only=True)
 class Steps:
     """The node that is forced ("": none), and the nodes that start together, stage by stage.
 
-    `evals`: what is evaluated in the end, and on which node.
+    `evals`: nodes, and the code that is evaluated on each in the end.
     """
 
     force: str
@@ -29,12 +29,12 @@ class Steps:
 
 @frozen(kw_only=True)
 class Followed:
-    """The outcome.  `lost`: lost messages of those kept.  `is_said`: the line says that some
-    are lost.
+    """The outcome.  `lost`: the number of lost messages among those kept.  `is_said`: the line
+    says that some are lost.
 
-    `is_assumed`: a store went back unseen, and the line assumes that it did not.
-    `messages`: how many confirmed ones each queue lacks.  `queues`: how many that were called
-    proven were compared, message by message.
+    `is_assumed`: a store went back and no file shows it; the line assumes that it did not.
+    `messages`: the number of confirmed ones that each queue lacks.  `queues`: the number of queues
+    that were called proven, and were compared by message.
     """
 
     steps: Steps
@@ -69,7 +69,7 @@ class Followed:
 
 def steps_of(line: str) -> Steps | None:
     """Return the steps in a last line that gives an order or a forced start."""
-    # The part in brackets is for the case that the rest does not help.
+    # The part in brackets is only for the case that the rest does not help.
     line = re.sub(r"\([^()]*\)", "", line)
     force = FORCE.search(line)
     orders = STAGES.findall(line[force.end() :] if force else line)
@@ -80,7 +80,7 @@ def steps_of(line: str) -> Steps | None:
 
 
 def evals_of(line: str) -> tuple[tuple[str, str], ...]:
-    """Return what a last line has evaluated on which node, in its order."""
+    """Return the nodes and code of a last line's evaluations, in order."""
     return tuple((node, shlex.split(code)[0]) for node, code in EVAL.findall(line))
 
 

@@ -3,10 +3,10 @@
     with TemporaryDirectory() as room:
         history = draw(7, Path(room), "forced")
 
-A history starts from a copy of a cluster that was formed once and stopped in order.  Clients
-insert rows; a row counts as acknowledged once the client was told so.  In the end all nodes are
-down.  Their directories are kept as they are; copies are asked for their position
-(`--wsrep-recover`) and started alone, to see which rows they have.
+A history starts from a copy of a cluster that was formed once and shut down in order.  Clients
+insert rows; a row is acknowledged once the client was told so.  In the end all nodes are
+down.  Their directories are not changed; copies are asked for their position
+(`--wsrep-recover`) and started alone, to know their rows.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from tools.histories.judged import History, first_of
 
 __all__ = ("KINDS", "Followed", "draw", "follow")
 
-# With 0 a server writes its log once in a second: a kill may take younger writes.
+# With 0 a server writes its log once a second, so a kill may lose the writes since then.
 FLUSHES = (1, 1, 1, 0)
 
 
 def draw(seed: int, folder: Path, kind: str | None = None) -> History:
-    """Return the history that a seed draws, played below `folder`.
+    """Play the history of a seed below `folder`.
 
-    `kind`: one of `KINDS`, None means the seed draws it.  Alongside `folder` the formed clusters
-    are kept, which the next history starts from.
+    `kind`: one of `KINDS`; None: the seed draws it.  The formed clusters, from which the next
+    history starts, are kept next to `folder`.
     """
     random = Random(seed)
     drawn = random.choice([*KINDS])
@@ -64,7 +64,7 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
         for node, store in history.stores.items():
             nodes.copy(store, nodes.data(node))
         serves = [first, *nodes.launched(*others)] if nodes.founds(first) else []
-        # A node of the same history that is behind gets the data it lacks, and keeps its own.
+        # A node of the same history that is behind receives the data it lacks, and keeps its own.
         rows = [nodes.rows(node) for node in serves]
     nodes.remove(nodes.root)
     left = history.kept & frozenset.intersection(*rows) if rows else frozenset[str]()
@@ -120,7 +120,7 @@ def _asked(play: Play, *, kind: str, seed: int) -> History:
 
 
 def _formed(folder: Path, count: int) -> Path:
-    """Return where the directories of a cluster are that was formed and stopped in order."""
+    """Return the folder of a cluster that was formed and shut down in order."""
     formed = folder / f"formed-{count}"
     if not (formed / "done").exists():
         shutil.rmtree(formed, ignore_errors=True)

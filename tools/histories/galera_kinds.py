@@ -11,7 +11,7 @@ from tools.histories.galera_play import Play, listed
 
 
 def stops(play: Play) -> None:
-    """Every node is stopped in order."""
+    """Every node has an orderly stop."""
     play.something()
     if play.perhaps(0.3):
         play.stop(play.one(play.primary))
@@ -24,7 +24,7 @@ def stops(play: Play) -> None:
 
 
 def power(play: Play) -> None:
-    """All are killed at one moment, under writes."""
+    """All are killed at once, during writes."""
     play.something()
     with play.writes(*play.primary):
         play.nodes.servers.kill(*play.primary)
@@ -33,17 +33,17 @@ def power(play: Play) -> None:
 
 
 def kills(play: Play) -> None:
-    """One is killed, the majority continues; then the end."""
+    """One is killed, the majority continues; then all end."""
     play.write()
     play.kill(play.one(play.primary))
     play.write()
     if play.perhaps(0.3):
-        play.kill(play.one(play.primary))  # one of two is no majority
+        play.kill(play.one(play.primary))  # one of two nodes is no majority
     play.end()
 
 
 def hang(play: Play) -> None:
-    """One hangs, the majority continues; then the end."""
+    """One hangs, the majority continues; then all end."""
     with play.writes(*play.primary):
         play.hang(play.one(play.primary))
     play.write()
@@ -53,7 +53,7 @@ def hang(play: Play) -> None:
 
 
 def cut(play: Play) -> None:
-    """One is cut off, the majority continues; then the end."""
+    """One is cut off, the majority continues; then all end."""
     play.write()
     play.cut(play.one(play.primary))
     play.write()
@@ -99,7 +99,7 @@ def forced_five(play: Play) -> None:
 
 
 def founded(play: Play) -> None:
-    """All go down; one that was perhaps not last founds a cluster; the others join or stay away."""
+    """All go down; one, perhaps not the last, founds a cluster; the others join or stay away."""
     play.write()
     order = play.shuffled(play.primary)
     for node in order[:-1]:
@@ -117,7 +117,7 @@ def founded(play: Play) -> None:
 
 
 def away(play: Play) -> None:
-    """Nodes go away and come back; then the end."""
+    """Nodes go away and come back; then all end."""
     for _ in range(2):
         node = play.one(play.primary)
         (play.stop if play.perhaps() else play.kill)(node)
@@ -127,7 +127,7 @@ def away(play: Play) -> None:
 
 
 def wiped(play: Play) -> None:
-    """The end; then a disk is gone: with the directory, or an empty one, or one as installed."""
+    """All end; then a disk is lost, and its directory is missing, empty, or as installed."""
     play.something()
     play.write()
     play.end()
@@ -147,7 +147,7 @@ def wiped(play: Play) -> None:
 
 
 def old_copy(play: Play) -> None:
-    """A node's directory is put back as it was some time before."""
+    """A node's directory is replaced by an older copy of it."""
     play.write()
     node = play.one(play.primary)
     if play.perhaps():
@@ -193,7 +193,7 @@ def transfer(play: Play) -> None:
 
 
 def mixed(play: Play) -> None:
-    """Anything that happens every day."""
+    """Some events that happen every day."""
     for _ in range(play.random.randint(2, 4)):
         play.something()
     play.end()

@@ -1,4 +1,4 @@
-"""MariaDB nodes with Galera for histories: started from copies, signalled, written to."""
+"""MariaDB nodes with Galera for histories: start them from copies, signal them, write to them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ PATIENCE_SECONDS = 60.0
 ROWS_MAX = 20_000
 MARK = re.compile(rb"safe_to_bootstrap: \d")
 
-# MariaDB 11.8 has a variable for each option of Galera but gmcast.isolate, and with these variables
-# no option can be set by its name.
+# MariaDB 11.8 has a variable for each option of Galera except gmcast.isolate, and while it has
+# them, no option can be set by its name.
 SERVER_OPTIONS = ("--loose-plugin-wsrep-provider=OFF",)
 
 # Galera waits 5 and 15 seconds for a silent node; a history has less time.
@@ -40,18 +40,18 @@ PROVIDER_OPTIONS = (
 
 @frozen
 class Nodes(Cluster):
-    """Nodes of a history, and what is done to them."""
+    """Nodes of a history, and the actions on them."""
 
     def launched(self, *nodes: str) -> list[str]:
-        """Start nodes at one moment and return those that serve; the others ended."""
+        """Start nodes at once and return those that serve; the others have ended."""
         started = [node for node in nodes if self.as_debian(node)]
         return [node for node in started if self.joins(node)]
 
     def as_debian(self, node: str, *, found: bool = False) -> bool:
-        """Start a node as Debian's service does; return whether its data let it.
+        """Start a node as Debian's service does; return whether its data allow it.
 
-        After a crash the service asks the data for their position and hands it on.  Without it, the
-        server founds a new history, or wants everything copied.
+        After a crash the service reads the position from the data and gives it to the server.
+        Without it, the server founds a new history, or asks for a full copy.
         """
         state = self.data(node) / "grastate.dat"
         position = ""
@@ -65,7 +65,7 @@ class Nodes(Cluster):
         return True
 
     def joins(self, node: str) -> bool:
-        """Return whether a node that was started comes to serve; it is down if not."""
+        """Return whether a started node comes to serve; if not, it is ended."""
         served = False
 
         def settled() -> bool:
@@ -89,17 +89,17 @@ class Nodes(Cluster):
         return self.as_debian(node, found=True) and self.joins(node)
 
     def signal(self, number: int, *nodes: str) -> None:
-        """Send a signal to nodes, with all that they started."""
+        """Send a signal to nodes and all processes that they started."""
         for node in nodes:
             os.killpg(self.servers.running[node].pid, number)
 
     def stop(self, node: str) -> None:
-        """Stop a node in order; a node outside the primary component takes no statement for it."""
+        """Stop a node in order, by a signal: if it is not primary, it accepts no statement."""
         self.servers.running[node].terminate()
         self.servers.wait(node, seconds=PATIENCE_SECONDS)
 
     def set_provider(self, node: str, option: str) -> None:
-        """Set an option of Galera in a node that runs."""
+        """Set an option of Galera in a running node."""
         self.ask(node, f"SET GLOBAL wsrep_provider_options='{option}'")
 
     def bootstrap(self, node: str) -> None:
@@ -131,15 +131,15 @@ class Nodes(Cluster):
         shutil.rmtree(data)
 
     def pause(self, seconds: float) -> None:
-        """Write as clients for some time."""
+        """Wait for some time, in which clients may write."""
         time.sleep(seconds)
 
     def rows(self, node: str) -> frozenset[str]:
-        """Return the rows that a node has, as its clients see them."""
+        """Return the rows that a node shows to clients."""
         return frozenset(self.ask(node, "SET wsrep_on=OFF; SELECT k FROM d.t").split())
 
     def go_on(self, *nodes: str) -> None:
-        """Return once these nodes serve as a group of their own."""
+        """Wait until these nodes serve as a group of their own."""
         for node in nodes:
             wait_until(
                 f"{node} in a group of {len(nodes)}",
@@ -152,7 +152,7 @@ class Nodes(Cluster):
             )
 
     def hold_still(self, *nodes: str) -> None:
-        """Return once these nodes know that they are no primary component."""
+        """Wait until these nodes know that they are no primary component."""
         for node in nodes:
             wait_until(
                 f"{node} is not primary",
@@ -163,7 +163,7 @@ class Nodes(Cluster):
 
 @define
 class Clients:
-    """Clients that insert row after row over one connection each, as fast as it goes."""
+    """Clients, each of which inserts rows over one connection, as fast as possible."""
 
     cluster: Nodes
     next_row: int = 1
@@ -171,7 +171,7 @@ class Clients:
     _running: Servers = field(factory=Servers)
 
     def few(self, node: str, count: int) -> int:
-        """Insert some rows at a node, slowly; return how many it acknowledged."""
+        """Insert some rows at a node, one command for each; return how many it acknowledged."""
         before = len(self.acknowledged)
         for _ in range(count):
             row, self.next_row = self.next_row, self.next_row + 1
@@ -187,9 +187,9 @@ class Clients:
         for node in nodes:
             first, self.next_row = self.next_row, self.next_row + ROWS_MAX
             statements = self.cluster.root / f"{node}.sql"
-            # The row is printed once the insertion before it was acknowledged.  A client that reads
+            # A row's number is printed once its insertion was acknowledged.  A client that reads
             # from a pipe ends at the first error; with `source` it would go on, and a node that
-            # serves no more still answers SELECT 1.
+            # no longer serves still answers SELECT 1.
             statements.write_text(
                 "".join(
                     f"INSERT INTO d.t VALUES ({row}); SELECT {row};\n"
@@ -226,12 +226,12 @@ class Clients:
         return len(rows)
 
     def answers(self, node: str) -> Path:
-        """Return where a node's answers to its client stand."""
+        """Return the file of a node's answers to its client."""
         return self.cluster.root / f"{node}.answers"
 
 
 def free_ports(count: int, held: ExitStack) -> int:
-    """Return the first of `count` free ports; the one behind them is held as long as `held` is."""
+    """Return the first of `count` free ports; the port after them is bound while `held` is open."""
     for _ in range(200):
         first = SystemRandom().randrange(20_000, 32_000 - count)
         with ExitStack() as tried:
@@ -260,7 +260,7 @@ def nodes_in(root: Path, count: int, *more: str) -> Iterator[Nodes]:
     """Return nodes below `root` that were never started; they end with the context."""
     require(PROVIDER, "galera-4")
     require("rsync", "rsync")
-    user = "mysql" if os.geteuid() == 0 else None  # neither the server nor rsync likes root
+    user = "mysql" if os.geteuid() == 0 else None  # the server and rsync should not run as root
     root.mkdir(parents=True, exist_ok=True)
     if user:
         shutil.chown(root, user)
@@ -274,7 +274,7 @@ def nodes_in(root: Path, count: int, *more: str) -> Iterator[Nodes]:
 
 
 def interrupted(nodes: Nodes, node: str, *, after_seconds: float) -> str:
-    """Start a node that has no position, kill it during the copying; return its grastate.dat.
+    """Start a node without a position, kill it while it gets a copy; return its grastate.dat.
 
     `after_seconds`: from the beginning of the transfer to the kill.
     """

@@ -1,4 +1,4 @@
-"""A history of Galera while it is played: what can happen to its nodes."""
+"""A history of Galera while it is played, and the events that can happen to its nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Play:
     """A history while it is played.
 
     `primary`: the nodes that serve, one group.  `others`: nodes that run and do not serve: cut
-    off, hung, or without a majority.  `hung`: those of them that take no signal but the last one.
+    off, hung, or without a majority.  `hung`: those of them that react to no signal but a kill.
     `gone`: nodes whose disk is lost.
     """
 
@@ -48,7 +48,7 @@ class Play:
     # -- clients
 
     def write(self, *nodes: str) -> None:
-        """Some rows at one node, or many at several at once."""
+        """Insert some rows at one node, or many at several nodes at once."""
         at = [*nodes] or self.random.sample(self.primary, self.random.randint(1, len(self.primary)))
         if self.perhaps(0.4):
             count = self.clients.few(at[0], self.random.randint(1, 4))
@@ -59,7 +59,7 @@ class Play:
 
     @contextmanager
     def writes(self, *nodes: str) -> Iterator[None]:
-        """Clients insert at these nodes before and during what is done inside."""
+        """Have clients insert at these nodes before and during the body."""
         self.clients.start(*nodes)
         self.nodes.pause(self.random.uniform(0.3, 1.2))
         yield
@@ -88,7 +88,7 @@ class Play:
             self.nodes.go_on(*self.primary)
 
     def stop_together(self, *nodes: str) -> None:
-        """Stop nodes in order at one moment, as a whole rack is shut down."""
+        """Stop nodes in order at once, as if a whole rack were shut down."""
         with self.perhaps_writes(*self.primary):
             for node in nodes:
                 self.nodes.servers.running[node].terminate()
@@ -100,7 +100,7 @@ class Play:
         self.nodes.go_on(*self.primary)
 
     def kill(self, *nodes: str) -> None:
-        """Kill nodes at one moment, perhaps under writes; a majority that is left continues."""
+        """Kill nodes at once, perhaps during writes; a majority that is left continues."""
         majority = len(set(self.primary) - {*nodes}) * 2 > len(self.primary)
         with self.perhaps_writes(*self.primary):
             self.nodes.servers.kill(*nodes)
@@ -115,7 +115,7 @@ class Play:
                 self.nodes.hold_still(*left)
 
     def power_cut(self) -> None:
-        """All that runs ends at one moment."""
+        """Kill all running nodes at once."""
         running = [*self.primary, *self.others]
         if running:
             with self.perhaps_writes(*self.primary):
@@ -133,7 +133,7 @@ class Play:
             self.did(f"{node} started again, and ended instead of joining")
 
     def found(self, node: str) -> None:
-        """Found a cluster with a node by hand, all being down."""
+        """Found a cluster with a node by hand while all are down."""
         if self.nodes.founds(node):
             self.primary = [node]
             self.did(
@@ -143,7 +143,7 @@ class Play:
             self.did(f"{node} could not be started with --wsrep-new-cluster")
 
     def hang(self, *nodes: str) -> None:
-        """Nodes hang, or cannot be reached; the majority continues."""
+        """Freeze nodes, as if they hung; the majority continues."""
         self.nodes.signal(FREEZE, *nodes)
         self.primary = [one for one in self.primary if one not in nodes]
         self.others += nodes
@@ -171,7 +171,7 @@ class Play:
             self.write(*nodes)
 
     def something(self) -> None:
-        """Do one of what happens every day."""
+        """Play one event that happens every day."""
         choice = self.random.randrange(4)
         if choice == 0 or len(self.primary) < 3:
             self.write()
@@ -188,7 +188,7 @@ class Play:
             self.write()
 
     def end(self) -> None:
-        """End what runs: a power cut, or stops in order, the last one perhaps killed."""
+        """End all: by a power cut, or by orderly stops, perhaps with a kill of the last one."""
         if self.perhaps(0.4):
             self.power_cut()
             return
@@ -214,5 +214,5 @@ class Play:
 
 
 def listed(nodes: Sequence[str]) -> str:
-    """Return nodes as an event names them."""
+    """Return the names of nodes as text for an event."""
     return " and ".join(nodes)

@@ -1,9 +1,9 @@
 """Histories of our own nodes: members, logs and stores of the swarm, in simulated time.
 
-A kind of history is a plot; a seed draws how many members there are, who it is about, and what
-clients write meanwhile.  At the end all are down.  What a store has is read from its journal, and
-what was acknowledged is what clients were told.  Real: the protocol, the log, the journal, the
-store's bytes.  Simulated: time, network, processes, a disk that keeps synced data.
+A kind of history is a plot; a seed draws the number of members, those that the events concern, and
+the clients' writes.  At the end all are down.  The frames of a store are read from its journal; the
+acknowledged ones are those that clients were told of.  Real: the protocol, the log, the journal,
+the store's bytes.  Simulated: time, network, processes, a disk that keeps synced data.
 
 `follow` plays the history once more, carries out the last line, and starts all.
 """
@@ -38,7 +38,7 @@ WRITES_MAX = 12
 
 @define
 class Draw:
-    """Actions, one after the other.  `up`: those that run; `now`: when the next action comes."""
+    """The drawn actions, in order.  `up`: running members.  `now`: the time of the next action."""
 
     chance: random.Random
     members: str
@@ -78,7 +78,7 @@ class Draw:
         return who
 
     def down(self) -> None:
-        """All die: together, or in turn with writes between."""
+        """Kill all: at once, or one after the other, with writes between."""
         is_together = self.chance.random() < 0.5
         while self.up:
             self.end(self.one(), self.chance.choice((What.CRASH, What.CRASH_SOON)))
@@ -149,7 +149,7 @@ def _wiped(it: Draw) -> None:
 
 def _old_copy(it: Draw) -> None:
     who = it.away()
-    it.add(What.RESTORE, who)  # the first one makes the copy
+    it.add(What.RESTORE, who)  # makes the copy that the later one puts back
     it.back(who)
     it.write()
     it.wait(8.0)
@@ -215,7 +215,7 @@ def scenario_of(seed: int, kind: str) -> Scenario:
 
 @define(eq=False)
 class Ledger(Oracle):
-    """The oracle, and the name of each frame of which a client was told that it is committed."""
+    """The oracle, with the names of the frames that clients were told are committed."""
 
     names: set[str] = field(factory=set)
 
@@ -226,7 +226,7 @@ class Ledger(Oracle):
 
 @contextmanager
 def _played(scenario: Scenario) -> Iterator[tuple[Simulation, frozenset[str]]]:
-    """Play a scenario until all are down; give the simulation, and the acknowledged writes."""
+    """Play a scenario until all are down; yield the simulation, and the acknowledged frames."""
     it = Simulation(scenario, Member.start)
     it.oracle = ledger = Ledger(scenario, it.oracle.running, it.oracle.records)
     try:
@@ -242,7 +242,7 @@ def _played(scenario: Scenario) -> Iterator[tuple[Simulation, frozenset[str]]]:
 
 
 def draw(seed: int, folder: Path, kind: str | None = None) -> History:
-    """Play the history of a seed; its stores lie in `folder`.
+    """Play the history of a seed, and leave its stores in `folder`.
 
     `kind`: one of `KINDS`; without one it follows from the seed.
     """
@@ -273,7 +273,7 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Play it once more, and carry out a last line; None if it has no advice."""
+    """Play a history once more, and carry out a last line; return None if it has no advice."""
     is_plan = line.startswith("joinproto recover plan ") and "--" not in line.replace("-o ", "")
     if not is_plan and not line.startswith("start all members"):
         return None
@@ -312,7 +312,7 @@ def _marked(history: History) -> str:
 
 
 def _journal_of(place: Place) -> bytes:
-    """Return the bytes of a journal as they lie there now."""
+    """Return the present bytes of a place's journal."""
     return next(bytes(node.shown) for path, node in place.files.files() if Path(path).name == FILE)
 
 

@@ -1,9 +1,9 @@
-"""Verdicts about a history whose truth is known: which of them are wrong.
+"""Compare verdicts with a history of which the truth is known, and find wrong ones.
 
-A verdict is wrong if a store that it calls proven, clean or a tie lacks something acknowledged that
-another store of the history has, given to the tool or not; if a store that it does not name has
-something that none of the named ones has; or if it says that nothing is lost by a start that loses
-something.  Writes that no store has any longer do not count.
+A verdict is wrong if a store that it calls proven, clean or a tie lacks an acknowledged write that
+another store of the history has, given to the tool or not; if a given store that it does not name
+has one that none of the named stores has; or if it says that a start loses nothing, but it does.
+Writes that no store has any longer do not count.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from joinproto.recovery.judgement import Judgement
 
 CLAIMS = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
 COUNTED = ("galera", "postgresql")
-"""Brokers whose files do not name all nodes, so that `--nodes` does."""
+"""Brokers whose files do not name all nodes; `--nodes` gives their number."""
 SHOWN_BY_ALL = ("forced", "restored-apart")
-"""Kinds of which nothing is unseen where all stores are given."""
+"""Kinds in which nothing is unseen if all stores are given."""
 NAMED = (*CLAIMS, Verdict.UNPROVEN, Verdict.DIVERGED)
 
 
@@ -30,15 +30,15 @@ NAMED = (*CLAIMS, Verdict.UNPROVEN, Verdict.DIVERGED)
 class History:
     """The actions on a cluster, and the directories it left.
 
-    `kind`: the sort of history, `events`: in words, in order.  `stores`: the directory of each
-    node, as it was left and never started since, or the collected files of it.  `has`: for each
-    node the data of its store when it is started alone; a node whose disk is gone is in neither.
-    `acknowledged`: writes confirmed to clients.  `nodes`: of the whole cluster. `positions`: the
-    log of `mariadbd --wsrep-recover` of each node (Galera).  `names`: of a kept history, the name
-    that `recover` gives each store, to its node.  `confirmed`: messages in each queue; their fate
-    is known only after a start.  `queues`: of messages that are known one by one, the queue of
-    each.  `is_unseen`: a store was put back or wiped in a way that no file need show.  `faults`:
-    facts of a reader that the product contradicts.
+    `kind`: the name of the plot.  `events`: as text, in order.  `stores`: the directory of each
+    node, not started since the end, or its collected files.  `has`: the data of each node's store
+    if it is started alone; a node whose disk is lost is in neither.  `acknowledged`: writes
+    confirmed to clients.  `nodes`: the number of nodes of the whole cluster.  `positions`: the log
+    of `mariadbd --wsrep-recover` of each node (Galera).  `names`: of a kept history, the node of
+    each name that `recover` gives a store.  `confirmed`: the number of messages in each queue; only
+    a start shows if they are lost.  `queues`: the queue of each message that is known by itself.
+    `is_unseen`: a store was put back or wiped, and files may not show it.  `faults`: facts of our
+    reader that the product contradicts.
     """
 
     broker: str
@@ -68,10 +68,10 @@ class History:
 
 @frozen(kw_only=True)
 class Judged:
-    """One subset of a history's stores.  `named`: nodes that the verdict calls the latest.
+    """The verdict about a subset of stores.  `named`: nodes that the verdict calls the latest.
 
-    `assumed`: the errors where a store was lost or put back, and the verdict says that it assumes
-    otherwise.  `claims`: how many queues it calls proven.
+    `assumed`: the errors if a store was lost or put back, and the verdict says that it assumes
+    otherwise.  `claims`: the number of queues that it calls proven.
     """
 
     given: tuple[str, ...]
@@ -145,6 +145,6 @@ def _wrong(
 
 
 def first_of(text: str, nodes: tuple[str, ...]) -> str | None:
-    """Return the node that a line of advice names first; None if it names none."""
+    """Return the node that a line of advice names first, if any."""
     places = {node: text.find(node) for node in nodes if node in text}
     return min(places, key=lambda node: places[node]) if places else None

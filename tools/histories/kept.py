@@ -1,6 +1,6 @@
 """Histories on disk: `history.json`, and next to it the output of `recover collect` for each store.
 
-So they are judged again by other code, without a broker.
+Later code can judge them again, without a broker.
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ def keep(history: History, folder: Path) -> None:
 def laid_out(history: History, folder: Path) -> History:
     """Return a kept history whose stores are directories again, with the files that were collected.
 
-    Digests stand for Galera's cache and for Ra's logs, which were not kept; there are none in the
-    directory.
+    Galera's cache and Ra's logs were not kept, only their digests; the directory has neither.
     """
     stores = {}
     for node, collected in history.stores.items():
@@ -66,7 +65,7 @@ def laid_out(history: History, folder: Path) -> History:
 
 
 def kept(folder: Path) -> Iterator[tuple[Path, History]]:
-    """Yield every history below a folder, and where it is."""
+    """Yield every history below a folder, with its own folder."""
     for file in sorted(folder.rglob(FILE)):
         yield file.parent, _read(file)
 

@@ -1,6 +1,6 @@
-"""Links between processes of this machine that can be cut: a proxy before each one's port.
+"""Links between processes of this machine that can be cut: each process is behind a proxy.
 
-The process that connects is found by the port it comes from: the process that has this socket open.
+The process that connects is found by the port of its end: it is the one that has this socket open.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tools.faults.ports import free_ports
 class Links:
     """Proxies of several servers.  `behind`: the real port of each server, by its name.
 
-    `fronts`: the ports before them; made, if they are not given.
-    `pids`: of those that run now; a link is cut if one of its ends is in `away`.
+    `fronts`: the ports of the proxies, which are chosen if not given.
+    `pids`: of the running servers.  A link is cut if one of its ends is in `away`.
     """
 
     behind: Mapping[str, int]
@@ -43,12 +43,12 @@ class Links:
         self._is_over = True
         for ear in self._ears.values():
             with suppress(OSError):
-                ear.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for a caller
+                ear.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for a connection
             ear.close()
         self.cut(*self.behind)
 
     def cut(self, *names: str) -> None:
-        """Cut these off from all others, at once."""
+        """Cut these servers off from all others, and from each other, at once."""
         self.away |= set(names)
         for one, other, near, far in list(self._open):
             if {one, other} & self.away:
@@ -101,6 +101,6 @@ class Links:
 
 
 def free_port() -> int:
-    """Return a port that stays free while its server is down: it is below those of clients."""
+    """Return a port that stays free while its server is down: it is below the ports of clients."""
     (port,) = free_ports(1)
     return port

@@ -1,7 +1,7 @@
 """Histories of real PostgreSQL servers: a primary, standbys, promotions, forks, kills, `pg_rewind`.
 
-Clients know each row that was committed, and each directory is started alone on a copy to see
-which rows it has.  `postgresql_truth.py` asks PostgreSQL's own programs where two directories part,
+Clients know each row that was committed, and a copy of each directory is started alone to know
+its rows.  `postgresql_truth.py` asks PostgreSQL's own programs where two directories diverge,
 and where each log ends.
 """
 
@@ -20,7 +20,7 @@ from tools.histories.postgresql_truth import faults
 
 
 def _behind(it: Servers) -> None:
-    """A standby is ended first; the primary continues or not."""
+    """The standby ends first; the primary continues or not."""
     it.end("b")
     if it.chance.random() < 0.7:
         it.write("a")
@@ -36,7 +36,7 @@ def _promoted(it: Servers) -> None:
 
 
 def _diverged(it: Servers) -> None:
-    """Both go on."""
+    """The standby is promoted, and the old primary continues, too."""
     it.promote("b")
     for name in it.chance.sample("ab", 2):
         it.write(name)
@@ -54,7 +54,7 @@ def _killed(it: Servers) -> None:
 
 
 def _rewound(it: Servers) -> None:
-    """The old primary is rewound, and follows or not."""
+    """The old primary is rewound, and follows the new one or not."""
     it.promote("b")
     it.write("a")
     it.write("b")
@@ -76,7 +76,7 @@ def _rewound(it: Servers) -> None:
 
 
 def _twice(it: Servers) -> None:
-    """Two standbys are promoted, one after the other or each by itself."""
+    """Two standbys are promoted, one after the other or independently."""
     it.copy("c", "a")
     it.start("c")
     it.write("a")
@@ -95,7 +95,7 @@ def _pause(it: Servers, *, most: float = 0.4) -> None:
 
 
 def _kill_primary(it: Servers) -> None:
-    """The primary is killed under writes, and the standby with it, after it, or not at all."""
+    """The primary is killed during writes, and the standby with it, after it, or not at all."""
     with it.writing("a"):
         _pause(it)
         together = it.chance.random() < 0.4
@@ -108,7 +108,7 @@ def _kill_primary(it: Servers) -> None:
 
 
 def _kill_standby(it: Servers) -> None:
-    """The standby is killed under writes; the primary continues, and is killed, too."""
+    """The standby is killed during writes; the primary continues, and is killed, too."""
     with it.writing("a"):
         _pause(it)
         it.kill("b")

@@ -1,4 +1,4 @@
-"""PostgreSQL servers of a history: made, copied, started, ended, killed, written to and asked."""
+"""PostgreSQL servers of a history: make, copy, start, end, kill, write to and ask them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ USER = "postgres"
 PACKAGE = "postgresql"
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "PGUSER": "postgres"}
 ROWS = 400
-"""Rows of one client that writes while a server is killed."""
+"""The most rows of a client that writes while a server is killed."""
 
 
 @define
 class Servers:
-    """Servers of one system.  `ports`: of those that were made.  `rows`: which were committed."""
+    """Servers of one system.  `ports`: of all servers made.  `rows`: the committed rows."""
 
     folder: Path
     chance: random.Random
@@ -42,7 +42,7 @@ class Servers:
         return self.folder / name
 
     def run(self, *words: str, check: bool = True) -> str:
-        """Run a program as the user of the servers; returns its output."""
+        """Run a program as the servers' user; return its output."""
         program, *rest = words
         found = subprocess.run(
             [program_of(program), *rest],
@@ -65,7 +65,7 @@ class Servers:
         self._configure(name)
 
     def copy(self, name: str, of: str) -> None:
-        """Make a standby of a server that runs."""
+        """Make a standby of a running server."""
         self.run(
             *("pg_basebackup", "-D", str(self.data(name)), "-h", str(self.folder)),
             *("-p", str(self.ports[of]), "-R", "-c", "fast", "-X", "stream"),
@@ -136,7 +136,7 @@ class Servers:
         return how
 
     def kill(self, *names: str) -> None:
-        """Kill all processes of servers (kill -9) at one moment: all are frozen before one dies."""
+        """Kill all processes of servers (kill -9) at once: all are frozen before the first dies."""
         processes = [one for name in names for one in self._processes(name)]
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for one in processes:
@@ -151,7 +151,7 @@ class Servers:
         self.events.append(f"{' and '.join(names)} killed (kill -9)")
 
     def _processes(self, name: str) -> Sequence[int]:
-        """Return the first process of a server, and all that it started."""
+        """Return the first process of a server, and all processes that it started."""
         first = int((self.data(name) / "postmaster.pid").read_text("ascii").split()[0])
         found = [first]
         for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -163,7 +163,7 @@ class Servers:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[None]:
-        """Commit one row after another as a client meanwhile; confirmed ones count."""
+        """Have a client commit rows during the body; confirmed ones are recorded."""
         self.marks += 1
         rows = [f"row-{self.marks}-{number}" for number in range(ROWS)]
         lines = "".join(f"insert into row values ('{one}') returning id;\n" for one in rows)
@@ -191,12 +191,12 @@ class Servers:
         self.events.append(f"{len(told)} rows committed on {name} meanwhile")
 
     def rows_of(self, data: Path) -> frozenset[str] | None:
-        """Return the rows of a directory, which is started alone, and ended in order.
+        """Start a directory alone, return its rows, and stop it in order.
 
-        None if it does not start alone.
+        Returns None if it does not start alone.
         """
         port = free_port()
-        # As after a start of the machine: the process it names no longer runs.
+        # As after a start of the machine: the process that the file names no longer runs.
         (data / "postmaster.pid").unlink(missing_ok=True)
         with (data / "postgresql.auto.conf").open("a", encoding="utf-8") as file:
             file.write(f"primary_conninfo=''\nport={port}\n")
@@ -223,6 +223,6 @@ def copied(store: Path, to: Path) -> Path:
 
 
 def program_of(program: str) -> str:
-    """Return where a program is; Debian has some of them in a folder for each release."""
+    """Return the path of a program; Debian has some of them in a folder for each release."""
     places = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
     return str(places[-1]) if places else require(program, PACKAGE)

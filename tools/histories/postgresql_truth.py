@@ -1,9 +1,8 @@
-"""The verdicts of PostgreSQL's own programs on directories: where two diverge, and where each log
-ends.
+"""Compare our reader with PostgreSQL's own programs: where directories diverge, where logs end.
 
-`pg_rewind --dry-run` says where two part ("servers diverged at WAL location ...", "no rewind
-required"), on copies that were ended in order.  `pg_waldump` says behind which record no other one
-follows, on the directories as they were left.
+`pg_rewind --dry-run` says where two diverge ("servers diverged at WAL location ...", "no rewind
+required"), on copies that were stopped in order.  `pg_waldump` says where the last record ends, on
+the directories as they were left.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def faults(
 ) -> Iterator[str]:
     """Yield the facts of our reader that PostgreSQL contradicts.
 
-    `copies`: of each directory, which are started and ended here where that was not done.
+    `copies`: of each directory; a copy that was not stopped in order is started and stopped here.
     """
     controls: dict[str, Control] = {}
     for name, store in stores.items():
@@ -66,7 +65,7 @@ def faults(
 
 
 def _ends(store: Path, name: str, control: Control, run: Run) -> Iterator[str]:
-    """Yield where the log ends by our reader, where `pg_waldump` reads on from the checkpoint."""
+    """Yield a fault if `pg_waldump`, from the checkpoint on, finds another end of the log."""
     words = ("-p", str(store / "pg_wal"), "-t", str(control.timeline))
     said = run("pg_waldump", *words, "-s", place(control.checkpoint), check=False)
     found = ENDS.search(said)
@@ -106,20 +105,19 @@ class _Pair:
         )
         found = DIVERGED.search(said)
         if "same timeline" in said:
-            # It does not know that each was promoted by itself; the files say where.
+            # It does not notice that each was promoted independently; the files say where.
             both = {self.target, self.source} <= {*self.promoted}
             left = [self._left(one) for one in (self.target, self.source)] if both else []
             return f"{min(left, key=_number)} on timeline 1" if both else "same timeline"
         if found is None:
             return f"something else: {said[-300:]}"
-        # One that was killed writes a checkpoint when its copy is ended in order, and so goes
-        # beyond.
+        # The copy of a killed server writes a checkpoint when it is stopped, so its log is longer.
         is_none = is_target_stopped and "no rewind required" in said
         needed = ", no rewind required" if is_none else ""
         return f"{found[1]} on timeline {found[2]}{needed}"
 
     def _left(self, name: str) -> str:
-        """Return where a server that was promoted once left the first timeline."""
+        """Return the place where a server, promoted once, left the first timeline."""
         history = self.stores[name] / "pg_wal" / "00000002.history"
         return history.read_text("ascii").split()[1]
 

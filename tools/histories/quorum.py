@@ -1,21 +1,21 @@
-"""Histories of quorum queues on three RabbitMQ nodes: drawn from a seed, judged one by one.
+"""Histories of quorum queues on three RabbitMQ nodes, drawn from a seed and judged by queue.
 
-A boot takes ten seconds and more, so several histories come of one life of a cluster.  At the end
-of each all nodes are ended, their directories are copied and judged, the last line is followed on
-the directories themselves (a queue does not follow a copy: Ra's files name their folder), and the
-life continues.  Later changes of a store (a disk wiped, an older copy put in its place) are made to
-the copy; then the nodes are only frozen, and no line is followed.  Each history has three queues of
-its own; those of earlier ones in that life are judged with them.
+A boot takes ten seconds and more, so one cluster serves several histories, its life.  At the end
+of each history all nodes are ended, their directories are copied and judged, the last line is
+followed on the directories themselves (a copy has other paths, and Ra's files have the old ones),
+and the life continues.  Later changes of a store (a disk wiped, an older copy put in its place) are
+made to the copy; then the nodes are only frozen, and no line is followed.  Each history has three
+queues of its own; those of earlier ones in that life are judged with them.
 
-Clients know each message that was confirmed.  The data of a store is read by Ra itself, on copies
-(`ra_contents.escript`), and a log that `names.dets` does not name has nothing, as for RabbitMQ.
+Clients know each message that was confirmed.  Ra itself reads the data of a store, on copies
+(`ra_contents.escript`); a log that `names.dets` does not name has no data, as for RabbitMQ.
 
     fresh         queues are seconds old, so `names.dets` may not name them on the disk yet
     again         a queue is deleted, and declared again under its name, while a node is away
     forgotten     a node that is away is forgotten, and stays away
-    joined        it joins again, without its disk
-    reset         a node is reset, and runs on by itself
-    wiped, copy   a store was lost, or went back, and perhaps no file shows it: counted apart
+    joined        a forgotten node joins again, without its disk
+    reset         a node is reset, and continues alone
+    wiped, copy   a store was lost, or went back, and files may not show it: counted separately
     the others    kills, stops, cuts, members that are away, changes of members, snapshots
 
 Source: RabbitMQ 3.10.8 of Debian 12, with Ra 2.2.0; 4.0.5 and 4.3.6, with Ra 2.14.0 and 3.1.10.
@@ -49,7 +49,7 @@ from tools.histories.rabbitmq_nodes import Nodes, full, nodes, release
 CONTENTS = Path(__file__).with_name("ra_contents.escript")
 QUEUES = 3
 CONTENTS_SECONDS = 600
-# Small files, so that there are segments and snapshots, too.
+# Small files, so that there are also segments and snapshots.
 CONFIGURATION = "raft.wal_max_size_bytes = 65536\nraft.segment_max_entries = 128\n"
 ADVANCED = "[{rabbit, [{quorum_snapshot_interval, 64}]}].\n"
 
@@ -72,7 +72,7 @@ PLOTS: Mapping[str, str] = {
 KINDS = tuple(PLOTS)
 ASKED = ("again", "forgotten", "joined", "reset")
 DRAWN = tuple(kind for kind in KINDS if kind not in ASKED)
-"""Those that a seed draws; the others are asked for."""
+"""The kinds that a seed draws; the others must be asked for."""
 ASSUMED = ("wiped", "copy")
 ANSWER = re.compile(r"\{ok,\s*(\d+),")
 """The answer of Ra's leader to a query."""
@@ -86,7 +86,7 @@ _LIVES: list[tuple[ExitStack, Life]] = []
 
 
 def _life(top: Path, *, khepri: bool) -> Life:
-    """Return the cluster that runs, or a new one where it has had its histories."""
+    """Return the running cluster, or a new one if its life is over."""
     life = _LIVES[0][1] if _LIVES else None
     if life and life.running and life.histories < IN_A_LIFE and not life.is_over:
         return life
@@ -112,7 +112,7 @@ def _life(top: Path, *, khepri: bool) -> Life:
 
 
 def end() -> None:
-    """End the cluster that runs."""
+    """End the running cluster."""
     while _LIVES:
         stack, life = _LIVES.pop()
         stack.close()
@@ -122,7 +122,7 @@ def end() -> None:
 def draw(seed: int, folder: Path, kind: str | None = None, *, khepri: bool = False) -> History:
     """Play the history of a seed, in a life that may have had others before it.
 
-    `khepri`: with the metadata there, where the release lets one choose.
+    `khepri`: with the metadata in Khepri, if the release allows a choice.
     """
     kind = kind or DRAWN[seed % len(DRAWN)]
     life = _life(folder.parent, khepri=khepri)
@@ -133,7 +133,7 @@ def draw(seed: int, folder: Path, kind: str | None = None, *, khepri: bool = Fal
     play = Play(life, chance, seed, [f"q{seed}-{number}" for number in range(QUEUES)])
     play.declare(is_settled=kind != "fresh")
     if kind == "copy":
-        # A store put back must have existed before.
+        # Only queues of the last history are in the store that is put back.
         play.queues = [*play.queues, *life.queues]
     life.queues = play.queues[:QUEUES]
     for name in names:
@@ -146,7 +146,7 @@ def draw(seed: int, folder: Path, kind: str | None = None, *, khepri: bool = Fal
     for one in after:
         play.events.append(one)
     has = contents(stores, folder / "aside")
-    # Clusters go on as they are, and a cluster that is cut, or half away, is mended.
+    # If no line is followed, the cluster continues, so cut or ended nodes must come back.
     if not is_followed:
         play.whole_again()
     wanted = frozenset().union(*life.confirmed.values()) if life.confirmed else frozenset()
@@ -164,7 +164,7 @@ def draw(seed: int, folder: Path, kind: str | None = None, *, khepri: bool = Fal
 
 
 def contents(stores: Mapping[str, Path], aside: Path) -> Mapping[str, frozenset[str]]:
-    """Return the messages of each store, read by Ra itself from copies."""
+    """Return the messages of each store, which Ra itself reads from copies."""
     places: dict[Path, str] = {}
     for name, store in stores.items():
         for system in SYSTEMS:
@@ -200,7 +200,7 @@ def contents(stores: Mapping[str, Path], aside: Path) -> Mapping[str, frozenset[
 def follow(history: History, line: str, folder: Path) -> Followed | None:
     """Start the cluster as the last line says, and compare the messages of each proven queue.
 
-    None if a node still runs, or the line gives no order; then the cluster is started whole.
+    Returns None if a node still runs, or if the line gives no order; then all nodes are started.
     """
     life = _LIVES[0][1]
     if life.running:
@@ -233,7 +233,7 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
         cluster.ask(_short(node), code, seconds=120)
     rows = () if found.raft is None else found.raft.rows
     proven = {_group(row) for row in rows if row.is_proven} & life.confirmed.keys()
-    # Those of earlier histories are compared once, when the life ends.
+    # The queues of earlier histories are compared once, in the life's last history.
     if life.histories < IN_A_LIFE:
         proven &= {*life.queues, METADATA}
     wanted = {queue: life.confirmed[queue] & history.kept for queue in proven}
@@ -256,12 +256,12 @@ def _short(name: str) -> str:
 
 
 def _messages(cluster: Nodes, queue: str) -> frozenset[str]:
-    """Return the messages that a queue has, as its leader says; none without a leader.
+    """Return a queue's messages, as its leader has them; none without a leader.
 
-    Of the metadata: the exchanges that all nodes that run know, once they agree.
+    For the metadata it returns exchanges.
 
-    A consistent query comes first: it is answered by a leader that a majority follows, when all
-    that is committed is applied.  A `basic.get` before that may find the queue empty.
+    A consistent query comes first: a leader with a majority answers it once all that is committed
+    is applied.  A `basic.get` before that may find the queue empty.
     """
     if queue == METADATA:
         return _exchanges(cluster)
@@ -286,7 +286,7 @@ def _messages(cluster: Nodes, queue: str) -> frozenset[str]:
 
 
 def _exchanges(cluster: Nodes) -> frozenset[str]:
-    """Return the exchanges of histories that a majority of the running nodes knows."""
+    """Return the exchanges of histories on a node that has applied all that is committed."""
     for node in NODES:
         with suppress(EnvironmentProblem):
             cluster.ask(node, "khepri:fence(rabbitmq_metadata, 60000).", seconds=70)
@@ -297,7 +297,7 @@ def _exchanges(cluster: Nodes) -> frozenset[str]:
 
 
 def judged(history: History) -> Iterator[Judged]:
-    """Yield the verdict about every subset of the stores, group by group."""
+    """Yield the verdict about every subset of the stores, all of them first."""
     given = sorted(history.stores)
     for size in range(len(given), 0, -1):
         for some in combinations(given, size):
@@ -305,7 +305,7 @@ def judged(history: History) -> Iterator[Judged]:
 
 
 def judge(history: History, given: tuple[str, ...]) -> Judged:
-    """Return the verdict about these stores; wrong if a group's best lacks confirmed messages."""
+    """Return the verdict; it is wrong if a store proven best for a group lacks its messages."""
     found = judgement_of(
         words=[str(history.stores[node]) for node in given], kind="auto", positions=[]
     )
@@ -331,10 +331,10 @@ def judge(history: History, given: tuple[str, ...]) -> Judged:
 
 
 def _wanted(history: History, row: Row) -> frozenset[str]:
-    """Return the confirmed messages of a queue, which name the history and their number."""
+    """Return the confirmed messages of a queue that some store has."""
     return frozenset(one for one in history.kept if history.queues.get(one) == _group(row))
 
 
 def _group(row: Row) -> str:
-    """Return under which name the messages of a group are known: those of a queue, or Khepri."""
+    """Return the name of the messages of a group: that of its queue, or of Khepri's group."""
     return row.any_log.queue or row.any_log.group

@@ -1,4 +1,4 @@
-"""The events of a history of quorum queues, and the cluster that they are played on."""
+"""The events of a history of quorum queues, and the cluster on which they are played."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ from tools.histories.rabbitmq_nodes import Nodes, copy, full, remove
 IN_A_LIFE = 12
 SETTLE_SECONDS = 4.0
 METADATA = "rabbitmq_metadata"
-"""Khepri's group: the confirmed operations there are declarations of exchanges."""
+"""Khepri's group; its confirmed operations are declarations of exchanges."""
 
 
 @define
 class Life:
     """A cluster that serves several histories, one after another.
 
-    `queues`: of the last history.
-    `apart`: nodes that were cut off: Mnesia stays apart until they are started again.
-    `confirmed`: messages, by queue.  `before`: copies at the end of the last history.
-    `is_over`: a node left the cluster, so that no other history follows.
+    `queues`: of the last history.  `apart`: nodes that were cut off; their Mnesia stays separate
+    until they are started again.  `confirmed`: messages, by queue.  `before`: copies at the end of
+    the last history.  `is_over`: no other history follows, because a node left the cluster.
     """
 
     cluster: Nodes
@@ -50,9 +49,9 @@ class Life:
 
 @define
 class Play:
-    """One history in the middle.  `changes`: of a store once it was copied.
+    """One history while it is played.  `changes`: of a store, to be made to its copy.
 
-    `purged`: the last queue that was purged, and so has a snapshot.
+    `purged`: the last queue that was purged, which therefore has a snapshot.
     """
 
     life: Life
@@ -69,7 +68,7 @@ class Play:
         return self.life.cluster
 
     def declare(self, *, is_settled: bool) -> None:
-        """Declare this history's queues; only after a while `names.dets` is on the disk."""
+        """Declare this history's queues.  `is_settled`: wait until `names.dets` is on the disk."""
         for queue in self.queues:
             self._publish(self.chance.choice(sorted(self.life.running)), queue=queue, count=1)
         time.sleep(SETTLE_SECONDS * is_settled)
@@ -130,7 +129,7 @@ class Play:
         return f"{len(confirmed)} confirmed in {queue} on {node}"
 
     def _define(self, node: str) -> str:
-        """Declare an exchange, where that is kept in a Raft group, too."""
+        """Declare an exchange, if a Raft group keeps exchanges."""
         if not self.life.has_khepri:
             return ""
         self.marks += 1
@@ -179,7 +178,7 @@ class Play:
         return f"{', '.join(sorted(up)) or 'none'} of {', '.join(chosen)} started again"
 
     def _change(self, name: str, running: Sequence[str]) -> str:
-        """Take a node out of a queue, or into it again."""
+        """Remove a node from a queue's members, or add it again."""
         queue = self.chance.choice(self.queues)
         known = self.life.members.setdefault(queue, set(NODES))
         some = known & set(running) if name == "shrink" else set(running) - known
@@ -201,7 +200,7 @@ class Play:
         queue = self.chance.choice(self.queues)
         name = f'rabbit_misc:r(<<"/">>, queue, <<"{queue}">>)'
         self.purged = queue
-        # From here on it is not known which are there.
+        # From here on it is unknown which messages are left.
         lost = self.life.confirmed.pop(queue, set())
         answer = self.cluster.ask(
             node, f"rabbit_amqqueue:with({name}, fun rabbit_amqqueue:purge/1)."
@@ -221,20 +220,20 @@ class Play:
         return f"{queue} deleted with {len(lost)} ({answer[:20]}), and declared again: {said}"
 
     def _forget(self, node: str, other: str) -> str:
-        """Make a node forget one that is away, as `rabbitmqctl` does it: the queues shrink, too."""
+        """Make a node forget one that is away, with `rabbitmqctl`; the queues shrink, too."""
         self.life.is_over = True
         self.cluster.ctl(node, "forget_cluster_node", full(other))
         return f"{node} told to forget {other}"
 
     def _reset(self, node: str) -> str:
-        """Make a node leave the cluster by a reset, and run on by itself."""
+        """Make a node leave the cluster by a reset, and continue alone."""
         self.life.is_over = True
         for word in ("stop_app", "reset", "start_app"):
             self.cluster.ctl(node, word)
         return f"{node} reset, and started again by itself"
 
     def _blank(self, node: str, other: str) -> str:
-        """Start a node that was forgotten with an empty disk, and let it join again."""
+        """Start a forgotten node with an empty disk, and let it join again."""
         self.life.is_over = True
         remove(self.cluster.directory(other))
         self.cluster.start(other)
@@ -247,7 +246,7 @@ class Play:
         return f"{other} started on an empty disk, and joined {node} again"
 
     def end_all(self) -> None:
-        """End all nodes that run, as a total failure does: at one moment, or in turn."""
+        """End all running nodes, as a total failure does: at once, or one after the other."""
         running = sorted(self.life.running)
         match self.chance.choice(("writes", "killed", "turn", "stopped")) if running else "none":
             case "none":
@@ -266,7 +265,7 @@ class Play:
                 self.events.append(f"{', '.join(running)} killed at one moment")
 
     def frozen(self, place: Path) -> tuple[Mapping[str, Path], list[str]]:
-        """Return copies of all directories at one moment, with their later changes."""
+        """Return copies of all directories at the same time, changed, and texts about this."""
         self._signal(signal.SIGSTOP)
         stores = {}
         try:
@@ -299,7 +298,7 @@ class Play:
                 os.killpg(self.cluster.servers.running[node].pid, number)
 
     def whole_again(self) -> None:
-        """Bring the cluster back for the next history; the life ends where that fails."""
+        """Bring the cluster back for the next history; if that fails, the life ends."""
         self.life.lone = ""
         try:
             self.cluster.mend(self.life.running)

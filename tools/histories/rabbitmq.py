@@ -1,12 +1,11 @@
 """Histories of three RabbitMQ nodes with Mnesia: drawn from a seed, played, and left on disk.
 
-A kind of history is a short plot; a seed adds other events between its events, and draws which
-nodes they are about, where clients write meanwhile, and how long.  Clients declare durable
-exchanges, and publish to a quorum queue and, before RabbitMQ 4, to a mirrored queue
-(`rabbitmq_events.py`).
+A kind of history is a short plot; a seed adds other events between its events, and draws their
+nodes, and where and how long clients write meanwhile.  Clients declare durable exchanges, and
+publish to a quorum queue and, before RabbitMQ 4, to a mirrored queue (`rabbitmq_events.py`).
 
-At the end all nodes are down.  Each store is then started alone on a copy (`force_boot`, and an end
-to Mnesia's wait for the decisions of others) and asked which exchanges it has.
+At the end all nodes are down.  A copy of each store is then started alone (with `force_boot`, and
+a short limit to Mnesia's wait for the decisions of others) and asked for its exchanges.
 
 Source: issue 37, "A harness of real histories"; RabbitMQ 3.10.8 and Mnesia 4.21 of Debian 12;
 RabbitMQ 4.0.5 of Debian 13.
@@ -33,9 +32,9 @@ EVENTS_MIN, EVENTS_MAX = 3, 7
 FOLLOWS_SECONDS = 40.0
 PLAY = "play"
 JOIN = ("rabbit_mnesia:join_cluster('{}', disc).", "rabbit_db_cluster:join('{}', disc).")
-"""Before RabbitMQ 3.13, and since."""
+"""The call before RabbitMQ 3.13, and the one since."""
 
-# The events of each kind of history, and which events a seed may add.
+# The events of each kind of history, and those that a seed may add.
 PLOTS: Mapping[str, tuple[str, str]] = {
     "orderly": ("publish write stop stop stop", "write publish"),
     "killed-together": ("publish write kill-all", "write publish"),
@@ -55,7 +54,7 @@ KINDS = tuple(PLOTS)
 
 
 def draw(seed: int, folder: Path, kind: str | None = None) -> History:
-    """Play the history of a seed in `folder`; the formed cluster is kept alongside the folder.
+    """Play the history of a seed in `folder`; the formed cluster is kept next to the folder.
 
     `kind`: one of `KINDS`; without one it follows from the seed.
     """
@@ -68,7 +67,7 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
         play.copies += [Copy(node, formed[full(node)], -1) for node in NODES]
         if play.start(*NODES, seconds=90) != "up":
             raise EnvironmentProblem(f"the copy of a formed cluster in {folder} does not start")
-        # Here, because Ra's files name their folder: a quorum queue does not follow a copy.
+        # Not when the cluster was formed: Ra's files have paths, which are wrong in a copy.
         play.confirmed.update(cluster.publish("a", 1))
         for name in (*_drawn(chance, kind), "down"):
             played(play, name)
@@ -109,9 +108,9 @@ def _drawn(chance: random.Random, kind: str) -> list[str]:
 def alone(
     cluster: Nodes, stores: Mapping[str, Path], folder: Path
 ) -> tuple[Mapping[str, frozenset[str]], Sequence[str]]:
-    """Return the data of each store, read by a node that is started alone on a copy of it.
+    """Return the data of each store, from a node that is started alone on a copy of it.
 
-    A store that does not start has nothing; which ones did not is returned, too.
+    A store that does not start has no data; texts about those are returned, too.
     """
     lonely = {}
     for name, store in stores.items():
@@ -130,14 +129,14 @@ def alone(
 
 
 def _formed(folder: Path, *, khepri: bool = False) -> Mapping[str, Path]:
-    """Return the directories of a cluster that was formed once, and stopped in order.
+    """Return the directories of a cluster that was formed once, and shut down in order.
 
-    `khepri`: with the metadata there, where the release lets one choose.
+    `khepri`: with the metadata in Khepri, if the release allows a choice.
     """
     places = {full(node): folder / full(node) for node in NODES}
     if folder.exists():
         return places
-    # Leftovers of a failed attempt.
+    # A failed attempt may have left it.
     shutil.rmtree(folder.with_name("forming"), ignore_errors=True)
     with nodes(folder.with_name("forming")) as cluster:
         cluster.prepare()
@@ -164,7 +163,7 @@ def _formed(folder: Path, *, khepri: bool = False) -> Mapping[str, Path]:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Carry out a last line on copies, to the letter; return None if it gives no order."""
+    """Carry out a last line exactly, on copies; return None if it gives no order."""
     steps = steps_of(line)
     if steps is None:
         return None

@@ -1,8 +1,8 @@
-"""Events of a RabbitMQ history: actions on the nodes, and clients' work meanwhile.
+"""Events of a RabbitMQ history: actions on the nodes while clients write.
 
-Each event is a function that plays it and returns it in words.  A seed draws which nodes it is
-about.  Clients write only to members of the cluster: not to a node that was reset, forgotten, or
-started with an empty disk.
+Each event is a function that plays it and returns it as text.  A seed draws its nodes.  Clients
+write only to members of the cluster: not to a node that was reset, forgotten, or started with an
+empty disk.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from joinproto.errors import EnvironmentProblem
 from tools.histories.rabbitmq_nodes import Nodes, copy, full, remove
 
 PAUSES_MS = (2, 10, 25)
-# How long a start that may wait for others is watched inside a history.
+# A start inside a history that still waits for others after this time is ended.
 COMES_UP_SECONDS = 20.0
 
 
 @frozen
 class Copy:
-    """A directory of a node that was put aside when `event` events had happened."""
+    """A copy of a node's directory that was made after `event` events."""
 
     node: str
     path: Path
@@ -35,11 +35,11 @@ class Copy:
 
 @define
 class Play:
-    """The cluster in the middle of a history.
+    """The cluster while a history is played.
 
-    `away`: members that are down and have their directory.  `strangers`: nodes that no client
-    writes to any more.  `left`: members that went down, in order.  `fresh`: the number of events
-    when a node was last started.  `confirmed`: messages in each queue.
+    `away`: members that are down and have their directory.  `strangers`: nodes to which no client
+    writes any more.  `left`: members that went down, in order.  `fresh`: the number of events
+    before each node's last start.  `confirmed`: the number of messages in each queue.
     """
 
     nodes: Nodes
@@ -68,7 +68,7 @@ class Play:
 
     @contextmanager
     def clients_at(self, *chosen: str) -> Iterator[list[int]]:
-        """Declare exchanges on each of these nodes, by one client each; stop them in the end."""
+        """Have a client declare exchanges on each of these nodes during the body."""
         started = []
         for node in chosen:
             self.clients += 1
@@ -84,7 +84,7 @@ class Play:
         time.sleep(self.chance.choice(seconds))
 
     def put_aside(self, node: str) -> None:
-        """Keep a copy of a directory of a node that is down, as a backup would."""
+        """Keep a copy of the directory of a node that is down, like a backup."""
         path = self.aside / str(len(self.copies)) / full(node)
         copy(self.nodes.directory(node), path)
         self.copies.append(Copy(node, path, len(self.events)))
@@ -98,7 +98,7 @@ class Play:
                 self.put_aside(node)
 
     def start(self, *names: str, seconds: float = COMES_UP_SECONDS) -> str:
-        """Start nodes; returns how it ended, in words.  A start that only waits is killed."""
+        """Start nodes; return the outcome as text.  A node that only waits is killed."""
         for node in names:
             self.fresh[node] = len(self.events)
         self.nodes.start(*names)
@@ -115,7 +115,7 @@ class Play:
 
 
 def write(play: Play) -> str:
-    """Clients declare for a while, and no node goes down."""
+    """Clients declare exchanges for some time, and no node goes down."""
     chosen = play.some(play.writable)
     before = len(play.nodes.control.acknowledged)
     with play.clients_at(*chosen):
@@ -135,7 +135,7 @@ def publish(play: Play) -> str:
 
 
 def stop(play: Play) -> str:
-    """One node is stopped in order, while a client writes or right after one did."""
+    """One node is stopped in order while a client writes, if one can."""
     node, client = play.one(play.running), play.one(play.writable or play.running)
     with play.clients_at(*({client} & play.writable)):
         play.pause(0.2, 0.8)
@@ -146,7 +146,7 @@ def stop(play: Play) -> str:
 
 
 def kill(play: Play, *, all_of_them: bool = False) -> str:
-    """Some nodes are killed at one moment, under writes."""
+    """Some nodes are killed at once, during writes."""
     chosen = sorted(play.running) if all_of_them else play.some(play.running)
     writers = play.some(play.writable) if play.writable else []
     with play.clients_at(*writers):
@@ -162,7 +162,7 @@ def kill_all(play: Play) -> str:
 
 
 def leave(play: Play) -> str:
-    """One node goes, stopped or killed, and clients go on at the others."""
+    """One node is stopped or killed, and clients continue at the others."""
     node = play.one(play.running)
     rest = play.writable - {node}
     is_stopped = play.chance.random() < 0.5
@@ -182,7 +182,7 @@ def leave(play: Play) -> str:
 
 
 def down(play: Play) -> str:
-    """All that run go down: together, in turn, or one way and then the other."""
+    """All running nodes go down: at once, or by stops and kills in turn."""
     said = []
     if play.chance.random() < 0.4:
         return kill_all(play)
@@ -192,7 +192,7 @@ def down(play: Play) -> str:
 
 
 def cut(play: Play) -> str:
-    """One node and the others lose each other, and clients go on at both sides."""
+    """The link between one node and the others is cut, and clients continue on both sides."""
     lone = play.one(play.running)
     others = sorted(play.running - {lone})
     with play.clients_at(*play.some(play.writable)):
@@ -216,7 +216,7 @@ def mend(play: Play) -> str:
 
 
 def back(play: Play) -> str:
-    """Nodes that were away come back, to those that run or, where none runs, together."""
+    """A node that was away comes back to the running ones; if none runs, several come together."""
     play.nodes.mend(play.running)
     play.lone = ""
     if play.running:
@@ -227,7 +227,7 @@ def back(play: Play) -> str:
 
 
 def force(play: Play) -> str:
-    """One that did not leave last is forced, and clients write to it."""
+    """A node, if possible not the last that left, is forced, and clients write to it."""
     last = play.left[-1]
     node = play.one(play.away - {last} or play.away)
     play.nodes.force(node)
@@ -248,7 +248,7 @@ def wipe(play: Play) -> str:
 
 
 def blank(play: Play) -> str:
-    """The disk of a node is lost, and the node is started with an empty one; no client comes."""
+    """The disk of a node is lost, and it is started with an empty one; no client writes to it."""
     node = play.one(play.away)
     remove(play.nodes.directory(node))
     play.strangers.add(node)
@@ -272,7 +272,7 @@ def forget(play: Play) -> str:
 
 
 def reset(play: Play) -> str:
-    """A node leaves the cluster by a reset, and runs on by itself."""
+    """A node leaves the cluster by a reset, and continues alone."""
     node = play.one(play.writable)
     for word in ("stop_app", "reset", "start_app"):
         play.nodes.ctl(node, word)
@@ -281,7 +281,7 @@ def reset(play: Play) -> str:
 
 
 def _older(play: Play) -> list[Copy]:
-    """Return copies from before the last start of nodes that are down now."""
+    """Return copies of nodes that are down, made before the node's last start."""
     return [
         one for one in play.copies if one.node in play.away and one.event < play.fresh[one.node]
     ]
@@ -289,7 +289,7 @@ def _older(play: Play) -> list[Copy]:
 
 @frozen
 class Event:
-    """`do` plays it and returns it in words, where `can` says that it can be played now."""
+    """`do` plays the event and returns it as text; `can` says if it can be played now."""
 
     do: Callable[[Play], str]
     can: Callable[[Play], bool]
@@ -323,7 +323,7 @@ def played(play: Play, name: str) -> None:
         said = event.do(play)
     except EnvironmentProblem as error:
         said = f"{name} refused: {' '.join(error.message.split())[-200:]}"
-        # A node may have ended by itself.
+        # A node may have ended on its own.
         ended = {node for node in play.running if not play.nodes.is_up(node)}
         play.nodes.servers.kill(*(ended & play.nodes.servers.running.keys()))
         play.went_down(*sorted(ended))

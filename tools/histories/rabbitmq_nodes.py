@@ -1,7 +1,7 @@
-"""Three RabbitMQ nodes of a history: started, stopped, killed, cut off and asked, quickly.
+"""Three RabbitMQ nodes of a history: start, stop, cut off and ask them quickly.
 
-The nodes of one root share a cookie.  Nodes of different roots have different cookies, so that they
-cannot reach each other, and each one can be started alone while the others run, too.
+The nodes of one root share a cookie.  Nodes of different roots have different cookies, so they do
+not connect, and each one can be started alone while the others run, too.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tools.histories.control import Control
 
 # One scheduler for each node, which sleeps when it has nothing to do.
 FLAGS = "+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none"
-# A start that waits for others is given up after 25 s.
-# A node that was killed between the two phases of a commit asks the others how the transaction
-# ended before it loads anything, and force_boot does not change that (`mnesia_recover`,
-# `wait_for_decision`).  A node that is started alone gets no answer; after this time it aborts it.
+# `CONFIGURATION` ends a start that waits for others after 25 s.
+# A node that was killed between the two phases of a commit asks the others for the transaction's
+# outcome before it loads anything, even after force_boot (`mnesia_recover`, `wait_for_decision`).
+# A node that is started alone gets no answer, and aborts the transaction after this time.
 DECIDES_ALONE = "-mnesia max_wait_for_decision 1000"
 CONFIGURATION = """\
 log.console = false
@@ -40,19 +40,19 @@ MIRRORED = '{"ha-mode":"all"}'
 
 
 def full(node: str) -> str:
-    """Return the name of a node, as RabbitMQ writes it."""
+    """Return RabbitMQ's name of a node."""
     return f"{node}@localhost"
 
 
 def copy(directory: Path, place: Path) -> None:
-    """Copy a data directory, and the list of feature flags that lies next to it."""
+    """Copy a data directory, and the list of feature flags next to it."""
     shutil.copytree(directory, place)
     with suppress(FileNotFoundError):
         shutil.copy2(_flags(directory), _flags(place))
 
 
 def remove(directory: Path) -> None:
-    """Remove a data directory, and the files next to it."""
+    """Remove a data directory, and the list of feature flags next to it."""
     shutil.rmtree(directory, ignore_errors=True)
     _flags(directory).unlink(missing_ok=True)
 
@@ -76,7 +76,7 @@ class Nodes(Cluster):
         return {
             **super().environment(node),
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": f"{FLAGS} {DECIDES_ALONE * self.alone}",
-            # With its ending: without it the file is not found.
+            # Without the ending, the file is not found.
             "RABBITMQ_ADVANCED_CONFIG_FILE": str(self.root / "advanced.config"),
             "RABBITMQ_PID_FILE": str(self.root / node / "pid"),
             "RABBITMQ_GENERATED_CONFIG_DIR": str(self.root / node / "generated"),
@@ -107,7 +107,7 @@ class Nodes(Cluster):
             return False
 
     def come_up(self, *nodes: str, seconds: float = 40.0) -> bool:
-        """Return whether these nodes serve, as soon as that is known."""
+        """Wait until these nodes serve or have ended; return whether all serve."""
         rest = set(nodes)
 
         def settled() -> bool:
@@ -121,18 +121,18 @@ class Nodes(Cluster):
         return not rest
 
     def stop(self, node: str) -> None:
-        """Stop a node in order: like `rabbitmqctl stop`."""
+        """Stop a node in order, like `rabbitmqctl stop`."""
         self.ask(node, "spawn(rabbit, stop_and_halt, []).")
         self.servers.wait(node, seconds=60)
 
     def exchanges(self, node: str) -> frozenset[str]:
-        """Return the names of the exchanges that clients declared."""
+        """Return the names of the exchanges that clients declared, as this node has them."""
         names = "lists:sort([N || {resource, _, exchange, N} <- rabbit_exchange:list_names()])"
         listed = self.ask(node, f'lists:flatten(lists:join(<<" ">>, {names})).')
         return frozenset(word for word in _words(listed) if word.startswith("x-"))
 
     def publish(self, node: str, count: int) -> Mapping[str, int]:
-        """Publish messages to each queue at a node; returns how many of each were confirmed."""
+        """Publish messages to each queue at a node; return the number confirmed of each."""
         port = self.port(node)
         return {
             queue: self.control.publish(port, kind, queue, count)
@@ -140,7 +140,7 @@ class Nodes(Cluster):
         }
 
     def messages(self, node: str, *, seconds: float = 30.0) -> Mapping[str, int]:
-        """Return how many messages each queue has, as this node sees it; 0 of one that is down."""
+        """Return the number of messages in each queue, as this node says; 0 if it is down."""
         found = dict.fromkeys(queues(), 0)
 
         def answers() -> bool:
@@ -156,13 +156,13 @@ class Nodes(Cluster):
         return found
 
     def has_khepri(self, node: str) -> bool:
-        """Return whether a node's metadata are in Khepri."""
+        """Return whether a node has its metadata in Khepri."""
         if release() < (3, 13):
             return False
         return self.ask(node, "rabbit_khepri:is_enabled().") == "true"
 
     def force(self, node: str) -> None:
-        """Act like `rabbitmqctl force_boot`: the node's next start waits for no other."""
+        """Act like `rabbitmqctl force_boot`: the node's next start waits for no other node."""
         (self.directory(node) / FORCE).touch()
 
     def part(self, lone: str, *others: str) -> None:
@@ -179,7 +179,7 @@ class Nodes(Cluster):
                     self.ask(node, f"erlang:set_cookie('{full(peer)}', {self.cookie}).")
 
     def at(self, root: Path, *, alone: bool = False) -> Nodes:
-        """Return nodes of another root: same ports, another cookie."""
+        """Return nodes of another root, with the same ports and another cookie."""
         return Nodes(root, self.servers, self.ports_from, control=self.control, alone=alone)
 
 
@@ -189,7 +189,7 @@ def _words(listed: str) -> list[str]:
 
 @cache
 def _ports_from() -> int:
-    """Return the second of seven ports in a row that are this process's own."""
+    """Return the second of seven adjacent free ports; the first is for epmd."""
     row = free_ports(7)
     while row[-1] - row[0] != 6:
         row = [*row[1:], *free_ports(1)]
@@ -197,7 +197,7 @@ def _ports_from() -> int:
 
 
 def _plugins() -> Path:
-    """Return where RabbitMQ's own Erlang applications lie."""
+    """Return the folder of RabbitMQ's own Erlang applications."""
     found = sorted(Path(PROGRAMS).parent.glob("lib/rabbitmq_server-*/plugins"))
     if not found:
         raise EnvironmentProblem(f"no plugins folder below {Path(PROGRAMS).parent}/lib")
@@ -211,9 +211,9 @@ def release() -> tuple[int, ...]:
 
 
 def queues() -> Mapping[str, str]:
-    """Return the queues that clients publish to, and the x-queue-type of each.
+    """Return the queues to which clients publish, and the x-queue-type of each.
 
-    The mirrored one is on all nodes, which RabbitMQ 4 cannot do.
+    RabbitMQ 4 has no mirrored queues.
     """
     mirrored = {"mirrored": "classic"} if release() < (4,) else {}
     return {**mirrored, "quorum": "quorum"}

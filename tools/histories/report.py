@@ -1,4 +1,4 @@
-"""The findings in histories: a line for each one, and a table by kind."""
+"""The results of histories: a few lines for each history, and a table by kind."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ COLUMNS = (
 
 @frozen(kw_only=True)
 class Examined:
-    """A history, the verdicts about its subsets, and the outcome of following the first one.
+    """A history, the verdicts about its subsets, and the outcome of the first verdict's last line.
 
-    `refused`: the error with which the tool answered instead.  `worse`: damaged copies about which
-    a verdict claims more than about the stores themselves.
+    `refused`: the error that the tool gave instead.  `worse`: damaged copies whose verdict claims
+    more than that of the stores themselves.
     """
 
     history: History

@@ -1,8 +1,8 @@
-"""Histories of three brokers of hot standby: real processes, and a client that counts.
+"""Histories of three brokers of hot standby: real processes, and a client that counts messages.
 
-A kind of history is a plot; a seed draws who it is about, and how much is published meanwhile.  At
-the end all are down.  A message is there where its text is in the store's journal: nothing is ever
-consumed.  `follow` carries out the last line on copies, and promotes the broker that it names
+A kind of history is a plot; a seed draws the brokers that it concerns, and how much is published.
+At the end all are down.  A store has a message if its text is in the store's journal: no message is
+ever consumed.  `follow` carries out the last line on copies, and promotes the broker that it names
 first.
 """
 
@@ -37,7 +37,7 @@ FIRST = re.compile(r"promot(?:e|ing) (\w+) first")
 
 @define
 class Play:
-    """Brokers in the middle of a history.  `up`: those that run; `cut`: those that are cut off."""
+    """Brokers while a history is played.  `up`: those that run.  `cut`: those that are cut off."""
 
     manager: Manager
     top: Path
@@ -89,7 +89,7 @@ class Play:
         self.events.append(f"{name} stopped in order")
 
     def publish(self, count: int = 0) -> None:
-        """Publish to the primary; without a count until that ends."""
+        """Publish to the primary; without a count, until the primary ends."""
         sent = 0
         with suppress(ProtonException, OSError):
             connection = BlockingConnection(self.manager.url(self.primary), timeout=SEND_SECONDS)
@@ -111,7 +111,7 @@ class Play:
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
-        """Publish until the primary ends."""
+        """Publish from now on until the primary ends, which the body must bring about."""
         client = threading.Thread(target=self.publish)
         before, end = len(self.acknowledged), time.monotonic() + SEND_SECONDS
         client.start()
@@ -122,7 +122,7 @@ class Play:
         client.join()
 
     def down(self) -> None:
-        """All that run die: together under writes, or one after the other, or in order."""
+        """End all: kill them at once during writes, or kill or stop one after the other."""
         order = sorted(self.up)
         self.chance.shuffle(order)
         how = self.chance.choice(("together", "in turn", "in order"))
@@ -185,7 +185,7 @@ def _cut(it: Play) -> None:
 
 
 def _cut_primary(it: Play) -> None:
-    """The primary is cut off, and another is promoted: nothing fences the first."""
+    """The primary is cut off, and another is promoted; the first is not fenced."""
     lone = it.primary
     it.manager.isolate(lone)
     it.cut.add(lone)
@@ -220,7 +220,7 @@ def _old_copy(it: Play) -> None:
 
 
 def _forced(it: Play) -> None:
-    """One that was not last is marked by hand, and serves."""
+    """A broker that was not the last is marked by hand, and serves."""
     name = it.backup()
     it.kill(name)
     it.some()
@@ -246,7 +246,7 @@ KINDS = tuple(PLOTS)
 
 
 def draw(seed: int, folder: Path, kind: str | None = None) -> History:
-    """Play the history of a seed; its stores lie in `folder`.
+    """Play the history of a seed, and leave its stores in `folder`.
 
     `kind`: one of `KINDS`; without one it follows from the seed.
     """
@@ -277,7 +277,7 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Carry out a last line on copies; return None if it names no node."""
+    """Carry out a last line on copies; return None if it names no broker."""
     marks, first = MARK.search(line), FIRST.search(line)
     top = folder / "play"
     node_of = {str(path): name for name, path in history.stores.items()}
@@ -306,7 +306,7 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
 
 
 def mark(store: Path, *others: Path, unproven: bool = False) -> None:
-    """Mark a store as the operator does."""
+    """Mark a store, as an operator does."""
     words = ["mark-clean", store, *others, *(["--unproven"] if unproven else [])]
     said = recovered(*words)["error"]["next"].rpartition(" ")[2]
     recovered(*words, "--yes", "--plan-hash", said)

@@ -1,6 +1,6 @@
-"""A data directory in one small file, for tests: `python -m tools.histories.trees STORE > FILE`.
+"""Write a data directory to one small file: `python -m tools.histories.trees STORE > FILE`.
 
-Files end in long blanks (etcd reserves 64 MB), which are kept as a number.
+Of the zeros at the end of a file only the number is kept (etcd reserves 64 MB).  Tests read them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Bytes:
 
 @frozen
 class Sparse:
-    """Files in memory, as a `Tree`: their bytes without the zeros at the end, and their sizes."""
+    """Files in memory, as a `Tree`: their bytes without zeros at the end, and their sizes."""
 
     files: Mapping[str, bytes]
     sizes: Mapping[str, int]
@@ -67,7 +67,7 @@ class Sparse:
             os.truncate(path, self.sizes[name])
 
     def with_file(self, name: str, data: bytes, size: int | None = None) -> Sparse:
-        """Return the same with another file; `size`: as before, where none is given."""
+        """Return the same files, but for this one; `size`: by default, as before."""
         size = self.sizes.get(name, len(data)) if size is None else size
         return Sparse({**self.files, name: data}, {**self.sizes, name: max(size, len(data))})
 
@@ -79,7 +79,7 @@ class Sparse:
 
 
 def kept(store: Path) -> str:
-    """Return a directory as text."""
+    """Return the text of a directory."""
     tree = {}
     for path in sorted(one for one in store.rglob("*") if one.is_file()):
         data = path.read_bytes()
@@ -89,7 +89,7 @@ def kept(store: Path) -> str:
 
 
 def loaded(text: str) -> Sparse:
-    """Return a directory that was kept."""
+    """Return the directory of a text."""
     tree = json.loads(text)
     return Sparse(
         {name: zlib.decompress(base64.b64decode(data)) for name, (_, data) in tree.items()},
