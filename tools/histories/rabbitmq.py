@@ -110,7 +110,7 @@ def alone(
 ) -> tuple[Mapping[str, frozenset[str]], Sequence[str]]:
     """Return the data of each store, from a node that is started alone on a copy of it.
 
-    A store that does not start has no data; texts about those are returned, too.
+    A store that does not start has no data; the names of such nodes are returned, too.
     """
     lonely = {}
     for name, store in stores.items():
