@@ -1,4 +1,4 @@
-"""Three nodes of the Clusterer as processes, none of them started."""
+"""A fixture: three nodes of the Clusterer as processes, not started."""
 
 from __future__ import annotations
 
