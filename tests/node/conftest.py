@@ -1,4 +1,4 @@
-"""Nodes as processes, and none of them left behind."""
+"""A fixture: nodes as processes, all of which end with the test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools.faults.nodes import Fleet
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[Callable[..., Fleet]]:
-    """Return how to make a fleet; it ends with the test."""
+    """Return a function that makes a fleet, which ends with the test."""
     made: list[Fleet] = []
 
     def make(names: str = "abc", **settings: Any) -> Fleet:

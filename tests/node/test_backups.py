@@ -1,4 +1,4 @@
-"""All are killed, and a data directory is put back from a backup: no acknowledged frame is lost."""
+"""All nodes are killed, and a backup replaces a data directory: no acknowledged frame is lost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write(fleet: Fleet, name: str, acknowledged: list[str], count: int = 5) -> N
 def put_back(fleet: Fleet, old: str) -> list[str]:
     """Kill all, and give these members older copies; return the acknowledged frames.
 
-    Their former data lie next to the copies as `newest`.
+    Their previous data are next to the copies as `newest`.
     """
     acknowledged: list[str] = []
     fleet.start()
@@ -58,7 +58,7 @@ def put_back(fleet: Fleet, old: str) -> list[str]:
 
 
 def reason(fleet: Fleet, name: str) -> str:
-    """Return why a node waits now, "" if it does not."""
+    """Return why a node waits now; "" if it does not wait."""
     waiting = fleet[name].status().get("waiting") or {}
     return str(waiting.get("reason", ""))
 
@@ -75,7 +75,7 @@ def beside(fleet: Fleet, name: str, what: str) -> Path:
     ],
 )
 def test_one_directory_costs_no_frame_where_the_others_may_go_on(fleet: Make, old: str) -> None:
-    """3.6: it ends and says why, and with an empty directory it is back."""
+    """3.6: the member ends and says why; with an empty directory it comes back."""
     three = fleet(total_failure="automatic")
     acknowledged = put_back(three, old)
     others = sorted({*"abc"} - {old})
@@ -90,7 +90,7 @@ def test_one_directory_costs_no_frame_where_the_others_may_go_on(fleet: Make, ol
     three[old].start()
     three.wait_active()
     assert all(acknowledged == texts(three, name) for name in "abc")
-    # The logs show, too, that it was put back; no other claim is broken.
+    # The logs also show that the directory was put back; no other claim is broken.
     valid = run_apart("validate", str(three.top / "events"))
     wrong = [line.split()[0] for line in valid.out.splitlines() if line.endswith(" violated")]
     assert wrong == ["disk_keeps_what_was_written"], valid.out + valid.err
@@ -98,7 +98,7 @@ def test_one_directory_costs_no_frame_where_the_others_may_go_on(fleet: Make, ol
 
 @pytest.mark.landing
 def test_one_directory_costs_no_frame_where_the_operator_is_asked(fleet: Make) -> None:
-    """P3, 3.6: the advice of `recover` about the same directories works."""
+    """P3, 3.6: the advice of `recover` about these directories works."""
     three = fleet()
     acknowledged = put_back(three, "b")
 
@@ -133,7 +133,7 @@ def test_one_directory_costs_no_frame_where_the_operator_is_asked(fleet: Make) -
     ],
 )
 def test_two_directories_cost_no_frame_either(fleet: Make, old: str, total_failure: str) -> None:
-    """3.6: the third one names them and waits; with the right directories all go on."""
+    """3.6: the third member names them and waits; with the right directories all continue."""
     three = fleet(total_failure=total_failure)
     acknowledged = put_back(three, old)
     (last,) = {*"abc"} - {*old}
@@ -152,5 +152,5 @@ def test_two_directories_cost_no_frame_either(fleet: Make, old: str, total_failu
         three.wait_active()
         assert all(acknowledged == texts(three, name) for name in "abc")
     else:
-        # Not by its log: it may have said so before the right directories were there.
+        # Not from its log, where it may have said so before the right directories were there.
         until(lambda: "no-clean-store" in {reason(three, name) for name in "abc"})

@@ -1,4 +1,4 @@
-"""The peers that a node calls: those that are listed, and not without end."""
+"""The peers that a node calls: those that are listed, but not for ever."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from joinproto.net.addresses import Address
 
 
 class Transport:
-    """Notes which members are called."""
+    """Records which members are called."""
 
     def __init__(self) -> None:
         self.called: frozenset[str] = frozenset()
@@ -46,14 +46,14 @@ def many(number: int, of: str = "h") -> Listed:
 
 
 def test_names_that_change_with_each_answer_are_not_called_without_end() -> None:
-    """A backend that lists others each time had all of them called for as long as the node ran."""
+    """Before, if a backend listed new names each time, the node called all of them for ever."""
     seen = calling(*(many(50, f"r{round_}-") for round_ in range(100)))
 
     assert max(map(len, seen)) <= 50 * (MISSED_MAX + 2)
 
 
 def test_of_a_long_list_all_are_called_in_turn() -> None:
-    """A member may be anywhere in it."""
+    """A member may be anywhere in the list."""
     listed = many(20 * CALLED_MAX)
     seen = calling(*[listed] * 21)
 
@@ -62,7 +62,7 @@ def test_of_a_long_list_all_are_called_in_turn() -> None:
 
 
 def test_an_answer_that_lacks_a_member_for_a_moment_ends_no_call() -> None:
-    """Nor does a failure."""
+    """A failure ends no call, either."""
     seen = calling(many(3), Listed(()), Failed("500"), many(3))
 
     assert [frozenset(many(3).nodes)] * 4 == seen

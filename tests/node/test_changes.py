@@ -1,4 +1,4 @@
-"""The steps of docs/running.md for changing a cluster, done with real processes."""
+"""The steps of docs/running.md for changing a cluster, with real processes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def electors(fleet: Fleet, name: str) -> str:
 
 
 def test_n_is_changed_while_all_are_stopped(fleet: Make) -> None:
-    """I2: members with another N refuse each other, so all at once, and all of the last view."""
+    """I2: members with different N refuse each other, so all of the last view change at once."""
     three = fleet()
     three.start()
     three.wait_active()
@@ -117,7 +117,7 @@ def test_a_member_moves_to_another_address(fleet: Make) -> None:
 
 
 def test_one_that_is_left_grows_to_three_electors(fleet: Make) -> None:
-    """As after electors were forced: first members without a vote, then electors."""
+    """As after forced electors: others first become members without a vote, then electors."""
     three = fleet(electors="a")
     three["a"].start()
     three.wait_active("a")

@@ -1,4 +1,4 @@
-"""The port for clients: a node of one member in this process, and the answers to its clients."""
+"""The port for clients of a node with one member, in this process: its answers to clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEVER = 3_600.0
 
 @pytest.fixture(autouse=True)
 def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut no client off because this machine pauses; look often for slow ones."""
+    """Tolerate pauses of this machine before a client is cut off; look often for slow clients."""
     monkeypatch.setattr(clients, "SLOW_SECONDS", NEVER)
     monkeypatch.setattr(clients, "LOOK_SECONDS", 0.05)
 
@@ -41,8 +41,8 @@ def anyio_backend() -> str:
 
 
 async def test_a_port_that_is_cancelled_while_it_begins_to_listen_does_not_go_on() -> None:
-    """A node that founds at once with those it found starts again on the same addresses."""
-    nothing: Any = None  # no client comes
+    """A node that founds with the members it found starts again at once on the same addresses."""
+    nothing: Any = None  # no client connects
     (number,) = free_ports(1)
     for turns in range(8):
         port = ClientPort(Address("127.0.0.1", number))
@@ -58,7 +58,7 @@ async def test_a_port_that_is_cancelled_while_it_begins_to_listen_does_not_go_on
 
 @asynccontextmanager
 async def serving(folder: Path, tables: str = "") -> AsyncIterator[ClientPort]:
-    """Run a node; it serves when the block begins.  `tables`: TOML."""
+    """Run a node, which serves when the block begins.  `tables`: TOML for its settings."""
     listen, port = free_ports(2)
     config = folder / "node.toml"
     config.write_text(
@@ -86,7 +86,7 @@ class Client:
                 try:
                     return cls(await anyio.connect_tcp(port.address.host, port.address.port))
                 except OSError:
-                    await anyio.sleep(0.01)  # it serves, and the port is just being opened
+                    await anyio.sleep(0.01)  # it serves, but the port is not open yet
 
     async def ask(self, text: bytes) -> bytes:
         await self.stream.send(text + b"\n")
@@ -154,7 +154,7 @@ async def test_a_client_that_says_no_more_still_has_its_answers(tmp_path: Path) 
 
 
 async def test_a_client_that_leaves_before_the_answer_costs_nothing(tmp_path: Path) -> None:
-    """A write whose client has gone is counted down all the same."""
+    """A write whose client has left is subtracted from the count, too."""
     async with serving(tmp_path) as port:
         for number in range(20):
             client = await Client.of(port)
@@ -171,7 +171,7 @@ async def test_a_client_that_leaves_before_the_answer_costs_nothing(tmp_path: Pa
 async def test_a_client_that_takes_no_answers_is_not_served_any_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is not heard, either: its messages wait with it, not here."""
+    """Its messages are not read, either: they wait at the client, not here."""
     async with serving(tmp_path) as port:
         client = await Client.of(port)
         assert b"ok 1" == await client.ask(b"append " + b"x" * 60_000)
@@ -271,7 +271,7 @@ async def test_frames_that_wait_to_be_committed_are_bounded_in_bytes(
 async def test_where_frames_were_dropped_a_read_begins_with_the_first_that_is_there(
     tmp_path: Path,
 ) -> None:
-    """A client that asks for a frame that is gone hears so, and which was the last."""
+    """A client that asks for a dropped frame is told so, with the last dropped one."""
     async with serving(tmp_path, "[log]\nsnapshot_every = 2\nkeep_frames = 3\n") as port:
         client = await Client.of(port)
         for number in range(1, 31):

@@ -1,4 +1,4 @@
-"""Three nodes as processes: the drivers' promises, by kill -9 and by a proxy."""
+"""Three nodes as processes: tests of the drivers' promises with kill -9 and a proxy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def views(fleet: Fleet) -> set[str]:
 
 @pytest.mark.landing
 def test_three_empty_stores_found_a_cluster_soon_after_the_last_start(fleet: Make) -> None:
-    """The log says when each began, and when it was active."""
+    """The log says when each node started, and when it became active."""
     three = fleet()
     three.start()
     three.wait_active()
@@ -86,7 +86,7 @@ def test_any_one_may_be_killed_and_comes_back(fleet: Make, victim: str) -> None:
 @pytest.mark.landing
 def test_closed_in_order_and_restarted_without_an_update(fleet: Make) -> None:
     """P2, S2: all stores are clean, and no member needs an update (W2)."""
-    three = fleet(wait_for=3)  # with 2, the slowest would join the restarted cluster
+    three = fleet(wait_for=3)  # with 2, the slowest one would join the restarted cluster
     three.start()
     three.wait_active()
     for number in range(5):
@@ -132,7 +132,7 @@ def test_a_foreign_store_is_refused_with_both_signatures(fleet: Make) -> None:
 
 @pytest.mark.landing
 def test_a_newcomer_without_a_store_is_updated_and_serves(fleet: Make) -> None:
-    """J1: the members do not even know its address."""
+    """J1: the members do not know its address."""
     four = fleet("abcd", electors="abc")
     four.start("abc")
     four.wait_active("abc")
@@ -150,7 +150,7 @@ def test_a_newcomer_without_a_store_is_updated_and_serves(fleet: Make) -> None:
 
 @pytest.mark.soak("nodes")
 def test_one_against_two_suspends_itself_and_acknowledges_nothing(fleet: Make) -> None:
-    """3.5: within its silence; its accepted writes are answered when it is back, or never."""
+    """3.5: it does so within `silence`; its accepted writes are answered later, or never."""
     three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
     three.start()
     three.wait_active()
@@ -164,7 +164,7 @@ def test_one_against_two_suspends_itself_and_acknowledges_nothing(fleet: Make) -
     three.wait_active("bc", gone="a")
 
     refused = alone.ask("append in the partition")
-    # It may have promised a ballot meanwhile, and is frozen; either way it hears no majority.
+    # It may have promised a ballot, and be frozen; in both cases it hears no majority.
     assert refused.startswith(b"no not-active ")
     assert SUSPENDS in refused.decode()
     assert b"ok 2" == write(three, "b", "the majority goes on")
@@ -172,7 +172,7 @@ def test_one_against_two_suspends_itself_and_acknowledges_nothing(fleet: Make) -
     three.network.heal()
     three.wait_active()
     assert ["before", "the majority goes on"] == texts(three, "a")
-    # Silence, then the next look at the clock; a loaded machine is given some more.
+    # `silence`, then the next look at the clock; a loaded machine has some more time.
     assert suspended_after < 1.0 + 4.0
     alone.close()
 
@@ -196,7 +196,7 @@ def test_sigterm_may_mean_to_leave_and_the_others_go_on_at_once(fleet: Make) -> 
 
 @pytest.mark.landing
 def test_a_leave_to_which_no_member_can_agree_is_a_stop(fleet: Make) -> None:
-    """It stays an elector, and is away: nothing waits for an answer that cannot come."""
+    """The member stays an elector that is away; it does not wait for an answer that cannot come."""
     three = fleet(stop="leave")
     three.start()
     three.wait_active()
@@ -212,7 +212,7 @@ def test_a_leave_to_which_no_member_can_agree_is_a_stop(fleet: Make) -> None:
 
 @pytest.mark.soak("nodes")
 def test_a_stopped_process_is_given_up_and_comes_back(fleet: Make) -> None:
-    """SIGSTOP: the connections stand, and nothing comes; awake again it is behind."""
+    """After SIGSTOP its connections stay open but silent; when it continues, it is behind."""
     three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
     three.start()
     three.wait_active()
@@ -244,7 +244,7 @@ def test_one_way_is_no_connection(fleet: Make) -> None:
 
 @pytest.mark.soak("nodes")
 def test_with_one_link_cut_two_serve_and_do_not_take_turns_with_the_third(fleet: Make) -> None:
-    """One view for the two that go on, and no other while the link is cut."""
+    """The two that continue have one view, and no other while the link is cut."""
     three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
     three.start()
     three.wait_active()
@@ -269,7 +269,7 @@ def test_with_one_link_cut_two_serve_and_do_not_take_turns_with_the_third(fleet:
 
 @pytest.mark.landing
 def test_a_full_disk_ends_the_node_and_loses_nothing(fleet: Make) -> None:
-    """RLIMIT_FSIZE: the write fails, the node ends with 4, the others go on."""
+    """With RLIMIT_FSIZE a write fails, the node ends with code 4, and the others continue."""
     three = fleet()
     three.start()
     three.wait_active()
@@ -291,7 +291,7 @@ def test_a_full_disk_ends_the_node_and_loses_nothing(fleet: Make) -> None:
 
 @pytest.mark.landing
 def test_all_fail_and_the_operator_decides(fleet: Make) -> None:
-    """I6, P3: kill -9 of all; no member continues alone, and the log has the advice."""
+    """I6, P3: after kill -9 of all, no member continues alone, and the log has the advice."""
     three = fleet()
     three.start()
     three.wait_active()

@@ -1,4 +1,4 @@
-"""The control socket: it takes its place, and removes nothing that is not its own."""
+"""The control socket replaces a socket that is left over, and removes only its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def hello() -> Mapping[str, Any]:
 
 
 async def served(path: Path, name: str = "status") -> dict[str, Any]:
-    """Serve at this path for one question, and return its answer."""
+    """Serve at this path for one question, and return the answer."""
     async with anyio.create_task_group() as tasks:
         await tasks.start(serve_control, path, {"status": hello})
         found = await anyio.to_thread.run_sync(ask_control, path, name)
@@ -59,7 +59,7 @@ async def test_a_file_that_is_no_socket_is_refused_and_stays(tmp_path: Path, kin
 
 
 async def test_a_socket_that_no_process_answers_on_is_taken_over(tmp_path: Path) -> None:
-    """A process that was killed leaves its socket behind."""
+    """A killed process leaves its socket."""
     path = tmp_path / "control.sock"
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(os.fspath(path))
@@ -81,7 +81,7 @@ async def test_a_socket_on_which_a_process_answers_is_not_touched(tmp_path: Path
 
 
 async def test_at_the_end_only_its_own_socket_is_removed(tmp_path: Path) -> None:
-    """Another program has put a file in its place in the meantime."""
+    """Another program has replaced the socket by its own file."""
     path = tmp_path / "control.sock"
     async with anyio.create_task_group() as tasks:
         await tasks.start(serve_control, path, {"status": hello})

@@ -1,4 +1,4 @@
-"""`[discovery]` in node.toml: names of the guide, and errors are named; exit code 2."""
+"""`[discovery]` in node.toml has the guide's names; errors name their place, with exit code 2."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read(folder: Path, text: str = GOOD) -> object:
 
 
 def test_the_settings_are_those_of_the_guide(tmp_path: Path) -> None:
-    """Keys as in docs/discovery.md; the cluster's name keeps two clusters on one etcd apart."""
+    """Keys are as in docs/discovery.md; the cluster's name separates two clusters on one etcd."""
     path = tmp_path / "node.toml"
     path.write_text(GOOD)
     found = read_settings(path).discovery
@@ -48,7 +48,7 @@ def test_the_settings_are_those_of_the_guide(tmp_path: Path) -> None:
 
 
 def test_no_member_founds_before_peers_are_found(tmp_path: Path) -> None:
-    """The electors are stand-ins, and this member is none of them."""
+    """The electors are placeholders, and this member is none of them."""
     path = tmp_path / "node.toml"
     path.write_text(GOOD)
     config = read_settings(path).config
@@ -116,7 +116,7 @@ def test_an_error_is_named(tmp_path: Path, before: str, after: str, said: str) -
 def test_a_backend_that_could_name_no_member_is_refused_at_the_start(
     tmp_path: Path, backend: str, settings: str, said: str
 ) -> None:
-    """A node that waits for nothing that can come would say so for ever."""
+    """Otherwise the node would wait for ever."""
     table = f'[discovery]\nbackend = "{backend}"\nexpected = 3\n[discovery.settings]\n{settings}\n'
     with pytest.raises(UsageProblem, match=said) as raised:
         read(tmp_path, GOOD.partition("[discovery]")[0] + table)

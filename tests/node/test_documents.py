@@ -1,4 +1,4 @@
-"""docs/running.md and its examples: their commands work, and none is left out."""
+"""docs/running.md and its examples: all their commands work."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_field_is_explained() -> None:
 
 
 def test_the_file_of_the_reference_is_a_good_one(tmp_path: Path) -> None:
-    """And an optional setting left out has its default."""
+    """An optional setting that is left out has its default."""
     (tmp_path / "short.toml").write_text(BLOCK)
     whole = re.sub(
         r"^# (?!secret_file|insecure|clock_offset|events |keep_frames|found_with)",
@@ -76,9 +76,9 @@ def test_every_metric_is_named() -> None:
 
 @pytest.mark.landing
 def test_the_program_around_a_log_prints_what_the_page_shows() -> None:
-    """docs/embedding.md: written at one member, read at another, and again after a restart.
+    """docs/embedding.md: a frame, written at one member, is read at another, also after a restart.
 
-    A member that is slower to start than two others joins those two, which is as good.
+    A member that starts later than the other two may join them, which is correct, too.
     """
     program = EXAMPLES / "replicated.py"
     done = subprocess.run(
@@ -98,7 +98,7 @@ def test_the_program_around_a_log_prints_what_the_page_shows() -> None:
 
 @pytest.mark.landing
 def test_the_program_around_a_driver_runs() -> None:
-    """Founded, and closed in order: three members in one program."""
+    """Three members in one program found a cluster, and close it in order."""
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / "driven.py")],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""The hard limit of an end: whatever hangs, the process exits with its code in time."""
+"""The time limit of an orderly end: the process exits with its code in time, even if calls hang."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ending.LAST_WORDS_SECONDS = {words}
 ending.end_within(0.3, 6)
 """
 SECONDS = 300
-"""After this many the process would be ended from here; no hanging call ends before."""
+"""The time after which the test would end the process; no hanging call ends before."""
 
 
 @pytest.mark.parametrize("what", HANGS)

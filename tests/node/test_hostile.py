@@ -1,4 +1,4 @@
-"""50,000 hostile connections and frames: the member continues, and nothing of them stays."""
+"""After 50,000 hostile connections and frames the member continues, and keeps nothing of them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.soak("nodes")
 WANTED = 50_000
 ATTACKERS = 8
 GROWTH_MAX = 32 * 2**20
-SECONDS = 60  # until its open files are as many as before
+SECONDS = 60  # until it has as many open files as before
 
 
 def memory(node: Node) -> int:
-    """Return the bytes that the process holds now."""
+    """Return the bytes of memory that the process has now."""
     assert node.process is not None
     pages = Path(f"/proc/{node.process.pid}/statm").read_text().split()[1]
     return int(pages) * 4_096
@@ -34,7 +34,7 @@ def files(node: Node) -> int:
 
 
 def attack(attackers: list[Hostile], wanted: int) -> None:
-    """Attack with all at once, until this much has been sent."""
+    """Attack with all attackers at once, until they have sent this many attacks."""
 
     def storm(one: Hostile) -> None:
         while one.sent < wanted / len(attackers):
@@ -60,7 +60,7 @@ def test_a_flood_of_hostile_peers_changes_nothing(
     attackers = [
         Hostile(node.port, "a", "cluster", secret.encode(), seed) for seed in range(ATTACKERS)
     ]
-    attack(attackers, 2_000)  # what a process needs once is not growth
+    attack(attackers, 2_000)  # memory that a process needs once is not growth
     until(lambda: node.status()["serves"])
     ledger = Ledger()
     writers = Writers([three["b"].clients], ledger, count=1)

@@ -68,7 +68,7 @@ def connected(port: int, said: bytes = b"") -> socket.socket:
 
 
 async def is_ended(link: socket.socket) -> bool:
-    """Return whether the other side ends the connection; raises if it does not in time."""
+    """Return whether the other side ends the connection; raises if it sends nothing in time."""
     try:
         return b"" == await anyio.to_thread.run_sync(link.recv, 1)
     except ConnectionResetError:
@@ -112,7 +112,7 @@ async def test_an_address_in_use_is_reported() -> None:
 async def test_a_half_open_connection_holds_up_no_other(
     said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither another's answer, nor the end."""
+    """It delays neither another answer, nor the end of the node."""
     monkeypatch.setattr(http, "CONNECTION_SECONDS", 3 * SECONDS)
     async with http_server(HERE, lambda: FACTS) as port:
         with connected(port, said) as half_open:

@@ -28,7 +28,7 @@ Asked = Callable[..., Awaitable[Done]]
 
 @pytest.fixture
 def asked(capsys: pytest.CaptureFixture[str]) -> Asked:
-    """Return how to run a command while the node continues."""
+    """Return a function that runs a command while the node continues."""
 
     async def run(*words: object) -> Done:
         return await anyio.to_thread.run_sync(run_here, capsys, *map(str, words))
@@ -37,7 +37,7 @@ def asked(capsys: pytest.CaptureFixture[str]) -> Asked:
 
 
 async def is_open(port: ClientPort) -> None:
-    """Return when the port takes connections."""
+    """Wait until the port accepts connections."""
     await (await Client.of(port)).stream.aclose()
 
 

@@ -1,4 +1,4 @@
-"""A node's notifications to a service manager; here a socket as systemd makes one."""
+"""A node's notifications to a service manager, here to a socket like that of systemd."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_node_says_that_it_is_ready_what_it_does_and_that_it_stops(
 
         three = fleet()
         monkeypatch.setenv("NOTIFY_SOCKET", str(path))
-        # The socket holds ten texts and drops later ones: ten seconds' worth.
+        # The socket holds ten texts, those of ten seconds, and drops later ones.
         monkeypatch.setenv("WATCHDOG_USEC", "2000000")
         three["a"].start()
         monkeypatch.delenv("NOTIFY_SOCKET")

@@ -1,4 +1,4 @@
-"""One process as its operator meets it: commands, exit codes, security, metrics."""
+"""One process, as an operator sees it: commands, exit codes, security, metrics."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_status_and_shutdown_from_another_terminal(
 
 @pytest.mark.soak("nodes")
 def test_after_a_total_failure_the_code_says_recover_first(fleet: Make) -> None:
-    """I6 waits, because the clean store may be a second away; `wait` bounds it."""
+    """I6 waits, because a clean store may appear a second later; `wait` limits it."""
     three = fleet(tables="[timing]\nwait = 6.0")
     three.start()
     three.wait_active()

@@ -1,4 +1,4 @@
-"""node.toml: its errors are reported before anything is done, with exit code 2."""
+"""Errors in node.toml are reported before the node does anything, with exit code 2."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_an_error_is_named_and_is_exit_code_2(
 
 
 def test_no_frame_is_dropped_unless_that_is_asked_for(tmp_path: Path) -> None:
-    """Frames hold clients' writes, and may read back."""
+    """Frames are clients' writes, which may be read again."""
     (tmp_path / "b").mkdir()
     usual = read_settings(written(tmp_path, GOOD)).log
     asked = read_settings(written(tmp_path / "b", GOOD + "[log]\nkeep_frames = 7\n")).log
@@ -214,7 +214,7 @@ def test_check_reads_the_tls_files(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_options_that_must_match_are_one_digest(tmp_path: Path) -> None:
-    """I2: the same options in another order are the same."""
+    """I2: the digest does not depend on the order of options."""
     one = read_settings(written(tmp_path, GOOD + "[options]\nx = 1\ny = 'z'\n"))
     other = read_settings(written(tmp_path, GOOD + "[options]\ny = 'z'\nx = 1\n"))
     third = read_settings(written(tmp_path, GOOD + "[options]\ny = 'z'\nx = 2\n"))
@@ -247,5 +247,5 @@ def test_that_no_member_answers_is_exit_code_4(
 
 @pytest.mark.parametrize("name", ["example", "fleet", "everything"])
 def test_configurations_of_former_versions_are_read(name: str) -> None:
-    """`written`: as version 0.1.0 took them."""
+    """`written` is the form that version 0.1.0 accepted."""
     assert "a" == read_settings(Path(__file__).parent / "written" / f"{name}.toml").config.member

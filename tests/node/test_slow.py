@@ -1,4 +1,4 @@
-"""A client that is slow, or half there, costs a node little and holds up no other."""
+"""A slow client, or one that stops half-way, costs a node little and delays no other client."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ END_MAX = 5.0
 
 
 def memory(node: Node) -> int:
-    """Return the bytes that the process holds now."""
+    """Return the bytes of memory that the process has now."""
     assert node.process is not None
     pages = Path(f"/proc/{node.process.pid}/statm").read_text().split()[1]
     return int(pages) * resource.getpagesize()
@@ -43,7 +43,7 @@ def with_http(three: Fleet, name: str) -> int:
 
 
 def half_open(port: int) -> socket.socket:
-    """Return a connection that has begun to ask, and then stays silent."""
+    """Return a connection that has begun a request, and then stays silent."""
     link = socket.create_connection(("127.0.0.1", port), 5)
     link.sendall(b"GET /hea")
     return link
@@ -56,7 +56,7 @@ def health(port: int) -> int:
 
 @pytest.mark.needs("/proc")
 def test_400_slow_readers_and_a_half_open_connection(fleet: Make) -> None:
-    """Commits go on, memory does not grow, and SIGTERM ends the process in its time."""
+    """Commits continue, memory does not grow, and SIGTERM ends the process in time."""
     three = fleet(events=None)
     port = with_http(three, "a")
     three.start()
@@ -64,7 +64,7 @@ def test_400_slow_readers_and_a_half_open_connection(fleet: Make) -> None:
     writer = Connection(three["a"].clients)
     for number in range(FRAMES):
         assert writer.ask(f"append {number} {'x' * FRAME_BYTES}").startswith(b"ok")
-    assert len(writer.read_all() or ()) == FRAMES  # what a process needs once is not growth
+    assert len(writer.read_all() or ()) == FRAMES  # memory needed once is not growth
     writer.close()
     before = memory(three["a"])
     address = (three["a"].clients.host, three["a"].clients.port)
@@ -100,7 +100,7 @@ def test_400_slow_readers_and_a_half_open_connection(fleet: Make) -> None:
 
 
 def test_a_failed_member_ends_with_its_code_although_a_client_is_half_there(fleet: Make) -> None:
-    """4: the machine; a disk that is full."""
+    """The disk is full, so the code is 4."""
     three = fleet(events=None)
     port = with_http(three, "a")
     three.start()

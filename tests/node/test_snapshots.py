@@ -1,4 +1,4 @@
-"""Nodes that make snapshots and drop frames by themselves, as processes, killed all the time."""
+"""Processes that make snapshots and drop frames by themselves, and are killed all the time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TABLES = "[log]\nsnapshot_every = 40\nkeep_frames = 60\n"
 
 
 def written(fleet: Fleet, name: str, over: threading.Event, sure: dict[int, str]) -> None:
-    """Write as long as it may be; acknowledged writes are in `sure`."""
+    """Write until `over` is set, and put acknowledged writes into `sure`."""
     count = 0
     while not over.is_set():
         connection = Connection(fleet[name].clients)
@@ -56,7 +56,7 @@ def read(fleet: Fleet, name: str) -> dict[int, str]:
 def test_nodes_that_drop_frames_are_killed_all_the_time_and_lose_nothing(
     fleet: Callable[..., Fleet], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And each comes back by a base where the others went on without it."""
+    """Each comes back by a snapshot if the others continued without it."""
     three = fleet(tables=TABLES)
     three.start()
     three.wait_active()
@@ -106,7 +106,7 @@ def test_nodes_that_drop_frames_are_killed_all_the_time_and_lose_nothing(
 def test_a_restart_with_three_hundred_thousand_frames_takes_as_long_as_one_without(
     tmp_path: Path,
 ) -> None:
-    """With the index and the snapshot that the node made by itself at its first start."""
+    """The node has the index and the snapshot that it made at its first start."""
     found = cost(frames=300_000, restarts=1)
 
     assert found.restart_seconds < found.empty_seconds + 3

@@ -1,4 +1,4 @@
-"""SIGTERM to one node after another, as `systemctl stop` on each host, and the events after it."""
+"""SIGTERM to one node after another, like `systemctl stop` on each host, and what follows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def texts(fleet: Fleet, name: str) -> list[str]:
 
 
 def stop_all(three: Fleet, order: str, pause: float) -> Ledger:
-    """Stop them one after another, while clients write; return the acknowledged frames."""
+    """Stop the nodes one after another while clients write; return the acknowledged frames."""
     ledger = Ledger()
     writers = Writers([three[name].clients for name in "abc"], ledger, count=3)
     until(lambda: len(ledger.acknowledged) > 20)
@@ -56,7 +56,7 @@ def all_are_there(three: Fleet, ledger: Ledger) -> None:
 def test_stopped_one_after_another_they_come_back_by_themselves(
     fleet: Make, stopped: str, started: str, pause: float
 ) -> None:
-    """No total failure: no operator has to mark anything, and nothing acknowledged is lost."""
+    """It is no total failure: no store has to be marked, and nothing acknowledged is lost."""
     three = fleet()
     three.start()
     three.wait_active()
@@ -91,7 +91,7 @@ def test_two_of_three_are_enough_after_the_stop(fleet: Make, there: str) -> None
 
 @pytest.mark.landing
 def test_one_that_is_stopped_is_away_and_the_others_go_on(fleet: Make) -> None:
-    """It stays an elector: stopping a second one later takes the majority, not the cluster."""
+    """It stays an elector, so stopping a second node later ends the majority."""
     three = fleet()
     three.start()
     three.wait_active()
@@ -113,7 +113,7 @@ def test_one_that_is_stopped_is_away_and_the_others_go_on(fleet: Make) -> None:
 
 @pytest.mark.landing
 def test_the_permission_of_a_stop_is_void_where_the_others_went_on(fleet: Make) -> None:
-    """A later kill of all is a total failure as ever: told in the log, and by `status`."""
+    """A later kill of all is then a total failure, reported in the log and by `status`."""
     three = fleet()
     three.start()
     three.wait_active()
@@ -160,7 +160,7 @@ def test_status_names_the_command_that_helps(
 def test_a_shutdown_gives_up_a_member_that_is_away_and_leaves_clean_stores(
     fleet: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As `shutdown --help` says."""
+    """`shutdown --help` says so."""
     three = fleet()
     three.start()
     three.wait_active()
@@ -178,7 +178,7 @@ def test_a_shutdown_gives_up_a_member_that_is_away_and_leaves_clean_stores(
 
 @pytest.mark.landing
 def test_after_the_stop_pick_says_to_start(fleet: Make) -> None:
-    """An operator who looks at the stores before the start is not sent the long way round."""
+    """An operator who looks at the stores before the start gets no advice to recover."""
     three = fleet()
     three.start()
     three.wait_active()

@@ -1,4 +1,4 @@
-"""The node's log: each reason for a wait once, a peer's words on one line."""
+"""The node's log has each reason for a wait once, and a peer's text on one line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OLDER = Waiting("I1", "too few members", Reason.STORE_WENT_BACK, "older copies: 
 
 
 def test_waiting_is_told_when_it_changes(caplog: pytest.LogCaptureFixture) -> None:
-    """A member tries twice a second; the reason for its wait is the same for hours."""
+    """A member tries twice a second, and the reason for its wait may be the same for hours."""
     caplog.set_level("INFO")
     teller = Reporter()
     for _ in range(100):
@@ -33,7 +33,7 @@ def test_waiting_is_told_when_it_changes(caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_older_copies_are_reported_with_what_helps(caplog: pytest.LogCaptureFixture) -> None:
-    """3.6: the right directory, an empty one, or the recovery tool."""
+    """3.6: helpful are the right directory, an empty one, or the recovery tool."""
     Reporter().see(OLDER)
 
     (line,) = caplog.messages

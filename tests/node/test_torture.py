@@ -1,4 +1,4 @@
-"""`tools/torture`: a short storm holds, and with a rule left out it fails and says which."""
+"""`tools/torture`: a short storm passes; with a rule left out it fails and says why."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPACES = pytest.mark.needs("ip", "unshare", "network namespaces")
 
 
 def torture(*words: str) -> tuple[int, Any]:
-    """Return the code and the output."""
+    """Return the exit code and the output."""
     done = subprocess.run(
         [str(ROOT / "tools" / "torture"), "--json", "--quiet", *words],
         capture_output=True,
@@ -38,7 +38,7 @@ def torture(*words: str) -> tuple[int, Any]:
 @pytest.mark.soak("nodes")
 @pytest.mark.parametrize("network", ["proxy", pytest.param("namespaces", marks=SPACES)])
 def test_a_short_storm_holds(network: str) -> None:
-    """Faults of several kinds, clients all the time, and nothing acknowledged is lost."""
+    """With faults of several kinds and clients all the time, nothing acknowledged is lost."""
     code, found = torture("--minutes", "0.4", "--seed", "4", "--network", network)
 
     assert (0, "holds", []) == (code, found["result"], found["problems"])
@@ -99,7 +99,7 @@ def test_a_storm_with_a_mutant_fails_and_says_why(mutant: str, says: str, tmp_pa
 
 
 def test_a_network_of_ones_own_needs_the_tools_for_it(tmp_path: Path) -> None:
-    """A clear error; without being asked for, it is proxies."""
+    """The error is clear; if no network is asked for, proxies are used."""
     done = CliRunner().invoke(main, ["--network", "namespaces"], env={"PATH": str(tmp_path)})
 
     assert 4 == done.exit_code
@@ -122,7 +122,7 @@ def test_a_rule_that_there_is_not_cannot_be_left_out() -> None:
 
 
 def test_a_node_without_a_rule_starts_as_any_other(tmp_path: Path) -> None:
-    """The words behind the rule go to `joinproto node`, which refuses as it always does."""
+    """The arguments after the rule go to `joinproto node`, which refuses as usual."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "tools.faults.node", "--mutant", "minority"),

@@ -1,4 +1,4 @@
-"""Two processes that are configured as one member: a copied configuration, real processes."""
+"""Two real processes that are configured as the same member by a copied configuration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.soak("nodes")
 
 
 def twin_of(node: Node) -> Node:
-    """Return a node with the same name at other ports, with a data directory of its own."""
+    """Return a node with the same name, other ports, and its own data directory."""
     top = node.top / "twin"
     top.mkdir()
     port, clients = free_ports(2)
@@ -33,7 +33,7 @@ def twin_of(node: Node) -> Node:
 def test_a_second_process_of_a_member_is_refused_and_disturbs_no_other(
     fleet: Callable[..., Fleet],
 ) -> None:
-    """The later one is refused, by name; before: 45 views in ten seconds, half of the writes."""
+    """The later one is refused by its name; before, 45 views in ten seconds halved the writes."""
     three = fleet()
     three.start()
     three.wait_active()
@@ -55,7 +55,7 @@ def test_a_second_process_of_a_member_is_refused_and_disturbs_no_other(
 
         assert views == three["b"].status()["view"]["number"]
 
-        # kill -9 of the first one frees the name at once.
+        # After kill -9 of the first process the name is free at once.
         three["a"].kill()
         three["a"].start()
         until(lambda: three["b"].status()["view"]["number"] > views)

@@ -120,10 +120,9 @@ class Taker:
 
 @define(eq=False)
 class Brokers:
-    """All brokers of one run.  `steps`: of machines that have ended; `ticks`: those by the clock.
+    """All brokers of one run.  `steps`, `ticks`: of machines that have ended, and of their clocks.
 
     `last`: the newest view that a primary had.  `promoting`: brokers whose promotion is under way.
-    `looks`: draws that change no run.
     """
 
     scenario: Scenario
@@ -138,7 +137,7 @@ class Brokers:
     promoting: set[str] = field(factory=set)
     failures: list[BaseException] = field(factory=list)
     chance: Random = field(init=False)
-    looks: Random = field(init=False)
+    looks: Random = field(init=False)  # its draws change no run
     chain: Chain = field(init=False)
     _tasks: dict[str, list[asyncio.Task[None]]] = field(factory=dict)
     _clients: set[asyncio.Task[object]] = field(factory=set)
