@@ -1,4 +1,4 @@
-"""A real broker around a member: amqtt as processes, and clients that others wrote."""
+"""A real broker around a member: amqtt as processes, and clients from other projects."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def all_open(fleet: Fleet, names: str = "abc") -> None:
 
 
 class Client:
-    """A paho client: its messages, and whether it is connected."""
+    """A paho client, with its messages, and whether it is connected."""
 
     def __init__(self, node: Node) -> None:
         self.heard: dict[str, bytes] = {}
@@ -108,7 +108,7 @@ def client() -> Iterator[Callable[[Node], Client]]:
 
 
 def test_no_client_is_served_before_n_members_are_active(three: Fleet) -> None:
-    """W1: the port is closed, not only silent."""
+    """W1: the port is closed, and not only silent."""
     three.start("ab")
     until(lambda: three["a"].data.exists() and three["b"].data.exists())
     assert not is_open(three["a"])
@@ -122,7 +122,7 @@ def test_no_client_is_served_before_n_members_are_active(three: Fleet) -> None:
 def test_a_retained_message_is_at_every_member(
     three: Fleet, client: Callable[[Node], Client]
 ) -> None:
-    """Also for a client that has subscribed before, and for a member that joins later."""
+    """This includes clients that subscribed before, and members that join later."""
     three.start()
     all_open(three)
     reader = client(three["c"])
@@ -152,7 +152,7 @@ def test_an_empty_message_removes_it(three: Fleet, client: Callable[[Node], Clie
     reader = client(three["c"])
     reader.client.subscribe("#", qos=1)
     until(lambda: "door" in reader.heard, SECONDS)
-    time.sleep(0.5)  # what is kept comes in any order
+    time.sleep(0.5)  # retained messages arrive in any order
 
     # The writer is answered when every member has the removal, not when each has done it: one that
     # subscribes meanwhile hears of the removal, as of any message.
@@ -181,7 +181,7 @@ def test_a_suspended_member_cuts_its_clients_off(
 def test_a_packet_of_256_mb_ends_its_client_and_is_not_read(
     three: Fleet, client: Callable[[Node], Client]
 ) -> None:
-    """MQTT allows so much, and amqtt reads it whole: a few clients filled the memory."""
+    """MQTT allows it, and amqtt reads whole packets; before, a few clients filled the memory."""
     three.start()
     all_open(three)
     other = client(three["a"])
@@ -198,7 +198,7 @@ def test_a_packet_of_256_mb_ends_its_client_and_is_not_read(
 
 
 def test_an_abort_stops_the_broker(three: Fleet) -> None:
-    """I2: options differ; the process ends and says so, although amqtt swallows exceptions."""
+    """I2: options differ; the process ends and says so, although amqtt ignores exceptions."""
     three["c"].config.write_text(three["c"].config.read_text() + "\n[options]\nx = 1\n")
 
     three.start()
@@ -210,7 +210,7 @@ def test_an_abort_stops_the_broker(three: Fleet) -> None:
 
 @pytest.mark.needs("mosquitto_sub")
 def test_a_retained_message_outlives_a_total_failure(three: Fleet) -> None:
-    """Published, all killed, recovered, started again, and read by a client nobody here wrote."""
+    """It is published, all are killed, recovered and started again, and a client reads it."""
     three.start()
     all_open(three)
     said = ["-h", "127.0.0.1", "-p", str(three["a"].clients.port), "-t", "lamp", "-q", "1"]
@@ -283,7 +283,7 @@ def test_stopped_one_after_another_the_brokers_come_back_by_themselves(
 
 
 def _retained(client: Callable[[Node], Client], node: Node, topic: str, text: bytes) -> bool:
-    """Return whether a new client could retain this; the view may just be changing."""
+    """Return whether a new client could retain this message; the view may be changing."""
     try:
         client(node).retain(topic, text)
     except (AssertionError, OSError, RuntimeError, ValueError):

@@ -33,7 +33,7 @@ def ends() -> None:
 
 
 def published(most: int, packets: Sequence[bytes]) -> list[int]:
-    """Return how long each message is that amqtt reads, up to the end."""
+    """Return the length of each message that amqtt reads, until the end."""
 
     async def told() -> list[int]:
         stream = asyncio.StreamReader()
@@ -54,18 +54,18 @@ def packet(size: int) -> bytes:
 
 
 def test_packets_up_to_the_limit_are_read_and_the_first_longer_one_is_the_end() -> None:
-    """The bytes behind it are not read either: where they begin is not known."""
+    """The bytes after it are not read, either, because their beginning is unknown."""
     assert [10, 997, 0] == published(1_000, [packet(10), packet(997), packet(0)])
     assert [10] == published(1_000, [packet(10), packet(998), packet(0)])
 
 
 def test_nothing_of_a_packet_without_end_is_read() -> None:
-    """256 MB are announced, and none of them has come."""
+    """256 MB are announced, and no byte of them has come."""
     assert [3] == published(1_000, [packet(3), header(2**28 - 1)])
 
 
 def test_a_length_that_amqtt_reads_otherwise_is_no_way_around() -> None:
-    """After a packet whose topic is said to be longer than it, amqtt reads on in the next one."""
+    """If a topic's length exceeds its packet, amqtt continues to read in the next packet."""
     hidden = b"\x30\x02\xff\xff" + b"t" * 65_535
     assert [0, 90_000] == published(100_000, [hidden, packet(90_000)])
     assert [0] == published(100_000, [hidden, packet(200_000)])

@@ -1,8 +1,8 @@
-"""The obligation that fails without each part of a layer, read from `pins.toml`.
+"""For each part of a layer an obligation that fails without it, read from `pins.toml`.
 
 A layer has hundreds of obligations, and without a part most of them are still proved.  So the
 table names one that fails, and only that one is discharged.  `pytest --rewrite` finds a new one
-where it no longer fails, and takes lines away that name no part.
+if it no longer fails, and removes lines that name no part.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from joinproto.prove.obligations import HASTY, Obligation, Query
 FILE = Path(__file__).with_name("pins.toml")
 HEAD = "# A part of a layer, and an obligation that fails without it.  See pins.py.\n"
 EFFORTS = (25_000, 100_000, 1_000_000, HASTY)
-"""Z3's resource limits while a new pin is searched: the cheap ones first."""
+"""Z3's resource limits for the search of a new pin, the lowest first."""
 
 
 def pins() -> dict[str, str]:
-    """Return the words of an obligation for each `layer/conjunct` and `layer/step/guard`."""
+    """Return the name of an obligation for each `layer/conjunct` and `layer/step/guard`."""
     return tomllib.loads(FILE.read_text("utf-8"))
 
 
 def text_of(table: Mapping[str, str]) -> str:
-    """Return the table as it stands in the file: one line for each part, sorted."""
+    """Return the table as text of the file: one line for each part, sorted."""
     return HEAD + "".join(_line(part, words) for part, words in sorted(table.items()))
 
 
 def check(part: str, asked: Sequence[Obligation], *, rewrite: bool) -> None:
     """Check that the obligation pinned for `part` fails.
 
-    `asked`: the obligations that may fail once the part is left out.
+    `asked`: the obligations that may fail if the part is left out.
     """
     pinned = pins().get(part)
     if any(_fails(one, HASTY) for one in asked if one.words == pinned):
@@ -54,7 +54,7 @@ def check(part: str, asked: Sequence[Obligation], *, rewrite: bool) -> None:
 
 
 def _fails(asked: Obligation, effort: int) -> bool:
-    """Return whether Z3 finds a state against it, and the independent reader sees it, too."""
+    """Return whether Z3 finds a state against it, and the independent reader confirms that."""
     query = Query.of(asked)
     if query.check(effort) != z3.sat:
         return False

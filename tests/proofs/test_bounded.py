@@ -1,4 +1,4 @@
-"""Runs from the beginning, found on the same relations: rules left out break the claims."""
+"""Runs from the initial state, found in the same relations: without a rule, claims break."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def _is_a_run(world: World, run: Run | None) -> None:
 
 
 def test_wait_for_below_a_majority_splits() -> None:
-    """Section 2: refused unless a register decides; each of two members chooses for itself."""
+    """Section 2: it is refused without a register: each of two members could choose alone."""
     world = BY_NAME["wait-for below a majority"]
     _is_a_run(world, shortest(world))
 
 
 @pytest.mark.soak("proofs")
 def test_a_voter_that_forgets_splits() -> None:
-    """3.6: a lost disk that votes again; every step is judged by the other reader."""
+    """3.6: a voter with a lost disk votes again; the other reader checks every step."""
     world = BY_NAME["the forgetful voter"]
     _is_a_run(world, shortest(world))
 
@@ -53,12 +53,12 @@ DROPPED = {
     ("promise", GONE): 11,
     ("vote", GONE): 11,
 }
-"""Guards of the register, and the shortest run that splits a view once it is dropped."""
+"""Guards of the register, with the length of the shortest run that splits a view without each."""
 
 
 @pytest.fixture(scope="module")
 def runs() -> dict[Guards, Run | None]:
-    """Return a shortest run for each guard dropped, and for none."""
+    """Return a shortest run without each guard, and with all of them."""
     cuts = [frozenset[tuple[str, str]](), *(frozenset({one}) for one in DROPPED)]
     return shortest_without(BY_NAME["as it ships"], cuts)
 
@@ -69,7 +69,7 @@ def _without(step: str, guard: str, steps: int) -> World:
 
 
 def test_a_vote_for_a_view_that_no_member_proposed_splits() -> None:
-    """The quick one of the next tests."""
+    """This is the quickest of the following tests."""
     world = _without("vote", "it is proposed", 4)
 
     _is_a_run(world, shortest(world))
@@ -77,7 +77,7 @@ def test_a_vote_for_a_view_that_no_member_proposed_splits() -> None:
 
 @pytest.mark.soak("proofs")
 def test_nothing_left_out_breaks_nothing(runs: dict[Guards, Run | None]) -> None:
-    """The same bound, the same elements, every guard in its place."""
+    """Bound and elements are the same, and every guard is present."""
     assert runs[frozenset()] is None
 
 
@@ -86,14 +86,14 @@ def test_nothing_left_out_breaks_nothing(runs: dict[Guards, Run | None]) -> None
 def test_a_guard_dropped_splits_a_view(
     step: str, guard: str, runs: dict[Guards, Run | None]
 ) -> None:
-    """Not only an obligation fails: from the beginning, a run leads to two chosen views."""
+    """Not only an obligation fails: a run from the initial state chooses two views."""
     world = _without(step, guard, DROPPED[step, guard])
 
     _is_a_run(world, runs[frozenset({(step, guard)})])
 
 
 def test_a_stranger_that_may_vote_does() -> None:
-    """3.6: a seat that is no elector."""
+    """3.6: the stranger is a seat that is no elector."""
     world = _without("vote", "by seat: it is an elector", 4)
     more = {**world.sizes, register.SEAT: 4}
 

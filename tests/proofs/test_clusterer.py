@@ -1,4 +1,4 @@
-"""The Clusterer, proved for any number of nodes, and compared with the code that ships."""
+"""The Clusterer, proved for any number of nodes, and compared with the shipped code."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ GUARDS = {
         "other_content_is_never_merged",
     ),
 }
-"""A guard of each step, and the error without it."""
+"""Guards of steps, with the obligations that fail without them."""
 
 
 def test_the_claims_of_the_clusterer_are_all_there() -> None:
-    """U1 and U3 to U6; that they are proved: `test_obligations.py`."""
+    """They are U1 and U3 to U6; `test_obligations.py` proves them."""
     assert CLAIMS == {one.name for one in LAYER.claims}
     assert ((LAYER, LAYER.claims),) == wanted("clusterer")
 
 
 def test_a_rule_that_is_left_out_fails_where_it_matters() -> None:
-    """Each guard without which a claim or a conjunct does not hold."""
+    """Without each of these guards, a claim or a conjunct does not hold."""
     for step, (guard, lacking) in GUARDS.items():
         about = [
             one
@@ -69,7 +69,7 @@ def test_a_rule_that_is_left_out_fails_where_it_matters() -> None:
 
 
 def _begins(world: str, mutant: str | None = None) -> str | None:
-    """Return the step of the code that is rejected, None if all of the world's are accepted."""
+    """Return the rejected step of the code; None if all steps of the world are accepted."""
     of = frozenset({"clusterer"})
     asked = Linked(world, (ClustererMapping,), of, near=50_000, far=0, load=whole)
     (found,) = link(asked, mutant=mutant)
@@ -77,7 +77,7 @@ def _begins(world: str, mutant: str | None = None) -> str | None:
 
 
 def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
-    """From where no machine has started, in every order of what is searched."""
+    """The worlds begin before any machine starts, and all searched orders are compared."""
     found = [one for linked in LINKED if linked.world not in LARGE for one in link(linked)]
 
     assert [] == [(one.world, one.rejected) for one in found if one.rejected is not None]
@@ -88,7 +88,7 @@ def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
 @pytest.mark.soak("proofs")
 @pytest.mark.parametrize("world", sorted(LARGE))
 def test_every_step_of_its_large_worlds_is_a_step_of_the_relation(world: str) -> None:
-    """Three nodes, one of them reset, cut off or a newcomer."""
+    """The worlds have three nodes, one of them reset, cut off or new."""
     assert _begins(world) is None
 
 
@@ -113,11 +113,11 @@ def test_a_rule_left_out_of_the_code_is_rejected(world: str, mutant: str, action
     [("rejoin", "ran-forgotten"), ("leave", "contacts-kept"), ("spread", "waits-uninterrupted")],
 )
 def test_a_mutant_within_the_relation_is_accepted(world: str, mutant: str) -> None:
-    """The last writer, the informed nodes, and progress: worlds check these."""
+    """Worlds check the last writer, the informed nodes, and progress."""
     assert _begins(f"clusterer-{world}", mutant) is None
 
 
 @pytest.mark.parametrize("hole", [1, 2, 3, 5, 8])
 def test_the_shipped_rules_are_rejected(hole: int) -> None:
-    """Holes by which one config comes to mean two sets of data."""
+    """By these holes one config can mean two sets of data."""
     assert _begins(f"clusterer-real-hole-{hole}") is not None

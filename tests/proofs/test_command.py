@@ -1,4 +1,4 @@
-"""`joinproto prove`: lines, exit codes, `--json`."""
+"""`joinproto prove`: its lines, exit codes, and `--json`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tools import json_schema as schema
 
 
 def test_a_claim_has_a_line_with_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    """And one the invariant that it follows from."""
+    """The invariant from which it follows has a line, too."""
     about, invariant, claim, empty, last = run_here(
         capsys, "prove", "one_successor"
     ).out.splitlines()
@@ -37,7 +37,7 @@ def test_a_claim_has_a_line_with_what_it_says(capsys: pytest.CaptureFixture[str]
 def test_ctrl_c_tells_what_was_proved_so_far(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whenever it comes: here, while Z3 works at the third question."""
+    """It may come at any time; here it comes while Z3 works on the third question."""
     asked = count()
     check = z3.Solver.check
 
@@ -53,7 +53,7 @@ def test_ctrl_c_tells_what_was_proved_so_far(
 
 
 def test_verbose_has_one_line_for_each_obligation(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 0; each line has a time, the last one the solver's version."""
+    """Exit code 0; each line has a time, and the last one has the solver's version."""
     done = run_here(capsys, "prove", "one_successor", "--verbose")
 
     *lines, empty, last = done.out.splitlines()
@@ -65,7 +65,7 @@ def test_verbose_has_one_line_for_each_obligation(capsys: pytest.CaptureFixture[
 
 
 def test_without_a_conjunct_the_two_states_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 1; which conjunct breaks, by which step."""
+    """Exit code 1; shown are the conjunct that breaks, and the step."""
     done = run_here(capsys, "prove", "one_successor", "--without", "one_proposal")
 
     assert 1 == done.code
@@ -77,7 +77,7 @@ def test_without_a_conjunct_the_two_states_are_shown(capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("words", [(), ("--without", "vote_is_told")])
 def test_json_is_as_documented(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
-    """One object, as docs/json.md says."""
+    """It is one object, as docs/json.md says."""
     done = run_here(capsys, "prove", "one_successor", *words, "--json")
 
     assert (1 if words else 0) == done.code
@@ -99,7 +99,7 @@ def test_an_unknown_claim_is_answered_with_those_there_are(
 
 
 def test_an_unknown_conjunct_is_a_matter_of_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2; nothing is proved without a part that is not there."""
+    """Exit code 2; a part that does not exist cannot be left out."""
     done = run_here(capsys, "prove", "--without", "no_such_thing", "--json")
 
     assert 2 == done.code
@@ -129,7 +129,7 @@ def test_without_z3_it_says_what_to_install() -> None:
 
 @pytest.mark.soak("proofs")
 def test_a_mutant_is_rejected_by_the_link(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 1, although all obligations are proved: they are not about that code."""
+    """Exit code 1, although all obligations are proved, because these are not about that code."""
     done = run_here(
         capsys, "prove", "nothing_lost", "--link", "--mutant", "status-does-not-freeze", "--json"
     )
@@ -145,7 +145,7 @@ def test_a_mutant_is_rejected_by_the_link(capsys: pytest.CaptureFixture[str]) ->
 def test_a_failing_obligation_is_looked_up(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether its state is reachable, and which lemmas exclude it."""
+    """It is reported whether its state is reachable, and which lemmas exclude it."""
     register, *_ = linked.worlds(frozenset({"register"}), None)
     monkeypatch.setattr(linked, "WORLDS", (evolve(register, near=1_000),))
     words = ("prove", "one_successor", "--without", "open_is_unproposed", "--link", "--json")
@@ -163,7 +163,7 @@ def test_a_failing_obligation_is_looked_up(
 def test_the_search_finds_what_is_left_out(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The split brain below a majority.
+    """It finds the split brain with N below a majority.
 
     `test_bounded.py` searches the other worlds, and `test_tables.py` proves all tables.
     """

@@ -1,4 +1,4 @@
-"""The steps of the shipped code are steps of the relations that are proved."""
+"""The steps of the shipped code are steps of the proved relations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def explored() -> list[Found]:
 
 
 def test_the_first_steps_of_the_join_world_are_accepted(explored: list[Found]) -> None:
-    """Each step of the code is some steps of the relation, guards and all."""
+    """Each step of the code is a sequence of steps of the relation, whose guards hold."""
     assert ["chain", "serving"] == [found.layer.name for found in explored]
     for found in explored:
         assert found.rejected is None
@@ -39,7 +39,7 @@ def test_the_first_steps_of_the_join_world_are_accepted(explored: list[Found]) -
 
 
 def test_the_first_steps_of_the_votes_are_accepted() -> None:
-    """The same for ballots, promises and votes."""
+    """The same holds for ballots, promises and votes."""
     (found,) = link(_few("chain-register", 3_000))
 
     assert found.rejected is None
@@ -51,7 +51,7 @@ def test_the_first_steps_of_the_votes_are_accepted() -> None:
     [("status-does-not-freeze", "chain"), ("n-forgotten", "serving")],
 )
 def test_a_mutant_is_rejected_with_the_step(mutant: str, layer: str) -> None:
-    """A rule left out of the code: the relation has no such step."""
+    """The mutant leaves a rule out of the code, and the relation has no such step."""
     found = link(_few("join-two", 6_000, 6_000), mutant=mutant, layers=frozenset({layer}))
 
     (rejected,) = [one.rejected for one in found]
@@ -62,7 +62,7 @@ def test_a_mutant_is_rejected_with_the_step(mutant: str, layer: str) -> None:
 
 
 def test_a_vote_that_counts_twice_is_rejected() -> None:
-    """`minority`: a view is learned that no majority has accepted; the next ones go astray."""
+    """`minority`: a view is learned that no majority has accepted; later ones are wrong, too."""
     (found,) = link(_few("chain-register", 3_000), mutant="promise-not-persisted")
 
     assert found.rejected is not None
@@ -70,7 +70,7 @@ def test_a_vote_that_counts_twice_is_rejected() -> None:
 
 @pytest.mark.soak("proofs")
 def test_the_older_of_two_acceptances_is_not_proposed_again() -> None:
-    """A ballot hears two: the step that proposes the latest is taken, and no other one is."""
+    """If a ballot hears two, only a step that proposes the later one is accepted."""
     (found,) = link(BY_NAME["chain-register-tie"])
     assert found.rejected is None
     assert "propose what was accepted" in found.used
@@ -81,14 +81,14 @@ def test_the_older_of_two_acceptances_is_not_proposed_again() -> None:
 
 NOT_WALKED = {"follow a source", "begin an update", "answer, unfinished"}
 """Hosts that follow frame by frame are in `join-source-lost`, which begins with a scene; the mark
-of an update that overwrites is seen only where a crash falls into it, too rare for these walks."""
+of an update that overwrites is only seen after a crash during it, too rare for these walks."""
 
 
 @pytest.mark.soak("proofs")
 def test_a_hundred_thousand_steps_are_accepted() -> None:
-    """The join protocol's worlds; each step of each relation is taken in one of them.
+    """These are the join protocol's worlds; each step of each relation is taken in one of them.
 
-    The other systems' worlds: `test_reconcile.py`, `test_clusterer.py`, `test_standby.py`.
+    `test_reconcile.py`, `test_clusterer.py` and `test_standby.py` have the other systems' worlds.
     """
     found = [one for linked in worlds(LAYERS, None) for one in link(linked)]
 
@@ -101,7 +101,7 @@ def test_a_hundred_thousand_steps_are_accepted() -> None:
 
 
 def test_a_mutant_that_no_world_has_is_a_matter_of_usage() -> None:
-    """Exit code 2, and the names there are."""
+    """Exit code 2, with the existing names."""
     with pytest.raises(UsageProblem) as raised:
         worlds(LAYERS, "no-such-thing")
 
@@ -109,7 +109,7 @@ def test_a_mutant_that_no_world_has_is_a_matter_of_usage() -> None:
 
 
 def test_a_state_that_occurs_is_said_to_be_reachable(explored: list[Found]) -> None:
-    """A claim that is false where the code comes to: then it is a bug, of the code or the claim."""
+    """If a claim is false in a state that occurs, the code or the claim has a bug."""
     s, v = said.s, said.v
     nobody = Claim("nobody_is_ready", "", every((s, v), ~said.reached(s, v)))
     layer = evolve(chain.LAYER, claims=(nobody,))
@@ -126,7 +126,7 @@ def test_a_state_that_occurs_is_said_to_be_reachable(explored: list[Found]) -> N
 
 
 def test_a_state_that_never_occurs_is_excluded_by_a_lemma(explored: list[Found]) -> None:
-    """A state that was left out is found again: with the lemma, the obligation is proved."""
+    """Without a lemma the obligation has a counterexample; with the lemma it is proved."""
     layer = chain.LAYER.without("ready_is_known")
     step = next(one for one in layer.steps if one.name == "keep a frame")
     subject = next(one for one in layer.conjuncts if one.name == "data_is_known")
@@ -144,7 +144,7 @@ def test_a_state_that_never_occurs_is_excluded_by_a_lemma(explored: list[Found])
 
 
 def test_facts_occur_only_about_different_things(explored: list[Found]) -> None:
-    """Two seats of a counterexample are two seats of the explored state."""
+    """Two seats of a counterexample stand for two different seats of the explored state."""
     one = Fact(said.knows, ("s1", "v"), True)
     other = Fact(said.knows, ("s2", "v"), True)
     both = [

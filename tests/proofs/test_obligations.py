@@ -1,4 +1,4 @@
-"""Every obligation is proved, for any number of members; nothing in it is idle."""
+"""Every obligation is proved, for any number of members; each part of a layer is needed."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ PROMISED = {
     "latest_is_latest",
     "stranger_never_votes",
 }
-"""The obligations of the join protocol, section 4; the last one is 3.6."""
+"""The claims of the join protocol, section 4; the last one is of 3.6."""
 
 
 def _about(layer: Layer, step: str | None = None) -> list[Obligation]:
-    """Return the obligations that may fail, of one step or of all; the claims first, as a reader
-    knows them.
+    """Return the obligations that may fail, of one step or of all; claims are first, because
+    readers know them.
     """
     return [
         one
@@ -44,13 +44,13 @@ def _about(layer: Layer, step: str | None = None) -> list[Obligation]:
 
 
 def test_the_claims_of_the_protocol_are_all_there() -> None:
-    """Section 4: proved for any number of members."""
+    """These are the claims of section 4 that are proved for any number of members."""
     assert PROMISED <= set(claims())
 
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_every_obligation_is_proved(name: str) -> None:
-    """Initiation, consecution, and that each claim follows; `unknown` would be a failure."""
+    """They are initiation, consecution, and that each claim follows; `unknown` is a failure."""
     found = [one.words for one in obligations(BY_NAME[name]) if not discharge(one).is_proved]
 
     assert [] == found
@@ -58,7 +58,7 @@ def test_every_obligation_is_proved(name: str) -> None:
 
 @pytest.mark.parametrize("name", conjuncts())
 def test_every_conjunct_is_needed(name: str, rewrite: bool) -> None:
-    """Left out, an obligation fails, and the independent reader sees it, too."""
+    """Without it an obligation fails, and the independent reader confirms that."""
     layer, _, conjunct = name.partition("/")
 
     pins.check(name, _about(BY_NAME[layer].without(conjunct)), rewrite=rewrite)
@@ -73,7 +73,7 @@ GUARDS = {
 
 
 def test_the_docs_say_how_many_are_needed() -> None:
-    """docs/proofs.md, its figures."""
+    """The figures in docs/proofs.md are right."""
     page = Path(__file__).parents[2] / "docs" / "proofs.md"
     parts = sum(len(layer.conjuncts) for layer in LAYERS)
     guards = sum(len(step.guards) for layer in LAYERS for step in layer.steps)
@@ -90,7 +90,7 @@ def test_no_guard_can_be_dropped_in_silence(name: str, rewrite: bool) -> None:
 
 
 def test_the_pins_are_those_of_all_parts(rewrite: bool) -> None:
-    """A line for each conjunct and each guard, sorted, and none for a part that is gone."""
+    """There is one line for each conjunct and guard, sorted, and none for removed parts."""
     parts = {*conjuncts(), *GUARDS}
     table = pins.pins()
     if rewrite:
@@ -104,7 +104,7 @@ def test_the_pins_are_those_of_all_parts(rewrite: bool) -> None:
 def test_a_pin_that_no_longer_fails_is_reported_with_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The line to write instead; with `--rewrite` it is written."""
+    """The new line is reported; with `--rewrite` it is written."""
     part = "register/vote/it is proposed"
     layer, step, guard = GUARDS[part]
     asked = _about(layer.dropping(step, guard), step)
@@ -121,13 +121,13 @@ def test_a_pin_that_no_longer_fails_is_reported_with_another(
 
 
 def test_a_part_without_which_all_is_proved_is_idle() -> None:
-    """Without an omission no obligation fails, so there is no pin to write."""
+    """If nothing is left out, no obligation fails, so there is no pin to write."""
     with pytest.raises(AssertionError, match="is idle"):
         pins.check("register/nothing", _about(REGISTER, "vote"), rewrite=True)
 
 
 def test_a_claim_brings_its_whole_layer() -> None:
-    """A claim is proved from the invariant, so all of that is proved with it."""
+    """A claim is proved from the invariant, so the whole invariant is proved with it."""
     ((layer, those),) = wanted("one_successor")
 
     found = list(obligations(layer, those))
@@ -138,7 +138,7 @@ def test_a_claim_brings_its_whole_layer() -> None:
 
 
 def test_a_counterexample_has_the_relevant_facts_alone() -> None:
-    """Two states, the step between, and which conjunct breaks."""
+    """It has two states, the step between them, and the conjunct that breaks."""
     cut = REGISTER.without("one_proposal")
 
     failed = next(found for one in _about(cut) if not (found := discharge(one)).is_proved)
@@ -158,7 +158,7 @@ def test_possible_is_asked_of_every_step() -> None:
 
 
 def test_an_impossible_step_is_noticed() -> None:
-    """The other side of the test above."""
+    """The test above can fail."""
     layer = REGISTER.without("one_proposal")
     step = layer.step("vote")
     lamed = Obligation(
@@ -177,6 +177,6 @@ def test_an_impossible_step_is_noticed() -> None:
 
 
 def test_a_layer_may_be_asked_for_by_its_name() -> None:
-    """All that it claims, and nothing of another layer."""
+    """All its claims are proved, and no claim of another layer."""
     for layer in LAYERS:
         assert ((layer, layer.claims),) == wanted(layer.name)

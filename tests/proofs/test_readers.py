@@ -1,4 +1,4 @@
-"""Three readers of one language: Z3 with quantifiers, Z3 with few elements, and plain Python."""
+"""Three readers of the same formulas: Z3 with quantifiers, Z3 with few elements, plain Python."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _terms() -> st.SearchStrategy[tuple[Var, Var, Var | Value]]:
 
 
 def formulas() -> st.SearchStrategy[Formula]:
-    """Return closed formulas over the toy."""
+    """Return closed formulas over a small language."""
     atoms: st.SearchStrategy[Formula] = _terms().flatmap(
         lambda terms: st.sampled_from(
             [near(terms[0], terms[1]), owns(terms[0], terms[2]), Same(terms[0], terms[1])]
@@ -137,7 +137,7 @@ def _with_few_things(formula: Formula, state: Structure) -> bool:
 @settings(max_examples=60, deadline=None)
 @given(formulas(), states())
 def test_the_three_readers_say_the_same(formula: Formula, state: Structure) -> None:
-    """A counterexample of Z3 is judged by another reader, so both must mean the same."""
+    """Another reader checks a counterexample of Z3, so all must give formulas the same meaning."""
     expected = state.holds(formula)
 
     assert expected == _by_quantifiers(formula, state)
@@ -147,7 +147,7 @@ def test_the_three_readers_say_the_same(formula: Formula, state: Structure) -> N
 @settings(max_examples=60, deadline=None)
 @given(formulas(), states())
 def test_after_a_step_is_the_same_for_both(formula: Formula, state: Structure) -> None:
-    """The state after a step, computed or read through its changes."""
+    """The state after a step is computed, or read through the step's changes."""
     env = {x: "a0", z: "b1"}
     finite = Finite(TOY, {A: 2, B: 2}, {near: state.rows[near]})
     for element, value in state.values[home].items():
@@ -168,6 +168,6 @@ def test_a_formula_is_no_truth_value() -> None:
 
 
 def test_a_relation_refuses_rows_of_other_sorts() -> None:
-    """Arguments of another sort are a slip of the pen."""
+    """Arguments of another sort are a mistake."""
     with pytest.raises(MisuseError, match="owns"):
         owns(z, x)

@@ -1,4 +1,4 @@
-"""Reconciliation, proved for any number of nodes, and compared with the code that ships."""
+"""Reconciliation, proved for any number of nodes, and compared with the shipped code."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ OF_OURS = {"never_below_by_itself", "it_ends", "a_majority_still_runs"}
 
 
 def test_the_claims_of_reconciliation_are_all_there() -> None:
-    """Never below the minimum by our own action; one change at a time; an end.
+    """No action of ours goes below the minimum; one change at a time; changes end.
 
-    That they are proved: `test_obligations.py`.
+    `test_obligations.py` proves them.
     """
     assert OF_NODES | OF_OURS == {one.name for one in LAYER.claims}
     assert ((LAYER, LAYER.claims),) == wanted("reconcile")
 
 
 def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
-    """By itself and by hand, with crashes and elections; steps never taken there are reported."""
+    """Changes are by us and by hand, with crashes and elections; unused steps are reported."""
     found = [one for linked in LINKED for one in link(linked)]
 
     assert [] == [one.rejected for one in found if one.rejected is not None]
@@ -46,7 +46,7 @@ def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
 def test_rules_left_out_are_rejected_with_the_step(
     world: str, mutant: str | None, action: str
 ) -> None:
-    """Two changes under way; a replica that is dropped before another is there."""
+    """Rejected are two changes at once, and a replica dropped before another is there."""
     asked = Linked(world, (ReconcileMapping,), frozenset({"reconcile"}), near=3_000, far=0)
 
     (found,) = link(asked, mutant=mutant)
@@ -56,7 +56,7 @@ def test_rules_left_out_are_rejected_with_the_step(
 
 
 def test_assumptions_about_majorities_hold() -> None:
-    """The axioms about majorities, for all memberships of up to five of six nodes."""
+    """The axioms about majorities hold for all memberships of up to five of six nodes."""
     nodes = range(6)
     sets = [frozenset(one) for size in range(1, 6) for one in combinations(nodes, size)]
     most = {

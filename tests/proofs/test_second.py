@@ -1,4 +1,4 @@
-"""`joinproto prove --second cvc5`, `--smt`: another solver's answers to the same questions."""
+"""`joinproto prove --second cvc5` and `--smt`: another solver answers the same questions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _pinned(layer: Layer, conjunct: str) -> Obligation:
 
 @pytest.mark.parametrize("layer", LAYERS, ids=[layer.name for layer in LAYERS])
 def test_without_a_conjunct_the_second_solver_finds_the_hole(layer: Layer) -> None:
-    """Of each conjunct: so what it proves is not proved by anything else."""
+    """This is tried for each conjunct: the second solver does not prove what does not hold."""
     cut = {one.name: _pinned(layer, one.name) for one in layer.conjuncts}
 
     said = {name: second.ask(Query.of(one).script).result for name, one in cut.items()}
@@ -47,7 +47,7 @@ def test_without_a_conjunct_the_second_solver_finds_the_hole(layer: Layer) -> No
 
 @pytest.mark.soak("proofs")
 def test_both_solvers_prove_all(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Every obligation that a solver is asked; each is written, in names that SMT-LIB can hold."""
+    """All obligations for solvers are proved, and written with names that SMT-LIB allows."""
     done = run_here(capsys, "prove", "--second", "cvc5", "--smt", str(tmp_path / "all"), "--json")
 
     assert 0 == done.code
@@ -57,12 +57,12 @@ def test_both_solvers_prove_all(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert len(asked) == done.object["second"]["proved"] > 1_700
     texts = [path.read_text("utf-8") for path in (tmp_path / "all").iterdir()]
     assert len(asked) == len(texts)
-    # A quoted name is one that a simple symbol cannot be.
+    # A name that is no simple symbol would be quoted.
     assert not any("|" in text for text in texts)
 
 
 def test_a_claim_of_both_solvers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """And its questions as files, which Z3 answers in the same way when it reads them."""
+    """Its questions are also written to files, which Z3 reads and answers in the same way."""
     folder = tmp_path / "new" / "questions"
 
     done = run_here(
@@ -82,7 +82,7 @@ def test_a_claim_of_both_solvers(capsys: pytest.CaptureFixture[str], tmp_path: P
 
 
 def test_a_table_is_a_question_that_both_read() -> None:
-    """A field may have a member's name, and a sum or an `and` may have a single part."""
+    """A field may have a member's name, and a sum or an `and` may have only one part."""
     (joining,) = (one for one in tables.shipped() if one.table.name == "clusterer-join")
 
     found = (tables.treats_equals_alike(joining), tables.has_no_gap(joining))
@@ -95,7 +95,7 @@ RIGHT = second.ask
 
 
 def _doubt(script: Script, *, proof: bool = False) -> second.Opinion:
-    """Answer wrongly twice: in the process of cvc5, which has its own `ANSWERS`."""
+    """Give two wrong answers, in the process of cvc5, which has its own `ANSWERS`."""
     opinion = RIGHT(script, proof=proof)
     return evolve(opinion, result=next(ANSWERS, opinion.result))
 
@@ -103,7 +103,7 @@ def _doubt(script: Script, *, proof: bool = False) -> second.Opinion:
 def test_both_solvers_must_prove_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A claim that one of them does not prove is not proved: exit code 1, and both are reported."""
+    """If one of them does not prove a claim, the exit code is 1, and both answers are reported."""
     monkeypatch.setattr(second, "ask", _doubt)
     few = tables.shipped()[1:2]
     monkeypatch.setattr(tables, "shipped", lambda: few)
@@ -118,7 +118,7 @@ def test_both_solvers_must_prove_it(
 
 
 def _dies(script: Script, *, proof: bool = False) -> second.Opinion:
-    """End as a process that the system kills."""
+    """End like a process that the system kills."""
     os.kill(os.getpid(), signal.SIGKILL)
     return RIGHT(script, proof=proof)
 
@@ -126,7 +126,7 @@ def _dies(script: Script, *, proof: bool = False) -> second.Opinion:
 def test_a_killed_process_of_the_second_solver_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether it was being waited for or was to be asked next."""
+    """It dies while its answer is awaited, or before it is asked."""
     monkeypatch.setattr(second, "ask", _dies)
 
     done = run_here(capsys, "prove", "one_successor", "--second", "cvc5", "--json")
@@ -138,7 +138,7 @@ def test_a_killed_process_of_the_second_solver_is_reported(
 def test_a_proof_is_written_alongside_its_question(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In cvc5's format, from the assumptions to `false`; where a state is wanted there is none."""
+    """It is in cvc5's format and ends with `false`; if a state is wanted, there is no proof."""
     few = tables.shipped()[1:2]
     monkeypatch.setattr(tables, "shipped", lambda: few)
     folder = str(tmp_path / "proofs")
@@ -173,7 +173,7 @@ def test_impossible_options_are_refused(
 def test_a_folder_that_holds_something_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Exit code 2, and nothing is written; one that cannot be made is 4."""
+    """Exit code 2, and nothing is written; for a folder that cannot be made it is 4."""
     (tmp_path / "mine").touch()
 
     done = run_here(capsys, "prove", "--smt", str(tmp_path), "--json")
@@ -197,7 +197,7 @@ def test_without_cvc5_it_says_what_to_install() -> None:
 
 
 def test_the_first_question_is_whether_a_state_is_possible() -> None:
-    """A state is wanted there, so `sat` proves it."""
+    """That question wants a state, so `sat` proves it."""
     first = next(obligations(REGISTER))
 
     assert Kind.POSSIBLE is first.kind

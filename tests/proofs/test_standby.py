@@ -31,13 +31,13 @@ CLAIMS = {
 
 
 def test_the_claims_of_hot_standby_are_all_there() -> None:
-    """H2 to H4, with the manager that is built in; that they are proved: `test_obligations.py`."""
+    """They are H2 to H4, with the built-in manager; `test_obligations.py` proves them."""
     assert CLAIMS == {one.name for one in LAYER.claims}
     assert ((LAYER, LAYER.claims),) == wanted("standby")
 
 
 def _played(scene: str, *acts: str) -> Played:
-    """Return a story of a manager outside that does not fence, after these acts."""
+    """Return the story of these acts, with an outside manager that does not fence."""
     it = copied(begun(evolve(SCENES[scene].story, manager=Manager.UNFENCED)))
     for act in acts:
         who, _, what = act.partition(" ")
@@ -67,9 +67,9 @@ def _played(scene: str, *acts: str) -> Played:
 def test_a_message_is_lost_where_a_manager_outside_breaks_a_guard(
     scene: str, acts: tuple[str, ...]
 ) -> None:
-    """One run for each of the three: before the last step or with it something is lost.
+    """For each of three guards a run loses a message, at its last step or before.
 
-    They are guards of `promote` and `strike`, each needed: `test_obligations.py`.
+    The guards belong to `promote` and `strike`; `test_obligations.py` shows that each is needed.
     """
     it = _played(scene, *acts)
 
@@ -78,7 +78,7 @@ def test_a_message_is_lost_where_a_manager_outside_breaks_a_guard(
 
 
 def test_an_old_primary_need_not_be_silent() -> None:
-    """It confirms after the promotion what the promoted one had said before: nothing is lost."""
+    """After the promotion it confirms what the promoted broker had reported: nothing is lost."""
     it = _played("cut-off", "a is told what a client does", "b hears a", "b is promoted")
     assert not it.confirmed
 
@@ -97,7 +97,7 @@ def _link(world: str, near: int, mutant: str | None = None) -> Found:
 
 
 def test_steps_of_the_machine_are_steps_of_the_relation() -> None:
-    """From nothing on: the first is promoted, the other one follows, all is confirmed."""
+    """From the start on, the first broker is promoted, the other follows, and all is confirmed."""
     found = _link("standby-start-built-in", 300)
 
     assert found.rejected is None
@@ -107,7 +107,7 @@ def test_steps_of_the_machine_are_steps_of_the_relation() -> None:
 
 @pytest.mark.parametrize("world", LINKED)
 def test_each_world_begins_where_the_invariant_holds(world: str) -> None:
-    """Steps before it happen at once, and are not compared with the relation."""
+    """Earlier steps happen at once, and are not compared with the relation."""
     mapping = StandbyMapping(Walk(load_world(world)))
     (first,) = mapping.structures(mapping.picture(mapping.reference.initial(), None))
 
@@ -140,7 +140,7 @@ def test_each_world_begins_where_the_invariant_holds(world: str) -> None:
 def test_a_mutant_is_refused_with_its_run(
     world: str, mutant: str, run: tuple[str, ...], change: str
 ) -> None:
-    """H2, H4: a rule left out of the code is no step of the relation."""
+    """H2, H4: without a rule, the code makes a step that the relation does not have."""
     rejected = _link(world, 1_500, mutant).rejected
 
     assert rejected is not None
@@ -150,7 +150,7 @@ def test_a_mutant_is_refused_with_its_run(
 
 @pytest.mark.soak("proofs")
 def test_a_broker_that_is_counted_too_early_is_refused() -> None:
-    """H5: a backup that lacks messages is taken for level, and one is confirmed without it."""
+    """H5: a backup without some messages counts as up to date, and one is confirmed without it."""
     rejected = _link("standby-dropped-built-in", 1_500, "level-at-once").rejected
 
     assert rejected is not None
@@ -159,7 +159,7 @@ def test_a_broker_that_is_counted_too_early_is_refused() -> None:
 
 @pytest.mark.soak("proofs")
 def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
-    """Deaths, cuts, promotions alongside a primary that serves; each step is taken somewhere."""
+    """There are deaths, cuts, promotions while a primary serves; each step is taken somewhere."""
     found = [_link(one.world, one.near) for one in LINKED.values()]
 
     assert [] == [one.rejected for one in found if one.rejected is not None]

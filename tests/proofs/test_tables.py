@@ -1,4 +1,4 @@
-"""The decision tables as they ship, and the second reader of their terms."""
+"""The shipped decision tables, and the second reader of their terms."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _as_given(rows: Few, given: list[Any]) -> Any:
     ],
 )
 def test_both_readers_say_the_same(name: str, data: st.DataObject) -> None:
-    """Each condition of each table, on rows of any sort: Z3's reader and `compiled.py`."""
+    """Z3's reader and `compiled.py` agree on each condition of each table, for any rows."""
     item = TABLES[name]
     fields = {field: _values(item, field) for field in Few(item.kind, 1).names}
     members = data.draw(st.lists(st.builds(item.kind, **fields), min_size=1, max_size=3))
@@ -78,7 +78,7 @@ def test_both_readers_say_the_same(name: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_case_is_reached_and_nothing_contradicts(name: str) -> None:
-    """Every case is reachable, so none is shadowed; equal rows, equal verdicts."""
+    """Every case is reachable, so none is shadowed; equal rows have equal verdicts."""
     item = TABLES[name]
 
     found = [
@@ -93,7 +93,7 @@ def test_every_case_is_reached_and_nothing_contradicts(name: str) -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_no_set_that_is_counted_depends_on_the_member_that_asks(name: str) -> None:
-    """`Many` counts a set as one number for all members: so it must be one set for all."""
+    """`Many` counts a set as one number for all members, so the set must be the same for all."""
     counted = _counted([case.condition for case in TABLES[name].table.cases])
 
     assert not [group for group in counted if "Me(" in repr(group)]
@@ -125,7 +125,7 @@ def test_a_shadowed_case_is_found() -> None:
 
 
 def test_contradicting_verdicts_are_found() -> None:
-    """A dirty member that stops where a clean one continues, in one and the same view."""
+    """A dirty member stops and a clean one continues, in the same view."""
     item = _table(Case("I7", "own store is dirty", D.has(ME), Phase.ABORTED))
 
     assert "fails" == tables.never_contradicts(item).result
@@ -133,7 +133,7 @@ def test_contradicting_verdicts_are_found() -> None:
 
 
 def test_with_two_values_of_n_the_note_contradicts_itself() -> None:
-    """The reason why N must match: one waits for more members, the other one continues."""
+    """Therefore N must match: otherwise one member waits for more, and another continues."""
     item = evolve(TABLES["note-initialization"], agree_on=())
 
     assert "fails" == tables.never_contradicts(item).result

@@ -1,12 +1,12 @@
-"""Two workers on machines of their own, as far as they can tell, and a store that all three reach.
+"""A driver and two workers, as if each were on its own machine, and a store that all three reach.
 
     unshare --net python -m tests.spark_explore.apart FOLDER [MEMBERS [OPTION...]]
 
-Each worker has a network namespace with one link, and a mount namespace in which FOLDER, where
-temporary files go, is another one: it shares no file with the driver or the other worker but for
-the programs.  All that they have in common is S3, which moto's server plays.  The world is
-two-phase commit with MEMBERS members (8), searched with the OPTIONs of `check`.  A worker, the
-driver and an executor are killed on the way.  Prints the report of the run that came to its end.
+Each worker has a network namespace with one link, and a mount namespace with its own FOLDER, where
+temporary files are: it shares no file with the driver or the other worker except the programs.
+They have only S3 in common, for which moto's server stands.  The world is two-phase commit with
+MEMBERS members (8), searched with the OPTIONs of `check`.  During the search a worker, the driver
+and an executor are killed.  Prints the report of the run that reaches its end.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def add_worker(spark: Cluster, network: Namespaces, name: str, folder: Path) -> 
 
 
 def kept_by(folder: Path, name: str) -> set[str]:
-    """Return the owners of the files in the cache of a worker."""
+    """Return the owners whose files are in a worker's cache."""
     kept = (folder / f"of-{name}").rglob("joinproto-cache-*/*/*-*-*-*.npy")
     return {file.name.split("-")[-2] for file in kept}
 

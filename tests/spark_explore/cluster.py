@@ -21,7 +21,7 @@ SECONDS_MAX = 120.0
 
 @define
 class Cluster:
-    """`workers`: processes, in the order in which they were started."""
+    """`workers`: processes, in the order of their starts."""
 
     folder: Path
     environment: dict[str, str]
@@ -41,7 +41,7 @@ class Cluster:
     def add_worker(self, host: str = "127.0.0.1", within: Sequence[str] = ()) -> None:
         """Start a worker with one core, and wait until it is part of the cluster.
 
-        `within`: the words of a command that runs another, in a place of its own.
+        `within`: a command that runs another command, such as in its own namespace.
         """
         log = self.folder / f"worker-{len(self.workers)}.log"
         size = ("--cores", "1", "--memory", "1g", "--webui-port", "0")
@@ -60,7 +60,7 @@ class Cluster:
         command = [*within, java, "-Xmx256m", "-XX:TieredStopAtLevel=1", *opens]
         command += ["-cp", f"{SPARK_HOME}/jars/*", f"org.apache.spark.deploy.{name}", *words]
         with log.open("wb") as out:
-            # A group of its own, so that all it starts can be ended with it.
+            # It has its own group, so that all its processes can be ended with it.
             return subprocess.Popen(
                 command, stdout=out, stderr=out, env=self.environment, start_new_session=True
             )
@@ -78,7 +78,7 @@ class Cluster:
         raise AssertionError(f"it did not start:\n{log.read_text(errors='replace')[-2000:]}")
 
     def kill_worker(self, number: int) -> None:
-        """kill -9 a worker, its executor, and the executor's Python."""
+        """Kill a worker, its executor, and the executor's Python with kill -9."""
         kill_tree(self.workers[number].pid)
 
     def stop(self) -> None:
@@ -98,7 +98,7 @@ def parent_of(process: int) -> int | None:
 
 
 def below(root: int) -> list[int]:
-    """Return a process and everything below it."""
+    """Return a process and all its descendants."""
     children: dict[int | None, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -110,7 +110,7 @@ def below(root: int) -> list[int]:
 
 
 def kill_tree(root: int) -> None:
-    """Kill a process and everything below it, with SIGKILL."""
+    """Kill a process and all its descendants with SIGKILL."""
     for one in below(root):
         try:
             os.kill(one, 9)
@@ -126,9 +126,9 @@ def cluster(
     environment = {
         **os.environ,
         "SPARK_HOME": str(SPARK_HOME),
-        # Without it a worker looks for the folders of Spark's own build.
+        # Without this a worker looks for the folders of Spark's own build.
         "SPARK_SCALA_VERSION": "2.13",
-        # Of other hosts each process is told its own.
+        # If the host is another one, each process is given its own address.
         **({"SPARK_LOCAL_IP": host} if host == "127.0.0.1" else {}),
         "PYTHONPATH": path,
         "PYSPARK_PYTHON": sys.executable,

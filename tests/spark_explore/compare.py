@@ -1,4 +1,4 @@
-"""The search on Spark against the local one: everything a report says must be the same."""
+"""Compare the search on Spark with the local one: their reports must be the same."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ FOUND = ("distinct", "generated", "depth", "levels", "result", "properties", "tr
 
 
 def on_spark(world: World, context: Any, plan: Plan | None = None) -> Report:
-    """Search a world on Spark from its first states on."""
+    """Search a world on Spark from its initial states on."""
     plan = Plan(seed=1) if plan is None else plan
     with cost.Watch() as watch:
         return explore(world, plan, context, watch)
 
 
 def same(world: World, context: Any, **more: Any) -> Report:
-    """Search it twice and compare; return Spark's report."""
+    """Search a world here and on Spark, and compare; return Spark's report."""
     seed = more.pop("seed", 1)
     here = check(world, **more)
     there = on_spark(world, context, Plan(seed=seed, symmetry=more.get("symmetry", False)))

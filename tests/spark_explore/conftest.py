@@ -1,6 +1,6 @@
-"""One Spark session for all tests here: it takes ten seconds to start, and no test owns it.
+"""One Spark session for all tests here, because it takes ten seconds to start.
 
-What asks for Java guards a landing, or is in the soak, so that one session serves a whole run.
+Tests that need Java run before a landing or in the soak, so that one session serves a whole run.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tests.needs import need
 
 HERE = Path(__file__).parent
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "somebody", "AWS_SECRET_ACCESS_KEY": "hush-hush"}
-"""Of the store that stands for S3: it looks at none, but takes what is not signed otherwise."""
+"""For the store that stands for S3: it checks none, but handles unsigned requests differently."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Mark what starts Spark for the landing, unless it is in the soak."""
+    """Mark tests that start Spark for the landing, unless they are in the soak."""
     for item in items:
         asks = {"context", "lasting", "_java"} & set(getattr(item, "fixturenames", ()))
         if asks and item.path.parent == HERE and item.get_closest_marker("soak") is None:
@@ -30,10 +30,10 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def context() -> Iterator[Any]:
-    """Return a local session's context; skips with the reason where Spark cannot run."""
+    """Return a local session's context; skips with the reason if Spark cannot run."""
     need("pyspark", "java")
     with pytest.MonkeyPatch.context() as patch:
-        # Executors inherit what stands here now; a store's tests come later.
+        # Executors inherit the environment of now, and a store's tests come later.
         for name, value in CREDENTIALS.items():
             patch.setenv(name, value)
         found = session.open_session("local[2]")
@@ -43,9 +43,9 @@ def context() -> Iterator[Any]:
 
 @pytest.fixture
 def lasting(context: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return it for a test of what makes a session of its own, and ends it.
+    """Return the context for a test of code that makes its own session, and ends it.
 
-    There is one in a process, so that would be the one of all other tests.
+    A process has one session, so that code would end the session of all other tests.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession

@@ -1,4 +1,4 @@
-"""The command as a process, and how far its run has come."""
+"""The command as a process, and the progress of its run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def command(*words: str) -> list[str]:
 
 
 def begin(*words: str, **environment: str) -> subprocess.Popen[str]:
-    """Start a command in a group of its own."""
+    """Start a command in its own process group."""
     return subprocess.Popen(
         command(*words),
         cwd=ROOT,
@@ -34,7 +34,7 @@ def begin(*words: str, **environment: str) -> subprocess.Popen[str]:
 
 
 def finished(*words: str, **environment: str) -> tuple[int, dict[str, Any]]:
-    """Run a command to its end; return its code and its object."""
+    """Run a command to its end; return its exit code and its JSON object."""
     process = begin(*words, **environment)
     out, err = process.communicate(timeout=600)
     assert "Traceback" not in err, err
@@ -54,13 +54,13 @@ def wait_for_level(
     process: subprocess.Popen[str],
     seconds: float = 2 * SECONDS_MAX,
 ) -> None:
-    """Return when the run with this folder `search` has noted this many levels."""
+    """Wait until the run with this folder `search` has noted this many levels."""
     place = as_place(search)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
             state = json.loads(place.read("state.json"))
-        except (OSError, ValueError):  # half of it, where it was replaced meanwhile
+        except (OSError, ValueError):  # it may be replaced while it is read
             state = {"levels": ()}
         if len(state["levels"]) >= level:
             return

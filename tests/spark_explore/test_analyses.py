@@ -1,4 +1,4 @@
-"""Claims about whole runs, judged where the states are."""
+"""Claims about whole runs, judged by the executors that have the states."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _small_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_small_driver")
 @pytest.mark.parametrize("name", ["dining-philosophers", "token-ring-lossy"])
 def test_the_nearest_deadlock_is_found_by_executors(context: Any, name: str) -> None:
-    """The same result and the same shortest run as with all steps in memory."""
+    """Result and shortest run are the same as with all steps in memory."""
     world = load_world(name)
     here = {item.kind: item for item in check(world).properties}["no deadlock"]
 
@@ -35,9 +35,9 @@ def test_the_nearest_deadlock_is_found_by_executors(context: Any, name: str) -> 
 
 @pytest.mark.usefixtures("_small_driver")
 def test_a_claim_that_needs_all_steps_at_once_is_left_open_with_the_reason(context: Any) -> None:
-    """Unknown, never a guess: how many steps, and how much memory they would take.
+    """It is unknown; the reason is the number of steps, and the memory that they need.
 
-    Judged claims are reported: the search came to its end.
+    Judged claims are reported, because the search reached its end.
     """
     world = clock(implements("hours", hours(), by_hours))
     low = always("low", lambda view: view["clock"].hour < 4)
@@ -50,7 +50,7 @@ def test_a_claim_that_needs_all_steps_at_once_is_left_open_with_the_reason(conte
 
 
 def test_a_state_of_no_abstract_one_is_reported_as_by_a_search_here(context: Any) -> None:
-    """Executors find all states; the driver's own search ends where it does here."""
+    """Executors find all states; the driver's own search ends at the same state as one here."""
     up_to_two = evolve(hours(), members={"hours": lambda: Held(2)})
     world = clock(implements("hours", up_to_two, by_hours))
     here = check(world)
@@ -63,7 +63,7 @@ def test_a_state_of_no_abstract_one_is_reported_as_by_a_search_here(context: Any
 
 
 def test_the_document_says_what_a_step_takes() -> None:
-    """100 bytes a step, as docs/spark.md says."""
+    """It is 100 bytes a step, as docs/spark.md says."""
     text = (Path(__file__).parents[2] / "docs" / "spark.md").read_text()
 
     assert f"{analyses.BYTES_PER_STEP} bytes for each" in text

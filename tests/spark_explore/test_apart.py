@@ -1,4 +1,4 @@
-"""A cluster whose machines share nothing but an object store, killed and gone on with."""
+"""A cluster whose machines share only an object store; processes are killed, runs resumed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [
 
 
 def test_machines_that_share_only_a_store_lose_and_double_nothing(tmp_path: Path) -> None:
-    """kill -9 of a worker, of the driver and of an executor: the counts of a search without."""
+    """After kill -9 of a worker, the driver and an executor, counts are as without kills."""
     words = [sys.executable, "-m", "tests.spark_explore.apart", str(tmp_path)]
     done = subprocess.run(
         ["unshare", "--net", *words], capture_output=True, text=True, check=False, cwd=ROOT

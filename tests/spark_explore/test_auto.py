@@ -1,4 +1,4 @@
-"""`--engine auto`: here as long as it fits, then on Spark, with the same result."""
+"""`--engine auto` searches here while the states fit, then on Spark, with the same result."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tests.spark_explore.compare import FOUND
 
 
 def tight() -> Limits:
-    """A little more than this process holds now: millions of states do not fit."""
-    # The compiled loops are loaded first; what other tests left would be given back in the
-    # middle of the search, and make room.
+    """Return a limit a little above the memory of this process: millions of states do not fit."""
+    # The compiled loops are loaded first; memory that other tests left would be released during
+    # the search, and make room.
     check(load_world("two-phase-commit", members=5))
     gc.collect()
-    # One part in 32 of a limit is kept free.
+    # A 32nd of a limit is kept free.
     return Limits(memory_bytes=(resident_bytes() + (16 << 20)) * 32 // 31)
 
 
@@ -42,8 +42,8 @@ def test_a_world_that_does_not_fit_is_handed_over(
 ) -> None:
     """The local engine stops at the limit; auto continues, and finds the same.
 
-    `words_max`: rows that are wider have numbers for what is under way, and get bits on Spark.
-    `seconds`: between two levels that Spark may go on from; with 60 it is the first alone.
+    `words_max`: wider rows have numbers for messages under way, which become bits on Spark.
+    `seconds`: between two levels at which Spark may continue; with 60 only at the first.
     """
     monkeypatch.setattr(space_room, "WORDS_MAX", words_max)
     monkeypatch.setattr(handover, "REMEMBER_SECONDS", seconds)
@@ -69,14 +69,14 @@ def test_a_world_that_does_not_fit_is_handed_over(
 
 
 def test_a_world_that_fits_stays_here() -> None:
-    """No session is made, so no Java is needed."""
+    """No Spark session is made, so no Java is needed."""
     report = auto(load_world("two-phase-commit", members=5), Plan(master="local[2]"))
 
     assert ("local", 8_832, ()) == (report.engine, report.distinct, report.notes)
 
 
 def test_without_java_the_limit_is_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Incomplete, as with the local engine, and the notes name the remedy."""
+    """The search is incomplete, as with the local engine, and the notes name the remedy."""
 
     def no_java() -> None:
         raise EnvironmentProblem("there is no Java, which Spark runs on", next="install it")
@@ -92,7 +92,7 @@ def test_without_java_the_limit_is_the_end(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_search_that_spark_should_have_continued_is_not_finished(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Paused at a large frontier, with no Java: incomplete, though no limit was reached."""
+    """It pauses at a large frontier without Java, so it is incomplete, although below limits."""
 
     def no_java() -> None:
         raise EnvironmentProblem("there is no Java, which Spark runs on", next="install it")
@@ -107,7 +107,7 @@ def test_a_search_that_spark_should_have_continued_is_not_finished(
 
 
 def test_a_finished_search_leaves_no_states_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor until garbage is looked for: a sweep's next search would hand over to Spark."""
+    """They do not stay until garbage is collected: a sweep's next search would go to Spark."""
     made: list[weakref.ref[Search]] = []
     run = Search.run
 

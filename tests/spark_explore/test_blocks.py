@@ -1,4 +1,4 @@
-"""A level that is larger than memory: blocks in files, met one range of keys after the other."""
+"""A level that is larger than memory: blocks in files, merged by one range of keys at a time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sorted_keys(count: int, most: int) -> np.ndarray:
 def test_ranges_are_small_and_cover_all(
     monkeypatch: pytest.MonkeyPatch, counts: tuple[int, ...]
 ) -> None:
-    """Each key once, in the order of the ranges; equal keys are never parted."""
+    """Each key occurs once, in the order of the ranges; equal keys are in the same range."""
     monkeypatch.setattr(blocks, "RANGE_BYTES", 8 * 16)
     arrays = [sorted_keys(count, 200) for count in (*counts, 90)]
     ends = [0] * len(arrays)
@@ -74,7 +74,7 @@ def arrivals(words: int, most: int) -> tuple[list[Item], set[tuple[int, ...]]]:
 def test_levels_in_small_blocks_are_the_sets_they_are(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: int
 ) -> None:
-    """No row is lost, kept twice or taken for another, also where many rows share a key."""
+    """No row is lost, kept twice or confused with another, even if many rows share a key."""
     monkeypatch.setattr(blocks, "RANGE_BYTES", 1 << 8)
     monkeypatch.setattr(blocks, "GATHER_BYTES", 1 << 11)
     wide = words > 1
@@ -109,7 +109,7 @@ def test_levels_in_small_blocks_are_the_sets_they_are(
 
 
 def test_a_run_that_was_merged_at_once_leaves_no_file(tmp_path: Path) -> None:
-    """Keys and places of a level alongside those of all: the disk would hold them twice."""
+    """Otherwise the disk would have keys and places of a level twice."""
     storage = Storage(tmp_path)
     storage.make()
     share = Share(-1, 0, 0, (), ())
@@ -128,7 +128,7 @@ def test_a_run_that_was_merged_at_once_leaves_no_file(tmp_path: Path) -> None:
 def test_levels_that_are_packed_anew_need_not_fit_into_memory(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The rows of a level lie in files but for the last block, as in a level's own job."""
+    """The rows of a level are in files except for the last block, as in a level's own job."""
     monkeypatch.setattr(blocks, "GATHER_BYTES", 1 << 11)
     stored: list[int] = []
     keep = Block.stored

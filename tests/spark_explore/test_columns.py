@@ -1,4 +1,4 @@
-"""Members' attributes as columns: with their types, and the same by DuckDB and by Spark."""
+"""Members' attributes as columns, with their types, and the same in DuckDB and in Spark."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Worded:
     ],
 )
 def test_values_keep_their_types(values: list[Any], kind: str, written: list[Any]) -> None:
-    """Or are text, where they are of several kinds."""
+    """Values of several kinds are text."""
     form = form_of(values)
 
     assert kind == name_of(form.kind)
@@ -77,7 +77,7 @@ def test_values_keep_their_types(values: list[Any], kind: str, written: list[Any
 
 
 class Talker:
-    """Holds something of every kind."""
+    """A member with attributes of every kind."""
 
     def __init__(self) -> None:
         self.told: list[int] = []
@@ -126,7 +126,7 @@ def answers(out: Path, engine: Engine) -> list[Any]:
 
 @pytest.mark.needs("duckdb")
 def test_a_constant_value_is_no_column(tmp_path: Path) -> None:
-    """It is in the metadata of each file, and a query may name it as well."""
+    """It is in the metadata of each file, and queries may name it, too."""
     here(TALK, Plan(out=tmp_path))
 
     (file,) = (tmp_path / "states").glob("*.parquet")
@@ -146,7 +146,7 @@ def test_a_constant_value_is_no_column(tmp_path: Path) -> None:
 
 @pytest.mark.needs("duckdb")
 def test_duckdb_and_spark_give_the_same_answers(lasting: Any, tmp_path: Path) -> None:
-    """Lists and structs, and what is the same in all states; the way to a state, too."""
+    """Asked are lists, structs, constants, and the way to a state."""
     here(TALK, Plan(out=tmp_path))
     dataset = dataset_in(tmp_path)
 
@@ -164,7 +164,7 @@ def test_duckdb_and_spark_give_the_same_answers(lasting: Any, tmp_path: Path) ->
 
 
 def test_a_column_may_be_called_by_the_end_of_its_name() -> None:
-    """Also where that is one column; texts, comments, functions and fields are no columns."""
+    """This holds for a single column, too; texts, comments, functions and fields are no columns."""
     columns = ("a_phase", "register_chosen", "level", "a_opts", "a_end")
 
     assert (

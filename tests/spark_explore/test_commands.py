@@ -1,4 +1,4 @@
-"""Commands that start Spark, in this process: they find the session of the tests and leave it."""
+"""Commands that start Spark, in this process: they use the tests' session and do not end it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SEARCH = ("check", "two-phase-commit", "--engine", "spark", *SPARK)
 
 
 def test_questions_are_answered(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """A ready question, SQL of your own, and what is wrong with a query."""
+    """Asked are a prepared question, own SQL, and an invalid query."""
     here(load_world("note-hasty-abort"), Plan(out=tmp_path))
 
     query = ("query", str(tmp_path), *SPARK)
@@ -35,7 +35,7 @@ def test_questions_are_answered(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 @pytest.mark.needs("duckdb")
 def test_spark_and_duckdb_answer_alike(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Each ready question, SQL of your own, and the way to a state."""
+    """Compared are each prepared question, own SQL, and the way to a state."""
     here(load_world("note-hasty-abort"), Plan(out=tmp_path))
     own = "SELECT a_phase, count(*) AS n, avg(level) AS far FROM states GROUP BY 1 ORDER BY 1"
     questions = run_here(capsys, "query", str(tmp_path), "--json").object["questions"]
@@ -50,13 +50,13 @@ def test_spark_and_duckdb_answer_alike(capsys: pytest.CaptureFixture[str], tmp_p
         assert one.code == other.code, words
         told = [{**done.object, "seconds": 0, "engine": ""} for done in (one, other)]
         for found in told:
-            # Rows of equal rank come in any order.
+            # Rows of equal rank have any order.
             found["rows"] = sorted(map(repr, found.get("rows", ())))
         assert told[0] == told[1], words
 
 
 def test_a_folder_refuses_another_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Another model, other options: the difference is named, and nothing is touched."""
+    """For another model or other options the difference is named, and nothing is changed."""
     words = (*SEARCH, "--out", str(tmp_path), "--members")
     assert 0 == run_here(capsys, *words, "7").code
     state = (tmp_path / "search" / "state.json").read_bytes()
@@ -78,7 +78,7 @@ def test_a_folder_refuses_another_run(capsys: pytest.CaptureFixture[str], tmp_pa
 def test_many_runs_are_made_and_asked_on_spark(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """A row for each seed, way and limit; the answer is that of the same runs, one by one."""
+    """There is a row for each seed, way and limit; the answer is that of the runs one by one."""
     small = ("--queues", "300", "--nodes", "20", "--zones", "5")
     one = ["reconcile", "simulate", *small, "--copies-at-once", "2"]
     words = [*one, "--copies-at-once", "4", "--seeds", "2"]

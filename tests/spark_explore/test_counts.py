@@ -1,4 +1,4 @@
-"""The counts of many owners, added up before they reach the driver."""
+"""The counts of many owners, added up before they are sent to the driver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RANDOM = np.random.default_rng(9)
 
 
 def counted(level: int, owner: int) -> Counts:
-    """Return possible counts of an owner, with other words and other steps than its neighbour's."""
+    """Return possible counts of an owner, whose words and steps differ from its neighbour's."""
     rows = RANDOM.integers(0, 9, (owner, 1 + owner % 2), dtype=np.uint64)
     which = np.unique(RANDOM.integers(0, 20, 6))
     return Counts(

@@ -1,4 +1,4 @@
-"""The explored states as Parquet: the same from both engines, and questions about them."""
+"""The explored states as Parquet, the same from both engines, and questions about them."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def rows_in(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_both_engines_write_the_same_states(context: Any, tmp_path: Path) -> None:
-    """Every state once, with its level, members' observations, and claims' verdicts."""
+    """They write every state once, with its level, members' observations, and claims' verdicts."""
     one, other = tmp_path / "one", tmp_path / "other"
 
     report = here(load_world(WORLD), Plan(out=one))
     with cost.Watch() as watch:
         explore(load_world(WORLD), Plan(out=other, seed=2), context, watch)
 
-    # Each numbers the states of a level in its own order.
+    # Each engine numbers the states of a level in its own order.
     found, same = (
         sorted(({k: v for k, v in row.items() if k not in FOUND} for row in rows_in(at)), key=repr)
         for at in (one, other)
@@ -63,7 +63,7 @@ def test_both_engines_write_the_same_states(context: Any, tmp_path: Path) -> Non
 
 
 def test_columns_say_what_members_show(tmp_path: Path) -> None:
-    """Against the slow reference search: levels, and each member's observation."""
+    """Levels, and each member's observation, are compared with the slow reference search."""
     world = load_world("two-phase-commit")
     here(world, Plan(out=tmp_path))
     found = explored(world, 1000)
@@ -91,7 +91,7 @@ def test_a_state_that_breaks_a_claim_says_so(tmp_path: Path) -> None:
 
 
 def test_stuck_states_are_those_without_a_step_but_faults(tmp_path: Path) -> None:
-    """Against the slow reference search: steps that change nothing are none."""
+    """Compared with the slow reference search, in which steps that change nothing do not count."""
     world = load_world("token-ring-lossy")
     here(world, Plan(out=tmp_path))
     found = explored(world, 1000)
@@ -106,7 +106,7 @@ def test_stuck_states_are_those_without_a_step_but_faults(tmp_path: Path) -> Non
 
 
 def test_steps_cut_off_by_a_limit_are_not_in_it(tmp_path: Path) -> None:
-    """The states of an unfinished level are nobody's."""
+    """The states of an unfinished level are left out."""
     plan = Plan(out=tmp_path, limits=Limits(states=100))
     report = here(load_world("two-phase-commit"), plan)
 
@@ -120,7 +120,7 @@ def test_names_are_ones_that_sql_takes() -> None:
 
 
 class Herald:
-    """Tells the other one a hundred numbers, which it does not hear; or counts by one or two."""
+    """Sends the other a hundred numbers, which it ignores; or counts by one or two."""
 
     def __init__(self, last: int, tells: bool) -> None:
         self.last, self.tells, self.count = last, tells, 0
@@ -163,7 +163,7 @@ def searched_on(context: Any, world: World, plan: Plan) -> None:
 
 
 def refuse_a_way_that_is_none(world: World, out: Path) -> None:
-    """Take the ways to some states, step by step, in the slow reference search."""
+    """Follow the ways to some states, step by step, in the slow reference search."""
     found = explored(world, 1000)
     assert found is not None
     reference, dataset = found.reference, dataset_in(out)
@@ -208,7 +208,7 @@ def refuse_edges_that_are_not_all(world: World, out: Path) -> None:
 @pytest.mark.needs("duckdb")
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
 def test_the_way_to_each_state_is_a_shortest_run(world: World, tmp_path: Path) -> None:
-    """Its steps are taken one after the other by the slow reference search."""
+    """The slow reference search takes its steps one after the other."""
     here(world, Plan(out=tmp_path))
 
     refuse_a_way_that_is_none(world, tmp_path)
@@ -217,7 +217,7 @@ def test_the_way_to_each_state_is_a_shortest_run(world: World, tmp_path: Path) -
 @pytest.mark.needs("duckdb")
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
 def test_every_step_is_an_edge(world: World, tmp_path: Path) -> None:
-    """Those that change their state, as the slow reference search finds them."""
+    """The edges are the steps that change the state, as the slow reference search finds them."""
     here(world, Plan(out=tmp_path, keeps_edges=True))
 
     refuse_edges_that_are_not_all(world, tmp_path)
@@ -228,7 +228,7 @@ def test_every_step_is_an_edge(world: World, tmp_path: Path) -> None:
 def test_spark_writes_how_states_were_found(
     context: Any, tmp_path: Path, world: str, edges: bool
 ) -> None:
-    """The same ways and edges: a parent is the first state before it that leads to it."""
+    """Ways and edges are the same: a parent is the first state that leads to the state."""
     searched_on(context, WORLDS[world], Plan(out=tmp_path, seed=2, keeps_edges=edges))
 
     refuse_a_way_that_is_none(WORLDS[world], tmp_path)
@@ -254,7 +254,7 @@ def test_steps_of_another_run_are_not_left_behind(tmp_path: Path) -> None:
 
 
 def test_how_states_were_found_takes_few_bytes(tmp_path: Path) -> None:
-    """At most 12 a state."""
+    """They are at most 12 a state."""
     report = here(load_world("two-phase-commit", members=5), Plan(out=tmp_path))
 
     (file,) = (tmp_path / "states").glob("*.parquet")
@@ -268,7 +268,7 @@ def test_how_states_were_found_takes_few_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.needs("duckdb")
 def test_no_way_is_known_where_several_states_are_one(tmp_path: Path) -> None:
-    """With symmetry a step leads to another state than the one that is kept."""
+    """With symmetry a step may lead to another state than the kept one."""
     here(load_world("two-phase-commit"), Plan(out=tmp_path, symmetry=True))
     dataset = dataset_in(tmp_path)
 

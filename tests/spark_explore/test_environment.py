@@ -11,7 +11,7 @@ from spark_explore import session
 
 
 def test_no_java_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """4: with what to install, and that the local engine needs none."""
+    """Exit code 4: it says what to install, and that the local engine needs no Java."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
 
@@ -30,7 +30,7 @@ def test_no_java_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_an_old_java_is_refused_with_its_version(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, says: str, found: str
 ) -> None:
-    """Spark's own message for it is a page long and names a class file version."""
+    """Spark's own message for this is a page long and names a class file version."""
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
@@ -42,7 +42,7 @@ def test_an_old_java_is_refused_with_its_version(
 
 
 def test_a_wrong_java_home_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It is set by hand, so by hand it is put right."""
+    """An operator has set it, and must correct it."""
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
 
     with pytest.raises(EnvironmentProblem, match=r"JAVA_HOME is .*none"):
@@ -53,5 +53,5 @@ def test_a_wrong_java_home_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     ("master", "cores"), [("local", 1), ("local[3]", 3), ("local[2, 1]", 2), ("spark://h:1", None)]
 )
 def test_cores_of_a_master(master: str, cores: int | None) -> None:
-    """Shares of the states are as many as cores."""
+    """There are as many shares of the states as cores."""
     assert cores == session.cores_of(master)

@@ -1,4 +1,4 @@
-"""A search finds the same states and the same run whichever process dies in the middle."""
+"""A search finds the same states and the same run if any of its processes dies."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def same(expected: dict[str, object], found: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("level", [11, 16])
 def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, level: int) -> None:
-    """A real cluster on loopback; kill -9 of a worker, its executor and its Python."""
+    """In a real cluster on loopback, a worker, its executor and its Python are killed with -9."""
     out = tmp_path / "out"
     with cluster(tmp_path, workers=2) as spark:
         words = ("two-phase-commit", "--members", "8", "--master", spark.address)
@@ -55,14 +55,14 @@ def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, level: int) -
 
 
 def python_workers_below(root: int) -> list[int]:
-    """Return the processes in which Spark runs our code, not the daemon that makes them."""
+    """Return the processes in which Spark runs our code, without the daemon that makes them."""
     daemons = [one for one in below(root) if b"pyspark.worker" in command_line(one)]
     parents = {one: parent_of(one) for one in daemons}
     return [one for one in daemons if parents[one] in parents]
 
 
 def is_running(process: int) -> bool:
-    """Return whether a process has the processor, so that it is in the middle of a task."""
+    """Return whether a process is running, and therefore at work on a task."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "R"
     except OSError:
@@ -70,7 +70,7 @@ def is_running(process: int) -> bool:
 
 
 def test_a_killed_python_worker_is_replaced(tmp_path: Path) -> None:
-    """In local mode, where Spark's own default is to end the run."""
+    """This is in local mode, in which Spark's own default is to end the run."""
     words = ("two-phase-commit", "--members", "8", *WORDS, "--out", str(tmp_path))
     process = begin("check", *words, "--master", "local[2]")
     wait_for_level(tmp_path / "search", 10, process)
@@ -90,7 +90,7 @@ def test_a_killed_python_worker_is_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("level", "cores"), [(14, 3), (8, 1), (20, 2)])
 def test_a_killed_driver_is_resumed_on_other_cores(tmp_path: Path, level: int, cores: int) -> None:
-    """kill -9 of the driver and all below it, then --resume: the same counts."""
+    """After kill -9 of the driver and its descendants, --resume gives the same counts."""
     words = ("check", "two-phase-commit", "--members", "8", *WORDS, "--out", str(tmp_path))
     process = begin(*words, "--master", "local[2]")
     wait_for_level(tmp_path / "search", level, process)
@@ -104,7 +104,7 @@ def test_a_killed_driver_is_resumed_on_other_cores(tmp_path: Path, level: int, c
 
 
 def test_a_resumed_run_shows_the_same_shortest_run(tmp_path: Path) -> None:
-    """Numbers, layouts and levels are those of the run before; so is the trace."""
+    """Numbers, layouts, levels and the trace are those of the previous run."""
     options = ("--members", "7", "--mutant", "one-vote-short")
     words = ("check", "two-phase-commit", *options, *WORDS, "--out", str(tmp_path))
     process = begin(*words, "--master", "local[2]")
@@ -120,7 +120,7 @@ def test_a_resumed_run_shows_the_same_shortest_run(tmp_path: Path) -> None:
 
 @pytest.mark.needs("unshare", "mounts without being root")
 def test_a_full_disk_is_reported_and_the_run_goes_on_later(tmp_path: Path) -> None:
-    """A clear error with exit code 4; with more space --resume ends as if nothing was."""
+    """The error is clear, with exit code 4; with more space --resume ends as without it."""
     words = " ".join(command("check", "two-phase-commit", "--members", "8", *WORDS))
     words += f" --master local[2] --out {tmp_path}"
     script = f"""
@@ -145,7 +145,7 @@ mount -o remount,size=500m {tmp_path}
 
 
 def test_a_python_without_our_packages_is_named(tmp_path: Path) -> None:
-    """A worker whose Python lacks a package: the missing package, and the advice."""
+    """If a worker's Python lacks a package, it is named, with advice."""
     subprocess.run(
         [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True
     )

@@ -1,4 +1,4 @@
-"""Keys, owners and sorted sets: nothing is taken for another, whatever keys they share."""
+"""Keys, owners and sorted sets: rows are never confused, even if they share keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def rows_of(count: int, words: int) -> np.ndarray:
 def test_every_row_has_one_owner_and_shares_are_even(
     monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
-    """Owners are chosen by a hash: no share is more than a tenth above another."""
+    """Owners are chosen by a hash; no share is more than a tenth larger than another."""
     monkeypatch.setattr(keys_module, "_FEW", few)
     rows = rows_of(30_000, 1)
 
@@ -36,7 +36,7 @@ def test_every_row_has_one_owner_and_shares_are_even(
 
 
 def test_words_of_zeros_at_the_end_change_no_key() -> None:
-    """A layout that gets more words leaves files as they are."""
+    """A layout that gets more words does not change files."""
     rows = rows_of(100, 3)
 
     assert (fingerprints(rows) == fingerprints(padded(rows, 5))).all()
@@ -44,7 +44,7 @@ def test_words_of_zeros_at_the_end_change_no_key() -> None:
 
 
 def test_different_rows_with_the_same_key_are_all_kept() -> None:
-    """A fingerprint is not a row: copies need not be neighbours, and none is lost."""
+    """A fingerprint does not identify a row: copies may not be adjacent, and no row is lost."""
     one, other, third = rows_of(3, 2)
     rows = np.array([one, other, one, third, other, one])
     keys = np.array([5, 5, 5, 9, 5, 5], np.uint64)
@@ -56,7 +56,7 @@ def test_different_rows_with_the_same_key_are_all_kept() -> None:
 
 
 def test_a_row_is_known_only_where_all_its_words_are() -> None:
-    """Behind an equal key the rows are compared, and the next ones as well."""
+    """For an equal key all its rows are compared."""
     run_rows = rows_of(4, 2)
     run = np.array([3, 5, 5, 5], np.uint64)
     stranger = rows_of(1, 2)[0]
@@ -70,7 +70,7 @@ def test_a_row_is_known_only_where_all_its_words_are() -> None:
 
 @pytest.mark.parametrize(("asked", "there"), [(0, 9), (9, 0), (500, 500), (40, 5000), (5000, 40)])
 def test_sorted_keys_are_sought_in_one_pass(asked: int, there: int) -> None:
-    """The same places as by halving for each key, also for equal keys and behind the end."""
+    """The places are those of a binary search, also for equal keys and after the end."""
     wanted, run = (np.sort(RANDOM.integers(0, 900, n, dtype=np.uint64)) for n in (asked, there))
 
     assert np.searchsorted(run, wanted).tolist() == sought(wanted, run).tolist()

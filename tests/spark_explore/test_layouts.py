@@ -1,4 +1,4 @@
-"""Room in rows that lie in files: where it costs no word, and most of it for what grows."""
+"""Spare bits in rows of files: they cost no word, and most of them are for fields that grow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_explore.layouts import roomy
 
 
 def numbered(counts: list[int], slots: int) -> Any:
-    """Return the tables of a layout; the last field is that of the surroundings."""
+    """Return the tables of a layout; the last field is that of the environment."""
     return SimpleNamespace(
         value_counts=lambda: counts,
         slots=slots,
@@ -24,9 +24,9 @@ def numbered(counts: list[int], slots: int) -> Any:
 
 @pytest.mark.parametrize(("members", "known", "most"), [(9, 176, 514), (12, 158, 4098)])
 def test_two_phase_commit_is_packed_once(members: int, known: int, most: int) -> None:
-    """With twelve members, too: the manager's values grow, a member gets one more at the end.
+    """This holds for twelve members, too: the manager's values grow, and a member gets one more.
 
-    `known`: the manager's values when Spark takes over; `most`: when the search ends.
+    `known`: the manager's values when Spark takes over.  `most`: when the search ends.
     """
     before = [3] * members
     tables = numbered([*before, known, 1], members + 1)

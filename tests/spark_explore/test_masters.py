@@ -1,4 +1,4 @@
-"""The same search on each kind of master that can be had on one machine."""
+"""The same search on each kind of master that can run on one machine."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_spark_connect_is_refused_with_the_reason(capsys: pytest.CaptureFixture[
 @pytest.mark.soak("spark-apart")
 @pytest.mark.needs("pyspark", "java")
 def test_executors_come_and_go(tmp_path: Path) -> None:
-    """A local-cluster with dynamic allocation: idle executors are let go, and one is killed."""
+    """In a local-cluster with dynamic allocation, idle executors end, and one is killed."""
     dynamic = "--conf spark.dynamicAllocation.enabled=true"
     for name, value in {"maxExecutors": "2", "executorIdleTimeout": "1s"}.items():
         dynamic += f" --conf spark.dynamicAllocation.{name}={value}"
@@ -97,7 +97,7 @@ def test_executors_come_and_go(tmp_path: Path) -> None:
 @pytest.mark.soak("spark-apart")
 @pytest.mark.needs("pyspark", "java", "root", "mounts")
 def test_the_wheel_is_all_that_executors_need_of_ours(tmp_path: Path) -> None:
-    """spark-submit --py-files, with the sources hidden from the executors alone."""
+    """With spark-submit --py-files, the sources are hidden, but only from the executors."""
     wheel = tmp_path / "joinproto.zip"
     with zipfile.ZipFile(wheel, "w") as archive:
         for package in ALL:

@@ -1,4 +1,4 @@
-"""Rows on their way: they arrive as they were sent, also through files, and leave none."""
+"""Rows that are sent arrive unchanged, also through files, and leave no files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RANDOM = np.random.default_rng(5)
 def test_rows_arrive_as_they_were_sent(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, by_files: bool
 ) -> None:
-    """In pieces or whole, twice if a step runs twice; nothing is left once they are forgotten."""
+    """They are sent in pieces or whole, or twice; once they are forgotten, nothing is left."""
     monkeypatch.setattr(parcels, "_PIECE_BYTES", 1 << 8)
     rows = {
         owner: RANDOM.integers(0, 1 << 63, (70 * owner, 2), dtype=np.uint64) for owner in (1, 2)

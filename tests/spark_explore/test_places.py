@@ -1,4 +1,4 @@
-"""Runs at an address: moto's server stands for S3, real sockets and all."""
+"""Runs at an address: moto's server stands for S3, with real sockets."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_bad_address_is_refused_and_its_secrets_are_not_repeated(text: str, wh
 
 @pytest.mark.parametrize("name", ["../../.profile", "/etc/passwd", "levels/../../x.npy", "runs/x"])
 def test_a_note_names_files_of_a_search_alone(name: str) -> None:
-    """The run that it names is copied from a store to a folder of this machine."""
+    """The named run is copied from a store to a folder of this machine."""
     share = asdict(
         Share(0, 0, 1, ("levels/1-0-0-abc.npy",), (Run("runs/keys-1-0-0-a.npy", "", 1),))
     )
@@ -127,7 +127,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 
 def test_a_store_does_what_a_folder_does(place: Place, tmp_path: Path) -> None:
-    """Whole files, written again, taken in, listed, removed."""
+    """Files are written whole, replaced, moved in, listed and removed."""
     part = place / "part"
     part.make()
     assert [] == part.names()
@@ -152,7 +152,7 @@ def test_a_store_does_what_a_folder_does(place: Place, tmp_path: Path) -> None:
 def test_levels_are_found_by_a_machine_that_did_not_write_them(
     endpoint: str, tmp_path: Path, words: int
 ) -> None:
-    """Each step by another machine, one of them twice; what no share names goes."""
+    """Another machine does each step, one of them twice; files that no share names are removed."""
     place = place_of(address(endpoint, f"runs/levels{words}"))
     share = before = Share(-1, 3, 0, (), ())
     machine, everything = Storage(place), np.zeros((0, words), np.uint64)
@@ -196,7 +196,7 @@ def test_a_dataset_at_an_address_answers_as_one_in_a_folder(endpoint: str, tmp_p
 
 
 def test_a_run_at_an_address_is_one_run(endpoint: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """As in a folder: the report and the run found are there, and another run is refused."""
+    """As in a folder, the report and the found run are there, and another run is refused."""
     words = ("check", "note-hasty-abort", "--engine", "local", "--json", "--out")
     out = address(endpoint, "runs/one")
 
@@ -214,11 +214,11 @@ def test_a_run_at_an_address_is_one_run(endpoint: str, capsys: pytest.CaptureFix
 def test_a_refusal_of_a_store_is_reported(
     endpoint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """2: no such bucket; 4: access denied, nobody there.  No credentials are shown."""
+    """Exit code 2: no such bucket; 4: access denied, no answer.  No credentials are shown."""
     words = ("check", "note-hasty-abort", "--json", "--out")
 
     def with_checks(rest: str) -> None:
-        """Make the store look at the caller, after `rest` requests."""
+        """Make the store check credentials after `rest` requests."""
         kind = {"Content-Type": "text/plain"}
         asking = urllib.request.Request(f"{endpoint}/moto-api/reset-auth", rest.encode(), kind)
         urllib.request.urlopen(asking).close()
@@ -245,7 +245,7 @@ def test_an_absent_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_executors_judge_runs_and_answer_questions_at_an_address(
     endpoint: str, lasting: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tables of all steps, with no client of Hadoop's; then Spark's SQL as DuckDB's."""
+    """The tables of all steps need no Hadoop client; then Spark's SQL is compared with DuckDB's."""
     monkeypatch.setattr(analyses, "BYTES_PER_STEP", 1 << 50)
     out = place_of(address(endpoint, "runs/claims"))
     asked = "SELECT level, count(*) AS n FROM states GROUP BY 1 ORDER BY 1"

@@ -1,4 +1,4 @@
-"""A run is not gone on with by other code, or where members answer otherwise."""
+"""A run is not resumed with other code, or if members answer differently."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from joinproto.check.sources import sources_of
 from joinproto.errors import UsageProblem
 
 DATA = {"limit": 1}
-"""Stands for a file or the environment, of which no source tells."""
+"""It stands for a file or the environment, which are not part of the source."""
 
 
 class Node:
@@ -40,7 +40,7 @@ def search() -> Search:
 
 
 def test_members_that_answer_otherwise_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The source is the same, and the data is not."""
+    """The source is the same, but the data are not."""
     first = search()
     first.run()
     kept = TablesNumbering(first.tables).content()
@@ -55,7 +55,7 @@ def test_members_that_answer_otherwise_are_noticed(monkeypatch: pytest.MonkeyPat
 def test_the_imports_of_a_model_are_its_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also in a function and by way of another module; installed packages are not."""
+    """Imports in a function or through another module count; installed packages do not."""
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "model_of_a_test.py").write_text("import json\nfrom near_of_a_test import x\n")
     (tmp_path / "near_of_a_test.py").write_text(

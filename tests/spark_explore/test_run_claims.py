@@ -1,4 +1,4 @@
-"""Claims about runs that executors judge: what the driver says that has all steps, and no more."""
+"""Executors judge claims about runs with the results of a driver that has all steps."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def judged(world: World, context: Any) -> Report:
-    """Return the executors' verdicts, after a comparison with a search here."""
+    """Return the executors' verdicts, once they were compared with a search here."""
     here, there = check(world), on_spark(world, context)
 
     assert "" == there.stopped_by
@@ -55,9 +55,9 @@ def judged(world: World, context: Any) -> Report:
 SOAK = pytest.mark.soak("spark-worlds")
 
 WORLDS: dict[str, Callable[[], World]] = {
-    # Each kind of claim over runs, with weak duties and a strong one: some hold, some do not.
+    # Each kind of claim about runs, with weak duties and a strong one: some hold, some do not.
     "lock": lambda: lock(EACH_STEP, strong("p take")),
-    # Always possible, and wide rows.
+    # It has an always-possible claim, and wide rows.
     "dining": lambda: load_world("dining-left-handed"),
 }
 
@@ -65,7 +65,7 @@ WORLDS: dict[str, Callable[[], World]] = {
 @pytest.mark.usefixtures("_no_driver")
 @pytest.mark.parametrize("name", [pytest.param("lock", marks=SOAK), "dining"])
 def test_executors_judge_claims_about_runs(context: Any, name: str) -> None:
-    """The same results, and a run that breaks the claim by the textbook's logic."""
+    """The results are the same, and the shown run breaks the claim by the textbook's logic."""
     world = WORLDS[name]()
     report = judged(world, context)
 
@@ -83,7 +83,7 @@ def test_executors_judge_claims_about_runs(context: Any, name: str) -> None:
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),
-    # Each round is a job: no hour for a smaller example.
+    # Each round is a job, so smaller examples are not searched.
     phases=[Phase.generate],
 )
 @given(plans())
@@ -102,7 +102,7 @@ def test_executors_judge_random_claims_as_the_slow_reference(context: Any, plan:
 @SOAK
 @pytest.mark.usefixtures("_no_driver")
 def test_a_circle_too_far_away_is_reported(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The run is shown up to where it can be put off for ever, and a note says why no further."""
+    """The run is shown up to the circle's beginning, and a note says why it ends there."""
     monkeypatch.setattr(run_claims, "AROUND_MAX", 1)
     report = judged(lock(EACH_STEP), context)
 
@@ -125,7 +125,7 @@ class Graphs:
         for number in range(GRAPHS):
             size, first = dice.randint(1, 7), len(self.graph)
             self.graph += [number] * size
-            # Some step out of each: a run may stay for ever where there is none.
+            # Each state has a step, because a run may stay for ever in a state without one.
             sources = [*range(size), *dice.choices(range(size), k=dice.randint(0, size))]
             steps += [
                 (first + source, first + dice.randrange(size), dice.randrange(5))
@@ -138,7 +138,7 @@ class Graphs:
         self.wanted = np.array([dice.random() < 0.3 for _ in self.graph])
 
     def lasting(self, duties: list[Duties], *, wants: bool) -> set[int]:
-        """Return from which states some fair run stays in the region, as the local engine does."""
+        """Return the states from which a fair run stays in the region, by the local engine."""
         order = np.argsort(self.source, kind="stable")
         source, target = self.source[order], self.target[order]
         first = np.searchsorted(source, np.arange(self.count + 1))
@@ -189,7 +189,7 @@ def duty(strong: bool, *kinds: int) -> Duties:
 def test_lasting_states_are_those_of_the_local_engine(
     context: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wants: bool, here_max: int
 ) -> None:
-    """400 random graphs in one analysis; three weak duties and two strong ones."""
+    """One analysis has 400 random graphs, with three weak duties and two strong ones."""
     from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
 
     monkeypatch.setattr(fair, "HERE_MAX", here_max)

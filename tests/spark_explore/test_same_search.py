@@ -1,4 +1,4 @@
-"""The search on Spark finds what the local one finds: counts, results, coverage and runs."""
+"""The search on Spark finds the counts, results, coverage and runs of the local search."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.spark_explore.compare import FOUND, on_spark, same
 SOAK = pytest.mark.soak("spark-worlds")
 
 FIRST = [
-    # One of each network, one with joint steps, one with a monitor, liveness, one that fails.
+    # One world of each network, one with joint steps, a monitor, or liveness, and one that fails.
     ("two-phase-commit", "one-vote-short"),
     ("token-ring-doubled", None),
     ("alternating-bit-overtaken", None),
@@ -45,7 +45,7 @@ CASES = [(*case, 1) for case in FIRST] + [(*case, 2) for case in QUICK if case n
 def test_a_world_is_the_same_on_spark(
     context: Any, name: str, mutant: str | None, seed: int
 ) -> None:
-    """Identical distinct, generated, depth, violations and the same shortest run."""
+    """Distinct, generated, depth, violations and the shortest run are identical."""
     same(load_world(name, mutant=mutant), context, seed=seed)
 
 
@@ -53,7 +53,7 @@ def test_a_world_is_the_same_on_spark(
 def test_owners_that_are_counted_together_are_counted_once(
     context: Any, monkeypatch: pytest.MonkeyPatch, mutant: str | None
 ) -> None:
-    """The counts of more than 128 owners are added up before the driver hears of it."""
+    """The counts of more than 128 owners are added up before they are sent to the driver."""
     monkeypatch.setattr(frontier, "OWNERS_APART", 4)
     world = load_world("two-phase-commit", members=4, mutant=mutant)
     here, there = check(world), on_spark(world, context, Plan(seed=1, owners=5))
@@ -64,7 +64,7 @@ def test_owners_that_are_counted_together_are_counted_once(
 
 @pytest.mark.parametrize(("members", "distinct"), [(5, 8_832)])
 def test_two_phase_commit_has_its_closed_form(context: Any, members: int, distinct: int) -> None:
-    """2^N + 4^N + 6^N, with all rows packed again on the way: the first layout is too small."""
+    """2^N + 4^N + 6^N, although rows are packed again, because the first layout is too small."""
     report = same(load_world("two-phase-commit", members=members), context)
 
     assert distinct == report.distinct == 2**members + 4**members + 6**members
@@ -75,7 +75,7 @@ def test_two_phase_commit_has_its_closed_form(context: Any, members: int, distin
     [3, 7, *(pytest.param(size, marks=pytest.mark.soak("spark-worlds")) for size in (8, 9))],
 )
 def test_larger_two_phase_commit_has_its_closed_form(context: Any, members: int) -> None:
-    """2^N + 4^N + 6^N distinct states, from a hand-over in the middle."""
+    """2^N + 4^N + 6^N distinct states, with a hand-over during the search."""
     report = same(load_world("two-phase-commit", members=members), context, seed=5_000)
 
     assert 2**members + 4**members + 6**members == report.distinct
@@ -85,12 +85,12 @@ def test_larger_two_phase_commit_has_its_closed_form(context: Any, members: int)
 @settings(
     max_examples=10,
     suppress_health_check=list(HealthCheck),
-    # Each try is two searches, one of them on Spark: no hour for a smaller example.
+    # Each try is two searches, one of them on Spark, so smaller examples are not searched.
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 @given(plans(kinds=(*SAFETY, *LIVENESS)))
 def test_random_models_are_the_same_on_spark(context: Any, plan: ModelPlan) -> None:
-    """All features of a world: each network, each fault, joint steps, a monitor."""
+    """The models have all features of worlds: each network and fault, joint steps, a monitor."""
     world = build(plan)
     found = explored(world, 600)
     assume(found is not None and found.distinct > 20)

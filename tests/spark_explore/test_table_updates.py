@@ -1,4 +1,4 @@
-"""A replica of the driver's tables."""
+"""Replicas of the driver's tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def compiled_for(tables: Arrays) -> list[Any]:
 
 
 def test_a_replica_has_the_very_types_of_the_tables() -> None:
-    """Loops are compiled for types: of others, every executor compiles half a minute more."""
+    """Loops are compiled for types; for other types, each executor would compile for 30 s."""
     search = Search(load_world("two-phase-commit"), numbers_contents=False)
     search.run()
 

@@ -1,4 +1,4 @@
-"""Folders in the system's temporary one: each run removes its own, and what others left."""
+"""Temporary folders: each run removes its own, and those that killed runs left."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark_explore.temporary import own_folder
 def test_a_run_removes_what_a_killed_one_left_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The folder of a run that lives is held; one without a lock is somebody else's."""
+    """The folder of a living run is locked; one without a lock belongs to another program."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     killed, other = tmp_path / "joinproto-spark-killed", tmp_path / "joinproto-spark-other"
     for folder in (killed, other):
