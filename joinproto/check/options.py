@@ -187,7 +187,7 @@ def _as_number(kind: type[int | float], text: str) -> Any:
         number = kind(text)
     except ValueError:
         raise WrongKind from None
-    if not math.isfinite(number):
+    if isinstance(number, float) and not math.isfinite(number):
         raise WrongKind  # JSON has no such number
     return number
 

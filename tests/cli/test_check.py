@@ -181,6 +181,7 @@ USAGE = {
         "takes no --set colour=...",
     ),
     "a set without a value": (("two-phase-commit", "--set", "colour"), "NAME=VALUE"),
+    "too many digits": (("two-phase-commit", "--members", "1" + 400 * "0"), "give it 1 to 12"),
     "an option twice": (("two-phase-commit", "--members", "3", "--set", "members=3"), "twice"),
     "an unknown mutant": (("two-phase-commit", "--mutant", "x"), "it has one-vote-short"),
     "an unknown engine": (("two-phase-commit", "--engine", "steam"), "--engine"),

@@ -78,6 +78,7 @@ class Engine:
         self.target, self.options = opened.loaded.target, opened.loaded.options
         self.begun, self.is_ready, self.is_over, self.last = False, False, not same, {}
         self._cover = None
+        self._answers = queue.Queue()  # a late answer is about the former world
         self.why_not = (
             "" if same else "A world with an injected fault is not searched by the engine."
         )
