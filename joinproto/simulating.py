@@ -1,7 +1,6 @@
-"""The names that random runs are written with: `from joinproto.simulating import draw, run,
-shrink`.
+"""The functions for random runs of your own members in a simulated network.
 
-For members of your own, in one simulated network; `docs/simulation.md` says how.
+`from joinproto.simulating import draw, run, shrink`; `docs/simulation.md` shows how to use them.
 """
 
 from joinproto.swarm.draw import draw

@@ -1,4 +1,4 @@
-"""Nodes of RabbitMQ 3.10 as their logs tell of them: start, tables, peers, stop."""
+"""Nodes of RabbitMQ 3.10 as their logs report them: start, tables, peers, stop."""
 
 from joinproto.check import NOT_ENABLED, Broadcast, Message, MessageSet, World, always_each
 
@@ -12,7 +12,7 @@ class Node:
         if self.phase == "stopped":
             yield "starts"
         else:
-            yield "is killed"  # no log tells this
+            yield "is killed"  # no log reports this
         if self.phase in ("starting", "ready"):
             yield "has tables"  # once for each kind of table
         if self.phase == "ready":
@@ -53,7 +53,7 @@ def world(nodes: int = 3) -> World:
         members=dict.fromkeys("abcdefg"[:nodes], Node),
         properties=[
             always_each(
-                "a stopped node sees nobody", lambda node: node.phase != "stopped" or not node.sees
+                "a stopped node sees no peer", lambda node: node.phase != "stopped" or not node.sees
             )
         ],
         network=MessageSet(),

@@ -68,7 +68,7 @@ def load_world(name: str, **options: Any) -> World:
 def load(target: str, options: Mapping[str, Any]) -> Loaded:
     """Return the world as `load_world` does, with its target and options, for commands.
 
-    The values of `options` may be `Words`; those that are None are ignored.
+    The values of `options` may be `TypedText`; those that are None are ignored.
     """
     options = {key: value for key, value in options.items() if value is not None}
     if is_file(target):

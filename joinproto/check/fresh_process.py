@@ -97,11 +97,11 @@ def _ask(asked: dict[str, Any], out: Any) -> None:
     from joinproto.check.catalogue import load
     from joinproto.check.fresh import IDLE, LEAST, QUESTIONS, SECONDS, answer_parts, question_text
     from joinproto.check.local import Known
-    from joinproto.check.options import Words
+    from joinproto.check.options import TypedText
     from joinproto.check.reference import Reference
 
     options = {
-        name: Words(value[0]) if isinstance(value, list) else value
+        name: TypedText(value[0]) if isinstance(value, list) else value
         for name, value in asked["options"].items()
     }
     world = load(asked["target"], options).world

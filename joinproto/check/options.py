@@ -29,7 +29,7 @@ FLAGS = ("members", "wait_for", "crashes", "partitions", "lose", "register", "mu
 """Parameters that have their own command-line option; all others are given by `--set`."""
 
 
-class Words(str):
+class TypedText(str):
     """The text that was typed for a parameter, not yet a value."""
 
     __slots__ = ()
@@ -64,9 +64,9 @@ class WrongKind(Exception):
 def converted(
     options: Mapping[str, Any], made: Callable[..., Any], *, place: str = ""
 ) -> dict[str, Any]:
-    """Return `options` with each `Words` converted to its value; raises `ModelProblem`."""
+    """Return `options` with each `TypedText` converted to its value; raises `ModelProblem`."""
     return {
-        name: convert(name, value, made, place=place) if isinstance(value, Words) else value
+        name: convert(name, value, made, place=place) if isinstance(value, TypedText) else value
         for name, value in options.items()
     }
 
@@ -80,7 +80,7 @@ def convert(name: str, text: str, made: Callable[..., Any], *, place: str = "") 
         wanted = str(misfit) or _said(kind)
         several = ".." in text or text.startswith(EACH)
         raise ModelProblem(
-            f"--set {name}={text} does not fit: {name} is {wanted}",
+            f"--set {name}={text} does not fit: {name} must be {wanted}",
             next=f"--set {name}=...   with {wanted}"
             + ("; only joinproto check takes several values" if several else ""),
             place=place,
@@ -197,18 +197,18 @@ def _literal(text: str) -> Any:
         found = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         found = text
-    if not _is_sayable(_NO_NUMBERS.get(text.lower().lstrip("+-"), found)):
-        raise WrongKind("any value but nan and inf, which JSON cannot say")
+    if not _is_finite(_NO_NUMBERS.get(text.lower().lstrip("+-"), found)):
+        raise WrongKind("any value but nan and inf, which JSON cannot represent")
     return found
 
 
 _NO_NUMBERS = dict.fromkeys(("nan", "inf", "infinity"), math.nan)
 
 
-def _is_sayable(value: Any) -> bool:
+def _is_finite(value: Any) -> bool:
     """Return whether every number in a value is finite."""
     if isinstance(value, (tuple, list, set)):
-        return all(map(_is_sayable, value))
+        return all(map(_is_finite, value))
     if isinstance(value, dict):
-        return all(map(_is_sayable, [*value, *value.values()]))
+        return all(map(_is_finite, [*value, *value.values()]))
     return not isinstance(value, (float, complex)) or cmath.isfinite(value)

@@ -362,8 +362,8 @@ class Small:
 
     def _coverage(self) -> Coverage:
         """Return the coverage; `Direct` overrides this."""
-        is_ended = bool(self.stopped_by)
-        return coverage_of(self.steps, self.levels, self.out_of, is_ended=is_ended)
+        is_stopped = bool(self.stopped_by)
+        return coverage_of(self.steps, self.levels, self.out_of, is_stopped=is_stopped)
 
     def _result(self, item: Property, witnesses: bool) -> PropertyResult:
         level, trace = None, self.traces.get(item.name)

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 @define
 class Taken:
-    """How often steps were taken: by the `id` of the outcome, and steps that no member takes.
+    """Counts of taken steps.
 
+    `times`: by the `id` of the outcome.  `others`: steps that no member takes, by kind.
     `outcomes`: that `id` to the member and the event of its first occurrence, and the outcome.
     """
 
@@ -48,7 +49,7 @@ class Taken:
         A possible fault is listed even if its budget was always spent.
         """
         actions, rules = Counter(self.others), Counter(dict.fromkeys(steps.world.labels, 0))
-        # An outcome is not in `asked` if code failed at its question, such as shows() after it.
+        # An outcome is not in `asked` if the member's code raised, for example in shows().
         rest = dict(self.outcomes)
 
         def count(member: str, event: Hashable, outcome: Outcome) -> None:
@@ -74,12 +75,12 @@ def coverage_of(
     levels: Sequence[Sequence[State]],
     out_of: Mapping[State, Sequence[tuple[Move, State]]],
     *,
-    is_ended: bool,
+    is_stopped: bool,
 ) -> Coverage:
     """Return how often each step and case was taken, and those that never were.
 
     `levels`: states by depth.  `out_of`: the steps out of each state that was expanded.
-    `is_ended`: whether a limit ended the search.
+    `is_stopped`: whether a limit ended the search.
     """
     taken, arms = Taken(), Arms()
     for onward in out_of.values():
@@ -97,7 +98,7 @@ def coverage_of(
         code.name: [thaw(value) for value in {code.shows(s.locals[at]) for s in states}]
         for at, code in enumerate(steps.codes.members)
     }
-    grown = [*_growing(steps, states, len(levels))] if is_ended else []
+    grown = [*_growing(steps, states, len(levels))] if is_stopped else []
     return exercised(steps.world, actions, rules, seen, arms, _unwritten(steps, levels[0]), grown)
 
 

@@ -61,17 +61,18 @@ class World:
     `show_disk`: the same for the durable attributes of running and stopped members.
     `show_links`: views hold the messages in queues and bags, so claims and joint steps see them.
     `fairness`: steps that runs may not postpone for ever; by default each step by itself, weakly.
-    `within`: a state of which it is false is judged and counted, but the search takes no step from
-    it: a bound for endless worlds. `same`: states for whose views it returns equal values
-    count as one state (`same.py`), and the search continues from the one that it found first.  A
-    run that is found is real; a run that is not found may still exist.
+    `within`: a bound for endless worlds.  A state in which it is false is judged and counted, but
+    the search takes no step from it.  `same`: a function of a view.  States with equal results
+    count as one state (`same.py`); the search continues only from the first of them.  A run that is
+    found is real; a run that is not found may still exist.
     `picture`: a further display of each state in runs, for people: a text, or SVG (`<svg ...>`).
     `together`: the joint steps possible in a view; or a list of joint steps to try in every state,
     which is much faster.  `interchangeable`: names of members that all code treats alike;
-    `--symmetry` explores one of the states that differ only in these names. `expiry`: takes sender
-    (or None), addressee (None: all others) and content of a message of a set; returns pairs of a
-    member and a number.  The message is dropped for good when the method `horizon` of each of these
-    members, running or stopped, returns more than its number; without pairs it is never dropped.
+    `--symmetry` explores only one state of each group that differs only in these names.  `expiry`:
+    when a message of a set may be dropped for good.  It is called with sender (or None), addressee
+    (None: all others) and content, and returns pairs of a member and a number.  The message is
+    dropped when the method `horizon` of each of these members, running or stopped, returns more
+    than its number; without pairs it is never dropped.
     Drop only messages that can change no state any more. `labels`: every case of every table in
     use; cases never taken are reported. `beside`: those of `members` that reports do not count,
     such as a register.
@@ -108,7 +109,7 @@ class World:
             raise ModelProblem(f"world {self.name} has no members", next="give it at least one")
         if not self.properties:
             raise ModelProblem(
-                f"world {self.name} claims nothing",
+                f"world {self.name} has no properties",
                 next="add a property: always(...), sometimes(...)",
             )
         for field_name in ("interchangeable", "beside"):
@@ -117,7 +118,8 @@ class World:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ModelProblem(
-                f"property {twice[0]!r} is there twice", next="give each its own name"
+                f"world {self.name} has two properties named {twice[0]!r}",
+                next="give each its own name",
             )
         for item in self.properties:
             if self.within is not None and item.kind in ON_RUNS and item.scope != "step":
@@ -127,7 +129,7 @@ class World:
                 )
             if item.scope in ("beside", "monitor") and self.monitor is None:
                 raise ModelProblem(
-                    f"property {item.name!r} asks the monitor, and there is none",
+                    f"property {item.name!r} needs a monitor, and world {self.name} has no monitor",
                     next="give the world a monitor, or use always_each(...)",
                 )
             refuse_strangers(f"property {item.name!r} is among", item.among or (), self.members)
@@ -141,7 +143,8 @@ class World:
         steps = list(islice(self.together(view), MANY + 1))
         if len(steps) > MANY:
             raise ModelProblem(
-                f"together(view) yields more than {MANY:,} joint steps", next="let it end"
+                f"together(view) yields more than {MANY:,} joint steps",
+                next="make together(view) yield fewer steps; perhaps its loop never ends",
             )
         return steps
 

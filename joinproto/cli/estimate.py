@@ -32,24 +32,24 @@ STEP_BYTES = 80
 
 @frozen
 class Sample:
-    """The result of a search of a smaller size.  `octets`: bytes of memory for the states."""
+    """The result of a search of a smaller size.  `state_bytes`: bytes of memory for the states."""
 
     members: int
     distinct: int
     seconds: float
-    octets: float
+    state_bytes: float
 
 
 @frozen
 class Estimate:
     """The expected size of a search.
 
-    `distinct`: the least and the most states.  `octets`: bytes of memory for the states.
+    `distinct`: the least and the most states.  `state_bytes`: bytes of memory for the states.
     `members`: the sizes that the estimate was made from.
     """
 
     distinct: tuple[float, float]
-    octets: float
+    state_bytes: float
     seconds: float
     members: tuple[int, ...]
 
@@ -62,11 +62,13 @@ class Estimate:
         names = [str(number) for number in self.members]
         origin = f"{', '.join(names[:-1])} and {names[-1]} members"
         text = (
-            f"estimate (rough): {states} states, {size(round(self.octets))},"
+            f"estimate (rough): {states} states, {size(round(self.state_bytes))},"
             f" {_about(self.seconds)}, from {origin}"
         )
-        if limit_bytes is not None and self.octets > limit_bytes:
-            text += f"; more than the {size(limit_bytes)} there is, so it will stop early"
+        if limit_bytes is not None and self.state_bytes > limit_bytes:
+            text += (
+                f"; only {size(limit_bytes)} of memory is available, so the search will stop early"
+            )
         return text
 
 
@@ -97,10 +99,10 @@ def estimate(
             if samples:
                 break
             continue
-        octets = max(0.0, report.distinct * report.bytes_per_state - TABLES_BYTES)
+        state_bytes = max(0.0, report.distinct * report.bytes_per_state - TABLES_BYTES)
         if any(item.kind in ON_RUNS for item in report.properties):
-            octets += report.generated * STEP_BYTES
-        samples.append(Sample(number, report.distinct, report.seconds, octets))
+            state_bytes += report.generated * STEP_BYTES
+        samples.append(Sample(number, report.distinct, report.seconds, state_bytes))
     return fit(members, samples[-3:]) if len(samples) > 1 else None
 
 
@@ -121,7 +123,7 @@ def fit(members: int, samples: Sequence[Sample]) -> Estimate:
     high = low + change * ahead * (ahead + 1) / 2
     least, most = (math.exp(min(value, 200.0)) for value in (low, high))
     last = samples[-1]
-    each = last.octets / last.distinct if last.octets else 32.0
+    each = last.state_bytes / last.distinct if last.state_bytes else 32.0
     middle = math.sqrt(least * most)
     return Estimate(
         (least, most),

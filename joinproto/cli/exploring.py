@@ -25,7 +25,7 @@ WORLD_OF_NODES = "join"
 TEXT_MAX = 160
 
 TOLD_MAX = 100_000
-"""The most lines that may tell a step in logs of another program: the run is held in memory."""
+"""The most lines that may report a step in logs of another program: the run is held in memory."""
 
 
 def session_of(

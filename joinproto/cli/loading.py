@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from joinproto.check.memory import parse_size
-from joinproto.check.options import FLAGS, Words
+from joinproto.check.options import FLAGS, TypedText
 from joinproto.cli import completing
 from joinproto.cli.options import FILE, Finite, option, together
 from joinproto.errors import UsageProblem
@@ -92,7 +92,7 @@ def given(arguments: dict[str, Any]) -> dict[str, Any]:
             raise click.UsageError(f"--set takes NAME=VALUE, not {text!r}")
         if found.get(name) is not None:
             raise click.UsageError(f"{name} is given twice")
-        found[name] = Words(value)
+        found[name] = TypedText(value)
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -27,8 +27,8 @@ def tidy(held: Held, me: str, identity: str, *, heads: bool = False) -> Held:
     """Return the config with the identities of its nodes only, and `identity` for `me`.
 
     `heads`: the node is only in transition to the config, and leaves an identity for its own name
-    unchanged.  That may be of a former node of this name; if the node passed its own identity on,
-    its data would count as the gospel's.
+    unchanged.  The identity there may belong to an earlier node of this name.  If the node sent its
+    own identity instead, its data would count as the gospel's.
     """
     ids = held.ids.of_nodes(held.config.nodes)
     if me in held.config.nodes and not (heads and ids.get(me) is not None):
@@ -39,7 +39,7 @@ def tidy(held: Held, me: str, identity: str, *, heads: bool = False) -> Held:
 def transferred(new: Held, old: Held | None, rules: Rules) -> Held:
     """Return a new config with the identities of the last achieved one, before `tidy`.
 
-    The new config's own notes are dropped, but kept in our variant.
+    In our variant, the new config's own notes are kept too; in the others they are dropped.
     """
     if old is None:
         return new
@@ -47,7 +47,9 @@ def transferred(new: Held, old: Held | None, rules: Rules) -> Held:
 
 
 def known(first: Notes[str], second: Notes[str]) -> Notes[str]:
-    """Return both notes together: the first count, unless the second have a later identity (ours).
+    """Merge both notes.
+
+    If both name a node, `first` wins, unless `second` has a later identity of the node (ours).
 
     Otherwise: c, left out by version 2 with gospel reset, comes back with version 4 and remembers
     the a of version 1; a, the gospel, would take that for another node's data, and stop.
@@ -60,7 +62,10 @@ def known(first: Notes[str], second: Notes[str]) -> Notes[str]:
 
 
 def updated(held: Held, node: str, remote: Held, rules: Rules) -> Held:
-    """Return `held` with the identity that a node gives of itself, unchanged if it gives none."""
+    """Return `held` with the identity that a node gives of itself, unchanged if it gives none.
+
+    With `rules.crashes`, a node that the config does not name clears all identities.
+    """
     said = remote.ids.get(node)
     if rules.crashes and node not in held.config.nodes:
         return evolve(held, ids=Notes())  # a stranger invalidates the notes
@@ -69,14 +74,20 @@ def updated(held: Held, node: str, remote: Held, rules: Rules) -> Held:
 
 @frozen
 class NotedIdentities:
-    """Identities with one noted.  `changed`: another identity of the node was known before."""
+    """A config after an identity was noted.
+
+    `changed`: another identity of the node was known before.
+    """
 
     held: Held
     changed: bool
 
 
 def noted(held: Held, node: str, identity: str) -> NotedIdentities:
-    """Return the config with this identity noted, if it names the node."""
+    """Note the identity of `node`, if the config names this node.
+
+    Return the config, and whether the identity changed.
+    """
     if node not in held.config.nodes:
         return NotedIdentities(held, changed=False)
     known = held.ids.get(node)
@@ -103,7 +114,10 @@ def stamped(new: Held, old: Held | None) -> Held:
 
 
 def leaving(new: Held, me: str) -> Held:
-    """Note, in a config without this node, the first version that can name it again (ours)."""
+    """Return the config, which leaves this node out, with a note (ours).
+
+    The note is the first version that can name the node again.
+    """
     return evolve(new, since=new.since.with_(me, new.config.version + 1))
 
 
@@ -126,13 +140,13 @@ def says_of_all(held: Held) -> bool:
 
 
 def combined(one: Notes[int], other: Notes[int]) -> Notes[int]:
-    """Return both notes on since when nodes are members; the later version counts."""
+    """Merge notes of the version since which each node is a member; the later version counts."""
     both = {name: max(version, one.get(name) or 0) for name, version in other.pairs}
     return Notes.of({**dict(one.pairs), **both})
 
 
 def was_out(new: Held, old: Held, me: str) -> bool:
-    """Return whether a config took this node in after the last one that it achieved (ours).
+    """Return whether this node became a member again after the last config it achieved (ours).
 
     If both configs are the same, the new notes may tell what this node missed, unless it is the
     gospel, whose data count in any case.
@@ -146,10 +160,10 @@ def was_out(new: Held, old: Held, me: str) -> bool:
 def is_apart(new: Held, old: Held, me: str) -> bool:
     """Return whether the gospel was left out, and has had other data than this node since (ours).
 
-    The gospel was left out after the old config, or before it and missed this.  A gospel that has
-    joined again has a later identity.  Otherwise: a is cut off, b is given version 2 without a,
-    then version 3, which names both; version 4, given to a, has the gospel a, and each continues
-    with the data that it has by then.
+    The gospel was left out after the old config.  Or it was left out before the old config, and did
+    not hear of that.  A gospel that has joined again has a later identity.  Otherwise: a is cut
+    off, b is given version 2 without a, then version 3, which names both; version 4, given to a,
+    has the gospel a, and each continues with the data that it has by then.
     """
     gospel = new.config.gospel
     if gospel is None or gospel == me or new.config == old.config:

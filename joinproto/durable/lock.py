@@ -38,7 +38,7 @@ class LockState(Enum):
 
 @frozen
 class Holder:
-    """The process that took the lock last, by the lock file; "" for a missing fact."""
+    """The process that took the lock last, according to the lock file; a missing fact is ""."""
 
     pid: str = ""
     host: str = ""
@@ -46,7 +46,7 @@ class Holder:
 
     def __str__(self) -> str:
         if self == Holder():
-            return "a process that has not said which"
+            return "an unknown process (the lock file does not name it)"
         return f"process {self.pid} on host {self.host} (boot {self.boot_id[:8]})"
 
 
@@ -69,13 +69,14 @@ def take_lock(files: FileSystem, folder: int, path: Path, name: str = LOCK) -> i
     try:
         if not _locked(files, file):
             raise StoreInUse(
-                f"{path}: in use by {_holder(files, file)}\n  nothing was changed",
-                next="stop that process first; two on one store would both be its owner",
+                f"{path}: in use by {_holder(files, file)}, but only one process may write here"
+                "\n  nothing was changed",
+                next="stop that process, then start this one again",
             )
         if not files.is_same(folder, name, file):
             raise StoreInUse(
                 f"{path}: {name} was replaced while it was being locked",
-                next=f"start again; never remove {name}",
+                next=f"start the process again, and never remove {name}",
             )
         files.truncate(file)
         write_all(files, file, _say(_myself()))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from joinproto.check import catalogue
-from joinproto.check.options import Words
+from joinproto.check.options import TypedText
 from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import Property
 from joinproto.check.steps import line_of
@@ -35,7 +35,7 @@ def loaded_like(target: Any, options: Any) -> Any:
         raise UsageProblem("a world has a target and options", next='{"target": "join"}')
     if not all(isinstance(text, str) for text in options.values()):
         raise UsageProblem(f"options {options!r}", next='write each as text: {"members": "3"}')
-    return catalogue.load(target, {name: Words(text) for name, text in options.items()})
+    return catalogue.load(target, {name: TypedText(text) for name, text in options.items()})
 
 
 def compare(session: Session, given: Json) -> Json:

@@ -17,7 +17,7 @@ from joinproto.join.choice_messages import (
     AskRegister,
     ChoiceMessage,
     Chosen,
-    Free,
+    FreeToPropose,
     Learned,
     Outbid,
     OutOfStep,
@@ -187,7 +187,7 @@ def take(m: StepContext, now: float, step: Step) -> None:
                 m.act(CompareAndSet(parent, view))
             case Outbid():
                 m.patience_until = now + patience(m)
-            case Free():
+            case FreeToPropose():
                 consider(m, now, is_patient=True)
                 if m.choice.is_free:
                     # Not longer: by then others give up their own ballots, and begin new ones.

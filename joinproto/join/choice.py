@@ -31,7 +31,7 @@ from joinproto.join.choice_messages import (
     ChoiceEffect,
     ChoiceMessage,
     Chosen,
-    Free,
+    FreeToPropose,
     Nack,
     Outbid,
     PersistRecord,
@@ -54,7 +54,7 @@ class Choice(Chooser):
 
     @property
     def is_free(self) -> bool:
-        """Return whether its own ballot waits for a view of the host's: see `Free`."""
+        """Return whether its own ballot waits for a view of the host's: see `FreeToPropose`."""
         # A ballot that is bound to an accepted view proposes it as soon as it is prepared.
         return self.attempt is not None and self.attempt.proposed is None and self._is_prepared
 
@@ -184,7 +184,7 @@ class Choice(Chooser):
             return Step(self)
         if self._binding is not None:
             return self._propose(attempt, self._binding)
-        return Step(self, (Free(attempt.ballot, attempt.answered),))
+        return Step(self, (FreeToPropose(attempt.ballot, attempt.answered),))
 
     def _latest(self, told: Sequence[Accepted]) -> Accepted | None:
         """Return the acceptance of the latest ballot: that one may have been chosen."""

@@ -28,7 +28,10 @@ def said(ballot: Ballot) -> str:
 
 @frozen(cache_hash=True)
 class Prepare:
-    """Will you accept nothing below this ballot?  A member that answers freezes."""
+    """Asks the receiver to promise that it accepts no ballot below this one.
+
+    A member that answers freezes.
+    """
 
     parent: ViewId | None
     ballot: Ballot
@@ -87,7 +90,7 @@ class Voted:
 
 @frozen(cache_hash=True)
 class Nack:
-    """The answer to a ballot that is too early: `promised` is later."""
+    """The refusal of a ballot that is below `promised`."""
 
     parent: ViewId | None
     ballot: Ballot
@@ -101,10 +104,10 @@ class Nack:
 class Chosen:
     """The choice is made: the views after the parent, as far as the sender knows.
 
-    `initial`: the initial signature, where the first views after the parent are forgotten; only a
-    store that is empty, or knows only the FOUND, can go on there.  `has_frames`: the receiver is a
-    member of the last view, and the sender has frames of it, so all its members were ready in it;
-    False from older versions.
+    `initial`: the initial signature, set if the first views after the parent are forgotten.  Only a
+    store that is empty, or knows only the FOUND, can use such a message.  `has_frames`: the
+    receiver is a member of the last view, and the sender has frames of it, so all its members were
+    ready in it; False from older versions.
     """
 
     parent: ViewId | None
@@ -116,11 +119,10 @@ class Chosen:
     def telling(
         cls, to: str, parent: ViewId | None, number: int, record: StoreRecord
     ) -> Chosen | None:
-        """Return the message that tells a store with the tip `parent`, of this number, the rest of
-        the chain.
+        """Return the message with the views after `parent`.
 
-        None if that store is too old: the views that would show that its chain continues there are
-        forgotten.
+        `number`: the number of `parent`.  None if the store is too old: this member has forgotten
+        the views that follow the store's tip.
         """
         lineage, tip, end = record.lineage, record.tip, record.position
         has_frames = (
@@ -132,7 +134,8 @@ class Chosen:
         if number >= lineage.forgotten:
             views = lineage.views[number - lineage.forgotten :]
             return cls(parent, views, has_frames=has_frames)
-        if number <= 1:  # the initial signature shows that it does
+        if number <= 1:
+            # The initial signature shows that the store's chain continues here.
             return cls(parent, lineage.views, lineage.initial, has_frames)
         return None
 
@@ -162,10 +165,10 @@ class SendTo:
 
 
 @frozen
-class Free:
-    """Enough have promised, and none of them accepted a view: the host may propose its own.
+class FreeToPropose:
+    """Enough members have promised, and none of them accepted a view: the host may propose its own.
 
-    It comes again with each later promise, because the host may need more answers than the
+    The effect is repeated with each later promise, because the host may need more answers than the
     ballot needs: all members for a CLOSE.
     """
 
@@ -182,7 +185,10 @@ class Learned:
 
 @frozen
 class Outbid:
-    """Its own ballot is given up for a later one.  Wait before the next `begin`."""
+    """This member gave up its own ballot, because it saw the later ballot `by`.
+
+    Wait before the next `begin`.
+    """
 
     by: Ballot
 
@@ -209,4 +215,6 @@ class AskRegister:
     view: View
 
 
-ChoiceEffect: TypeAlias = PersistRecord | SendTo | Free | Learned | Outbid | OutOfStep | AskRegister
+ChoiceEffect: TypeAlias = (
+    PersistRecord | SendTo | FreeToPropose | Learned | Outbid | OutOfStep | AskRegister
+)

@@ -106,7 +106,7 @@ class Chooser(ABC):
     @property
     @abstractmethod
     def is_free(self) -> bool:
-        """Return whether its own attempt waits for the host to propose a view: see `Free`."""
+        """Return whether its own attempt waits for the host's proposal: see `FreeToPropose`."""
 
     @property
     def is_asking(self) -> bool:
@@ -139,7 +139,7 @@ class Chooser(ABC):
 
     @abstractmethod
     def propose(self, view: View) -> Step:
-        """Propose the host's view in its own attempt, after `Free`.
+        """Propose the host's view in its own attempt, after `FreeToPropose`.
 
         Raises `MisuseError` if the attempt is not free, `Malformed` if `view` cannot stand
         behind the tip.
@@ -175,7 +175,7 @@ class Chooser(ABC):
         if not self.is_free:
             raise MisuseError(
                 f"{self.member} proposes {view} in no attempt that is free for it",
-                next="begin, and wait for Free",
+                next="begin, and wait for FreeToPropose",
             )
 
     # -- learning --------------------------------------------------------------------------

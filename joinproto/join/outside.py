@@ -27,7 +27,7 @@ from joinproto.join.choice_messages import (
     ChoiceEffect,
     ChoiceMessage,
     Chosen,
-    Free,
+    FreeToPropose,
     PersistRecord,
     Prepare,
     Promise,
@@ -107,4 +107,4 @@ class OutsideChoice(Chooser):
         assert self.attempt is not None
         if not self.is_free:
             return Step(self)
-        return Step(self, (Free(ONE, self.attempt.answered),))
+        return Step(self, (FreeToPropose(ONE, self.attempt.answered),))

@@ -46,7 +46,9 @@ class Connections:
 
 @frozen(cache_hash=True)
 class Reads:
-    """Reads that wait until the view is confirmed.  All numbers grow as long as the process runs.
+    """Reads that wait until the view is confirmed.
+
+    `called`, `covers` and `last` only grow while the process runs.
 
     `called`: how often reads were handed in.  `asked`: the number of the question that is under way
     for them, 0 for none; it covers the reads up to `covers`.  `confirmed`: the members that have
@@ -75,14 +77,14 @@ class Known:
     was_active: bool = False  # it knows that the tip was active
     source: str | None = None  # the member that it is updated from
     saw_it_run: bool = False  # others were ready in the tip, before this process was in any view
-    closes_until: float | None = None  # until then a shutdown outlives a view without this member
+    closes_until: float | None = None  # until then it wants a shutdown, also if a view omits it
     leaves: bool = False
     leave_told: bool = False  # the members that decide on the next view know that it leaves
     is_done: bool = False
     verdict: Abort | None = None
     patience_until: float | None = None
     tries: int = 0  # ballots begun since the last view was learned
-    next_beat: float | None = None
+    next_heartbeat: float | None = None
     says_at: float | None = None  # when an idle member reports which members it waits for
     free_until: float | None = None  # until when the register's "no successor" counts
     timers: Timers = field(factory=Timers)  # how long ballots take, and which member has its turn
@@ -143,7 +145,7 @@ class Known:
         """Return when `tick` must be called, None if only something from outside can matter."""
         # Hosts ask before and after each step: four comparisons take a third of a list's time.
         due = self.patience_until
-        if (at := self.next_beat) is not None and (due is None or at < due):
+        if (at := self.next_heartbeat) is not None and (due is None or at < due):
             due = at
         if (at := self.free_until) is not None and (due is None or at < due):
             due = at
@@ -175,7 +177,7 @@ class MemberState(Known):
 
 
 values_of = attrgetter(*(item.name for item in fields(Known)))
-"""Return all fields of a state or a draft, in order."""
+"""Return all fields of a `MemberState` or a `StepContext`, in order."""
 
 
 def frozen_copy(it: Known) -> MemberState:
@@ -184,7 +186,7 @@ def frozen_copy(it: Known) -> MemberState:
 
 
 def as_state(it: Known) -> MemberState:
-    """Turn `it` into a state, and return it.  `it` must be new, and no draft."""
+    """Turn `it` into a state, and return it.  `it` must be new, and not a `StepContext`."""
     # Called once a step: to create the frozen class takes three times as long.
     it.__class__ = MemberState
     return it  # type: ignore[return-value]

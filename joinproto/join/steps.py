@@ -80,7 +80,7 @@ def start(
         setup,
         choice,
         observations=Observations(in_reach=in_reach),
-        next_beat=now + config.heartbeat if config.heartbeat else None,
+        next_heartbeat=now + config.heartbeat if config.heartbeat else None,
         timers=Timers(started=now, rounds=record.promised.round if record.promised else 0),
     )
     return step(state, _begin, now)
@@ -194,8 +194,8 @@ def receive(m: StepContext, now: float, peer: str, message: messages.JoinMessage
 def tick(m: StepContext, now: float) -> None:
     if m.phase not in RUNNING:
         return
-    if m.next_beat is not None and now >= m.next_beat:
-        m.next_beat = now + m.config.heartbeat
+    if m.next_heartbeat is not None and now >= m.next_heartbeat:
+        m.next_heartbeat = now + m.config.heartbeat
         beat = heartbeat(m)
         for peer in sorted(m.observations.in_reach):
             m.send(peer, beat)

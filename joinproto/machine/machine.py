@@ -36,7 +36,7 @@ class HasPhase(Protocol[P]):
 
 @frozen
 class Arrow(Generic[P]):
-    """On `trigger`, from each of the phases `sources`, `table` chooses if `when` holds."""
+    """If `when` holds, `table` chooses the next phase on `trigger` in each phase of `sources`."""
 
     trigger: str
     sources: tuple[P, ...]
@@ -45,15 +45,15 @@ class Arrow(Generic[P]):
 
 
 @frozen
-class Step(Generic[P]):
+class TakenCase(Generic[P]):
     """The case that was taken, and the table that has it."""
 
     table: Table[P]
     case: Case[P]
 
 
-Reader = Callable[[Sequence[object], int], Step[P]]
-"""A function from the members, and the place of one among them, to the step of that member."""
+Reader = Callable[[Sequence[object], int], TakenCase[P]]
+"""A function from the members, and the place of one among them, to the case that this one takes."""
 
 
 @define
@@ -64,7 +64,7 @@ class _Question(Generic[P]):
 
     members: Sequence[object]
     me: int
-    answer: Step[P] | None = None
+    answer: TakenCase[P] | None = None
 
 
 class StateMachine(Generic[P]):
@@ -103,7 +103,7 @@ class StateMachine(Generic[P]):
                     list(arrow.sources),
                     case.outcome,
                     conditions=[_condition(arrow.when), _condition(case.condition)],
-                    before=_remember(Step(arrow.table, case)),
+                    before=_remember(TakenCase(arrow.table, case)),
                 )
         return machine
 
@@ -111,13 +111,15 @@ class StateMachine(Generic[P]):
         """Return whether `trigger` has an answer in `phase`."""
         return (trigger, phase) in self._possible
 
-    def step(self, model: HasPhase[P], trigger: str, members: Sequence[object], me: int) -> Step[P]:
+    def step(
+        self, model: HasPhase[P], trigger: str, members: Sequence[object], me: int
+    ) -> TakenCase[P]:
         """Move `model` to its next phase and return the case that was taken."""
         answer = self.taken(model.phase, trigger, members, me)
         model.phase = answer.case.outcome
         return answer
 
-    def taken(self, phase: P, trigger: str, members: Sequence[object], me: int) -> Step[P]:
+    def taken(self, phase: P, trigger: str, members: Sequence[object], me: int) -> TakenCase[P]:
         """Return the case that `step` takes from this phase."""
         # An enum's hash and `name` would each cost a call of a Python function; `_name_` does not.
         read = self._readers.get((trigger, phase._name_))
@@ -125,12 +127,12 @@ class StateMachine(Generic[P]):
 
     def declared(
         self, model: HasPhase[P], trigger: str, members: Sequence[object], me: int
-    ) -> Step[P]:
+    ) -> TakenCase[P]:
         """Do the same as `step` with the library `transitions`, for comparison: it is slower."""
         question: _Question[P] = _Question(members, me)
         self.as_transitions.events[trigger].trigger(model, question)
         # For each trigger and phase, some case always holds: `_without_gaps` has checked it.
-        return cast("Step[P]", question.answer)
+        return cast("TakenCase[P]", question.answer)
 
     def _compile(self, trigger: str, phase: P) -> Reader[P]:
         if not self.can(phase, trigger):
@@ -141,7 +143,7 @@ class StateMachine(Generic[P]):
             )
         arrows = [it for it in self.arrows if it.trigger == trigger and phase in it.sources]
         read: Reader[P] = reader(
-            (it.when, [(case.condition, Step(it.table, case)) for case in it.table.cases])
+            (it.when, [(case.condition, TakenCase(it.table, case)) for case in it.table.cases])
             for it in arrows
         )
         for same in set.intersection(*(set(it.sources) for it in arrows)):
@@ -150,8 +152,9 @@ class StateMachine(Generic[P]):
         return read
 
     def _without_gaps(self) -> tuple[tuple[str, P], ...]:
-        """Return every pair of trigger and phase; raises `MisuseError` if one has no table that
-        always answers, or one that is never reached.
+        """Return the pairs of trigger and phase that have a table.
+
+        Raises `MisuseError` if no table of a pair always applies, or if a table is never reached.
         """
         last: dict[tuple[str, P], Arrow[P]] = {}
         for arrow in self.arrows:
@@ -181,7 +184,7 @@ def _condition(condition: Condition) -> Callable[[EventData], bool]:
     return check
 
 
-def _remember(step: Step[P]) -> Callable[[EventData], None]:
+def _remember(step: TakenCase[P]) -> Callable[[EventData], None]:
     def remember(event: EventData) -> None:
         cast("_Question[P]", next(iter(event.args))).answer = step
 

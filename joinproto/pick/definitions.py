@@ -16,9 +16,10 @@ from attrs import field, frozen
 class Definitions:
     """Queues, exchanges, users, policies and the like, as one node's disk has them.
 
-    `own`: how many of them RabbitMQ did not make itself for a new node.  `deleted`: keys that were
-    deleted, by the node's log.  `is_closed`: the log was closed; an orderly stop leaves it closed,
-    and now and then a kill does, too.  `in_doubt`: how many changes wait for another node's answer.
+    `own`: how many of them users made, that is, all but the defaults of a new node.  `deleted`:
+    keys that the node's log reports as deleted.  `is_closed`: the log was closed.  An orderly stop
+    closes the log; sometimes it is closed after a kill as well.  `in_doubt`: how many changes wait
+    for another node's answer.
     """
 
     values: Mapping[bytes, bytes] = field(repr=False)

@@ -17,20 +17,21 @@ from joinproto.prove.finite import Finite
 from joinproto.prove.layer import Claim, Conjunct, Layer, Step
 from joinproto.prove.logic import TRUE, Sort
 
-THINGS_MAX = 3
+ELEMENTS_MAX = 3
 """The most elements of each sort."""
 
 
 def smallest(
     layer: Layer, step: Step | None, subject: Conjunct | Claim | None, *, begins: bool
 ) -> Counterexample | None:
-    """Return a state of the invariant that breaks `subject` after `step`, or at once without one.
+    """Return a state in which the invariant holds and `subject` breaks after `step`.
 
-    The numbers of elements of all sorts grow together until a state is found; then each number is
-    made as small as possible.  Without `subject`, return a state in which the step can be taken, or
-    a lively state.  `begins`: `step` sets the initial state, and the state before may be any.
+    If `step` is None, `subject` breaks in the state itself.  The numbers of elements of all sorts
+    grow together until a state is found; then each number is made as small as possible.  Without
+    `subject`, return a state in which the step can be taken, or a lively state.  `begins`: `step`
+    sets the initial state, and the state before may be any.
     """
-    for size in range(1, THINGS_MAX + 1):
+    for size in range(1, ELEMENTS_MAX + 1):
         sizes = dict.fromkeys(layer.sorts, size)
         found = _of_sizes(layer, step, subject, sizes, begins)
         if found is None:

@@ -63,7 +63,7 @@ class Live:
     serves: Annotated[bool, "whether it serves clients now"]
     view: Annotated[LiveView | None, "the newest view it knows"]
     position: Annotated[LiveFrame | None, "the last frame on its disk"]
-    peers: Annotated[tuple[str, ...], "those that it has a connection to"]
+    peers: Annotated[tuple[str, ...], "the members that it has a connection to"]
     waiting: Annotated[LiveWait | None, "why the next view is not chosen"]
 
     @property

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from joinproto.errors import MisuseError
 from joinproto.machine.compiled import members_of
-from joinproto.machine.machine import StateMachine, Step
+from joinproto.machine.machine import StateMachine, TakenCase
 from joinproto.machine.vocabulary import Options, Phase, Reason, Signature, Status, Store
 from joinproto.reference import effects, events
 from joinproto.reference.effects import Action, DiskRecord, Effect
@@ -109,7 +109,12 @@ class TabledMember(ABC):
         return event.members, ids.index(self.me.id)
 
     def _do(
-        self, action: Action, event: Event, step: Step[Phase], members: Sequence[Status], me: int
+        self,
+        action: Action,
+        event: Event,
+        step: TakenCase[Phase],
+        members: Sequence[Status],
+        me: int,
     ) -> list[Effect]:
         """Perform one action and return its effects; a change of durable state comes first."""
         before = self.kept

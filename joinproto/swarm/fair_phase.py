@@ -20,7 +20,10 @@ PATIENCES_OF_REST = 6
 
 
 def calm(it: Simulation) -> None:
-    """Stop all faults, start all that can be started, and check that the cluster serves."""
+    """Stop all faults, start all members that can be started, and check that the cluster serves.
+
+    If a disk may have forgotten its promises (`it.oracle.forgets`), only the faults stop.
+    """
     it.network.is_mended = True
     it.register.out_of_reach.clear()
     for name, place in it.places.items():
@@ -48,7 +51,10 @@ def _start_all(it: Simulation) -> None:
 
 
 def _await_service(it: Simulation) -> bool:
-    """Return whether it serves now; raises `Violation` if it must and does not."""
+    """Return whether the cluster serves now.
+
+    Raises `Violation` if it must serve and does not, or if no member serves or says why it waits.
+    """
     patience = it.scenario.patience
     began = changed = it.now
     views = len(it.oracle.views)
@@ -92,7 +98,7 @@ def _waits(it: Simulation) -> str:
 
 
 def _mark_all(it: Simulation) -> None:
-    it.tell("the operator stops all, marks their stores, and starts them")
+    it.tell("the operator stops all members, marks their stores, and starts them")
     for name, place in it.places.items():
         it.kill(name)
         place.mark()
@@ -129,6 +135,6 @@ def _shut_down(it: Simulation) -> None:
     tip = newest(it.oracle)
     left = ", ".join(f"{p.name} {p.member.phase.value}" for p in it.processes.values())
     it.oracle.require("all_end", not left, f"{tip}; still there: {left}")
-    it.tell("all are started again")
+    it.tell("all members are started again")
     _start_all(it)
     _await_service(it)

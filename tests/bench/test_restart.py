@@ -1,4 +1,4 @@
-"""The duration of a restart: its report, and a quick run with a real node."""
+"""The duration of a restart, as the report shows it."""
 
 from __future__ import annotations
 

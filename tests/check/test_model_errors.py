@@ -378,8 +378,8 @@ def test_a_claim_that_asks_for_a_hidden_attribute_lists_the_shown_ones() -> None
     ("parts", "said"),
     [
         ({"members": {}}, "has no members"),
-        ({"properties": []}, "claims nothing"),
-        ({"properties": [TRUE, TRUE]}, "is there twice"),
+        ({"properties": []}, "has no properties"),
+        ({"properties": [TRUE, TRUE]}, "has two properties named"),
         ({"interchangeable": ["a", "c"]}, "interchangeable names 'c', which is not a member"),
         ({"beside": ["c"]}, "beside names 'c', which is not a member"),
         (

@@ -21,12 +21,16 @@ from tests.check.chosen import CHOSEN, REST, parameters
 from tests.check.random_models import Plan, build, plans
 
 
-def what_it_says(report: Report) -> Report:
+def comparable(report: Report) -> Report:
+    """Return the report without costs and row sizes."""
     return evolve(without_costs(report), row_bits=0, bytes_per_state=0)
 
 
 def is_for_the_engine(world: World, found: Report) -> bool:
-    """Return whether a world is large, or uses `same`."""
+    """Return whether plain Python may leave the world to the engine.
+
+    It may, if the world uses `same`, or reached at least about half of a bound of `SHIPPED`.
+    """
     return (
         world.same is not None
         or found.distinct >= SHIPPED.states // 2
@@ -46,7 +50,7 @@ def test_a_small_world_is_reported_as_by_the_engine(name: str, mutant: str | Non
     if small is None:
         assert is_for_the_engine(world, engine)
     else:
-        assert what_it_says(engine) == what_it_says(small)
+        assert comparable(engine) == comparable(small)
 
 
 def test_the_chosen_worlds_are_small() -> None:
@@ -71,7 +75,7 @@ def test_random_models_are_reported_as_by_the_engine(plan: Plan) -> None:
     assume(small is not None)
     assert small is not None
 
-    assert what_it_says(check(world, witnesses=True)) == what_it_says(small)
+    assert comparable(check(world, witnesses=True)) == comparable(small)
 
 
 def test_a_small_world_loads_no_compiled_loops() -> None:
@@ -135,7 +139,7 @@ def test_the_engine_takes_over_what_is_not_small() -> None:
     small = check_small(world, bounds=fits)
 
     assert small is not None
-    assert what_it_says(engine) == what_it_says(small)
+    assert comparable(engine) == comparable(small)
     for less in (
         evolve(fits, states=engine.distinct),
         evolve(fits, steps=engine.generated - 1),
@@ -151,7 +155,7 @@ def test_limits_end_a_small_search_as_the_engine() -> None:
     small = check_small(world, ends=Ends(states_max=100), bounds=OWN)
 
     assert small is not None
-    assert what_it_says(engine) == what_it_says(small)
+    assert comparable(engine) == comparable(small)
     for ends, why in (
         (Ends(interrupted=lambda: True), "interrupted"),
         (Ends(seconds_max=1e-9), "the limit of 1e-09 seconds"),
@@ -167,7 +171,7 @@ def test_a_bound_of_the_world_s_own_is_kept_as_by_the_engine() -> None:
     small = check_small(bounded, witnesses=True, bounds=OWN)
 
     assert small is not None
-    assert what_it_says(check(bounded, witnesses=True)) == what_it_says(small)
+    assert comparable(check(bounded, witnesses=True)) == comparable(small)
 
 
 def test_a_mutant_of_one_system_loads_no_other_one() -> None:
@@ -175,8 +179,8 @@ def test_a_mutant_of_one_system_loads_no_other_one() -> None:
     program = (
         "import sys; from joinproto.__main__ import main;"
         "code = main(['check', 'note-options', '--mutant', 'without-I2', '--json']);"
-        "rooms = ('join', 'clusterer', 'standby', 'reconcile', 'discovery');"
-        "loaded = [room for room in rooms if f'joinproto.{room}' in sys.modules];"
+        "packages = ('join', 'clusterer', 'standby', 'reconcile', 'discovery');"
+        "loaded = [name for name in packages if f'joinproto.{name}' in sys.modules];"
         "print(code, loaded, file=sys.stderr)"
     )
     done = subprocess.run(

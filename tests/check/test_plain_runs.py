@@ -21,7 +21,7 @@ from tests.check.random_models import Plan as ModelPlan
 from tests.check.random_models import build as build_model
 from tests.check.random_models import plans as model_plans
 from tests.check.test_fair_runs import Plan, build, plans
-from tests.check.test_plain import is_for_the_engine, what_it_says
+from tests.check.test_plain import comparable, is_for_the_engine
 from tests.check.test_step_claims import Held, jumps
 
 few = settings(max_examples=60)
@@ -35,7 +35,7 @@ def agree(world: World) -> None:
         if found is None:
             assert is_for_the_engine(one, told)
         else:
-            assert what_it_says(told) == what_it_says(found)
+            assert comparable(told) == comparable(found)
             assert told.notes == found.notes
 
 

@@ -74,7 +74,7 @@ def test_a_world_and_its_mutant_part_where_the_mutant_does_what_it_should_not(ru
     assert ["tm needed: always 3, or 2"] == told["left_out"]
 
 
-def test_the_run_to_there_is_one_of_both_and_no_shorter_one_parts_them() -> None:
+def test_the_run_to_the_first_difference_is_possible_in_both_worlds_and_shortest() -> None:
     first, second = (load_world(f"incident-galera-pod-0{it}") for it in ("", "-fixed"))
     found, back = difference(first, second), difference(second, first)
 
@@ -85,7 +85,7 @@ def test_the_run_to_there_is_one_of_both_and_no_shorter_one_parts_them() -> None
     assert found.states_only == back.states_only[::-1] == (12, 0)
 
 
-def test_people_see_the_run_and_what_only_one_can_do_then(run: Run) -> None:
+def test_the_text_shows_the_run_and_the_steps_that_only_one_world_has(run: Run) -> None:
     out = run("incident-galera-pod-0", "incident-galera-pod-0-fixed").out
 
     assert "they part, after 1 step\n" in out

@@ -51,7 +51,7 @@ def test_lint_prints_json_and_exits_0_where_all_is_fine(tmp_path: Path) -> None:
     assert json.loads(found.output)["starts"] is True
 
 
-def test_a_first_day_that_splits_is_told_step_by_step(tmp_path: Path) -> None:
+def test_a_formation_that_splits_is_reported_step_by_step(tmp_path: Path) -> None:
     """Release 4.x splits if two of four nodes see only each other."""
     file = facts(tmp_path, nodes=["n1", "n2", "n3", "n4"], cut=[["n1", "n2"]])
 
@@ -76,7 +76,7 @@ def test_a_backend_may_be_named_as_its_module(name: str, tmp_path: Path) -> None
     assert "backend: expected one of" in str(wrong.exception)
 
 
-def test_a_first_day_that_does_not_split_is_reported(tmp_path: Path) -> None:
+def test_a_formation_that_does_not_split_is_reported(tmp_path: Path) -> None:
     """By our rules, a node that is cut off founds no cluster of its own."""
     file = facts(tmp_path, nodes=["n1", "n2", "n3"], cut=[["n1"]], release="ours")
 
@@ -166,7 +166,7 @@ def test_a_status_that_does_not_fit_is_named(tmp_path: Path, text: str, place: s
     assert not getattr(refused, "next", "").startswith("--schema")
 
 
-def test_another_address_is_refused() -> None:
+def test_an_address_without_a_kind_is_refused() -> None:
     found = run("conformance", "http://127.0.0.1")
 
     assert found.exception is not None
@@ -174,8 +174,8 @@ def test_another_address_is_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", ["consul", "etcd2", "etcd3"])
-def test_of_a_server_that_does_not_answer_nothing_is_reported(kind: str) -> None:
-    """The command does not say that it fails to conform: exit code 4, and the address."""
+def test_a_server_that_does_not_answer_gets_no_verdict(kind: str) -> None:
+    """The command exits with 4 and names the address, and does not call the server faulty."""
     found = run("conformance", f"{kind}+http://127.0.0.1:1")
 
     assert isinstance(found.exception, EnvironmentProblem)
@@ -184,8 +184,8 @@ def test_of_a_server_that_does_not_answer_nothing_is_reported(kind: str) -> None
     assert "FAILS" not in found.output
 
 
-def test_a_search_that_was_not_ended_says_so(tmp_path: Path) -> None:
-    """Neither a split nor its absence: exit code 3."""
+def test_a_search_that_did_not_end_says_so(tmp_path: Path) -> None:
+    """The search neither finds a split nor excludes one, so the exit code is 3."""
     file = facts(tmp_path, nodes=["a", "b", "c", "d", "e"], release="ours", fails=True)
 
     found = run("would-it-split", file, "--max-seconds", "0")
@@ -202,7 +202,9 @@ def test_a_search_that_was_not_ended_says_so(tmp_path: Path) -> None:
         (("--node", "bad"), "PREFIX@HOST"),
     ],
 )
-def test_names_that_are_none_are_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+def test_unknown_plugins_and_malformed_node_names_are_refused(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
     file = tmp_path / "rabbitmq.conf"
     file.write_text("cluster_formation.consul.host = a\n")
     found = run("lint", str(file), *words)

@@ -45,8 +45,8 @@ def test_it_says_that_it_is_rough_and_where_it_comes_from() -> None:
     text = guess.text(limit_bytes=10**8)
     assert text.startswith("estimate (rough): about 5")
     assert "from 5, 6 and 7 members" in text
-    assert "it will stop early" in text
-    assert "it will stop early" not in guess.text()
+    assert "the search will stop early" in text
+    assert "the search will stop early" not in guess.text()
 
 
 def test_growth_that_itself_grows_gives_a_range() -> None:

@@ -196,7 +196,11 @@ BAD = {
     "a text as names": (("name=", 'interchangeable="ab", name='), "a list of texts", DEFINED),
     "a number as show": (("name=", "show=5, name="), "expected a function", DEFINED),
     "a value as claim": (('always("low", low)', 'always("low", True)'), "a function", DEFINED),
-    "no claims": (('[always("low", low), sometimes("three", three)]', "[]"), "nothing", DEFINED),
+    "no claims": (
+        ('[always("low", low), sometimes("three", three)]', "[]"),
+        "no properties",
+        DEFINED,
+    ),
     "a monitor of numbers": (("name=", "monitor=lambda: 5, name="), "no method", DEFINED),
 }
 
@@ -269,7 +273,7 @@ def test_a_value_that_the_function_cannot_use_is_reported_by_its_option(
     assert "world() cannot be built with --set losses=x: Faults(losses='x')" in done.err
     expected = "expected a whole number from 0 on; without --set losses=x it can be built"
     assert expected in done.err
-    assert "--set members=y does not fit: members is a whole number" in both.err
+    assert "--set members=y does not fit: members must be a whole number" in both.err
     assert 0 == run(path, "--set", "losses=1").code
 
 

@@ -113,7 +113,7 @@ def test_a_sweep_is_refused_before_its_first_search(run: Run, model: str) -> Non
         (["counts=5..2"], "goes from 5 down to 2"),
         (["counts=0..1000"], "asks for 1,001 searches"),
         (["counts=1..20", "claimed=1..20"], "ask for 400 searches"),
-        (["counts=each:1,two"], "counts is a whole number"),
+        (["counts=each:1,two"], "counts must be a whole number"),
     ):
         done = run(model, *(more for word in words for more in ("--set", word)))
         assert (2, "") == (done.code, done.out)
@@ -212,10 +212,10 @@ def test_values_are_cut_where_a_value_ends(run: Run, model: str) -> None:
     for value, said in (
         ("text=each:a,,b", "--set text=each:a,,b has an empty value"),
         ("text=each:", "--set text=each: has an empty value"),
-        ("share=each:nan,1", "share is a number"),
-        ("share=inf", "share is a number"),
-        ("listed=[1,1e999]", "listed is any value but nan and inf"),
-        (f"share=1..{'9' * 5000}", "share is a number"),
+        ("share=each:nan,1", "share must be a number"),
+        ("share=inf", "share must be a number"),
+        ("listed=[1,1e999]", "listed must be any value but nan and inf"),
+        (f"share=1..{'9' * 5000}", "share must be a number"),
     ):
         done = run(words, "--set", value)
         assert (2, True) == (done.code, said in done.err)
@@ -231,7 +231,7 @@ def test_a_parameter_of_no_kind_takes_no_number_that_json_cannot_say(
     done = run(untyped, "--set", f"share={value}", "--json")
 
     assert 2 == done.code
-    assert "share is any value but nan and inf" in done.out
+    assert "share must be any value but nan and inf" in done.out
     assert 0 == run(untyped, "--set", f"share={'9' * 400}").code
 
 

@@ -1,6 +1,6 @@
 """Real RabbitMQ nodes: formed, grown, shrunk, reset and restored by configs alone.
 
-The servers, `rabbitmqctl`, kill -9 and the data (a virtual host of each) are real.
+The servers, `rabbitmqctl`, kill -9 and the data (one virtual host for each node) are real.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ LATE_SECONDS = 4.0
 TIMING = "[timing]\npoll = 0.5\nretry = 2\nheartbeat = 1\nsilence = 10\n"
 
 
-def named(messages: str) -> tuple[str, ...]:
-    return tuple(f"{one}@localhost" for one in messages)
+def named(letters: str) -> tuple[str, ...]:
+    return tuple(f"{letter}@localhost" for letter in letters)
 
 
-def config(version: int, messages: str, gospel: str | None) -> Config:
+def config(version: int, letters: str, gospel: str | None) -> Config:
     whose = None if gospel is None else f"{gospel}@localhost"
-    return Config(version, frozenset(named(messages)), gospel=whose, shutdown_timeout=600)
+    return Config(version, frozenset(named(letters)), gospel=whose, shutdown_timeout=600)
 
 
 @define
@@ -47,9 +47,9 @@ class Rabbits:
     sbin: Path
     environment: dict[str, str]
 
-    def ctl(self, message: str, *words: str) -> str:
+    def ctl(self, letter: str, *words: str) -> str:
         done = subprocess.run(
-            [self.sbin / "rabbitmqctl", "--node", f"{message}@localhost", "--quiet", *words],
+            [self.sbin / "rabbitmqctl", "--node", f"{letter}@localhost", "--quiet", *words],
             env={**os.environ, **self.environment},
             capture_output=True,
             text=True,
@@ -59,17 +59,17 @@ class Rabbits:
         assert 0 == done.returncode, done.stderr or done.stdout
         return done.stdout
 
-    def vhosts(self, message: str) -> set[str]:
+    def vhosts(self, letter: str) -> set[str]:
         """Return the virtual hosts that a node knows, which stand for its data."""
-        return set(self.ctl(message, "list_vhosts", "--no-table-headers").split()) - {"/"}
+        return set(self.ctl(letter, "list_vhosts", "--no-table-headers").split()) - {"/"}
 
-    def together(self, message: str) -> tuple[set[str], set[str]]:
+    def together(self, letter: str) -> tuple[set[str], set[str]]:
         """Return the members, and the running members, as RabbitMQ reports them."""
-        found = json.loads(self.ctl(message, "cluster_status", "--formatter", "json"))
+        found = json.loads(self.ctl(letter, "cluster_status", "--formatter", "json"))
         return {*found["disk_nodes"], *found["ram_nodes"]}, {*found["running_nodes"]}
 
-    def until(self, messages: str, version: int) -> None:
-        self.fleet.until_ready(named(messages), version, PATIENCE)
+    def until(self, letters: str, version: int) -> None:
+        self.fleet.until_ready(named(letters), version, PATIENCE)
 
 
 @pytest.fixture
@@ -128,22 +128,30 @@ def stopped(rabbits: Rabbits) -> None:
     rabbits.ctl("a", "stop_app")
 
     refused = "refused: the broker does not run"
-    fleet.until("it is seen", lambda: fleet.apply("a@localhost", config(0, "ab", "a")) == refused)
+    fleet.until(
+        "the refusal is reported",
+        lambda: fleet.apply("a@localhost", config(0, "ab", "a")) == refused,
+    )
     rabbits.ctl("a", "start_app")
     fleet.until(
-        "it is taken", lambda: fleet.apply("a@localhost", config(1, "a", "a")) != refused, PATIENCE
+        "the config is accepted",
+        lambda: fleet.apply("a@localhost", config(1, "a", "a")) != refused,
+        PATIENCE,
     )
     rabbits.until("a", 1)
 
 
 def formed(rabbits: Rabbits) -> None:
-    """Nodes form, grow, shrink and come back; in the end they have only the gospel's data."""
+    """A cluster is formed, grows and shrinks, and its nodes come back.
+
+    In the end they have only the gospel's data.
+    """
     fleet = rabbits.fleet
-    for message in "bcd":
-        fleet.start(f"{message}@localhost")
+    for letter in "bcd":
+        fleet.start(f"{letter}@localhost")
     rabbits.until("bcd", 0)
-    for message in "ab":
-        rabbits.ctl(message, "add_vhost", f"of-{message}")
+    for letter in "ab":
+        rabbits.ctl(letter, "add_vhost", f"of-{letter}")
 
     assert "beginning transition" == fleet.apply("b@localhost", config(2, "abc", "a"))
     rabbits.until("abc", 2)
@@ -172,8 +180,8 @@ def formed(rabbits: Rabbits) -> None:
     fleet.kill("c@localhost")
     end_server(fleet.place("c@localhost"))
     assert 0 == fleet.stop("d@localhost")
-    for message in "cd":
-        fleet.start(f"{message}@localhost")
+    for letter in "cd":
+        fleet.start(f"{letter}@localhost")
     rabbits.until("cd", 4)
     assert both == rabbits.together("c")[1]
     assert {"of-a"} == rabbits.vhosts("c") == rabbits.vhosts("d")
@@ -182,21 +190,21 @@ def formed(rabbits: Rabbits) -> None:
 def powered_off(rabbits: Rabbits) -> None:
     """c and d go down at one moment, and c's disk lacks the last writes: d starts first.
 
-    Their lists are equal.  Before, c went first because of its name, and d gave up the definitions
-    that c lacked.
+    Both lists of running nodes are equal.  Otherwise: c goes first because of its name, and d gives
+    up the definitions that c lacks.
     """
     fleet = rabbits.fleet
     data = fleet.place("c@localhost") / "data"
     assert (data / "nodes_running_at_shutdown").exists()
 
     def cut() -> None:
-        for message in "cd":
-            fleet.kill(f"{message}@localhost")
-            end_server(fleet.place(f"{message}@localhost"))
+        for letter in "cd":
+            fleet.kill(f"{letter}@localhost")
+            end_server(fleet.place(f"{letter}@localhost"))
 
     def back() -> None:
-        for message in "cd":
-            fleet.start(f"{message}@localhost")
+        for letter in "cd":
+            fleet.start(f"{letter}@localhost")
         rabbits.until("cd", 4)
 
     cut()

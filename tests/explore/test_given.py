@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from joinproto.__main__ import main
-from joinproto.check.options import Words
+from joinproto.check.options import TypedText
 from joinproto.cli.exploring import session_of
 from joinproto.errors import UsageProblem
 from joinproto.explore.recorded import LINES_MAX, RecordedLine, by_cause
@@ -41,7 +41,7 @@ def test_a_run_that_a_check_wrote_is_walked(
     """
     run = tmp_path / "run.json"
     assert 1 == main(["check", *words, "--trace", str(run)])
-    options = {"mutant": Words(words[2])} if len(words) > 1 else {}
+    options = {"mutant": TypedText(words[2])} if len(words) > 1 else {}
 
     session = session_of([str(run)], options, world=world)
     found = session.answer("follow", session.answer("world")["begin"])
@@ -249,7 +249,7 @@ def test_too_many_lines_of_another_program_are_refused_with_the_bound(
 ) -> None:
     monkeypatch.setattr("joinproto.cli.exploring.TOLD_MAX", 2)
 
-    with pytest.raises(UsageProblem, match="more than 2 lines tell a step") as caught:
+    with pytest.raises(UsageProblem, match="more than 2 lines report a step") as caught:
         rabbitmq(sorted(file.name for file in RABBITMQ.glob("*.log")), RABBITMQ)
 
     assert "joinproto validate" in caught.value.next

@@ -12,7 +12,7 @@ from joinproto.join.choice_messages import (
     Accept,
     ChoiceMessage,
     Chosen,
-    Free,
+    FreeToPropose,
     Learned,
     Nack,
     Outbid,
@@ -190,8 +190,8 @@ def test_a_view_of_its_own_is_proposed_once_a_majority_has_answered() -> None:
 
     step = free.choice.propose(A)
 
-    assert "Free" not in kinds(begun)
-    assert free.effects == (Free(ballot("1a"), frozenset({seat("a"), seat("b")})),)
+    assert "FreeToPropose" not in kinds(begun)
+    assert free.effects == (FreeToPropose(ballot("1a"), frozenset({seat("a"), seat("b")})),)
     assert kinds(step) == ["PersistRecord", "Accept", "Accept"]
     assert after_restart(step).record.accepted == accepted("1a", A)
 
@@ -255,7 +255,7 @@ def test_a_later_promise_is_told_to_the_host_that_still_waits() -> None:
 
     step = free.receive("c", promise("c", "1a"))
 
-    assert step.effects == (Free(ballot("1a"), frozenset(map(seat, "abc"))),)
+    assert step.effects == (FreeToPropose(ballot("1a"), frozenset(map(seat, "abc"))),)
 
 
 # -- whose votes count ----------------------------------------------------------------------------
@@ -328,7 +328,7 @@ def test_a_lone_elector_chooses_at_once() -> None:
     begun = Choice(member="a", record=record).begin()
     step = begun.choice.propose(after)
 
-    assert "Free" in kinds(begun)
+    assert "FreeToPropose" in kinds(begun)
     assert Learned((after,)) in step.effects
 
 
@@ -413,7 +413,7 @@ def test_a_founding_needs_the_answers_of_all_configured_electors() -> None:
     three = two.choice.receive("c", Promise(None, ballot("1a"), seat("c"), None))
 
     assert two.effects == ()
-    assert three.effects == (Free(ballot("1a"), frozenset(map(seat, "abc"))),)
+    assert three.effects == (FreeToPropose(ballot("1a"), frozenset(map(seat, "abc"))),)
 
 
 def test_a_founding_view_is_chosen_by_a_majority_of_its_own_electors() -> None:

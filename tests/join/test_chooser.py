@@ -10,7 +10,7 @@ from joinproto.errors import MisuseError
 from joinproto.join.choice_messages import (
     Accept,
     Chosen,
-    Free,
+    FreeToPropose,
     Nack,
     Outbid,
     PersistRecord,
@@ -254,8 +254,8 @@ def test_a_founding_with_a_register_needs_the_answers_of_all_founders() -> None:
         (voter,) = seats(name)
         steps.append(steps[-1].choice.receive(name, Promise(None, ONE, voter, None)))
 
-    free = [[item for item in step.effects if isinstance(item, Free)] for step in steps]
-    assert [[], [], [Free(ONE, seats("abc"))]] == free
+    free = [[item for item in step.effects if isinstance(item, FreeToPropose)] for step in steps]
+    assert [[], [], [FreeToPropose(ONE, seats("abc"))]] == free
 
 
 def test_an_answer_in_the_name_of_another_is_refused_with_a_register_too() -> None:

@@ -10,7 +10,7 @@ from joinproto.join.observations import Observations
 from joinproto.join.phases import Phase
 from tests.join.drafts import draft
 
-DUES = ("patience_until", "next_beat", "free_until", "says_at")
+DUES = ("patience_until", "next_heartbeat", "free_until", "says_at")
 
 
 @pytest.mark.parametrize("order", list(permutations(DUES)), ids=" ".join)

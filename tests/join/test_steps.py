@@ -265,7 +265,7 @@ def test_a_member_that_knows_no_view_has_nothing_that_could_be_overwritten() -> 
 
 @pytest.mark.parametrize(("now", "beats"), [(4.9, False), (5.0, True)])
 def test_a_heartbeat_is_sent_when_its_time_has_come(now: float, beats: bool) -> None:
-    m = draft("F C", next_beat=5.0, observations=Observations(in_reach=frozenset("bc")))
+    m = draft("F C", next_heartbeat=5.0, observations=Observations(in_reach=frozenset("bc")))
 
     steps.tick(m, now)
 

@@ -62,15 +62,14 @@ def test_one_successor_is_chosen(name: str) -> None:
 
 
 def test_two_electors_agree_as_three_do() -> None:
-    """Both must answer, so a member needs a second round to go on with the other's view."""
+    """Both must answer, so a member needs a second round to go on with the other member's view."""
     found = check(load_world("chain-register", members=2))
 
     assert ("holds", 32_141) == (found.result, found.distinct)
 
 
 @pytest.mark.parametrize(("name", "mutant"), FAILS)
-def test_a_rule_left_out_is_missed(name: str, mutant: str) -> None:
-    """A world must fail without the rule that it is about."""
+def test_a_world_fails_without_its_rule(name: str, mutant: str) -> None:
     trace = searched(name, mutant).trace
 
     assert trace is not None
@@ -99,7 +98,7 @@ def test_a_failing_run_replays_in_the_member_code(name: str, mutant: str) -> Non
 def test_every_world_and_every_mutant_is_pinned() -> None:
     assert set(COUNTS) == {item.name for item in REGISTER}
     assert set(FAILS) == {(item.name, mutant) for item in REGISTER for mutant in item.mutants}
-    # The join worlds miss the other rules of the choice.
+    # The join worlds fail without the other rules of the choice.
     assert {mutant for _, mutant in FAILS} - {TOO_FEW} <= set(OF_THE_CHOICE)
 
 
@@ -115,7 +114,7 @@ def test_every_kind_of_message_is_received(name: str) -> None:
 
 @pytest.mark.soak("join-worlds")
 def test_a_ballot_chooses_between_two_acceptances_in_either_order() -> None:
-    """The choice of the latest acceptance is tried only where two are heard."""
+    """Only worlds in which a ballot hears two acceptances exercise the choice between them."""
     taken = {name: searched(name).coverage.rules for name in COUNTS}
 
     assert "chain-register-older" in {name for name, times in taken.items() if times[FORMER]}
@@ -152,7 +151,7 @@ def test_an_elector_needs_no_durable_ballot_besides_its_durable_vote() -> None:
     assert ("holds", 90_970) == (found.result, found.distinct)
 
 
-def test_the_worlds_ids_tell_its_views_apart() -> None:
+def test_the_ids_tell_the_views_of_the_world_apart() -> None:
     """`by_nonce` can stand for a digest here only because each proposer has its own nonce."""
     drawn = views("F C1 C2", by_nonce)
 

@@ -19,7 +19,7 @@ COUNTS = {
 }
 """Distinct states, steps and depth of the worlds that hold."""
 
-SPLITS = {one.name: one.steps for one in ENTRIES if one.expected == "violated"}
+FAILS = {one.name: one.steps for one in ENTRIES if one.expected == "violated"}
 
 
 def test_every_world_that_holds_is_listed_here() -> None:
@@ -30,23 +30,23 @@ def test_every_world_that_holds_is_listed_here() -> None:
     "name", [pytest.param(one, marks=weight(one, "system-worlds")) for one in COUNTS]
 )
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
-    """Besides *one cluster*, some run brings all into it, or one node is refused."""
+    """Besides *one cluster*, some run brings all nodes into it, or refuses one node."""
     assert ("holds", COUNTS[name]) == ended(name)
 
 
-@pytest.mark.parametrize("name", [name for name, steps in SPLITS.items() if steps])
-def test_a_shipped_boot_splits_in_its_shortest_run(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name, steps in FAILS.items() if steps])
+def test_a_shipped_boot_fails_in_its_shortest_run(name: str) -> None:
     """Each of these worlds is a case that operators had."""
     found = searched(name)
 
     assert found.properties[0].name in ("one cluster", "no keeper crashes")
     assert "violated" == found.properties[0].result
     assert found.trace is not None
-    assert SPLITS[name] == len(found.trace.steps)
+    assert FAILS[name] == len(found.trace.steps)
 
 
 def test_a_node_that_looks_before_any_has_registered_never_finds_one() -> None:
-    """By the rules of 3.13 there are neither two clusters nor one."""
+    """By the rules of 3.13 no cluster of all nodes is formed then, and none splits."""
     found = searched("discovery-late-record")
 
     assert ["holds", "not-reached"] == [one.result for one in found.properties]
@@ -61,8 +61,11 @@ def test_a_node_that_looks_before_any_has_registered_never_finds_one() -> None:
         ("discovery-ours-too-many", "any-size", "one cluster", 8),
     ],
 )
-def test_each_rule_of_ours_is_missed(name: str, mutant: str, claim: str, steps: int | None) -> None:
-    """A majority of votes, joining members, whole lists, and no more nodes than expected."""
+def test_a_world_fails_without_each_of_our_rules(
+    name: str, mutant: str, claim: str, steps: int | None
+) -> None:
+    """The rules left out: a majority of votes, joining a member that answers, whole lists, and no
+    more nodes than expected."""
     found = searched(name, mutant)
 
     bad = [one.name for one in found.properties if one.result in ("violated", "not-reached")]

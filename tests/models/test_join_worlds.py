@@ -225,7 +225,7 @@ def test_the_claims_hold(name: str) -> None:
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, marks=_weight(case)) for case in FAILS])
-def test_a_rule_left_out_is_missed(case: tuple[str, str]) -> None:
+def test_a_world_fails_without_its_rule(case: tuple[str, str]) -> None:
     """A world must fail without the rule; the run it prints is a run of the real code."""
     name, mutant = case
     trace, run = replayed(name, mutant)

@@ -71,7 +71,7 @@ MUTANTS = [(item.name, mutant) for item in NOTE for mutant in item.mutants]
 
 
 @pytest.mark.parametrize(("name", "mutant"), MUTANTS)
-def test_a_rule_left_out_is_missed(name: str, mutant: str) -> None:
+def test_a_world_fails_without_its_rule(name: str, mutant: str) -> None:
     """A world about a rule must fail without it, or the world shows nothing."""
     assert searched(name, mutant).result == "violated"
 

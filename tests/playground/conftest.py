@@ -1,4 +1,4 @@
-"""The playground, built once and served by a plain file server, and a browser to use it with."""
+"""Fixtures: the playground, built once, a plain file server for it, and a browser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHROMIUM = (
     "--disable-sync",
 )
 WAIT_MS = 120_000
-"""For anything: the machine may have other work."""
+"""The time-out of every wait; it is long because the machine may have other work."""
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +46,7 @@ def address(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium, for one module: while it is there, no other event loop can run in this process."""
+    """Yield Chromium for one module: while it runs, this process can run no other event loop."""
     need("chromium")
     api = pytest.importorskip("playwright.sync_api")
     with api.sync_playwright() as playwright:

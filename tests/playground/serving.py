@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """A file server that writes nothing down but paths.  `asked`: those it was asked for."""
+    """A file server that logs only the requested paths, in `asked`."""
 
     asked: list[str]
 

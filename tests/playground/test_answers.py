@@ -66,7 +66,7 @@ def test_a_model_of_one_s_own_is_searched() -> None:
     ],
 )
 def test_a_mistake_in_a_model_is_reported_with_its_line(right: str, wrong: str, line: int) -> None:
-    """In the syntax, in a member, in a claim."""
+    """The mistakes are in the syntax, in a member and in a claim."""
     problem = asked("model", text=FIRST.replace(right, wrong))["error"]
 
     assert line == problem["line"]
@@ -76,7 +76,7 @@ def test_a_mistake_in_a_model_is_reported_with_its_line(right: str, wrong: str, 
     ("name", "mutant"), [("durable-vote", "no-persist"), ("termination", "stays-white")]
 )
 def test_the_run_that_a_search_found_is_walked(name: str, mutant: str) -> None:
-    """To its end, where the claim is broken; the second world begins in more than one state."""
+    """The run ends where the claim is broken.  The second world begins in more than one state."""
     given = {"name": name, "options": {"mutant": mutant}}
     found = asked("check", **given)["value"]
     run = {"start": found["run"]["from"], "keys": found["run"]["keys"]}
@@ -101,7 +101,7 @@ def test_a_copy_of_a_world_is_compared_with_that_world() -> None:
 
 
 def test_a_model_is_compared_with_what_it_was_before_its_last_change() -> None:
-    """Not with a text between that could not be loaded."""
+    """A version between the two that could not be loaded is skipped."""
     asked("model", text=FIRST)
     asked("model", text=FIRST.replace("case _:", "case _"))
     changed = FIRST.replace('if self.phase == "founder"', 'if self.phase != "joined"')
@@ -114,7 +114,11 @@ def test_a_model_is_compared_with_what_it_was_before_its_last_change() -> None:
 
 
 def test_two_edits_in_one_second_are_two_models() -> None:
-    """No bytecode is kept of a model: it would be found again by the second and the size of it."""
+    """Python keeps no bytecode of a model.
+
+    Otherwise the second edit would run the bytecode of the first: both texts have the same size and
+    the same modification time in seconds.
+    """
     for name in ("one", "two"):
         found = asked("model", text=FIRST.replace("who-founds", name))["value"]
 
@@ -150,7 +154,7 @@ def test_a_world_that_is_too_large_is_reported_with_the_command(
 
 @pytest.mark.parametrize("name", ["two-phase-commit", "note-lone-restart", "dining-philosophers"])
 def test_a_copy_of_a_world_is_that_world(name: str) -> None:
-    """Its file is edited as one's own, and built with the world's own options."""
+    """The copy is edited like a model of your own, and built with the world's own options."""
     text = asked("copy", name=name)["value"]["text"]
 
     found = asked("model", text=text, world=name)["value"]
@@ -175,7 +179,7 @@ def test_a_world_is_walked_through_by_questions() -> None:
     assert "prepare" in {step["label"] for step in state["steps"]}
 
 
-def test_the_list_holds_all_quick_worlds_and_models_to_begin_with() -> None:
+def test_the_list_has_more_than_200_worlds_and_all_models_to_begin_with() -> None:
     found = json.loads(json.dumps(listing()))
 
     assert len({world["name"] for world in found["worlds"]}) == len(found["worlds"]) > 200

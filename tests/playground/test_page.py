@@ -51,7 +51,7 @@ def stores(folder: Path) -> list[Path]:
 
 
 def test_a_world_that_holds(page: Any) -> None:
-    """Found by its name, and searched with the counts of the engine."""
+    """The world is found by its name, and its counts are those of the engine."""
     page.locator("#find").fill("two-phase")
     page.locator("[data-world=two-phase-commit]").click()
 
@@ -62,7 +62,7 @@ def test_a_world_that_holds(page: Any) -> None:
 
 
 def test_a_world_that_is_violated_shows_its_run(page: Any) -> None:
-    """The run is the page of `joinproto check --trace run.html`, to step through."""
+    """The run is the page of `joinproto check --trace run.html`, and can be stepped through."""
     page.evaluate("location.hash = 'worlds/note-lone-restart'")
 
     said = check(page, "worlds")
@@ -91,7 +91,7 @@ def test_a_model_with_a_mistake_is_marked_at_its_line(page: Any) -> None:
 
 
 def test_a_model_is_mended_and_checked_by_keyboard(page: Any) -> None:
-    """Ctrl+Enter checks; the text is there again after the page is loaded again."""
+    """Ctrl+Enter checks the model; its text is still there after a reload of the page."""
     page.locator("#tab-worlds").focus()
     page.keyboard.press("ArrowRight")
     page.locator(".cm-content").focus()
@@ -108,7 +108,7 @@ def test_a_model_is_mended_and_checked_by_keyboard(page: Any) -> None:
 
 
 def test_a_shipped_world_is_edited(page: Any) -> None:
-    """A copy of its file, built with its own options."""
+    """The editor shows a copy of its file, which is built with the world's own options."""
     page.evaluate("location.hash = 'worlds/dining-philosophers'")
     page.get_by_role("button", name="Edit a copy").click()
     page.get_by_text("A copy of the file that builds dining-philosophers").wait_for()
@@ -158,7 +158,7 @@ def test_a_person_finds_the_nearest_state_with_two_active_members(page: Any) -> 
 
 
 def test_a_person_says_where_an_edited_copy_parts_from_its_world(page: Any) -> None:
-    """And where a model parts from what it was before its last change."""
+    """The same is shown for a model and its version before the last change."""
     view = page.frame_locator("iframe.explorer")
     page.evaluate("location.hash = 'worlds/durable-vote'")
     page.get_by_role("button", name="Edit a copy").click()
@@ -192,7 +192,7 @@ def test_a_person_says_where_an_edited_copy_parts_from_its_world(page: Any) -> N
 def test_each_kind_of_mistake_is_told_with_its_place(
     page: Any, right: str, wrong_text: str, line: int, told: str
 ) -> None:
-    """In the syntax, in a claim, in what a world takes: what is wrong, and where."""
+    """The mistakes are in the syntax, in a claim and in an argument of `World`."""
     page.locator("#tab-model").click()
     write(page, FIRST.replace(right, wrong_text))
 
@@ -205,7 +205,7 @@ def test_each_kind_of_mistake_is_told_with_its_place(
 
 
 def drop(page: Any, folders: list[Path]) -> None:
-    """Drop directories as the system does."""
+    """Drop directories on the page as the operating system does."""
     box = page.locator("#drop").bounding_box()
     chromium = page.context.new_cdp_session(page)
     for kind in ("dragEnter", "dragOver", "drop"):
@@ -233,7 +233,7 @@ def drop(page: Any, folders: list[Path]) -> None:
 def test_directories_of_real_servers_are_judged(
     page: Any, tmp_path: Path, story: str, says: str
 ) -> None:
-    """As servers left them; each is called by the name that was dropped."""
+    """The directories are as servers left them; each is called by its dropped name."""
     kept = ROOT / "tests/recovery/foreign/data" / story
     for packed in kept.glob("*.tree"):
         loaded(packed.read_text("utf-8")).write(tmp_path / packed.stem)
@@ -248,7 +248,7 @@ def test_directories_of_real_servers_are_judged(
 
 
 def test_three_directories_are_judged_when_they_are_dropped(page: Any, tmp_path: Path) -> None:
-    """Real directories, by a drop as the system makes it."""
+    """The directories are real, and dropped as the operating system does."""
     page.locator("#tab-recover").click()
     drop(page, stores(tmp_path))
     page.locator("#pick").click()
@@ -259,7 +259,7 @@ def test_three_directories_are_judged_when_they_are_dropped(page: Any, tmp_path:
 
 
 def test_a_directory_is_added_by_a_button(page: Any, tmp_path: Path) -> None:
-    """For the keyboard; one store alone is told the missing input."""
+    """The button can be used by keyboard.  With one store alone, the verdict is unproven."""
     page.locator("#tab-recover").click()
     page.locator("#folder-input").set_input_files(stores(tmp_path)[0])
     page.locator("#stores li").wait_for()
@@ -271,7 +271,7 @@ def test_a_directory_is_added_by_a_button(page: Any, tmp_path: Path) -> None:
 
 
 def test_an_endless_model_is_stopped(page: Any) -> None:
-    """The worker is ended and another begins; a search after that is one as before."""
+    """The worker is ended and another starts, which searches as before."""
     page.locator("#tab-model").click()
     write(page, FIRST.replace("match event:", "while True: pass\n        match event:"))
     page.locator("#model-check").click()
@@ -294,7 +294,7 @@ def test_a_long_search_says_how_far_it_is_and_is_stopped(page: Any) -> None:
 
 
 def test_a_model_cannot_reach_another_host(page: Any, tmp_path: Path, wrong: list[str]) -> None:
-    """The policy of the page holds in the worker: what is dropped cannot be sent on."""
+    """The page's security policy holds in the worker: dropped files cannot be sent on."""
     asked: list[str] = []
     sends = (
         "import js\n"
@@ -319,7 +319,7 @@ def test_a_model_cannot_reach_another_host(page: Any, tmp_path: Path, wrong: lis
 def test_a_model_cannot_run_a_script_in_the_page(
     page: Any, tmp_path: Path, wrong: list[str]
 ) -> None:
-    """It may write any report; a script of its own could take the page to another host."""
+    """A model may write any report; a script in it could take the page to another host."""
     asked: list[str] = []
     with serve(tmp_path, asked) as other:
         leaves = (
@@ -346,7 +346,7 @@ def test_a_model_cannot_run_a_script_in_the_page(
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
 def test_each_tab_is_accessible(page: Any, scheme: str, width: int) -> None:
-    """By axe-core; and nothing is wider than the screen, which is a phone's or a desk's."""
+    """axe-core checks this.  No tab is wider than the screen of a phone or a desktop."""
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_viewport_size({"width": width, "height": 800})
     page.reload()

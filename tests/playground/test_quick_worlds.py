@@ -1,4 +1,4 @@
-"""All quick worlds in the browser: the counts and verdicts of the engine on CPython."""
+"""All quick worlds in the browser: counts and verdicts equal those of the engine on CPython."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ RACK = list(blows(Story.RACK, SMALL, 1))
 
 @pytest.mark.parametrize("way", Care)
 def test_each_way_repairs_all_queues_of_a_failed_rack(way: Care) -> None:
-    """As many live replicas as wanted, each counted once; no node copies more than it may."""
+    """Each queue gets as many live replicas as wanted, and no node copies more than it may."""
     run = played(way, RACK)
     up = [machine.up for machine in run.cluster.machines]
 
@@ -56,7 +56,7 @@ def test_each_way_repairs_all_queues_of_a_failed_rack(way: Care) -> None:
 
 
 def test_ours_repairs_sooner_at_a_lower_peak() -> None:
-    """Q5: beyond the failure interval, less than half of periodic's time, at a lower peak."""
+    """Q5: after the failure interval, ours needs less than half the time, at no higher peak."""
     shape = Shape(queues=1_200, nodes=20, bytes_mean=150e6)
     story = list(blows(Story.RACK, shape, 1))
     periodic = played(Care.PERIODIC, story, 25, shape)
@@ -103,7 +103,7 @@ def test_a_copy_whose_source_stops_is_begun_again() -> None:
 
 
 def test_the_same_dice_give_the_same_run() -> None:
-    """Therefore results can be repeated."""
+    """Results can be repeated."""
     one, other = (played(Care.OURS, RACK) for _ in range(2))
 
     assert one.below_seconds == other.below_seconds
@@ -144,7 +144,7 @@ def test_an_idle_clock_looks_at_the_same_times() -> None:
 
 
 def test_the_command_compares_and_draws(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The JSON is as documented, and there is a picture."""
+    """The JSON fits its documented schema, and a picture is written."""
     need("matplotlib")
     words = ("reconcile", "simulate", "--queues", "300", "--nodes", "20", "--zones", "5")
     picture = tmp_path / "rack.svg"

@@ -135,7 +135,7 @@ HALF: dict[str, dict[str, int | bytes]] = {
 
 
 class Endless(BaseRequestHandler):
-    """Sends a body without an end, a piece each hundredth of a second."""
+    """Sends a body without an end: one piece every 0.01 seconds."""
 
     def handle(self) -> None:
         self.request.recv(4096)
@@ -153,7 +153,7 @@ class Endless(BaseRequestHandler):
 def test_an_answer_without_end_is_given_up(
     monkeypatch: pytest.MonkeyPatch, bytes_max: int, seconds_a_look: int, why: str
 ) -> None:
-    """Before, the answer was read and kept for ever, because each piece came in time."""
+    """Otherwise the answer would be read and kept for ever, because each piece comes in time."""
     clock = SimpleNamespace(monotonic=count(step=seconds_a_look).__next__)
     monkeypatch.setattr("joinproto.apps.reconcile.api.BYTES_MAX", bytes_max)
     monkeypatch.setattr("joinproto.apps.reconcile.api.time", clock)
@@ -179,7 +179,7 @@ def test_a_tool_that_is_not_there_is_told_before_anything_is_begun(
 
 @pytest.mark.parametrize("what", HALF)
 def test_an_answer_that_is_not_whole_changes_nothing(broker: Broker, what: str) -> None:
-    """An API that is down or gives half an answer: nothing is guessed, and the run goes on."""
+    """If the API is down or gives half an answer, nothing is guessed, and the run goes on."""
     found = rig(broker)
     broker.how.update(HALF[what])
 
@@ -334,7 +334,7 @@ def test_a_function_of_ones_own_chooses_and_one_that_fails_stops_no_other_queue(
 
 
 def test_a_node_that_left_is_dropped_after_another_one_was_added(broker: Broker) -> None:
-    """Scenario One: add before remove."""
+    """Scenario One: a replica is added before the old one is removed."""
     broker.runs("abde")
     broker.has("q", "abc", online="ab")
     broker.on("add_member", "cp more.json q.json")

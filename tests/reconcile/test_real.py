@@ -1,6 +1,7 @@
 """`reconcile run --apply` with a real RabbitMQ of five nodes: the scenarios of the design.
 
-The broker, its processes, kill -9 and forgetting a node are real; the intervals are shorter.
+The broker, its processes, kill -9 and forgetting a node are real; the intervals are shorter than
+the defaults.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ THREE: dict[str, Any] = {"x-quorum-target-group-size": 3, "x-quorum-initial-grou
 
 
 @frozen
-class Keeping:
+class RunningReconciler:
     """A running `reconcile run --apply`."""
 
     process: subprocess.Popen[bytes]
@@ -47,10 +48,10 @@ class Keeping:
         """Return the last case for a queue."""
         return str([one["case"] for one in self.lines("decision") if one["queue"] == queue][-1])
 
-    def looks_again(self) -> None:
-        """Wait until it has looked at its two queues twice more, whatever it decides."""
+    def wait_for_two_more_looks(self) -> None:
+        """Wait until the daemon has looked at its two queues twice more, whatever it decides."""
         enough = self._looks() + 4
-        until("it looks again", lambda: self._looks() >= enough)
+        until("the daemon looks again", lambda: self._looks() >= enough)
 
     def _looks(self) -> float:
         said = httpx.get(f"http://127.0.0.1:{self.metrics}/metrics", timeout=10).text
@@ -60,14 +61,14 @@ class Keeping:
 
 
 @contextmanager
-def keeping(
+def running_reconciler(
     cluster: Rabbits,
     name: str,
     *,
     failure: float,
     queues: Path | None = None,
     zones: Mapping[str, str] | None = None,
-) -> Iterator[Keeping]:
+) -> Iterator[RunningReconciler]:
     """Yield the daemon, then stop it in order; it must end with exit code 0."""
     log = cluster.room / f"{name}.log"
     (metrics,) = free_ports(1)
@@ -89,7 +90,7 @@ def keeping(
             stderr=subprocess.STDOUT,
         )
         try:
-            yield Keeping(process, log, metrics)
+            yield RunningReconciler(process, log, metrics)
             process.terminate()
             assert 0 == process.wait(timeout=60), log.read_text()
         finally:
@@ -110,24 +111,27 @@ def three(cluster: Rabbits) -> None:
     until("qq.3 has three", lambda: 3 == len(cluster.members("qq.3")))
     before, gone = cluster.members("qq.3"), victim(cluster, "qq.3")
 
-    with keeping(cluster, "three", failure=80) as keeper:
-        until("it looks", lambda: keeper.lines("decision"))
+    with running_reconciler(cluster, "three", failure=80) as keeper:
+        until("the daemon looks", lambda: keeper.lines("decision"))
         cluster.kill(gone)
-        until("its loss is seen", lambda: "away, not for long" in keeper.log.read_text())
+        until("the loss is seen", lambda: "away, not for long" in keeper.log.read_text())
         cluster.start(gone)
-        until("it is back", lambda: gone in cluster.up())
+        until("the node is back", lambda: gone in cluster.up())
         until(
-            "its replica is back",
+            "the replica is back",
             lambda: gone in cluster.get("queues/%2f/qq.3").get("online", ()),
         )
-        keeper.looks_again()
+        keeper.wait_for_two_more_looks()
 
         assert [] == keeper.lines("change")
     assert before == cluster.members("qq.3")
 
 
 def one(cluster: Rabbits) -> None:
-    """C is deleted from the cluster by an operator: the zones choose D, and C's is dropped."""
+    """C is deleted from the cluster by an operator: D is chosen because of the zones.
+
+    C's replica is dropped.
+    """
     cluster.declare("qq.1", **THREE)
     until("qq.1 has three", lambda: 3 == len(cluster.members("qq.1")))
     lost = victim(cluster, "qq.1")
@@ -135,17 +139,17 @@ def one(cluster: Rabbits) -> None:
     e, d = sorted(set(cluster.names) - kept - {lost})
     zones = dict(zip(sorted(kept), ("1", "2"), strict=True)) | {lost: "3", d: "3", e: "1"}
 
-    with keeping(cluster, "one", failure=900, zones=zones) as keeper:
-        until("it looks", lambda: keeper.lines("decision"))
+    with running_reconciler(cluster, "one", failure=900, zones=zones) as keeper:
+        until("the daemon looks", lambda: keeper.lines("decision"))
         cluster.kill(lost)
-        until("its loss is seen", lambda: "away, not for long" in keeper.log.read_text())
-        keeper.looks_again()
+        until("the loss is seen", lambda: "away, not for long" in keeper.log.read_text())
+        keeper.wait_for_two_more_looks()
         assert [] == keeper.lines("change")
         cluster.tool("rabbitmqctl", "--node", cluster.names[0], "forget_cluster_node", lost)
         until("A, B and D", lambda: kept | {d} == cluster.members("qq.1"))
-        until("it is told", lambda: keeper.changes("qq.1", "done"))
-        until("it is enough", lambda: "enough" == keeper.case("qq.1"))
-        keeper.looks_again()
+        until("the daemon reports the change", lambda: keeper.changes("qq.1", "done"))
+        until("the case is enough", lambda: "enough" == keeper.case("qq.1"))
+        keeper.wait_for_two_more_looks()
 
         assert [f"add {d}"] == keeper.changes("qq.1", "begun")
         assert "enough" == keeper.case("qq.1")
@@ -171,14 +175,14 @@ def two(cluster: Rabbits) -> None:
     )
     operator.chmod(0o700)
 
-    with keeping(cluster, "two", failure=6, queues=operator) as keeper:
+    with running_reconciler(cluster, "two", failure=6, queues=operator) as keeper:
         cluster.kill(lost)
         until("it is mended", lambda: keeper.changes("qq.2", "done"))
-        until("the operator's is there", lambda: set(free) <= cluster.members("qq.2"))
+        until("the operator's replica is there", lambda: set(free) <= cluster.members("qq.2"))
         cluster.tool("rabbitmqctl", "--node", cluster.names[0], "forget_cluster_node", lost)
         until("A, B, D and E", lambda: kept | set(free) == cluster.members("qq.2"))
-        until("its stream is whole", lambda: 3 == len(running_of(cluster, STREAM)))
-        keeper.looks_again()
+        until("the stream is whole", lambda: 3 == len(running_of(cluster, STREAM)))
+        keeper.wait_for_two_more_looks()
 
         # We added one replica.  The lost one is dropped by us or by the operator.
         added, *others = keeper.changes("qq.2", "begun")
@@ -220,12 +224,12 @@ def test_a_queue_lives_on_when_the_replica_that_was_added_dies(
         kept = cluster.members("qq.7") - {lost}
         (new,) = set(cluster.names) - kept - {lost}
 
-        with keeping(cluster, "seven", failure=6) as keeper:
+        with running_reconciler(cluster, "seven", failure=6) as keeper:
             cluster.kill(lost)
             until("it is mended", lambda: f"remove {lost}" in keeper.changes("qq.7", "done"))
             assert [f"add {new}", f"remove {lost}"] == keeper.changes("qq.7", "done")
-        until("the new one is there", lambda: kept | {new} == cluster.members("qq.7"))
+        until("the new replica is there", lambda: kept | {new} == cluster.members("qq.7"))
         cluster.kill(new)
 
-        until("its loss is seen", lambda: kept == running_of(cluster, "qq.7"))
+        until("the loss is seen", lambda: kept == running_of(cluster, "qq.7"))
         assert "still here" == cluster.echoed("qq.7", "still here")

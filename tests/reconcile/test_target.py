@@ -19,11 +19,14 @@ from joinproto.reconcile.target import ANY, wanted
         (Target(), 0, 0),
     ],
 )
-def test_the_design_takes_the_nearest_and_the_shipped_code_the_largest(
+def test_the_design_takes_the_most_specific_source_and_the_shipped_code_the_largest(
     target: Target, seed: int, real: int
 ) -> None:
-    """Seed: the argument counts before the policy, and the policy before the configuration.  Real:
-    the maximum counts, an argument is more than any number, and a configured 0 ends the process."""
+    """Seed: the argument counts before the policy, and the policy before the configuration.
+
+    Real: the maximum counts, and an argument counts as more than any number.  With a configured 0
+    and no argument, RabbitMQ's own reconciliation fails.
+    """
     assert seed == wanted(target, Variant.SEED).count == wanted(target, Variant.OURS).count
     assert real == wanted(target, Variant.REAL).count
 

@@ -1,4 +1,4 @@
-"""Missing paths, forbidden paths and errors of the disk: each is reported as what it is.
+"""Missing paths, forbidden paths and errors of the disk are told apart in the reports.
 
 Exit codes: 2 another path or other rights are needed, 1 the disk gave an error, 9 a write failed.
 """
@@ -89,7 +89,7 @@ def test_a_directory_of_stores_names_those_in_it(
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """Give a folder that every user can reach."""
+    """Yield a folder that every user can reach."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     yield folder
@@ -198,7 +198,7 @@ def test_an_error_of_the_disk_is_named_as_that(name: str, tmp_path: Path) -> Non
 def test_a_write_ends_with_9_where_the_disk_gives_errors(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The disk returns EIO for one file, whichever it is."""
+    """The disk returns EIO for one of the files or for the folder."""
     path = of_node(tmp_path / "a", "F -", "F", ("F", 2))
     assert 0 == ask(capsys, "plan", "--unproven", path, "-o", tmp_path / "p").code
     plan = load((tmp_path / "p").read_bytes(), name="p")
@@ -217,7 +217,7 @@ def test_a_write_ends_with_9_where_the_disk_gives_errors(
 @pytest.mark.needs("strace", "ptrace")
 @pytest.mark.parametrize("call", ["openat", "read,pread64", "getdents64,flock"])
 def test_the_real_command_names_every_error_of_the_kernel(call: str, tmp_path: Path) -> None:
-    """Each call that touches the store returns EIO once: it is named, and never a bug (10)."""
+    """Each call that touches the store fails once with EIO, which is never reported as a bug."""
     paths = [of_node(tmp_path / "a", "F -", "F", ("F", 2))]
     command = [sys.executable, "-B", "-m", "joinproto", "recover", "pick", *map(str, paths)]
 
@@ -294,7 +294,7 @@ FOLDERS = ["two words", 'a\'b "c"', "$HOME;`id`", "\x1b[31mred", "-dash"]
     "folder", ["new\nline", *(pytest.param(name, marks=pytest.mark.landing) for name in FOLDERS)]
 )
 def test_the_next_command_can_be_typed(folder: str, tmp_path: Path) -> None:
-    """From pick to undo, by each line `next`; and names cannot control a terminal."""
+    """Each line `next` from pick to undo can be typed; names cannot control a terminal."""
     top = tmp_path / folder
     top.mkdir()
     _three(top)
@@ -354,7 +354,7 @@ def test_a_name_cannot_forge_a_line_of_the_verdict(
 def test_the_next_line_of_verify_is_quoted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A configuration in a folder whose name has a blank."""
+    """The name of the configuration file has a blank."""
     file = tmp_path / "my node.toml"
     file.write_text('member = "a"\ncluster = "cluster"\ndata = "a"\nelectors = ["a"]\n')
 

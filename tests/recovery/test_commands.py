@@ -148,7 +148,7 @@ def test_a_plan_made_afar_is_applied_where_the_store_is(
 def test_an_info_file_that_was_cut_off_is_refused(
     keep: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """1: a loss on the way is noticed."""
+    """Bytes that were lost on the way are noticed: the exit code is 1."""
     text = ask(capsys, "collect", _three(tmp_path)[0]).out
     (tmp_path / "a.info").write_text(text[: int(len(text) * keep)])
 
@@ -159,7 +159,7 @@ def test_an_info_file_that_was_cut_off_is_refused(
 
 
 def test_a_full_disk_is_a_write_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """9: `collect` to a disk that is full; and a plan whose directory does not exist."""
+    """The exit code is 9 if the disk is full, or if the directory of a plan does not exist."""
     paths = [str(path) for path in _three(tmp_path)]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
@@ -358,7 +358,7 @@ def test_any_payload_with_a_right_checksum_is_judged(tree: object) -> None:
 
 
 def test_a_store_that_was_changed_field_by_field_is_judged(tmp_path: Path) -> None:
-    """A fuzzer over metadata files: whole files with a wrong field, or with one too few."""
+    """The metadata files have a right checksum, but one field or element has another value."""
     path = put(tmp_path / "a", "a", record("a", "C1 C1.6", "F C1:ab@F.5"))
     envelope = unseal((path / "joinproto" / "store.meta").read_bytes())
     assert isinstance(envelope, Envelope)
@@ -395,7 +395,7 @@ def test_a_store_that_was_changed_field_by_field_is_judged(tmp_path: Path) -> No
     )
 )
 def test_any_info_file_is_refused_or_read(data: bytes) -> None:
-    """Whatever the file has, there is no traceback."""
+    """No content of the file leads to a traceback."""
     from joinproto.errors import StoreError
 
     try:
@@ -423,7 +423,7 @@ def test_an_info_file_with_a_right_checksum_and_wrong_fields_is_refused() -> Non
 def test_names_from_a_disk_cannot_command_a_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Control characters are not printed, wherever they come from."""
+    """Control characters from any source are not printed."""
     raw = Raw(
         path="/x\x1b[2J",
         host="h\x07",
@@ -454,7 +454,7 @@ def test_help_is_there_at_once() -> None:
 
 
 def test_picking_needs_the_base_install_only(tmp_path: Path) -> None:
-    """Without NumPy, Z3 or Spark: operators run it on broken machines."""
+    """It works without NumPy, Z3 or Spark, because operators run it on broken machines."""
     paths = [str(path) for path in _three(tmp_path)]
 
     done = run_apart("recover", "pick", *paths, python=("-X", "importtime"))

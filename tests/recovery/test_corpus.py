@@ -168,7 +168,7 @@ def test_the_verdict_does_not_depend_on_the_order(
 def test_the_text_says_verdict_evidence_and_next(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Readable at three in the morning; never "edit the file"."""
+    """The output is easy to read for a tired operator, and never says "edit the file"."""
     drawn = CORPUS[name]
     disks = lay(tmp_path, drawn.chain, **drawn.stores)
 
@@ -293,7 +293,7 @@ def test_a_store_lost_for_good_changes_the_advice(
 def test_a_directory_of_two_brokers_is_the_operators_to_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """--format says which one counts."""
+    """--format says which of the two formats counts."""
     (tmp_path / "grastate.dat").write_text("# GALERA saved state\n")
     (tmp_path / "cluster").mkdir()
     (tmp_path / "cluster" / "store.status").write_text("x\ny\n")
@@ -312,7 +312,7 @@ def _three(tmp_path: Path) -> dict[str, Path]:
 
 
 def test_a_file_of_no_length_is_corrupt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A zero-length file: unknown is never clean, and never empty."""
+    """An empty file is unknown, which is never clean and never a blank store."""
     disks = _three(tmp_path)
     (disks["c"] / CURRENT).write_bytes(b"")
 
@@ -441,7 +441,7 @@ def test_an_unreadable_file_is_unreadable_and_not_absent(tmp_path: Path) -> None
 def test_a_link_in_the_place_of_the_file_is_not_followed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Never follows links out of the directory."""
+    """The tool never follows links out of the directory."""
     disks = _three(tmp_path)
     file = disks["c"] / CURRENT
     file.rename(tmp_path / "elsewhere")
@@ -480,7 +480,7 @@ def test_no_store_and_no_directory_are_no_empty_stores(
 
 
 def test_a_lock_that_cannot_be_looked_at_is_reported(tmp_path: Path) -> None:
-    """Then it is unknown whether the store is open, which is a problem and no answer."""
+    """It is then unknown whether the store is open, and this is reported as a problem."""
     path = put(tmp_path / "a", "a", record("a", "F F.5", "F"))
     lock = path / "joinproto" / "store.lock"
     lock.unlink()

@@ -1,4 +1,4 @@
-"""After a kill at any write, or a loss of power at any moment, the tool says what was done.
+"""After a kill or a loss of power at any moment, the tool reports whether the store is marked.
 
 `test_crash_states.py` shows that the store is as before or as after.  Here the operator asks
 which of the two it is, and what to do next.  The answer must be right in every state.
@@ -68,7 +68,10 @@ MARKED = "a restart from the tip is permitted"
 
 
 def killed(action: str, kill_in: int, path: Path) -> tuple[Plan, Recording, bool]:
-    """Do apply or undo, killed after `kill_in` changes; return whether it ended before that."""
+    """Do apply or undo, killed after `kill_in` changes.
+
+    Return the plan, the files, and whether the action ended before the kill.
+    """
     files = Recording()
     plan = made(path, files)
     if action == "undo":
@@ -88,7 +91,7 @@ def killed(action: str, kill_in: int, path: Path) -> tuple[Plan, Recording, bool
 
 
 @pytest.mark.parametrize("kill_in", range(MOMENTS))
-def test_an_apply_that_was_killed_is_told_from_one_that_was_not(
+def test_after_a_killed_apply_every_command_agrees_on_the_mark(
     kill_in: int, tmp_path: Path
 ) -> None:
     """inspect, pick and the same command again agree on whether the store is marked."""
@@ -115,9 +118,7 @@ def test_an_apply_that_was_killed_is_told_from_one_that_was_not(
 
 
 @pytest.mark.parametrize("kill_in", range(MOMENTS))
-def test_an_undo_that_was_killed_is_told_from_one_that_was_not(
-    kill_in: int, tmp_path: Path
-) -> None:
+def test_after_a_killed_undo_the_mark_and_the_next_undo_agree(kill_in: int, tmp_path: Path) -> None:
     """The mark exists or not, and the same command again takes it back or has nothing to do."""
     plan, files, ended = killed("undo", kill_in, tmp_path)
 
@@ -136,7 +137,7 @@ def test_an_undo_that_was_killed_is_told_from_one_that_was_not(
 
 @pytest.mark.parametrize("action", ["apply", "undo"])
 def test_every_moment_is_tried(action: str, tmp_path: Path) -> None:
-    """The first kill is before any change, and the last one after all changes."""
+    """The first run is killed before any change; the last run ends before its kill."""
     ends = []
     for kill_in in range(MOMENTS):
         path = tmp_path / str(kill_in)
@@ -154,14 +155,14 @@ def test_every_moment_is_tried(action: str, tmp_path: Path) -> None:
 
 
 @frozen
-class Told:
-    """What the tool reports about a state: `mark`, and the result of `apply`."""
+class ToolReport:
+    """The tool's report about a state: the mark, and whether `apply` was done before."""
 
     mark: str
     is_done: bool
 
 
-BEFORE, AFTER = Told("none", False), Told(MARKED, True)
+BEFORE, AFTER = ToolReport("none", False), ToolReport(MARKED, True)
 
 
 class Asking(Judge):
@@ -174,7 +175,7 @@ class Asking(Judge):
     def _opened(self, files: Files | None) -> object:
         if files is None:
             return None
-        # At the path that the plan names.
+        # The tool accepts a plan only for a store at the path that the plan names.
         path = Path(self.plan.step.path)
         rmtree(path / "joinproto", ignore_errors=True)
         lay(path, dict(files))
@@ -186,7 +187,7 @@ class Asking(Judge):
         except JoinprotoError as error:
             return str(error)
         (mark,) = [fact.value for fact in found.facts if fact.name == "mark"]
-        return Told(mark, done is not None)
+        return ToolReport(mark, done is not None)
 
 
 def lost(files: Recording, path: Path) -> object:
@@ -199,7 +200,7 @@ def lost(files: Recording, path: Path) -> object:
     return enumerate_crashes(files.diary, Asking(plan)).bad
 
 
-def test_after_a_loss_of_power_the_tool_says_which_it_is(tmp_path: Path) -> None:
+def test_after_a_loss_of_power_the_tool_says_whether_the_store_is_marked(tmp_path: Path) -> None:
     """This holds in every state that a disk may have; and a reported change is not lost."""
     assert lost(Recording(), tmp_path) is None
 

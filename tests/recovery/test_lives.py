@@ -212,7 +212,7 @@ def _closing() -> Life:
 def test_a_wiped_disk_is_a_stranger_and_proves_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is the same member with another store, and the evidence needs the former store."""
+    """The member is the same, but its store is new, and the evidence needs the former store."""
     life = _ended(("c", "b", "a"))
     life.disks["b"] = StoreRecord(store_id="another")
     paths = lay_down(life, tmp_path)

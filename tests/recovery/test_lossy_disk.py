@@ -1,8 +1,9 @@
 """A real file system that loses unsynced data: ext4 in a file that is copied at each moment.
 
 Data that ext4 has not sent to its disk is not in the file.  So a copy of the file is what a loss of
-power would leave at that moment; ext4's journal is replayed when the copy is mounted.  It loses
-less than `tests/store/crashes.py` assumes, but it is not our own model of a disk.
+power would leave at that moment; ext4's journal is replayed when the copy is mounted.  ext4 loses
+less than `tests/store/crashes.py` assumes, but it is a real file system and not our own model of a
+disk.
 
 Source: recovery, "The metadata on disk": "a FUSE file system that loses what was not synced".
 """

@@ -41,7 +41,10 @@ def nodes() -> list[Path]:
 
 
 def test_a_pack_says_what_the_directories_say(tmp_path: Path) -> None:
-    """For every format, it has every byte of every file that is read, and the original path."""
+    """A pack has the original paths, and every byte of every file that `recover` reads.
+
+    The stores are those of RabbitMQ, Galera and Qpid.
+    """
     galera = [path for path in sorted(DATA.glob("galera-*/*")) if path.is_dir()]
     qpid = tmp_path / "a broker" / "qpid"
     (qpid / "cluster").mkdir(parents=True)
@@ -78,8 +81,8 @@ def said(tmp_path: Path, *words: str | Path) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def test_the_script_alone_says_what_it_is_for(tmp_path: Path) -> None:
-    """It says which directory to give, and how to use the pack."""
+def test_the_script_without_arguments_prints_its_usage(tmp_path: Path) -> None:
+    """The usage says which directory to give, and how to use the pack."""
     code, out, err = said(tmp_path)
 
     assert (2, "") == (code, out)
@@ -88,7 +91,10 @@ def test_the_script_alone_says_what_it_is_for(tmp_path: Path) -> None:
 
 
 def test_a_directory_without_a_file_that_is_read_is_not_packed_as_blank(tmp_path: Path) -> None:
-    """For example the directory above the data: its names are listed.  A blank disk is packed."""
+    """An example is the directory above the data: the script lists its names and packs nothing.
+
+    A blank disk is packed.
+    """
     (tmp_path / "all" / "db1").mkdir(parents=True)
     (tmp_path / "blank" / "lost+found").mkdir(parents=True)
 
@@ -123,7 +129,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 def test_a_temporary_folder_may_lie_below_a_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On some systems it does; a link above the folder is not a part of the pack."""
+    """On some systems the folder lies below a link, which is not a part of the pack."""
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "link"))
@@ -142,12 +148,17 @@ def test_data_that_are_not_read_are_named_from_a_pack_too(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("given", [(), ("nowhere",)])
-def test_the_script_refuses_what_it_cannot_pack(tmp_path: Path, given: tuple[str, ...]) -> None:
+def test_the_script_refuses_directories_that_do_not_exist(
+    tmp_path: Path, given: tuple[str, ...]
+) -> None:
     packed(tmp_path, *(tmp_path / name for name in given), code=2)
 
 
-def test_the_script_refuses_what_it_may_not_read(tmp_path: Path) -> None:
-    """A silent omission would look like a missing file.  A FIFO is an example of such a file."""
+def test_the_script_refuses_files_that_it_cannot_read(tmp_path: Path) -> None:
+    """If the script left such a file out in silence, it would look like a missing file.
+
+    A FIFO stands for the file here.
+    """
     (tmp_path / "a").mkdir()
     subprocess.run(["mkfifo", str(tmp_path / "a" / "grastate.dat")], check=True)
 
@@ -166,8 +177,11 @@ def test_the_checksum_is_that_of_cksum() -> None:
         ]
 
 
-def test_a_pack_that_is_not_whole_is_refused(tmp_path: Path) -> None:
-    """Cut off at any place, or with any byte changed, a pack never gives a wrong store."""
+def test_a_damaged_pack_gives_no_wrong_file_contents(tmp_path: Path) -> None:
+    """Cut off at any place, a pack is refused.  With a byte changed, it gives no wrong contents.
+
+    A changed name is not noticed, because names have no checksum.
+    """
     made = packed(tmp_path, nodes()[0])
     whole = made.read_bytes()
     contents = {file.data for one in look([str(made)]).stores for file in one.raw.files}
@@ -181,13 +195,13 @@ def test_a_pack_that_is_not_whole_is_refused(tmp_path: Path) -> None:
             pack.read(io.BytesIO(whole[:at]), name="x")
         assert refused.value.next
         with suppress(StoreError):
-            # Names have no checksum: of the host, the path or a file.
+            # The names of the host, the path and the files have no checksum.
             for raw in pack.read(io.BytesIO(bytes(changed)), name="x"):
                 assert {file.data for file in raw.files} <= contents | {None}
 
 
 @pytest.mark.parametrize("name", ["../up", "/etc/x", "a/../../b", ""])
-def test_a_pack_writes_nowhere_else(name: str) -> None:
+def test_a_file_name_that_leads_out_of_the_pack_is_refused(name: str) -> None:
     text = f"joinproto-pack 1\nhost h\ndirectory /a\nfile 4294967295 0 {name}\n\nend\n"
 
     with pytest.raises(StoreError):

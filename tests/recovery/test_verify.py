@@ -181,7 +181,7 @@ def test_one_that_serves_speaks_for_its_view(
 def test_stores_on_two_branches_are_found(
     tmp_path: Path, answers: Answers, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two beginnings were forced; each serves, and each alone looks right."""
+    """Two restarts were forced; both clusters serve, and each alone looks right."""
     lay(tmp_path, "F", a="R1 F.5 of F R1:ab", b="R1 F.5 of F R1:ab", c="R2 F.5 of F R2:bc")
     files = [configured(tmp_path, name) for name in "abc"]
     for name, number in (("a", 2), ("b", 2), ("c", 3)):
@@ -237,7 +237,7 @@ def test_a_file_that_is_no_configuration_is_2(
 
 
 def test_a_path_that_is_no_node_is_reported_so(tmp_path: Path, answers: Answers) -> None:
-    """A file, a dead socket, an end without an answer, a path that is too long."""
+    """A file, a dead socket, a socket without an answer, a missing path and a too long path."""
     (tmp_path / "file").write_text("")
     dead = socket.socket(socket.AF_UNIX)
     dead.bind(os.fspath(tmp_path / "dead"))

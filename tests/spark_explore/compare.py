@@ -1,4 +1,4 @@
-"""Compare the search on Spark with the local one: their reports must be the same."""
+"""Compare the search on Spark with the local search: the fields in `FOUND` must be equal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def on_spark(world: World, context: Any, plan: Plan | None = None) -> Report:
 
 
 def same(world: World, context: Any, **more: Any) -> Report:
-    """Search a world here and on Spark, and compare; return Spark's report."""
+    """Search `world` on this machine and on Spark, and assert that the reports agree.
+
+    Return Spark's report.
+    """
     seed = more.pop("seed", 1)
     here = check(world, **more)
     there = on_spark(world, context, Plan(seed=seed, symmetry=more.get("symmetry", False)))

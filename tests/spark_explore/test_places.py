@@ -1,4 +1,4 @@
-"""Runs at an address: moto's server stands for S3, with real sockets."""
+"""Runs at an address: moto's server takes the place of S3, over real sockets."""
 
 from __future__ import annotations
 
@@ -93,8 +93,11 @@ def test_a_bad_address_is_refused_and_its_secrets_are_not_repeated(text: str, wh
 
 
 @pytest.mark.parametrize("name", ["../../.profile", "/etc/passwd", "levels/../../x.npy", "runs/x"])
-def test_a_note_names_files_of_a_search_alone(name: str) -> None:
-    """The named run is copied from a store to a folder of this machine."""
+def test_a_share_may_name_only_files_of_a_search(name: str) -> None:
+    """The files that a share names are copied from a store to a folder of this machine.
+
+    Otherwise a name such as ../../.profile would be written outside the folder.
+    """
     share = asdict(
         Share(0, 0, 1, ("levels/1-0-0-abc.npy",), (Run("runs/keys-1-0-0-a.npy", "", 1),))
     )
@@ -127,7 +130,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 
 def test_a_store_does_what_a_folder_does(place: Place, tmp_path: Path) -> None:
-    """Files are written whole, replaced, moved in, listed and removed."""
+    """Files are written whole, replaced, uploaded, listed and removed."""
     part = place / "part"
     part.make()
     assert [] == part.names()
@@ -152,7 +155,10 @@ def test_a_store_does_what_a_folder_does(place: Place, tmp_path: Path) -> None:
 def test_levels_are_found_by_a_machine_that_did_not_write_them(
     endpoint: str, tmp_path: Path, words: int
 ) -> None:
-    """Another machine does each step, one of them twice; files that no share names are removed."""
+    """Another machine does each step, and one step is done twice.
+
+    Files that no share names are removed.
+    """
     place = place_of(address(endpoint, f"runs/levels{words}"))
     share = before = Share(-1, 3, 0, (), ())
     machine, everything = Storage(place), np.zeros((0, words), np.uint64)
@@ -196,7 +202,7 @@ def test_a_dataset_at_an_address_answers_as_one_in_a_folder(endpoint: str, tmp_p
 
 
 def test_a_run_at_an_address_is_one_run(endpoint: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """As in a folder, the report and the found run are there, and another run is refused."""
+    """As in a folder, the report and the counterexample are there; a second search is refused."""
     words = ("check", "note-hasty-abort", "--engine", "local", "--json", "--out")
     out = address(endpoint, "runs/one")
 
@@ -214,13 +220,15 @@ def test_a_run_at_an_address_is_one_run(endpoint: str, capsys: pytest.CaptureFix
 def test_a_refusal_of_a_store_is_reported(
     endpoint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2: no such bucket; 4: access denied, no answer.  No credentials are shown."""
+    """The exit code is 2 without such a bucket, and 4 if access is denied; no secrets are shown."""
     words = ("check", "note-hasty-abort", "--json", "--out")
 
-    def with_checks(rest: str) -> None:
-        """Make the store check credentials after `rest` requests."""
+    def with_checks(free_requests: str) -> None:
+        """Make the store check credentials after `free_requests` requests."""
         kind = {"Content-Type": "text/plain"}
-        asking = urllib.request.Request(f"{endpoint}/moto-api/reset-auth", rest.encode(), kind)
+        asking = urllib.request.Request(
+            f"{endpoint}/moto-api/reset-auth", free_requests.encode(), kind
+        )
         urllib.request.urlopen(asking).close()
 
     missing = run_here(capsys, *words, address(endpoint, "nothing/run"))
@@ -245,7 +253,7 @@ def test_an_absent_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_executors_judge_runs_and_answer_questions_at_an_address(
     endpoint: str, lasting: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tables of all steps need no Hadoop client; then Spark's SQL is compared with DuckDB's."""
+    """Executors keep tables of all steps without a Hadoop client; Spark and DuckDB agree."""
     monkeypatch.setattr(analyses, "BYTES_PER_STEP", 1 << 50)
     out = place_of(address(endpoint, "runs/claims"))
     asked = "SELECT level, count(*) AS n FROM states GROUP BY 1 ORDER BY 1"

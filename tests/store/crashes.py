@@ -2,12 +2,12 @@
 
 The assumptions about a disk, which guarantee less than most disks do:
 
-* Bytes are there for sure after the file was synced; before, any part of them may be: none,
-  all, the beginning, the end with zeros before it, or zeros alone.
-* A name stands for what it stood for when its directory was synced, or for anything it
-  came to stand for since; each name by itself, so in any order.  A rename may show its new
-  name without having lost the old one, or the other way.
-* What a killed process wrote is lost only if the power fails, too.
+* After a file was synced, the disk has all its bytes.  Before that, the disk may have none of
+  them, all, the beginning, the end with zeros before it, or only zeros.
+* A name leads to the file that it led to when its directory was synced, or to any file that it
+  led to since.  Names change independently, so in any order: after a rename the disk may have
+  both names, or neither.
+* The writes of a killed process are lost only if the power fails, too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ Files = frozenset[tuple[str, bytes]]
 
 @frozen
 class Bad:
-    """A state that must not be: the found value, and the right one."""
+    """A state that must not occur: the found value, and the legal values."""
 
     operations: int
     last: Operation | None
@@ -81,7 +81,7 @@ class _Disk:
             yield None
         if folder == {None}:
             return
-        # The lock file says something to people only, and whatever it says is allowed.
+        # Only people read the lock file, so any content of it is allowed.
         places = [place for place in self.names if place[0] == self.folder and place[1] != LOCK]
         for inodes in product(*(sorted(self.names[place], key=str) for place in places)):
             named = [(place[1], i) for place, i in zip(places, inodes, strict=True) if i]
@@ -101,7 +101,7 @@ class _Disk:
 
 @frozen
 class Enumerated:
-    """`bad`: the first state that is not legal.  `states`: how many were looked at.
+    """`bad`: the first state that is not legal.  `states`: how many were judged.
 
     `choices`: at how many moments more than one legal outcome was really found.
     """
@@ -134,7 +134,7 @@ def enumerate_crashes(
 
 
 class DoesNotWait(RealFileSystem):
-    """A real disk that is not waited for: the states are judged by the thousand."""
+    """A real disk without waiting for syncs, because thousands of states are judged."""
 
     def sync(self, file: int) -> None:
         pass
@@ -150,10 +150,10 @@ class Judge:
         self.known: dict[Files | None, object] = {}
 
     def outcome(self, files: Files | None) -> object:
-        """Return the record that is found, None for no store, or the error."""
+        """Return the record that is found, None if there is no store, or the error."""
         if files is not None:
-            # What temporary files are called and hold makes no difference, which is tested
-            # apart; otherwise each state would be judged once for each random name.
+            # Names and contents of temporary files make no difference, as another test shows.
+            # Without this, each state would be judged once for each random name.
             others = [data for name, data in files if name.endswith(".tmp")]
             left = [(f"store.meta.{0:016x}.tmp", max(others))] if others else []
             files = frozenset([*(f for f in files if not f[0].endswith(".tmp")), *left])

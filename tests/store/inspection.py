@@ -37,21 +37,21 @@ class Inspection:
 
     @property
     def is_sound(self) -> bool:
-        """Return whether a member may run on it; a running one may still hold it."""
+        """Return whether a member may run on the store, apart from the lock of a running member."""
         return self.refusal == ""
 
     @property
     def newest(self) -> Slot | None:
         """Return the newest valid file, None if there is none.
 
-        If it is not the current one, it is for people: newer promises may be lost.
+        If it is not the current file, only people may use it: newer promises may be lost.
         """
         valid = [slot for slot in (self.current, self.previous) if slot.validity is Validity.VALID]
         return max(valid, key=lambda slot: slot.generation or 0, default=None)
 
     @property
     def contents(self) -> Contents | None:
-        """Return the contents that a member would run on, None if it may not."""
+        """Return the contents that a member would run on; None if no member may run on it."""
         return self.current.contents if self.is_sound else None
 
 

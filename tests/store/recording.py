@@ -22,7 +22,7 @@ class Killed(BaseException):
 
 @frozen
 class Named:
-    """A name in a directory came to stand for a file (or a directory), or for none."""
+    """A name in a directory now leads to a file or a directory, or was removed (None)."""
 
     directory: str
     name: str
@@ -53,7 +53,7 @@ class DirectorySynced:
 
 @frozen
 class Legal:
-    """From here on, one of these must be found after a crash; None if no store."""
+    """From here on, one of these outcomes must be found after a crash; None means no store."""
 
     outcomes: frozenset[object]
 
@@ -79,7 +79,7 @@ class Recording(RealFileSystem):
         self.has_renamed = False
 
     def die(self) -> None:
-        """End the process: its files are closed, its locks are gone."""
+        """End the process: close its files, and release its locks."""
         for file in (*self.open_files, *self.directories):
             os.close(file)
         self.open_files.clear()
@@ -156,7 +156,7 @@ class Recording(RealFileSystem):
 
     def rename(self, directory: int, old: str, new: str) -> None:
         folder = self.directories[directory]
-        # One step for the running system; a disk may keep either half of it.
+        # This is one step for the running system, but a disk may keep only one half of it.
         self._note(Named(folder, new, self.names_now[folder, old]))
         self.names_now[folder, new] = self.names_now.pop((folder, old))
         self.diary.append(Named(folder, old, None))

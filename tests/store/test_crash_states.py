@@ -1,4 +1,4 @@
-"""After a loss of power at any moment: either the old record or the new one.
+"""After a loss of power at any moment, a store has either the old record or the new one.
 
 A run writes down its operations; each state that they may leave on a disk is laid down and
 opened.  The same enumeration must find a bad state as soon as one step is left out.
@@ -81,7 +81,7 @@ def _found(path: Path, files: Recording) -> tuple[Store | None, frozenset[object
         store = open_store(path, files=files)
     except StoreMissing:
         return None, frozenset({None})
-    # A process that has seen a record acts on it: from here on it must stay.
+    # A process that has read a record acts on it, so from here on the record must stay.
     files.diary.append(Legal(frozenset({store.record})))
     return store, frozenset({store.record})
 
@@ -97,18 +97,18 @@ def _steps() -> st.SearchStrategy[list[Step]]:
 def test_after_a_crash_there_is_the_old_record_or_the_new_one(
     steps: list[Step], chunk: int
 ) -> None:
-    """In every one of them: either the old record or the new one."""
+    """In every possible state, the store has either the old record or the new one."""
     assert run(steps, Recording(chunk=chunk)).bad is None
 
 
 def test_a_whole_life_is_safe_at_every_moment() -> None:
-    """The same for one long run: a founding, a promise, a change, the orderly end, a mark."""
+    """The same holds for a long run: a founding, a promise, a change, an orderly end, a mark."""
     steps: list[Step] = [Write(number) for number in range(len(LIFE))]
 
     crashes = run(steps, Recording())
 
     assert crashes.bad is None
-    # Nine writes.  While the last rename of each waits for the directory, both are possible.
+    # Nine writes.  Until the directory is synced, both records are possible.
     assert 9 * 2 == crashes.choices
     assert crashes.states > 1_000
 
@@ -120,8 +120,8 @@ MUST_FAIL: dict[Leaves, tuple[list[Step], str]] = {
     Leaves.DIRECTORY_SYNC: ([Write(0)], "None"),
     # A crash within the write leaves neither the old record nor the new one.
     Leaves.RENAME: ([Write(0), Write(1)], "StoreCorrupt"),
-    # Killed before the fsync of the directory; the next process reads the new record from
-    # memory and acts on it; then the power fails.
+    # The process is killed before the fsync of the directory.  The next process reads the new
+    # record from memory and acts on it; then the power fails.
     Leaves.SYNC_AT_OPENING: ([Write(0), Write(1, kill_in=8), Reopen()], "StoreRecord"),
 }
 
@@ -139,5 +139,5 @@ def test_a_step_left_out_is_found(leaves: Leaves) -> None:
 
 @pytest.mark.parametrize("leaves", MUST_FAIL)
 def test_the_same_steps_without_leaving_one_out_are_safe(leaves: Leaves) -> None:
-    """So it is the missing step that was found, not the run."""
+    """This shows that the test above finds the missing step, and not a fault of the run."""
     assert run(MUST_FAIL[leaves][0], Recording()).bad is None

@@ -1,4 +1,4 @@
-"""A damaged file is never read as something else, and never passed over.
+"""A damaged file is never read as another record, and always reported.
 
 A member must not go on from the previous generation: it would have forgotten its later promises.
 So every damage of the current file is refused, and shown.
@@ -57,7 +57,7 @@ def cut(data: bytes) -> Iterator[bytes]:
 
 
 def flipped(data: bytes) -> Iterator[bytes]:
-    """Return the file with each of its bits turned over, one at a time."""
+    """Return the file with each of its bits flipped, one at a time."""
     for at, byte in enumerate(data):
         for bit in range(8):
             yield data[:at] + bytes([byte ^ 1 << bit]) + data[at + 1 :]
@@ -65,7 +65,7 @@ def flipped(data: bytes) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("damages", [cut, flipped])
 def test_every_damage_of_the_current_file_is_refused_and_told(damages: Damages) -> None:
-    """Truncation at every byte and a flip of every bit: never a wrong record."""
+    """The file is cut off at every byte, or one bit is flipped; no wrong record is read."""
     whole, before = image(4), image(3, generation=6)
     seen = set()
 
@@ -83,7 +83,7 @@ def test_every_damage_of_the_current_file_is_refused_and_told(damages: Damages) 
 
 @pytest.mark.parametrize("damages", [cut, flipped])
 def test_damage_of_the_previous_file_is_reported(damages: Damages) -> None:
-    """An invalid one is reported, never hidden; nothing depends on it but its version."""
+    """An invalid previous file is reported; it stops a member only if its version is newer."""
     whole, before = image(4), image(3, generation=6)
 
     for damaged in damages(before):
@@ -96,7 +96,7 @@ def test_damage_of_the_previous_file_is_reported(damages: Damages) -> None:
 
 @given(st.data())
 def test_a_file_with_several_damages_is_never_read_as_another_record(data: st.DataObject) -> None:
-    """For any change of the bytes: the record that was written, or an error."""
+    """Whatever bytes change, the result is the written record or an error."""
     whole = image(4)
     start = data.draw(st.integers(0, len(whole)))
     end = data.draw(st.integers(start, len(whole)))
@@ -108,7 +108,7 @@ def test_a_file_with_several_damages_is_never_read_as_another_record(data: st.Da
 
 
 def test_a_damaged_current_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
-    """Newest valid one wins for those who look; a member does not start on it."""
+    """An inspection shows the newest valid file; a member does not start on it."""
     lay(tmp_path, current=image(4)[:-1], previous=image(3, generation=6))
     before = contents_of(tmp_path)
 
@@ -128,7 +128,7 @@ def test_a_damaged_current_file_is_refused_and_left_as_it_is(tmp_path: Path) -> 
     ("current", "previous", "error"),
     [
         (None, None, StoreMissing),
-        # A person removed the current file: what it promised is not in the other one.
+        # A person removed the current file; the previous file lacks its promises.
         (None, image(3, generation=6), StoreCorrupt),
         (None, b"", StoreCorrupt),
         # A person put an older file in the place of the current one.
@@ -143,7 +143,7 @@ def test_a_damaged_current_file_is_refused_and_left_as_it_is(tmp_path: Path) -> 
 def test_a_record_that_is_not_the_last_written_is_refused(
     tmp_path: Path, current: bytes | None, previous: bytes | None, error: type[StoreError]
 ) -> None:
-    """A restored or swapped file is a forgetful voter, as far as it can be seen."""
+    """With a restored or swapped file, a member would forget its later promises."""
     lay(tmp_path, current=current, previous=previous)
     before = contents_of(tmp_path)
 
@@ -168,7 +168,7 @@ def test_a_record_that_is_not_the_last_written_is_refused(
 def test_states_that_a_crash_may_leave_are_no_problem(
     tmp_path: Path, current: bytes, previous: bytes | None
 ) -> None:
-    """The other side: an alarm that rings without a fire is soon switched off."""
+    """Operators soon ignore an alarm that is raised without a cause."""
     lay(tmp_path, current=current, previous=previous)
 
     with open_store(tmp_path) as store:
@@ -180,7 +180,7 @@ def test_states_that_a_crash_may_leave_are_no_problem(
 def test_a_damaged_previous_file_is_reported_and_the_member_starts(
     tmp_path: Path, previous: bytes | None
 ) -> None:
-    """The current file is whole, and by its name it is the newest."""
+    """The current file is whole, and its name shows that it is the newest."""
     lay(tmp_path, current=image(4), previous=previous)
 
     with open_store(tmp_path) as store:
@@ -191,7 +191,7 @@ def test_a_damaged_previous_file_is_reported_and_the_member_starts(
 
 
 def test_a_file_of_another_store_is_refused(tmp_path: Path) -> None:
-    """Two files of two stores in one directory: nobody knows which one is meant."""
+    """If one directory has files of two stores, it is unknown which store is meant."""
     other = tmp_path / "other"
     other.mkdir()
     create_store(other, evolve(LIFE[0], store_id="b'"), member="b").close()
@@ -203,7 +203,7 @@ def test_a_file_of_another_store_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_never_got_its_name_is_no_newer_generation(tmp_path: Path) -> None:
-    """A temporary file is shown, and removed by the next writer; it never wins."""
+    """An inspection shows a temporary file and the next opening removes it; it is never read."""
     lay(tmp_path, current=image(3), previous=image(2, generation=6))
     left = tmp_path / FOLDER / f"{CURRENT}.0123456789abcdef.tmp"
     left.write_bytes(image(4, generation=8))
@@ -222,7 +222,7 @@ def test_a_file_that_never_got_its_name_is_no_newer_generation(tmp_path: Path) -
 
 
 def test_a_slot_says_where_it_lies(tmp_path: Path) -> None:
-    """For the operator: host, path, and the reason that applied."""
+    """An operator needs the path of the file."""
     lay(tmp_path, current=image(3), previous=None)
 
     slot: Slot = inspect(tmp_path).current

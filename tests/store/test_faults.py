@@ -1,4 +1,4 @@
-"""A fault at every operation: a clear error, a whole record on the disk, and no second try."""
+"""Each operation fails once: the error is clear, the record on the disk whole, and no retry."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ LIFE = life()
 
 
 class Failing:
-    """The real file system, until the operation of this number, which fails."""
+    """The real file system, except that operation number `at` fails with `code`."""
 
     def __init__(self, at: int, code: int) -> None:
         self.left = at
@@ -41,7 +41,7 @@ class Failing:
             self.left -= 1
             if self.left == -1:
                 self.failed = name
-                if name == "close":  # whatever it says, it is closed
+                if name == "close":  # a close that fails closes the file all the same
                     REAL.close(*values)
                 raise OSError(self.code, os.strerror(self.code))
             return getattr(REAL, name)(*values, **named)
@@ -50,13 +50,13 @@ class Failing:
 
 
 def failing(at: int, code: int) -> tuple[Failing, FileSystem]:
-    """Return a file system that fails, seen from both sides."""
+    """Return one failing file system twice: with its counters, and typed as the port."""
     files = Failing(at, code)
     return files, cast(FileSystem, files)
 
 
 def found(path: Path) -> object:
-    """Return the record that a member would find now, None for no store."""
+    """Return the record that a member would find now; None if there is no store."""
     try:
         with open_store(path) as store:
             assert () == store.problems
@@ -69,7 +69,7 @@ def found(path: Path) -> object:
 def test_a_fault_at_any_operation_is_reported_and_leaves_a_whole_record(
     tmp_path: Path, code: int
 ) -> None:
-    """EIO and ENOSPC at every operation: either the old record or the new one."""
+    """Each error at each operation leaves either the old record or the new one."""
     at, failed = 0, set()
     while True:
         path = tmp_path / str(at)
@@ -105,7 +105,7 @@ def test_a_fault_at_any_operation_is_reported_and_leaves_a_whole_record(
 
 
 def test_inspect_tells_a_fault_at_any_operation(tmp_path: Path) -> None:
-    """Reading fails, too: an error or a report that says so, never a traceback."""
+    """If reading fails, an error or the report says so, and there is no traceback."""
     create_store(tmp_path, LIFE[0], member="a").close()
     at, unsound, unknown = 0, 0, 0
     refused: list[str] = []
@@ -130,7 +130,7 @@ def test_inspect_tells_a_fault_at_any_operation(tmp_path: Path) -> None:
 
 
 def test_a_failed_write_is_final(tmp_path: Path) -> None:
-    """A failed fsync is final: the handle is poisoned, no retry."""
+    """After a failed fsync the handle refuses all writes, and does not retry."""
     files, port = failing(10**9, errno.EIO)
     store = create_store(tmp_path, LIFE[0], member="a", files=port)
     files.left = _operations_until("sync")
@@ -151,7 +151,7 @@ def test_a_failed_write_is_final(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("operation", ["rename", "sync_directory"])
 def test_a_fault_after_which_both_are_possible_says_so(tmp_path: Path, operation: str) -> None:
-    """The error names what is on disk: after the last rename that is not known."""
+    """After the last rename it is unknown which generation is on disk, so the error names both."""
     files, port = failing(10**9, errno.EIO)
     store = create_store(tmp_path, LIFE[0], member="a", files=port)
     files.left = _operations_until(operation, last=True)
@@ -164,7 +164,7 @@ def test_a_fault_after_which_both_are_possible_says_so(tmp_path: Path, operation
 
 
 def test_an_interrupted_write_is_final_too(tmp_path: Path) -> None:
-    """Ctrl-C in the middle of a write: which steps were taken is unknown."""
+    """After Ctrl-C in the middle of a write, it is unknown which steps were done."""
 
     class Interrupted(RealFileSystem):
         opened = False
@@ -189,7 +189,7 @@ def test_an_interrupted_write_is_final_too(tmp_path: Path) -> None:
 
 
 def test_two_writes_at_once_are_misuse(tmp_path: Path) -> None:
-    """One thread at a time: two records of one generation would be one too many."""
+    """Otherwise two records could have the same generation."""
 
     class Twice(RealFileSystem):
         store: Store | None = None
@@ -209,7 +209,7 @@ def test_two_writes_at_once_are_misuse(tmp_path: Path) -> None:
 
 
 def test_short_writes_are_continued(tmp_path: Path) -> None:
-    """The system may take less than it was given."""
+    """The system may write or read fewer bytes than requested."""
 
     class Short(RealFileSystem):
         def write(self, file: int, data: bytes) -> int:
@@ -226,7 +226,7 @@ def test_short_writes_are_continued(tmp_path: Path) -> None:
 
 
 def test_a_write_that_takes_nothing_ends(tmp_path: Path) -> None:
-    """No progress and no error would otherwise be a member that hangs."""
+    """Otherwise the member would hang, without progress and without an error."""
 
     class Stuck(RealFileSystem):
         def write(self, file: int, data: bytes) -> int:

@@ -31,7 +31,7 @@ Object = dict[str, Any]
 
 
 def everything() -> Contents:
-    """Return contents in which every field says something."""
+    """Return contents in which every field has a value."""
     drawn = views(CHAIN)
     ballot = Ballot(7, "b'")
     record = StoreRecord(
@@ -66,12 +66,12 @@ def lay(path: Path, data: bytes) -> None:
 
 
 def test_the_file_looks_like_this() -> None:
-    """A payload that an operator can read with `cat`; a changed format is noticed here."""
+    """An operator can read the payload with `cat`; this test notices a changed format."""
     assert GOLDEN.read_bytes() == seal(Envelope(12, encode(everything())))
 
 
 def test_the_file_is_read_back() -> None:
-    """Files that were written by this format stay readable."""
+    """Files that were written in this format stay readable."""
     slot = judge(GOLDEN, GOLDEN.read_bytes())
 
     assert (Validity.VALID, 12) == (slot.validity, slot.generation)
@@ -108,7 +108,7 @@ def test_a_store_without_a_view_is_of_whatever_cluster_it_is_made_for() -> None:
 
 
 def test_fields_of_a_later_version_survive_a_rewrite(tmp_path: Path) -> None:
-    """Unknown fields survive, each with the object in which it stands."""
+    """Unknown fields survive, each as long as the object that contains it."""
 
     def later(tree: Object) -> None:
         tree["colour"] = {"of": ["the", "payload", 1, None, 2.5]}
@@ -132,7 +132,7 @@ def test_fields_of_a_later_version_survive_a_rewrite(tmp_path: Path) -> None:
 
 
 def test_a_field_of_a_value_that_changed_is_not_kept(tmp_path: Path) -> None:
-    """It was about the former value; alongside another it would be a lie."""
+    """The unknown field was about the former value; next to another value it would be wrong."""
 
     def later(tree: Object) -> None:
         tree["position"]["colour"] = "of frame 6"
@@ -147,7 +147,7 @@ def test_a_field_of_a_value_that_changed_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_operators_actions_survive_a_rewrite(tmp_path: Path) -> None:
-    """The person, when, where and why; written by the recovery tool, carried by all."""
+    """The recovery tool writes who acted, when, where and why; every later writer keeps this."""
     done: Object = {"who": "Ada", "why": "naïve ☃ \n", "hash": "00", "nested": {"n": [1]}}
     with create_store(tmp_path, life()[0], member="a") as store:
         store.write_contents(evolve(store.contents, history=(done,)))
@@ -162,7 +162,7 @@ def test_operators_actions_survive_a_rewrite(tmp_path: Path) -> None:
 
 
 def test_a_newer_format_is_not_called_corrupt(tmp_path: Path) -> None:
-    """Version is checked before checksum: "written by a newer version", not "corrupt"."""
+    """The version is checked before the checksum, so a newer file is not reported as corrupt."""
     lay(tmp_path, b"joinproto store\nformat 3\nblake3 and a binary payload\n\xff\xfe")
 
     with pytest.raises(StoreNewer, match=f"has format 3; this version reads format {FORMAT}"):
@@ -172,7 +172,7 @@ def test_a_newer_format_is_not_called_corrupt(tmp_path: Path) -> None:
 
 
 def test_only_a_store_whose_frames_may_be_dropped_needs_the_second_format(tmp_path: Path) -> None:
-    """Earlier versions read the first one alone, and would take a base for a torn tail."""
+    """Earlier versions read only the first format, and would take a base for a torn tail."""
     lines = []
     for dropped in (False, True):
         path = tmp_path / str(dropped)
@@ -254,7 +254,7 @@ def _set(*way: str | int, to: object) -> bytes:
 def test_an_impossible_payload_is_corrupt_although_its_checksum_fits(
     data: bytes, problem: str
 ) -> None:
-    """Impossible counters, links and types: refused with the field that is wrong."""
+    """Impossible counters, links and types are refused, and the error names the field."""
     slot = judge(GOLDEN, seal(Envelope(3, data)))
 
     assert Validity.CORRUPT is slot.validity
@@ -276,7 +276,7 @@ def test_an_impossible_payload_is_corrupt_although_its_checksum_fits(
     ],
 )
 def test_an_impossible_frame_is_corrupt(tmp_path: Path, old: bytes, new: bytes) -> None:
-    """Each line has one spelling, so that no second one has to be thought of."""
+    """Each line has exactly one valid spelling."""
     lay(tmp_path, GOLDEN.read_bytes().replace(old, new, 1))
 
     with pytest.raises(StoreCorrupt, match="nothing was changed"):
@@ -292,7 +292,7 @@ _JSON = st.recursive(
 
 @given(st.data())
 def test_no_payload_brings_a_traceback(data: st.DataObject) -> None:
-    """Any value anywhere: an error with words, or a record that can be written again."""
+    """Any value in any place gives an error, or a record that can be written again."""
     tree: Any = json.loads(encode(everything()))
     node: Any = tree
     while True:
@@ -322,13 +322,13 @@ def test_no_payload_brings_a_traceback(data: st.DataObject) -> None:
 @given(st.binary(max_size=200) | st.text().map(str.encode))
 @example(b"")
 def test_no_file_brings_a_traceback(data: bytes) -> None:
-    """Any bytes as a payload, behind our first line, or as the whole file."""
+    """The bytes are a payload, follow our first line, or are the whole file."""
     for file in (data, b"joinproto store\n" + data, seal(Envelope(1, data))):
         assert judge(GOLDEN, file).contents is None
 
 
 def test_nesting_is_limited_so_that_what_is_read_can_be_written() -> None:
-    """Python reads deeper values than it writes; a store must not become read-only by that."""
+    """Python reads deeper values than it writes; otherwise a store could become read-only."""
     deep: Any = 1
     for _ in range(DEPTH_MAX - 2):
         deep = [deep]
@@ -342,7 +342,7 @@ def test_nesting_is_limited_so_that_what_is_read_can_be_written() -> None:
 
 
 def test_a_record_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
-    """Contents are read back before anything touches the disk; the store continues."""
+    """New contents are checked before the disk changes, so the store can still write afterwards."""
     with create_store(tmp_path, life()[2], member="a") as store:
         before = (tmp_path / FOLDER / CURRENT).read_bytes()
         tip = store.record.tip
@@ -379,13 +379,13 @@ def test_a_record_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
     ],
 )
 def test_a_value_that_json_cannot_carry_is_refused_before_it_is_written(entry: Any) -> None:
-    """An operator's record may hold what JSON holds, and what a terminal can show."""
+    """A history entry may have only JSON values, and text that is safe on a terminal."""
     with pytest.raises(Malformed, match=r"history\[0\]"):
         Contents(member="a", record=life()[0], history=(entry,))
 
 
 def test_the_frame_comes_back_as_it_was() -> None:
-    """Generation and payload, whatever they are."""
+    """This holds for any generation and payload."""
     for envelope in (Envelope(1, b""), Envelope(2**63 - 1, b"sha256 \n\x00" * 9)):
         assert envelope == unseal(seal(envelope))
 

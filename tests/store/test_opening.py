@@ -1,4 +1,4 @@
-"""Opening and making a store where something else lies, or nothing, or what may not be touched."""
+"""Opening and creating a store: missing or foreign files, links, and missing permissions."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ def made(path: Path) -> Path:
 
 @contextmanager
 def unprivileged() -> Iterator[Path]:
-    """Give a data directory of a user who is not root; as root, become such a user."""
+    """Yield a data directory and run as a user who is not root."""
     user = os.geteuid()
     with TemporaryDirectory() as name:
         path = Path(name)
@@ -56,7 +56,7 @@ def unprivileged() -> Iterator[Path]:
 
 
 def test_a_new_store_is_found_as_it_was_made(tmp_path: Path) -> None:
-    """Generation 1 is the making; each write is one more."""
+    """The creation is generation 1; each write adds 1."""
     with create_store(tmp_path, LIFE[2], member="a", cluster_name="cluster") as store:
         assert (1, LIFE[2]) == (store.generation, store.record)
         store.write(LIFE[3])
@@ -69,7 +69,7 @@ def test_a_new_store_is_found_as_it_was_made(tmp_path: Path) -> None:
 
 
 def test_an_inspection_says_everything(tmp_path: Path) -> None:
-    """Both generations, whether each is valid, and the lock; nothing is changed."""
+    """It shows both generations, whether each is valid, and the lock; it changes nothing."""
     folder = made(tmp_path)
     before = {one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in folder.iterdir()}
 
@@ -89,7 +89,7 @@ def test_an_inspection_says_everything(tmp_path: Path) -> None:
 
 
 def test_a_store_that_was_looked_at_is_let_go(tmp_path: Path) -> None:
-    """Otherwise: a tool that watches stores runs out of files."""
+    """Otherwise a tool that watches stores would run out of file descriptors."""
     made(tmp_path)
     before = len(list(Path("/dev/fd").iterdir()))
 
@@ -99,7 +99,7 @@ def test_a_store_that_was_looked_at_is_let_go(tmp_path: Path) -> None:
 
 
 def test_a_store_that_is_there_is_not_made_again(tmp_path: Path) -> None:
-    """Also if only a part of it is left: a new one there destroys what is left."""
+    """This holds even if only a part is left: a new store would destroy that part."""
     folder = made(tmp_path)
 
     with pytest.raises(StoreExists):
@@ -115,7 +115,7 @@ def test_a_store_that_is_there_is_not_made_again(tmp_path: Path) -> None:
 
 
 def test_a_record_that_has_no_form_on_disk_makes_no_directory(tmp_path: Path) -> None:
-    """The embedder's fault, and nothing was done."""
+    """The embedding program passed a wrong value, and the disk is unchanged."""
     with pytest.raises(MisuseError, match="member: found ''"):
         create_store(tmp_path, LIFE[0], member="")
     with pytest.raises(MisuseError, match="cluster_name of the tip"):
@@ -133,7 +133,7 @@ def _create(path: Path) -> object:
 
 @pytest.mark.parametrize("opening", [open_store, inspect, _create])
 def test_a_missing_store_is_reported(tmp_path: Path, opening: Opening) -> None:
-    """A wrong path is the operator's commonest mistake; no directory is made of it."""
+    """A wrong path is the operator's commonest mistake; no directory is created there."""
     with pytest.raises(StoreMissing, match="expected the data directory of a member"):
         opening(tmp_path / "not" / "there")
     file = tmp_path / "file"
@@ -144,7 +144,7 @@ def test_a_missing_store_is_reported(tmp_path: Path, opening: Opening) -> None:
 
 
 def test_a_data_directory_without_a_store_is_reported(tmp_path: Path) -> None:
-    """An empty directory, or one in which a creation did not end."""
+    """The directory is empty, or a creation in it did not end."""
     with pytest.raises(StoreMissing, match="expected the directory of a store"):
         open_store(tmp_path)
     (tmp_path / FOLDER).mkdir()
@@ -157,7 +157,7 @@ def test_a_data_directory_without_a_store_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [CURRENT, PREVIOUS, LOCK])
 def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path, name: str) -> None:
-    """O_NOFOLLOW: otherwise a user who may write here chooses which file we write."""
+    """Otherwise a user with access to this directory could choose which file we write."""
     data = tmp_path / "data"
     data.mkdir()
     folder = made(data)
@@ -180,7 +180,7 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path, name: str
 
 
 def test_a_link_in_the_place_of_the_directory_is_not_followed(tmp_path: Path) -> None:
-    """The same one level up; the data directory itself may well be a link."""
+    """A link in place of the store's directory is refused; the data directory may be a link."""
     data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
     data.mkdir()
     elsewhere.mkdir()
@@ -196,7 +196,7 @@ def test_a_link_in_the_place_of_the_directory_is_not_followed(tmp_path: Path) ->
 
 
 def test_links_in_the_place_of_temporary_files_are_removed_not_followed(tmp_path: Path) -> None:
-    """O_EXCL, a name that nobody can guess, and only the link itself is removed."""
+    """Temporary files are created with O_EXCL and random names; only the link is removed."""
     folder = made(tmp_path)
     target = tmp_path / "precious"
     target.write_bytes(b"precious")
@@ -211,7 +211,7 @@ def test_links_in_the_place_of_temporary_files_are_removed_not_followed(tmp_path
 
 @pytest.mark.parametrize("name", [CURRENT, LOCK])
 def test_a_file_that_is_not_regular_is_refused_at_once(tmp_path: Path, name: str) -> None:
-    """A pipe would let us wait for ever; a directory has no content."""
+    """Opening a pipe would wait for ever; a directory has no content."""
     folder = made(tmp_path)
     (folder / name).unlink()
     os.mkfifo(folder / name)
@@ -226,7 +226,7 @@ def test_a_file_that_is_not_regular_is_refused_at_once(tmp_path: Path, name: str
 
 
 def test_a_store_that_may_not_be_read_is_unreadable() -> None:
-    """Permission problems name the file."""
+    """The error names the file."""
     with unprivileged() as path:
         folder = made(path)
         (folder / CURRENT).chmod(0)
@@ -253,7 +253,7 @@ def test_a_store_that_may_not_be_read_is_unreadable() -> None:
 
 
 def test_a_directory_that_may_not_be_written_is_inspected_only() -> None:
-    """`inspect` changes nothing, so it needs no permission to."""
+    """`inspect` changes nothing, so it needs no permission to write."""
     with unprivileged() as path:
         folder = made(path)
         (folder / LOCK).unlink()
@@ -268,7 +268,7 @@ def test_a_directory_that_may_not_be_written_is_inspected_only() -> None:
 
 @pytest.mark.needs("unshare", "mounts without being root")
 def test_a_read_only_mount_is_inspected_only(tmp_path: Path) -> None:
-    """Read-only, also on a read-only mount."""
+    """An inspection needs no writable file system; opening the store fails with an error."""
     made(tmp_path)
     looking = (
         "import sys; from pathlib import Path;"
@@ -301,7 +301,7 @@ def test_a_closed_store_may_be_closed_again(tmp_path: Path) -> None:
 
 
 def test_every_error_is_for_the_operator() -> None:
-    """One root, because the same person acts on all of them."""
+    """All errors have one base class, because the same person acts on all of them."""
     for error in (StoreExists, StoreForeign, StoreInUse, StoreMissing, StoreNewer):
         assert issubclass(error, StoreError)
         assert 1 == error.default_code

@@ -1,4 +1,4 @@
-"""Real processes: killed while they write, and in each other's way."""
+"""Real processes that are killed while they write, or that open one store at the same time."""
 
 import fcntl
 import os
@@ -26,7 +26,7 @@ LIFE = life()
 
 
 def writer(path: Path, *words: str) -> "subprocess.Popen[bytes]":
-    """Return a process that writes to the store in `path`, and has begun to."""
+    """Start a process that writes to the store in `path`."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.store.writer", str(path), *words],
         cwd=REPOSITORY,
@@ -35,10 +35,10 @@ def writer(path: Path, *words: str) -> "subprocess.Popen[bytes]":
 
 
 def killed_after(process: "subprocess.Popen[bytes]", said: bytes) -> int:
-    """Kill a writer that has said a first line; return the last number it said."""
+    """Kill a writer that has printed the line `said`; return the last number that it printed."""
     process.send_signal(signal.SIGKILL)
     out, _ = process.communicate()
-    # The last line may be cut off: then the record is there, and no test was told.
+    # The last line may be cut off.  Its record is on the disk, but the line does not count.
     lines = (said + out).rpartition(b"\n")[0].split()
     return int(lines[-1])
 
@@ -47,7 +47,7 @@ def killed_after(process: "subprocess.Popen[bytes]", said: bytes) -> int:
 def test_a_killed_writer_leaves_the_last_record_or_the_one_after(
     tmp_path: Path, rounds: int
 ) -> None:
-    """kill -9 in a loop: either the old record or the new one."""
+    """After each kill -9, the store has either the old record or the new one."""
     chance = Random(rounds)
     for _ in range(rounds):
         process = writer(tmp_path)
@@ -62,7 +62,7 @@ def test_a_killed_writer_leaves_the_last_record_or_the_one_after(
 
 
 def test_a_store_is_open_in_one_process_only(tmp_path: Path) -> None:
-    """A broker that runs is named; the store of a dead one is free, whatever the file says."""
+    """A running process is named; a dead process's store is free, whatever its lock file says."""
     process = writer(tmp_path, "0")
     process.communicate()
     stale = (tmp_path / FOLDER / LOCK).read_text()
@@ -80,7 +80,7 @@ def test_a_store_is_open_in_one_process_only(tmp_path: Path) -> None:
     assert LockState.HELD is seen.lock.state
     assert seen.lock.holder is not None
     assert str(process.pid) == seen.lock.holder.pid
-    # Alongside a writer, an inspection sees whole records only, and never one from the past.
+    # While a process writes, an inspection finds no damage and no stale record.
     for _ in range(100):
         assert () == inspect(tmp_path).problems
     killed_after(process, b"0\n")
@@ -90,7 +90,7 @@ def test_a_store_is_open_in_one_process_only(tmp_path: Path) -> None:
 
 
 def test_a_second_opening_in_the_same_process_is_refused(tmp_path: Path) -> None:
-    """Two members on one store would both be it, also in one process."""
+    """Two members on one store would have one identity, even in one process."""
     with (
         create_store(tmp_path, LIFE[0], member="a"),
         pytest.raises(StoreInUse, match=f"process {os.getpid()}"),
@@ -103,11 +103,11 @@ def test_a_second_opening_in_the_same_process_is_refused(tmp_path: Path) -> None
 def test_a_reader_is_not_in_the_way_of_a_process_that_opens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An inspection has the lock for a moment; the opening tries again."""
+    """An inspection holds the lock for a moment, so the opening tries again."""
     create_store(tmp_path, LIFE[0], member="a").close()
     pauses: list[float] = []
     with (tmp_path / FOLDER / LOCK).open() as looking:
-        # As another process has it: the kernel's lock is of the open file.
+        # The lock belongs to the open file, so this lock acts like one of another process.
         fcntl.flock(looking, fcntl.LOCK_SH)
 
         def pause(seconds: float) -> None:
@@ -123,7 +123,7 @@ def test_a_reader_is_not_in_the_way_of_a_process_that_opens(
 
 
 def test_a_child_does_not_write_what_its_parent_opened(tmp_path: Path) -> None:
-    """After a fork both have the lock, which the kernel takes for one."""
+    """After a fork both processes hold the lock, because the kernel sees one open file."""
     with create_store(tmp_path, LIFE[0], member="a") as store:
         child = os.fork()
         if child == 0:
@@ -138,7 +138,7 @@ def test_a_child_does_not_write_what_its_parent_opened(tmp_path: Path) -> None:
 
 
 def test_a_removed_lock_file_ends_the_writing(tmp_path: Path) -> None:
-    """Otherwise the next process locks a new file, and two members are one store."""
+    """Otherwise the next process locks a new file, and two members write to one store."""
     with create_store(tmp_path, LIFE[0], member="a") as store:
         (tmp_path / FOLDER / LOCK).unlink()
         with open_store(tmp_path) as other:

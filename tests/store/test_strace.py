@@ -1,7 +1,7 @@
-"""A real process whose system calls fail, or that is killed in one, at every one of them.
+"""A real process is run once for each of its system calls: the call fails or kills the process.
 
-The calls are counted in a run without faults; then each of them is tried in a run of its own.
-Nothing of joinproto is replaced here: the kernel's answer fails.
+The calls are counted in a run without faults.  No part of joinproto is replaced here: strace makes
+the kernel return the error or send the signal.
 """
 
 import re
@@ -94,11 +94,12 @@ def test_a_fault_in_any_call_leaves_a_whole_record_and_says_so(
         legal = [said[-1], said[-1] + 1] if said else nothing
         assert found(path) in legal, (call, done.stderr)
         failed += done.returncode != 0
-        # The writer's own line to its parent may fail, too; everything else is told in words.
+        # The writer's own line to its parent may fail.  Every other failure must be reported
+        # without a traceback.
         assert "Traceback" not in done.stderr or "in _say" in done.stderr, done.stderr
 
-    # Two calls may fail and the member runs: the boot id is only for a message, and an
-    # unreadable previous generation is told and not needed.
+    # The writer survives a failure of two calls: reading the boot id, which only a message needs,
+    # and reading the previous generation, which is reported but not needed.
     assert failed >= len(points) - 2
 
 

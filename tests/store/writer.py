@@ -1,8 +1,8 @@
 """A process that writes: `python -m tests.store.writer DIRECTORY [COUNT]`.
 
-It makes or opens the store and writes ballot after ballot.  After each write that returned
-it says its number on standard output.  So a test that kills it knows what must be there: the
-last number said, or the next one.
+The process creates or opens the store and writes one ballot after another.  After each write it
+prints the number of the ballot.  A test that kills the process therefore knows which record must
+be in the store: the one with the last printed number, or the next one.
 """
 
 import os
@@ -23,12 +23,12 @@ def number_of(record: StoreRecord) -> int:
 
 
 def first() -> StoreRecord:
-    """Return the record at the making: one with three views, so that the file is not tiny."""
+    """Return the first record, which has three views, so that the file is not tiny."""
     return evolve(life()[7], promised=None)
 
 
 def write(path: Path, count: int) -> None:
-    """Write `count` records more than there are, and say each."""
+    """Write `count` more records, and print the number of each."""
     try:
         store: Store = open_store(path)
     except StoreMissing:

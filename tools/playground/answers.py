@@ -27,7 +27,7 @@ from attrs import evolve
 from joinproto.check import catalogue
 from joinproto.check.files import load_file
 from joinproto.check.loaded import Loaded
-from joinproto.check.options import Words
+from joinproto.check.options import TypedText
 from joinproto.check.plain import Bounds, Ends, check_small
 from joinproto.check.report import Report, Trace
 from joinproto.cli.reports.verdicts import verdict_of
@@ -114,7 +114,7 @@ def _shipped(given: Given) -> Loaded:
 
 
 def _options(given: Given) -> dict[str, Any]:
-    return {name: Words(value) for name, value in given.get("options", {}).items()}
+    return {name: TypedText(value) for name, value in given.get("options", {}).items()}
 
 
 # -- a model of your own --------------------------------------------------------------------------

@@ -45,8 +45,8 @@ class Wait:
     rule: Annotated[str, "label of the rule"]
     case: Annotated[str, "case of its table"]
     reason: Annotated[Reason | None, "as `decide` names it"]
-    next: Annotated[str, "what helps"]
-    detail: Annotated[str, "what is waited for, where that is known; else empty"] = ""
+    next: Annotated[str, "the advice to the operator"]
+    detail: Annotated[str, "the thing that it waits for; empty if not known"] = ""
 
 
 @frozen(kw_only=True)
@@ -55,13 +55,13 @@ class Discovered:
 
     backend: Annotated[str, "the backend that was asked"]
     register: Annotated[str | None, "outside: a register chooses the views; null: the electors"]
-    expected: Annotated[Count, "how many members found the cluster"]
+    expected: Annotated[Count, "how many members the founding needs"]
     listed: Annotated[tuple[str, ...] | None, "the nodes that the backend names; null: not known"]
-    step: Annotated[Step, "what follows"]
+    step: Annotated[Step, "the next step of the boot"]
     rule: Annotated[str, "label of the rule"]
     case: Annotated[str, "case of its table"]
-    why: Annotated[str, "the reason, in a sentence: for what it waits"]
-    record: Annotated[str, "what became of its own record"]
+    why: Annotated[str, "the reason for the wait, in one sentence"]
+    record: Annotated[str, "the result of writing its own record to the backend"]
 
 
 @frozen(kw_only=True)
@@ -76,18 +76,19 @@ class Status:
     serves: Annotated[bool, "whether it serves clients now"]
     is_sequencer: Annotated[bool, "whether it orders the frames"]
     outcome: Annotated[Outcome | None, "how it became active"]
-    store: Annotated[Store, "what its store is"]
+    store: Annotated[Store, "the state of its store"]
     initial: Annotated[str | None, "the initial signature"]
     final: Annotated[str | None, "the final signature, if it is closed"]
     view: Annotated[SeenView | None, "the newest view it knows"]
     position: Annotated[LastFrame | None, "the last frame on its disk"]
     committed: Annotated[Count, "number of the last frame that it knows to be committed"]
     pending: Annotated[Count, "frames of its clients that wait to be committed"]
-    peers: Annotated[tuple[str, ...], "those that it has a connection to"]
-    waiting: Annotated[
-        Wait | None, "why the next view is not chosen; of the last time that it tried"
+    peers: Annotated[tuple[str, ...], "the members that it has a connection to"]
+    waiting: Annotated[Wait | None, "why its last attempt did not choose the next view"]
+    discovery: Annotated[
+        Discovered | None,
+        "the last round of discovery; null if the configuration file names the peers",
     ]
-    discovery: Annotated[Discovered | None, "where a backend names its peers; null: the file does"]
 
 
 def status_of(

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from attrs import frozen
 
-from joinproto.check.options import EACH, Words, words_of
+from joinproto.check.options import EACH, TypedText, words_of
 from joinproto.check.report import Report
 from joinproto.cli.show.amounts import aligned, count, duration, plural
 from joinproto.cli.show.findings import not_exercised
@@ -54,7 +54,7 @@ class Sweep:
 
 def _values(name: str, value: Any, is_text: Callable[[str], bool]) -> list[Any] | None:
     """Return the values of a swept parameter; None if the parameter has one value."""
-    if not isinstance(value, Words):
+    if not isinstance(value, TypedText):
         return None
     if value.strip().startswith(EACH):
         return _listed(name, value)
@@ -72,7 +72,7 @@ def _values(name: str, value: Any, is_text: Callable[[str], bool]) -> list[Any] 
             f"--set {name}={value} asks for {last - first + 1:,} searches",
             next=f"at most {RUNS_MOST} at once",
         )
-    return [Words(number) for number in range(first, last + 1)]
+    return [TypedText(number) for number in range(first, last + 1)]
 
 
 def _listed(name: str, value: str) -> list[Any]:
@@ -88,7 +88,7 @@ def _listed(name: str, value: str) -> list[Any]:
         raise UsageProblem(
             f"--set {name}={value} has an empty value", next=f"--set {name}={EACH}1,4,9"
         )
-    return [Words(one.strip()) for one in found]
+    return [TypedText(one.strip()) for one in found]
 
 
 def swept(

@@ -58,7 +58,7 @@ def validate(
     that does not.
 
     Exit codes: 0 all holds, 1 a line or a claim does not, 2 a log is empty, cut or not a log,
-    3 undetermined: no line tells a step, or more than --max-states states are possible.
+    3 undetermined: no line reports a step, or more than --max-states states are possible.
     """
     options = loading.given(arguments)
     if world is not None and patterns is not None:
@@ -103,7 +103,7 @@ def _followed(
 
 
 def _told(found: Followed) -> Iterator[str]:
-    yield f"{found.world}: {found.lines} lines, {found.steps} of them tell a step"
+    yield f"{found.world}: {found.lines} lines, {found.steps} of them report a step"
     width = max(len(rate.action) for rate in found.rates)
     for rate in found.rates:
         yield f"  {rate.action:<{width}}  {rate.fit} of {rate.lines}"

@@ -73,7 +73,7 @@ class StepRow:
 
 @frozen
 class Notice:
-    """A row of words: where a cycle begins or ends, how the run ends."""
+    """A row that says that a cycle begins or ends, or how the run ends."""
 
     lines: tuple[Line, ...]
     top: float
@@ -156,7 +156,10 @@ class Plan:
             self._notice(end)
 
     def _blocks(self, moment: Moment) -> Iterator[Block]:
-        """Yield the texts at lifelines: of all changed members in a joint step, else of one."""
+        """Yield the texts next to the lifelines.
+
+        In a joint step: of each changed member; otherwise only of the member that acts.
+        """
         statements = told(moment)
         if moment.is_joint:
             yield from self._joint_blocks(moment, statements)

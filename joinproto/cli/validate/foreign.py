@@ -49,7 +49,7 @@ class Followed:
     ]
     world: Annotated[str, "which world"]
     lines: Annotated[int, "in all logs"]
-    steps: Annotated[int, "lines that tell a step"]
+    steps: Annotated[int, "lines that report a step"]
     rates: Annotated[tuple[Rate, ...], "by pattern"]
     first: Annotated[Differs | None, "the first line that does not fit"]
     violated: Annotated[tuple[str, ...], "claims that are false, wherever the world is by then"]
@@ -93,7 +93,7 @@ def follow(world: World, patterns: Patterns, logs: Sequence[Path], *, states_max
     elif follower.broken:
         result = "violated"
     elif why is not None or not found:
-        result, why = "undetermined", why or "no line tells a step"
+        result, why = "undetermined", why or "no line reports a step"
     actions = dict.fromkeys(pattern.action for pattern in patterns.file.step)
     return Followed(
         result=result,

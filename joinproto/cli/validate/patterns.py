@@ -50,7 +50,7 @@ class PatternFile:
 
 @frozen
 class Line:
-    """A line of a log that tells a step.  `number`: from 1."""
+    """A line of a log that reports a step.  `number`: from 1."""
 
     log: Path
     number: int
@@ -93,10 +93,10 @@ class Patterns:
         return read_settings(path, PatternFile, lambda file, _: cls(file), next=NEXT)
 
     def told(self, logs: Sequence[Path], *, most: int | None = None) -> tuple[list[Line], int]:
-        """Return the lines that tell a step, in order, and how many lines there are in all.
+        """Return the lines that report a step, in order, and how many lines there are in all.
 
         Raises `UsageProblem` for unreadable logs, for times that give no order, and if more than
-        `most` lines tell a step.
+        `most` lines report a step.
         """
         found, count, has_zones = list[Line](), 0, dict[bool, str]()
         twice = [log for log, many in Counter(map(Path.resolve, logs)).items() if many > 1]
@@ -115,7 +115,7 @@ class Patterns:
                 found += self._told(log, number, text, time)
                 if most is not None and len(found) > most:
                     raise UsageProblem(
-                        f"{place}: more than {most:,} lines tell a step",
+                        f"{place}: more than {most:,} lines report a step",
                         next="give a part of the logs, or judge all: joinproto validate",
                     )
         if len(logs) > 1:

@@ -1,4 +1,4 @@
-"""Questions about worlds that plain Python cannot search: the engine, in a process of its own.
+"""The engine, in a process of its own, answers questions about worlds too large for plain Python.
 
 The process (`process.py`) searches the whole world, notes for each state a state that it was found
 from (`searched.py`), and then answers.  For a nearest state (`nearest.py`), an expression is
@@ -36,7 +36,7 @@ ANSWER_SECONDS = 60.0
 
 @define
 class Engine:
-    """The page's end of the other process, which is started when it is first needed."""
+    """The connection to the engine's process, which is started when it is first needed."""
 
     target: str
     options: Mapping[str, Any]
@@ -69,7 +69,7 @@ class Engine:
         self._listener.start()
 
     def forget(self, opened: Opened) -> None:
-        """End the search, because the world is another one now.
+        """End the search, because the page has opened another world.
 
         The engine cannot load a world with an injected fault.
         """
@@ -147,7 +147,10 @@ class Engine:
         }
 
     def searched(self) -> Json:
-        """Return how far the search has come; `whole` is never true here."""
+        """Return how far the search has come.
+
+        `whole` is False; `_run` sets it once the engine has answered.
+        """
         states = self.last.get("states", 0)
         return {"states": states, "levels": len(self.last.get("levels", [])), "whole": False}
 
@@ -156,7 +159,11 @@ class Engine:
         return self._cover
 
     def nearest(self, session: Session, given: Json) -> Json | None:
-        """Return the shortest run to the nearest such state; None if the process cannot answer."""
+        """Return a shortest run to the nearest state that `given` asks for.
+
+        `given`: `where`, an expression that must be true there; or `claim`, the name of a claim,
+        and `is`, whether it must be true there.  Returns None if the process cannot answer.
+        """
         asked = {key: given[key] for key in ("where", "claim", "is") if key in given}
         return self._run(session, {"nearest": asked})
 

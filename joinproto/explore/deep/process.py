@@ -81,14 +81,14 @@ def main(source: IO[str] = sys.stdin, out: IO[str] = sys.stdout) -> int:
     from joinproto.check.engine.runs.coverage import coverage_of
     from joinproto.check.engine.search import Search
     from joinproto.check.engine.stopping import Limits
-    from joinproto.check.options import Words
+    from joinproto.check.options import TypedText
 
     def tell(**said: Any) -> None:
         out.write(json.dumps(said) + "\n")
         out.flush()
 
     asked = json.loads(source.readline())
-    options = {name: Words(text) for name, text in asked["options"].items()}
+    options = {name: TypedText(text) for name, text in asked["options"].items()}
     try:
         loaded = catalogue.load(asked["target"], options)
         told = time.monotonic()

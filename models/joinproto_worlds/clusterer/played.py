@@ -239,7 +239,7 @@ class Played(Simulator):
         chosen = next((one for one in self._acts() if one.name == act), None)
         if chosen is not None:
             chosen.do(*chosen.args)
-            if not self.scene.splits:
+            if not self.scene.rounds_are_split:
                 _exchange(self)
             return True
         if act != f"step {self.at}" or self.at == len(self.scene.story.steps) or self._acts():

@@ -1,8 +1,8 @@
 """The scenes of the Clusterer's worlds: the history before each, and the events that may come in
 any order.
 
-Nodes are letters.  The first `before` steps of a story are played one after the other; the events
-of the other steps are searched in every order.
+Nodes are letters.  The first `before` steps of a story are played one after the other.  The steps
+after them are searched, also one after the other; the events inside one step may come in any order.
 
 Source: Clusterer, U1 to U7; the corner cases and holes of the real one.
 """
@@ -27,13 +27,14 @@ class Scene:
     """A story.  `before`: how many of its steps come before the search.  `writes`: clients write
     between its steps.
 
-    `splits`: each question and each answer of a round is a step of its own, and may be late.
+    `rounds_are_split`: each question and each answer of a round is a step of its own, and may be
+    late.
     """
 
     story: Story
     before: int
     writes: bool
-    splits: bool
+    rounds_are_split: bool
 
     def write(self, sim: Simulator) -> None:
         """Give each running cluster data that no other cluster has."""
@@ -303,7 +304,7 @@ WRITING = frozenset(
         "left-out-since",
     }
 )
-"""Scenes in which clients write, so that data show which clusters wrote to them."""
+"""Scenes in which clients write: the data show to which clusters their clients wrote."""
 SPLIT = frozenset({"late-word", "late-word-join", "late-lock", "order-of-locks"})
 """Scenes in which a node that has answered may be gone before the answer comes."""
 

@@ -8,11 +8,7 @@ point, also between a write and the messages that depend on it.  A ballot's roun
 `rounds`, which makes the world finite.
 
 The ledger decides what is *chosen*: it hears of each acceptance when it is durable, and may know
-more than any member of the cluster.  So the claims are about the protocol's actions, not about
-members' beliefs.
-
-Here a view's id is its nonce, and each proposer has its own.  This keeps states small, and a trace
-reads `chosen a`.
+more than any member of the cluster.  So the claims are about actions, not about members' beliefs.
 """
 
 from __future__ import annotations
@@ -32,7 +28,14 @@ from joinproto.check.view import View as Seen
 from joinproto.check.world import Together, World
 from joinproto.codec.malformed import Malformed
 from joinproto.join.choice import Choice
-from joinproto.join.choice_messages import ChoiceMessage, Free, Learned, PersistRecord, SendTo, said
+from joinproto.join.choice_messages import (
+    ChoiceMessage,
+    FreeToPropose,
+    Learned,
+    PersistRecord,
+    SendTo,
+    said,
+)
 from joinproto.join.chooser import Step
 from joinproto.join.config import fewest_founders
 from joinproto.join.ids import ViewId
@@ -53,7 +56,7 @@ KINDS = tuple(kind.__name__ for kind in get_args(ChoiceMessage))
 
 
 def by_nonce(facts: Facts) -> str:
-    """Return the nonce as the view's id: in this world each view has its own."""
+    """Return the nonce as the view's id: each proposer has its own; a trace reads `chosen a`."""
     return facts.nonce
 
 
@@ -192,12 +195,12 @@ class Elector:
                         yield from self._tell()
                 case SendTo(to, message):
                     yield Send(to, message)
-                case Free(answered=answered) if self.plan.found_with is not None:
+                case FreeToPropose(answered=answered) if self.plan.found_with is not None:
                     view = _founded(f"{self.plan.name}:{_who(answered)}", answered, answered)
                     yield from self._perform(self.choice.propose(view))
-                case Free() if len(self.plan.candidates) == 1:
+                case FreeToPropose() if len(self.plan.candidates) == 1:
                     yield from self._perform(self.choice.propose(self.plan.candidates[0]))
-                case Learned() | Free():
+                case Learned() | FreeToPropose():
                     pass
 
     def _may_propose(self) -> bool:

@@ -1,4 +1,4 @@
-"""Strategies for any run: any content of a model, in texts of any characters."""
+"""Hypothesis strategies for traces, with texts of any characters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from joinproto.check.properties import Kind
 from joinproto.check.report import MessageText, Step, Trace
 
-# Also lone surrogates and control characters, because a model may have them.
+# The texts include lone surrogates and control characters, because a model may have them.
 texts = st.text(st.characters(), max_size=12)
 names = st.text(st.characters(), min_size=1, max_size=8)
 ACTIONS = (

@@ -1,7 +1,8 @@
 """Logs of another program: three real nodes of RabbitMQ 3.10.8, stopped, killed and started.
 
-`rabbitmq` has the lines of their logs about nodes and tables.  A node was stopped and came back, a
-node was killed and came back, and all were stopped or killed and came back in another order.
+The folder `rabbitmq` has the lines of their logs about nodes and tables.  A node was stopped and
+came back, a node was killed and came back, and all were stopped or killed and came back in another
+order.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def test_a_step_too_early_is_noticed(run: Run, logs: list[Path]) -> None:
     assert "receive up" in done.out
 
 
-def test_of_a_member_without_a_log_anything_is_possible(run: Run, logs: list[Path]) -> None:
+def test_a_member_without_a_log_may_do_anything(run: Run, logs: list[Path]) -> None:
     done = run(str(logs[0]))
 
     assert 0 == done.code
@@ -85,7 +86,7 @@ def test_a_claim_that_is_false_on_the_way_is_reported(tmp_path: Path, logs: list
 
     found = follow(world, Patterns.read(PATTERNS), logs, states_max=1_000)
 
-    assert ("violated", ("a stopped node sees nobody",)) == (found.result, found.violated)
+    assert ("violated", ("a stopped node sees no peer",)) == (found.result, found.violated)
 
 
 def test_an_unknown_result_is_undetermined(run: Run, logs: list[Path]) -> None:
@@ -96,7 +97,7 @@ def test_an_unknown_result_is_undetermined(run: Run, logs: list[Path]) -> None:
     assert 3 == few.code == none.code
     assert "UNDETERMINED" in few.out
     assert "more than 2 states" in few.out
-    assert "no line tells a step" in none.out
+    assert "no line reports a step" in none.out
 
 
 @pytest.mark.parametrize(
@@ -193,16 +194,16 @@ sender = "node-{peer}"
         (("1 hears b",), "fits"),
         (("1 a calls", "2 hears a"), "fits"),
         (("3 a calls", "2 hears a"), "differs"),
-        (("1 a calls\n2 hears b\n", "1 other"), "fits"),  # no pattern tells a call of b
+        (("1 a calls\n2 hears b\n", "1 other"), "fits"),  # no pattern reports a call of b
         (("8 a calls\n1 hears b\n", "9 hears a"), "fits"),  # a clock set back
         (("8 hears b\n1 a calls\n", "7 hears a"), "differs"),
-        (("1 hears b\n", "9 hears a"), "differs"),  # a tells no call
+        (("1 hears b\n", "9 hears a"), "differs"),  # a logged no call
     ],
 )
-def test_the_contents_of_each_log_are_known(
+def test_a_call_must_be_logged_before_it_is_heard(
     tmp_path: Path, texts: tuple[str, ...], result: str
 ) -> None:
-    """They are known by the names of members, and by the order of each log."""
+    """The order inside one log counts more than the clock."""
     model, patterns = tmp_path / "pairs.py", tmp_path / "calls.toml"
     model.write_text(PAIRS)
     patterns.write_text(CALLS)
@@ -249,11 +250,11 @@ def world() -> World:
     [
         ("1 meet\n3 leaves", "2 meet\n4 leaves", "fits"),
         ("1 meet\n2 leaves", "3 meet\n4 leaves", "fits"),
-        ("1 meet", "2 leaves", "differs"),  # b never told that they met
-        ("1 meet\n2 leaves\n3 meet", "4 meet", "fits"),  # b was killed before it told
+        ("1 meet", "2 leaves", "differs"),  # b never logged the meeting
+        ("1 meet\n2 leaves\n3 meet", "4 meet", "fits"),  # b was killed before it logged that
     ],
 )
-def test_each_member_tells_a_joint_step(
+def test_each_member_logs_a_joint_step(
     tmp_path: Path, first: str, second: str, result: str
 ) -> None:
     model, patterns = tmp_path / "meeting.py", tmp_path / "meeting.toml"
@@ -270,7 +271,7 @@ def test_each_member_tells_a_joint_step(
     assert result == found.result, found.first
 
 
-def test_both_are_needed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_validate_needs_both_world_and_patterns(capsys: pytest.CaptureFixture[str]) -> None:
     done = run_here(capsys, "validate", "x.log", "--world", "join-two")
 
     assert 2 == done.code

@@ -1,4 +1,6 @@
-"""Many random runs at once: all their rows are expanded together, and each draws one successor.
+"""Many random runs at once: the rows of all runs are expanded together.
+
+Each run draws one successor of its row.
 
 The choice must not depend on the order in which the tables numbered values.  So each step has a
 fixed hash, of its content.  A run mixes that hash with its own random number and takes the step
@@ -55,8 +57,8 @@ def _hash(text: str) -> int:
     return int.from_bytes(digest, "little")
 
 
-class Answers:
-    """The answers of a function of a number, which is called once for each number."""
+class CachedByNumber:
+    """A cache of a function of a number: the function is called once for each number."""
 
     def __init__(self, ask: Callable[[int], Any], dtype: Any) -> None:
         self._ask = ask
@@ -92,14 +94,17 @@ class Walker:
         self._standing: list[Rows] = []  # rows to be packed again with a new layout
         self.search.expander.on_layout.append(self._repack)
         tables = self.tables
-        # A step's hash combines that of its outcome with one of `a`, which depends on its kind.
-        self._own_hashes = Answers(self._hash_outcome, np.uint64)
+        # A step's hash combines the hash of its outcome with the hash of its argument: a message,
+        # a take from a queue, a move or a joint step.
+        self._own_hashes = CachedByNumber(self._hash_outcome, np.uint64)
         self._hashes = {
-            kernel.RECEIVE: Answers(lambda m: _hash(stable(tables.messages.values[m])), np.uint64),
-            kernel.LOSE: Answers(lambda k: _hash(self._take_words(k)), np.uint64),
-            kernel.DOUBLE: Answers(lambda k: _hash(f"2 {self._take_words(k)}"), np.uint64),
-            kernel.MOVE: Answers(self._hash_move, np.uint64),
-            kernel.TOGETHER: Answers(self._hash_joint, np.uint64),
+            kernel.RECEIVE: CachedByNumber(
+                lambda m: _hash(stable(tables.messages.values[m])), np.uint64
+            ),
+            kernel.LOSE: CachedByNumber(lambda k: _hash(self._take_words(k)), np.uint64),
+            kernel.DOUBLE: CachedByNumber(lambda k: _hash(f"2 {self._take_words(k)}"), np.uint64),
+            kernel.MOVE: CachedByNumber(self._hash_move, np.uint64),
+            kernel.TOGETHER: CachedByNumber(self._hash_joint, np.uint64),
         }
         self._asked = [StepAnswers(self.search, claim) for claim in self.judge.steps]
         self._taken = np.zeros(0, np.int64)

@@ -95,7 +95,10 @@ class Queues:
         return queued
 
     def with_one_more(self, held: str, message: int) -> str | None:
-        """Return the content of a queue after a send; None if it is full and the sender waits."""
+        """Return the content of a queue after a send; None if it is full and the sender waits.
+
+        A full queue that does not make the sender wait loses the message, and is unchanged.
+        """
         if self._capacity is not None and len(held) >= self._capacity:
             return None if self._waits else held
         at = len(held) if self._tables.fifo else bisect(held, chr(message))
@@ -172,7 +175,8 @@ class Queues:
         tables = self._tables
         held = tables.values[tables.queue_field + queue].values[content]
         rest = self.number(queue, held[:place] + held[place + 1 :])
-        # If a copy of the tables asked, on another machine, no room was made here.
+        # A copy of the tables on another machine may have requested this value, so there may be
+        # no room for it here yet.
         tables.rests.make_room(queue, content + 1, place + 1)
         tables.rests.put(queue, content, place, rest)
 
