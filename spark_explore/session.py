@@ -295,7 +295,8 @@ def open_context(master: str | None, *, more: dict[str, str] | None = None) -> A
         if type(error).__module__.partition(".")[0] != "py4j":
             raise
         raise UsageProblem(
-            f"Spark does not start with master {master!r}: {_first_line(str(error))}",
+            f"Spark does not start{f' with master {master!r}' if master else ''}:"
+            f" {_first_line(str(error))}",
             next="local[2], or spark://HOST:PORT of a master that runs",
         ) from error
     context.setLogLevel("OFF" if local else "ERROR")

@@ -209,6 +209,14 @@ def answer_locks(
     """Whether a node gets the locks of all nodes of its config."""
     if node not in nodes:
         raise DoesNotFit("nodes", f"{node!r} is not among them", next="name it, too")
+    for field, named in (("statuses", statuses), ("held_by", held_by)):
+        if strange := sorted(set(named) - set(nodes)):
+            known = ", ".join(sorted(nodes))
+            raise DoesNotFit(
+                f"{field}.{strange[0]}",
+                "is not a node of the config",
+                next=f"its nodes are {known}",
+            )
     order = tuple(sorted(set(nodes)))
     taken, skipped, refused, why = list[str](), list[str](), None, "every lock is granted"
     for name in order:

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from joinproto.clusterer import booting, locking, transitioner
 from joinproto.clusterer.beginning import armed, begin, spread, told
-from joinproto.clusterer.config import Age, Config, Held, compare, default
+from joinproto.clusterer.config import Config, Held, compare, default
 from joinproto.clusterer.identities import boot, combined, noted, tidy, transferred, updated
 from joinproto.clusterer.messages import (
     NO_NODES,
@@ -149,13 +149,7 @@ def _start(state: State, start: Start) -> Step:
     # A node that was killed may have left its broker running.
     clears = (StopBroker(), Wipe()) if record.members.given_up else (StopBroker(),)
     begun = evolve(state, identity=identity, achieved=stored, record=record.members)
-    differs = (
-        start.given is not None
-        and stored is not None
-        and state.who.rules.ours
-        and compare(start.given, stored.config) is Age.INVALID
-    )
-    refused = (Answer(Reply.OTHER),) if differs else ()
+    refused = (Answer(Reply.OTHER),) if taken.differs and state.who.rules.ours else ()
     return begin(Step(begun, (*refused, *clears)), new)
 
 

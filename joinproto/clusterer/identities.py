@@ -16,7 +16,7 @@ from functools import cache
 
 from attrs import frozen
 
-from joinproto.clusterer.config import Config, Held, Notes, compare
+from joinproto.clusterer.config import Age, Config, Held, Notes, compare
 from joinproto.clusterer.tables import BOOT, COMPATIBLE, Choice, Fits, Pair, Takes
 from joinproto.clusterer.variants import Rules
 from joinproto.machine.tables import Case
@@ -251,10 +251,14 @@ def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
 
 @frozen
 class TakenConfig:
-    """The config that a start takes, and the case that decided."""
+    """The config that a start takes, and the case that decided.
+
+    `differs`: the given and the stored config have one version and other content.
+    """
 
     case: Case[Takes]
     new: Config
+    differs: bool
 
 
 def boot(given: Config | None, stored: Config | None, blank: Config) -> TakenConfig:
@@ -263,4 +267,4 @@ def boot(given: Config | None, stored: Config | None, blank: Config) -> TakenCon
     row = Choice(given=given is not None, stored=stored is not None, age=age)
     case = BOOT.choose((row,), 0)
     chosen = {Takes.DEFAULT: blank, Takes.GIVEN: given, Takes.STORED: stored}[case.outcome]
-    return TakenConfig(case, chosen or blank)
+    return TakenConfig(case, chosen or blank, differs=age is Age.INVALID)

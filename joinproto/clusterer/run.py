@@ -95,7 +95,7 @@ class _Run:
 
 
 def _run(story: Story, choose: Choose | None) -> _Run:
-    sim = Simulator.telling(story, choose)
+    sim = Simulator.of_story(story, choose)
     steps: list[StepTold] = []
     events: list[tuple[str, ...]] = []
     for step in story.steps:

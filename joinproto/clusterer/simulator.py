@@ -140,7 +140,7 @@ class Simulator(MachineWorld[Event, Effect]):
     _full: list[int] = Factory(list)
 
     @classmethod
-    def telling(cls, story: Story, choose: Choose | None = None) -> Simulator:
+    def of_story(cls, story: Story, choose: Choose | None = None) -> Simulator:
         """Return blank machines, on which the story begins."""
         return Simulator(blank(story.nodes), choose, rules=story.variant, release=story.release)
 

@@ -247,7 +247,7 @@ class Codec:
             return self._take_word({None: None})
         if issubclass(origin, Enum):
             return self._take_word({one.value: one for one in origin})
-        if origin in self.words:
+        if origin in self.words and not args:
             return self._take_plain(origin)
         if attrs.has(origin):
             return self._take_class(origin)

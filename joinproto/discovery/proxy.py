@@ -18,7 +18,7 @@ from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Refused, netloc
 from joinproto.discovery.names import port_of
 
-METADATA_IPV6 = "fd00:ec2::254"
+METADATA_IPV6 = ip_address("fd00:ec2::254")
 """The IPv6 address of the metadata service of AWS; its IPv4 address is link-local."""
 PORT = 80
 """The port of both proxies if none is written."""
@@ -80,10 +80,13 @@ def excludes(pattern: str, host: str, variant: Variant) -> bool:
 
 
 def _is_link_local(host: str) -> bool:
+    """Return whether it is a link-local address, or that of the metadata service, in any form."""
     try:
-        return ip_address(host).is_link_local or host == METADATA_IPV6
+        found = ip_address(host.removeprefix("[").removesuffix("]"))
     except ValueError:
         return False
+    found = getattr(found, "ipv4_mapped", None) or found
+    return found.is_link_local or found == METADATA_IPV6
 
 
 def address(text: str) -> str:

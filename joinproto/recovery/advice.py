@@ -18,7 +18,7 @@ from joinproto.recovery.foreign.mnesia import LATEST
 from joinproto.recovery.foreign.others import Other, other_in
 from joinproto.recovery.found import EMPTY, Format, Found, State
 from joinproto.recovery.unused import takes_lost
-from joinproto.recovery.words import WORDS_MAX, collect_on, given, has, typed
+from joinproto.recovery.words import WORDS_MAX, collect_on, given, has, stores_in, typed
 
 RANDOM = re.compile("[0-9a-f-]{36,}")
 
@@ -202,7 +202,9 @@ def next_step(
     if Format.GALERA in foreign and any(
         one.seq is None and one.state in (State.DIRTY, State.CLEAN) for one in stores
     ):
-        positions = " ".join(f"--position {typed(word)}=SEQNO" for word in words[:WORDS_MAX])
+        positions = " ".join(
+            f"--position {typed(word)}=SEQNO" for word in stores_in(words)[:WORDS_MAX]
+        )
         return (
             "on each node: mariadbd --wsrep-recover (or mysqld), which ends with WSREP:"
             f" Recovered position; then joinproto recover pick {again} {positions}"

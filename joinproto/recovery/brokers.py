@@ -24,7 +24,7 @@ from joinproto.pick.table import Verdict
 from joinproto.recovery.found import Fact, Found, Raw
 from joinproto.recovery.frames import Run, too_short
 from joinproto.recovery.judged import Judged, picked
-from joinproto.recovery.words import collect_on, typed
+from joinproto.recovery.words import collect_on, stores_in, typed
 from joinproto.standby.best import Best, best
 from joinproto.standby.broker import Mark
 from joinproto.standby.messages import View
@@ -331,7 +331,9 @@ def _next(
         else ""
     )
     also = "" if found.proven else " --unproven"
-    others = [word for word in words if word != one.path and not one.path.endswith(f"/{word}")]
+    others = [
+        word for word in stores_in(words) if word != one.path and not one.path.endswith(f"/{word}")
+    ]
     if one.state is State.DIRTY:
         rest = " ".join(map(typed, others))
         return f"{lost_too}joinproto recover mark-clean{also} {typed(one.path)} {rest}".rstrip()

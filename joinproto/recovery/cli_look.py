@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -25,7 +25,7 @@ from joinproto.recovery.judgement import (
 from joinproto.recovery.schema import Result
 from joinproto.recovery.sources import Sources, look
 from joinproto.recovery.unused import unused
-from joinproto.recovery.words import typed
+from joinproto.recovery.words import given, typed
 
 FORMATS = ("auto", *(each.value for each in Format))
 
@@ -137,7 +137,20 @@ def judgement_of(
     `command`: the command to type again if a word is a directory of several stores.
     """
     found = look_with_progress(words, kind=kind, positions=positions, command=command)
+    words = (*_options(kind=kind, positions=positions, register=register, **asked), *words)
     return judge(found.stores, outside=register, notes=found.notes, words=words, **asked)
+
+
+def _options(**asked: Any) -> Iterator[str]:
+    """Yield the options of `looking` and `judging` that were given, as they are typed."""
+    names = {"kind": "format", "positions": "position"}
+    for name, value in sorted(asked.items()):
+        option = f"--{names.get(name, name)}"
+        if value is True:
+            yield option
+        elif value and (name, value) != ("kind", "auto"):
+            several = value if isinstance(value, tuple) else (str(value),)
+            yield from (f"{option} {typed(one)}" for one in several)
 
 
 @click.command(epilog="Example: joinproto recover inspect /var/lib/broker")
@@ -211,7 +224,7 @@ def compare(as_object: bool, words: tuple[str, ...], **asked: Any) -> int:
         click.echo(printed(told(judgement)))
     else:
         click.echo(show.comparison_text(judgement.stores, judgement))
-        click.echo(f"\nnext: joinproto recover pick {' '.join(map(typed, words))}")
+        click.echo(f"\nnext: joinproto recover pick {given((*_options(**asked), *words))}")
     # The comparison succeeded, even if it proves nothing.
     return 0 if judgement.verdict is Verdict.UNPROVEN else judgement.code
 

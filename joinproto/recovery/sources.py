@@ -244,7 +244,8 @@ def _log_bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             # The last line with a position counts.
-            file.seek(max(0, path.stat().st_size - INFO_BYTES_MAX))
+            if (size := path.stat().st_size) > INFO_BYTES_MAX:  # a pipe has no size, and no seek
+                file.seek(size - INFO_BYTES_MAX)
             return file.read(INFO_BYTES_MAX)
     except OSError as error:
         raise UsageProblem(

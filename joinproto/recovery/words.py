@@ -38,10 +38,21 @@ def typed(word: str) -> str:
 
 
 def given(words: Sequence[str]) -> str:
-    """Return the stores of a command, quoted for a shell."""
-    if len(words) > WORDS_MAX:
-        return f"[the same {len(words)} directories and files]"
-    return " ".join(map(typed, words)) or "DIR..."
+    """Return the words of a command for the next command, quoted for a shell.
+
+    `words`: its stores, and before them its options, each with its value and quoted by now.
+    """
+    options = [word for word in words if word.startswith("--")]
+    stores = stores_in(words)
+    said = " ".join(map(typed, stores)) or "DIR..."
+    if len(stores) > WORDS_MAX:
+        said = f"[the same {len(stores)} directories and files]"
+    return " ".join([*options, said])
+
+
+def stores_in(words: Sequence[str]) -> list[str]:
+    """Return the stores among the words of a command."""
+    return [word for word in words if not word.startswith("--")]
 
 
 def and_(words: Sequence[str]) -> str:

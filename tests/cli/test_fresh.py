@@ -167,3 +167,17 @@ def test_the_report_says_that_no_process_could_be_made(
 
     assert 0 == code, said
     assert "no process could be made" in json.loads(said)["notes"][0]
+
+
+@pytest.mark.parametrize("who", ["m1", "m2", "m3"])
+def test_a_step_outside_the_process_is_blamed_on_the_member_that_took_it(
+    who: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = f"if self.name == {who!r}: open({str(tmp_path / 'notes')!r}, 'a').close()"
+    text = MODEL.format(module="", around="", before=before, leader="'m1'")
+    (tmp_path / "model.py").write_text(text)
+
+    done = run_here(capsys, "check", str(tmp_path / "model.py"))
+
+    assert 2 == done.code
+    assert f"member {who}: a step or choices() writes to" in done.err

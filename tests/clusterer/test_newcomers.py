@@ -73,7 +73,7 @@ def test_members_know_each_other_however_they_came(gospel: str | None) -> None:
     """U3: each knows the identity of each member, with the data that all have."""
     for seed in range(40):
         told = story([start(name, config(1, "abcd", gospel)) for name in "abcd"])
-        sim = Simulator.telling(told, Random(seed).randrange)
+        sim = Simulator.of_story(told, Random(seed).randrange)
         sim.play(told.steps[0].do)
         states = [one.state for one in sim.machines.values()]
 

@@ -134,7 +134,7 @@ def cut_off_while_c_came() -> Simulator:
         [action("stop", "c"), action("stop", "a"), {"op": "heal"}],
         nodes="abc",
     )
-    sim = Simulator.telling(told)
+    sim = Simulator.of_story(told)
     for step in told.steps:
         sim.play(step.do)
     return sim
@@ -159,7 +159,7 @@ def test_a_plan_goes_by_what_the_nodes_know() -> None:
 def test_the_nodes_of_a_plan_are_left_as_they_are() -> None:
     """The plan may be asked for again, and in other orders."""
     told_ = story([start("a", json_config(1, "ab", "a")), start("b")], nodes="ab")
-    sim = Simulator.telling(told_)
+    sim = Simulator.of_story(told_)
     sim.play(told_.steps[0].do)
     now = as_said("ab", asked(sim), Release.SEED)
     plans = [

@@ -310,6 +310,12 @@ def test_a_config_that_is_not_valid_is_named_by_its_path() -> None:
         ("compare", {"a": {**ONE, "nodes": {"a": "disq"}}, "b": ONE}, "a.nodes[0]"),
         ("join", {"node": "x", "config": ONE, "statuses": {}}, "node"),
         ("join", {"node": "a", "config": ONE, "statuses": {"x": "ready"}}, "statuses.x"),
+        ("locks", {"node": "a", "nodes": ["a"], "statuses": {"x": "ready"}}, "statuses.x"),
+        (
+            "locks",
+            {"node": "a", "nodes": ["a"], "statuses": {}, "held_by": {"x": "a"}},
+            "held_by.x",
+        ),
         ("new-config", {"node": "a", "status": "ready", "config": ONE}, "current"),
     ):
         with pytest.raises(DoesNotFit) as refused:

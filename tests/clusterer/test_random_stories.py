@@ -54,7 +54,7 @@ def sets_and_waiting(seed: int, variant: str, *, cuts: bool) -> tuple[int, int]:
     """Return the most sets of data under one config at the end, and how many nodes wait then."""
     names, steps = steps_of(Random(seed), cuts=cuts)
     told = story(*steps, nodes=names, variant=variant)
-    sim = Simulator.telling(told, Random(seed).randrange)
+    sim = Simulator.of_story(told, Random(seed).randrange)
     for step in told.steps:
         sim.play(step.do)
     sets: dict[Any, set[str | None]] = {}
@@ -84,7 +84,7 @@ def test_a_node_that_another_saw_stop_does_not_go_first(variant: str, newest: se
     told = story(first, *([action("stop", name)] for name in "abc"), all_, variant=variant)
     found = set()
     for seed in range(40):
-        sim = Simulator.telling(told, Random(seed).randrange)
+        sim = Simulator.of_story(told, Random(seed).randrange)
         for step in told.steps[:-1]:
             sim.play(step.do)
         for name, ran in {"a": "abc", "b": "bc", "c": "abc"}.items():

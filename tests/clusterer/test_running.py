@@ -287,6 +287,11 @@ def test_a_node_says_that_the_config_given_at_its_start_is_not_taken(fleet: Flee
     refused = [one["why"] for one in chain(*fleet.events().values()) if "given" in one["kind"]]
     assert ["refused: same version, other content"] == refused
 
+    fleet.apply("a", config(2, "ab", "a"))
+    fleet.apply("b", config(3, "ab", "a"))
+    fleet.until_ready("ab", 3)
+    assert None is (fleet.status("b") or {})["note"]
+
 
 def test_a_node_that_was_not_stopped_in_order_says_so_before_it_boots(
     fleet: Fleet, capsys: pytest.CaptureFixture[str]

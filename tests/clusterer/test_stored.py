@@ -22,7 +22,7 @@ TWO = evolve(ONE, config=evolve(ONE.config, version=2))
 
 
 def test_a_stored_config_is_loaded_again(tmp_path: Path) -> None:
-    """It has the config, identities, since when each node is a member, and the own identity."""
+    """It has the config, identities, since when each node is a member, and its own identity."""
     stored = StoredConfig(tmp_path / "data")
     assert stored.load() is None
     stored.keep(ONE, "a#1")

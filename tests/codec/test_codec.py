@@ -140,6 +140,12 @@ def test_a_fault_has_its_path_the_found_and_the_expected_value(
     assert str(raised.value).startswith(said)
 
 
+@pytest.mark.parametrize(("kind", "tree"), [(list[int], ["a"]), (dict[str, int], {"a": "x"})])
+def test_items_of_lists_and_dicts_are_read_as_their_kind(kind: Any, tree: Any) -> None:
+    with pytest.raises(Malformed, match="expected int"):
+        OBJECTS.take(kind, tree)
+
+
 def test_people_are_told_all_faults_of_an_object_at_once() -> None:
     """In their words; unknown keys are faults, and fields with a default may be left out."""
     tree = {key: value for key, value in TREE.items() if key not in ("inner", "word")}

@@ -33,7 +33,13 @@ def test_the_environment_alone_sets_none_for_real() -> None:
     assert "http://p:80" == way(ours, "http", "h").proxy
 
 
-@pytest.mark.parametrize("host", ["169.254.169.254", "fd00:ec2::254", "fe80::1"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("169.254.169.254", "::ffff:169.254.169.254"),
+        *("fd00:ec2::254", "FD00:EC2:0:0::254", "[fd00:ec2::254]", "fe80::1", "[fe80::1]"),
+    ],
+)
 def test_a_request_of_an_instance_about_itself_goes_through_no_proxy(host: str) -> None:
     """Its keys are in the answer; real uses the proxy unless the host is excluded."""
     assert way(Proxies(http_proxy="p"), "http", host).proxy is None

@@ -148,7 +148,9 @@ def test_a_proof_is_written_alongside_its_question(
     )
 
     assert 0 == done.code
-    for path in Path(folder).glob("*.smt2"):
+    questions = [*Path(folder).glob("*.smt2")]
+    assert questions
+    for path in questions:
         proof = path.with_suffix(".cpc")
         is_unsat = "; proved if the answer is unsat" in path.read_text("utf-8")
         assert is_unsat == proof.exists()

@@ -5,12 +5,14 @@ Source: recovery, "Exit codes"; an option that changes nothing is named, not ign
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.recovery.asking import ask, ask_json
+from tests.recovery.disks import lay
 from tests.recovery.foreign.directories import DATA
 from tests.recovery.foreign.ra_files import real
 from tests.recovery.foreign.test_etcd import written
@@ -112,6 +114,37 @@ def test_a_directory_of_stores_leads_to_the_same_command_with_the_stores(
     assert "3 data directories are in it" in done.err
     assert f"next: {COMMANDS[command].format(' '.join(inside))}\n" in done.err
     assert command == "collect" or f"{OURS[0]} {inside[0]}" in beside.err
+
+
+def test_the_next_command_has_the_options_of_this_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Typed as it stands, it judges the same stores in the same way."""
+    disks = lay(tmp_path, "F", a="F F.5", b="F F.5")
+    options = ["--lost", "c", "--format", "joinproto"]
+
+    compared = ask(capsys, "compare", *options, *disks.values())
+    picked = ask(capsys, "pick", *options, *disks.values())
+
+    said = f"--format joinproto --lost c {disks['a']} {disks['b']}"
+    assert f"next: joinproto recover pick {said}" in " ".join(compared.out.split())
+    assert f"plan --unproven {said} -o plan.json" in " ".join(picked.out.split())
+
+
+def test_a_log_with_a_position_may_come_through_a_pipe(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`--position DIR=<(journalctl -u mariadb)`, as a shell offers it."""
+    store = DATA / "galera-killed-together" / "n1"
+    out, into = os.pipe()
+    os.write(into, b"WSREP: Recovered position: 6a0c8b5e-3b1f-11ef-9c55-0242ac120002:7\n")
+    os.close(into)
+
+    done = ask(capsys, "pick", "--position", f"{store}=/dev/fd/{out}", store)
+
+    os.close(out)
+    assert "cannot be read" not in done.err
+    assert done.code != 2, done.err
 
 
 def test_a_collected_store_is_not_collected_again(

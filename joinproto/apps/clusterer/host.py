@@ -73,8 +73,8 @@ DOUBTFUL = (
     " start (`joinproto recover pick`), and start the node with the latest first"
 )
 GIVEN = (
-    "the config given at the start is not taken ({}): the stored one counts. Raise its version, and"
-    " give it again, or by `joinproto clusterer apply`"
+    "the config given at the start is not taken ({}): the stored one counts. Raise its version"
+    " and give it again, at the next start or with `joinproto clusterer apply`"
 )
 LOOKS = (
     "its service was not stopped in order. Before one starts first, the nodes compare what is"
@@ -282,7 +282,10 @@ class Host(Ports[Awaitable[None]]):
             self.refused = GIVEN.format(reply.value)
             log.warning("%s", self.refused)
             self.events.write("given config refused", why=reply.value)
-        elif not self._answer.done():
+            return
+        if reply.is_accepted:
+            self.refused = ""
+        if not self._answer.done():
             self._answer.set_result(Answer(reply, why))
 
     def off(self, why: str, *, fails: bool) -> None:

@@ -92,7 +92,7 @@ def read(config: Path, first: int | None, as_json: bool) -> int:
         while not (answer := _line(stream, address)).startswith("end "):
             number, _, text = answer.partition(" ")
             if not number.isdigit():
-                raise _refused(config, address, answer, f"{count} lines were read")
+                raise _refused(config, address, answer, f"lines read before: {count}")
             count += 1
             if as_json:
                 lines.append(Line(int(number), text))

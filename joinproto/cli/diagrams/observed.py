@@ -76,7 +76,7 @@ def seen(
         one = codes[names.index(member)] if member else codes[0]
         kind = one.objects.kind.__name__
         alike = [code.objects.kind is one.objects.kind for code in codes]
-        changes, met = _changes(steps, alike, states_max)
+        changes, met, ends = _changes(steps, alike, states_max)
         shown = _attributes(one, [pair for pair, _ in changes])
         by = by or _phase_of(world, one, shown)
         if by not in shown:
@@ -90,7 +90,7 @@ def seen(
             phases.update(dict.fromkeys(arrow))
             if arrow[0] != arrow[1]:
                 arrows.setdefault(arrow, Counter())[label] += 1
-        states, is_whole = states + met, is_whole and met < states_max
+        states, is_whole = states + met, is_whole and ends
     if len(phases) > PHASES_MAX:
         raise UsageProblem(
             f"{by} of {kind} has {len(phases)} values or more, and is no phase",
@@ -101,19 +101,24 @@ def seen(
 
 def _changes(
     steps: Steps, alike: Sequence[bool], states_max: int
-) -> tuple[list[tuple[tuple[LocalState, LocalState], str]], int]:
-    """Return each change of a member of the kind with the step's words, and the states met."""
+) -> tuple[list[tuple[tuple[LocalState, LocalState], str]], int, bool]:
+    """Return each change of a member of the kind with the step's words, how many states were met,
+    and whether these are all.
+    """
     queue = [*dict.fromkeys(steps.initials())]
-    known, found = set(queue), []
+    known, found, is_whole = set(queue), [], True
     for state in queue:
         for move, after in steps.successors(state):
             for is_one, old, new in zip(alike, state.locals, after.locals, strict=True):
                 if is_one and old != new:
                     found.append(((old, new), _words(move)))
-            if after not in known and len(known) < states_max:
+            if after not in known:
+                if len(known) >= states_max:
+                    is_whole = False
+                    continue
                 known.add(after)
                 queue.append(after)
-    return found, len(queue)
+    return found, len(queue), is_whole
 
 
 def _words(move: Move) -> str:

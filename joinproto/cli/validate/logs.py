@@ -184,7 +184,9 @@ def _begun(parts: tuple[Path, ...], until: Moment) -> Run | None:
             version=None if version is None else str(version),
             until=until,
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except KeyError as error:
+        raise no_start(path, f"it lacks {error}") from error
+    except (TypeError, ValueError) as error:
         raise no_start(path, error) from error
 
 

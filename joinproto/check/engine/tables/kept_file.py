@@ -103,7 +103,7 @@ class AnswersFile:
                     opened.write(FORMAT + code + hashlib.sha256(body).digest())
                     opened.write(body)
                 Path(name).replace(self.path)
-            except OSError:
+            except BaseException:
                 Path(name).unlink(missing_ok=True)
                 raise
             _forget_old(self.path.parent)
