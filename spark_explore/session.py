@@ -98,6 +98,7 @@ def is_here(master: str) -> bool:
 def owners_for(context: Any) -> int:
     """Return the number of shares: one for each core that exists or was asked for, at least two.
 
+    `spark.default.parallelism` decides instead, if it is set.
     Executors of YARN and Kubernetes, and those that are allocated dynamically, start later than
     the context, which until then knows of two cores.
     """
@@ -161,7 +162,7 @@ def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
 
 
 def ready() -> None:
-    """Raise `EnvironmentProblem` for what Spark lacks on this machine."""
+    """Raise `ImportError` without pyspark, and `EnvironmentProblem` without a suitable Java."""
     import pyspark  # noqa: F401  to see whether it is installed
 
     need_java()
@@ -202,7 +203,7 @@ def explained() -> Iterator[None]:
 
 
 def is_full(error: OSError) -> bool:
-    """Return whether a write failed because no space was left."""
+    """Return whether a write failed for lack of space, a quota, or a limit of a file's size."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -250,8 +251,10 @@ def open_session(master: str | None, *, more: dict[str, str] | None = None) -> A
 
 
 def open_context(master: str | None, *, more: dict[str, str] | None = None) -> Any:
-    """Return a context; raises `EnvironmentProblem` for what is missing on this machine.
+    """Return a context.
 
+    Raises `ImportError` without pyspark, and `EnvironmentProblem` without a suitable Java or if
+    Spark does not start; `UsageProblem` if Spark refuses the master.
     `master`: None means that of spark-submit, else all cores of this machine.  A context is enough
     for most searches: a session takes seconds to start, and few searches need DataFrames.
     """
@@ -266,7 +269,7 @@ def open_context(master: str | None, *, more: dict[str, str] | None = None) -> A
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     # Spark's launcher must use the Spark that belongs to this pyspark.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
-    # In that case spark-submit has started this process, and gives the master.
+    # If there is a gateway port, spark-submit has started this process and gives the master.
     submitted = master is None and "PYSPARK_GATEWAY_PORT" in os.environ
     if submitted:
         SparkContext._ensure_initialized()
@@ -314,7 +317,10 @@ def frames_of(context: Any, parts: int) -> Any:
 
 
 def _for_local_workers() -> None:
-    """Set what executors get as settings in this environment, which a local daemon inherits."""
+    """Set the variables that executors get from `settings` also in this process's environment.
+
+    Local workers inherit them.
+    """
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     new = [place for place in places() if place not in path]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [*new, *path]))

@@ -146,7 +146,7 @@ def plain(value: object) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text for use in a sentence: in quotes if it consists of several words."""
+    """Return a text for use in a sentence: in quotes if it has a space and ends in no bracket."""
     return f"“{text}”" if " " in text and text[-1] not in ")]}" else text
 
 
@@ -160,7 +160,7 @@ def fields_of(value: object) -> dict[str, Any] | None:
 
 
 def said_of(held: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the fields that are not empty, as name and text."""
+    """Return the fields as name and text, without those that are empty, None or False."""
     said = [(name, plain(item)) for name, item in held.items()]
     return [(name, text) for name, text in said if text not in _EMPTY and text[-2:] != "()"]
 

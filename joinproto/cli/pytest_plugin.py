@@ -36,7 +36,7 @@ _NO_WORLDS = ("__init__.py", "conftest.py")
 _SECONDS = pytest.StashKey[float]()
 _Wanted = dict[Path, tuple[str, set[str]]]
 _WANTED = pytest.StashKey[_Wanted]()
-"""Each file's module name, "" if it is loaded by its path; and its worlds, or an empty set: all."""
+"""For each file: its module name, "" if it is loaded by its path; its worlds, empty for all."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -113,19 +113,19 @@ def _searched(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     vain, cpu_vain = time.perf_counter() - began, time.process_time() - cpu_began
     search = _on_spark if settings.engine == "spark" else _here
     report, compiled = search(loaded, settings)
-    # The time of a vain attempt in plain Python counts as well.
+    # Include the time of an unsuccessful attempt in plain Python.
     seconds, cpu_seconds = report.seconds + vain, report.cpu_seconds + cpu_vain
     return evolve(report, seconds=seconds, cpu_seconds=cpu_seconds), compiled
 
 
 def identity(loaded: Loaded, settings: Settings) -> dict[str, Any]:
-    """Return what identifies a search: two searches with the same identity find the same."""
+    """Return the identity of a search; searches with the same identity have the same findings."""
     where = loaded.target if loaded.file is None else str(loaded.file)
     _, colons, name = loaded.target.partition("::")
+    # The engine and the machine are left out, because they do not change the findings.
     return {
         "world": where + colons + name if loaded.file else where,
         "options": dict(loaded.options),
-        # Where the search runs makes no difference to its findings.
         "symmetry": settings.symmetry,
     }
 
@@ -161,7 +161,7 @@ def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
     """Return the report of a search without the engine; None if the engine has to search."""
     is_own = loaded.file is not None
     # For a user's own world the engine's loops may have to be compiled first.  A limit of states
-    # or seconds may end the search before they are, so it does not speak for the engine.
+    # or seconds may end the search before that, so such a limit is no reason to use the engine.
     limits = [settings.memory_bytes] if is_own else [*settings.limits.values()]
     has_limit = any(limit is not None for limit in limits)
     if settings.wants_engine or settings.estimate or has_limit or _was_large(loaded):
@@ -175,7 +175,7 @@ def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
 
 
 def _was_large(loaded: Loaded) -> bool:
-    """Return whether an earlier search kept answers: then the world is too large for Python."""
+    """Return whether an earlier search cached answers, so the world is too large for Python."""
     file = answers_file(loaded.target, loaded.world.source)
     with suppress(OSError):
         return file is not None and file.is_file()

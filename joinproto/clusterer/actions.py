@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def do(sim: Simulator, action: Action) -> None:
-    """Do one action; time passes elsewhere."""
+    """Do one action.  The simulator advances the time."""
     name = action.node or ""
     sim.events.append(f"{action.op.value} {name}".strip())
     machine = sim.machines.get(name)
@@ -80,8 +80,8 @@ def _start(sim: Simulator, machine: Machine, action: Action) -> None:
 
 
 def _pause(sim: Simulator, machine: Machine, *, pauses: bool) -> None:
-    """A program other than the node that stops its broker also starts it again, whatever the node
-    does meanwhile.
+    """If another program stops a node's broker, that program also starts it again, whatever the
+    node does meanwhile.
 
     A node that is left out, and whose timer runs, learns late that its broker has changed.
     """

@@ -1,4 +1,4 @@
-"""Questions about a node that waits: join, rejoin, the wait graph, locks.
+"""Questions about a node that waits: join, rejoin, the wait-for graph, locks.
 
 Source: Clusterer, U4 and U5.
 """

@@ -1,6 +1,7 @@
 """The codec: values as trees and back, by the types of their classes.
 
-A *tree* is what `json` or `tomllib` return: None, booleans, numbers, texts, lists and dicts.
+A *tree* is what `json` or `tomllib` return: None, booleans, numbers, texts, lists and dicts (called
+objects below).  A program's tree may also have bytes.
 
     Codec(arrays=True).put(Ballot(3, "s1")) == [3, "s1"]
     Codec(arrays=True).take(Ballot, [3, "s1"]) == Ballot(3, "s1")
@@ -17,9 +18,9 @@ A *tree* is what `json` or `tomllib` return: None, booleans, numbers, texts, lis
 Marks next to a type (`marks.py`) add conditions that the type cannot express.  `Codec.give` sets
 the form of a type by hand.  The functions for a type are made once, when it is first met.
 
-Reading converts nothing: the text "5" and True are no numbers.  It raises `Malformed` with the path
-to the faulty value.  A tree that fits is as deep as its type; a part of type `Any` is at most
-`DEPTH_MAX` deep.
+Reading converts no types except an integer to a float: the text "5" is not a number, nor is True.
+It raises `Malformed` with the path to the faulty value.  A tree that fits is as deep as its type;
+a part of type `Any` is at most `DEPTH_MAX` deep.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ class Codec:
     the order of `orders` or of the class.  `people`: people write the trees.  Then an unknown key
     is an error, fields with a default may be left out, and all faults of an object are listed at
     once.  `words`: the names of tree types in errors.  `items_max`: the most items of a list or
-    object.  `int_max`: the largest number; None means no limit.
+    object.  `int_max`: the largest absolute value of an integer; None means no limit.
     """
 
     arrays: bool = False

@@ -90,7 +90,7 @@ def _is_link_local(host: str) -> bool:
 
 
 def address(text: str) -> str:
-    """Return the proxy as `http://host:port`; raises `Refused` for a malformed address."""
+    """Return the proxy as `http://[user@]host:port`; raises `Refused` for a malformed address."""
     rest = text.strip()
     user = ""
     for scheme in ("http://", "https://"):

@@ -49,7 +49,7 @@ class Validity(Enum):
 
     VALID = "valid"
     ABSENT = "absent"
-    CORRUPT = "corrupt"  # begins like a joinproto store, but is not as it was written
+    CORRUPT = "corrupt"  # begins like a joinproto store or with zeros, but is not as written
     NEWER = "written by a newer version"  # whether it is whole is unknown
     FOREIGN = "not a joinproto store"
     UNREADABLE = "unreadable"  # the system returned an error instead of the content

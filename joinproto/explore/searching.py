@@ -73,7 +73,7 @@ class Searching:
         return found if found[-1] else found[:-1]
 
     def on(self, seconds: float) -> None:
-        """Search on for so long, or to the end."""
+        """Search for at most `seconds`, or until the search is complete or stopped."""
         until = time.perf_counter() + seconds
         while not self.whole and not self.stopped:
             self.step()
@@ -111,7 +111,7 @@ class Searching:
         return self.graph.run_to(at, self.parent)
 
     def nearest(self, asked: str, met: Met, seconds: float) -> int | None:
-        """Return the first state found that is `met`, after searching on for so long at most.
+        """Return the first state found for which `met` holds; None if `seconds` find none.
 
         `asked`: the question's words; the same question continues where it ended before.
         """

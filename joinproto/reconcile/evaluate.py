@@ -107,7 +107,7 @@ def spots_of(situation: Situation, target: int) -> tuple[Spot, ...]:
 
 
 def _is_lost(situation: Situation, name: str, node: Node | None) -> bool:
-    """Return whether this replica counts no more: its node left, or it was away for too long."""
+    """Return whether this replica no longer counts: its node left, or it was away for too long."""
     if node is None:
         return True
     if situation.runs(name) or situation.variant is Variant.REAL:

@@ -71,7 +71,7 @@ def test_the_files_are_written(tmp_path: Path) -> None:
 
 
 def test_the_picture_is_whole_and_has_both_themes(tmp_path: Path) -> None:
-    """Text as text, on no ground of its own, with ink for a light and a dark page."""
+    """Text stays text, and there are colours for a light and a dark page."""
     file = tmp_path / "picture.svg"
     plot.draw(made_up(), file)
     text = file.read_text("utf-8")
@@ -80,7 +80,7 @@ def test_the_picture_is_whole_and_has_both_themes(tmp_path: Path) -> None:
     assert {"joinproto", "SPIN tuned, depth first", "resource managers"} <= words
     assert "@media (prefers-color-scheme: dark)" in text
     for ink, _ in (plot.INK, plot.GRID):
-        # Both in the sheet and in its replacement; otherwise the sheet does nothing.
+        # In the style sheet and in the drawing; otherwise the style sheet changes nothing.
         assert text.count(f"fill: {ink}") + text.count(f"stroke: {ink}") > 2
 
 

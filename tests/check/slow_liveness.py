@@ -1,8 +1,10 @@
 """Claims about whole runs, judged slowly and from the definitions.
 
-This module uses no strongly connected parts.  A run that breaks `eventually` is a walk to some
-state and a loop through it.  The loop is fair if each duty is fulfilled or impossible somewhere on
-it.  So loops through each state are searched, with the set of the duties that are settled so far.
+This module does not compute strongly connected components.  A run that breaks `eventually` is a
+walk to some state and a loop through this state.  Fairness forces each step that stays possible;
+such a step is called a duty here.  A loop is fair if each duty is fulfilled or impossible somewhere
+on the loop: such a duty is settled.  For each state, the search follows loops through the state and
+keeps the set of settled duties.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ class Runs:
             self.duty[source].append((target, self.duty_of(self.states[source], move)))
 
     def duty_of(self, state: State, move: Move) -> Hashable:
-        """Return the name of this step in fairness, or None if fairness never forces it."""
+        """Return the duty that this step fulfils, or None if fairness never forces the step."""
         if move.is_fault:
             return None
         if move.together is not None:
@@ -84,7 +86,7 @@ class Runs:
         return False
 
     def shortest_to(self, wanted: set[int], name: str, kind: Kind) -> Trace:
-        """Return the least of the shortest runs to one of the states `wanted`."""
+        """Return the shortest run to a state in `wanted`; of several, the first by `order_of`."""
         depth = min(self.level[number] for number in wanted)
         towards = [{number for number in wanted if self.level[number] == depth}]
         for level in range(depth - 1, -1, -1):

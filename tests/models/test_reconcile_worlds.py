@@ -49,7 +49,7 @@ COUNTS = {
 
 
 def test_every_world_is_listed_here() -> None:
-    """The worlds that hold have counts; the others are in the tests below."""
+    """Each world that holds has a count; tests below search some of the others."""
     assert {one.name for one in ENTRIES if one.expected == "holds"} == COUNTS.keys()
 
 
@@ -117,6 +117,7 @@ REPAIRED = "each that can be repaired is"
             {"all have what they want", REPAIRED, "in the end all have what they want"},
             None,
         ),
+        # The time until a change is tried again is counted from its begin.
         ("reconcile-late", "settles-from-begin", {"nothing is done twice"}, 8),
         # A durable record: a write is synced before any effect that depends on it.
         ("reconcile-power", "unsynced", {"nothing is done twice"}, 9),
@@ -171,7 +172,7 @@ def test_a_torn_record_that_reads_as_neither_costs_a_change_that_was_begun(
 ) -> None:
     """A record is replaced as a whole, so after a torn write the older record is read."""
     acts = _of_two_queues()
-    assert _played(acts).disk[KEEPER].keys() == {Key("/", "q0")}  # its tool is still awaited
+    assert _played(acts).disk[KEEPER].keys() == {Key("/", "q0")}  # its tool's outcome is unknown
 
     monkeypatch.setattr("joinproto.machine.world.as_torn", lambda _older: DAMAGED)
     damaged = _played(acts)
@@ -184,7 +185,7 @@ def test_a_torn_record_that_reads_as_neither_costs_a_change_that_was_begun(
 
 
 def _of_two_queues() -> list[Act | Death[Act]]:
-    """The tool that adds d to q0 is ended; then the power fails while q1's intent is written."""
+    """The tool that adds d to q0 times out; then the power fails while q1's intent is written."""
     answers = Act("answers", "q1")
     return [
         Act("reads"),

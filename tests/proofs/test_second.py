@@ -37,7 +37,7 @@ def _pinned(layer: Layer, conjunct: str) -> Obligation:
 
 @pytest.mark.parametrize("layer", LAYERS, ids=[layer.name for layer in LAYERS])
 def test_without_a_conjunct_the_second_solver_finds_the_hole(layer: Layer) -> None:
-    """This is tried for each conjunct: the second solver does not prove what does not hold."""
+    """For each conjunct, the second solver refutes the obligation that fails without it."""
     cut = {one.name: _pinned(layer, one.name) for one in layer.conjuncts}
 
     said = {name: second.ask(Query.of(one).script).result for name, one in cut.items()}

@@ -248,7 +248,7 @@ CHAIN = (
     View(generation=1, number=1, primary="a", members=("a",)),
     View(generation=1, number=2, primary="a", members=ALL),
     View(generation=2, number=1, primary="c", members=("b", "c")),
-    View(generation=1, number=3, primary="a", members=("a", "b")),  # behind it: it does not count
+    View(generation=1, number=3, primary="a", members=("a", "b")),  # older generation: ignored
 )
 
 

@@ -49,7 +49,7 @@ def test_real_output_is_as_documented(
 def test_a_tier_is_as_documented(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One entry for each world and each of its mutants."""
+    """The object of a tier fits its schema."""
     some = [catalogue.entry(name) for name in ("note-partition", "note-options")]
     monkeypatch.setattr(entries, "ENTRIES", tuple(some))
     found = run_here(capsys, "check", "--tier", "quick", "--json").object

@@ -31,7 +31,10 @@ _Arrow = tuple[str, str]
 
 @frozen
 class ObservedClass:
-    """The behaviour of one class of members in a search.  `arrows`: how often each step took it."""
+    """The behaviour of one class of members in a search.
+
+    `arrows`: for each arrow, how often each step took it.
+    """
 
     kind: str
     by: str

@@ -32,8 +32,9 @@ def _cells(char: str) -> int:
 
 
 def wrap(line: Line, room: int, *, first: int = 0, indent: int = 0) -> Iterator[tuple[Piece, ...]]:
-    """Yield `line` in rows of at most `room` cells, after `first` and then `indent` blanks.
+    """Yield `line` in rows of at most `room` cells.
 
+    The first row begins with `first` blanks, each later row with `indent`; the blanks count.
     Breaks at spaces; a word longer than a row is cut.  `room`: at least two more than the
     blanks, so that a wide character fits.
     """

@@ -45,7 +45,7 @@ class Moment:
         return cls(time.time_ns(), time.monotonic_ns())
 
     def is_before(self, line: dict[str, Any], path: Path) -> bool:
-        """Return whether this line was written since then, by a process on this machine.
+        """Return whether this line was written after this moment, by a process on this machine.
 
         Times in another machine's lines say nothing here; its files are copies, and do not change.
         """

@@ -1,7 +1,7 @@
 """Data that grows with the frames: numbers in a temporary file, and ranges of numbers.
 
 A log of hours has millions of frames, and the times at which members had them are read once, at the
-end.  Stretches stay in memory: frames come in order, so there are only as many stretches as gaps.
+end.  Ranges stay in memory: frames come in order, so there are only about as many ranges as gaps.
 """
 
 from __future__ import annotations

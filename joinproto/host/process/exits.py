@@ -5,11 +5,11 @@
 3    not active within `timing.wait`                              restart
 4    the machine: an address in use, a disk that is full          restart after a while
 5    this store must not run here: wrong store, other options,    do not restart
-     damaged, of a newer version, an older copy of what it was
+     damaged, of a newer version, replaced by an older copy
 6    no member has a clean store, or too few have one that is not    do not restart
      an older copy: `joinproto recover` first
 10   a bug of ours                                                restart
-143  stopped at once, by a second SIGTERM, or not in time         as you like
+143  stopped at once, by a second signal, or not in time         as you like
 """
 
 from __future__ import annotations

@@ -14,8 +14,9 @@ Backend = Literal["lists", "registered", "selects", "seed"]
 
 @frozen(kw_only=True)
 class Facts:
-    """`tries`: how many rounds follow the first; None means without end.
+    """The facts of a first start.
 
+    `tries`: how many rounds follow the first; None means without end.
     `backend`: "lists" lists all nodes, "registered" all registered ones; "selects" names the
     longest registered one; with "seed" all nodes know the first of `names`.  `told`: nodes that
     always get this answer instead.  `groups`: which nodes are cut off from all others until the

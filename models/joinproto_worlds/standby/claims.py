@@ -24,7 +24,7 @@ from joinproto_worlds.standby.story import Op
 
 @frozen(kw_only=True)
 class Shown:
-    """A field for each claim.  `second`: another broker took over; `done`: all was confirmed."""
+    """The facts for the claims.  `second`: another broker took over; `done`: all was confirmed."""
 
     lost: bool
     unkept: bool
@@ -71,7 +71,10 @@ def shown(it: Played) -> Shown:
 
 
 def _last(it: Played) -> Broker | None:
-    """Return the primary of the youngest view, or None if a later generation has confirmed."""
+    """Return the primary of the youngest view.
+
+    None if no broker serves, or if a later generation has confirmed an operation.
+    """
     serving = [
         one
         for _, one in sorted(it.brokers.items())
@@ -81,9 +84,11 @@ def _last(it: Played) -> Broker | None:
 
 
 def _is_stuck(it: Played) -> bool:
-    """Return whether all brokers run, none serves, and all that may be promoted refuse.
+    """Return whether no broker serves although all brokers run and hear each other, and every
+    broker that may be promoted refuses.
 
-    One of these has a clean store and does not still catch up, so a person can do no more.
+    At least one of those that refuse has a clean store and has finished catching up, so an operator
+    has nothing left to do.
     """
     brokers = it.brokers.values()
     if not all(map(it.runs, it.brokers)) or it.cut_off or any(one.serves for one in brokers):

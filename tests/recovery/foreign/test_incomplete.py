@@ -4,7 +4,7 @@ If nothing is proven, the sentence says what the broker itself would do, why tha
 which fact would settle it.
 
 Source: Skeen 1985 (all must be supplied); qpid.md, traps 4 and 8; Galera's own documents (two
-that were alone cannot be ordered by their numbers).
+nodes that were alone cannot be ordered by their numbers).
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ PID = b"4711\n/var/lib/a\n1700000000\n5432\n/tmp\nlocalhost\n  5432001  32768\nr
 
 
 def test_two_directories_of_one_server_prove_nothing() -> None:
-    """They are an old and a later state of a; two servers never leave equal control or pid files.
+    """Two directories with equal control files, or with equal pid files, are of one server.
 
     A base backup that was never started has the primary's control file, but is another server's.
     """
@@ -348,7 +348,10 @@ def test_directories_of_later_releases_are_read_as_their_own_programs_read_them(
 
 @pytest.mark.parametrize("release", LATER)
 def test_no_flip_in_a_later_release_moves_the_fork_point(release: str) -> None:
-    """A flip in `pg_control` or in b's history is reported as damage, or changes no fact."""
+    """A flip in `pg_control` or b's history is reported as damage or as newer, or changes no fact.
+
+    Every third byte is tried.
+    """
     folder = DATA / f"postgresql-forked-{release}"
     b, c = (loaded((folder / f"{name}.tree").read_text("utf-8")) for name in "bc")
     whole, other = postgresql.facts_of(b), found("c", c)

@@ -31,7 +31,7 @@ BYTES_MAX = 1 << 28
 FILES_MAX = 24
 
 TIMES_LARGER = 6
-"""A content takes at most so many times the bytes of its file in memory."""
+"""In memory, the content takes at most this many times the size of its file."""
 
 
 @frozen
