@@ -158,7 +158,7 @@ class Ordering:
                 self._round = None
             view = sequencer.view
             self._loop.note("committed", view=view.id, seq=sequencer.committed)
-            for seat in view.members - {self._loop.seat}:
+            for seat in sorted(view.members - {self._loop.seat}):
                 self._send(seat.member, Committed(str(view.id), sequencer.committed))
 
     def _tell_of_rest(self, sequencer: Sequencer) -> None:

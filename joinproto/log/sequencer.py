@@ -96,7 +96,7 @@ class Sequencer:
         # The positions of the peers are not known yet; they answer the last frame with them.
         self._peers = {
             seat.member: _Peer(seat, max(journal.last_seq, 1))
-            for seat in view.members
+            for seat in sorted(view.members)
             if seat != me
         }
         for peer in self._peers.values():

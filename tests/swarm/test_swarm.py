@@ -74,11 +74,11 @@ def test_a_scenario_replays_exactly() -> None:
 
 
 def test_another_process_plays_the_same_run() -> None:
-    """The hashes of texts differ between processes, but the runs do not."""
+    """The hashes of texts differ between processes, but runs and their stories do not."""
     code = (
         "from joinproto.swarm.draw import draw; from joinproto.swarm.run import run;"
-        "print([(one.events, one.claim, hash(one.story) and len(one.story), one.story[-1:])"
-        " for one in (run(draw(seed), tells=True) for seed in (9, 12))])"
+        "print([(one.events, one.claim, one.story)"
+        " for one in (run(draw(seed), tells=True) for seed in (4, 9, 12))])"
     )
     told = [
         subprocess.run(
