@@ -118,8 +118,20 @@ def owners_for(context: Any) -> int:
     return max(2, context.defaultParallelism, asked)
 
 
+NEEDED = {
+    "spark.executorEnv.PYTHONPATH",
+    "spark.executorEnv.PYTHONSAFEPATH",
+    "spark.sql.adaptive.enabled",
+    "spark.sql.session.timeZone",
+}
+"""Settings without which a search fails or finds something else; no `--conf` changes them."""
+
+
 def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
-    """Return Spark's settings for a search."""
+    """Return Spark's settings for a search.
+
+    Those of a `--conf` of spark-submit win, except for the settings in `NEEDED`.
+    """
     path = os.pathsep.join(filter(None, [*places(), os.environ.get("PYTHONPATH", "")]))
     return {
         # The JVM needs little memory: it only moves rows, as blocks of bytes.
@@ -284,7 +296,12 @@ def open_context(master: str | None, *, more: dict[str, str] | None = None) -> A
     chosen = SparkConf().setAppName("joinproto")
     if not submitted:
         chosen.setMaster(_that_tries_again(master or "local[*]"))
-    for name, value in {**settings(master or "local[*]"), **(more or {})}.items():
+    for name, value in settings(master or "local[*]").items():
+        if submitted and name not in NEEDED:
+            chosen.setIfMissing(name, value)
+        else:
+            chosen.set(name, value)
+    for name, value in (more or {}).items():
         chosen.set(name, value)
     said = [""]
     try:

@@ -135,3 +135,31 @@ def test_the_wheel_is_all_that_executors_need_of_ours(tmp_path: Path) -> None:
 
     assert 0 == done.returncode, done.stdout + done.stderr[-3000:]
     assert '"distinct": 296448' in done.stdout
+
+
+@pytest.mark.soak("spark-apart")
+@pytest.mark.needs("pyspark", "java")
+def test_settings_of_spark_submit_win_unless_a_search_needs_its_own(tmp_path: Path) -> None:
+    """A user's --conf stays, except for those that would change what a search finds."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from spark_explore.session import open_context\n"
+        "conf = open_context(None).getConf()\n"
+        "names = ('spark.locality.wait', 'spark.speculation', 'spark.sql.adaptive.enabled')\n"
+        "print([conf.get(name) for name in names])\n"
+    )
+
+    done = subprocess.run(
+        [
+            SPARK_HOME / "bin" / "spark-submit",
+            *("--master", "local[1]", "--conf", "spark.locality.wait=7s"),
+            *("--conf", "spark.sql.adaptive.enabled=true", program),
+        ],
+        env={**os.environ, "SPARK_HOME": str(SPARK_HOME), "PYTHONPATH": os.pathsep.join(places())},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+
+    assert "['7s', 'false', 'false']" in done.stdout, done.stdout + done.stderr[-3000:]
