@@ -136,8 +136,11 @@ def judgement_of(
 
     `command`: the command to type again if a word is a directory of several stores.
     """
-    found = look_with_progress(words, kind=kind, positions=positions, command=command)
-    words = (*_options(kind=kind, positions=positions, register=register, **asked), *words)
+    options = tuple(_options(kind=kind, positions=positions, register=register, **asked))
+    found = look_with_progress(
+        words, kind=kind, positions=positions, command=command, options=options
+    )
+    words = (*options, *words)
     return judge(found.stores, outside=register, notes=found.notes, words=words, **asked)
 
 
@@ -161,7 +164,7 @@ def inspect(words: tuple[str, ...], as_object: bool, **how: Any) -> int:
     Read-only: no lock file is made, a read-only mount will do.  A damaged store is shown
     field by field, as far as it can be read.
     """
-    found = _inspected(words, as_object, command="inspect", **how)
+    found = _inspected(words, "inspect", as_object, **how)
     if not as_object:
         click.echo("\n\n".join(map(show.store_text, found.stores)))
         for note in found.notes:
@@ -169,9 +172,9 @@ def inspect(words: tuple[str, ...], as_object: bool, **how: Any) -> int:
     return _looked(found.stores)
 
 
-def _inspected(words: Sequence[str], as_object: bool, **how: Any) -> Sources:
+def _inspected(words: Sequence[str], command: str, as_object: bool, **how: Any) -> Sources:
     """Return the findings; if `as_object`, print them as a JSON object."""
-    found = look_with_progress(words, **how)
+    found = look_with_progress(words, command=command, options=tuple(_options(**how)), **how)
     for line in unused(found.stores):
         click.echo(show.warning_text(line), err=True)
     if as_object:
@@ -201,7 +204,7 @@ def collect(words: tuple[str, ...], as_object: bool, **how: Any) -> int:
     It holds the bytes themselves and a checksum: where it arrives, everything is judged
     again.  With --json, what `inspect --json` prints; not the file.
     """
-    found = _inspected(words, as_object, command="collect", **how)
+    found = _inspected(words, "collect", as_object, **how)
     if not as_object:
         click.echo(info.write([one.raw for one in found.stores], tool=__version__), nl=False)
         for one in found.stores:

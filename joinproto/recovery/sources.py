@@ -51,14 +51,16 @@ def look(
     positions: Sequence[str] = (),
     host: str | None = None,
     command: str = "pick",
+    options: Sequence[str] = (),
     files: JournalFileSystem = REAL,
 ) -> Sources:
     """Return the findings in these directories, .info files and packs (`-`: standard input).
 
     `kind`: the format, None to detect it.  `positions`: values of `--position`.  `host`: the name
     of this machine, if it has no good one.  `command`: the command of `recover` to type again if a
-    directory holds several stores.  Problems of a store are part of the findings.  Raises
-    `StoreError` for a file that is not whole, `UsageProblem` for a wrong path or position.
+    directory holds several stores, with these `options`, each quoted for a shell.  Problems of a
+    store are part of the findings.  Raises `StoreError` for a file that is not whole,
+    `UsageProblem` for a wrong path or position.
     """
     here = host or this_host()
     recovered = _positions(positions)
@@ -81,9 +83,9 @@ def look(
         raw = gather(path, host=here, kind=kind, recovered=position, files=files)
         require_reachable(raw, near=_near(path))
         if all(file.is_absent for file in raw.files):
-            _require_no_parent(word, words, command)
+            _require_no_parent(word, words, command, options)
         if raw.format is None:
-            _require_not_inside(word, words, command)
+            _require_not_inside(word, words, command, options)
         raws.append((raw, ""))
     for word, position in list(recovered.items()):
         mine = [
@@ -141,7 +143,9 @@ def _near(path: Path) -> str:
     return f"{shown(str(above))} has these: {' '.join(typed(str(one)) for one in stores)}"
 
 
-def _require_no_parent(word: str, words: Sequence[str], command: str) -> None:
+def _require_no_parent(
+    word: str, words: Sequence[str], command: str, options: Sequence[str]
+) -> None:
     """Raise `UsageProblem` for a directory that is no store but holds stores or .info files.
 
     The error names the command with these stores or files in place of the directory.
@@ -169,7 +173,7 @@ def _require_no_parent(word: str, words: Sequence[str], command: str) -> None:
     raise UsageProblem(
         f"{shown(str(path))}: is not a data directory;"
         f" {len(inside)} {one if len(inside) == 1 else several} in it",
-        next=_again(command, words, word, inside),
+        next=_again(command, options, words, word, inside),
     )
 
 
@@ -191,14 +195,16 @@ def _deeper(path: Path) -> tuple[Path, ...]:
     return tuple(store for one in inside[:DIRECTORIES_MAX] for store in stores_inside(one))
 
 
-def _require_not_inside(word: str, words: Sequence[str], command: str) -> None:
+def _require_not_inside(
+    word: str, words: Sequence[str], command: str, options: Sequence[str]
+) -> None:
     """Raise `UsageProblem` for a directory that is only a part of a store."""
     path = Path(os.path.realpath(word))
     for above in list(path.parents)[:LEVELS_MAX]:
         if above.parent != above and above in stores_inside(above.parent):
             raise UsageProblem(
                 f"{shown(str(path))}: is a part of the data directory {shown(str(above))}",
-                next=_again(command, words, word, [above]),
+                next=_again(command, options, words, word, [above]),
             )
 
 
@@ -206,11 +212,17 @@ _OUTPUT = {"collect": " > NAME.info", "plan": " -o plan.json"}
 """What these commands need at the end, so that their output goes to a file."""
 
 
-def _again(command: str, words: Sequence[str], word: str, stores: Iterable[Path]) -> str:
+def _again(
+    command: str,
+    options: Sequence[str],
+    words: Sequence[str],
+    word: str,
+    stores: Iterable[Path],
+) -> str:
     """Return the command to type again, with `stores` in place of `word`."""
     instead = [typed(str(one)) for one in stores]
     given = [one for each in words for one in (instead if each == word else [typed(each)])]
-    return f"joinproto recover {command} {' '.join(given)}{_OUTPUT.get(command, '')}"
+    return f"joinproto recover {' '.join([command, *options, *given])}{_OUTPUT.get(command, '')}"
 
 
 def _place(path: Path) -> tuple[int, int] | None:

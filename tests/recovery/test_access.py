@@ -79,9 +79,9 @@ def test_a_directory_of_stores_names_those_in_it(
 
     assert 2 == done.code
     assert "3 data directories are in it" in done.err
-    assert f"next: joinproto recover pick {' '.join(typed(str(path)) for path in paths)}" in (
-        done.err
-    )
+    option = "" if kind == "auto" else f"--format {kind} "
+    stores = " ".join(typed(str(path)) for path in paths)
+    assert f"next: joinproto recover pick {option}{stores}" in done.err
 
 
 # -- other rights --------------------------------------------------------------------------------

@@ -109,11 +109,13 @@ def test_a_directory_of_stores_leads_to_the_same_command_with_the_stores(
 
     done = ask(capsys, command, tmp_path / "all")
     beside = ask(capsys, command, OURS[0], tmp_path / "all")
+    asked = ask(capsys, command, "--format", "galera", tmp_path / "all")
 
     assert 2 == done.code
     assert "3 data directories are in it" in done.err
     assert f"next: {COMMANDS[command].format(' '.join(inside))}\n" in done.err
     assert command == "collect" or f"{OURS[0]} {inside[0]}" in beside.err
+    assert f"next: joinproto recover {command} --format galera {inside[0]}" in asked.err
 
 
 def test_the_next_command_has_the_options_of_this_one(
