@@ -24,8 +24,8 @@ from joinproto.check.engine.tables.kernel import (
     REFUSED,
     SLEEPS,
     TOGETHER,
-    UNKNOWN,
     Bits,
+    ask_for,
     cell,
     expire,
     list_step,
@@ -42,7 +42,6 @@ def take_plain(loop: Loop, r: Any, n: Any, n_loops: Any, member: Any, o: Any, in
     """
     fields, outcomes, s = loop.t.fields, loop.t.outcomes, loop.s
     listed, written = loop.listed, loop.written
-    outcomes.taken[o] += 1
     if loop.quiet and outcomes.adds[o] == 0 and outcomes.next[o] == listed.here[member]:
         listed.looped[n_loops] = o
         n_loops += 1
@@ -55,6 +54,7 @@ def take_plain(loop: Loop, r: Any, n: Any, n_loops: Any, member: Any, o: Any, in
         written.info[n] = (np.int64(o) << 32) | info
         written.source[n] = r
         n += 1
+    outcomes.taken[o] += 1
     return n, n_loops
 
 
@@ -96,11 +96,10 @@ def list_choices(
                 first += prefix - 1
         for k in range(first, end):
             column = choices.column[k]
-            o = np.int64(UNKNOWN)
             if sets is not None:
                 o = outcome_of(blocks, cells, choices.column, deliveries.outcomes, member, local, k)
-            if o == UNKNOWN:
-                o, asked = look_up(blocks, cells, loop.lacking.ask, asked, member, local, column)
+            else:
+                o = np.int64(cell(blocks, cells, member, local, column))
             if o >= 0:
                 if outcomes.plain[o] != 0 and n < room and n_loops < room:
                     n, n_loops = take_plain(loop, r, n, n_loops, member, o, np.int64(CHOICE))
@@ -113,6 +112,7 @@ def list_choices(
                 steps = list_step(listed.todo, steps, o, member, CHOICE)
             elif o != REFUSED:
                 whole = False
+                asked = ask_for(blocks, cells, loop.lacking.ask, asked, o, member, local, column)
     return steps, n, n_loops, prefixes, asked, whole
 
 
@@ -147,7 +147,7 @@ def list_messages(
                     continue
                 member = np.int64(under_way.member[k])
                 local, column = listed.here[member], under_way.column[k]
-                o, asked = look_up(blocks, cells, loop.lacking.ask, asked, member, local, column)
+                o = cell(blocks, cells, member, local, column)
                 info = (m << 4) | RECEIVE
                 if o >= 0:
                     if outcomes.plain[o] != 0 and n < room and n_loops < room:
@@ -156,6 +156,8 @@ def list_messages(
                     steps = list_step(listed.todo, steps, o, member, info)
                 elif o != REFUSED:
                     whole = False
+                    ask = loop.lacking.ask
+                    asked = ask_for(blocks, cells, ask, asked, o, member, local, column)
     return steps, n, n_loops, asked, whole
 
 
