@@ -39,7 +39,7 @@ class Environment:
         faults = world.faults
         splits = faults.splits
         if splits is None:
-            splits = every_split(tuple(world.members))
+            splits = every_split(tuple(world.members)) if faults.partitions else ()
         budgets = faults.crashes, faults.wipes, faults.losses, faults.duplicates, faults.partitions
         first = Surroundings(*budgets)
         found = cls((), splits)

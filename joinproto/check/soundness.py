@@ -13,6 +13,9 @@ from joinproto.check.problems import kind_said
 from joinproto.check.properties import Property
 from joinproto.check.same import unsound_same
 
+SPLIT_MEMBERS_MAX = 16
+"""The most members of which every split is tried; one member more doubles their number."""
+
 
 def unsound(world: Any) -> Iterator[tuple[str, str]]:
     """Yield pairs of text: a value of the wrong kind, and the expected one."""
@@ -134,6 +137,10 @@ def _impossible_faults(faults: Faults, members: set[str]) -> Iterator[tuple[str,
     if faults.partitions and (len(members) < 2 or faults.splits == ()):
         found = f"partitions={faults.partitions}, and there is no way to cut"
         yield found, "two members or more, and splits of them or none given"
+    if faults.partitions and faults.splits is None and len(members) > SPLIT_MEMBERS_MAX:
+        found = f"partitions={faults.partitions}: {len(members)} members can be split in"
+        found += f" {2 ** (len(members) - 1) - 1:,} ways"
+        yield found, f"splits=(...) with those to try, or at most {SPLIT_MEMBERS_MAX} members"
 
 
 def _unsound_splits(splits: Any, members: set[str]) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,11 @@ from joinproto.check.lassos import choice_words, joint_words, receipt_words, som
 from joinproto.check.local import Offline, thaw_event
 
 _CHOICE, _RECEIVE, _TAKE, _JOINT, _HEAL = range(5)
-"""Kinds of single steps, in a label from bit 40 on."""
+"""Kinds of single steps."""
+
+_KIND_AT, _AT = 56, 24
+"""A label has its kind from bit 56 on.  Below is a number from bit 24 on, and another before it: a
+choice's member and event; a message and its receiver; a take's link and message."""
 
 
 @frozen
@@ -33,12 +37,18 @@ class Duties:
 
     def rank(self, label: int) -> tuple[int, int]:
         """Return a label's sort key: its kind, and a choice's member or a take's link."""
-        kind = label >> 40
-        return kind, (label >> 24) & 0xFFFF if kind in (_CHOICE, _TAKE) else 0
+        kind, upper, _ = _parts(label)
+        return kind, upper if kind in (_CHOICE, _TAKE) else 0
 
     def open_in(self, edges: Ints) -> list[int]:
         """Return the duties that some of these steps fulfil."""
         return [int(x) for x in np.unique(self.label[edges]) if x >= 0]
+
+
+def _parts(label: int) -> tuple[int, int, int]:
+    """Return a label's kind and its two numbers."""
+    rest = label & ((1 << _KIND_AT) - 1)
+    return label >> _KIND_AT, rest >> _AT, rest & ((1 << _AT) - 1)
 
 
 def duties_of(tables: Tables, info: Ints, changes: Flags) -> Iterator[Duties]:
@@ -152,20 +162,20 @@ def labels_of(tables: Tables, info: Ints) -> Ints:
                 if tables.choice_fair[k]
             }
         if column in fair[key]:
-            choice_of[number] = (member << 24) | column
+            choice_of[number] = (member << _AT) | column
     kind, a, o = kernel.parts_of(info)
     label = np.full(len(info), -1, np.int64)
     chosen = kind == kernel.CHOICE
     label[chosen] = choice_of[o[chosen]]
     received = kind == kernel.RECEIVE
     members = np.array([m for m, _, _ in tables.outcome_cell] or [0], np.int64)
-    label[received] = (_RECEIVE << 40) | (a[received] << 8) | members[o[received]]
+    label[received] = (_RECEIVE << _KIND_AT) | (a[received] << _AT) | members[o[received]]
     taken = kind == kernel.TAKE
     message = tables.take_message.array.astype(np.int64)[a[taken]]
-    label[taken] = (_TAKE << 40) | (tables.queues.of_takes(a[taken]) << 24) | message
+    label[taken] = (_TAKE << _KIND_AT) | (tables.queues.of_takes(a[taken]) << _AT) | message
     moved = kind == kernel.MOVE
     heals = np.array([action == "heal" for action, _ in tables.moves] or [False])
-    label[moved] = np.where(heals[a[moved]], _HEAL << 40, -1)
+    label[moved] = np.where(heals[a[moved]], _HEAL << _KIND_AT, -1)
     joint = kind == kernel.TOGETHER
     if joint.any():
         names = _actions(tables)
@@ -173,7 +183,7 @@ def labels_of(tables: Tables, info: Ints) -> Ints:
             [names[step.action] if step.fair else -1 for step in tables.joint_steps], np.int64
         )
         which = numbers[a[joint]]
-        label[joint] = np.where(which >= 0, (_JOINT << 40) | which, -1)
+        label[joint] = np.where(which >= 0, (_JOINT << _KIND_AT) | which, -1)
     label[Faults.of(tables).of_steps(info)] = -1
     return label
 
@@ -191,19 +201,16 @@ def _names(tables: Tables) -> Callable[[int], str]:
     joint = list(_actions(tables))
 
     def name(label: int) -> str:
-        kind, rest = label >> 40, label & ((1 << 40) - 1)
+        kind, upper, lower = _parts(label)
         if kind == _CHOICE:
-            member = rest >> 24
-            return choice_words(
-                tables.names[member], tables.columns[member].values[rest & 0xFFFFFF]
-            )
+            return choice_words(tables.names[upper], tables.columns[upper].values[lower])
         if kind == _RECEIVE:
-            sender, _, content = tables.messages.values[rest >> 8]
-            return receipt_words(tables.names[rest & 255], sender, content)
+            sender, _, content = tables.messages.values[upper]
+            return receipt_words(tables.names[lower], sender, content)
         if kind == _TAKE:
-            sender, to = divmod(rest >> 24, tables.members)
-            content = tables.messages.values[rest & 0xFFFFFF]
+            sender, to = divmod(upper, tables.members)
+            content = tables.messages.values[lower]
             return receipt_words(tables.names[to], tables.names[sender], content)
-        return "heal" if kind == _HEAL else joint_words(joint[rest])
+        return "heal" if kind == _HEAL else joint_words(joint[lower])
 
     return name

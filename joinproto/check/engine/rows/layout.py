@@ -41,6 +41,8 @@ class Layout:
     def __init__(self, widths: list[int], slots: int, words: int = 1) -> None:
         self.widths = list(widths)
         self.slots = slots
+        # Fewer words than that have too few bits; one bit is `OCCUPIED`.
+        words = max(words, -(-(sum(widths) + slots + 1) // 64))
         while not self._place(words):
             words += 1
 
@@ -52,16 +54,19 @@ class Layout:
         # order, so that equal widths always give the same layout.
         order = sorted(range(len(self.widths)), key=lambda f: (-self.widths[f], f))
         places: dict[int, tuple[int, int]] = {}
+        w = before = 0
         for f in order:
             width = self.widths[f]
-            for w in range(words):
-                if free[w] >= width:
-                    places[f] = (w, used[w])
-                    used[w] += width
-                    free[w] -= width
-                    break
-            else:
+            # A word with no room for a field has none for the next field of that width.
+            w = w if width == before else 0
+            while w < words and free[w] < width:
+                w += 1
+            if w == words:
                 return False
+            places[f] = (w, used[w])
+            used[w] += width
+            free[w] -= width
+            before = width
         if sum(free) < self.slots:
             return False
         at = [places[f] for f in range(len(self.widths))]
