@@ -13,22 +13,22 @@ from tools import json_schema as schema
 
 @pytest.mark.parametrize("path", docs.documents(), ids=lambda path: str(path.name))
 def test_the_generated_blocks_are_fresh(path: object) -> None:
-    """`make docs` writes them; what it would write is what stands there."""
+    """`make docs` would write the text that is there."""
     found = docs.documents()[docs.documents().index(path)]  # type: ignore[arg-type]
     text = found.read_text(encoding="utf-8")
 
     assert docs.regenerate(text) == text
 
 
-def test_a_stale_block_is_noticed() -> None:
+def test_a_stale_block_is_regenerated() -> None:
     text = "<!-- include: LICENSE -->\nold\n<!-- end -->"
 
     assert docs.regenerate(text) != text
 
 
 def test_asking_for_help_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with every command: a user who does not know it yet asks it first."""
-    monkeypatch.setattr(docs, "stale", lambda: pytest.fail("it looks for what to write"))
+    """A user who does not know a command yet asks for its help first."""
+    monkeypatch.setattr(docs, "stale", lambda: pytest.fail("the command looks for stale pages"))
 
     done = CliRunner().invoke(docs.main, ["--help"])
 
@@ -36,7 +36,7 @@ def test_asking_for_help_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None
     assert done.output.startswith("Usage: ")
 
 
-def test_every_schema_is_in_the_document() -> None:
+def test_the_document_names_every_schema() -> None:
     """`docs/json.md` names the commands whose output it describes."""
     (names,) = re.findall(
         "<!-- json: (.+) -->", (docs.ROOT / "docs" / "json.md").read_text("utf-8")

@@ -29,7 +29,9 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
         ("from_p", "holds", 61),
     ],
 )
-def test_an_example_ends_as_the_text_says(name: str, result: str, distinct: int) -> None:
+def test_an_example_has_its_verdict_and_number_of_states(
+    name: str, result: str, distinct: int
+) -> None:
     report = check(load_world(str(EXAMPLES / f"{name}.py")))
 
     assert (result, distinct) == (report.result, report.distinct)
@@ -43,31 +45,31 @@ def test_an_example_ends_as_the_text_says(name: str, result: str, distinct: int)
         ("from_p", {"careless": True}, "violated"),
     ],
 )
-def test_an_example_from_another_language_has_its_other_variant(
+def test_the_other_variant_of_an_example_has_its_verdict(
     name: str, given: dict[str, object], result: str
 ) -> None:
-    """As the page alongside it says."""
+    """The page of the language names this variant and its verdict."""
     assert result == check(load_world(str(EXAMPLES / f"{name}.py"), **given)).result
 
 
 @pytest.mark.parametrize("name", ["first_model", "my_first_try", "my_model"])
-def test_an_example_has_as_many_members_as_asked_for(name: str) -> None:
-    """Names are made, not taken from a short list."""
+def test_an_example_has_as_many_members_as_the_option_says(name: str) -> None:
+    """Their names are made, and not taken from a short list."""
     world = load_world(str(EXAMPLES / f"{name}.py"), members=12)
 
     assert 12 == len(world.members)
 
 
-def test_the_first_model_elects_by_a_majority_of_any_number() -> None:
-    """Two votes of four are no majority."""
+def test_the_first_model_holds_with_four_members() -> None:
+    """Two of four votes are no majority."""
     world = load_world(str(EXAMPLES / "first_model.py"), members=4, crashes=0)
 
     assert "holds" == check(world).result
 
 
 @pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md"])
-def test_every_file_that_a_command_names_is_there(document: str) -> None:
-    """A reader types the words on the page."""
+def test_every_file_that_a_command_of_a_page_names_exists(document: str) -> None:
+    """A reader types the commands of the page."""
     text = (ROOT / document).read_text(encoding="utf-8")
     named = re.findall(r"^ .*joinproto (?:check|decide) (\S+\.(?:py|json))", text, re.MULTILINE)
 
@@ -75,7 +77,7 @@ def test_every_file_that_a_command_names_is_there(document: str) -> None:
     assert [] == [name for name in named if not (ROOT / name).is_file()]
 
 
-def test_the_example_of_a_set_gets_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_of_decide_has_a_clean_store(capsys: pytest.CaptureFixture[str]) -> None:
     """README: `joinproto decide docs/examples/members.json`."""
     assert 0 == main(["decide", str(EXAMPLES / "members.json")])
 
@@ -89,8 +91,10 @@ def test_the_example_of_a_set_gets_its_verdict(capsys: pytest.CaptureFixture[str
         ("my_model", " and self.may_found"),
     ],
 )
-def test_an_example_misses_what_the_text_takes_out(name: str, old: str, tmp_path: Path) -> None:
-    """Take it out, and see: one leader, or one founder, is no longer certain."""
+def test_an_example_is_violated_without_the_words_that_the_tutorial_removes(
+    name: str, old: str, tmp_path: Path
+) -> None:
+    """Without them, two leaders or two founders are possible."""
     text = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
     assert old in text
     broken = tmp_path / "broken.py"
@@ -99,10 +103,10 @@ def test_an_example_misses_what_the_text_takes_out(name: str, old: str, tmp_path
     assert check(load_world(str(broken))).result == "violated"
 
 
-def test_a_claim_that_was_not_judged_is_open_and_not_empty(
+def test_a_claim_that_was_not_judged_is_reported_as_open(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A search that ends at a violation says nothing of premises."""
+    """A search that ends at a violation does not say that a premise was never true."""
     main(["check", str(EXAMPLES / "from_p.py"), "--set", "careless=true"])
     told = capsys.readouterr().out
 

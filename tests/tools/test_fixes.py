@@ -1,6 +1,6 @@
 """The matrices of docs/incidents.md: fix by fault, for safety and for liveness.
 
-`tests/tools/test_docs.py` compares the tables with what the checker finds; here they are read.
+`tests/tools/test_docs.py` compares the tables with the checker's findings; these tests read them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def test_the_picture_is_up_to_date(matrix: Matrix) -> None:
 
 
 def test_a_cell_holds_the_finding_of_the_checker() -> None:
-    """Marked, and the whole volume is lost: the seed founds again, two join, no copy is left."""
+    """Marker, and the volume is lost: the seed founds again, the others join, no copy is left."""
     assert Cell("safe", "no copy is left", 4) == cell("safety", "marker", "volume")
     assert "no copy is left, 4 steps" == SAFE["marker file", "volume"]
     assert Cell("goes on") == cell("liveness", "marker", "database")
@@ -34,21 +34,21 @@ def test_without_a_fault_every_fix_is_safe_and_goes_on() -> None:
         )
 
 
-def test_each_fix_stops_a_fault_that_does_harm_without_it() -> None:
-    """Or there would be no reason for it."""
+def test_each_fix_changes_the_outcome_of_a_fault() -> None:
+    """Otherwise there would be no reason for the fix."""
     without = [SAFE["no fix", wrong] for wrong in FAULTS]
     for words in (*FIXES.values(), OURS):
         assert words == "no fix" or [SAFE[words, wrong] for wrong in FAULTS] != without
 
 
-def test_a_mark_on_a_disk_is_defeated_by_an_older_copy_of_it() -> None:
+def test_an_older_copy_of_a_disk_defeats_every_fix_but_the_activation_sequence() -> None:
     defeated = {words for words in FIXES.values() if SAFE[words, "older copy"] != "safe"}
 
     assert set(FIXES.values()) - {"activation sequence"} == defeated
 
 
-def test_fixes_that_trade_the_loss_for_a_dead_end() -> None:
-    """Safe, and without a person nothing serves again."""
+def test_some_fixes_trade_the_loss_for_a_dead_end() -> None:
+    """They are safe, and no member serves again without a person."""
     traded = {
         (words, wrong)
         for words, wrong in SAFE
@@ -64,5 +64,5 @@ def test_fixes_that_trade_the_loss_for_a_dead_end() -> None:
     } == traded
 
 
-def test_ours_is_safe_under_each_fault() -> None:
+def test_the_shipped_members_are_safe_under_each_fault() -> None:
     assert {"safe"} == {SAFE[OURS, wrong] for wrong in FAULTS}

@@ -1,6 +1,6 @@
-"""Histories of real clusters: the judge finds the errors, and the rig carries out a line.
+"""Histories of real clusters: the judge finds errors, and the rig carries out a line `next:`.
 
-`python -m tools.histories rabbitmq --count 10` plays them on real nodes.
+`python -m tools.histories rabbitmq --count 10` plays histories on real nodes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NODES = ("a@localhost", "b@localhost", "c@localhost")
 
 
 def history(story: str, tmp_path: Path, *, has: dict[str, set[str]], seed: int = 7) -> History:
-    """Return a history with the files of a recorded story, and a truth of ours."""
+    """Return a history with the files of a recorded story, and the given data of each store."""
     stores = {}
     for node in NODES:
         stores[node] = tmp_path / "stores" / node
@@ -70,14 +70,14 @@ def history(story: str, tmp_path: Path, *, has: dict[str, set[str]], seed: int =
         ("supply it; then one of a@localhost, b@localhost can be forced", None),
     ],
 )
-def test_an_order_and_a_forced_start_are_read_from_the_last_line(
+def test_the_order_of_starts_and_a_forced_start_are_read_from_the_last_line(
     line: str, steps: Steps | None
 ) -> None:
     assert steps == steps_of(line)
 
 
-def test_what_a_line_has_evaluated_is_read_as_a_shell_reads_it() -> None:
-    """Of a queue whose name has a quote, too."""
+def test_the_code_after_eval_is_read_as_a_shell_reads_it() -> None:
+    """The name of the queue has a quote."""
     code = """f(<<"/"/utf8>>, <<"it's"/utf8>>)."""
     line = (
         f"start a@h: each group elects; then once a@h runs: rabbitmqctl -n a@h eval {quote(code)}"
@@ -87,13 +87,13 @@ def test_what_a_line_has_evaluated_is_read_as_a_shell_reads_it() -> None:
     assert () == evals_of("start a@h, b@h: each group elects")
 
 
-def test_a_line_that_promises_that_nothing_is_lost_says_no_loss() -> None:
+def test_only_a_line_that_names_a_loss_says_a_loss() -> None:
     assert says_loss("force a@localhost, and what b@localhost did without the others is lost")
     assert not says_loss("nothing is lost with this order: a@localhost")
     assert not says_loss("start all of them within five minutes: a@localhost")
 
 
-def test_a_loss_that_was_said_is_not_wrong() -> None:
+def test_a_loss_is_wrong_only_if_the_line_did_not_say_it() -> None:
     steps = Steps(force="", stages=(NODES,))
 
     def wrong(*, lost: int, is_said: bool) -> list[str]:
@@ -108,8 +108,8 @@ def test_a_loss_that_was_said_is_not_wrong() -> None:
 @pytest.mark.parametrize(
     ("last", "code"), [({"x-1", "x-2"}, 0), ({"x-1"}, 1)], ids=["has all", "lacks one"]
 )
-def test_kept_histories_are_judged_again(tmp_path: Path, last: set[str], code: int) -> None:
-    """The story has c as the last, which is true if c has what the others have."""
+def test_a_kept_history_is_judged_again(tmp_path: Path, last: set[str], code: int) -> None:
+    """In the story c stopped last, so the verdict is right if c has the others' messages."""
     has = {NODES[0]: {"x-1"}, NODES[1]: {"x-1", "x-2"}, NODES[2]: last}
     played = history("rabbitmq-stopped-in-turn", tmp_path / "played", has=has)
 
@@ -129,14 +129,14 @@ def test_kept_histories_are_judged_again(tmp_path: Path, last: set[str], code: i
         (104, "cut", Verdict.TIE),
         (118, "old-copy", Verdict.UNPROVEN),
         (121, "orderly", Verdict.CLEAN),
-        # Its mark is on an older store, and permits nothing: the line said to start all.
+        # The mark is on an older store and permits nothing; once, the line said to start all.
         (119, "forced", Verdict.TIE),
     ],
 )
-def test_our_own_nodes_are_played_judged_and_follow_the_last_line(
+def test_histories_of_our_nodes_are_judged_rightly_and_can_be_followed(
     seed: int, kind: str, verdict: Verdict, tmp_path: Path
 ) -> None:
-    """Members, logs and stores in simulated time; each of them is done in about a second."""
+    """Members, logs and stores run in simulated time, about a second for each history."""
     played = joinproto.draw(seed, tmp_path, kind)
 
     found = list(judged(played))
@@ -149,7 +149,7 @@ def test_our_own_nodes_are_played_judged_and_follow_the_last_line(
     assert (followed is None) is (kind == "old-copy")
 
 
-def test_a_rig_or_a_kind_that_is_not_there_is_a_usage_error() -> None:
+def test_an_unknown_rig_or_kind_is_a_usage_error() -> None:
     assert 2 == CliRunner().invoke(main, ["rabbitmq", "--kind", "none"]).exit_code
     assert 2 == CliRunner().invoke(main, ["cassandra"]).exit_code
 
@@ -165,7 +165,7 @@ def test_a_rig_or_a_kind_that_is_not_there_is_a_usage_error() -> None:
         ({"revision": 42, "kill": True}, ""),
     ],
 )
-def test_the_answers_of_a_member_of_etcd_are_compared_with_the_reader_s(
+def test_a_difference_between_etcd_s_answer_and_our_reader_is_reported(
     change: dict[str, Any], fault: str
 ) -> None:
     facts = facts_of(loaded((DATA / "etcd-away" / "a.tree").read_text("utf-8")))

@@ -1,4 +1,4 @@
-"""Mutation by program: the patches are the expected ones, and the right checks notice them."""
+"""Mutation by program: operators make the expected patches, and the right catchers notice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEARD = "joinproto/join/observations.py"
 
 
 def patched(source: str) -> dict[str, str]:
-    """Return the mutations of a small source: name to the line that is new, or the removed line."""
+    """Return the name of each mutation of a small source, and its new lines, or ""."""
     content = source.encode()
     found = {}
     for one in mutations("joinproto/join/small.py", content):
@@ -37,8 +37,8 @@ def patched(source: str) -> dict[str, str]:
     return found
 
 
-def test_a_guard_is_dropped_and_forced_and_its_operands_go() -> None:
-    """An `if` never holds, always holds, or holds with less."""
+def test_a_guard_is_dropped_forced_and_negated_and_its_operands_are_dropped() -> None:
+    """An `if` never holds, always holds, or has one operand less."""
     found = patched("def f(a, b):\n    if a >= 1 and not b:\n        return 2\n    return 3\n")
 
     assert {
@@ -51,8 +51,8 @@ def test_a_guard_is_dropped_and_forced_and_its_operands_go() -> None:
     } == found
 
 
-def test_effects_fields_and_persists_are_forgotten() -> None:
-    """One of several effects goes, a field stays as it was, an action is not done."""
+def test_effects_statements_and_fields_are_dropped() -> None:
+    """One of several effects is missing, a field stays as it was, an action is not done."""
     found = patched(
         "class Member:\n    def f(self, record):\n        self.left = record\n"
         "        self.out.persist(record)\n"
@@ -69,8 +69,8 @@ def test_effects_fields_and_persists_are_forgotten() -> None:
     } == found
 
 
-def test_a_mutant_counts_parts_that_should_not_count() -> None:
-    """A majority off by one, a filter that is dropped, the other end of an order."""
+def test_a_count_a_filter_and_the_end_of_an_order_are_changed() -> None:
+    """A majority is off by one, a filter is dropped, the least is taken for the greatest."""
     found = patched(
         "def f(seats):\n    enough = len(seats) // 2 + 1\n"
         "    return max(seat for seat in seats if seat.voted) >= enough\n"
@@ -86,7 +86,7 @@ def test_a_mutant_counts_parts_that_should_not_count() -> None:
 
 
 def test_cases_of_a_table_are_dropped_swapped_weakened_and_negated() -> None:
-    """A case is named in the name of its mutations; the last one is what a table ends with."""
+    """The name of a mutation names its case; the last case of a table is not changed."""
     rows = (
         'Case("A", "first one", S & K, 1)',
         'Case("B", "second", V.where(x=True, y=True), 2)',
@@ -112,8 +112,8 @@ def test_cases_of_a_table_are_dropped_swapped_weakened_and_negated() -> None:
     } == found
 
 
-def test_texts_for_people_stay() -> None:
-    """Errors and texts are no rules of the protocol."""
+def test_errors_and_texts_for_people_are_not_changed() -> None:
+    """Only the guard of an error is a rule."""
     found = patched(
         "def f(self, a):\n    if a:\n        raise WrongError(g(a == 1), next='x')\n"
         "    return f'{a == 1}'\n"
@@ -123,7 +123,7 @@ def test_texts_for_people_stay() -> None:
 
 
 def test_the_last_is_taken_for_the_greatest_and_a_part_of_a_key_goes() -> None:
-    """Mistakes that hand-made mutations had and no operator did."""
+    """Mutations by hand had these mistakes before an operator made them."""
     found = patched(
         "def f(a, b, these):\n"
         "    best = max(these, key=lambda it: (it.round, it.name))\n"
@@ -144,8 +144,8 @@ def test_the_last_is_taken_for_the_greatest_and_a_part_of_a_key_goes() -> None:
     } == found
 
 
-def test_it_is_said_before_it_is_done_and_positions_are_numbers_alone() -> None:
-    """Two consecutive actions change places; two views are not told apart."""
+def test_an_action_is_reported_before_it_is_done_and_positions_are_compared_by_number() -> None:
+    """Two consecutive actions change places; positions of two views count as equal."""
     found = patched(
         "def f(self, position):\n"
         "    yield self.write\n"
@@ -162,8 +162,8 @@ def test_it_is_said_before_it_is_done_and_positions_are_numbers_alone() -> None:
     } == found
 
 
-def test_every_mutation_of_the_protocol_has_a_name_of_its_own() -> None:
-    """Some thousand of them, the same on every call, each on lines of its file."""
+def test_each_mutation_has_a_unique_name_and_is_the_same_on_every_call() -> None:
+    """There are over two thousand."""
     found = all_mutations()
 
     assert 2_000 < len(found)
@@ -173,8 +173,8 @@ def test_every_mutation_of_the_protocol_has_a_name_of_its_own() -> None:
 
 
 @pytest.mark.soak("mutants")
-def test_every_mutation_of_the_protocol_is_a_program() -> None:
-    """One that cannot be compiled would be noticed by the compiler alone."""
+def test_every_mutation_can_be_compiled() -> None:
+    """The compiler would notice any other mutation, so it would test no catcher."""
     for path in (path for room in ROOMS.values() for path in room.files):
         source = source_of(path)
         for one in mutations(path, source):
@@ -194,7 +194,7 @@ def named(name: str) -> Mutation:
 
 
 def tried(mutation: Mutation, *asked: Asked) -> Result:
-    """Return the result, in a process of its own: pytest does not run inside itself."""
+    """Return the result of trying a mutation in another process: pytest does not run in itself."""
     given = json.dumps([asdict(mutation), asdict(Baseline({}, list(asked)))])
     program = (
         "import json, sys; from attrs import asdict\n"
@@ -226,20 +226,20 @@ def unchanged() -> Mutation:
     return evolve(named(GUESTS), start=0, end=0, text="")
 
 
-def test_a_mutation_that_a_test_knows_is_caught_by_it() -> None:
-    """Guests behind a CLOSE: that test is about just this."""
+def test_a_mutation_is_caught_by_the_unit_test_of_its_line() -> None:
+    """The test is about guests after a CLOSE, which the mutation counts."""
     found = tried(named(GUESTS), HEARD_TEST)
 
     assert ("unit", HEARD_TEST.name, "test") == (found.kind, found.who, found.by)
 
 
-def test_a_rewriting_that_changes_nothing_survives() -> None:
-    """The same source: no catcher may notice anything."""
+def test_a_patch_that_changes_nothing_survives() -> None:
+    """No catcher may notice anything in the same source."""
     assert tried(unchanged(), HEARD_TEST).survived
 
 
-def test_a_table_that_loses_its_end_is_caught_at_the_import() -> None:
-    """The cheapest catcher: tables look at themselves when they are made."""
+def test_a_table_without_its_last_case_is_caught_at_the_import() -> None:
+    """A table is checked when it is made, so the import is the cheapest catcher."""
     source = source_of(ADMISSION)
     last = source.index(b'Case("J1", "an update is needed"')
     mutation = Mutation("x", ADMISSION, "x", (1, 1), last, source.index(b"\n", last), "")
@@ -252,16 +252,16 @@ def test_a_table_that_loses_its_end_is_caught_at_the_import() -> None:
 
 @pytest.mark.soak("mutants")
 @pytest.mark.parametrize(("more", "by"), [(0, ""), (1, "pin")])
-def test_a_changed_count_alone_is_no_claim(more: int, by: str) -> None:
-    """The result says whether a claim noticed, or only the number that was pinned."""
+def test_a_changed_count_alone_is_reported_as_a_pin(more: int, by: str) -> None:
+    """The result says whether a claim noticed the mutation, or only a pinned count."""
     world = Asked("world", "join-options", 1.0, lines_of(HEARD), [22 + more, 57, 7])
 
     assert by == tried(unchanged(), HEARD_TEST, world).by
 
 
 @pytest.mark.soak("mutants")
-def test_a_rule_of_the_tables_is_missed_by_a_small_world() -> None:
-    """Serving before all are ready: the claim is named."""
+def test_a_small_world_notices_that_a_rule_is_left_out() -> None:
+    """Members serve before all are ready, and the result names the claim."""
     mutation = named("phases:standing/others-are-not-ready:drop-case:1")
     world = Asked("world", "join-founders", 1.0, lines_of(mutation.path), [114, 1_042, 16])
 
@@ -271,7 +271,7 @@ def test_a_rule_of_the_tables_is_missed_by_a_small_world() -> None:
     assert "waits_for_n violated" == found.what
 
 
-def test_a_baseline_that_fails_is_a_matter_of_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_baseline_that_fails_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """A catcher that notices something in the code as it is would notice every mutation."""
     monkeypatch.setattr(catchers, "linked", lambda name: "chain: a step")
 
@@ -279,8 +279,8 @@ def test_a_baseline_that_fails_is_a_matter_of_usage(monkeypatch: pytest.MonkeyPa
         baseline._link("join-two")
 
 
-def test_an_endless_loop_has_an_end() -> None:
-    """Processor time is limited; a task's changes of this process are undone."""
+def test_an_isolated_task_ends_with_a_time_out_an_error_or_a_value() -> None:
+    """Its processor time is limited."""
 
     def forever() -> None:
         while True:
@@ -294,8 +294,8 @@ def test_an_endless_loop_has_an_end() -> None:
 # -- selection ---------------------------------------------------------------------------
 
 
-def test_the_newest_result_of_a_name_counts(tmp_path: Path) -> None:
-    """A line that was cut short does not."""
+def test_the_newest_whole_result_of_a_name_counts(tmp_path: Path) -> None:
+    """A line that was cut short does not count."""
     file = tmp_path / "results.jsonl"
     write(file, Result("a", source="1", catchers="2"))
     write(file, Result("a", "unit", "t", source="1", catchers="2"))
@@ -316,23 +316,25 @@ def test_the_newest_result_of_a_name_counts(tmp_path: Path) -> None:
         ("", "", "other", {"2"}, False),
         ("world", "join", "1", {"3"}, True),
         ("unit", "t.py::kept", "1", {"3"}, True),
-        ("unit", "t.py", "1", {"3"}, True),  # it could not be collected
+        ("unit", "t.py", "1", {"3"}, True),  # the file could not be collected
         ("unit", "t.py::gone", "1", {"3"}, False),
         ("unit", "t.py::kept", "other", {"2"}, False),
     ],
 )
-def test_a_noticed_mutation_stays_so_where_other_catchers_come_to_it(
+def test_a_result_holds_while_its_source_and_the_test_that_noticed_it_are_there(
     kind: str, who: str, source: str, hashes: set[str], expected: bool
 ) -> None:
-    """A mutation that survived may be noticed by a new test, and is tried again."""
+    """A mutation that survived holds only for the same catchers: a new test may notice it."""
     found = Result("a", kind, who, source="1", catchers="2")
 
     assert expected is still_holds(found, source, hashes, {"t.py::kept"})
     assert not still_holds(None, source, hashes, {"t.py::kept"})
 
 
-def test_tests_alone_need_no_other_catcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A baseline of a part is made whole later, and the part is not made again."""
+def test_a_baseline_of_the_tests_alone_is_completed_later(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The part that is there is not made again."""
     file = tmp_path / "baseline.json"
     said: list[str] = []
     one, two = Asked("unit", "t", 0.1, {}), Asked("link", "join-two", 1.0, {})
@@ -352,8 +354,8 @@ def test_tests_alone_need_no_other_catcher(monkeypatch: pytest.MonkeyPatch, tmp_
     assert 2 == len(said)
 
 
-def test_since_a_revision_only_what_it_touches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines that are new or other, and those around a gap."""
+def test_since_chooses_the_mutations_of_changed_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These are the new and changed lines, and the two lines around a removed one."""
     said = f"+++ b/{HEARD}\n@@ -3 +3,2 @@\n@@ -9,2 +9,0 @@\n"
     done: Any = subprocess.CompletedProcess([], 0, said, "")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
@@ -373,15 +375,15 @@ def test_since_a_revision_only_what_it_touches(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_bad_arguments_exit_with_2(options: list[str], said: str) -> None:
-    """Said in words, with the next step; nothing is tried."""
+    """The output names the mistake, and no mutation is tried."""
     done = CliRunner().invoke(main, options)
 
     assert 2 == done.exit_code
     assert said in done.output
 
 
-def test_names_and_patches_are_shown_without_trying() -> None:
-    """A sample is the same for the same seed, and begins with each smaller one."""
+def test_list_and_show_print_the_names_and_the_patches() -> None:
+    """A sample is the same for the same seed, and begins with each smaller sample of the seed."""
     name = "succession:founding/options-differ:drop-case:1"
 
     assert f"{name}\n" == CliRunner().invoke(main, ["--only", name, "--list"]).output
@@ -398,8 +400,8 @@ def test_names_and_patches_are_shown_without_trying() -> None:
     assert one.startswith(CliRunner().invoke(main, ["--sample", "5", "--list"]).output)
 
 
-def test_a_reason_needs_its_mutation_and_its_words(tmp_path: Path) -> None:
-    """The reviewed list cannot outlive what it is about."""
+def test_a_reason_needs_an_existing_mutation_and_a_known_sort(tmp_path: Path) -> None:
+    """The reviewed list cannot outlive its mutations."""
     file = tmp_path / "survivors.toml"
     row = '[[survivor]]\nname = "a"\nsort = {}\nreason = {}\n'
 
@@ -412,12 +414,12 @@ def test_a_reason_needs_its_mutation_and_its_words(tmp_path: Path) -> None:
         report.reasons({"a"}, file)
 
 
-def test_the_reviewed_reasons_are_about_mutations_that_there_are() -> None:
+def test_each_reviewed_reason_is_of_an_existing_mutation() -> None:
     assert report.reasons({one.name for one in all_mutations()}) is not None
 
 
-def test_the_table_counts_what_noticed(tmp_path: Path) -> None:
-    """Only results of the sources as they are; a survivor without a reason is open."""
+def test_the_table_counts_the_mutations_of_each_catcher(tmp_path: Path) -> None:
+    """Results of former sources do not count, and a survivor without a reason is open."""
     file, document = tmp_path / "results.jsonl", tmp_path / "mutation.md"
     document.write_text("before\n<!-- mutations -->\nold\n<!-- end -->\nafter\n")
     here = [one for one in all_mutations() if one.path == HEARD]

@@ -1,8 +1,8 @@
 """Faults that real processes and random orders once found, put back one by one: each is noticed.
 
-Each row is a fault, the words in today's code that mend it, what stands there with the fault, and
-the tests that notice it.  1, 2, 3 and 7 are found by random orders alone, in
-`tests/clusterer/test_swarm.py` and `tests/reconcile/test_swarm.py` (docs/mutation.md).
+Each row is a fault: the code that mends it, the code with the fault, and the tests that notice the
+fault.  Faults 1, 2, 3 and 7 are found by random orders alone, in `tests/clusterer/test_swarm.py`
+and `tests/reconcile/test_swarm.py` (docs/mutation.md).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ patch({module!r}, {source!r})
 
 @frozen
 class Fault:
-    """`module`: by its path; `mended`: in it, once; `tests`: with more words of pytest."""
+    """A fault.  `module`: its path; `mended`: its code without the fault, which occurs once;
+    `fault`: the code with it; `tests`: files and options of pytest."""
 
     module: str
     mended: str
@@ -119,10 +120,10 @@ FAULTS = {
 @pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_that_is_put_back_is_noticed(name: str, tmp_path: Path) -> None:
-    """In child processes, too: each Python reads `sitecustomize` as it starts."""
+    """It is put back in child processes, too: each Python reads `sitecustomize` as it starts."""
     fault = FAULTS[name]
     source = (ROOT / fault.module).read_text()
-    assert 1 == source.count(fault.mended), f"{fault.module} says it otherwise now"
+    assert 1 == source.count(fault.mended), f"{fault.module} has other code now"
     module = fault.module.removesuffix(".py").replace("/", ".")
     told = BEGIN.format(module=module, source=source.replace(fault.mended, fault.fault).encode())
     (tmp_path / "sitecustomize.py").write_text(told)

@@ -1,4 +1,4 @@
-"""The one file: which an operator carries to a machine on which nothing is installed."""
+"""`joinproto.pyz`: the one file for machines on which joinproto is not installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the file, built twice: a rebuilt one is identical, and small enough to carry."""
+    """Return the file, after a check that a second build is identical, and of its size."""
     one, other = (pyz.build(tmp_path_factory.mktemp("dist")) for _ in range(2))
 
     assert one.read_bytes() == other.read_bytes()
@@ -34,7 +34,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(archive: Path, tmp_path: Path) -> Run:
-    """Return a function that runs the file where nothing is installed, and nothing is set."""
+    """Return a function that runs the file without installed packages or variables."""
 
     def bare(*words: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
         command = [python, "-I", "-S", str(archive), *words]
@@ -45,8 +45,8 @@ def run(archive: Path, tmp_path: Path) -> Run:
     return bare
 
 
-def test_the_file_picks_as_the_installed_command_does(run: Run) -> None:
-    """The examples of the page, by whatever Python of 3.11 or later this machine has."""
+def test_the_file_judges_the_stores_of_the_page(run: Run) -> None:
+    """With this Python, and with the system's if it is 3.11 or later."""
     for python in {sys.executable, *filter(_is_new, ("/usr/bin/python3",))}:
         done = run("recover", "pick", *RESCUE, python=python)
 
@@ -60,7 +60,7 @@ def _is_new(python: str) -> bool:
 
 
 def test_the_other_commands_of_the_file_run(run: Run, tmp_path: Path) -> None:
-    """One answer of each, and a search that takes no more than Python."""
+    """Each gives one answer; one of them is a search in plain Python."""
     state = tmp_path / "state.json"
     queue = {"name": "q", "members": ["a"], "target": {"policy": 1}}
     state.write_text(json.dumps({"nodes": [{"name": "a"}], "queues": [queue]}))
@@ -87,7 +87,7 @@ def test_the_other_commands_of_the_file_run(run: Run, tmp_path: Path) -> None:
         (("recover", "pick", "/nowhere"), 2, "/nowhere"),
     ],
 )
-def test_parts_missing_in_the_file_are_reported(
+def test_a_missing_part_or_path_is_reported(
     run: Run, words: tuple[str, ...], code: int, part: str
 ) -> None:
     done = run(*words)
@@ -96,10 +96,10 @@ def test_parts_missing_in_the_file_are_reported(
 
 
 @pytest.mark.parametrize(("words", "code"), [(("recover", "pick"), 11), (("ask",), 4)])
-def test_an_older_python_says_so_in_a_sentence(
+def test_an_older_python_is_refused_with_a_sentence(
     archive: Path, words: tuple[str, ...], code: int
 ) -> None:
-    """The beginning is in words that any Python reads; 2.7 and 3.6 were tried by hand."""
+    """Any Python can parse the file's first lines; 2.7 and 3.6 were tried by hand."""
     older = (
         "import runpy, sys; sys.version_info = (3, 6, 15);"
         "sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
@@ -117,7 +117,7 @@ def test_an_older_python_says_so_in_a_sentence(
     ast.parse(pyz.STUB.format(commands=pyz.COMMANDS), feature_version=(3, 3))
 
 
-def test_the_script_lies_alongside_the_file_and_in_it(archive: Path) -> None:
+def test_the_pack_script_is_next_to_the_file_and_in_it(archive: Path) -> None:
     script = archive.with_name("joinproto-pack.sh").read_bytes()
 
     assert dict(pyz.members())["joinproto-pack.sh"] == script

@@ -1,6 +1,4 @@
-"""Commands among the programs of another Debian release: refusals, and their view of the file
-system.
-"""
+"""Commands in the root directory of another Debian release: refusals, and the files they see."""
 
 from __future__ import annotations
 
@@ -15,29 +13,33 @@ from joinproto.errors import EnvironmentProblem
 from tools import releases
 
 
-def test_without_root_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_making_a_root_directory_without_being_root_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(EnvironmentProblem, match="no root directory of trixie can be made"):
         releases.made("trixie", tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_python_in_usr_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_in_usr_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "base_prefix", "/usr")
     with pytest.raises(EnvironmentProblem, match="this Python lies in /usr"):
         releases.entered(tmp_path, ["true"])
 
 
 @pytest.mark.needs("debootstrap", "unshare", "root", "mounts")
-def test_a_release_that_there_is_not_leaves_no_root(tmp_path: Path) -> None:
+def test_a_release_that_does_not_exist_leaves_no_root_directory(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentProblem, match="debootstrap ended with exit code"):
         releases.made("no-such-release", tmp_path)
     assert not (tmp_path / "no-such-release").exists()
 
 
 @pytest.mark.needs("unshare", "root", "mounts")
-def test_a_command_runs_where_it_was_called_and_sees_the_root_s_own_files(tmp_path: Path) -> None:
-    """The root is one of this machine's own programs, with a file of its own."""
+def test_a_command_keeps_its_working_directory_and_sees_the_files_of_the_root(
+    tmp_path: Path,
+) -> None:
+    """The root has the programs of this machine, and one more file."""
     root = tmp_path / "root"
     for one in ("usr", "bin", "lib", "lib64"):
         (root / one).mkdir(parents=True)

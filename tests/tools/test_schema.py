@@ -1,4 +1,4 @@
-"""`--json`: what the commands print is what docs/json.md says."""
+"""`--json`: the commands print the keys that docs/json.md describes."""
 
 from __future__ import annotations
 
@@ -36,20 +36,19 @@ REAL = {
 
 
 @pytest.mark.parametrize(("expected", "words"), REAL.values(), ids=REAL.keys())
-def test_real_output_is_as_documented(
+def test_real_output_fits_its_schema(
     capsys: pytest.CaptureFixture[str], expected: dict[str, Any], words: tuple[str, ...]
 ) -> None:
-    """Every key is there, of its type, and no key is there that no document names."""
+    """Every required key is there with its type, and every printed key is documented."""
     found = run_here(capsys, *words, "--json").object
 
     assert [] == list(faults(found, expected))
     assert [] == list(unexplained(found, expected))
 
 
-def test_a_tier_is_as_documented(
+def test_the_output_of_a_tier_fits_its_schema(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The object of a tier fits its schema."""
     some = [catalogue.entry(name) for name in ("note-partition", "note-options")]
     monkeypatch.setattr(entries, "ENTRIES", tuple(some))
     found = run_here(capsys, "check", "--tier", "quick", "--json").object
@@ -58,10 +57,10 @@ def test_a_tier_is_as_documented(
     assert [] == list(unexplained(found, schema.TIER))
 
 
-def test_a_run_without_end_is_as_documented(
+def test_a_run_without_end_fits_its_schema(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """A lasso says where its cycle begins, and why it is a fair one."""
+    """A lasso says where its cycle begins."""
     never = "eventually('never', lambda view: False)"
     path = model(tmp_path, replace=('sometimes("three", three)', never))
     text = Path(path).read_text().replace("always, sometimes", "always, eventually, sometimes")
@@ -73,8 +72,8 @@ def test_a_run_without_end_is_as_documented(
     assert isinstance(found["loop_at"], int)
 
 
-def test_the_keys_of_the_contract_are_required() -> None:
-    """`check --json` prints at least these."""
+def test_the_promised_keys_are_required() -> None:
+    """`check --json` and `models --json` promise these keys."""
     promised = {
         "world", "result", "distinct", "generated", "depth", "seconds", "cpu_seconds",
         "peak_rss_bytes", "calls", "engine", "reductions", "properties", "coverage",
@@ -97,6 +96,6 @@ def test_the_keys_of_the_contract_are_required() -> None:
         ({"error": {"code": 2, "message": ""}}, "$.error: no 'next'"),
     ],
 )
-def test_output_that_is_not_as_documented_is_found(value: Any, reason: str) -> None:
-    """A judge that finds nothing proves nothing."""
+def test_output_that_does_not_fit_its_schema_is_found(value: Any, reason: str) -> None:
+    """Otherwise the tests above could not fail."""
     assert [reason] == list(faults(value, schema.ERROR))

@@ -1,4 +1,4 @@
-"""`make site`: every link works from disk, and nothing is fetched."""
+"""`make site`: every link works from disk, and no page loads a file from another host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tools.site.__main__ import build
 
 WIDTHS = {"wide": "1280,1400", "phone": "500,1400"}
 LEAST_BYTES = 20_000
-"""A picture of an empty page is smaller."""
+"""A picture of an empty page has fewer bytes."""
 
 
 @define
@@ -55,7 +55,7 @@ def pages(site: Path) -> dict[Path, Page]:
     """Return every page of the site."""
     found = {}
     for path in sorted(site.rglob("*.html")):
-        # The report of a run is a page of its own, made elsewhere.
+        # `joinproto check --out` wrote the report of a run; the site only copies it.
         if "runs" in path.relative_to(site).parts or path.name == "404.html":
             continue
         page = Page()
@@ -67,7 +67,7 @@ def pages(site: Path) -> dict[Path, Page]:
 @pytest.mark.landing
 @pytest.mark.needs("npm", "material")
 def test_every_link_leads_to_a_file_and_an_anchor(site: Path, pages: dict[Path, Page]) -> None:
-    """As a browser follows it from disk."""
+    """A browser follows the links from disk."""
     broken = []
     for path, page in pages.items():
         for link in page.links:
@@ -86,7 +86,7 @@ def test_every_link_leads_to_a_file_and_an_anchor(site: Path, pages: dict[Path, 
 
 @pytest.mark.landing
 @pytest.mark.needs("npm", "material")
-def test_nothing_is_fetched(site: Path, pages: dict[Path, Page]) -> None:
+def test_no_page_loads_a_file_from_another_host(site: Path, pages: dict[Path, Page]) -> None:
     """The site is read on a machine without a network."""
     loads = {(path, load) for path, page in pages.items() for load in page.loads}
 
@@ -98,7 +98,7 @@ def test_nothing_is_fetched(site: Path, pages: dict[Path, Page]) -> None:
 @pytest.mark.landing
 @pytest.mark.needs("chromium", "npm", "material")
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_browser_shows_the_pages(site: Path, tmp_path: Path, width: str) -> None:
+def test_a_browser_shows_pages_that_are_not_empty(site: Path, tmp_path: Path, width: str) -> None:
     for name in ("index", "search", "glossary"):
         picture = tmp_path / f"{name}.png"
         _browser(f"--window-size={WIDTHS[width]}", f"--screenshot={picture}", site / f"{name}.html")
@@ -118,7 +118,7 @@ def test_a_browser_searches_without_a_server(site: Path) -> None:
 @pytest.mark.landing
 @pytest.mark.needs("chromium", "npm", "material")
 def test_a_browser_finds_an_incident_by_a_line_of_a_log(site: Path) -> None:
-    """The words are of no page of `docs/`."""
+    """No page of `docs/` has this line."""
     shown = _browser("--dump-dom", f"file://{site / 'index.html'}?q=INCONSISTENT_CLUSTER_ID")
 
     found = re.findall(r'href="([^"?#]*\.html)', shown.partition("md-search-result__list")[2])
@@ -128,8 +128,8 @@ def test_a_browser_finds_an_incident_by_a_line_of_a_log(site: Path) -> None:
 
 @pytest.mark.landing
 @pytest.mark.needs("chromium", "npm", "material")
-def test_a_browser_draws_the_pictures(site: Path) -> None:
-    """Mermaid takes the place of its text."""
+def test_a_browser_draws_mermaid_pictures(site: Path) -> None:
+    """A drawing replaces the text of the picture."""
     shown = _browser("--dump-dom", site / "search.html")
 
     assert '<pre class="mermaid">' in (site / "search.html").read_text("utf-8")
@@ -165,7 +165,7 @@ def test_a_link_is_written_as_the_site_needs_it(page: str, text: str, wanted: st
     assert wanted == places.relinked(text, page)
 
 
-def test_each_incident_has_a_page_with_its_words() -> None:
+def test_each_incident_has_a_page_with_its_name_story_and_source() -> None:
     pages = places.incidents()
 
     for item in ENTRIES:
@@ -174,8 +174,8 @@ def test_each_incident_has_a_page_with_its_words() -> None:
         assert f"incidents/{incident_of(item.name)}.md" in places.incident_links()
 
 
-def test_a_paragraph_stays_in_its_item() -> None:
-    """A code host wants three spaces before it, and MkDocs four."""
+def test_a_paragraph_stays_in_its_list_item() -> None:
+    """A code host needs three spaces before the paragraph, and MkDocs four."""
     text = "4. four:\n\n        a command\n\n   and more\n   of it.\n5. five"
 
     wanted = text.replace("   and", "    and").replace("\n5.", "\n\n5.")
@@ -183,8 +183,8 @@ def test_a_paragraph_stays_in_its_item() -> None:
     assert wanted == form.adapted(text)
 
 
-def test_a_state_is_not_drawn_as_a_bar() -> None:
-    """The theme paints a state black whose name begins as that of a bar."""
+def test_a_state_whose_name_looks_like_a_bar_is_renamed() -> None:
+    """The theme paints a state black if its name begins like that of a bar (fork, join)."""
     text = "```mermaid\nstateDiagram-v2\n    joining --> up : joining\n```"
 
     wanted = text.replace("joining -->", "in_joining -->").replace(
@@ -203,7 +203,7 @@ def test_the_first_use_of_a_word_becomes_a_link() -> None:
 
 
 def test_a_page_about_models_links_no_word_of_the_protocol() -> None:
-    """There a view is what claims see."""
+    """On that page, a view is the argument of a claim."""
     linked = words.linked("A view of the world.", "model.md", "glossary.md")
 
     assert "A view of the [world](glossary.md#word-world)." == linked

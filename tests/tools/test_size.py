@@ -1,4 +1,4 @@
-"""The size of the code: the lines that count, and that no file of the wheel is left out."""
+"""The size of the code: which lines count, and that every file of the wheel is counted."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def f(a):  # told
 '''
 
 
-def test_comments_blanks_and_docstrings_are_no_code() -> None:
+def test_comments_blank_lines_and_docstrings_are_not_counted() -> None:
     assert (4, 15) == size_of(CODE) == size_of(WORDY)
 
 
-def test_code_in_other_lines_is_as_many_tokens() -> None:
+def test_the_same_code_in_fewer_lines_has_as_many_tokens() -> None:
     assert (3, 15) == size_of(CODE.replace("(a,\n         1)", "(a, 1)"))
 
 
-def test_a_text_that_is_no_docstring_is_code() -> None:
+def test_a_string_that_is_not_a_docstring_is_counted() -> None:
     assert (3, 3) == size_of('TEXT = """one\n\nthree"""\n')
 
 
 def test_every_module_of_the_wheel_is_counted_once() -> None:
-    """Those that pyproject.toml names: all of joinproto, the worlds, the claims, Spark."""
+    """The packages of pyproject.toml: joinproto, the worlds, the claims, Spark."""
     places = ("joinproto", "models/joinproto_worlds", "proofs/joinproto_claims", "spark_explore")
     carried = {file for place in places for file in (ROOT / place).rglob("*.py")}
 

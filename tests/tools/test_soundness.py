@@ -1,6 +1,6 @@
 """Random models in ordinary Python: the checker agrees with a search that shares no code.
 
-`python -m tools.soundness --models 100000` asks of many more.
+`python -m tools.soundness --models 100000` compares many more.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ def different(seeds: Iterable[int]) -> list[tuple[int, str]]:
     return [(seed, item.said) for seed, item in found if item.verdict == "different"]
 
 
-def test_random_models_are_searched_as_a_plain_search_does() -> None:
+def test_the_checker_agrees_with_the_plain_search_on_random_models() -> None:
     assert [] == different(range(60))
 
 
 @pytest.mark.soak("mutants")
-def test_three_thousand_random_models_are_searched_as_a_plain_search_does() -> None:
+def test_the_checker_agrees_with_the_plain_search_on_three_thousand_random_models() -> None:
     assert [] == different(range(1_000, 4_000))
 
 
-def test_the_same_seed_is_the_same_model() -> None:
+def test_the_same_seed_gives_the_same_model() -> None:
     assert write(7) == write(7)
     assert write(7).source != write(8).source
 
@@ -77,7 +77,7 @@ def private_types(patch: pytest.MonkeyPatch) -> None:
 
 
 def senders_are_kept(patch: pytest.MonkeyPatch) -> None:
-    """A set of messages without senders tells them apart by their senders."""
+    """A set of messages without senders distinguishes messages by their senders."""
     patch.setitem(compare.NETWORKS, "set of nobody", MessageSet(broadcasts="each"))
 
 
@@ -91,7 +91,7 @@ def first_starts_are_restarts(patch: pytest.MonkeyPatch) -> None:
 
 
 def _ignore(objects: Any, value: bool) -> None:
-    """The restart is taken, whatever is shared."""
+    """Ignore the value, so that every first start is a restart."""
 
 
 def idle_rests_are_no_crashes(patch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,7 @@ def idle_rests_are_no_crashes(patch: pytest.MonkeyPatch) -> None:
 
 
 def equal_is_the_same(patch: pytest.MonkeyPatch) -> None:
-    """Two Decimals that are equal are one, however they are written."""
+    """Equal Decimals, and equal moments in two time zones, are one value."""
     for kind in (Decimal, dt.datetime):
         patch.setitem(freezing.WAYS, kind, type_handlers._Wrapped())
 
@@ -144,12 +144,12 @@ def broadcasts_are_one(patch: pytest.MonkeyPatch) -> None:
 def test_each_old_mistake_is_found_again(
     break_it: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What is frozen wrongly must not be remembered.
+    # A value that the mistake freezes wrongly must not be cached for other tests.
     for name in ("_memory", "_equal"):
         monkeypatch.setattr(freezing, name, {})
     break_it(monkeypatch)
 
-    # One is enough: the first that differs ends the search for it.
+    # The first model that differs is enough.
     assert any(different([seed]) for seed in range(2_000))
 
 
@@ -169,8 +169,8 @@ class Light:
         self.on = True
 
 
-def test_the_plain_search_counts_what_can_be_counted_by_hand() -> None:
-    """Two lights and one crash: 4 states; with one of two down, 2 by 2; restarted, 4 again."""
+def test_the_plain_search_finds_the_states_that_are_counted_by_hand() -> None:
+    """Two lights have 4 states.  A crash adds 2 by 2 states, and a restart adds 4 again."""
     makers = {"a": Light, "b": Light}
 
     assert 4 == len(search(Setting(makers, "bag"), states_max=100).states)
@@ -181,7 +181,7 @@ def test_the_plain_search_counts_what_can_be_counted_by_hand() -> None:
     assert 4 + 2 * 2 + 4 == len(again.states)
 
 
-def test_a_difference_ends_the_command_with_1_and_its_model(
+def test_a_difference_ends_the_command_with_exit_code_1(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     restarts_for_all(monkeypatch)
@@ -194,7 +194,7 @@ def test_a_difference_ends_the_command_with_1_and_its_model(
     assert 30 == found["models"]
 
 
-def test_no_difference_is_reported_in_one_line() -> None:
+def test_a_command_without_differences_reports_their_number() -> None:
     done = CliRunner().invoke(main, ["--models", "3", "--states", "30"])
 
     assert 0 == done.exit_code
@@ -202,7 +202,7 @@ def test_no_difference_is_reported_in_one_line() -> None:
     assert "0 different" in done.stdout
 
 
-def test_a_model_that_may_refuse_says_so() -> None:
+def test_the_source_of_a_model_that_may_refuse_has_an_empty_default() -> None:
     models: list[Model] = [write(seed) for seed in range(200)]
 
     assert any(model.may_refuse for model in models)

@@ -1,4 +1,4 @@
-"""First starts of real brokers: the draws, and the verdicts that are called wrong."""
+"""First starts of real brokers: random starts, and the check of `would-it-split`'s verdicts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ALL, TWO = {frozenset(starts.NAMES)}, {frozenset({"n1"}), frozenset({"n2", "n3"}
 
 @pytest.fixture
 def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Our own namespace is there, and the scripts of 3.10.8, which no test here starts."""
+    """Pretend to be in our namespace with the scripts of 3.10.8, which no test here starts."""
     monkeypatch.setenv(MARK, "1")
     monkeypatch.setattr(starts, "_sbin", lambda: tmp_path / "rabbitmq_server-3.10.8" / "sbin")
 
@@ -28,19 +28,19 @@ def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_outcome_is_compared_with_the_verdict(
     cut: str, clusters: set[frozenset[str]], code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 3.10.8 nodes that all hear each other found one cluster; nodes apart may found two."""
+    """Nodes of 3.10.8 that hear each other found one cluster; nodes that do not may found two."""
     monkeypatch.setattr(starts, "played", lambda *_: clusters)
     done = CliRunner().invoke(starts.main, ["--backend", "classic_config", "--cut", cut])
     assert code == done.exit_code, done.output
     assert ("WRONG" in done.output) == bool(code)
 
 
-def test_one_cluster_is_wrong_where_none_could_come() -> None:
+def test_one_cluster_disagrees_with_a_verdict_that_the_nodes_cannot_join() -> None:
     assert not starts.agrees(ALL, {"splits": False, "joins": False})
     assert starts.agrees(ALL, {"splits": False, "joins": None})
 
 
-def test_any_is_drawn_by_the_seed() -> None:
+def test_the_seed_draws_each_value_that_is_any() -> None:
     drawn = [starts.drawn(seed, "any", "any", heals=True) for seed in range(60)]
     assert drawn == [starts.drawn(seed, "any", "any", heals=True) for seed in range(60)]
     assert {*starts.BACKENDS} == {one.backend for one in drawn}

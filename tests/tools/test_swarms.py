@@ -1,4 +1,4 @@
-"""Random orders of hot standby: they hold, they repeat, and they find faults that are put back.
+"""Random runs of hot standby: claims hold, runs repeat, and faults that are put back are found.
 
 Source: hot standby, H2 to H4, H8 to H10; LM3, LM4.
 """
@@ -26,8 +26,8 @@ from tools.swarms.standby.run import run
 from tools.swarms.standby.scenario import Action, What, draw
 
 
-def test_every_claim_holds() -> None:
-    """Of a few seeds here, of many in the soak; in most something is confirmed."""
+def test_every_claim_holds_in_eight_random_runs() -> None:
+    """The soak has many more seeds.  Messages are confirmed and brokers promoted in these runs."""
     found = [run(draw(seed, 60)) for seed in range(8)]
 
     assert [""] * len(found) == [one.what for one in found]
@@ -35,16 +35,14 @@ def test_every_claim_holds() -> None:
     assert sum(one.generations for one in found) > 20
 
 
-def test_a_broker_that_was_marked_clean_serves_though_those_that_it_left_still_run() -> None:
+def test_a_marked_primary_serves_although_the_brokers_that_it_left_still_run() -> None:
     """H3: this seed's last primary continues alone, and loses its power."""
     found = run(draw(624, 100))
 
     assert ("", 1) == (found.claim, found.persons)
 
 
-def test_a_broker_that_was_promoted_and_confirmed_nothing_follows_another_of_its_generation() -> (
-    None
-):
+def test_a_promoted_broker_without_confirmations_follows_another_of_its_generation() -> None:
     """H2, seed 21080: c waits for b, whose disk is slow, and is killed; then b is promoted."""
     actions = (
         Action(0.2, What.PROMOTE, "a"),
@@ -60,7 +58,7 @@ def test_a_broker_that_was_promoted_and_confirmed_nothing_follows_another_of_its
     assert ("", 0) == (found.claim, found.persons)
 
 
-def test_a_run_is_known_by_its_seed() -> None:
+def test_the_same_seed_gives_the_same_run() -> None:
     assert run(draw(3, 40)) == run(draw(3, 40))
     assert draw(3, 40) != draw(4, 40)
 
@@ -76,7 +74,7 @@ def test_a_run_is_known_by_its_seed() -> None:
 def test_the_oracle_sees_each_error_that_it_is_made_for(
     change: dict[str, object], claim: str
 ) -> None:
-    """Message 1 is in no queue, or stays in one; 2 is in `r`."""
+    """Message 1 is lost, or stays in a queue after its acknowledgement; message 2 is in `r`."""
     oracle = Oracle()
     oracle.sent[1] = evolve(Sent("q", True), **change)  # type: ignore[arg-type]
     oracle.sent[2] = Sent("r", True)
@@ -85,7 +83,7 @@ def test_the_oracle_sees_each_error_that_it_is_made_for(
         oracle.ends({"r": [1, 2] if "queue" in change else [2]})
 
 
-def test_the_oracle_sees_two_primaries_a_wrong_order_and_what_comes_twice() -> None:
+def test_the_oracle_sees_two_primaries_a_wrong_order_and_an_unmarked_second_delivery() -> None:
     oracle = Oracle(sent={1: Sent("q", True), 2: Sent("q", True)})
     oracle.confirms("a", 1, [1])
     oracle.confirms("b", 2, [2])
@@ -102,7 +100,7 @@ def test_the_oracle_sees_two_primaries_a_wrong_order_and_what_comes_twice() -> N
         oracle.delivers("r", 2, 2, marked=True)
 
 
-def test_the_oracle_lets_only_a_former_primary_give_again_what_was_acknowledged() -> None:
+def test_only_a_former_primary_may_deliver_an_acknowledged_message_again() -> None:
     oracle = Oracle(sent={1: Sent("q", True)})
     oracle.delivers("q", 1, 2, marked=True)
     oracle.acknowledges(1, 3)
@@ -113,7 +111,7 @@ def test_the_oracle_lets_only_a_former_primary_give_again_what_was_acknowledged(
             oracle.delivers("q", 1, generation, marked=marked)
 
 
-def test_parts_that_a_failure_does_not_need_are_left_out() -> None:
+def test_shrinking_leaves_out_items_that_the_failure_does_not_need() -> None:
     tried: list[int] = []
 
     def fails(items: tuple[int, ...]) -> bool:
@@ -124,7 +122,7 @@ def test_parts_that_a_failure_does_not_need_are_left_out() -> None:
     assert len(tried) < 60
 
 
-def test_the_command_says_seeds_and_steps() -> None:
+def test_the_command_reports_seeds_and_steps() -> None:
     found = CliRunner().invoke(main, ["standby", "--events", "20", "--runs", "2", "--json"])
 
     assert 0 == found.exit_code, found.output
@@ -134,8 +132,8 @@ def test_the_command_says_seeds_and_steps() -> None:
     assert said["failed"] is None
 
 
-def test_a_claim_that_does_not_hold_is_the_exit_code_1_and_is_named() -> None:
-    """With its seed; as JSON it is not shortened, and the keys are the same."""
+def test_a_broken_claim_is_named_and_gives_exit_code_1() -> None:
+    """The text names the seed and a shortened run; JSON has all keys, and is not shortened."""
     names = ["runs", "seeds", "steps", "commands", "hours", "cpu_seconds", "failed"]
     with applied(mutation("next-at-once")):
         as_json = CliRunner().invoke(main, ["reconcile", "--runs", "5", "--json"])
@@ -149,8 +147,8 @@ def test_a_claim_that_does_not_hold_is_the_exit_code_1_and_is_named() -> None:
     assert "shortened to:" in as_text.output
 
 
-def test_a_signal_ends_it_with_the_runs_played() -> None:
-    """And that is no failure; what is no option is the exit code 2."""
+def test_a_signal_ends_the_command_with_the_runs_played() -> None:
+    """Its exit code is 0; a wrong option gives exit code 2."""
     real = reconcile.run
     with mock.patch.object(
         reconcile, "run", side_effect=[real(reconcile.draw(0, 5)), KeyboardInterrupt]
@@ -165,13 +163,13 @@ def test_a_signal_ends_it_with_the_runs_played() -> None:
 
 
 FAULTS: dict[str, Callable[[], AbstractContextManager[object]]] = {
-    # A backup has on its disk what it says that it has (H4).
+    # H4: a backup says that it has a message before its disk has it.
     "says-at-once": lambda: mock.patch.object(Acting, "_send", _sends_at_once),
-    # H4: clients are told before the backups have it.
+    # H4: a message is confirmed before the backups have it.
     "transfers-at-once": lambda: applied(mutation("transfers-at-once")),
-    # H5: a backup counts before its copy has ended.
+    # H5: a backup counts as up to date before its copy has ended.
     "level-at-once": lambda: applied(mutation("level-at-once")),
-    # H2.
+    # H2: an older generation is not refused.
     "no-generations": lambda: applied(mutation("no-generations")),
 }
 
@@ -183,7 +181,7 @@ def _sends_at_once(self: Acting, one: Outgoing) -> None:
 @pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_that_is_put_back_is_found(fault: str) -> None:
-    """By one of a hundred seeds, a few seconds of CPU each."""
+    """One of a hundred seeds finds it, in a few seconds of CPU."""
     with FAULTS[fault]():
         found = (run(draw(seed, 100)) for seed in range(100))
         failed = next((one for one in found if one.claim), None)
