@@ -1,6 +1,6 @@
-"""Each world that ships is searched once in a run of tests; tests get its report from here.
+"""Reports of shipped worlds: each is searched once in a run of tests.
 
-Reports lie in a folder for this run, which `tests/conftest.py` makes before xdist starts its
+The reports are in a folder for this run, which `tests/conftest.py` makes before xdist starts its
 workers and removes at the end.  If another worker is searching a world, `searched` waits for it.
 """
 
@@ -62,7 +62,7 @@ def ended(name: str) -> tuple[str, tuple[int, int, int]]:
 
 
 def replayed(name: str, mutant: str | None = None) -> tuple[Trace, Replay]:
-    """Return the run that breaks a claim, and the same run repeated by the members' code."""
+    """Return the run that breaks a claim, and a replay of this run by the members' code."""
     trace = searched(name, mutant).trace
     assert trace is not None
     run = Replay(load_world(name, mutant=mutant))
@@ -72,7 +72,7 @@ def replayed(name: str, mutant: str | None = None) -> tuple[Trace, Replay]:
 
 
 def weight(name: str, slice_: str) -> list[pytest.MarkDecorator]:
-    """Return the marks of a test of this world: a world that is not quick is left to the soak."""
+    """Return the marks of a test of this world: a world that is not quick belongs to the soak."""
     return [] if entry(name).tier == "quick" else [pytest.mark.soak(slice_)]
 
 

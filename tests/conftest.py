@@ -19,12 +19,12 @@ from joinproto.check.folders import cache_folder
 from tests import census, needs, pickles, pulse
 from tests.slices import SLICES
 
-# One width of output for all: a terminal's, and that of xdist's workers, would be others.
+# One width of output: that of a terminal and that of xdist's workers differ.
 os.environ["COLUMNS"] = "100"
 
 # No deadline: the first call of a jitted function compiles it, and a shared machine pauses.
 # A failing example is printed as a line to paste back (`print_blob`).
-# `make test` tries the same examples each time; the soak draws others, by its seed.
+# `make test` tries the same examples each time; the soak draws other examples by its seed.
 settings.register_profile(
     "drawn", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -41,7 +41,7 @@ SHARING = [
 
 
 class BySharing(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
-    """Tests of one file run in one worker, as do those of files that share a server."""
+    """Runs the tests of one file, or of files that share a server, in one worker."""
 
     def _split_scope(self, nodeid: str) -> str:
         shared = (one.pattern for one in SHARING if one.match(nodeid))
@@ -55,22 +55,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--rewrite`: scenarios store their results as expected ones."""
+    """Add `--rewrite`, with which scenarios store their results as the expected results."""
     parser.addoption(
         "--rewrite",
         action="store_true",
-        help="write the expected output of scenarios again; commit only what you can explain",
+        help="write the expected output of scenarios; commit only changes that you can explain",
     )
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the folder of this run, before xdist's workers are started, which inherit its name.
+    """Make the folder of this run, before xdist starts its workers, which inherit its name.
 
-    Last, since pytest's own reporter is made here, too, by which a long run names the running test.
+    This hook runs last, because `pulse` needs the reporter that pytest makes in the same hook.
     """
     sys.addaudithook(pickles.refuse)
-    # Compiled loops are shared with `make setup`; commands' caches of answers are not.
+    # Compiled loops are shared with `make setup`; caches of answers are not.
     os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))
     if not hasattr(config, "workerinput"):
         folder = tempfile.mkdtemp(prefix="joinproto-tests-")
@@ -84,9 +84,7 @@ _CACHES = count()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Give each test an empty cache: entries of an earlier one would change the number of
-    questions.
-    """
+    """Give each test an empty cache: a cache of an earlier test would change counts of calls."""
     run = Path(os.environ[census.FOLDER])
     os.environ["XDG_CACHE_HOME"] = str(run / f"cache-{os.getpid()}-{next(_CACHES)}")
 
@@ -98,15 +96,15 @@ def rewrite(pytestconfig: pytest.Config) -> bool:
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Refuse a test of two tiers, or of a slice that is not there: it would never run."""
+    """Refuse a test of two tiers, or of an unknown slice: it would never run."""
     for item in items:
         soak = item.get_closest_marker("soak")
         if soak is None:
             continue
         if item.get_closest_marker("landing"):
-            raise pytest.UsageError(f"{item.nodeid}: landing or soak, not both")
+            raise pytest.UsageError(f"{item.nodeid}: mark it landing or soak, not both")
         (name,) = soak.args or ("",)
         if name not in SLICES or SLICES[name].program:
             raise pytest.UsageError(
-                f"{item.nodeid}: tests/slices.py has no slice {name!r} of tests"
+                f"{item.nodeid}: tests/slices.py has no slice {name!r} that consists of tests"
             )

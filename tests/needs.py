@@ -1,13 +1,13 @@
-"""The requirements of a test on the machine, and the fate of the test where one is missing.
+"""The requirements of a test on the machine, and the outcome of the test if one is missing.
 
-`@pytest.mark.needs("strace", "ptrace")` names a test's requirements; `need(...)` is the same in a
-fixture or a helper.  A module that cannot be imported without a package says `pytest.importorskip`
-before its other imports.
+`@pytest.mark.needs("strace", "ptrace")` names a test's requirements; `need(...)` does the same
+in a fixture or a helper.  A module that cannot be imported without a package calls
+`pytest.importorskip` before its other imports.
 
-* A program or a Python package that is missing: the test skips and says what to install.  In CI
-  (`CI=true`), which installs all of them, the test fails.  So does every other skip there, so no
-  test is left out unnoticed.
-* An ability that this machine lacks and no package gives: the test skips, in CI, too.
+* If a program or a Python package is missing, the test skips and says what to install.  In CI
+  (`CI=true`), which installs all of them, the test fails.  Every other test that skips in CI fails
+  as well, so no test is left out unnoticed.
+* If this machine lacks an ability that no package gives, the test skips, in CI as well.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from joinproto.errors import EnvironmentProblem
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# By program: the Debian package that holds it.
+# Program -> the Debian package that holds it.
 PROGRAMS = {
     "/usr/lib/galera/libgalera_smm.so": "galera-4",
     "/usr/sbin/mkfs.ext4": "e2fsprogs",
@@ -54,7 +54,7 @@ PROGRAMS = {
     "xmllint": "libxml2-utils",
 }
 
-# By module: the extra that installs it, or the dependency group.
+# Module -> the extra or the dependency group that installs it.
 PACKAGES = {
     "anyio": "run",
     "cvc5": "second",
@@ -76,13 +76,13 @@ GROUPS = ("dev", "docs")
 
 
 class Unable(Skipped):
-    """Skips a test for something that no package gives; CI allows it."""
+    """Skips a test for a missing ability of the machine; CI allows this skip."""
 
-    __module__ = "builtins"  # so that the reason is shown without it
+    __module__ = "builtins"  # so that pytest shows the reason without a module name
 
 
-def _says(*command: str) -> str:
-    """Return the output of a failed command, "" if it succeeds."""
+def _failure_of(*command: str) -> str:
+    """Return the complaint of a failed command, or "" if it succeeds."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return (done.stderr.strip() or f"exit code {done.returncode}") if done.returncode else ""
 
@@ -96,7 +96,7 @@ def _namespaces() -> str:
 def _newer_python() -> str:
     from tools.bench.pythons import newer_python
 
-    return "" if sys.version_info >= (3, 12) or newer_python() else "there is none"
+    return "" if sys.version_info >= (3, 12) or newer_python() else "none is installed"
 
 
 def _peak() -> str:
@@ -108,29 +108,28 @@ AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 JOINPROTO = (sys.executable, "-B", "-m", "joinproto", "--version")
 TMPFS = ("mount", "-t", "tmpfs", "none", "/mnt")
 
-# By ability: a function that returns why this machine lacks it, "" where it exists.
+# Ability -> a function that returns why this machine lacks it, or "" if it has it.
 ABILITIES: dict[str, Callable[[], str]] = {
-    "/proc": lambda: "" if Path("/proc/self/statm").exists() else "there is none",
+    "/proc": lambda: "" if Path("/proc/self/statm").exists() else "this system has no /proc",
     "a peak for each program": _peak,
-    "mounts": lambda: _says("unshare", "--mount", *TMPFS),
-    "mounts without being root": lambda: _says("unshare", "-rm", *TMPFS),
+    "mounts": lambda: _failure_of("unshare", "--mount", *TMPFS),
+    "mounts without being root": lambda: _failure_of("unshare", "-rm", *TMPFS),
     "network namespaces": _namespaces,
-    "no root": lambda: "" if os.geteuid() else "root may do everything",
-    "nobody may run joinproto": lambda: _says(*AS_NOBODY, *JOINPROTO),
+    "no root": lambda: "" if os.geteuid() else "the tests run as root, who may do everything",
+    "nobody may run joinproto": lambda: _failure_of(*AS_NOBODY, *JOINPROTO),
     # A shell starts without the rights that setpriv itself still has.
-    "nobody's shell may run joinproto": lambda: _says(
+    "nobody's shell may run joinproto": lambda: _failure_of(
         *AS_NOBODY, "sh", "-c", 'exec "$@"', "sh", *JOINPROTO
     ),
-    "ptrace": lambda: _says("strace", "-f", "-qq", "-o", os.devnull, "true"),
+    "ptrace": lambda: _failure_of("strace", "-f", "-qq", "-o", os.devnull, "true"),
     "Python 3.12": _newer_python,
-    "root": lambda: "tests do not run as root" if os.geteuid() else "",
+    "root": lambda: "the tests do not run as root" if os.geteuid() else "",
 }
 
 
-def _there(names: tuple[str, ...]) -> list[str]:
-    """Return the paths of those programs that are there; some are on no user's path."""
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    return [found for name in names if (found := shutil.which(name, path=path))]
+def _path_of(program: str) -> str | None:
+    """Return the path of a program, or None; some programs are not on a user's path."""
+    return shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
 
 
 def _java() -> str:
@@ -145,11 +144,11 @@ def _java() -> str:
 
 @cache
 def _lacks(name: str) -> str:
-    """Return the package to install for a program or a module, "" if it is present."""
+    """Return how to install a program or a module, or "" if it is installed."""
     if name == "java":
         return _java()
     if name in PROGRAMS:
-        is_there = _there((name,)) or Path(name).is_file()
+        is_there = _path_of(name) is not None or Path(name).is_file()
         return "" if is_there else f"{name} is not installed: apt-get install {PROGRAMS[name]}"
     if find_spec(name) is not None:
         return ""
@@ -164,9 +163,9 @@ def _unable(name: str) -> str:
 
 
 def need(*names: str) -> None:
-    """Skip the test where one of these is missing.
+    """Skip the test if a requirement is missing.
 
-    `names`: of the three tables above; programs before the abilities that take them.
+    `names`: keys of the three tables above, programs before the abilities that need them.
     """
     for name in names:
         if name in ABILITIES:

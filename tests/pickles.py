@@ -1,6 +1,6 @@
-"""No module of this project reads a pickle: one that does so fails its test.
+"""Fails a test in which a module of this project reads a pickle.
 
-Libraries do, among themselves: Spark, processes of a pool, Numba's own cache.
+Libraries may read pickles: Spark, processes of a pool, Numba's own cache.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _OURS = frozenset(packages.ALL)
 
 
 def refuse(event: str, _arguments: tuple[Any, ...]) -> None:
-    """Raise where a module of ours unpickles: an audit hook, for good."""
+    """Raise if a module of ours reads a pickle.  This is an audit hook, which cannot be removed."""
     if event in _EVENTS:
         module = sys._getframe(1).f_globals.get("__name__", "")
         if module.partition(".")[0] in _OURS:

@@ -1,6 +1,6 @@
-"""A long run says each minute which tests run, and how much memory is left.
+"""A long run of pytest prints each minute which tests are running, and how much memory is left.
 
-Where a run is cut off from outside, the end of its output names what ran at that time.
+If the run is killed, the end of its output names the tests that were running.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SECONDS = 60.0
 
 
 class Pulse:
-    """Report the running tests every `seconds` once one of them has run for that long."""
+    """Reports the running tests every `seconds` while one of them has run for that long."""
 
     def __init__(self, reporter: pytest.TerminalReporter, seconds: float) -> None:
         self._reporter = reporter
@@ -59,7 +59,7 @@ def free_memory() -> str:
 
 
 def watch(config: pytest.Config) -> None:
-    """Begin, where tests run on several workers and this process tells of all of them."""
+    """Report running tests if they run on several workers and this process reports for them."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if config.getoption("numprocesses", None) and reporter is not None:
         config.pluginmanager.register(Pulse(reporter, SECONDS), "running-tests")

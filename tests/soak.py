@@ -1,14 +1,14 @@
-"""`make soak`: the slices of `tests/slices.py`, remembered from one run to the next.
+"""`make soak`: runs the slices of `tests/slices.py`, and records their results.
 
-    python tests/soak.py --list                what there is, and when each slice ran last
+    python tests/soak.py --list                all slices, and when each ran last
     python tests/soak.py --slice reference     one slice
-    python tests/soak.py --minutes 60          for an hour: failed ones first, then the oldest
+    python tests/soak.py --minutes 60          for an hour: failed slices first, then the oldest
     python tests/soak.py --turn 41 --minutes 8 slice 41 modulo their number, as CI does
     python tests/soak.py                       every slice once
 
 `.soak/state.json` holds, for each slice, how it ended, at which commit, and which of its tests have
-passed.  A slice that was stopped goes on with the tests that are left, unless the commit is another
-one.  Exit code 0: nothing failed; 1: a slice failed; 2: bad arguments.
+passed.  A slice that was stopped continues with the tests that are left, if the commit is the same.
+Exit code 0: no slice failed; 1: a slice failed; 2: bad arguments.
 """
 
 from __future__ import annotations
@@ -84,13 +84,15 @@ def main(words: list[str]) -> int:
 
 
 def arguments(words: list[str]) -> argparse.Namespace:
-    """Return the arguments; ends the process with 2 if they make no sense."""
+    """Return the arguments; end the process with 2 if they are wrong."""
     parser = argparse.ArgumentParser(prog="tests/soak.py")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--slice", choices=list(SLICES), metavar="NAME")
-    parser.add_argument("--turn", type=int, help="the slice of this number, modulo how many")
-    parser.add_argument("--minutes", type=float, help="begin and end within these")
-    parser.add_argument("--seed", type=int, help="of programs, and of the order of tests")
+    parser.add_argument(
+        "--turn", type=int, help="run the slice with this number, modulo the number of slices"
+    )
+    parser.add_argument("--minutes", type=float, help="run for at most this time")
+    parser.add_argument("--seed", type=int, help="the seed of programs and of the order of tests")
     return parser.parse_args(words)
 
 
@@ -105,7 +107,7 @@ def chosen(asked: argparse.Namespace, state: dict[str, Last]) -> list[str]:
 
 
 def _run(name: str, seed: int, minutes: float | None, last: Last) -> str:
-    """Return how the slice ended; `minutes`: it may take, None means as long as it needs."""
+    """Return how the slice ended.  `minutes`: its time; None means as long as it needs."""
     one = SLICES[name]
     commit = _commit()
     if last.commit != commit or last.result != UNFINISHED:
@@ -138,7 +140,7 @@ def _tests(name: str, one: Slice, seed: int, minutes: float | None, last: Last) 
         words += ["--end", str(time.time() + 60 * minutes)]
     if one.spread != "alone":
         words += ["-n", str(WORKERS), "--dist", one.spread]
-    # Ctrl-C reaches pytest, too: it says which tests ran, and ends; then so do we.
+    # Ctrl-C reaches pytest, too, which reports its tests and ends; then this process ends.
     signal.signal(signal.SIGINT, lambda *_: None)
     code = subprocess.call(words, cwd=ROOT)
     ended = [line.partition(" ") for line in results.read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""A plugin of pytest for `tests/soak.py`: one slice, in an order by seed, within its time."""
+"""A plugin of pytest for `tests/soak.py`: runs one slice, in a seeded order, within its time."""
 
 from __future__ import annotations
 
@@ -12,22 +12,26 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options by which `tests/soak.py` names the slice."""
-    parser.addoption("--slice", help="tests with this name in their marker `soak`")
-    parser.addoption("--order", type=int, default=0, help="seed of the order of tests")
+    parser.addoption("--slice", help="run the tests with this name in their marker `soak`")
+    parser.addoption("--order", type=int, default=0, help="the seed of the order of tests")
     parser.addoption("--end", type=float, help="begin no test after this time, in Unix seconds")
-    parser.addoption("--passed", type=Path, help="file: these tests are left out")
-    parser.addoption("--results", type=Path, help="file: gets `passed TEST`, `failed`, `left`")
+    parser.addoption("--passed", type=Path, help="a file with the tests to leave out, one a line")
+    parser.addoption(
+        "--results",
+        type=Path,
+        help="a file to which lines `passed TEST`, `failed TEST`, `left TEST` are appended",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch the clock in every process, and results where all of them are told."""
+    """Watch the clock in every process, and write results in the process that gets all reports."""
     config.pluginmanager.register(Clock(config), "soak-clock")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Results(config), "soak-results")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of the slice that have not passed, in an order of their own."""
+    """Keep the tests of the slice that have not passed, in the order that the seed gives."""
     passed = set(config.getoption("--passed").read_text().split("\n"))
     wanted = (config.getoption("--slice"),)
     marks = {item: item.get_closest_marker("soak") for item in items}
@@ -42,7 +46,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class Clock:
-    """Begins no test once the time is over: xdist hands tests out before they begin."""
+    """Begins no test after the end.  xdist assigns tests earlier, so each worker must check."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._end = config.getoption("--end")
@@ -64,11 +68,11 @@ class Results:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed or report.when == "call":
-            # A test that is skipped here is done, too.
+            # A test that skips itself counts as done, too.
             note(self._file, "failed" if report.failed else "passed", report.nodeid)
 
 
 def note(file: Path, how: str, test: str) -> None:
-    """Append a line, in one write."""
+    """Append a line in one write, because several workers append."""
     with file.open("a") as opened:
         opened.write(f"{how} {test}\n")

@@ -1,7 +1,7 @@
-"""`python tests/tier.py test|landing`: one tier of tests, and whether it cost too much.
+"""`python tests/tier.py test|landing`: runs one tier of tests, and compares it with its budget.
 
-The budgets stand in tests/README.md, in minutes of CPU.  In CI a tier that costs more than its
-budget fails; elsewhere it says so, because the machine may be a slower one.
+The budgets are in tests/README.md, in minutes of CPU.  In CI a tier that exceeds its budget fails;
+elsewhere it only prints a warning, because the machine may be slower.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ README = Path(__file__).with_name("README.md")
 
 
 def main(tier: str, options: list[str]) -> int:
-    """Run the tier; return the exit code of pytest, or 1 where it passed and cost too much."""
-    # Ctrl-C and `timeout` reach pytest, too: it says which tests ran, and ends; then we do.
+    """Run the tier; return pytest's exit code, or in CI 1 if it passed and exceeded its budget."""
+    # Ctrl-C and `timeout` reach pytest, too, which reports its tests and ends; then this ends.
     signal.signal(signal.SIGINT, lambda *_: None)
     began = time.monotonic()
     code = subprocess.call([sys.executable, "-m", "pytest", "-m", TIERS[tier], *options])
@@ -33,10 +33,10 @@ def main(tier: str, options: list[str]) -> int:
         flush=True,
     )
     if cpu > most:
-        print("== over its budget: make its dearest tests cheaper, or move them (tests/README.md)")
+        print("== over its budget: make its slowest tests faster, or move them (tests/README.md)")
         if code == 0 and os.environ.get("CI") == "true":
             return 1
-    return code if code >= 0 else 128 - code  # ended by a signal: as a shell says it
+    return code if code >= 0 else 128 - code  # ended by a signal: the code of a shell
 
 
 def budget(tier: str) -> float:

@@ -1,4 +1,4 @@
-"""Helpers of these tests: commands that take the place of joinproto, and made-up results."""
+"""Helpers of the benchmark's tests: a command that stands in for joinproto, and made-up results."""
 
 import sys
 from pathlib import Path
@@ -37,7 +37,7 @@ raise SystemExit(0 if RESULT == "holds" else 1)
 
 
 def stand_in(folder: Path, *, result: str = "holds", too_many: int = 0) -> tuple[str, ...]:
-    """Return a command that answers `check` with the right counts, or `too_many` states."""
+    """Return a command that answers `check` with the right counts plus `too_many` states."""
     file = folder / "stand_in.py"
     file.write_text(f"RESULT, TOO_MANY = {result!r}, {too_many}\n{STAND_IN}", "utf-8")
     return (sys.executable, "-S", "-E", str(file))

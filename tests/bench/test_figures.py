@@ -1,12 +1,12 @@
-"""Figures read well."""
+"""Figures as people read them: tables, short numbers, ratios."""
 
 import pytest
 
 from tools.bench import figures
 
 
-def test_a_table_reads_well_as_it_is() -> None:
-    """Padded; text to the left, numbers to the right."""
+def test_the_columns_of_a_table_are_aligned() -> None:
+    """Cells are padded, with text to the left and numbers to the right."""
     expected = """\
 |   N | tool  | states |
 | --: | ----- | -----: |
@@ -30,8 +30,7 @@ def test_a_table_reads_well_as_it_is() -> None:
         (22_000_000, "22.0 M"),
     ],
 )
-def test_numbers_keep_three_digits(number: float | None, text: str) -> None:
-    """More would be noise."""
+def test_numbers_are_shown_with_two_or_three_digits(number: float | None, text: str) -> None:
     assert text == figures.short(number)
 
 
@@ -39,5 +38,5 @@ def test_numbers_keep_three_digits(number: float | None, text: str) -> None:
     ("ratio", "text"), [(None, "-"), (2.345, "2.35 x"), (46.2, "46.2 x"), (0.0312, "0.03 x")]
 )
 def test_ratios_are_reported_as_times(ratio: float | None, text: str) -> None:
-    """A very small one is not 0."""
+    """A very small ratio is not shown as 0."""
     assert text == figures.times(ratio)

@@ -14,25 +14,25 @@ flags\t\t: fpu vme hypervisor lahf_lm
 
 
 def test_a_processor_is_reported_with_clock_cache_and_family() -> None:
-    """From /proc/cpuinfo, its first processor."""
+    """They are those of the first processor in /proc/cpuinfo."""
     expected = "A Processor @ 2.50GHz, family 6 model 85, 2500 MHz, 36608 KB cache, virtual machine"
     assert expected == processor_of(CPUINFO)
 
 
-def test_a_fact_that_is_not_given_is_unknown() -> None:
-    """Other processors have other lines."""
+def test_a_missing_processor_is_unknown_and_missing_memory_is_zero() -> None:
+    """/proc/cpuinfo of other processors has other lines."""
     assert "unknown" == processor_of("Hardware : something\n")
     assert 0 == memory_kib_of("")
 
 
 def test_memory_and_system_are_read() -> None:
-    """From /proc/meminfo and /etc/os-release."""
+    """They are read from the text of /proc/meminfo and /etc/os-release."""
     assert 24_000_000 == memory_kib_of("MemTotal:       24000000 kB\nMemFree: 1 kB\n")
     assert "Debian 12" == system_of('NAME="Debian"\nPRETTY_NAME="Debian 12"\n')
 
 
 def test_this_machine_can_be_described() -> None:
-    """Any machine has a processor, memory and Python."""
+    """Any machine has a processor, memory, Python and NumPy."""
     found = describe()
 
     assert found.processors >= 1

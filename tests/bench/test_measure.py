@@ -1,4 +1,4 @@
-"""The cost of a command is that of its own process."""
+"""The measured cost of a command is that of its own process and its children."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ def launcher(tmp_path: Path) -> Path:
     return spin.build_launcher(tmp_path)
 
 
-def test_a_command_brings_back_what_it_printed_and_its_code(tmp_path: Path) -> None:
+def test_a_command_returns_its_outputs_and_its_exit_code(tmp_path: Path) -> None:
     """Standard output is the result, standard error is for a person."""
     text = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
 
@@ -30,14 +30,14 @@ def test_a_command_brings_back_what_it_printed_and_its_code(tmp_path: Path) -> N
 
 
 def test_a_command_that_is_killed_has_its_signal_as_code(tmp_path: Path) -> None:
-    """128 and the signal, as a shell says it."""
+    """The exit code is 128 plus the signal, as in a shell."""
     done = measure(Command([*PYTHON, "import os; os.kill(os.getpid(), 9)"], tmp_path))
 
     assert 128 + 9 == done.exit_code
 
 
-def test_cpu_is_that_of_the_command_and_of_its_children(tmp_path: Path) -> None:
-    """A tool that lets a child work is not cheaper for it."""
+def test_cpu_includes_the_children_of_a_command(tmp_path: Path) -> None:
+    """Otherwise a tool that works in a child would look cheaper."""
     busy = "import time\nwhile time.process_time() < 0.3: pass"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])"
 
@@ -48,8 +48,8 @@ def test_cpu_is_that_of_the_command_and_of_its_children(tmp_path: Path) -> None:
     assert through.cost.cpu_seconds >= 0.3
 
 
-def test_memory_is_the_most_that_was_resident(launcher: Path, tmp_path: Path) -> None:
-    """The peak, not the memory at the end, and not memory that is only reserved."""
+def test_memory_is_the_peak_of_resident_memory(launcher: Path, tmp_path: Path) -> None:
+    """Memory that is freed again counts, and memory that is only reserved does not."""
     taken = f"x = b'x' * (100 * {MIB}); del x"
     reserved = f"import mmap; mmap.mmap(-1, 100 * {MIB})"
 
@@ -63,7 +63,7 @@ def test_memory_is_the_most_that_was_resident(launcher: Path, tmp_path: Path) ->
 
 
 def test_the_environment_reaches_the_command(tmp_path: Path) -> None:
-    """On top of this process's own, with or without the launcher."""
+    """The variables are added to those of this process."""
     text = "import os; print(os.environ['OF_THIS_TEST'], 'PATH' in os.environ)"
 
     done = measure(Command([*PYTHON, text], tmp_path, {"OF_THIS_TEST": "1"}))
@@ -74,7 +74,7 @@ def test_the_environment_reaches_the_command(tmp_path: Path) -> None:
 def test_a_small_program_shows_its_own_memory_under_the_launcher(
     launcher: Path, tmp_path: Path
 ) -> None:
-    """Without it a child begins with the peak of its parent: see peers/launch.c."""
+    """Without the launcher, a child begins with the peak of its parent (peers/launch.c)."""
     command = Command(["sh", "-c", "exit 5"], tmp_path)
 
     own = measure(command, launcher=launcher)

@@ -29,7 +29,7 @@ COST = MemberCost(
 
 
 def test_a_life_goes_from_the_founding_to_the_orderly_shutdown() -> None:
-    """Every member is active, and stopped with a clean store at the end."""
+    """Every member serves, and at the end has a clean store."""
     cluster = member.Cluster()
 
     cluster.live(Phase.ACTIVE)
@@ -40,8 +40,8 @@ def test_a_life_goes_from_the_founding_to_the_orderly_shutdown() -> None:
     assert len(cluster.seconds) > 100
 
 
-def test_a_member_takes_the_memory_that_was_promised() -> None:
-    """1 MiB for a member that just began; the benchmark measures a round."""
+def test_a_young_member_takes_less_memory_than_promised() -> None:
+    """The benchmark also measures a round, and the memory after many views."""
     found = member.measure(lives=1, rounds=1)
 
     assert 0 < found.young_bytes < report.MEMBER_BYTES_MAX
@@ -50,17 +50,17 @@ def test_a_member_takes_the_memory_that_was_promised() -> None:
 
 
 @pytest.mark.soak("peers")
-def test_a_round_costs_as_much_as_promised() -> None:
-    """At most 300 microseconds in the median."""
+def test_a_round_takes_at_most_five_times_the_promised_time() -> None:
+    """The promise is a median of 300 microseconds on a machine without other load."""
     found = member.measure(lives=2, rounds=300)
 
-    # Five times as much: others use the machine, too.
+    # Five times the promise, because other programs use the machine, too.
     assert found.round_us < 5 * report.ROUND_MICROSECONDS_MAX
-    # A slow machine is slow for both.
+    # A slow machine does not change the ratio.
     assert found.ratio < 4
 
 
-def test_the_cost_is_told_alongside_the_promise() -> None:
+def test_the_reports_show_the_cost_and_the_promise() -> None:
     found = evolve(made_up(), member=COST)
 
     for text in (report.terminal(found), report.markdown(found, plot="p.svg")):
@@ -70,18 +70,18 @@ def test_the_cost_is_told_alongside_the_promise() -> None:
     assert "A member" not in report.markdown(made_up(), plot="p.svg")
 
 
-def test_the_cost_is_kept_as_data() -> None:
+def test_the_cost_of_a_member_is_kept_in_the_json() -> None:
     found = evolve(made_up(), member=COST)
 
     assert COST == read_json(to_json(found)).member
-    # Results of an earlier version have none.
+    # Results of an earlier version have no cost of a member.
     assert None is read_json(to_json(made_up())).member
 
 
-def test_the_cost_is_put_into_earlier_results(
+def test_only_member_replaces_the_cost_in_earlier_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`--only-member`: five seconds instead of ten minutes; the rest stays as it is."""
+    """It takes five seconds instead of ten minutes, and changes no other result."""
     monkeypatch.setattr(command, "cost_of_member", lambda: COST)
     arguments = ["--only-member", "--out", str(tmp_path)]
 

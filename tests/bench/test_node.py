@@ -1,4 +1,4 @@
-"""The benchmark of three nodes: real ones are measured, and printed alongside etcd."""
+"""The benchmark of three nodes: real nodes are measured, and shown next to etcd."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COST = NodeCost(
 
 @pytest.mark.soak("peers")
 def test_three_nodes_are_measured(tmp_path: Path) -> None:
-    """They commit, and go on after each kill -9."""
+    """The nodes commit writes, and continue after each kill -9."""
     found = node.measure(
         node.Ours(tmp_path), clients=3, seconds=0.5, kills=1, many=9, lone_writes=9
     )
@@ -47,7 +47,7 @@ def test_three_nodes_are_measured(tmp_path: Path) -> None:
 
 @pytest.mark.soak("peers")
 @pytest.mark.needs("etcd")
-def test_etcd_is_measured_the_same_way(tmp_path: Path) -> None:
+def test_three_nodes_of_etcd_are_measured(tmp_path: Path) -> None:
     found = node.measure(
         node.Etcd(tmp_path), clients=3, seconds=0.5, kills=1, many=9, lone_writes=9
     )
@@ -56,7 +56,7 @@ def test_etcd_is_measured_the_same_way(tmp_path: Path) -> None:
     assert min(found.founded, found.leader_killed, found.other_killed) > 0
 
 
-def test_the_numbers_stand_alongside_etcd_s() -> None:
+def test_the_reports_show_our_figures_and_etcd_s_with_their_ratio() -> None:
     found = evolve(made_up(), node=COST)
 
     for text in (report.terminal(found), report.markdown(found, plot="p.svg")):
@@ -69,7 +69,7 @@ def test_the_numbers_stand_alongside_etcd_s() -> None:
     assert "Three nodes" not in report.markdown(made_up(), plot="p.svg")
 
 
-def test_without_etcd_its_column_is_empty() -> None:
+def test_without_etcd_the_table_says_that_it_is_not_installed() -> None:
     alone = evolve(
         COST,
         etcd=None,
@@ -84,8 +84,10 @@ def test_without_etcd_its_column_is_empty() -> None:
     assert "etcd, not installed" in report.node_table(alone)
 
 
-def test_the_numbers_are_kept_as_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--only-node` puts them into earlier results, and leaves the rest as it was."""
+def test_only_node_replaces_the_figures_in_earlier_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No other result changes, and the figures are kept in the JSON."""
     monkeypatch.setattr(command, "cost_of_node", lambda: COST)
     command.write(made_up(), tmp_path)
     before = read_json((tmp_path / "benchmarks.json").read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""The closed forms give the numbers that several checkers agreed on."""
+"""The closed forms give the counts on which several checkers agree."""
 
 import pytest
 
@@ -21,8 +21,8 @@ def test_the_closed_forms_give_the_known_counts(members: int, expected: Counts) 
     assert expected == two_phase_commit(members)
 
 
-def test_nothing_is_known_of_a_world_that_no_other_tool_searched() -> None:
-    """`None`, so that no count is compared with it."""
+def test_a_world_that_no_other_tool_searched_has_no_known_counts() -> None:
+    """The answer is None, so its counts are not compared."""
     assert two_phase_commit(4) == counts("two-phase-commit", 4)
     assert PAXOS_FOUNDING[3] == counts("paxos-founding", 3)
     assert counts("paxos-founding", 4) is None

@@ -1,4 +1,4 @@
-"""The checkers in Python that joinproto is compared with: right counts, or left out by name."""
+"""Other checkers in Python: they count the same states, or are left out with the reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tools.bench.run import ROOT, read_peer
 
 @pytest.mark.parametrize("members", [3, 4])
 def test_minicheck_counts_all_states(members: int) -> None:
-    """The model is the same one: 2^N + 4^N + 6^N states."""
+    """The model is the same, with 2^N + 4^N + 6^N states."""
     done = measure(
         Command([*pythons.minicheck(), "two-phase-commit", "--members", str(members)], ROOT)
     )
@@ -28,7 +28,7 @@ def test_minicheck_counts_all_states(members: int) -> None:
 @pytest.mark.soak("peers")
 @pytest.mark.needs("Python 3.12")
 def test_musil_counts_all_states(tmp_path: Path) -> None:
-    """In a Python of its own."""
+    """It runs in a virtual environment of its own."""
     try:
         call = pythons.musil(tmp_path)
     except EnvironmentProblem as error:
@@ -42,7 +42,7 @@ def test_musil_counts_all_states(tmp_path: Path) -> None:
 def test_without_a_newer_python_musil_is_left_out_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A name that leads nowhere counts as none."""
+    """A `python3.12` that does not start counts as missing."""
     broken = tmp_path / "python3.12"
     broken.write_text("#!/bin/sh\nexit 127\n", "utf-8")
     broken.chmod(0o755)
@@ -66,6 +66,6 @@ def test_a_checker_that_cannot_be_installed_is_left_out_with_the_reason(
         pythons.musil(tmp_path)
 
 
-def test_a_count_of_a_search_that_did_not_hold_is_refused() -> None:
+def test_the_count_of_a_violated_search_is_refused() -> None:
     with pytest.raises(ValueError, match="it has to be holds"):
         read_peer('{"result": "violated", "distinct": 3}')

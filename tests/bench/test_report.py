@@ -1,4 +1,4 @@
-"""The printed and written reports."""
+"""The report on the terminal, the page and the picture of the benchmarks."""
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -14,7 +14,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_the_terminal_shows_measurements_ratios_and_start() -> None:
-    """The whole answer, without opening a file."""
+    """A person sees all results without opening a file."""
     shown = report.terminal(made_up())
 
     assert "|   8 | joinproto               |  1,745,408 |  2.50 |" in shown
@@ -24,16 +24,16 @@ def test_the_terminal_shows_measurements_ratios_and_start() -> None:
     assert "the first time ever" in shown
 
 
-def test_the_size_that_is_all_start_has_no_rates() -> None:
-    """288 states in a second would be about Python's start, not about the search."""
+def test_a_search_that_is_mostly_start_up_has_no_rates() -> None:
+    """288 states in a second would be the speed of Python's start, not of the search."""
     lines = report.rows_table(made_up().rows).splitlines()
 
     cells = [cell.strip() for cell in lines[2].split("|")]
     assert ["3", "joinproto", "288", "1.00", "1.00", "-", "-"] == cells[1:8]
 
 
-def test_a_problem_is_the_first_thing_to_read() -> None:
-    """Numbers of a tool that counts wrong must not be quoted."""
+def test_a_problem_is_shown_before_the_results() -> None:
+    """A reader must not quote the numbers of a tool that counts wrong."""
     left_out = "musil is left out: no Python 3.12\n  next: install it"
     found = evolve(made_up(), problems=("spin-dfs 8: wrong",), left_out=(left_out,))
 
@@ -59,8 +59,8 @@ def test_the_page_names_command_date_machine_and_settings() -> None:
     assert "{" not in page
 
 
-def test_the_files_are_written(tmp_path: Path) -> None:
-    """Page, summary, data and plot, in a folder that need not be there."""
+def test_write_creates_the_page_the_summary_the_data_and_the_picture(tmp_path: Path) -> None:
+    """It creates the folder, too."""
     write(made_up(), tmp_path / "new")
 
     assert {"benchmarks-summary.md", "benchmarks.md", "benchmarks.json", "benchmarks.svg"} == {
@@ -70,7 +70,7 @@ def test_the_files_are_written(tmp_path: Path) -> None:
     assert made_up().rows[0] == read_json(text).rows[0]
 
 
-def test_the_picture_is_whole_and_has_both_themes(tmp_path: Path) -> None:
+def test_the_picture_has_its_texts_and_a_dark_theme(tmp_path: Path) -> None:
     """Text stays text, and there are colours for a light and a dark page."""
     file = tmp_path / "picture.svg"
     plot.draw(made_up(), file)
@@ -85,7 +85,7 @@ def test_the_picture_is_whole_and_has_both_themes(tmp_path: Path) -> None:
 
 
 def test_the_same_numbers_draw_the_same_picture(tmp_path: Path) -> None:
-    """A commit shows a difference only when there is one."""
+    """So a commit shows a changed picture only if the numbers changed."""
     plot.draw(made_up(), tmp_path / "one.svg")
     plot.draw(made_up(), tmp_path / "two.svg")
 

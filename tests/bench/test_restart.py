@@ -1,4 +1,4 @@
-"""The duration of a restart, as the report shows it."""
+"""The page of the benchmarks shows how long a restart takes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RESTART = RestartCost(
 )
 
 
-def test_the_page_says_how_many_frames_how_long_and_on_what_machine() -> None:
+def test_the_page_shows_the_frames_the_seconds_and_the_load() -> None:
     found = evolve(made_up(), restart=RESTART, node=evolve(COST, load=9.75))
 
     page = " ".join(report.markdown(read_json(to_json(found)), plot="p.svg").split())

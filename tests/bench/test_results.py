@@ -1,4 +1,4 @@
-"""Rows, ratios, and the JSON that keeps them."""
+"""Results of the benchmarks: rows, ratios, and their JSON."""
 
 import json
 
@@ -11,7 +11,7 @@ from tools.bench.results import comparisons_of, read_json, to_json
 
 
 def test_a_row_has_the_medians_of_its_runs() -> None:
-    """One slow run, because another process was busy, changes nothing."""
+    """One slow run, in which another process was busy, does not change the row."""
     found = row("joinproto", 8, cost(2, 240), cost(9, 300), cost(2.5, 250))
 
     assert 2.5 == found.cpu_seconds
@@ -20,7 +20,7 @@ def test_a_row_has_the_medians_of_its_runs() -> None:
     assert 18_507_778 / 2.5 == found.generated_per_cpu_second
 
 
-def test_bytes_for_each_state_are_above_the_same_command_with_three() -> None:
+def test_bytes_for_each_state_are_counted_above_the_peak_with_three_members() -> None:
     """The memory of a tool's start is not counted for states."""
     base = row("joinproto", 3, cost(1, 150))
 
@@ -29,7 +29,7 @@ def test_bytes_for_each_state_are_above_the_same_command_with_three() -> None:
     assert 100 * MIB / 1_745_408 == found.bytes_per_state
 
 
-def test_memory_that_does_not_grow_is_no_number_for_each_state() -> None:
+def test_memory_that_does_not_grow_gives_no_bytes_for_each_state() -> None:
     """0 would say that states are free."""
     base = row("joinproto", 3, cost(1, 150))
 
@@ -37,21 +37,21 @@ def test_memory_that_does_not_grow_is_no_number_for_each_state() -> None:
     assert base.bytes_per_state is None
 
 
-def test_a_search_that_is_short_compared_with_the_start_is_not_told_apart() -> None:
-    """1.1 s after a start of 1 s: the 0.1 s may be the start's own spread."""
+def test_a_search_that_is_short_compared_with_the_start_has_no_time_of_its_own() -> None:
+    """With 1.1 s in all and a start of 1 s, the other 0.1 s may be the spread of the start."""
     base = row("joinproto", 3, cost(1, 150))
 
     assert row("joinproto", 7, cost(1.1, 160), base=base).cpu_after_start is None
     assert 2.0 == row("joinproto", 8, cost(3, 160), base=base).cpu_after_start
 
 
-def test_a_command_below_the_clock_does_not_divide_by_zero() -> None:
-    """A system may count CPU in hundredths of a second."""
+def test_a_command_with_no_measured_cpu_has_a_rate() -> None:
+    """A system may count CPU in hundredths of a second, so a quick command may have 0."""
     assert row("spin-dfs", 3, cost(0, 1)).distinct_per_cpu_second > 0
 
 
-def test_ratios_say_how_many_times_as_many_as_the_peer() -> None:
-    """Speed above 1 is good, memory above 1 is not."""
+def test_ratios_compare_joinproto_with_the_peer_of_the_same_size() -> None:
+    """A speed above 1 is better, a memory above 1 is worse."""
     found = {item.members: item for item in made_up().comparisons}
 
     assert [8] == list(found)  # with 3 only the start is measured; 9 has no peer
@@ -62,13 +62,12 @@ def test_ratios_say_how_many_times_as_many_as_the_peer() -> None:
     assert (245 - 150) / (82 - 2) == pytest.approx(found[8].memory)
 
 
-def test_without_peers_there_is_nothing_to_compare() -> None:
-    """A machine without SPIN."""
+def test_without_peers_there_are_no_comparisons() -> None:
+    """This is the case on a machine without SPIN."""
     assert () == comparisons_of([row("joinproto", 8, cost(2, 250))])
 
 
-def test_json_brings_back_what_was_written() -> None:
-    """Numbers keep five digits."""
+def test_results_that_are_read_from_json_are_the_written_ones() -> None:
     text = to_json(made_up())
 
     assert text == to_json(read_json(text))
@@ -76,8 +75,8 @@ def test_json_brings_back_what_was_written() -> None:
     assert [r.seen for r in made_up().rows] == [r.seen for r in read_json(text).rows]
 
 
-def test_json_has_the_keys_that_others_read() -> None:
-    """The schema: a change here is a change for readers of the file."""
+def test_json_has_the_documented_keys() -> None:
+    """A change of these keys is a change for programs that read the file."""
     found = json.loads(to_json(made_up()))
 
     assert {
@@ -100,7 +99,7 @@ def test_json_has_the_keys_that_others_read() -> None:
     [("unknown", 1), ("rows", [{}]), ("runs", None), ("machine", "fast")],
 )
 def test_json_of_another_form_is_refused(key: str, value: object) -> None:
-    """An unknown key, a missing one, a value of another kind."""
+    """The form has an unknown key, a missing key, or a value of another kind."""
     changed = json.loads(to_json(made_up())) | {key: value}
 
     with pytest.raises((BaseValidationError, TypeError)):
@@ -108,7 +107,7 @@ def test_json_of_another_form_is_refused(key: str, value: object) -> None:
 
 
 def test_every_tool_has_a_name_to_show() -> None:
-    """Tables and pictures use it."""
+    """Tables and pictures show the name."""
     assert {
         "joinproto",
         "spin-dfs",

@@ -1,4 +1,4 @@
-"""The order of things, and that a wrong count is found, whichever tool counts."""
+"""The benchmark runs its tools in turn, and finds a wrong count of any tool."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ from tools.bench.run import ROOT, Entrant, Plan, benchmark, disagreements, read_
 
 
 def run(own: tuple[str, ...], *, runs: int = 1) -> tuple[Results, list[str]]:
-    """Return a small benchmark with a stand-in for joinproto, and the progress it told."""
+    """Return the results of a small benchmark of the command `own`, and its lines of progress."""
     said: list[str] = []
     plan = Plan(
         sizes=(4,),
@@ -34,7 +34,7 @@ def run(own: tuple[str, ...], *, runs: int = 1) -> tuple[Results, list[str]]:
 
 
 def entrant(*, rounds: bool) -> Entrant:
-    """Return an entrant whose counts are looked at, not measured."""
+    """Return an entrant that is not run; its counts are compared."""
     nothing = Command(["true"], ROOT)
     return Entrant("spin-bfs", "two-phase-commit", 9, "", nothing, read_own, rounds=rounds)
 
@@ -48,7 +48,7 @@ def no_spin(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.soak("peers")
 @pytest.mark.needs("spin", "gcc")
 def test_every_tool_runs_on_every_size_in_turn(tmp_path: Path) -> None:
-    """A B A B: another load on the machine then meets all of them."""
+    """The order is A B A B, so other load on the machine affects all tools."""
     found, said = run(stand_in(tmp_path), runs=2)
 
     order = ["joinproto", "per-state", "spin-bfs-o3", "spin-bfs", "spin-dfs"]
@@ -66,8 +66,8 @@ def test_every_tool_runs_on_every_size_in_turn(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_spin")
-def test_the_first_runs_of_joinproto_are_not_among_the_counted(tmp_path: Path) -> None:
-    """The very first compiles its loops; that is told apart, as `cold`."""
+def test_the_first_runs_of_joinproto_are_not_counted(tmp_path: Path) -> None:
+    """The very first run compiles the loops; its cost is `cold`."""
     found, said = run(stand_in(tmp_path))
 
     own = [line.split(", ", 1)[1].partition(":")[0] for line in said if "joinproto" in line]
@@ -76,8 +76,8 @@ def test_the_first_runs_of_joinproto_are_not_among_the_counted(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("no_spin")
-def test_without_spin_the_rest_runs_and_says_what_to_install(tmp_path: Path) -> None:
-    """Missing spin or gcc: the Debian package is named."""
+def test_without_spin_the_other_tools_run_and_a_line_says_what_to_install(tmp_path: Path) -> None:
+    """The line names the Debian packages."""
     found, said = run(stand_in(tmp_path))
 
     assert () == found.problems
@@ -93,13 +93,13 @@ def test_a_wrong_count_is_a_problem(tmp_path: Path) -> None:
     found, _ = run(stand_in(tmp_path, too_many=1))
 
     assert "two-phase-commit 4 joinproto: distinct 1569, expected 1568" in found.problems
-    # Once, although it came in every run.
+    # Each problem is listed once, although it occurred in every run.
     assert len(set(found.problems)) == len(found.problems) == 2
 
 
 @pytest.mark.usefixtures("no_spin")
 def test_a_tool_that_fails_is_a_problem_and_the_others_run(tmp_path: Path) -> None:
-    """Its last words are told, so that somebody can mend it."""
+    """The problem has the end of the tool's output, so that a person can mend it."""
     found, _ = run((sys.executable, "-S", "-c", "raise SystemExit('it broke')"))
 
     assert ["per-state"] * 2 == [row.tool for row in found.rows]
@@ -116,7 +116,7 @@ def test_a_violation_is_not_a_measurement(tmp_path: Path) -> None:
 
 
 def test_a_count_that_spin_rounds_agrees_only_to_its_digits() -> None:
-    """SPIN prints eight digits: 123,558,402 comes as 123,558,400.  No other tool may round."""
+    """SPIN prints eight digits: 123,558,402 is printed as 123,558,400.  No other tool may round."""
     right = oracle.two_phase_commit(9)
     printed = Seen(right.distinct, 123_558_400, right.depth)
 
@@ -125,8 +125,8 @@ def test_a_count_that_spin_rounds_agrees_only_to_its_digits() -> None:
     assert 1 == len(disagreements(entrant(rounds=True), Seen(right.distinct, 123_558_300)))
 
 
-def test_a_tool_that_visits_a_part_is_not_held_to_the_whole() -> None:
-    """Of the other worlds the plain search visits the first states alone."""
+def test_the_counts_of_a_partial_search_are_not_compared() -> None:
+    """The plain search visits only the first states of worlds other than two-phase commit."""
     nothing = Command(["true"], ROOT)
     part = Entrant("per-state", "paxos-founding", 3, "", nothing, read_own, in_part=True)
     whole = Entrant("joinproto", "paxos-founding", 3, "", nothing, read_own)
@@ -140,15 +140,15 @@ def test_a_tool_that_visits_a_part_is_not_held_to_the_whole() -> None:
 
 
 def test_a_report_of_spin_with_an_error_is_refused() -> None:
-    """It stops at the first error, and its exit code is 0 all the same."""
+    """SPIN stops at the first error, and still ends with exit code 0."""
     report = "depth reached 7, errors: 1\n 326 states, stored\n 1110 transitions\n"
 
     with pytest.raises(ValueError, match="without an error"):
         read_spin_bfs(report)
 
 
-def test_the_plain_search_counts_right() -> None:
-    """The reference for the ratio is the same space, too."""
+def test_the_plain_search_finds_the_known_counts() -> None:
+    """So the ratio compares searches of the same states."""
     arguments = ["-m", "tools.bench.peers.per_state", "two-phase-commit", "--members", "3"]
 
     done = measure(Command([sys.executable, *arguments], ROOT))
@@ -159,7 +159,7 @@ def test_the_plain_search_counts_right() -> None:
 
 @pytest.mark.usefixtures("no_spin")
 @pytest.mark.parametrize("member", [False, pytest.param(True, marks=pytest.mark.soak("peers"))])
-def test_the_command_writes_three_files_and_ends_with_0(
+def test_the_command_writes_its_results_and_ends_with_0(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, member: bool
 ) -> None:
     """`python -m tools.bench --quick --sizes 4 --out FOLDER`."""
@@ -175,7 +175,7 @@ def test_the_command_writes_three_files_and_ends_with_0(
     found = read_json((tmp_path / "out" / "benchmarks.json").read_text("utf-8"))
     assert {3, 4} == {row.members for row in found.rows}
     assert 1 == found.runs
-    # The folder is of this machine, so it is not told.
+    # The command that is shown leaves out --out, a folder of this machine.
     assert "python -m tools.bench --quick --sizes 4" == found.command
 
 
@@ -183,7 +183,7 @@ def test_the_command_writes_three_files_and_ends_with_0(
 def test_the_command_ends_with_1_when_a_tool_counts_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The files are written, with the problem in them; the exit code says not to use them."""
+    """The written data name the problem, and the exit code warns a script."""
     own = stand_in(tmp_path, too_many=1)
     monkeypatch.setattr(command, "Plan", lambda **given: Plan(**given, own=own, member=False))
 
@@ -198,14 +198,13 @@ def test_the_command_ends_with_1_when_a_tool_counts_wrong(
 
 
 @pytest.mark.parametrize("sizes", ["eight", "3", "7,11", ""])
-def test_sizes_that_cannot_be_measured_are_refused(sizes: str) -> None:
-    """2 is the exit code of usage."""
+def test_sizes_that_cannot_be_measured_are_usage_errors(sizes: str) -> None:
     done = CliRunner().invoke(command.main, ["--sizes", sizes])
 
     assert 2 == done.exit_code
     assert "--sizes" in done.stderr
 
 
-def test_the_table_of_spin_fits_every_size_the_command_takes() -> None:
-    """Up to ten, each has masks and a table."""
+def test_the_hash_table_of_spin_for_the_largest_size_has_27_bits() -> None:
+    """The command accepts up to ten members."""
     assert 27 == spin.table_bits(oracle.two_phase_commit(spin.MEMBERS_MAX).distinct)

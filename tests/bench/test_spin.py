@@ -1,4 +1,4 @@
-"""SPIN's model is the same space, and the way it is built loses nothing of it."""
+"""SPIN's models have the states of our worlds, however they are compiled."""
 
 from pathlib import Path
 
@@ -44,8 +44,10 @@ def search(
 @pytest.mark.parametrize("way", ["bfs", "dfs"])
 @pytest.mark.parametrize("members", [3, 4, 5])
 @SPIN
-def test_spin_finds_exactly_the_same_space(tmp_path: Path, members: int, way: spin.Search) -> None:
-    """A peer that searched less would look faster."""
+def test_spin_finds_the_known_counts_of_two_phase_commit(
+    tmp_path: Path, members: int, way: spin.Search
+) -> None:
+    """A tool that searched fewer states would look faster."""
     right = oracle.two_phase_commit(members)
 
     found = search(tmp_path, members=members, search=way)
@@ -57,7 +59,7 @@ def test_spin_finds_exactly_the_same_space(tmp_path: Path, members: int, way: sp
 
 @pytest.mark.soak("peers")
 @SPIN
-def test_with_the_masks_for_more_than_eight_the_space_is_the_same(tmp_path: Path) -> None:
+def test_spin_finds_the_known_counts_with_nine_managers(tmp_path: Path) -> None:
     """The ninth manager is the first whose bits are in the masks that end in _b."""
     right = oracle.two_phase_commit(9)
 
@@ -72,10 +74,10 @@ def test_with_the_masks_for_more_than_eight_the_space_is_the_same(tmp_path: Path
 @pytest.mark.parametrize("way", ["bfs", "dfs"])
 @pytest.mark.parametrize("members", [3, 5])
 @SPIN
-def test_a_commit_with_a_vote_missing_is_found(
+def test_spin_finds_a_commit_without_all_votes(
     tmp_path: Path, members: int, way: spin.Search
 ) -> None:
-    """None has aborted while one has committed; with N - 1 votes, one may."""
+    """With N - 1 votes, one manager may have aborted while another has committed."""
     found = search(tmp_path, members=members, search=way, wrong=True)
 
     assert 1 == found.errors
@@ -84,8 +86,8 @@ def test_a_commit_with_a_vote_missing_is_found(
 
 @pytest.mark.soak("peers")
 @SPIN
-def test_breadth_first_the_wrong_model_fails_in_the_fewest_steps(tmp_path: Path) -> None:
-    """Two prepare, two votes are heard, commit, one obeys; the third aborts: seven steps."""
+def test_a_breadth_first_search_of_the_wrong_model_fails_after_seven_steps(tmp_path: Path) -> None:
+    """Two prepare, two votes are heard, commit, one manager obeys, the third aborts."""
     found = search(tmp_path, members=3, search="bfs", wrong=True)
 
     assert 7 == found.depth_steps
@@ -98,7 +100,7 @@ def test_breadth_first_the_wrong_model_fails_in_the_fewest_steps(tmp_path: Path)
 def test_spin_finds_the_space_of_founding_by_paxos(
     tmp_path: Path, members: int, way: spin.Search
 ) -> None:
-    """Written again in Promela, the protocol has the states and steps of our own world."""
+    """The same protocol, written in Promela, has the states and steps of our world."""
     right = oracle.PAXOS_FOUNDING[members]
 
     found = search(tmp_path, members=members, search=way, world="paxos-founding")
@@ -111,8 +113,8 @@ def test_spin_finds_the_space_of_founding_by_paxos(
 
 @pytest.mark.soak("peers")
 @SPIN
-def test_a_founder_accepted_below_the_promise_is_found_in_as_many_steps(tmp_path: Path) -> None:
-    """Our own world breaks in 20, too (tests/models/test_counts.py)."""
+def test_spin_finds_a_founder_accepted_below_the_promise_after_twenty_steps(tmp_path: Path) -> None:
+    """Our world also breaks after 20 steps (tests/models/test_counts.py)."""
     found = search(tmp_path, members=3, search="bfs", world="paxos-founding", wrong=True)
 
     assert (1, 20) == (found.errors, found.depth_steps)
@@ -121,7 +123,7 @@ def test_a_founder_accepted_below_the_promise_is_found_in_as_many_steps(tmp_path
 @pytest.mark.soak("peers")
 @SPIN
 def test_compiling_with_a_profile_changes_no_count(tmp_path: Path) -> None:
-    """The second compilation may reorder code, never the search."""
+    """The second compilation may reorder code, but not the search."""
     right = oracle.two_phase_commit(4)
 
     found = search(tmp_path, members=4, search="dfs", profiled=True)
@@ -136,7 +138,7 @@ def test_a_size_without_masks_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_spin_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clear message naming the Debian package."""
+    """The next step names the Debian packages."""
     monkeypatch.setenv("PATH", "")
 
     problem = spin.missing()
@@ -161,19 +163,19 @@ def test_a_report_with_large_counts_is_read() -> None:
     "line", ["Warning: Search not completed", "error: max search depth too small"]
 )
 def test_a_search_that_was_cut_off_is_not_complete(line: str) -> None:
-    """Fewer states in less time is no result."""
+    """Its counts are of a part of the states."""
     assert not spin.read(REPORT + line).is_complete
 
 
-def test_output_that_is_no_report_is_refused() -> None:
-    """A crash prints something else."""
+def test_output_without_a_report_is_refused() -> None:
+    """A crash prints no counts."""
     with pytest.raises(ValueError, match="states, stored"):
         spin.read("Segmentation fault")
 
 
 @pytest.mark.parametrize(("members", "bits"), [(7, 19), (8, 22), (9, 24)])
-def test_the_hash_table_is_the_least_that_leaves_room(members: int, bits: int) -> None:
-    """At least one and a half slots for each state, and not twice as many as needed."""
+def test_the_hash_table_is_the_smallest_with_enough_slots(members: int, bits: int) -> None:
+    """It has at least one and a half slots for each state; half of it would have fewer."""
     distinct = oracle.two_phase_commit(members).distinct
 
     assert bits == spin.table_bits(distinct)

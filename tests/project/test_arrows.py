@@ -1,11 +1,11 @@
-"""The arrows: which room may import which, and which packages from outside.
+"""The arrows: which package may import which, and which packages from outside.
 
     errors <- machine, codec <- systems <- durable, net, host <- apps          tests see all
     joinproto.check, joinproto.prove <- models, proofs, spark_explore <- joinproto.cli <- tools
 
-Read the two tables first.  A place is a folder, or one file where a single file has an arrow of its
-own; a file belongs to the longest place that holds it.  A file of a place that no table knows fails
-the test: a change that adds a folder decides its allowed imports.
+Read the tables `OURS` and `THEIRS` first.  A place is a folder, or a single file with an arrow of
+its own; a file belongs to the longest place that holds it.  A file of a place that no table knows
+fails the test: a change that adds a folder decides its allowed imports.
 
 The files are read, never imported.  An editable install puts the whole checkout on
 `sys.path`, so a wrong import works for every developer and fails for every user.
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACES = ("joinproto", "models", "proofs", "spark_explore", "tools")
 """Folders of the checkout."""
 OUR_NAMES = ("joinproto", "joinproto_claims", "joinproto_worlds", "spark_explore", "tools")
-"""Packages."""
+"""Packages that these folders hold."""
 
 ERRORS = "joinproto.errors"
 MACHINE = "joinproto.machine"
@@ -50,7 +50,7 @@ ENGINE: Mapping[str, set[str]] = {
     "runs": {"rows", "tables", "claims", "symmetry", "search", "stopping"},
     "liveness": {"rows", "tables", "claims", "search", "runs"},
 }
-# For types alone, or when it comes to that: a run that goes wrong is told, a lasso is looked for.
+# Imported for types or inside a function: to report a run that broke a claim, to look for a lasso.
 ENGINE_LATE: Mapping[str, set[str]] = {
     "tables": {"symmetry"},
     "checkpoint": {"search"},
@@ -59,30 +59,29 @@ ENGINE_LATE: Mapping[str, set[str]] = {
 }
 _ENGINE = "joinproto.check.engine"
 _PARTS = {*ENGINE, "stopping"}
-"""`shapes.py` names types alone, and everything may import it."""
+"""The parts of the engine but `shapes.py`, which has types alone: every part may import it."""
 
 # Place -> the places it may import, besides itself and the errors; a name covers all below it.
 OURS: Mapping[str, set[str]] = {
-    # The errors import nothing, so that what decides can raise them, too.
+    # The errors import no module of ours, so that deciding code can raise them, too.
     ERRORS: set(),
     # Terms, decision tables and machines: no rule of any system.
     MACHINE: set(),
-    # Printed classes say so in their types; they know nothing of the printer.
+    # Classes that are printed have annotated types, and do not import the printer.
     CODEC: set(),
     "joinproto.join": {MACHINE, CODEC},
-    # Which store is the latest: of this protocol's stores, and of others'.
+    # Which store is the latest: of this protocol's stores, and of other brokers' stores.
     "joinproto.pick": {"joinproto.join", MACHINE, CODEC},
-    # The note as it is written, and Qpid: to compare with, in `decide` and in worlds.
+    # The note as it is written, and Qpid: `decide` and worlds compare with them.
     "joinproto.reference": {MACHINE},
-    # Questions and answers in JSON; it names the systems' questions and imports none of them
-    # before one is asked.
+    # Questions and answers in JSON; it imports a system's questions when one of them is asked.
     "joinproto.ask": {CODEC},
     **{
         f"joinproto.{system}": {"joinproto.ask", CODEC, MACHINE}
         for system in ("discovery", "standby", "reconcile", "clusterer")
     },
     DURABLE: {CODEC},
-    # Its records hold positions of views, and a survey of them the metadata of a store.
+    # Records of the journal hold positions of views; a survey of them has a store's metadata.
     "joinproto.durable.journal": {DURABLE, "joinproto.join", CODEC},
     "joinproto.store": {"joinproto.join", MACHINE, DURABLE, CODEC},
     # Links between members: addresses, frames, proofs, TLS.
@@ -136,8 +135,8 @@ OURS: Mapping[str, set[str]] = {
     "joinproto.apps.reconcile": {"joinproto.reconcile", "joinproto.ask", CODEC, MACHINE, DURABLE},
     "joinproto.apps.contrib": {"joinproto"},
     "joinproto.apps": set(),
-    # The checker knows no system.  Its engine is reached from two files, when a search or a walk
-    # starts: proofs use the rest where there is no NumPy.
+    # The checker knows no system.  Only the files below import its engine, when a search or a walk
+    # starts, because proofs use the rest without NumPy.
     "joinproto.check": {CODEC},
     **{
         place: {"joinproto.check", CODEC}
@@ -149,10 +148,10 @@ OURS: Mapping[str, set[str]] = {
     "joinproto.check.chance": {"joinproto.check", CODEC},
     "joinproto.check.cover": {"joinproto.check", CODEC},
     "joinproto.check.catalogue": {"joinproto.check", "joinproto_worlds.entries"},
-    # Walking through a world: the core asks the checker alone; a page's server stands on it.
+    # Walking through a world: the core imports the checker only; the page's server imports it.
     "joinproto.explore": {"joinproto.check", MACHINE, CODEC},
     "joinproto.explore.server": {"joinproto.explore"},
-    # A process of its own, with the engine.
+    # A separate process, with the engine.
     "joinproto.explore.deep": {"joinproto.explore", "joinproto.check"},
     "joinproto.prove": {"joinproto.check", "joinproto.join", MACHINE, CODEC},
     "joinproto.prove.second": {"joinproto.prove"},
@@ -171,7 +170,7 @@ OURS: Mapping[str, set[str]] = {
 
 _COMMANDS = {"joinproto.__main__", "joinproto.cli"}
 
-# Taken back from the table above: place -> what it may not import after all.
+# Exceptions to the table above: place -> the places that it must not import.
 EXCEPT: Mapping[str, set[str]] = {
     "joinproto": {*_COMMANDS, "joinproto.check"},
     "joinproto.standby": {"joinproto.apps.standby"},
@@ -193,7 +192,7 @@ EXCEPT: Mapping[str, set[str]] = {
     "spark_explore": {*_COMMANDS, "joinproto.prove"},
 }
 
-# Permitted only inside a function, so not when the file is imported.
+# Place -> the places that it may import only inside a function, not when it is imported itself.
 LAZY: Mapping[str, set[str]] = {
     **{f"{_ENGINE}.{p}": {f"{_ENGINE}.{q}" for q in late} for p, late in ENGINE_LATE.items()},
     "joinproto.__main__": {"joinproto.cli", "joinproto.recovery"},
@@ -217,13 +216,13 @@ PURE = (
     "joinproto.standby",
     MACHINE,
 )
-"""The deciding modules: no I/O, clock or chance."""
+"""Packages that decide, without I/O, clock or chance."""
 
 ATTRS = {"attr", "attrs"}
 BASE = {*ATTRS, "click", "transitions"}
 ARRAYS = {"numpy", "numba", "llvmlite", "scipy"}
 
-# Place -> packages from outside (the standard library is everybody's).
+# Place -> the packages from outside that it may import; all may import the standard library.
 THEIRS: Mapping[str, set[str]] = {
     ERRORS: set(),
     **{place: ATTRS | {"transitions"} for place in PURE},
@@ -298,7 +297,7 @@ NOT_WHERE_DECIDED = {
 
 @frozen
 class Import:
-    """One imported module: its full name, where, and whether only inside a function."""
+    """An import.  `name`: the full name of the module; `lazy`: whether it is inside a function."""
 
     name: str
     line: int
@@ -318,7 +317,7 @@ def imports(source: str) -> tuple[Import, ...]:
 def _imports(node: ast.AST, *, lazy: bool) -> Iterator[Import]:
     for child in ast.iter_child_nodes(node):
         inside = lazy or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        # `if TYPE_CHECKING:` never runs, so it is as late as can be.
+        # `if TYPE_CHECKING:` never runs, so an import in it counts as lazy.
         if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
             inside = True
         match child:
@@ -374,7 +373,7 @@ def refusal(place: str, found: Import) -> str:
 
 
 def test_the_engine_has_an_order() -> None:
-    """Its parts stand in the table so that each imports those above it, and each is there."""
+    """The table has each part, and each part imports only parts above it."""
     folder = ROOT / "joinproto" / "check" / "engine"
     above = {"shapes", "stopping"}
     for part, others in ENGINE.items():
@@ -390,9 +389,9 @@ def covers(place: str, module: str) -> bool:
     return f"{module}.".startswith(f"{place}.")
 
 
-def test_no_rule_can_be_left_out_from_inside() -> None:
-    """Searches and storms leave rules out from outside (`models/joinproto_worlds/mutations`):
-    nothing that a broker embeds, and no configuration of it, knows that one could."""
+def test_no_module_of_the_product_mentions_a_mutant() -> None:
+    """Searches and storms leave rules out from outside (`models/joinproto_worlds/mutations`), so no
+    setting of a broker can do it."""
     words = re.compile("left_out|mutant", re.IGNORECASE)
 
     found = [
@@ -414,8 +413,7 @@ def dotted(path: Path) -> str:
 
 
 def test_every_import_follows_the_arrows() -> None:
-    """The allowed imports of each place, for the whole repository."""
-    files = [file for room in PLACES for file in sorted((ROOT / room).rglob("*.py"))]
+    files = [file for top in PLACES for file in sorted((ROOT / top).rglob("*.py"))]
 
     found = [line for file in files for line in problems(dotted(file), file.read_text("utf-8"))]
 
@@ -423,7 +421,7 @@ def test_every_import_follows_the_arrows() -> None:
 
 
 def test_the_tables_name_the_same_places() -> None:
-    """A change that adds a place says both what of ours and what of theirs it may use."""
+    """A change that adds a place gives its allowed imports of both kinds."""
     assert OURS.keys() == THEIRS.keys()
     assert OURS.keys() >= EXCEPT.keys() | LAZY.keys()
 
@@ -475,7 +473,7 @@ def test_the_tables_name_the_same_places() -> None:
     ],
 )
 def test_a_wrong_import_is_found(module: str, source: str) -> None:
-    """A test that cannot fail proves nothing: each of these must be refused."""
+    """The test of all files can fail: each of these imports is refused."""
     assert 1 == len(problems(module, source))
 
 
@@ -503,6 +501,6 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
         ),
     ],
 )
-def test_a_right_import_is_let_through(module: str, source: str) -> None:
-    """The other side: the tables forbid no more than they say."""
+def test_a_permitted_import_is_accepted(module: str, source: str) -> None:
+    """The tables do not forbid more than necessary."""
     assert [] == problems(module, source)

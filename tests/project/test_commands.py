@@ -1,7 +1,7 @@
-"""The commands that documents show: each is known with its options, and those of models are run.
+"""The commands that documents show: each is known with its options, and pages of models are run.
 
-Outputs that are shown are written by the commands themselves (`python -m tools.docs`), and
-tests/tools/test_docs.py compares.
+`python -m tools.docs` writes the outputs that documents show, and tests/tools/test_docs.py compares
+them.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ RUN = (
     *(f"docs/coming-from-{name}.md" for name in ("tla", "quint", "p", "promela")),
     *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs/how-to").glob("*.md"))),
 )
-"""Pages whose commands a reader can type as they stand, in the root of a checkout."""
+"""Pages whose commands a reader can type unchanged, in the root of a checkout."""
 NOT_RUN = ("old/my_model.py", "my_ring.py", "processes=10")
-"""Files that are the reader's own, and a search of a million states."""
+"""Parts of commands that are not run: files of the reader, and a search of a million states."""
 
 
 NO_COMMAND = "joinproto view 1"
-"""The first bytes of a view's id, in the protocol's section 3.1."""
+"""Not a command: the first bytes from which a view's id is made (join protocol 3.1)."""
 
 
 def commands(text: str, *, also_inline: bool = True) -> Iterator[list[str]]:
-    """Yield the words of each command `joinproto` in a page's indented lines, and between marks."""
+    """Yield the words of each command `joinproto` in a page's indented lines and in backquotes."""
     joined = re.sub(r"\\\n\s*", "", text)
     inline = [" ".join(found.split()) for found in re.findall(r"(?<!`)`(joinproto [^`]+)`", text)]
     for line in [
         *re.findall(r"(?m)^ {4,}(?:[$#>] )?(joinproto .*)$", joined),
         *(inline if also_inline else ()),
     ]:
-        # What follows may be an explanation, a pipe or a file.
+        # After the command there may be an explanation, a pipe or a file.
         bare = re.split(r"\s{2,}|\s[|>&;]", line)[0]
         if bare == NO_COMMAND:
             continue
@@ -53,7 +53,7 @@ def commands(text: str, *, also_inline: bool = True) -> Iterator[list[str]]:
 
 
 def unknown(words: list[str]) -> list[str]:
-    """Return the words of a command that are no command or option of ours."""
+    """Return the words of a command that joinproto does not know as a command or option."""
     at: click.Command = cli
     rest = words[1:]
     while isinstance(at, click.Group) and rest and not rest[0].startswith("-"):
@@ -73,7 +73,7 @@ def unknown(words: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("path", docs.documents(), ids=lambda path: str(path.name))
 def test_every_command_is_known_with_its_options(path: Path) -> None:
-    """A reader types the words on the page."""
+    """A reader types the commands of the page."""
     found = {shlex.join(it): unknown(it) for it in commands(path.read_text("utf-8"))}
 
     assert {} == {line: words for line, words in found.items() if words}
@@ -87,7 +87,7 @@ def test_an_unknown_command_or_option_is_found() -> None:
     assert ["--fast"] == unknown(second)
 
 
-def test_the_pages_show_commands() -> None:
+def test_the_pages_show_over_150_commands() -> None:
     shown = [words for path in docs.documents() for words in commands(path.read_text("utf-8"))]
 
     assert len(shown) > 150
@@ -96,14 +96,14 @@ def test_the_pages_show_commands() -> None:
 @pytest.mark.landing
 @pytest.mark.parametrize("page", RUN)
 def test_every_command_of_a_page_about_models_runs(page: str, tmp_path: Path) -> None:
-    """Exit code 0, or 1 where the page shows what is violated."""
+    """The exit code is 0, or 1 if a claim is violated."""
     for name in ("docs", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     codes = {}
     for words in commands((ROOT / page).read_text("utf-8"), also_inline=False):
         line = shlex.join(words)
         if any(part in line for part in NOT_RUN) or any(word.isupper() for word in words):
-            continue  # a word in capitals stands for one of the reader's
+            continue  # a word in capitals stands for the reader's own word
         expanded = [
             str(path.relative_to(ROOT)) if "*" in word else word
             for word in words[1:]

@@ -1,4 +1,4 @@
-"""Each extra alone in an empty environment: what it brings is enough for its commands."""
+"""Each extra alone in an empty environment: its packages are enough for its commands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COMMANDS: dict[str, tuple[tuple[str, int], ...]] = {
     "plot": (("reconcile simulate --queues 100 --nodes 10 --picture a.svg", 0),),
     "all": (("check two-phase-commit --members 6", 0), ("prove one_successor", 0)),
 }
-"""For each extra: command lines with their exit codes.  node.toml lacks most of what it needs."""
+"""For each extra: command lines with their exit codes.  node.toml lacks most settings."""
 
 
 def extras() -> dict[str, list[str]]:
@@ -38,7 +38,7 @@ def extras() -> dict[str, list[str]]:
     return found
 
 
-def test_every_extra_is_tried() -> None:
+def test_every_extra_has_its_commands_here() -> None:
     assert extras().keys() == COMMANDS.keys()
 
 

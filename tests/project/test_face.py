@@ -1,6 +1,4 @@
-"""The public face: the names that a program may import from `joinproto`, and that no example needs
-more.
-"""
+"""The public names: every example and document imports only these."""
 
 from __future__ import annotations
 
@@ -72,13 +70,13 @@ def test_a_deeper_import_is_found(text: str) -> None:
 def test_every_public_name_can_be_imported() -> None:
     names: dict[str, object] = {}
 
-    exec("from joinproto import *", names)  # noqa: S102 - the very line that `__all__` is for
+    exec("from joinproto import *", names)  # noqa: S102 - this line needs `__all__`
 
     assert set(joinproto.__all__) <= names.keys()
 
 
-def test_type_checkers_and_the_interpreter_are_told_the_same() -> None:
-    """`if TYPE_CHECKING` in `joinproto/__init__.py` is for the one, `__getattr__` for the other."""
+def test_type_checkers_and_the_interpreter_know_the_same_names() -> None:
+    """A type checker reads `if TYPE_CHECKING` in `joinproto/__init__.py`; Python, `__getattr__`."""
     tree = ast.parse((ROOT / "joinproto" / "__init__.py").read_text("utf-8"))
     conditions = [part for part in tree.body if isinstance(part, ast.If)]
     (typed,) = (part for part in conditions if ast.unparse(part.test) == "TYPE_CHECKING")
@@ -134,7 +132,7 @@ anyio.run(main, Path(sys.argv[1]), int(sys.argv[2]))
 
 
 def test_a_host_over_a_replicated_log_needs_public_names_only(tmp_path: Path) -> None:
-    """`docs/embedding.md`: `open_disk`, `ReplicatedLog`, an `Application`; a member that runs."""
+    """Its program runs a member, as the second program of `docs/embedding.md` does."""
     (port,) = free_ports(1)
     words = [sys.executable, "-c", LOGGED, str(tmp_path), str(port)]
 
@@ -145,7 +143,7 @@ def test_a_host_over_a_replicated_log_needs_public_names_only(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("former", "now"), joinproto._FORMER.items())
-def test_a_former_name_means_what_it_meant(former: str, now: str) -> None:
+def test_a_former_name_is_the_object_of_the_present_name(former: str, now: str) -> None:
     with pytest.warns(DeprecationWarning, match=f"joinproto.{now}"):
         found = getattr(joinproto, former)
 
@@ -153,13 +151,13 @@ def test_a_former_name_means_what_it_meant(former: str, now: str) -> None:
     assert former not in joinproto.__all__
 
 
-def test_an_unknown_name_is_refused_as_by_any_module() -> None:
+def test_an_unknown_name_raises_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Outbox'"):
         joinproto.Outbox  # noqa: B018 - the access is the test
 
 
-def test_importing_joinproto_imports_nothing_else() -> None:
-    """Every command begins with it: features that are not requested cost nothing."""
+def test_importing_joinproto_imports_no_other_module_of_ours() -> None:
+    """Every command begins with this import, so it must be fast."""
     program = "import sys, joinproto; print(*sys.modules)"
 
     done = subprocess.run(
@@ -181,7 +179,7 @@ def test_the_reference_describes_every_public_name_once() -> None:
 
 
 def test_the_reference_of_models_describes_every_name_once() -> None:
-    """`docs/check/api.md`, as the test above."""
+    """`python -m tools.docs` writes `docs/check/api.md`, too."""
     text = (ROOT / "docs" / "check" / "api.md").read_text("utf-8")
 
     named = [name for found in re.findall(r"<!-- check: (.+) -->", text) for name in found.split()]

@@ -1,4 +1,4 @@
-"""Every label that a table, a message or a docstring cites stands in a document."""
+"""Every label that a decision table or a docstring cites is in a document."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CITED = re.compile(r"join protocol,? (?:sections? )?(\d[^;:\n`]*)((?:; rules[^`\
 
 
 def anchors(document: str) -> set[str]:
-    """Return the numbers of its sections, and the labels in its tables and drawings.
+    """Return the numbers of a document's sections, and the labels in its tables and drawings.
 
     A table is Markdown, or text in columns that a program writes.
     """
@@ -50,7 +50,7 @@ def unknown(labels: Iterable[str], document: str) -> set[str]:
 
 
 def citations() -> Iterator[tuple[str, set[str]]]:
-    """Yield each place that cites the join protocol, and the cited rule."""
+    """Yield each place that cites the join protocol, and the cited sections and rules."""
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             for found in CITED.finditer(path.read_text()):
@@ -60,15 +60,14 @@ def citations() -> Iterator[tuple[str, set[str]]]:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_label_of_every_case_stands_in_a_document(name: str) -> None:
-    """Logs, traces and messages cite it."""
+def test_the_label_of_every_case_is_in_its_document(name: str) -> None:
+    """Logs, traces and messages cite the label."""
     document = DOCUMENTS[name.partition("-")[0]]
 
     assert set() == unknown((case.label for case in TABLES[name].cases), document)
 
 
-def test_rules_cited_in_the_code_stand_in_the_protocol() -> None:
-    """Sections by their numbers, rules by their labels."""
+def test_sections_and_rules_that_the_code_cites_are_in_the_protocol() -> None:
     cited = dict(citations())
 
     assert len(cited) > 20
@@ -77,6 +76,6 @@ def test_rules_cited_in_the_code_stand_in_the_protocol() -> None:
     }
 
 
-def test_a_section_that_is_not_there_is_found() -> None:
-    """The other side of the tests above."""
+def test_an_unknown_section_or_rule_is_found() -> None:
+    """The tests above can fail."""
     assert {"3.99", "I9"} == unknown(["3.4", "3.99", "I8", "I9"], "protocol.md")

@@ -1,4 +1,4 @@
-"""The longest file, class and function."""
+"""The limits for the length of files, classes and functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOOP_LINES = 125
 
 
 def is_compiled(node: ast.AST) -> bool:
-    """Return whether numba compiles the function: arguments of a loop take a line each."""
+    """Return whether numba compiles the function.  Each argument of such a loop takes a line."""
     decorators = getattr(node, "decorator_list", [])
     calls = (one.func if isinstance(one, ast.Call) else one for one in decorators)
     return any(isinstance(call, ast.Name) and call.id == "njit" for call in calls)
@@ -36,7 +36,7 @@ def longer(path: str, text: str) -> Iterator[str]:
                 yield f"{path}: {node.name}"
 
 
-def test_nothing_is_longer_than_what_one_reads_at_once() -> None:
+def test_no_file_class_or_function_exceeds_its_limit() -> None:
     """No file over 450 lines, no class over 300, no function over 100 (a compiled loop: 125)."""
     product = [
         file
@@ -62,7 +62,7 @@ def test_nothing_is_longer_than_what_one_reads_at_once() -> None:
     ],
 )
 def test_one_line_more_than_the_limit_is_found(lines: list[str], limit: int) -> None:
-    """The test above can fail, and does not for the limit itself."""
+    """A part that is as long as its limit is allowed."""
     up_to = lines + lines[-1:] * (limit - len(lines))
 
     assert [] == list(longer("file.py", "\n".join(up_to)))
@@ -70,8 +70,8 @@ def test_one_line_more_than_the_limit_is_found(lines: list[str], limit: int) -> 
 
 
 @pytest.mark.parametrize("decorator", ["njit", "njit(cache=True)"])
-def test_a_compiled_loop_may_be_longer(decorator: str) -> None:
-    """It is told apart by its decorator; another's is no excuse."""
+def test_a_compiled_loop_has_a_higher_limit(decorator: str) -> None:
+    """It is recognised by its decorator `njit`; another decorator does not raise the limit."""
     body = ["def f() -> None:", *["    pass"] * FUNCTION_LINES]
 
     assert [] == list(longer("file.py", "\n".join([f"@{decorator}", *body])))

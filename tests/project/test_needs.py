@@ -1,4 +1,4 @@
-"""`tests/needs.py`: a test that lacks something skips; in CI it fails, unless no package helps."""
+"""`tests/needs.py`: a test skips without its needs; in CI it fails, unless no package can help."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ MODULE = 'import pytest\npytest.importorskip("no_module")\ndef test_nothing(): p
 
 
 def outcomes(folder: Path, ci: str, *options: str) -> dict[str, list[str]]:
-    """Return how each test of a small folder ended, and the module that skips as a whole."""
+    """Return the tests of a small folder by outcome, and with them the module that skips whole."""
     (folder / "test_small.py").write_text(TESTS)
     (folder / "test_module.py").write_text(MODULE)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = needs\n")
@@ -87,7 +87,7 @@ def outcomes(folder: Path, ci: str, *options: str) -> dict[str, list[str]]:
 LACKING = ["condition", "module", "package", "program", "server", "silent"]
 
 
-def test_a_test_that_lacks_something_skips(tmp_path: Path) -> None:
+def test_a_test_without_its_needs_skips(tmp_path: Path) -> None:
     assert {
         "passed": ["all_is_there"],
         "skipped": sorted([*LACKING, "ability", "expected"]),
@@ -99,8 +99,10 @@ def test_a_test_that_lacks_something_skips(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", ["0", "1"])
-def test_in_ci_only_an_ability_of_the_machine_may_lack(tmp_path: Path, workers: str) -> None:
-    """A test may skip in any way, and also in a worker."""
+def test_in_ci_a_test_skips_only_without_an_ability_of_the_machine(
+    tmp_path: Path, workers: str
+) -> None:
+    """Any other way to skip is a failure, in a worker of xdist as well."""
     assert {
         "passed": ["all_is_there"],
         "skipped": ["ability", "expected"],
@@ -112,7 +114,7 @@ def test_in_ci_only_an_ability_of_the_machine_may_lack(tmp_path: Path, workers: 
 
 
 def test_ci_installs_every_program_that_a_test_may_need() -> None:
-    """By the names of their packages; three are in every Debian."""
+    """Three packages are in every Debian, so CI does not install them."""
     said = re.findall(r"wanted\+=\((.*)\)", (ROOT / ".ci" / "run").read_text())
     installs = " ".join(said).split()
 

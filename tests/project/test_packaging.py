@@ -1,4 +1,4 @@
-"""The package as its users get it: built, installed into an empty place, and run.
+"""The package as users get it: built, installed into an empty environment, and run.
 
 The commands run in a project that has packages named `models`, `proofs`, `tests` and `tools` of
 its own, as many projects have; its model imports them.
@@ -39,14 +39,14 @@ PACKAGES = {
 
 @frozen
 class Installed:
-    """A virtual environment with our wheel, and a folder to run programs in."""
+    """A virtual environment with our wheel, and the folder of a user's project."""
 
     python: str
     script: str
     folder: Path
 
     def run(self, *command: str, expected: int = 0) -> subprocess.CompletedProcess[str]:
-        """Run `command` in the folder, with nothing of ours in its environment."""
+        """Run `command` in the folder, without variables for Python; check its exit code."""
         clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
         done = subprocess.run(
             command, cwd=self.folder, env=clean, capture_output=True, text=True, check=False
@@ -56,7 +56,7 @@ class Installed:
 
 
 def build(target: str, source: Path, out: Path) -> Path:
-    """Build one file with the installed hatchling, so that nothing is downloaded."""
+    """Build one file with the installed hatchling, which downloads no package."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(out)]
     done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
     assert 0 == done.returncode, done.stdout + done.stderr
@@ -65,7 +65,7 @@ def build(target: str, source: Path, out: Path) -> Path:
 
 
 def install(wheel: Path, place: Path, *, extra: str, python: str = sys.executable) -> Installed:
-    """Install `wheel` with `extra` into an empty environment, dependencies as pip finds them."""
+    """Install `wheel` with `extra`, and the dependencies that pip finds, into a new environment."""
     subprocess.run([python, "-m", "venv", str(place / "env")], check=True)
     programs = place / "env" / "bin"
     wanted = f"{wheel}[{extra}]" if extra else str(wheel)
@@ -98,13 +98,13 @@ def with_check(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Install
 
 @pytest.fixture(scope="module")
 def with_amqtt(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """Return an installation with `[amqtt]`: with all that runs a member, too."""
+    """Return an installation with `[amqtt]`, which can also run a member."""
     return install(wheel, tmp_path_factory.mktemp("amqtt"), extra="amqtt")
 
 
 @pytest.fixture(params=["script", "module"])
 def command(request: pytest.FixtureRequest, base: Installed) -> list[str]:
-    """Return both ways to start us; `-m` puts the folder, with its `tools`, first."""
+    """Return each way to start joinproto; `-m` puts the folder, with its `tools`, first."""
     return [base.script] if request.param == "script" else [base.python, "-m", "joinproto"]
 
 
@@ -113,8 +113,8 @@ def names_in(wheel: Path) -> list[str]:
     return zipfile.ZipFile(wheel).namelist()
 
 
-def test_the_wheel_holds_our_packages_whole_and_nothing_else(wheel: Path) -> None:
-    """No top-level package has a name that a user's own may have; `tools` and tests stay out."""
+def test_the_wheel_holds_exactly_the_files_of_our_packages(wheel: Path) -> None:
+    """No top-level package has a name that a user's package may have, such as `tools`."""
     wanted = {
         f"{name}/{file.relative_to(folder).as_posix()}"
         for name, folder in PACKAGES.items()
@@ -129,8 +129,8 @@ def test_the_wheel_holds_our_packages_whole_and_nothing_else(wheel: Path) -> Non
 
 
 @pytest.mark.needs("Python 3.12")
-def test_a_newer_python_searches_and_recovers(wheel: Path, tmp_path: Path) -> None:
-    """3.12 or later, where it exists: the versions of its packages are the newest that fit."""
+def test_a_newer_python_searches_and_shows_help(wheel: Path, tmp_path: Path) -> None:
+    """pip chooses the newest versions of the packages that fit Python 3.12 or later."""
     newer = install(wheel, tmp_path, extra="check", python=newer_python() or sys.executable)
 
     searched = newer.run(newer.script, "check", "two-phase-commit", "--members", "5")
@@ -140,10 +140,8 @@ def test_a_newer_python_searches_and_recovers(wheel: Path, tmp_path: Path) -> No
     assert "pick" in helped.stdout
 
 
-def test_the_source_archive_holds_everything_and_builds_the_same_wheel(
-    wheel: Path, tmp_path: Path
-) -> None:
-    """An auditor repeats the checks from the archive alone."""
+def test_the_source_archive_builds_a_wheel_with_the_same_files(wheel: Path, tmp_path: Path) -> None:
+    """The archive also has the files with which an auditor repeats the checks."""
     archive = build("sdist", ROOT, tmp_path / "sdist")
     with tarfile.open(archive) as opened:
         # Python 3.11 takes no `filter` before 3.11.4.
@@ -158,22 +156,22 @@ def test_the_source_archive_holds_everything_and_builds_the_same_wheel(
     assert sorted(names_in(wheel)) == sorted(names_in(again))
 
 
-def test_an_editable_install_copies_nothing(tmp_path: Path) -> None:
-    """A copy in site-packages would go stale, and would be the one that runs."""
+def test_an_editable_install_copies_no_module(tmp_path: Path) -> None:
+    """Python would run a copy in site-packages, even after an edit of the checkout."""
     names = names_in(build("wheel:editable", ROOT, tmp_path))
 
     assert {"_joinproto.pth"} == {name for name in names if ".dist-info/" not in name}
 
 
 @pytest.mark.parametrize("kind", ["wheel", "wheel:editable"])
-def test_an_edited_world_is_the_one_that_runs(kind: str, tmp_path: Path) -> None:
-    """Both kinds of install, before and after an edit; a wheel is installed again."""
+def test_the_installed_command_shows_an_edited_world(kind: str, tmp_path: Path) -> None:
+    """After the edit, the wheel or the editable wheel is built and installed again."""
     checkout = tmp_path / "checkout"
     shutil.copytree(ROOT, checkout, ignore=shutil.ignore_patterns(".*", "__pycache__", "tests"))
     entries = checkout / "models" / "joinproto_worlds" / "classics" / "entries.py"
     env = tmp_path / "env"
     subprocess.run([sys.executable, "-m", "venv", str(env)], check=True)
-    # What it depends on lies where our own environment has it.
+    # The packages that joinproto needs are those of this test's environment.
     (site,) = (env / "lib").glob("python*/site-packages")
     ours = Path(pytest.__file__).resolve().parents[1]
     (site / "dependencies.pth").write_text(f"{ours}\n")
@@ -201,7 +199,7 @@ def test_an_edited_world_is_the_one_that_runs(kind: str, tmp_path: Path) -> None
 def test_the_command_starts_alongside_packages_of_the_same_name(
     base: Installed, command: list[str]
 ) -> None:
-    """The folder has a `tools` and a `models`, neither of them ours."""
+    """The folder is a project with packages `tools` and `models` of its own."""
     version = base.run(*command, "--version")
     usage = base.run(*command, "--help")
 
@@ -218,8 +216,8 @@ def test_a_usage_error_is_one_json_object(base: Installed, command: list[str]) -
 
 
 @pytest.mark.parametrize("first", ["models, proofs, tests, tools", "joinproto.check"])
-def test_a_program_keeps_its_own_packages(base: Installed, first: str) -> None:
-    """In either order of the imports."""
+def test_a_program_imports_its_own_packages_and_ours(base: Installed, first: str) -> None:
+    """The order of the imports does not matter."""
     both = ("models, proofs, tests, tools", "joinproto.check")
     (other,) = {*both} - {first}
     (base.folder / "broker.py").write_text(
@@ -235,8 +233,8 @@ def test_a_program_keeps_its_own_packages(base: Installed, first: str) -> None:
     assert [*own, "joinproto.check.world"] == done.stdout.split()
 
 
-def test_the_old_name_of_check_says_that_it_is_old(base: Installed) -> None:
-    """It works, and its classes are the same ones."""
+def test_the_former_name_of_check_works_with_a_warning(base: Installed) -> None:
+    """Its names are the same objects."""
     program = (
         "import joinproto.checking as old, joinproto.check as new\n"
         "assert all(getattr(old, name) is getattr(new, name) for name in new.__all__)"
@@ -254,7 +252,7 @@ SEARCH = ("check", "two-phase-commit", "--members", "5", "--json")
 def test_the_installed_command_searches_alongside_packages_of_the_same_name(
     with_check: Installed, start: str
 ) -> None:
-    """The whole search, from the wheel, in a folder with packages called models and tools."""
+    """The whole search runs from the wheel, in a folder with packages `models` and `tools`."""
     command = [with_check.script] if start == "script" else [with_check.python, "-m", "joinproto"]
 
     done = with_check.run(*command, *SEARCH)
@@ -265,7 +263,7 @@ def test_the_installed_command_searches_alongside_packages_of_the_same_name(
 
 
 @pytest.mark.parametrize("start", ["script", "module"])
-def test_a_model_imports_what_its_project_has(with_check: Installed, start: str) -> None:
+def test_a_model_imports_packages_of_its_project(with_check: Installed, start: str) -> None:
     """`my_model.py` imports `models`, `proofs`, `tests` and `tools` of the project."""
     command = [with_check.script] if start == "script" else [with_check.python, "-m", "joinproto"]
 
@@ -282,7 +280,7 @@ def test_a_failing_world_of_the_installed_command_exits_1(with_check: Installed)
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_child_process_can_search(with_check: Installed, method: str) -> None:
-    """A notebook or a test runner that checks several worlds at once."""
+    """A notebook or a test runner may check several worlds at once."""
     (with_check.folder / "searching.py").write_text(
         "import multiprocessing\n"
         "from joinproto.check import check, load_world\n"
@@ -318,7 +316,7 @@ def test_a_child_process_can_search(with_check: Installed, method: str) -> None:
 def test_a_command_without_its_extra_says_which_to_install(
     base: Installed, words: str, package: str, extra: str
 ) -> None:
-    """The same two lines and exit code 4, whatever the command."""
+    """Every command prints the same two lines and ends with exit code 4."""
     (base.folder / "node.toml").write_text('member = "a"\n')
     (base.folder / "rabbitmq.conf").write_text(
         "cluster_formation.peer_discovery_backend = consul\n"
@@ -334,7 +332,7 @@ def test_a_command_without_its_extra_says_which_to_install(
 def test_with_the_extra_amqtt_alone_the_broker_of_the_documents_runs(
     with_amqtt: Installed,
 ) -> None:
-    """And `status` and `shutdown` work on it; nothing else has to be installed."""
+    """`status` and `shutdown` work on the broker, too."""
     installed = with_amqtt
     listen, clients, http = free_ports(3)
     config = installed.folder / "node.toml"
@@ -361,9 +359,7 @@ def test_with_the_extra_amqtt_alone_the_broker_of_the_documents_runs(
 
 
 @pytest.mark.parametrize("example", ["embedded.py", "driven.py", "replicated.py", "mqtt_broker.py"])
-def test_a_strict_type_checker_takes_a_program_from_outside(
-    with_amqtt: Installed, example: str
-) -> None:
+def test_a_strict_type_checker_accepts_each_example(with_amqtt: Installed, example: str) -> None:
     """`docs/api.md`: all types are complete.  The checker reads the installed wheel."""
     done = _mypy(with_amqtt, ROOT / "docs" / "examples" / example)
 
@@ -371,7 +367,7 @@ def test_a_strict_type_checker_takes_a_program_from_outside(
 
 
 def test_a_strict_type_checker_finds_a_wrong_call(with_amqtt: Installed, tmp_path: Path) -> None:
-    """The test above can fail: what comes from `joinproto` is not `Any`."""
+    """The test above can fail: the names of `joinproto` are not `Any`."""
     program = tmp_path / "wrong.py"
     program.write_text(
         "from joinproto import Config, Member, StoreRecord, open_store\n"
@@ -386,7 +382,7 @@ def test_a_strict_type_checker_finds_a_wrong_call(with_amqtt: Installed, tmp_pat
 
 
 def test_a_strict_type_checker_finds_the_mistakes_of_a_model(with_check: Installed) -> None:
-    """Five are planted, each in a line that says which error it must be; there are no others."""
+    """The model has five mistakes, each in a line that names its error; no other is found."""
     text = (PROJECT / "mistakes.py").read_text("utf-8").splitlines()
     wanted = {
         (number, line.rpartition("# error: ")[2])
@@ -408,7 +404,7 @@ def test_a_strict_type_checker_finds_the_mistakes_of_a_model(with_check: Install
 
 
 def _mypy(installed: Installed, program: Path) -> subprocess.CompletedProcess[str]:
-    """Run our mypy on a program as it would be checked where the wheel is installed."""
+    """Run our mypy on a program with the packages of an installation."""
     words = ["--strict", "--config-file=", "--cache-dir", str(installed.folder / "types")]
     return subprocess.run(
         [sys.executable, "-m", "mypy", *words, "--python-executable", installed.python, program],

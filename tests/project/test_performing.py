@@ -1,6 +1,6 @@
-"""One performer for each effect, and hosts that decide nothing, of all five systems.
+"""In all five systems one class performs the effects, and hosts do not decide.
 
-Read from the code itself.
+The tests read the code itself.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ TOP = Path(__file__).parents[2]
 
 @frozen(kw_only=True)
 class System:
-    """`values`: attributes by which the machine decides.
+    """A system.  `values`: attributes by which the machine decides.
 
     `performers`: the classes that have a method for each effect, the one of the product first.
-    `matchers`: files with a `match` on effects; none named: the system's `perform.py`.  `hosts`:
-    where it runs as a process.  `may_compare`: functions there that compare such values or ask
-    whether one is there; `may_tell`: files that tell effects apart.  Each has its reason.
+    `matchers`: files with a `match` on effects; empty: the system's `perform.py`.  `hosts`: folders
+    of the system as a process.  `may_compare`: functions there that compare such values or test
+    them; `may_tell`: files that distinguish effects.  Each function and file has its reason.
     """
 
     name: str
@@ -51,7 +51,7 @@ class System:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Return where the system runs as a process."""
+        """Return the folders of the system as a process."""
         return self.hosts or (f"joinproto/apps/{self.name}",)
 
     @property
@@ -63,7 +63,7 @@ class System:
         return {name for name in vars(self.ports) if not name.startswith("_")}
 
     def classes(self, kind: type = object) -> set[str]:
-        """Return the names of the machine's classes that are of this kind."""
+        """Return the names of the machine's classes that are subclasses of `kind`."""
         paths = (TOP / "joinproto" / self.name).glob("[a-z]*.py")
         modules = [importlib.import_module(f"joinproto.{self.name}.{one.stem}") for one in paths]
         return {
@@ -87,13 +87,13 @@ RECONCILE = System(
         | {"since", "settle", "members", "running", "replicas", "verdict", "asked", "keeper"}
     ),
     may_compare={
-        "commands.py _run": "which of two programs is called",
-        "reporting.py judged": "what was said of the queue before is not repeated",
-        "reporting.py read": "of which queues something was said: it is not repeated",
-        "reporting.py _lacking": "the same, counted",
+        "commands.py _run": "which of two programs it calls",
+        "reporting.py judged": "a message about a queue is not repeated",
+        "reporting.py read": "the queues with a message, which is not repeated",
+        "reporting.py _lacking": "the same: these messages are counted",
     },
 )
-CHECKS = "a check of a server: what it compares it tells, and nothing follows from it"
+CHECKS = "a check of a server: it only reports the comparison"
 CONFORM = ("conform", "lists", "noted", "require_answer", "conform_register", "locks")
 CONFORM_FILE = ("conform_file", "asked", "_lists", "_same", "_absent")
 DISCOVERY = System(
@@ -102,19 +102,19 @@ DISCOVERY = System(
     ports=joinproto.discovery.perform.Ports,
     performers=(
         "joinproto/apps/discovery/perform.py Acting",
-        "joinproto/discovery/asked.py RecordedPorts",  # answers that are given
+        "joinproto/discovery/asked.py RecordedPorts",  # its answers are given by the caller
     ),
     values=frozenset({"nodes", "node", "variant", "status", "rules", "step", "release", "kind"}),
     may_compare={
         **{f"conformance.py {name}": CHECKS for name in CONFORM},
         **{f"conform_file.py {name}": CHECKS for name in CONFORM_FILE},
         "opened.py __call__": "which of several addresses of one service answers",
-        "http.py exchange": "what is logged",
+        "http.py exchange": "whether to write a log line",
         "listing.py list_file": "the answer as JSON",
         "opened.py _backend": "which backend a file names, and what the release lists under a lock",
         "opened.py opened": "the same: which files and keys of this machine are its own",
-        "resolver.py _looked": "how a look-up is asked",
-        "successors.py _view": "an answer that did not come is told once",
+        "resolver.py _looked": "which kind of look-up it sends",
+        "successors.py _view": "a missing answer is reported once",
     },
 )
 STANDBY = System(
@@ -130,38 +130,38 @@ STANDBY = System(
         | {"verdict", "entrance", "level", "order", "cluster", "store", "said", "around", "state"}
     ),
     may_compare={
-        "acting.py keep_mark": "the disk has a flag where the machine has a word",
+        "acting.py keep_mark": "the disk has a flag for the machine's mark",
         "agent.py _pid": "not a domain value: the state of a lock",
-        "bodies.py make": "only a queue has contents that are kept",
+        "bodies.py make": "only a queue has stored messages",
         "bodies.py remove": "the same",
-        "core.py do": "whether the others are to be told of it: equality chooses nothing",
-        "core.py _reached": "whether the log is to say that the role changed",
+        "core.py do": "whether it tells the other brokers: they hear only changes",
+        "core.py _reached": "whether it logs a change of the role",
         "core.py __attrs_post_init__": "not a domain value: whether settings have a chain",
-        "core.py promoted": "the one answer among the effects, for whoever asked",
+        "core.py promoted": "the one answer among the effects, for the caller",
         "disk.py _require_both": "a store that lacks a part of itself is refused",
-        "disk.py _require_goes_on": "a store refuses what is older than it, whoever asks",
-        "form.py is_member": "the words of the machine for what the bytes say",
+        "disk.py _require_goes_on": "a store refuses older contents from every caller",
+        "form.py is_member": "the machine's words for the values in the bytes",
         "form.py is_primary": "the same",
         "form.py mark": "the same",
-        "form.py unpacked": "bytes that no version wrote are refused",
-        "links.py _received": "what a session says of its own name, and of which link it is",
-        "links.py link_of": "on which of two links an answer goes",
-        "managing.py _do": "one arm for each of what the machine says is due",
+        "form.py unpacked": "it refuses bytes that no version wrote",
+        "links.py _received": "the name that a session gives, and the kind of its link",
+        "links.py link_of": "which of two links carries an answer",
+        "managing.py _do": "one arm for each action that the machine requests",
         "managing.py _submit": "not a domain value: the member of the chain that runs here, if any",
         "process.py run": "not a domain value: whether settings have a chain",
         "settings.py _chain": "two tables of a file name the same brokers",
-        "form.py _went_back": "a store whose older half is younger is refused",
+        "form.py _went_back": "it refuses a store whose older half is younger",
         "reporting.py status_of": "the flag of the disk, shown to a person",
     },
     may_tell={
-        "joinproto/standby/machine.py": "what follows in the same step, before its effects leave",
-        "joinproto/standby/managing.py": "what a broker would answer: nothing is performed",
+        "joinproto/standby/machine.py": "later parts of a step, before it returns the effects",
+        "joinproto/standby/managing.py": "a broker's possible answer: no effect is performed",
         "joinproto/apps/standby/core.py": "the same answer, for the manager that asked",
         "models/joinproto_worlds/standby/played.py": "the same",
         "joinproto/swarm/network.py": "a message of the join protocol that has the same name",
     },
 )
-BOOTS = "how it does what it is told"
+BOOTS = "how it carries out the boot that the machine chose"
 CLUSTERER = System(
     name="clusterer",
     effect=joinproto.clusterer.messages.Effect,
@@ -176,18 +176,18 @@ CLUSTERER = System(
     ),
     may_compare={
         "commands.py boot": BOOTS,
-        "host.py _log": "what has changed is logged, and nothing else follows from it",
+        "host.py _log": "whether to write a log line",
         "joinproto_node.py boot": BOOTS,
-        "process.py _status": "what is shown: a value that is not there is null",
+        "process.py _status": "the shown status: a missing value is null",
         "rabbitmq.py _boot": BOOTS,
         "stored.py keep": "the disk's own guard: an older config replaces no younger one",
     },
     may_tell={
-        "joinproto/clusterer/simulator.py": "how the simulated broker boots, which it was told"
+        "joinproto/clusterer/simulator.py": "how the simulated broker boots, as the effect says"
     },
 )
-SHOWN = "what is logged, shown or raised for whoever waits: nothing follows from it in the cluster"
-REGISTER = "which of two questions goes to the register, and its answer back"
+SHOWN = "what is logged, shown or raised to a caller: the cluster does not see it"
+REGISTER = "which of two questions goes to the register, and which answer comes back"
 JOIN = System(
     name="join",
     effect=joinproto.join.messages.Action,
@@ -208,25 +208,25 @@ JOIN = System(
         "cluster.py _run": SHOWN,
         "desk.py _ask": REGISTER,
         "desk.py takes": REGISTER,
-        "discovering.py _decided": "how long a refusal of discovery's table is borne: time decides",
+        "discovering.py _decided": "how long it goes on after a refusal: time decides",
         "discovering.py _recorded": SHOWN,
-        "discovering.py look": "a member that knows its view looks no more",
+        "discovering.py look": "a member that knows its view stops looking for peers",
         "engine.py act": "one arm for each action: it is the performer",
-        "engine.py runs": "a member that has ended is told nothing more",
-        "engine.py see": "which of what is seen the service wants to know",
+        "engine.py runs": "a member that has ended gets no more events",
+        "engine.py see": "which events it passes to the service",
         "engine.py _write_input": SHOWN,
         "lines.py value_as_json": SHOWN,
         "outcome.py outcome_of": SHOWN,
         "process.py _until_ended": SHOWN,
-        "stopped.py permit_restart": "an operator's command, who stops all: R3 says when it counts",
+        "stopped.py permit_restart": "an operator's command to stop all: R3 says when it counts",
     },
     may_tell={
-        "joinproto/join/step_context.py": "an effect that is taken back before the step ends",
+        "joinproto/join/step_context.py": "an effect that the step takes back before it ends",
         "joinproto/join/outbox.py": "the same",
         "joinproto/host/cluster.py": SHOWN,
         "joinproto/host/desk.py": REGISTER,
         "joinproto/apps/node/process.py": SHOWN,
-        "joinproto/swarm/oracle.py": "a judge of what happened: it performs nothing",
+        "joinproto/swarm/oracle.py": "a judge of the run: it performs no effect",
         "models/joinproto_worlds/join/host.py": "it is the world's performer",
     },
 )
@@ -246,15 +246,15 @@ def name_of(node: ast.AST) -> str:
 
 
 def matched(tree: ast.AST, effects: set[str]) -> set[str]:
-    """Return the effects that stand in arms of a `match`."""
+    """Return the effects in the arms of a `match`."""
     found = [one.cls for one in ast.walk(tree) if isinstance(one, ast.MatchClass)]
     return {*map(name_of, found)} & effects
 
 
 def told_apart(tree: ast.AST, effects: set[str]) -> set[str]:
-    """Return the effects that are told apart in any way.
+    """Return the effects that the code distinguishes.
 
-    By `match`, by `isinstance`, by comparing a type, or as keys of a table.
+    It does so by `match`, by `isinstance`, by comparing a type, or by the keys of a table.
     """
     found: list[ast.AST] = []
     for one in ast.walk(tree):
@@ -269,7 +269,7 @@ def told_apart(tree: ast.AST, effects: set[str]) -> set[str]:
 
 
 def asked(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the values of which this asks whether they are true, or there."""
+    """Yield the expressions whose truth a node tests."""
     match node:
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
             parts = [test]
@@ -287,7 +287,7 @@ def asked(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def performers(tree: ast.AST, methods: set[str]) -> Iterator[str]:
-    """Yield the classes that have a method for each effect; `a = b = _seen` are two of them."""
+    """Yield the classes that have a method for each effect; `a = b = _seen` counts as two."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.ClassDef):
             continue
@@ -298,7 +298,7 @@ def performers(tree: ast.AST, methods: set[str]) -> Iterator[str]:
 
 
 def comparing(tree: ast.AST, system: System) -> set[str]:
-    """Return the functions that compare values of the machine, or ask for them or their classes."""
+    """Return the functions that compare or test values of the machine, or test their classes."""
     classes, enums = system.classes(), system.classes(Enum)
 
     def is_one(node: ast.AST) -> bool:
@@ -326,10 +326,10 @@ def comparing(tree: ast.AST, system: System) -> set[str]:
 
 @each
 def test_effects_are_matched_in_one_place(system: System) -> None:
-    """`perform`: it has an arm for each, which mypy proves (`assert_never`).
+    """`perform` has an arm for each effect, which mypy proves (`assert_never`).
 
-    Join's `perform` has an order for the parts of a batch; the actions in it are told apart where
-    they are performed.
+    `perform` of the join protocol orders the parts of a batch; the files of `matchers` have the
+    arms for its actions.
     """
     parts = (f"{part}/{system.name}" for part in ("joinproto", "tests"))
     everywhere = trees(*parts, *system.places, "joinproto/swarm", "tools/swarms")
@@ -345,8 +345,8 @@ def test_effects_are_matched_in_one_place(system: System) -> None:
 
 
 @each
-def test_effects_are_told_apart_nowhere_else(system: System) -> None:
-    """Neither in an `isinstance` chain nor by a table; tests look at what they like."""
+def test_only_the_listed_files_distinguish_effects(system: System) -> None:
+    """No other file has an `isinstance` chain or a table for them; tests may."""
     models = f"models/joinproto_worlds/{system.name}"
     everywhere = (f"joinproto/{system.name}", *system.places, "joinproto/swarm", "tools/swarms")
     found = {path for path, tree in trees(*everywhere, models) if told_apart(tree, system.effects)}
@@ -356,8 +356,8 @@ def test_effects_are_told_apart_nowhere_else(system: System) -> None:
 
 
 @each
-def test_one_class_of_the_product_performs_them(system: System) -> None:
-    """And one of the worlds, or of the simulation, which runs the machine that ships."""
+def test_only_the_listed_classes_perform_effects(system: System) -> None:
+    """These are one class of the product, and those of worlds and simulations."""
     parts = (f"joinproto/{system.name}", "joinproto/apps", "joinproto/host", "joinproto/swarm")
     everywhere = trees(*parts, f"models/joinproto_worlds/{system.name}")
     found = {
@@ -371,8 +371,8 @@ def test_one_class_of_the_product_performs_them(system: System) -> None:
 
 
 @each
-def test_the_host_compares_no_values_of_the_machine(system: System) -> None:
-    """The search decides what two values mean together."""
+def test_only_the_listed_functions_of_a_host_compare_values_of_the_machine(system: System) -> None:
+    """The machine decides by these values, so that searches cover the decision."""
     found = {
         f"{Path(path).name} {name}"
         for path, tree in trees(*system.places)
@@ -382,7 +382,7 @@ def test_the_host_compares_no_values_of_the_machine(system: System) -> None:
     assert system.may_compare.keys() == found
 
 
-def test_a_second_one_and_a_decision_in_a_host_would_be_seen() -> None:
+def test_another_performer_and_a_decision_in_a_host_are_found() -> None:
     methods = "\n".join(f"    def {name}(self): ..." for name in RECONCILE.methods)
     tree = ast.parse(f"class Other:\n{methods}\nmatch x:\n    case Keep(intents):\n        pass")
 

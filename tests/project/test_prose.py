@@ -1,6 +1,6 @@
-"""Plain English: documents, and all texts of Python files.
+"""Plain English in documents, and in all texts of Python files.
 
-`mannered.txt` names the exceptions, a line for each place and phrase; `--rewrite` writes it again.
+`mannered.txt` lists the exceptions, a line for each place and phrase; `--rewrite` writes the file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NAMED = Path(__file__).with_name("mannered.txt")
 
 
 def found() -> Counter[str]:
-    """Return each mannered phrase with its kind and place, and how often it stands there."""
+    """Return each mannered phrase with its kind and place, and how often it occurs there."""
     return Counter(
         f"{kind}: {place}: {phrase.lower()}"
         for kind, texts in prose.KINDS.items()
@@ -31,11 +31,11 @@ def named() -> Counter[str]:
     return Counter({line.rpartition(" x ")[0]: int(line.rpartition(" x ")[2]) for line in lines})
 
 
-def test_no_phrase_is_mannered_that_is_not_an_exception(rewrite: bool) -> None:
-    """One that is gone may stay in the list; a new one needs its line, or better a plain word.
+def test_every_mannered_phrase_is_a_listed_exception(rewrite: bool) -> None:
+    """Replace a new phrase by plain words, or add its line.
 
-    Of joinproto/join texts stand in event logs: `joinproto validate` compares them with logs of
-    earlier releases, word by word.
+    Texts of joinproto/join are in event logs, so they stay: `joinproto validate` compares them with
+    logs of earlier releases, word by word.
     """
     now = found()
     if rewrite:
@@ -46,12 +46,12 @@ def test_no_phrase_is_mannered_that_is_not_an_exception(rewrite: bool) -> None:
 
 
 READ_FIRST = [page for page in prose.pages() if not page.startswith("docs/decisions/")]
-"""Decision records are for a reader who has read the page that links to them."""
+"""The pages that a reader may read first, so without the decision records."""
 
 
 @pytest.mark.parametrize("page", READ_FIRST)
-def test_no_sentence_of_the_first_screen_is_long(page: str) -> None:
-    """At most 40 words each."""
+def test_no_sentence_of_a_page_s_first_lines_is_long(page: str) -> None:
+    """It has at most 40 words."""
     assert [] == prose.long_sentences(prose.pages()[page])
 
 
@@ -62,15 +62,15 @@ def test_a_mannered_phrase_and_a_long_sentence_are_found() -> None:
     assert 1 == len(prose.long_sentences("word " * 41))
 
 
-def test_code_and_outputs_are_no_prose() -> None:
+def test_code_and_outputs_do_not_count_as_prose() -> None:
     assert "a\n\nb\n" == prose.prose("a\n```\nnobody\n```\nb\n    nobody").replace("\n\n\n", "\n\n")
 
 
-def test_names_are_no_prose() -> None:
+def test_names_do_not_count_as_prose() -> None:
     assert "  and the world " == prose.NAMES.sub("", "`nobody` --beside and the world nobody-keeps")
 
 
-def test_every_kind_of_text_is_found() -> None:
-    """A reader of nothing would find nothing mannered."""
+def test_documents_and_texts_of_python_files_are_found() -> None:
+    """Without texts, no phrase would be found."""
     assert all(len(texts()) > 20 for texts in prose.KINDS.values())
     assert "Search a world breadth first" in prose.texts()["joinproto/cli/commands/check.py"]

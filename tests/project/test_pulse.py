@@ -1,4 +1,4 @@
-"""`tests/pulse.py`: a long run names the tests that run."""
+"""`tests/pulse.py`: a long run of pytest names the tests that are running."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def pytest_configure(config):
 
 
 def run(folder: Path, *options: str) -> str:
-    """Return the output of pytest over a long and a short test."""
+    """Return the output of pytest for a long and a short test."""
     (folder / "test_some.py").write_text(TESTS)
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "pytest.ini").write_text("[pytest]\n")
@@ -70,7 +70,7 @@ def run(folder: Path, *options: str) -> str:
 
 
 def test_a_test_that_runs_for_long_is_named(tmp_path: Path) -> None:
-    """While it runs, and not one that has ended."""
+    """It is named while it runs; a test that has ended is not named."""
     said = run(tmp_path, "-n", "1")
 
     told = re.findall("-- .*", said)
@@ -78,6 +78,6 @@ def test_a_test_that_runs_for_long_is_named(tmp_path: Path) -> None:
     assert "short" not in told[-1]
 
 
-def test_one_process_alone_says_nothing(tmp_path: Path) -> None:
-    """A person who debugs one test wants its output, not ours."""
+def test_a_run_without_workers_names_no_test(tmp_path: Path) -> None:
+    """A person who debugs one test wants the output of the test alone."""
     assert "running:" not in run(tmp_path, "-n", "0")

@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
-# `.ci/run` runs these in its own fresh clone, or does what they do.
+# `.ci/run` runs these commands, or the same steps, in its own fresh clone.
 SET_UP = ("make check", "make test", "source .venv/bin/activate", "pip install")
 FAILS = ("check note-lone-restart", "check join-two --mutant held-derived")
 SERVES_SECONDS = 60.0
@@ -32,14 +32,14 @@ def commands() -> Iterator[str]:
 
 
 def expected(command: str) -> int:
-    """Return the exit code: 1 of a world that must fail."""
+    """Return the exit code of a command: 1 if its world must fail, else 0."""
     return int(command.removeprefix("joinproto ") in FAILS)
 
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Iterator[Path]:
     """Return a clone of this checkout, with the programs of this interpreter first on the path."""
-    # A node's control socket is in it, and has a short name at most.
+    # The path of a node's control socket, which is in the clone, must be short.
     with TemporaryDirectory(prefix="readme-") as top:
         yield _cloned(Path(top), tmp_path)
 
@@ -57,7 +57,7 @@ def _cloned(place: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.landing
-def test_every_command_does_what_it_says(clone: Path, tmp_path: Path) -> None:
+def test_every_command_of_the_readme_ends_with_its_exit_code(clone: Path, tmp_path: Path) -> None:
     path = [str(clone), str(clone / "models"), str(clone / "proofs")]
     environment = {
         **os.environ,

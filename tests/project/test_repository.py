@@ -1,4 +1,4 @@
-"""Checks of the project's files regardless of their contents: names, lists, paths."""
+"""Rules for all files of the project: no paths of one machine, no registries, docstrings, modes."""
 
 import ast
 import os
@@ -22,7 +22,7 @@ REGISTRIES = re.compile(
 
 
 def files() -> list[Path]:
-    """Return all files of the project; outside git (a source archive), all there are."""
+    """Return the files that git knows; outside git (a source archive), all files but caches."""
     if (ROOT / ".git").exists():
         command = ["git", "-C", str(ROOT), "ls-files", "-z"]
         listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -39,7 +39,7 @@ def is_left_by_a_run(file: Path) -> bool:
 
 
 def texts() -> list[tuple[str, str]]:
-    """Return path and content of every file that is text."""
+    """Return the path and the content of every text file."""
     found = []
     for file in files():
         content = file.read_bytes()
@@ -59,7 +59,7 @@ def hits(pattern: re.Pattern[str], named: list[tuple[str, str]]) -> list[str]:
 
 
 def test_no_file_names_a_path_of_one_machine() -> None:
-    """A command that is copied from here must run elsewhere."""
+    """A command that a reader copies must run on another machine."""
     patterns = [OWN_PATHS]
     if len(ROOT.parts) > 2:
         patterns.append(re.compile(re.escape(str(ROOT))))
@@ -88,13 +88,13 @@ def test_a_forbidden_line_is_found(pattern: re.Pattern[str], line: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["tests/work/x", "/var/lib/broker-2", "$HOME/opt/x", "./opt/x"])
-def test_a_harmless_path_is_let_through(line: str) -> None:
-    """Paths of a server, and relative ones, belong in documentation."""
+def test_a_harmless_path_is_allowed(line: str) -> None:
+    """Paths of a server and relative paths are allowed."""
     assert [] == hits(OWN_PATHS, [("file", line)])
 
 
-def test_architecture_names_existing_files_alone() -> None:
-    """A reader of it continues to these files."""
+def test_architecture_names_only_files_that_exist() -> None:
+    """A reader of ARCHITECTURE.md continues with these files."""
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     named = re.findall(r"`((?:joinproto|models|proofs|spark_explore|tools|tests)/[\w./]+)`", text)
 
@@ -102,8 +102,8 @@ def test_architecture_names_existing_files_alone() -> None:
     assert [] == [name for name in named if not (ROOT / name).exists()]
 
 
-def test_every_file_says_what_it_is() -> None:
-    """A reader who opens it learns its subject from its docstring."""
+def test_every_module_has_a_docstring() -> None:
+    """A reader who opens a module learns its subject from the docstring."""
     written = [
         file
         for file in files()
@@ -114,8 +114,8 @@ def test_every_file_says_what_it_is() -> None:
     assert [] == silent
 
 
-def test_every_folder_of_a_room_is_a_package() -> None:
-    """Without `__init__.py` a room loses to any package of its name, wherever that lies."""
+def test_every_folder_with_modules_is_a_package() -> None:
+    """Without `__init__.py`, Python prefers any other package of that name on the path."""
     folders = {
         file.parent
         for file in files()
@@ -126,12 +126,12 @@ def test_every_folder_of_a_room_is_a_package() -> None:
 
 
 def test_the_changelog_has_a_place_for_the_next_change() -> None:
-    """A change that users notice is written down in the commit that makes it."""
+    """The commit that makes a change for users also describes it there."""
     assert re.search(r"^## Unreleased$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
 
 
 def test_no_extra_holds_development_tools() -> None:
-    """Packages that only a checkout needs are a dependency group, which no wheel mentions."""
+    """Packages that only a checkout needs are in dependency groups, which no wheel mentions."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
     def names(wanted: list[str]) -> set[str]:
@@ -143,8 +143,8 @@ def test_no_extra_holds_development_tools() -> None:
         assert set() == names(group) & set().union(*published)
 
 
-def test_a_file_started_by_name_is_executable() -> None:
-    """A script that lost its bit fails only on the next machine."""
+def test_a_script_with_an_interpreter_line_is_executable() -> None:
+    """Otherwise it fails on the next machine only."""
     scripts = [ROOT / path for path, text in texts() if text.startswith("#!")]
 
     assert [] == [script.name for script in scripts if not os.access(script, os.X_OK)]

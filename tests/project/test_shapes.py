@@ -1,4 +1,4 @@
-"""Every array that a function of the engine takes or returns has a dtype and a shape in words."""
+"""Every array that a function of the engine takes or returns has a type with dtype and shape."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ARRAY = re.compile(r"\b(NDArray|ndarray)\b")
 def unsaid(path: str, text: str) -> Iterator[str]:
     """Yield functions that take or return an array whose type has no name in `shapes.py`.
 
-    In a compiled loop, whatever it indexes and calls `Any` is such an array, too.
+    In a compiled loop, an argument of type `Any` that is indexed is such an array, too.
     """
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.FunctionDef):
@@ -40,14 +40,14 @@ def unsaid(path: str, text: str) -> Iterator[str]:
 
 
 def shapeless(text: str) -> Iterator[str]:
-    """Yield array fields of named tuples that no comment gives a shape."""
+    """Yield the array fields of named tuples without a comment that gives the shape."""
     for line in text.splitlines():
         field = re.match(r"    (\w+): (.*\bNDArray\b[^#]*)(#.*)?$", line)
         if field is not None and not re.search(r"\(.*\)", field[3] or ""):
             yield field[1]
 
 
-def test_each_array_has_a_type_with_a_dtype_and_a_shape() -> None:
+def test_each_array_argument_has_a_type_of_shapes() -> None:
     found = {
         name
         for file in ENGINE.rglob("*.py")
@@ -58,7 +58,7 @@ def test_each_array_has_a_type_with_a_dtype_and_a_shape() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
-def test_each_name_says_dtype_and_shape(name: str) -> None:
+def test_each_type_describes_its_dtype_and_shape(name: str) -> None:
     text = (ENGINE / "shapes.py").read_text("utf-8")
     said = text.split(f"\n{name}: TypeAlias = ")[1].split('"""')[1]
 
@@ -66,12 +66,12 @@ def test_each_name_says_dtype_and_shape(name: str) -> None:
 
 
 @pytest.mark.parametrize("file", ["tables/kernel.py", "expansion/buffers.py"])
-def test_each_array_of_a_group_has_a_shape(file: str) -> None:
+def test_each_array_field_of_a_named_tuple_has_a_shape(file: str) -> None:
     assert [] == list(shapeless((ENGINE / file).read_text("utf-8")))
 
 
 def test_an_array_without_a_shape_is_found() -> None:
-    """The tests above can fail: an array without a name, a field without a comment."""
+    """The tests above can fail: for an array without a type, and a field without a comment."""
     bare = "def f(x: npt.NDArray[np.int64]) -> None:\n    ..."
 
     assert ["a.py: f"] == list(unsaid("a.py", bare))

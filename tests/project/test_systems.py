@@ -1,4 +1,4 @@
-"""The inner plan of a system, as CONTRIBUTING.md tells it: a reader who knows one knows all."""
+"""Every system has the parts that CONTRIBUTING.md lists: a reader who knows one knows all."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def recipe() -> str:
 
 
 def lacks(root: Path, system: str) -> Iterator[str]:
-    """Yield the parts that a system under construction still lacks."""
+    """Yield the missing parts of a system; a system that has not begun lacks none."""
     if not (root / "joinproto" / system).is_dir():
         return
     for part in PARTS:
@@ -49,11 +49,10 @@ def lacks(root: Path, system: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_system_has_every_part_of_the_plan(system: str) -> None:
-    """One that has not begun lacks nothing."""
     assert {*lacks(ROOT, system)} <= OWED.get(system, set())
 
 
-def test_a_system_that_lacks_a_part_is_found(tmp_path: Path) -> None:
+def test_missing_parts_are_found(tmp_path: Path) -> None:
     """The test above can fail."""
     (tmp_path / "joinproto" / "standby").mkdir(parents=True)
 
@@ -62,8 +61,8 @@ def test_a_system_that_lacks_a_part_is_found(tmp_path: Path) -> None:
     assert [part.format("standby") for part in PARTS] == found[: len(PARTS)]
 
 
-def test_the_recipe_names_every_part_and_only_files_that_are_there() -> None:
-    """The parts that it lists for `standby` are the required ones; all other names in it exist."""
+def test_the_recipe_names_every_part_and_only_files_that_exist() -> None:
+    """Its names for `standby` are the required parts; every other name is of an existing file."""
     named = set(re.findall(r"`([\w./-]+/[\w./-]*)`", recipe()))
     own = {name for name in named if "standby" in name}
 

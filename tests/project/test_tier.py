@@ -1,4 +1,4 @@
-"""`tests/tier.py` and `tests/soak.py`: nothing runs twice, budgets hold, a slice continues."""
+"""`tests/tier.py` and `tests/soak.py`: no test runs twice, budgets hold, a slice continues."""
 
 from __future__ import annotations
 
@@ -43,15 +43,14 @@ def run_tier(folder: Path, tests: str, *, ci: bool = True) -> tuple[int, str]:
 
 @pytest.mark.parametrize(("ci", "expected"), [(True, 1), (False, 0)])
 def test_a_tier_over_its_budget_fails_in_ci(tmp_path: Path, ci: bool, expected: int) -> None:
-    """The cost is that of xdist's workers, too; another machine may be slower than CI's."""
+    """The cost includes xdist's workers.  Outside CI it only warns: a machine may be slower."""
     code, said = run_tier(tmp_path, BUSY.format(seconds=2), ci=ci)
 
     assert expected == code
     assert "== over its budget" in said
 
 
-def test_a_test_that_fails_has_failed(tmp_path: Path) -> None:
-    """It does not run a second time."""
+def test_a_failed_test_is_not_run_again(tmp_path: Path) -> None:
     code, said = run_tier(tmp_path, FAILS)
 
     assert 1 == code
@@ -107,22 +106,22 @@ def run_soak(place: Path, *words: str, fails_from: int = 4) -> tuple[int, soak.L
     return code, soak.Last(**state["reference"])
 
 
-def test_a_slice_runs_its_own_tests(place: Path) -> None:
+def test_a_slice_runs_only_its_own_tests(place: Path) -> None:
     code, last = run_soak(place)
 
     assert (0, "passed", 4) == (code, last.result, len(last.passed))
 
 
 @pytest.mark.landing
-def test_a_slice_with_a_failed_test_has_failed(place: Path) -> None:
+def test_a_slice_with_a_failed_test_fails(place: Path) -> None:
     code, last = run_soak(place, fails_from=3)
 
     assert (1, "failed", 3) == (code, last.result, len(last.passed))
 
 
 @pytest.mark.landing
-def test_a_slice_that_was_stopped_goes_on(place: Path) -> None:
-    """After its time no test begins; the next run takes those that are left."""
+def test_a_stopped_slice_continues_with_the_tests_that_are_left(place: Path) -> None:
+    """After its minutes, no other test begins."""
     code, first = run_soak(place, "--minutes", "0.0001")
 
     assert (0, soak.UNFINISHED) == (code, first.result)
@@ -133,14 +132,14 @@ def test_a_slice_that_was_stopped_goes_on(place: Path) -> None:
     assert (0, "passed", 4) == (code, second.result, len(set(second.passed)))
 
 
-def test_turns_go_through_all_slices() -> None:
-    """As many landings as there are slices; failed slices come first where there is time."""
+def test_successive_turns_choose_each_slice_once() -> None:
+    """There is one turn for each landing."""
     turns = [soak.chosen(soak.arguments(["--turn", str(n)]), {}) for n in range(len(SLICES))]
 
     assert [[name] for name in SLICES] == turns
 
 
-def test_failed_tests_come_first_and_then_the_oldest() -> None:
+def test_the_failed_slice_comes_first_and_then_the_oldest() -> None:
     state = {name: soak.Last("passed", when=f"{at:03}") for at, name in enumerate(SLICES)}
     first, *_, last = SLICES
     state[last].result = "failed"

@@ -13,7 +13,7 @@ ROW = re.compile(r"(?m)^\| (?!word |-)(.+?) \| (.+) \|$")
 MEANS = dict(ROW.findall((ROOT / "docs" / "glossary.md").read_text("utf-8")))
 
 
-def test_no_word_has_two_meanings() -> None:
+def test_the_glossary_explains_no_word_twice() -> None:
     rows = ROW.findall((ROOT / "docs" / "glossary.md").read_text("utf-8"))
     words = [word for row, _ in rows for word in row.split(", ")]
 
@@ -21,7 +21,6 @@ def test_no_word_has_two_meanings() -> None:
     assert len(words) == len(set(words))
 
 
-def test_phases_and_kinds_of_views_are_those_of_the_code() -> None:
-    """A change that adds one says what it is."""
+def test_the_glossary_has_all_phases_and_kinds_of_views() -> None:
     assert MEANS["phase"] == ", ".join(phase.value for phase in Phase) + " (3.5)"
     assert ", ".join(kind.name for kind in Kind) in MEANS

@@ -1,4 +1,4 @@
-"""A model that imports packages of its project."""
+"""A model that imports packages of its own project."""
 
 from collections.abc import Iterator
 
