@@ -1,1 +1,1 @@
-"""The laboratory: benchmarks, faults, torture and fixtures; they need a checkout."""
+"""The laboratory: benchmarks, faults, torture and fixtures, all of which need a checkout."""

@@ -32,7 +32,7 @@ SEARCHES: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
 
 
 def main() -> None:
-    """Search small worlds that together call every loop."""
+    """Search small worlds that together call every compiled loop."""
     for name, options, more in SEARCHES:
         check(load_world(name, **options), **more)
     # Large tables with few filled cells become hash tables; here even small tables do.

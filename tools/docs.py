@@ -4,9 +4,9 @@ A block is between `<!-- KIND: NAME -->` and `<!-- end -->`.  The kinds are `tra
 failing run of a world, as the command shows it), `include` (a file: Python, or Markdown), `api`
 (public names), `check` (public names of `joinproto.check`), `drawing` (a shipped table), `json`
 (what commands print), `output` (a command, run from the root, and the beginning of its output),
-`claims` (what is proved of a layer, in words, or `differences`), and `incidents` (their worlds, and
-which faults defeat which fix).  `...` stands for omitted lines of a run or an output, and for lines
-with times.  A test compares the documents.
+`claims` (the proved claims of a layer, or `differences`), and `incidents` (their worlds, and which
+faults defeat which fix).  `...` stands for omitted lines of a run or an output, and for lines with
+times.  tests/tools/test_docs.py compares the documents with the code.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ BLOCK = re.compile(
 def _trace(world: str) -> str:
     trace = check(load_world(world)).trace
     if trace is None:
-        raise UsageProblem(f"world {world} has no failing run", next="name one that must fail")
+        raise UsageProblem(f"world {world} has no failing run", next="name a world that must fail")
     text = chart(trace, width=WIDTH).rstrip()
     lines = f"...\n\n{text}\n\n...".splitlines()
     return "\n".join(f"    {line}".rstrip() for line in lines)
@@ -60,7 +60,7 @@ def _include(name: str) -> str:
 
 
 def _output(command: str) -> str:
-    """Return a command and its output; an evidence part at the end is left out."""
+    """Return a command and its output, without the evidence at the end."""
     words = [
         found
         for word in shlex.split(command)
@@ -148,7 +148,7 @@ def documents() -> list[Path]:
 
 
 def stale() -> list[Path]:
-    """Return the documents whose blocks are stale."""
+    """Return the documents with a block that the code would write otherwise."""
     return [path for path in documents() if regenerate(_read(path)) != _read(path)]
 
 
@@ -158,7 +158,7 @@ def _read(path: Path) -> str:
 
 @click.command(epilog="Example: python -m tools.docs")
 def main() -> None:
-    """Write the generated parts of the documents again, where they are stale."""
+    """Write the generated parts of the documents again if they are stale."""
     for path in stale():
         path.write_text(regenerate(_read(path)), encoding="utf-8")
         click.echo(f"rewritten: {path.relative_to(ROOT)}")

@@ -43,7 +43,7 @@ WIDTH = 96
 
 
 def legend(groups: Iterable[Group]) -> Iterator[str]:
-    """Yield one line for each named set: its name and what it is."""
+    """Yield one line for each named set: its name and its definition."""
     for group in groups:
         match group:
             case Named(name, inner):

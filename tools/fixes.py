@@ -76,7 +76,7 @@ SHIPPED: dict[str, dict[str, Any]] = {
 
 @frozen
 class Cell:
-    """A finding.  `harm`: in words, or ""; `steps`: of the shortest run to it."""
+    """A finding.  `harm`: in words, or ""; `steps`: those of the shortest run to the harm."""
 
     good: str
     harm: str = ""
@@ -132,7 +132,7 @@ def _shipped(matrix: Matrix, wrong: str) -> Cell:
 
 
 def rows() -> list[tuple[str, str]]:
-    """Return the fixes by name and in words, and the join protocol as the last."""
+    """Return the name and the words of each fix, and of the join protocol as the last."""
     return [*FIXES.items(), (OURS, OURS)]
 
 
@@ -275,8 +275,8 @@ def path_of(matrix: Matrix) -> Path:
 
 @click.command(epilog="Example: python -m tools.fixes")
 def main() -> None:
-    """Write the pictures of both matrices, and the tables in docs/incidents.md, again."""
-    from tools import docs  # here, because `docs` imports this module
+    """Write the pictures of both matrices, and the tables in docs/incidents.md."""
+    from tools import docs  # imported here, because `docs` imports this module
 
     PAGE.write_text(docs.regenerate(PAGE.read_text("utf-8")), "utf-8")
     for matrix in MATRICES:

@@ -22,7 +22,8 @@ def script() -> str:
     files, marks = {JOURNAL}, set(TELLING)
     for kind in Format:
         reader = reader_of(kind)
-        # Of a reader with a digest the large files are packed: the digest is made of them later.
+        # For a reader with a digest the large files are packed, from which the digest is made
+        # later.
         files |= set() if hasattr(reader, "digest") else {*reader.NAMES}
         files |= {*getattr(reader, "GLOBS", ())}
         marks |= {*getattr(reader, "MARKS", ())}

@@ -1,6 +1,6 @@
 """`python -m tools.prose`: words written by hand, and mannered phrases, by page and file.
 
-Looked at are the documents, and all texts of Python files: messages, help texts and docstrings.
+It reads the documents, and all texts of Python files: messages, help texts and docstrings.
 Code, shown outputs and pages that a program writes do not count.
 """
 
@@ -29,7 +29,7 @@ NAMES = re.compile(
     r"`[^`]*`|--[\w-]+|\b\w+-[\w-]+\b|[\w./]+\.(?:py|pml)\b"
     r"|choose, from who [\w ]+|boot beside|set of nobody"
 )
-"""Names are no prose: quoted text, options, worlds, mistakes, files; and the exceptions: three
+"""Names, which are not prose: quoted text, options, worlds, mistakes, files; and exceptions: three
 labels of steps that proofs and mappings share, a kind of network, and a public class.
 """
 SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`*\[])")
@@ -52,9 +52,9 @@ def pages() -> dict[str, str]:
 
 
 def texts() -> dict[str, str]:
-    """Return the texts of each Python file that have a blank: its path, and they without names.
+    """Return, for each Python file, its strings with a blank, without names.
 
-    So messages, help texts and docstrings are among them, whether a user reads them or not.
+    These are messages, help texts and docstrings, whether a user reads them or not.
     """
     listed = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard", *ROOMS],
@@ -79,7 +79,7 @@ KINDS = {"documents": pages, "texts": texts}
 
 
 def mannered(texts: dict[str, str]) -> dict[str, list[str]]:
-    """Return the mannered phrases of each text that has some."""
+    """Return the mannered phrases of each text that has any."""
     found = {name: [one[0] for one in PHRASES.finditer(text)] for name, text in texts.items()}
     return {name: phrases for name, phrases in found.items() if phrases}
 
@@ -87,7 +87,7 @@ def mannered(texts: dict[str, str]) -> dict[str, list[str]]:
 def long_sentences(text: str, *, lines: int = 40, most: int = 40) -> list[str]:
     """Return the sentences of a page's first `lines` lines that have more than `most` words.
 
-    Tables and headings are no sentences; an item of a list begins a new one.
+    Tables and headings are not sentences; each item of a list begins a new sentence.
     """
     plain = "\n".join(
         "" if line.startswith(("|", "#", "<")) else re.sub(r"^\s*(?:[*-]|\d+\.) ", "\n\n", line)
@@ -100,7 +100,9 @@ def long_sentences(text: str, *, lines: int = 40, most: int = 40) -> list[str]:
 
 
 @click.command(epilog="Example: python -m tools.prose")
-@click.option("--all", "show_all", is_flag=True, help="List the phrases of each place.")
+@click.option(
+    "--all", "show_all", is_flag=True, help="List the mannered phrases of each page and file."
+)
 def main(*, show_all: bool) -> None:
     """Count words written by hand, and mannered phrases."""
     written = pages()

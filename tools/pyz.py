@@ -1,4 +1,4 @@
-"""`make pyz`: the commands for a cluster in trouble as one file, and a script that packs stores.
+"""`make pyz`: one file with the commands for a failed cluster, and a script that packs stores.
 
     dist/joinproto.pyz       runs on Python 3.11 or later, without any other package
     dist/joinproto-pack.sh   packs the metadata files if Python is older or missing (`pack.py`)
@@ -27,14 +27,14 @@ from tools.pack_script import script
 CHECKOUT = Path(__file__).resolve().parents[1]
 BYTES_MAX = 1_500_000
 NAME = "joinproto.pyz"
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip archive can hold
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip archive can hold
 
 SOURCES = {
     "joinproto": CHECKOUT / "joinproto",
     "joinproto_worlds": CHECKOUT / "models/joinproto_worlds",
 }
 COMMANDS = ("recover", "ask", "decide", "discovery", "reconcile")
-# Modules that these commands do not need; if another module is missing, the error says how to
+# Modules that these commands do not need; the error about any other missing module says how to
 # install it.
 LEFT_OUT = re.compile(
     r"joinproto/(apps/(clusterer|contrib|standby/(?!__init__|keeping/))|check/(engine|tla)|contrib|explore"
@@ -43,15 +43,15 @@ LEFT_OUT = re.compile(
     r"|joinproto_worlds/(?!__init__|discovery/|mutations/)"
 )
 
-# Any Python may read this, so it uses only the syntax of old ones.
+# Any Python may read this, so it uses only syntax of old versions.
 STUB = """\
 import sys
 
 if sys.version_info < (3, 11):
     sys.stderr.write(
         "joinproto: this file needs Python 3.11 or later, and this is Python %d.%d\\n"
-        "  next: run it with a newer Python; where there is none, run joinproto-pack.sh here and"
-        " hand its pack\\n"
+        "  next: run it with a newer Python; without one, run joinproto-pack.sh here and give"
+        " its pack\\n"
         "        to joinproto recover pick on another machine\\n" % sys.version_info[:2]
     )
     sys.exit(11 if sys.argv[1:2] == ["recover"] else 4)
@@ -94,7 +94,7 @@ def dependencies() -> Iterator[tuple[str, bytes]]:
 
 
 def base(name: str) -> frozenset[str]:
-    """Return the distributions that `name` needs without extras, directly or not."""
+    """Return the distributions that `name` needs without extras, directly or indirectly."""
     found: set[str] = set()
     for need in distribution(name).requires or ():
         wanted, _, marker = need.partition(";")
@@ -110,7 +110,7 @@ def base(name: str) -> frozenset[str]:
 
 
 def build(folder: Path) -> Path:
-    """Write both files to `folder`; return the archive.  Raises `LimitReached` by `BYTES_MAX`."""
+    """Write the two files; return the archive.  Raises `LimitReached` above `BYTES_MAX`."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "joinproto-pack.sh").write_text(script(), "utf-8")
     (folder / "joinproto-pack.sh").chmod(0o755)

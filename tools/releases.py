@@ -1,4 +1,4 @@
-"""`python -m tools.releases RELEASE -- COMMAND...`: a command among a later release's programs.
+"""`python -m tools.releases RELEASE -- COMMAND...`: run a command with a later release's programs.
 
 A Debian release has one version of RabbitMQ, etcd and PostgreSQL; operators run later ones.
 debootstrap makes a root directory of another Debian release.  The command runs in that directory,
@@ -25,7 +25,7 @@ PACKAGES = (
     *("ca-certificates", "iproute2", "procps", "rsync", "util-linux"),
     *("libffi8", "libsqlite3-0"),  # libraries that this Python loads
 )
-# With this policy the installation of a package starts no service.
+# With this policy, installing a package starts no service.
 STARTS_NOTHING = "#!/bin/sh\nexit 101\n"
 # Arguments: the root; the folders of this machine to mount in it, until --; then the command.
 ENTER = """
@@ -43,19 +43,25 @@ SYSTEM = ("/proc", "/sys", "/dev")
 )
 @click.argument("release")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-@click.option("--with", "more", multiple=True, metavar="PACKAGE", help="A package to install, too.")
+@click.option(
+    "--with",
+    "more",
+    multiple=True,
+    metavar="PACKAGE",
+    help="A further package to install; may be repeated.",
+)
 @click.option(
     "--at",
     type=click.Path(file_okay=False, path_type=Path),
     default=ROOTS,
     show_default=True,
-    help="Where the roots are, each below the name of its release; kept for the next time.",
+    help="The folder of the root directories, each named after its release; they are kept.",
 )
 def main(release: str, command: tuple[str, ...], more: tuple[str, ...], at: Path) -> None:
-    """Run a command among the programs of another Debian release, such as trixie or sid.
+    """Run a command with the programs of another Debian release, such as trixie or sid.
 
-    Without a command the root is only made.  Exit code 4: there can be none here; else the
-    command's.
+    Without a command the root directory is only made.  Exit code 4: it cannot be made here;
+    otherwise the exit code of the command.
     """
     try:
         root = made(release, at, more)
@@ -133,7 +139,7 @@ def _run(words: list[str], cwd: str | None = None, **more: str) -> None:
         said = "\n".join(done.stdout.splitlines()[-5:])
         raise EnvironmentProblem(
             f"{words[0]} ended with exit code {done.returncode}: {said}",
-            next="look at what it says; it needs the network, and some 2 GB",
+            next="read its output; it needs the network, and about 2 GB of disk",
         )
 
 

@@ -1,7 +1,8 @@
-"""`python -m tools.size [FOLDER...]`: how much code there is, without comments and docstrings.
+"""`python -m tools.size [FOLDER...]`: the amount of code, without comments and docstrings.
 
-Prints lines that hold code, tokens, and files of each folder; without an argument, of each package
-that the wheel carries, and their sum.  Tokens do not change when code is only formatted again.
+For each folder it prints the number of lines that hold code, of tokens, and of files; without an
+argument, for each package of the wheel; and then the sums.  Formatting does not change the number
+of tokens.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A search that is slow and simple, with which every engine is compared.
+"""A slow and simple search, with which every engine is compared.
 
 States are in a dictionary, each step calls the member's code (`joinproto/check/reference.py`), and
 only the states are kept.
@@ -43,7 +43,7 @@ class Explored:
         return tuple(counts)
 
     def way_to(self, hits: Collection[State]) -> Led:
-        """Return the least of the shortest runs to one of `hits`, which all have one level."""
+        """Return the first shortest run to one of `hits`, which are all of one level."""
         reference, levels = self.reference, [list[State]() for _ in self.levels]
         for state, level in self.level_of.items():
             levels[level].append(state)

@@ -2,7 +2,7 @@
 
 Blank nodes start in network namespaces, in which some nodes may be cut off from others, and the
 clusters that they form are counted.  `joinproto discovery would-it-split` is asked about the same
-facts: if it says one cluster, the nodes must not form two.
+facts: if it predicts one cluster, the nodes must not form two.
 """
 
 from __future__ import annotations
@@ -75,16 +75,21 @@ class Start:
 @click.command(epilog="Example: python -m tools.starts --cut first --times 5")
 @click.option("--backend", type=click.Choice([*BACKENDS, "any"]), default="any", show_default=True)
 @click.option("--cut", type=click.Choice([*CUTS, "any"]), default="any", show_default=True)
-@click.option("--heals", is_flag=True, help="The cut ends while nodes look; usual: at the end.")
+@click.option(
+    "--heals", is_flag=True, help="End the cut while nodes look for peers, not after the start."
+)
 @click.option("--times", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--minutes", type=click.FloatRange(0), help="Begin none that might end later.")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0),
+    help="Begin no start that might end after so many minutes.",
+)
 @click.option("--seed", type=int, default=1, show_default=True)
 def main(backend: str, cut: str, heals: bool, times: int, minutes: float | None, seed: int) -> None:
-    """Start three blank nodes this many times, each node within a second of the others.
+    """Start three blank nodes `--times` times, each node within a second of the others.
 
-    A value "any" is drawn by the seed; the next start has the next one.  Exit code 0: no verdict
-    was wrong; 1: the outcome is not among the predicted ones, or no start was settled; 4: no
-    RabbitMQ.
+    The seed draws a value "any"; the next start has the next seed.  Exit code 0: no verdict was
+    wrong; 1: an outcome was not predicted, or no start settled; 4: RabbitMQ is not installed.
     """
     if not is_inside():
         begin_inside("tools.starts", sys.argv[1:])
@@ -114,7 +119,7 @@ def main(backend: str, cut: str, heals: bool, times: int, minutes: float | None,
 
 
 def drawn(seed: int, backend: str, cut: str, heals: bool) -> Start:
-    """Return a start; a value "any" is drawn."""
+    """Return the start of a seed, which draws a value "any"."""
     chance = random.Random(seed)
     kind, apart = chance.choice(BACKENDS), chance.choice([*CUTS])
     return Start(
@@ -126,7 +131,7 @@ def drawn(seed: int, backend: str, cut: str, heals: bool) -> Start:
 
 
 def agrees(clusters: set[frozenset[str]], said: Mapping[str, Any]) -> bool:
-    """Return whether the outcome is among those predicted by `would-it-split --json`."""
+    """Return whether `would-it-split --json` predicts this outcome."""
     if len(clusters) == 1 and frozenset(NAMES) in clusters:
         return said["joins"] is not False
     return len(clusters) == 1 or (len(clusters) > 1 and bool(said["splits"]))

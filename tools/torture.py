@@ -1,4 +1,4 @@
-"""Torture: real processes get real faults, and at the end nothing acknowledged may be lost.
+"""Torture: real processes get real faults, and no acknowledged write may be lost.
 
     tools/torture --minutes 10 --seed 7                     nodes of the join protocol
     tools/torture --system clusterer --minutes 10           nodes of the Clusterer
@@ -34,7 +34,7 @@ MEMORY = Path("/dev/shm")
 USUAL = {"node": 3, "clusterer": 4, "standby": 3}
 
 MUTANTS = (
-    "acknowledge-by-majority",  # a rule of the sequencer; the others are rules of the member
+    "acknowledge-by-majority",  # a rule of the sequencer; the other rules are those of the member
     "accepted-not-honoured",
     "active-before-all-are-ready",
     "ballots-not-persisted",
@@ -47,40 +47,46 @@ MUTANTS = (
     "promise-not-persisted",
     "update-in-place",
 )
-"""Rules of nodes whose lack shows in any storm; `joinproto check --mutant` shows other rules."""
+"""Rules whose absence shows in any storm; `joinproto check --mutant` shows that of other rules."""
 CLUSTERER_MUTANTS = ("older-wins", "ready-not-joined", "gospel-by-name")
 
 
 @click.command(epilog="Example: tools/torture --minutes 10 --seed 7")
 @click.option("--system", type=click.Choice([*USUAL]), default="node", show_default=True)
-@click.option("--minutes", type=float, default=1.0, show_default=True, help="How long it storms.")
-@click.option("--faults", type=click.IntRange(0), help="So many, and not for so many minutes.")
-@click.option("--only", help="Faults of this kind alone.")
-@click.option("--seed", type=int, help="The same storm again; else one of the clock's.")
 @click.option(
-    "--members", type=click.IntRange(2, len(NAMES)), help="Usual: 3; Clusterer 4; --register 2."
+    "--minutes", type=float, default=1.0, show_default=True, help="The minutes of the storm."
+)
+@click.option(
+    "--faults", type=click.IntRange(0), help="The number of faults, in place of --minutes."
+)
+@click.option("--only", help="Cause only faults of this kind.")
+@click.option("--seed", type=int, help="The seed of the storm; default: from the clock.")
+@click.option(
+    "--members",
+    type=click.IntRange(2, len(NAMES)),
+    help="The number of processes.  [default: 3; Clusterer: 4; with --register: 2]",
 )
 @click.option(
     "--register",
     type=click.Choice(["etcd"]),
-    help="What chooses the views instead of the electors, and is cut off, killed and hung, too.",
+    help="The outside register that chooses the views; it is cut off, killed and paused, too.",
 )
-@click.option("--built-in", is_flag=True, help="Brokers of hot standby promote themselves.")
+@click.option("--built-in", is_flag=True, help="Let brokers of hot standby promote themselves.")
 @click.option(
     "--mutant",
     type=click.Choice([*MUTANTS, *CLUSTERER_MUTANTS]),
-    help="A rule that no node keeps: the run must fail.",
+    help="A rule that no node keeps, so that the run must fail.",
 )
 @click.option(
     "--network",
     type=click.Choice(["auto", "namespaces", "proxy"]),
     default="auto",
     show_default=True,
-    help="What lies between the nodes: a network of their own, or proxies on loopback.",
+    help="The network between the nodes: network namespaces, or proxies on loopback.",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Keep everything in this directory.")
+@click.option("--out", type=click.Path(path_type=Path), help="Keep all files in this directory.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--quiet", is_flag=True, help="Do not tell each fault.")
+@click.option("--quiet", is_flag=True, help="Do not print a line for each fault.")
 def main(
     minutes: float,
     faults: int | None,
@@ -91,7 +97,7 @@ def main(
     quiet: bool,
     **asked: Any,
 ) -> None:
-    """Run processes, and give them a year's faults."""
+    """Run processes, and cause faults of every kind."""
     seed = time.time_ns() % 1_000_000 if seed is None else seed
     _refuse(**asked)
     is_alone = asked["system"] != "node" or asked["register"]
@@ -118,14 +124,16 @@ def main(
     try:
         storm = Storm(system, seed, say)
         if only is not None and only not in storm.faults:
-            raise click.UsageError(f"--only {only}: there are {', '.join(storm.faults)}")
+            raise click.UsageError(
+                f"there is no fault {only}; there are: {', '.join(storm.faults)}"
+            )
         kinds = None
         if faults is not None or only is not None:
             some = storm.chance.choices([*storm.faults], k=faults or 1)
             kinds = some if only is None else [*repeat(only, faults or 1)]
         judged = storm.run(60 * minutes, kinds)
     except EnvironmentProblem as error:
-        # The storm could not be made, which says nothing about the processes under test.
+        # The storm could not be made, which does not show a fault of the processes under test.
         _give_up(error)
     finally:
         system.close()
@@ -140,14 +148,18 @@ def _refuse(
     mutant: str | None,
 ) -> None:  # fmt: skip
     if members == 2 and system == "node" and not register:
-        raise click.UsageError("--members 2 needs --register: of two electors both must live")
+        raise click.UsageError("--members 2 needs --register: two electors must both be alive")
     if register and network == "namespaces":
-        raise click.UsageError("--register has links on loopback: --network proxy")
+        raise click.UsageError(
+            "--register needs --network proxy, because its links are on loopback"
+        )
     if (register and system != "node") or (built_in and system != "standby"):
-        raise click.UsageError(f"--register is of nodes, --built-in of standby, not of {system}")
+        raise click.UsageError(
+            f"--register is for nodes and --built-in for standby, not for {system}"
+        )
     fits = {"node": MUTANTS, "clusterer": CLUSTERER_MUTANTS}.get(system, ())
     if mutant is not None and mutant not in fits:
-        raise click.UsageError(f"--mutant {mutant} is not one of {system}: {', '.join(fits)}")
+        raise click.UsageError(f"{system} has no mutant {mutant}; it has: {', '.join(fits)}")
 
 
 def made(
@@ -215,7 +227,7 @@ def _report(
             click.echo(f"{name}: {fact}")
     for problem in judged.problems:
         click.echo(f"VIOLATED: {problem}")
-    click.echo(storm.system.end if kept is None else f"everything is kept in {kept}")
+    click.echo(storm.system.end if kept is None else f"all files are kept in {kept}")
 
 
 if __name__ == "__main__":

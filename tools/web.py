@@ -26,7 +26,7 @@ VENDOR = Path(__file__).resolve().parents[1] / "joinproto/explore/static/vendor"
 
 @frozen
 class Library:
-    """A package of npm.  `files`: path in the package to the name in our folder."""
+    """A package of npm.  `files`: a path in the package to the name in our folder."""
 
     name: str
     version: str
@@ -63,7 +63,7 @@ LIBRARIES = (
         {"dist/uPlot.iife.min.js": "uplot.js", "dist/uPlot.min.css": "uplot.css"},
     ),
 )
-"""All of these have the MIT licence."""
+"""The libraries of the pages, all with the MIT licence."""
 
 AXE = Library(
     "axe-core",
@@ -71,7 +71,7 @@ AXE = Library(
     "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
     {"axe.min.js": "axe.js"},
 )
-"""Has the MPL 2.0; it is only for tests, and in no wheel."""
+"""A library with the MPL 2.0, which is only for tests, and in no wheel."""
 
 MERMAID = Library(
     "mermaid",
@@ -79,11 +79,11 @@ MERMAID = Library(
     "PE8hGUy1LDlWIHWBP05SFdqUHGmRcCcK4IzpOKPE35eOw+G9zZgcnMpyunJVUEOgb//KBORPjysKndw8bFLuRg==",
     {"dist/mermaid.min.js": "mermaid.min.js"},
 )
-"""Has the MIT licence; it is for the site of the documents."""
+"""A library with the MIT licence, for the site of the documents."""
 
 
 def bring(libraries: Sequence[Library], folder: Path) -> list[str]:
-    """Write the files and licences of libraries to `folder`; return the names of the files.
+    """Write the files and licences of libraries to `folder`; return the files' names.
 
     Raises `SystemExit` if npm is missing, does not find a library, or brings another archive.
     """

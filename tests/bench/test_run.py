@@ -143,7 +143,7 @@ def test_a_report_of_spin_with_an_error_is_refused() -> None:
     """SPIN stops at the first error, and still ends with exit code 0."""
     report = "depth reached 7, errors: 1\n 326 states, stored\n 1110 transitions\n"
 
-    with pytest.raises(ValueError, match="without an error"):
+    with pytest.raises(ValueError, match="ended early or found an error"):
         read_spin_bfs(report)
 
 

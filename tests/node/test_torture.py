@@ -146,11 +146,11 @@ def ledger(**acknowledged: int) -> Ledger:
     ("kept", "found", "says"),
     [
         (ledger(x=1, y=2), {"a": ["x"], "b": ["x"]}, "'y' was acknowledged as frame 2"),
-        (ledger(x=1), {"a": ["z"], "b": ["z"]}, "another one is there"),
+        (ledger(x=1), {"a": ["z"], "b": ["z"]}, "another write is there"),
         (ledger(), {"a": ["x", "y"], "b": ["x", "z"]}, "a and b differ from frame 2 on"),
         (ledger(), {"a": ["x"], "b": ["x", "y"]}, "a and b differ from frame 2 on"),
         (ledger(), {"a": ["x", "x"]}, "1 writes are in the log twice"),
-        (Ledger(refused={"x"}), {"a": ["x"]}, "that were refused"),
+        (Ledger(refused={"x"}), {"a": ["x"]}, "1 refused writes are in the log"),
         (ledger(), {"a": ["x"], "b": None}, "b does not show its log"),
     ],
 )

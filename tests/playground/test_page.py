@@ -165,7 +165,7 @@ def test_a_person_says_where_an_edited_copy_parts_from_its_world(page: Any) -> N
     page.get_by_text("A copy of the file that builds durable-vote").wait_for()
     page.locator("#model-step").click()
     view.get_by_role("tab", name="Compare").click()
-    view.get_by_role("button", name="with durable-vote, which this is a copy of").click()
+    view.get_by_role("button", name="with durable-vote, of which this is a copy").click()
     view.get_by_text("They are the same, as far as they were searched.").wait_for()
     page.locator("#tab-model").click()
     page.locator("#starts").select_option(index=0)

@@ -272,10 +272,10 @@ def test_a_small_world_notices_that_a_rule_is_left_out() -> None:
 
 
 def test_a_baseline_that_fails_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A catcher that notices something in the code as it is would notice every mutation."""
+    """A catcher that fails on the unchanged code would seem to notice every mutation."""
     monkeypatch.setattr(catchers, "linked", lambda name: "chain: a step")
 
-    with pytest.raises(UsageProblem, match="join-two notices something in the code as it is"):
+    with pytest.raises(UsageProblem, match="join-two fails on the unchanged code"):
         baseline._link("join-two")
 
 

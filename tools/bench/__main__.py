@@ -1,7 +1,7 @@
 """`make bench`: measure, print, and write docs/benchmarks.{md,json,svg}.
 
 Exit codes: 0 measured, 1 a tool failed or counted wrong, 2 usage, 4 a package is missing.
-If SPIN is missing, it says so and measures the rest.
+If SPIN is missing, the command says so and measures the other tools.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def sizes_of(text: str) -> tuple[int, ...]:
         raise click.BadParameter(f"--sizes takes numbers such as 7,8,9, not {text!r}") from error
     if not all(4 <= size <= MEMBERS_MAX for size in sizes):
         # Size 3 measures only the start, and is always measured.
-        raise click.BadParameter(f"--sizes goes from 4 to {MEMBERS_MAX}")
+        raise click.BadParameter(f"--sizes takes numbers from 4 to {MEMBERS_MAX}, not {text!r}")
     return sizes
 
 
 def command_of(*, sizes: str | None, runs: int | None, quick: bool) -> str:
-    """Return the command that measures this again, without the folder of the files."""
+    """Return the command that repeats the measurement, without the folder of the files."""
     words = ["--quick"] if quick else []
     words += ["--sizes", sizes] if sizes is not None else []
     words += ["--runs", str(runs)] if runs is not None else []
@@ -46,10 +46,20 @@ def command_of(*, sizes: str | None, runs: int | None, quick: bool) -> str:
 @click.option("--runs", type=click.IntRange(min=1), help="Runs of each command.  [default: 3]")
 @click.option("--quick", is_flag=True, help="Sizes 5 and 6, one run, into a temporary folder.")
 @click.option(
-    "--only-member", is_flag=True, help="What a member costs, put into the results in --out."
+    "--only-member",
+    is_flag=True,
+    help="Measure only a member, and put its cost into the results in --out.",
 )
-@click.option("--only-node", is_flag=True, help="What three nodes do, put into them likewise.")
-@click.option("--only-restart", is_flag=True, help="How long a start takes, likewise.")
+@click.option(
+    "--only-node",
+    is_flag=True,
+    help="Measure only three nodes, and put them into the results in --out.",
+)
+@click.option(
+    "--only-restart",
+    is_flag=True,
+    help="Measure only a restart, and put it into the results in --out.",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -70,7 +80,7 @@ def main(
     plan = Plan(
         sizes=sizes_of(sizes) if sizes is not None else (5, 6) if quick else USUAL.sizes,
         runs=runs or (1 if quick else USUAL.runs),
-        # They take four minutes.
+        # The other worlds take four minutes.
         others=() if quick else USUAL.others,
         peers=not quick,
         node=not quick,
@@ -80,7 +90,7 @@ def main(
     if out is None:
         out = Path(tempfile.mkdtemp(prefix="joinproto-bench-")) if quick else ROOT / "docs"
     try:
-        # Checked before the measurement, which takes ten minutes.
+        # This is checked before the measurement, which takes ten minutes.
         if find_spec("matplotlib") is None:
             raise not_installed("matplotlib")
         if only_member:
@@ -103,7 +113,9 @@ def main(
 def earlier(file: Path) -> results.Results:
     """Return the results in `file`."""
     if not file.is_file():
-        raise UsageProblem(f"there is no {file}", next="name the folder of earlier results: --out")
+        raise UsageProblem(
+            f"{file} with earlier results is not there", next="name its folder with --out"
+        )
     return results.read_json(file.read_text("utf-8"))
 
 

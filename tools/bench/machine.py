@@ -22,7 +22,9 @@ PROGRAMS = {"spin": ("-V", r"Version (\S+)"), "gcc": ("-dumpfullversion", r"(\S+
 
 @frozen
 class Machine:
-    """`load_before`, `load_after`: the load average of one minute, before and after."""
+    """Facts of a machine.  `load_before`, `load_after`: its load average of one minute, around the
+    measurement.
+    """
 
     processor: str
     processors: int

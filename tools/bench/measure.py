@@ -17,7 +17,7 @@ LINES_SHOWN = 12
 
 @frozen
 class Cost:
-    """`cpu_seconds`: user and system time together, with start-up and all children."""
+    """A cost.  `cpu_seconds`: user and system time, with start-up and all children."""
 
     cpu_seconds: float
     wall_seconds: float
@@ -35,14 +35,14 @@ class Finished:
 
     @property
     def complaint(self) -> str:
-        """Return the end of its output, which shows a person why it failed."""
-        text = self.stderr.strip() or self.stdout.strip() or "it printed nothing"
+        """Return the end of the command's output, which shows a person why it failed."""
+        text = self.stderr.strip() or self.stdout.strip() or "the command printed nothing"
         return "\n".join(text.splitlines()[-LINES_SHOWN:])
 
 
 @frozen
 class Command:
-    """`environment`: added to this process's own.  `folder`: the working directory."""
+    """A command to run.  `environment`: variables to add; `folder`: the working directory."""
 
     arguments: Sequence[str]
     folder: Path
@@ -58,7 +58,8 @@ def measure(command: Command, *, launcher: Path | None = None) -> Finished:
     with tempfile.TemporaryDirectory(prefix="joinproto-bench-") as name:
         place = Path(name)
         prefix = [str(launcher), str(place / "cost")] if launcher is not None else []
-        # Not pipes: nothing reads while the child runs, and a full pipe would block it.
+        # Files, not pipes: a pipe that is not read while the child runs fills up and blocks the
+        # child.
         with (place / "out").open("w+") as out, (place / "err").open("w+") as err:
             began = time.perf_counter()
             child = subprocess.Popen(

@@ -6,8 +6,9 @@ Clients are threads, each with one write at a time.  If etcd is installed, three
 measured with the same threads, after the nodes have ended, so that neither disturbs the other.
 
 The pause is the time from the kill to the answer of the first write begun after it, at a survivor;
-once the member that orders is killed, once another.  etcd goes on without a follower, and
-needs an election for its leader; a view here needs all of its members, so it pauses for both.
+once the member that orders the frames is killed, once another member.  etcd goes on without a
+follower, and needs an election after its leader; a view of joinproto needs all of its members, so
+it pauses after both.
 
 Run as `python -m tools.bench.node`, it prints one JSON object.
 """
@@ -51,7 +52,7 @@ class Client(Protocol):
     """One client's connection."""
 
     def __call__(self) -> bool:
-        """Write something; return whether it was acknowledged."""
+        """Write once; return whether the write was acknowledged."""
 
     def close(self) -> None: ...
 
@@ -72,7 +73,7 @@ class Trio(Protocol):
     def close(self) -> None: ...
 
 
-# -- the two of them ---------------------------------------------------------------------------
+# -- the two systems ---------------------------------------------------------------------------
 
 
 class Ours:

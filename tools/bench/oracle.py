@@ -1,11 +1,11 @@
-"""The expected counts of a search; another count is an error."""
+"""The known counts of a search; any other count is an error."""
 
 from attrs import frozen
 
 
 @frozen
 class Counts:
-    """`generated`: steps found, plus one for the initial state.  `depth`: in states."""
+    """Counts.  `generated`: steps, plus one for the initial state; `depth`: in states."""
 
     distinct: int
     generated: int
@@ -15,9 +15,9 @@ class Counts:
 def two_phase_commit(members: int) -> Counts:
     """Return the exact counts for `members` resource managers, at least one.
 
-    The set of messages only grows, and reading one again is a step to the same state.  The terms of
-    `distinct` count the states in which the transaction manager has committed, is undecided, and
-    has aborted.
+    The set of messages only grows, and reading a message again is a step to the same state.  The
+    terms of `distinct` count the states in which the transaction manager has committed, is
+    undecided, and has aborted.
     """
     n = members
     return Counts(
@@ -33,7 +33,7 @@ PAXOS_FOUNDING = {2: Counts(678, 1_475, 21), 3: Counts(6_826_456, 30_258_141, 37
 
 
 def counts(world: str, members: int) -> Counts | None:
-    """Return the exact counts of `world`; None where they are unknown."""
+    """Return the exact counts of `world`; None if they are unknown."""
     match world:
         case "two-phase-commit":
             return two_phase_commit(members)

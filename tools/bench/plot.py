@@ -1,4 +1,4 @@
-"""The picture: states for each second of CPU, and bytes for each state, by size."""
+"""The picture of the benchmarks: states per second of CPU, and bytes per state, by size."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def rate(line: Line, row: Row) -> float | None:
 
 
 def weight(line: Line, row: Row) -> float | None:
-    """Return bytes for each distinct state, without those of the start."""
+    """Return bytes for each distinct state, without the memory of the start."""
     return None if line.after_start else row.bytes_per_state
 
 

@@ -20,22 +20,22 @@ INSTALL_SECONDS = 300
 
 
 def minicheck() -> tuple[str, ...]:
-    """Return the command of its model; raises `EnvironmentProblem` if it is not installed."""
+    """Return the command of minicheck's model; raises `EnvironmentProblem` if it is missing."""
     if find_spec("minicheck") is None:
         raise EnvironmentProblem("minicheck is left out: it is not installed", next="make setup")
     return (sys.executable, "-m", "tools.bench.peers.in_minicheck")
 
 
 def musil(folder: Path) -> tuple[str, ...]:
-    """Return the command of its model for the top folder, in an environment made in `folder`.
+    """Return the command of musil's model for the top folder, in an environment made in `folder`.
 
     Raises `EnvironmentProblem` if there is no newer Python, or musil cannot be installed.
     """
     newer = sys.executable if sys.version_info >= (3, 12) else newer_python()
     if newer is None:
         raise EnvironmentProblem(
-            "musil is left out: it wants Python 3.12, and there is none",
-            next="install Python 3.12 or later, so that python3.12 is found",
+            "musil is left out: it needs Python 3.12, and none is installed",
+            next="install Python 3.12 or later, with python3.12 on the path",
         )
     python = folder / "musil" / "bin" / "python"
     _call([newer, "-m", "venv", str(folder / "musil")])
@@ -44,7 +44,7 @@ def musil(folder: Path) -> tuple[str, ...]:
 
 
 def newer_python() -> str | None:
-    """Return a newer Python that runs, if any; a command may exist but not run."""
+    """Return the command of a Python 3.12 or later, or None; a command that fails is skipped."""
     for name in NEWER:
         found = shutil.which(name)
         if found is None:
@@ -61,5 +61,5 @@ def _call(command: list[str]) -> None:
         said = str(getattr(error, "stderr", "") or error).strip().splitlines()
         raise EnvironmentProblem(
             f"musil is left out: {' '.join(command)} failed: {said[-1] if said else error}",
-            next="see whether that command runs by itself",
+            next="run that command by itself, and see its error",
         ) from error

@@ -31,7 +31,7 @@ NAMES = "abc"
 
 
 def measured(top: Path) -> dict[str, dict[str, dict[str, float]]]:
-    """Return the figures; all clients read at the last member by name that does not order."""
+    """Return the figures; clients read at the last member by name, which does not order frames."""
     fleets = {}
     times: dict[tuple[Reads, int], list[float]] = defaultdict(list)
     try:

@@ -20,7 +20,7 @@ from tools.bench.results import (
 )
 
 MIB = 1024**2
-# The limit that the first release promised.
+# The limits that the first release promised.
 ROUND_MICROSECONDS_MAX = 300
 MEMBER_BYTES_MAX = MIB
 

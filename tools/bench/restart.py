@@ -1,8 +1,9 @@
 """The start-up time of a node with many frames, at the first start and with a snapshot.
 
 One node, which is its own majority, runs as a process and is killed with -9 each time.  Its frames
-are written to the journal at once, because a client would take an hour.  The first start finds
-neither index nor snapshot, like the directory of an earlier version, and makes both.
+are written to the journal at once, because a client would take an hour.  At the
+first start there is no index and no snapshot, as in a directory of an earlier version; the node
+makes both.
 The time is measured from the start of the process until clients are served.
 
 Run as `python -m tools.bench.restart`, it prints one JSON object.
@@ -60,7 +61,7 @@ def cost(*, frames: int = FRAMES, restarts: int = RESTARTS) -> RestartCost:
 
 
 def fill(data: Path, frames: int) -> None:
-    """Append this many frames to the journal of a node that is down."""
+    """Append this many frames to the journal of a node that does not run."""
     disk = open_disk(data, "a", "cluster")
     view = disk.record.held
     last, end = disk.journal.last_seq, disk.journal.size

@@ -32,13 +32,13 @@ TOOL_NAMES: dict[Tool, str] = {
     "musil": "musil, in Python",
 }
 
-# Reported memory is without that of the same command with so few members, whose states are few.
+# From a tool's memory, that of the same command with so few members is subtracted.
 MEMBERS_OF_BASE = 3
 
 
 @frozen
 class Seen:
-    """The counts of one run.  `depth`: in states.  None: the tool does not print it."""
+    """The counts of one run.  `depth`: in states.  None: the tool does not print the count."""
 
     distinct: int
     generated: int | None
@@ -50,10 +50,10 @@ class Seen:
 class Row:
     """One command, run several times.  Single numbers are medians.
 
-    `calls`: of members' code.  `bytes_per_state`: peak memory above that of the same command
-    with `MEMBERS_OF_BASE`, for each distinct state; None for that command, and if both are equal.
-    `cpu_after_start`: the same for CPU seconds, and None, too, if it is less than half of the
-    start's, whose variation would then hide the search's.
+    `calls`: of members' code.  `bytes_per_state`: peak memory above that of the same command with
+    `MEMBERS_OF_BASE`, for each distinct state; None for that command itself, and if its peak is as
+    high. `cpu_after_start`: the same for CPU seconds; also None if it is less than half of the
+    start's, whose variation would then hide the search's time.
     """
 
     tool: Tool
@@ -170,9 +170,9 @@ class RestartCost:
 
 @frozen
 class Results:
-    """`cold`: the first search, whose loops are not compiled yet.  `problems`: a tool failed or
-    disagreed.  `left_out`: tools that this machine could not run, with the package to install.
-    `member`, `node`, `restart`: None if it was not measured.
+    """All results.  `cold`: the first search, whose loops are not compiled yet.  `problems`: tools
+    that failed or counted wrong.  `left_out`: tools that this machine could not run, with the
+    package to install.  `member`, `node`, `restart`: None if not measured.
     """
 
     command: str
@@ -200,7 +200,7 @@ def row_of(
     costs: Sequence[Cost],
     base: Row | None,
 ) -> Row:
-    """Return the row of runs with these costs.  `base`: the same tool's start."""
+    """Return the row of runs with these costs.  `base`: the row of the same tool's start."""
     # A system may count in hundredths of a second, so small commands may show 0.
     cpu = max(1e-3, statistics.median(cost.cpu_seconds for cost in costs))
     peak = int(statistics.median(cost.peak_bytes for cost in costs))
@@ -293,7 +293,7 @@ def to_json(results: Results) -> str:
 
 
 def read_json(text: str) -> Results:
-    """Return the results in `text`; raises when a key is missing, unknown or of a wrong kind."""
+    """Return the results in `text`; raises if a key is missing or unknown, or a value is wrong."""
     return _converter.structure(json.loads(text), Results)
 
 

@@ -1,4 +1,4 @@
-"""The measurements, in order.
+"""The measurements of the benchmark, in order.
 
 Commands run in child processes, one at a time; the tools take turns (A B A B), so that
 another load on the machine slows all of them.  CPU seconds are user and system time together.
@@ -47,7 +47,7 @@ OTHERS = ("paxos-founding", "join")
 """Worlds besides two-phase commit, measured with 3 members, and with SPIN if it has a model."""
 
 STATES_OF_PART = 20_000
-"""The number of states that the plain search visits if all would take hours."""
+"""The number of states that the plain search visits of a world that would take hours."""
 
 # The plain search makes some 50 thousand steps a second: 7 members take a minute, 8 take ten.
 # It is measured at the smallest size only, if that is no larger than this.
@@ -56,11 +56,11 @@ MEMBERS_OF_REFERENCE_MAX = 7
 
 @frozen
 class Plan:
-    """`sizes`: resource managers.  `runs`: of each command.  `own`: the command of joinproto.
+    """A plan.  `sizes`: resource managers.  `runs`: of each command; `own`: joinproto's.
 
-    `others`: other worlds.  `peers`: also checkers in Python.  `profiled`: compile SPIN twice, the
-    second time with a profile, which makes it fastest.  `member`: also the cost of a member that a
-    broker embeds.
+    `others`: other worlds.  `peers`: whether to run checkers in Python.  `profiled`: compile SPIN
+    twice, the second time with a profile, which makes it fastest.  `member`: whether to measure a
+    member that a broker embeds.
     """
 
     sizes: tuple[int, ...] = (7, 8, 9)
@@ -85,9 +85,9 @@ class Entrant:
     shown: str
     command: Command
     read: Callable[[str], Seen]
-    # It rounds counts to eight digits, as SPIN does.
+    # The tool rounds counts to eight digits, as SPIN does.
     rounds: bool = False
-    # It visits and counts only some of the states.
+    # The tool visits and counts only some of the states.
     in_part: bool = False
 
     def __str__(self) -> str:
@@ -368,13 +368,13 @@ def _printed(module: str) -> str:
     if done.exit_code != 0:
         raise EnvironmentProblem(
             f"{module}: exit code {done.exit_code}\n{done.complaint}",
-            next=f"run it alone: python -m {module}",
+            next=f"run it by itself: python -m {module}",
         )
     return done.stdout
 
 
 def disagreements(entrant: Entrant, counted: Seen) -> list[str]:
-    """Return how `counted` differs from the known counts of the world, if there are any."""
+    """Return each difference between `counted` and the known counts of the world."""
     right = oracle.counts(entrant.world, entrant.members)
     if right is None or entrant.in_part:
         return []
@@ -394,15 +394,15 @@ def read_own(printed: str) -> Seen:
     """Return the counts from the JSON of `joinproto check`, and of the plain search."""
     found = json.loads(printed)
     if found["result"] != "holds":
-        raise ValueError(f"the result is {found['result']}, it has to be holds")
+        raise ValueError(f"the result is {found['result']}, expected holds")
     return Seen(found["distinct"], found["generated"], found["depth"], found.get("calls"))
 
 
 def read_peer(printed: str) -> Seen:
-    """Return the count of a checker in Python; it tells neither steps nor depth."""
+    """Return the count of a checker in Python, which prints no steps and no depth."""
     found = json.loads(printed)
     if found["result"] != "holds":
-        raise ValueError(f"the result is {found['result']}, it has to be holds")
+        raise ValueError(f"the result is {found['result']}, expected holds")
     return Seen(found["distinct"], None)
 
 
@@ -413,7 +413,7 @@ def read_spin_bfs(printed: str) -> Seen:
 
 
 def read_spin_dfs(printed: str) -> Seen:
-    """Return the counts from SPIN's report of a depth-first search, which knows no depth."""
+    """Return the counts from SPIN's report of a depth-first search, which gives no depth."""
     found = _read_spin(printed)
     return Seen(found.distinct, found.generated)
 
@@ -421,7 +421,7 @@ def read_spin_dfs(printed: str) -> Seen:
 def _read_spin(printed: str) -> spin.SpinResult:
     found = spin.read(printed)
     if found.errors or not found.is_complete:
-        raise ValueError(f"SPIN did not search everything without an error\n{printed[-600:]}")
+        raise ValueError(f"SPIN ended early or found an error\n{printed[-600:]}")
     return found
 
 

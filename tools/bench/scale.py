@@ -1,4 +1,4 @@
-"""The cost of a search on Spark beyond this machine: computed for a cluster from finished runs.
+"""The cost of a search on a Spark cluster, computed from two finished runs on this machine.
 
     joinproto check two-phase-commit --members 8 --engine spark --master 'local[2]' --out SMALL
     joinproto check two-phase-commit --members 9 --engine spark --master 'local[2]' --out LARGE
@@ -33,7 +33,7 @@ from tools.bench.figures import short, table
 
 @frozen
 class Costs:
-    """The measured costs: seconds of CPU, bytes.
+    """The measured costs, in seconds of CPU and bytes.
 
     `state`: CPU of a distinct state; `block`: of a block; `question`: of the driver for a question;
     `sent`: bytes of a state if no duplicate is dropped; `written`: of its files; `counts`: of one
@@ -51,8 +51,10 @@ class Costs:
 
 @frozen(kw_only=True)
 class Cluster:
-    """`executors` with `cores` each.  Rates: bytes a second of one executor.  `busy`: the share of
-    time in which cores work; for the rest they wait at the end of each level."""
+    """A cluster of `executors` with `cores` each.  Rates: bytes a second of one executor.
+
+    `busy`: the share of time in which cores work; for the rest they wait at the end of each level.
+    """
 
     executors: int
     cores: int = 4

@@ -23,7 +23,7 @@ from tools.bench.measure import Command
 PEERS = Path(__file__).parent / "peers"
 LAUNCHER = PEERS / "launch.c"
 MEMBERS_MAX = 10
-"""Of two-phase commit."""
+"""The most resource managers of the model of two-phase commit."""
 
 Search = Literal["bfs", "dfs"]
 
@@ -60,7 +60,7 @@ COMPILER_OPTIONS = (
     "-O3",
     "-w",  # no warnings about generated C
     "-DSAFETY",  # no search for cycles: the property is an invariant
-    "-DNOFAIR",  # likewise
+    "-DNOFAIR",  # no fairness, which only cycles need
     "-DNOREDUCE",  # one process: there is nothing to reduce, so do not look
     "-DNOVSZ",  # the vector's size never changes, so do not store it: 12 bytes, not 20
     "-DNOCOMP",  # 12 bytes have no gaps to remove: 1.9 s; with their removal 2.2 s
@@ -105,7 +105,7 @@ class SpinResult:
 
 
 def table_bits(distinct: int) -> int:
-    """Return SPIN's -w: the binary logarithm of the number of slots of its hash table."""
+    """Return the value of SPIN's option -w: the binary logarithm of its hash table's slots."""
     slots = 1
     while 2**slots < SLOTS_PER_STATE * distinct:
         slots += 1
@@ -118,7 +118,7 @@ def rounded(count: int) -> str:
 
 
 def missing() -> EnvironmentProblem | None:
-    """Return the requirement of SPIN that this machine lacks, if any."""
+    """Return the error if SPIN or gcc is not installed, else None."""
     absent = [name for name in ("spin", "gcc") if shutil.which(name) is None]
     if not absent:
         return None
@@ -141,8 +141,8 @@ def build(
 ) -> Command:
     """Compile the model of `world` in `folder`, which is made; return the command of its search.
 
-    `memory_mib`: SPIN gives up above it.  `plain`: only with the options that its manual advises.
-    `wrong`: the model with its mistake.
+    `memory_mib`: the memory above which SPIN gives up.  `plain`: only with the options that its
+    manual advises. `wrong`: the model with its mistake.
     """
     model = MODELS[world]
     least, most = model.sizes
@@ -176,7 +176,7 @@ def build_launcher(folder: Path) -> Path:
 
 
 def read(printed: str) -> SpinResult:
-    """Return the result of SPIN; raises ValueError when `printed` is no report of SPIN."""
+    """Return the result of SPIN; raises ValueError if `printed` is not a report of SPIN."""
 
     def number(pattern: str) -> int:
         match = re.search(pattern, printed, re.MULTILINE)

@@ -1,8 +1,8 @@
-"""Boots: nodes start at once and find each other by a real server; their clusters are counted.
+"""Boots: nodes start at the same time and find each other by a real server.
 
     python -m tools.boots --backend etcd --times 200
 
-Read `boot.py` first, then `places.py` (what each backend needs) and `weather.py` (the errors of a
-server).  The servers of Kubernetes' API and Consul are our own, made from recorded answers
-(`recorded.py`), because no package of the real ones is available here.
+The clusters that they form are counted.  Read `boot.py` first, then `places.py` (the settings for
+each backend) and `weather.py` (the errors of a server).  The servers of Kubernetes' API and Consul
+are simulated from recorded answers (`recorded.py`), because no package has the real servers.
 """

@@ -36,20 +36,26 @@ STORM_SECONDS = 4.0
     type=click.Choice(["votes", "etcd", "consul"]),
     default="votes",
     show_default=True,
-    help="Who chooses the views: the electors, or a key of the backend's own server.",
+    help="Whether electors choose the views, or a key of the backend's own server.",
 )
 @click.option(
     "--weather",
     type=click.Choice([*(one.value for one in FOUL), "any"]),
     multiple=True,
-    help="What the server does at random moments of the first seconds.",
+    help="A fault of the server at random moments of the first seconds; may be repeated.",
 )
-@click.option("--spaces", "in_spaces", is_flag=True, help="Each node in a network namespace.")
-@click.option("--cut-off", is_flag=True, help="One node is at first, and comes back: --spaces.")
-@click.option("--found-with", type=int, help="How many nodes found the cluster; usual: all.")
+@click.option(
+    "--spaces", "in_spaces", is_flag=True, help="Start each node in its own network namespace."
+)
+@click.option(
+    "--cut-off",
+    is_flag=True,
+    help="Cut one node off at first, and connect it later; needs --spaces.",
+)
+@click.option("--found-with", type=int, help="How many nodes must found the cluster; default: all.")
 @click.option("--seed", type=int, default=1, show_default=True)
 @AS_JSON
-@click.option("--quiet", is_flag=True, help="Do not tell each boot.")
+@click.option("--quiet", is_flag=True, help="Do not print a line for each boot.")
 def main(
     backend: str,
     times: int,
@@ -63,9 +69,10 @@ def main(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Start nodes at once, and count the clusters.
+    """Start nodes at the same time, and count the clusters that they form.
 
-    Exit code 0: each time one, in which all serve; 1: not so; 4: the server is missing.
+    Exit code 0: each boot gave one cluster, in which all nodes serve; 1: a boot did not; 4: the
+    server is not installed.
     """
     kinds = FOUL if "any" in weather else tuple(Weather(one) for one in weather)
     if register not in ("votes", backend):
@@ -101,7 +108,7 @@ def main(
         _give_up(error)
     told = {
         "backend": backend,
-        "server": "made from recorded shapes" if backend in RECORDED else "real",
+        "server": "simulated from recorded answers" if backend in RECORDED else "real",
         "register": register,
         "nodes": nodes,
         "times": times,
@@ -133,7 +140,7 @@ def _report(told: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def _require_place(in_spaces: bool, cut_off: bool) -> None:
-    """Start this program again inside a network namespace if `in_spaces` requires that."""
+    """Start this program again inside a network namespace if `in_spaces`."""
     if cut_off and not in_spaces:
         raise click.UsageError("--cut-off needs --spaces")
     if in_spaces and not is_inside():

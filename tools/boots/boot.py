@@ -1,4 +1,4 @@
-"""One boot: blank nodes start at once as processes, and the clusters that they form are counted.
+"""One boot: blank nodes start at the same time, and the clusters that they form are counted.
 
 Two nodes are in one cluster if they have the same initial signature.  While the server fails, each
 node that does not serve must report why it waits.  When the server works, all must serve in one
@@ -32,7 +32,7 @@ from tools.faults.ports import free_ports
 
 SERVES_WITHIN = 180.0
 QUIET_SECONDS = 10.0
-"""Seconds for which a node that has found the others may wait without naming who is missing."""
+"""Seconds for which a node that has found the others may wait without a reason."""
 ASKED_EVERY = 0.1
 PRELOAD = ["joinproto.apps.node.process", "joinproto.apps.node.discovering", "tools.boots.running"]
 TIMING = "patience = 0.4\nheartbeat = 0.25\nsilence = 2.0"
@@ -218,7 +218,7 @@ class Boot:
 
 
 def _tells(status: Mapping[str, Any]) -> bool:
-    """Return whether a node serves, has a view, or reports what it waits for."""
+    """Return whether a node serves, has a view, or reports why it waits."""
     step = (status["discovery"] or {}).get("step")
     is_told = step not in ("found", "join") or status["waiting"] is not None
     return bool(status["serves"] or status["view"] or is_told)

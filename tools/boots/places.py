@@ -1,4 +1,4 @@
-"""What nodes need to find each other by a backend: a server, their names, and their settings.
+"""For each backend: the server, the nodes' names, and the settings by which they find each other.
 
 A node's name ends in the host at which the others reach it, which is an address.  If the names come
 from the server, as with AWS, `[members]` has the addresses.
@@ -21,7 +21,7 @@ from tools.boots.spaces import Spaces
 from tools.boots.weather import FOUL, Sky, Weather, before_dns, before_tcp
 
 RECORDED = ("consul", "k8s")
-"""Backends whose servers are made from recorded answers, because there is no package of them."""
+"""Backends whose servers are simulated from recorded answers: no package has them."""
 REAL = ("config", "dns", "aws", "etcd")
 BACKENDS = (*REAL, *RECORDED)
 REGISTERS = {"etcd": "etcd", "consul": "consul"}
@@ -38,7 +38,7 @@ EMPTY = {
 
 @frozen(kw_only=True)
 class Found:
-    """What the nodes of one boot need.
+    """Names and settings of the nodes of one boot.
 
     `hosts`: node to the host where it listens.  `settings`: of the table `[discovery.settings]`;
     `own`: additional settings of a node.
@@ -53,7 +53,7 @@ class Found:
 
 @frozen(kw_only=True)
 class Place:
-    """A running backend.  `sky`: the proxy before it.  `server`: its port; 0 without a server.
+    """A running backend.  `sky`: the proxy before its server.  `server`: its port, or 0.
 
     `hosts`: the hosts where the nodes listen.
     """
@@ -67,7 +67,7 @@ class Place:
     state: K8sServer | None = None
 
     def of(self, cluster: str) -> Found:
-        """Return what the nodes of a new cluster need."""
+        """Return the names and settings for the nodes of a new cluster."""
         hosts = self.hosts
         names = [f"n@{host}" for host in hosts]
         where = dict(zip(names, hosts, strict=True))

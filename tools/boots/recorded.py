@@ -1,7 +1,7 @@
-"""Small servers with real sockets that answer as Consul and Kubernetes' API were recorded to do.
+"""Small servers with real sockets that answer as Consul and Kubernetes' API did when recorded.
 
-No package of either is available here, so these servers replace them.  Their answers have the
-recorded methods, paths, fields and statuses, and tests with them show no more than that.
+No package has either, so these servers replace them.  Their answers have the recorded methods,
+paths, fields and statuses, and tests with them do not show more than that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Answer = tuple[int, Any]
 
 @define(eq=False)
 class Recorded(ABC):
-    """A server's state behind one lock; `seen`: method, path and headers of each request."""
+    """A server's state under one lock.  `seen`: method, path and headers of each request."""
 
     lock: threading.Condition = field(factory=threading.Condition)
     index: Iterator[int] = field(factory=lambda: count(1))
@@ -33,7 +33,7 @@ class Recorded(ABC):
     port: int = 0
 
     def asked(self, method: str, target: str, headers: dict[str, str], body: str) -> Answer:
-        """Note a request, and return the answer."""
+        """Record a request, and return the answer."""
         parts = urlsplit(target)
         path = [unquote(one) for one in parts.path.strip("/").split("/")]
         query = dict(parse_qsl(parts.query, keep_blank_values=True))

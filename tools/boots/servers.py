@@ -1,6 +1,6 @@
-"""Real servers, which are ended when their context ends.
+"""Real servers as context managers, which end the servers at their end.
 
-etcd and dnsmasq are Debian's; moto's server replaces AWS.
+etcd and dnsmasq are those of Debian; moto's server replaces AWS.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Etcd:
         return self.process is not None and self.process.poll() is None
 
     def start(self) -> None:
-        """Start it with the data on its disk, unless it runs."""
+        """Start the server with the data on its disk, unless it runs."""
         if not self.is_up:
             with (self.place / f"{self.name}.log").open("ab") as log:
                 self.process = subprocess.Popen(
@@ -70,7 +70,7 @@ class Etcd:
             self.process.wait()
 
     def pause(self) -> None:
-        """Make it hang: its sockets accept connections, and get no answer."""
+        """Make the process hang: its sockets accept connections, and do not answer."""
         self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
@@ -134,7 +134,8 @@ def dnsmasq(place: Path, *lines: str) -> Iterator[int]:
     (port,) = free_ports(1)
     file = place / "dnsmasq.conf"
     own = ("no-resolv", "no-hosts", f"port={port}", "listen-address=127.0.0.1", "bind-interfaces")
-    # It answers alone for its zone and for private addresses, so an unknown address has no name.
+    # Only this server answers for its zone and private addresses, so unknown addresses have no
+    # name.
     file.write_text("\n".join((*own, "local=/example.local/", "bogus-priv", *lines)) + "\n")
     words = [binary, "--keep-in-foreground", f"--conf-file={file}", "--pid-file"]
     with _running(words, port):
@@ -163,7 +164,7 @@ def _await_port(process: subprocess.Popen[bytes], port: int) -> None:
     while time.monotonic() < until:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
-        assert process.poll() is None, "it has ended"
+        assert process.poll() is None, "the server has ended"
         time.sleep(0.02)
     raise AssertionError(f"no process listens on {port} after {STARTED_WITHIN:g} s")
 

@@ -1,8 +1,8 @@
 """Boots in network namespaces: each node has its own namespace, and a bridge joins them.
 
-The backend's server is in the bridge's namespace.  The namespaces are those of the torture.  One
-node may be cut off at the start, and be connected later.  It is cut off from all, or only from the
-other nodes; then the server still tells it about them.
+The backend's server is in the bridge's namespace.  The namespaces are those of `tools/torture`.
+One node may be cut off at the start, and be connected later.  It is cut off from the server and the
+other nodes, or only from the other nodes; then it still gets their names from the server.
 """
 
 from __future__ import annotations
@@ -30,12 +30,16 @@ def require_spaces() -> None:
     """Raise `EnvironmentProblem` if namespaces are not possible here."""
     lacks = missing()
     if lacks:
-        raise EnvironmentProblem(lacks, next="install iproute2 and util-linux, or leave --spaces")
+        raise EnvironmentProblem(
+            lacks, next="install iproute2 and util-linux, or leave out --spaces"
+        )
 
 
 @define(eq=False)
 class Spaces:
-    """The namespaces.  `cuts`: one node is cut off at each start; `seen`: how often in each way."""
+    """The namespaces.  `cuts`: whether one node is cut off at each start; `seen`: how often in each
+    way.
+    """
 
     network: Namespaces
     cuts: bool = False
@@ -53,7 +57,7 @@ class Spaces:
 
     @contextmanager
     def cut(self, chance: random.Random) -> Iterator[None]:
-        """Cut one node off, in turns from all or from the nodes; heal soon, or at the end."""
+        """Cut one node off, in turn from all or from the nodes; connect it soon, or at the end."""
         if not self.cuts:
             yield
             return

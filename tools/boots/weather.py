@@ -1,6 +1,6 @@
 """A proxy between the nodes and a server, which fails at random times as real servers do.
 
-There is one for TCP and one for DNS.  At each moment it does the same to all nodes; at the end it
+There is a proxy for TCP and one for DNS.  At each moment it treats all nodes alike; at the end it
 always works.
 """
 
@@ -22,7 +22,7 @@ HANGS_SECONDS = 60.0
 
 
 class Weather(Enum):
-    """What the proxy lets the server seem to do."""
+    """How the server seems to behave behind the proxy."""
 
     FAIR = "fair"  # the server works
     KILLED = "killed"  # no process listens
@@ -45,7 +45,7 @@ def answer(status: int, body: bytes) -> bytes:
 
 @define(eq=False)
 class Sky:
-    """The state of a proxy.  `weather`: now.  `seen`: how many requests met each weather.
+    """The state of a proxy.  `weather`: the present one.  `seen`: requests by weather.
 
     `host`, `port`: the address of the proxy.
     """
@@ -60,14 +60,15 @@ class Sky:
     port: int = 0
 
     def change(self, seconds: float) -> None:
-        """Change the weather at random times for so many seconds; then make it fair."""
+        """Change the weather at random times for `seconds`; then make it fair."""
         until = time.monotonic() + seconds
         while self.foul and time.monotonic() < until and not self.ends.is_set():
             self.weather = self.chance.choice((Weather.FAIR, *self.foul, *self.foul))
             time.sleep(self.chance.uniform(*TURN_SECONDS))
         self.weather = Weather.FAIR
 
-    def met(self) -> Weather:
+    def request_weather(self) -> Weather:
+        """Return the weather for a request, and count the request."""
         now = self.weather
         self.seen[now] = self.seen.get(now, 0) + 1
         return now
@@ -81,7 +82,7 @@ class Tcp:
     to: int
 
     def one(self, connection: socket.socket) -> None:
-        """Serve one connection; each request on it meets the weather of its time."""
+        """Serve one connection; each request on it gets the weather of that moment."""
         with connection, suppress(OSError):
             server = socket.create_connection(("127.0.0.1", self.to), timeout=10)
             with server:
@@ -96,7 +97,7 @@ class Tcp:
                 if not data:
                     return
                 if one is connection:
-                    foul = self.sky.met()
+                    foul = self.sky.request_weather()
                     if foul is Weather.FAIR or foul is Weather.HALF:
                         # With half an answer the server has still performed the request.
                         server.sendall(data)
@@ -138,7 +139,7 @@ def before_tcp(sky: Sky, to: int) -> Iterator[None]:
                 except OSError:
                     return
                 if sky.weather is Weather.KILLED:
-                    sky.met()
+                    sky.request_weather()
                     connection.close()
                     continue
                 one = Tcp(sky, to).one
@@ -170,7 +171,7 @@ def before_dns(sky: Sky, to: int) -> Iterator[None]:
                 except OSError:
                     return
                 with suppress(OSError):
-                    said = _said(sky.met(), data, to)
+                    said = _said(sky.request_weather(), data, to)
                     if said is not None:
                         own.sendto(said, whom)
 

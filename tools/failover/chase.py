@@ -2,9 +2,10 @@
 
     python -m tools.failover.chase --messages 100000 --svg docs/standby-chase.svg
 
-A publisher puts at the back as fast as a consumer takes from the front, and faster than copies go
-to the backup.  From the front the copy never gets ahead of both; from the back it meets the
-consumer.  Exit code 1 where the first does not catch up, or the second one does.
+A publisher puts messages at the back as fast as a consumer takes them from the front, and faster
+than messages are copied to the backup.  A copy from the front never ends; a copy from the back
+meets the consumer.  Exit code 1: the copy from the back does not catch up, or that from the front
+does.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ ORDERS = ("lifo", "fifo")
 
 
 class Load(MessagingHandler):  # type: ignore[misc]
-    """Publishes and takes `rate` messages a second each, until it is killed."""
+    """Publishes `rate` messages a second and takes as many, until it is killed."""
 
     def __init__(self, url: str, rate: float) -> None:
         super().__init__(prefetch=0, auto_accept=False)
@@ -66,7 +67,7 @@ class Load(MessagingHandler):  # type: ignore[misc]
 def chase(
     top: Path, order: str, messages: int, rate: float, copies: float, seconds: float
 ) -> dict[str, Any]:
-    """Return how many messages were still to be copied over time, and when the backup caught up.
+    """Return the number of messages left to copy over time, and when the backup caught up.
 
     `rate`, `copies`: messages a second.  `seconds`: how long a backup that does not catch up is
     watched.  Raises `RuntimeError` if there is nothing to copy.
@@ -158,13 +159,20 @@ def as_svg(runs: list[dict[str, Any]], about: str) -> str:
 
 
 def main() -> int:
-    """Print the measurements, and draw them; return 1 if they differ from the page."""
+    """Print the measurements, and draw them; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.failover.chase", description=__doc__)
     parser.add_argument("--messages", type=int, default=100_000)
-    parser.add_argument("--rate", type=float, default=300.0, help="published and taken, a second")
-    parser.add_argument("--copies", type=float, default=250.0, help="copied at most, a second")
     parser.add_argument(
-        "--seconds", type=float, default=300.0, help="a run that has not ended then is given up"
+        "--rate",
+        type=float,
+        default=300.0,
+        help="messages published and messages taken each second",
+    )
+    parser.add_argument(
+        "--copies", type=float, default=250.0, help="the most messages that are copied each second"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=300.0, help="seconds after which a run is given up"
     )
     parser.add_argument("--svg", type=Path)
     parser.add_argument("--load", nargs=2, metavar=("URL", "RATE"), help=argparse.SUPPRESS)

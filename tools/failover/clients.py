@@ -1,7 +1,7 @@
 """A client with Proton's own library: it publishes, consumes, and counts messages.
 
-It has a list of addresses and uses the library's reconnection.  When a connection has ended, it
-publishes unconfirmed messages again, and marks them.
+The client has a list of addresses and uses the library's reconnection.  When a connection has
+ended, the client publishes unconfirmed messages again, and marks them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ END_SECONDS = 60.0
 
 
 class Sockets(IOHandler):  # type: ignore[misc]
-    """Proton's handler, which fails if a heartbeat is due for a connection that has just ended.
+    """Proton's handler, mended: it failed if a heartbeat was due for a connection that had ended.
 
     Source: apache/qpid-proton, pull request 364.
     """

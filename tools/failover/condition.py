@@ -1,4 +1,4 @@
-"""The guards of a manager outside, shown on real brokers: a manager that keeps them loses nothing.
+"""The guards of a manager outside, on real brokers: a manager that keeps them loses no message.
 
     python -m tools.failover.condition
 
@@ -89,7 +89,7 @@ def _without(manager: Manager, primary: str, *gone: str) -> None:
 
 
 def keeps(manager: Manager, client: Counting) -> None:
-    """Two are promoted, one after the other, from the last view, while the old ones run."""
+    """Promote two brokers in turn, each from the last view, while the old primaries run."""
     client.publish("a", "1")
     _promote(manager, "b")
     client.publish("b", "2")
@@ -99,7 +99,7 @@ def keeps(manager: Manager, client: Counting) -> None:
 
 
 def breaks_first(manager: Manager, client: Counting) -> None:
-    """b is promoted, which the last view does not have: a went on without it."""
+    """Promote b, which is not in the last view, because a went on without b."""
     with cut_off(manager, "a"):
         _without(manager, "a", "b", "c")
         client.publish("a", "1")
@@ -107,7 +107,7 @@ def breaks_first(manager: Manager, client: Counting) -> None:
 
 
 def breaks_second(manager: Manager, client: Counting) -> None:
-    """c is promoted from the earlier view, when b had gone on without it, and died."""
+    """Promote c from the earlier view, after b has gone on without c and died."""
     manager.kill("a")
     with cut_off(manager, "c"):
         _promote(manager, "b")
@@ -118,7 +118,7 @@ def breaks_second(manager: Manager, client: Counting) -> None:
 
 
 def breaks_third(manager: Manager, client: Counting) -> None:
-    """b is promoted as it should be; then a, which was not stopped, goes on without it."""
+    """Promote b rightly; then a, which was not stopped, goes on without b."""
     with cut_off(manager, "a"):
         _promote(manager, "b")
         _without(manager, "a", "b", "c")
@@ -127,7 +127,7 @@ def breaks_third(manager: Manager, client: Counting) -> None:
 
 
 def built_in(manager: Manager, client: Counting) -> None:
-    """The same where brokers promote themselves: one that cannot ask the others confirms none."""
+    """With brokers that promote themselves, a broker that is cut off confirms no message."""
     client.publish("a", "0")
     with cut_off(manager, "a"):
         others = [name for name in "abc" if name != manager.primary]
@@ -150,7 +150,7 @@ RUNS: Mapping[str, tuple[Callable[[Manager, Counting], None], bool]] = {
     "breaks-3": (breaks_third, True),
     "built-in": (built_in, False),
 }
-"""Each run, and whether it must lose a message."""
+"""The runs by name, each with whether it must lose a message."""
 
 
 def run(top: Path, name: str) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def run(top: Path, name: str) -> dict[str, Any]:
 
 
 def main(names: Sequence[str] = ()) -> int:
-    """Do all runs, or these; print their results."""
+    """Do the runs with these names, or all; print their results."""
     with TemporaryDirectory() as top:
         found = {name: run(Path(top) / name, name) for name in names or RUNS}
     print(json.dumps(found, indent=2))

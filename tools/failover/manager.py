@@ -88,7 +88,7 @@ class Manager:
                 raise RuntimeError(f"start of {name}: {said}")
 
     def promote(self, *order: str) -> str:
-        """Promote the first broker in this order that accepts; return its name, or ""."""
+        """Promote the first broker in this order that does not refuse; return its name, or ""."""
         for name in order or tuple(self.files):
             said = self.call(name, "promote")
             if said.code is Exit.SUCCESS:
@@ -148,7 +148,7 @@ class Manager:
     def until_in_view(self, primary: str, names: str, seconds: float = PATIENCE_SECONDS) -> bool:
         """Wait until the last view that a primary has written has exactly these brokers.
 
-        A new backup reports the role `backup` a moment before that, because it stores the view
+        A new backup reports the role `backup` a moment earlier, because it stores the view
         first (H4).
         """
         return self.agent(primary)._until(

@@ -1,4 +1,4 @@
-"""Messages a second, confirmed and durable: alone, with one backup, with two.
+"""Durable messages that a broker confirms in a second: alone, with one backup, with two.
 
     python -m tools.failover.speed --messages 20000
     python -m tools.failover.speed --messages 20000 --beside rabbitmq
@@ -63,7 +63,7 @@ def measure(
 ) -> dict[str, Any]:
     """Return messages a second with none, one and two backups, each the median of some rounds.
 
-    They are measured in turns, so that other load on the machine affects all alike.  `beside`:
+    The rates are measured in turn, so that other load on the machine affects all alike.  `beside`:
     makes a queue of this name at another broker, and returns its URL and the queue's address there.
     """
     managers = {}

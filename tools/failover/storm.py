@@ -65,14 +65,14 @@ class Ways(Network):
 
 @define
 class Brokers(System):
-    """The brokers.  `manager`: the manager outside; if it is built in, it only calls the agents."""
+    """The brokers.  `manager`: the manager outside; if it is built in, it only calls agents."""
 
     top: Path
     manager: Manager
     network: Network = field(init=False)
     verdicts: list[str] = field(factory=list)
     _client: subprocess.Popen[str] | None = None
-    end = "everything that was confirmed was consumed, and all brokers kept to the rules"
+    end = "every confirmed message was consumed, and all brokers kept the rules"
 
     def __attrs_post_init__(self) -> None:
         self.network = Ways(self.names, self.manager.ways)
@@ -113,7 +113,7 @@ class Brokers(System):
             os.kill(process, number)
 
     def fill_disk(self, name: str) -> None:
-        """Limit the size of a broker's files to about the present one, so that a write fails."""
+        """Limit the size of a broker's files to about their present size, so that a write fails."""
         if (process := self.process(name)) is not None:
             frames = self.manager.agent(name).settings.data / "frames.log"
             size = frames.stat().st_size + 1_000
@@ -199,20 +199,22 @@ class Brokers(System):
     def judge(self) -> Judged:
         """Let the client take all confirmed messages, and check the event logs."""
         if self._client is None:
-            return Judged(("no client was there",), {})
+            return Judged(("the client did not run",), {})
         (self.top / "gate").write_text("end")
         try:
             told, _ = self._client.communicate(timeout=2 * STUCK_SECONDS)
         except subprocess.TimeoutExpired:
-            return Judged(("the client did not come to an end",), {})
+            return Judged(("the client did not end in time",), {})
         if code := self._client.returncode:
             return Judged((f"the client ended with exit code {code}",), {})
         found = json.loads(told)
         problems = [f"confirmed and lost: {found['lost']}"] if found["lost_count"] else []
         if found["confirmed"] != found["published"]:
-            problems.append(f"of {found['published']} only {found['confirmed']} are confirmed")
+            problems.append(
+                f"of {found['published']} messages only {found['confirmed']} are confirmed"
+            )
         if found["twice_unmarked"]:
-            problems.append(f"{found['twice_unmarked']} came twice, and were not marked")
+            problems.append(f"{found['twice_unmarked']} messages came twice, and were not marked")
         logs = validate_brokers([self.top / "events"])
         problems += [f"{one.name}: {one.found[0]}" for one in logs.claims if one.found]
         facts = {"recoveries": len(self.verdicts), "refusals": len(self.manager.refusals)}
@@ -230,7 +232,7 @@ class Brokers(System):
         self.manager.start(dead)
 
     def in_order(self, storm: Storm) -> None:
-        """Stop the primary in order, as for work on its machine."""
+        """Stop the primary in order, as for maintenance of its machine."""
         gone = self.manager.primary
         storm.say(f"the agent stops {gone}, the primary")
         able = self._able()
@@ -239,7 +241,7 @@ class Brokers(System):
         self.manager.start(gone)
 
     def _takes_over(self, gone: str, able: list[str]) -> None:
-        """Promote one of the brokers that may be, or wait until one promotes itself.
+        """Promote one of the brokers in `able`, or wait until one promotes itself.
 
         Raises `RuntimeError` if no broker becomes primary.
         """

@@ -1,1 +1,1 @@
-"""Real faults for real nodes: processes, the network between them, clients, and claims."""
+"""Faults for real processes: nodes, the network between them, clients, and claims."""

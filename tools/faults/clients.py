@@ -1,4 +1,4 @@
-"""Clients of nodes: they write without pause, and remember the acknowledged writes."""
+"""Clients of nodes: they write without pause, and record the acknowledged writes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Ledger:
     acknowledged: dict[str, int] = field(factory=dict)
     refused: set[str] = field(factory=set)
     open: set[str] = field(factory=set)
-    times: list[float] = field(factory=list)  # of the acknowledgements, by `time.monotonic`
+    times: list[float] = field(factory=list)  # of acknowledgements, by `time.monotonic`
     _lock: threading.Lock = field(factory=threading.Lock)
 
     def note(self, text: str, answer: bytes) -> None:
-        """Remember the outcome of a write."""
+        """Record the outcome of a write."""
         with self._lock:
             if answer.startswith(b"ok "):
                 self.acknowledged[text] = int(answer[3:])

@@ -41,7 +41,7 @@ class Fleet:
     """The nodes and links of one cluster.
 
     `service`: returns the service's table in a node's file.  `mutant`: a rule that no node keeps.
-    `addresses`: addresses of one node for another, in place of the link between them.
+    `addresses`: (node, peer) to an address of the peer, in place of the link between them.
     """
 
     room: Path
@@ -155,7 +155,8 @@ class Fleet:
         for link in self.links.values():
             link.heal()
 
-    # -- words with them ---------------------------------------------------------------------
+    # -- questions and commands
+    # ---------------------------------------------------------------------
 
     def address(self, name: str) -> Address:
         return Address("127.0.0.1", self.ports[name])

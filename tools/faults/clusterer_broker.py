@@ -55,7 +55,8 @@ def _answer(file: Path, said: str) -> str:
 
 def main(room: Path, label: str, source: str | None) -> None:
     lock = (room / "broker.lock").open("w")
-    fcntl.flock(lock, fcntl.LOCK_EX)  # a broker that a killed node left running may be ending
+    # A broker that a killed node has left running may still hold the lock.
+    fcntl.flock(lock, fcntl.LOCK_EX)
     file, place = room / "data" / "messages", room / "broker.sock"
     file.parent.mkdir(exist_ok=True)
     if source is not None:

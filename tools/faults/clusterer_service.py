@@ -1,7 +1,7 @@
-"""A service for torture: a broker that is a process, and keeps messages in a file.
+"""A service for `tools/torture`: a broker that is a process, and keeps messages in a file.
 
-Its process and that of its node are real, and so are files, messages between nodes, and the
-messages that a joining node copies from one that runs.  Brokers do not replicate later messages: a
+The processes of broker and node are real, and so are files, messages between nodes, and the
+messages that a joining node copies from a running node.  Brokers do not replicate later messages: a
 test publishes each message at all nodes.
 """
 
@@ -26,7 +26,7 @@ START_SECONDS = 20.0
 
 @define
 class Labelled:
-    """The service.  `settings`: `seconds` that each action takes."""
+    """The service.  `settings`: has `seconds`, the time that each action takes."""
 
     node: str
     data: Path

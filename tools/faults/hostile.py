@@ -19,7 +19,7 @@ FRAMES_EACH = 5
 
 @define
 class Hostile:
-    """Attacks one port.  `sent`: connections and frames so far; `proved`: connections let in."""
+    """Attacks one port.  `sent`: connections and frames so far; `proved`: accepted connections."""
 
     port: int
     member: str
@@ -98,7 +98,7 @@ class Hostile:
         self.sent += 1
 
     def _garbage_of_a_proved_peer(self, link: socket.socket) -> None:
-        """Send garbage as a peer that knows the secret, but is broken."""
+        """Send garbage as a faulty peer that knows the secret."""
         session = Session(self._identity(f"broken{self.chance.randrange(5)}"), self.member)
         link.sendall(session.take_out())
         while session.peer is None:

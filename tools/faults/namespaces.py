@@ -24,7 +24,7 @@ from tools.faults.network import Network
 
 BRIDGE, NOBODY = "bridge", "02:00:00:00:00:00"
 BRIDGE_HOST = "10.77.0.254"
-"""The bridge's address, for servers outside the nodes' namespaces."""
+"""The bridge's address, at which nodes reach servers outside their namespaces."""
 MARK = "JOINPROTO_TORTURE_INSIDE"
 PROBE = f"""
 ip link add dev {BRIDGE} type bridge
@@ -95,8 +95,8 @@ class Namespaces(Network):
             raise
 
     def _join(self, name: str) -> None:
-        # A namespace exists as long as a process in it, and nodes come and go.  This process holds
-        # it open, and ends with us.
+        # A namespace exists only while a process is in it, and nodes end and start again.  This
+        # process keeps it open, and ends with ours.
         words = ["unshare", "--net", "sh", "-c", "echo; exec cat >&2"]
         holder = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

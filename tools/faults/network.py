@@ -15,7 +15,7 @@ from tools.faults.proxy import Link
 
 
 class Network(ABC):
-    """A network between nodes.  `names`: of the nodes."""
+    """A network between nodes.  `names`: those of the nodes."""
 
     names: tuple[str, ...]
     is_open = False
@@ -30,7 +30,7 @@ class Network(ABC):
         """Return the address at which `caller` reaches `called`."""
 
     def enter(self, name: str) -> list[str]:
-        """Return the words before a command that make it run where the node runs."""
+        """Return the words that, before a command, make it run in the node's namespace."""
         return []
 
     @abstractmethod
@@ -59,7 +59,9 @@ class Network(ABC):
 
 
 class Direct(Network):
-    """A network without proxies, for measurements of nodes alone.  `ports`: of the nodes."""
+    """A network without proxies, which cannot be cut, for measurements.  `ports`: those of the
+    nodes.
+    """
 
     def __init__(self, ports: Mapping[str, int]) -> None:
         self.names, self._ports = tuple(ports), ports
@@ -71,7 +73,7 @@ class Direct(Network):
         return Address("127.0.0.1", self._ports[called])
 
     def drop(self, sender: str, receiver: str) -> None:
-        raise MisuseError("there is nothing to cut between the nodes", next="use `Proxies`")
+        raise MisuseError("a direct network cannot be cut", next="use `Proxies`")
 
     def heal(self) -> None:
         pass
@@ -83,7 +85,7 @@ class Direct(Network):
 class Proxies(Network):
     """One proxy on loopback for each pair of nodes; dropped bytes are held, and sent later.
 
-    `ports`: of the nodes.  `electors`: names of those that vote, by which one of two nodes calls.
+    `ports`: those of the nodes.  `electors`: by these names it is decided which of two nodes calls.
     """
 
     def __init__(self, ports: Mapping[str, int], electors: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""A node that does not keep a rule, for torture: `python -m tools.faults.node --mutant NAME ...`.
+"""A node that does not keep a rule: `python -m tools.faults.node --mutant NAME ...`.
 
 The other arguments are those of `joinproto node`.  The rule is removed in this process before the
 ordinary node starts; no configuration of a node can do that.

@@ -34,8 +34,8 @@ PATIENCE = 120.0
 class Node:
     """One node: its files, and its present process.
 
-    `port`, `clients`: where it listens for members, and for clients.  `network`: in which it runs.
-    `mutant`: a rule that its process does not keep.
+    `port`, `clients`: its ports for members and for clients.  `network`: the network in which it
+    runs.  `mutant`: a rule that its process does not keep.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Node:
             resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 
     def set_clock(self, seconds: float) -> None:
-        """Set the offset of the node's clock; for nodes whose `clock_offset` is `CLOCK`."""
+        """Set the offset of the clock of a node whose `clock_offset` is `CLOCK`."""
         path = self.data / CLOCK
         beside = path.with_suffix(".new")
         beside.write_text(str(seconds))
@@ -187,13 +187,13 @@ class Fleet:
             "cluster": "cluster",
             "data": node.name,
             "electors": None if found else voters,
-            # With a register, a single member that is left continues alone.
+            # With a register, a single remaining member continues alone.
             "wait_for": 1 if found else len(voters) // 2 + 1,
             "listen": str(Address(self.network.host(node.name), node.port)),
             "clients": str(node.clients),
             "control": node.control.name,
             "events": "events",
-            "events_full": "end",  # the logs are the evidence
+            "events_full": "end",  # `judge` needs complete logs
         } | settings
         # Texts and numbers in JSON, and lists of them, are also valid TOML.
         given = {name: value for name, value in values.items() if value is not None}
@@ -207,7 +207,7 @@ class Fleet:
         node.config.write_text("\n".join([*lines, tables, own, ""]))
 
     def member(self, name: str) -> str:
-        """Return the member's name of a node."""
+        """Return the name under which a node is a member."""
         return name if self.register is None else member(name)
 
     def __getitem__(self, name: str) -> Node:
@@ -241,7 +241,7 @@ class Fleet:
         """Return when these nodes serve clients in one view; raises with their output.
 
         The view must have no node whose process has ended, and none of `gone`, which hang or are
-        cut off: until the others notice that, they serve in the view before.
+        cut off: until the other nodes notice that, they serve in the former view.
         """
         asked = list(self.nodes if names is None else names)
 

@@ -1,7 +1,7 @@
 """Free ports on loopback, below those that the system uses for outgoing connections.
 
-A node that restarts must find its port free again, so each process takes ports from its own blocks:
-a process holds a block by binding its first port.
+The port of a node that restarts must still be free, so each process takes ports from blocks of its
+own: a process holds a block by binding the block's first port.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A link between two processes on loopback, which can be cut in one direction or in both.
 
-Dropped bytes are held and sent later, as TCP sends lost data again when the network works again.
+Dropped bytes are held and sent later, as TCP repeats lost data once the network works again.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Link:
                 threading.Thread(target=self._carry, args=(caller,), daemon=True).start()
 
     def _carry(self, caller: socket.socket) -> None:
-        self._there.wait()  # while the link is cut, the call does not arrive
+        self._there.wait()  # while the link is cut, the connection does not arrive
         try:
             called = socket.create_connection(("127.0.0.1", self.target))
         except OSError:

@@ -1,4 +1,4 @@
-"""The operator's work after a total failure: pick, plan and apply, by the real commands."""
+"""The operator's work after a total failure, by the commands `recover pick`, `plan` and `apply`."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ KINDS = ("register_kill", "register_hang", "register_cut")
 
 
 def member(name: str) -> str:
-    """Return the member's name of a node that finds its peers by discovery."""
+    """Return the name under which a node is a member if it finds its peers by discovery."""
     return f"{name}@{HOST}"
 
 

@@ -3,8 +3,8 @@
 The seed decides which faults come, which processes they hit, and how long they last.  The processes
 have their own timing, so the same seed gives the same storm, but not exactly the same run.
 
-The differences between systems are in an adapter (`System`): how a process is started and killed,
-which faults only this system has, when all serve again, and the required final state.
+An adapter (`System`) has the differences between systems: how a process is started and killed, the
+faults that only this system has, when all processes serve again, and the required final state.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ CUTS = frozenset({"partition", "one_way", "link"})
 
 @frozen
 class Judged:
-    """The verdict.  `problems`: one line each, or ().  `facts`: more figures for the report."""
+    """A verdict.  `problems`: a line for each violated claim; `facts`: figures to report."""
 
     problems: tuple[str, ...]
     facts: Mapping[str, Any]
 
 
 class System(ABC):
-    """Processes of one system.  `lacks`: common faults that this system does not get."""
+    """Processes of one system.  `lacks`: common faults that this system is not given."""
 
     names: tuple[str, ...]
     network: Network
     lacks: frozenset[str] = frozenset()
-    end = "everything that was acknowledged is there"
+    end = "every acknowledged write is there"
 
     def own(self, storm: Storm) -> Mapping[str, Callable[[], None]]:
         """Return the faults that only this system has, by kind."""
@@ -51,7 +51,7 @@ class System(ABC):
 
     @abstractmethod
     def form(self, storm: Storm) -> None:
-        """Start all, and clients that work until the end; return when all serve."""
+        """Start all processes, and clients that work until the end; return when all serve."""
 
     @abstractmethod
     def start(self, name: str) -> None:
@@ -74,7 +74,7 @@ class System(ABC):
         """Return once all processes run and serve; raises if they do not within `seconds`."""
 
     def recover(self, storm: Storm) -> None:
-        """Recover the cluster as an operator does after all were killed, and start all."""
+        """Recover the cluster as an operator does after all were killed; start all processes."""
         for name in self.names:
             self.start(name)
 
@@ -89,7 +89,7 @@ class System(ABC):
 
 @define
 class Storm:
-    """A storm.  `counts`: of faults by kind; `say`: gets a line for each event."""
+    """A storm.  `counts`: faults by kind; `say`: is called with a line for each event."""
 
     system: System
     seed: int
@@ -106,7 +106,7 @@ class Storm:
         self.faults = {**common, **self.system.own(self)}
 
     def run(self, seconds: float = 0.0, kinds: Iterable[str] | None = None) -> Judged:
-        """Cause faults for `seconds`, or faults of `kinds`; then restore all, and judge.
+        """Cause faults for `seconds`, or one fault of each of `kinds`; then restore all, and judge.
 
         Raises `EnvironmentProblem` if the storm is not possible here.
         """
@@ -208,11 +208,11 @@ class Storm:
         self.system.start(name)
 
     def _sigterm(self) -> None:
-        """Stop one process as `systemctl stop` does; it stays a member or leaves, as configured."""
+        """Stop one process as `systemctl stop` does; its configuration says if it leaves."""
         self._end_in_order([self.one()], most=2.0)
 
     def _sigterm_all(self) -> None:
-        """Stop all processes one after the other in random order, and start them in another."""
+        """Stop all processes one after another in random order, and start them in another order."""
         self._end_in_order(self.chance.sample(self.system.names, len(self.system.names)), most=2.0)
 
     def _end_in_order(self, names: list[str], most: float) -> None:

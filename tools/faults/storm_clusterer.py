@@ -1,9 +1,9 @@
 """Nodes of the Clusterer in a storm: several get configs at once, and during transitions.
 
 Some of these configs are two contents of one version.  The claims: no version ever decreases on a
-node's disk, at the end there are the gospel's messages and no other node's, and all nodes are ready
-at the end.  Processes, TCP, disks and kills are real.  Each node manages a broker, which is a
-process with a file of messages.
+node's disk; at the end, all nodes are ready and have the gospel's messages and no other messages.
+Processes, TCP, disks and kills are real.  Each node manages a broker, which is a process with a
+file of messages.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Clusterer(System):
     when all nodes were ready with one config.  `keeper`: the gospel of all configs.
 
     The keeper is killed and cut off like the others.  It is also reset during a transition, if all
-    others have its data.  While it is `blank`, only nodes that have its former data get configs,
-    and all these configs name a `witness`.  A config that the blank machine gets would mean the
+    others have its data.  While it is `blank`, only nodes with its former data get configs, and
+    all these configs name a `witness`.  A config that the blank machine gets would mean the
     blank machine's data, and the data of a node that is left out rightly do not count any more.
     """
 
@@ -73,7 +73,7 @@ class Clusterer(System):
     blank: bool = False
     witness: str = ""
     messages: list[str] = Factory(list)
-    end = "no version went down, the gospel's data are there, and all are ready"
+    end = "no version decreased, the gospel's data are there, and all nodes are ready"
 
     def __attrs_post_init__(self) -> None:
         self.network = Links(self.fleet)
@@ -122,7 +122,7 @@ class Clusterer(System):
     # -- forming -------------------------------------------------------------------------------
 
     def form(self, storm: Storm) -> None:
-        """Start all; reset the gospel, and start it with a newer config, which means its new data.
+        """Start all nodes; reset the gospel, and give it a newer config, which means its new data.
 
         The gospel is cut off until it has data: otherwise the others would give it theirs.
         """
@@ -259,7 +259,7 @@ class Clusterer(System):
                 fleet.start(name)  # a node that got two contents of one version may have ended
             fleet.apply(next(iter(self._knowing()), self.keeper), last)
             if time.monotonic() > end:
-                raise AssertionError(f"not all are ready in the end:\n{fleet.told()}")
+                raise AssertionError(f"not all nodes are ready at the end:\n{fleet.told()}")
             time.sleep(0.5)
         wanted = [self.label, *self.messages]
         for name in fleet.names:

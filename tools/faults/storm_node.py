@@ -32,7 +32,7 @@ SHOWN = 5
 
 @define
 class Nodes(System):
-    """The nodes.  `verdicts`: of the recovery tool, with counts."""
+    """The nodes.  `verdicts`: how often the recovery tool gave each verdict."""
 
     fleet: Fleet
     ledger: Ledger = field(factory=Ledger)
@@ -197,7 +197,7 @@ class Nodes(System):
 
 
 def compare(ledger: Ledger, found: dict[str, list[str] | None]) -> list[str]:
-    """Return the differences between the nodes' data, and from the outcomes of the writes."""
+    """Return the differences between the nodes' data, and between data and outcomes of writes."""
     problems = [f"{name} does not show its log" for name, texts in found.items() if texts is None]
     shown = {name: texts for name, texts in found.items() if texts is not None}
     if not shown:
@@ -216,7 +216,7 @@ def compare(ledger: Ledger, found: dict[str, list[str] | None]) -> list[str]:
             problems.append(f"{name} and {other} differ from frame {at} on")
     lost = [
         f"{text!r} was acknowledged as frame {number}, and"
-        f" {'another one is there' if number <= len(first) else 'the log is shorter'}"
+        f" {'another write is there' if number <= len(first) else 'the log is shorter'}"
         for text, number in ledger.acknowledged.items()
         if number > len(first) or first[number - 1] != text
     ]
@@ -228,5 +228,5 @@ def compare(ledger: Ledger, found: dict[str, list[str] | None]) -> list[str]:
     if twice:
         problems.append(f"{twice} writes are in the log twice")
     if wrong:
-        problems.append(f"{len(wrong)} writes are in the log that were refused: {min(wrong)!r}")
+        problems.append(f"{len(wrong)} refused writes are in the log, such as {min(wrong)!r}")
     return problems

@@ -1,9 +1,9 @@
-"""`python -m tools.histories RIG`: play drawn histories, and judge the verdicts.
+"""`python -m tools.histories RIG`: play random histories, and judge the verdicts about them.
 
 RIG is rabbitmq, quorum (quorum queues of RabbitMQ), khepri (the same, with Khepri), galera, etcd,
 postgresql, joinproto (our own nodes) or standby (brokers of hot standby).
 
-`python -m tools.histories judge DIR` judges kept histories again, without any broker.
+`python -m tools.histories judge DIR` judges kept histories again; it needs no broker.
 
 Exit codes: 0 no verdict is wrong, 1 some are, 2 usage, 4 a program is not installed.
 """
@@ -113,15 +113,24 @@ def _play(
 
 
 def _command(name: str) -> click.Command:
-    @click.command(name, help=f"Play drawn histories of {name}.")
+    @click.command(
+        name, help=f"Play random histories of {name}, and judge the verdicts about them."
+    )
     @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
     @click.option("--count", type=click.IntRange(min=1), default=1, show_default=True)
-    @click.option("--minutes", type=float, help="Stop after that time, too.")
-    @click.option("--kind", help="Only histories of this kind.")
+    @click.option("--minutes", type=float, help="Begin no history after this time.")
+    @click.option("--kind", help="Play only histories of this kind.")
     @click.option(
-        "--damages", type=click.IntRange(min=0), default=0, help="Damaged copies of each."
+        "--damages",
+        type=click.IntRange(min=0),
+        default=0,
+        help="The number of damaged copies of each history that are judged, too.",
     )
-    @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Keep them here.")
+    @click.option(
+        "--out",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Keep the histories in this folder.",
+    )
     @click.pass_context
     def command(
         context: click.Context,
@@ -141,7 +150,7 @@ def _command(name: str) -> click.Command:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         end = time.monotonic() + (60 * minutes if minutes else float("inf"))
         top = Path(tempfile.mkdtemp(prefix="histories-"))
-        top.chmod(0o755)  # servers that do not run as root need it, too
+        top.chmod(0o755)  # servers that do not run as root must reach the folder
         try:
             seeds = range(seed, seed + count)
             is_wrong = _play(
@@ -164,10 +173,15 @@ for _name in RIGS:
 
 @main.command()
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--damages", type=click.IntRange(min=0), default=0, help="Damaged copies of each.")
+@click.option(
+    "--damages",
+    type=click.IntRange(min=0),
+    default=0,
+    help="The number of damaged copies of each history that are judged, too.",
+)
 @click.pass_context
 def judge(context: click.Context, folder: Path, damages: int) -> None:
-    """Judge kept histories with today's code; nothing is started."""
+    """Judge kept histories with the present code; no broker is started."""
     table, is_wrong = Table(), False
     for _, history in kept(folder):
         with tempfile.TemporaryDirectory(prefix="histories-") as top:

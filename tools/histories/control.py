@@ -1,8 +1,8 @@
 """A process that sends commands to RabbitMQ nodes, and runs clients that declare and publish.
 
-`rabbitmqctl` takes a second or two for each command; this process (`control.escript`) is started
-once.  Its clients declare as a channel of RabbitMQ does (`rabbit_exchange:declare`), and report a
-declaration as acknowledged once the node has returned.
+`rabbitmqctl` takes a second or two for each command, and this process (`control.escript`) is
+started only once.  Its clients declare as a channel of RabbitMQ does (`rabbit_exchange:declare`),
+and report a declaration as acknowledged once the node has returned.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ BINARIES = (".DCD", ".DCL", ".LOG", "schema.DAT", "galera.cache")
 def damaged(
     history: History, before: Judged, *, count: int, chance: random.Random, folder: Path
 ) -> Iterator[str]:
-    """Yield the wrong verdicts on `count` damaged copies, which are made below `folder`."""
+    """Yield the wrong verdicts about `count` damaged copies, which are made below `folder`."""
     for number in range(count):
         place = folder / f"damaged-{number}"
         copies = _linked(history.stores, place)

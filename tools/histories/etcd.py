@@ -1,8 +1,8 @@
 """Histories of real etcd clusters: members as processes, cut links, clients that count writes.
 
-A kind of history is a plot; a seed draws the number of members, those that the events concern, how
-long clients write, and how often a snapshot is taken.  Every write has its own key, so the keys of
-a store are found in its bytes, without our reader.
+A kind of history is a plot; a seed draws the number of members, the members that events concern,
+how long clients write, and how often a snapshot is taken.  Every write has its own key, so the keys
+of a store are found in its bytes, without our reader.
 
 `follow` carries out the last line with copies of the stores, and counts the keys.
 """
@@ -61,12 +61,14 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
         for name in names:
             it.start(name)
         if not it.wait(*names):
-            raise EnvironmentProblem("the members did not come up")
+            raise EnvironmentProblem("the members did not start to serve")
         PLOTS[kind](it)
         if it.running:
             it.down()
     except OSError as error:
-        raise EnvironmentProblem(f"{kind}: etcd refuses what is asked of it: {error}") from error
+        raise EnvironmentProblem(
+            f"{kind}: etcd refuses a request of the history: {error}"
+        ) from error
     finally:
         it.close()
     stores = {name: it.data(name) for name in it.urls if (it.data(name) / "member").is_dir()}

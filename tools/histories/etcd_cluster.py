@@ -53,7 +53,8 @@ class Settings:
 
 @frozen(kw_only=True)
 class Asked:
-    """A member's own status, and if it was killed then.  `index`: of its last committed entry."""
+    """A member's status just before its end.  `kill`: whether it was killed; `index`: of its last
+    committed entry."""
 
     cluster: str
     member: str
@@ -148,7 +149,7 @@ class Cluster:
             )
 
     def wait(self, *names: str) -> bool:
-        """Wait until each of these serves; return whether they do."""
+        """Wait until each of these members serves; return whether all do."""
         end = time.monotonic() + UP_SECONDS
         for name in names:
             while time.monotonic() < end:
@@ -164,7 +165,7 @@ class Cluster:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Have a client at each running member write all the time."""
+        """Let a client at each running member write during the body."""
         over = threading.Event()
         clients = [threading.Thread(target=self._write, args=(name, over)) for name in self.running]
         for one in clients:
@@ -191,11 +192,11 @@ class Cluster:
             time.sleep(self.chance.uniform(0.15, most))
 
     def at(self) -> int:
-        """Return the port of some member."""
+        """Return the port of a running member."""
         return self.clients[self.one()]
 
     def saved(self, name: str) -> Path:
-        """Save a snapshot of some member in this file, as the manual says."""
+        """Save a snapshot of a member in this file, as the manual says; return its path."""
         file = self.folder / name
         run(
             [
@@ -235,7 +236,7 @@ class Cluster:
         self.events.append(what)
 
     def away(self) -> str:
-        """Kill or stop one while clients write; let the others go on."""
+        """Kill or stop a member while clients write; the others continue."""
         who, kill = self.one(), self.chance.random() < 0.7
         with self.writing():
             time.sleep(0.2)
@@ -251,7 +252,7 @@ class Cluster:
         self.write()
 
     def down(self) -> None:
-        """End all, at once or one after the other, while clients write."""
+        """End all members, at once or one after another, while clients write."""
         together = self.chance.random() < 0.6
         with self.writing():
             time.sleep(self.chance.uniform(0.1, 0.4))

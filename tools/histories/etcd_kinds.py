@@ -1,4 +1,4 @@
-"""The kinds of histories of etcd: each plays some events, drawn from the seed."""
+"""The kinds of histories of etcd: each function plays events that the seed draws."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _back(it: Cluster) -> None:
 
 
 def _cut(it: Cluster) -> None:
-    """One is cut off; clients write on both sides."""
+    """A member is cut off; clients write on both sides."""
     it.write()
     lone = it.one()
     with it.writing():
@@ -62,14 +62,14 @@ def _wiped(it: Cluster) -> None:
 
 
 def _wiped_back(it: Cluster) -> None:
-    """One is started with an empty disk under its old name: for etcd it is the same member."""
+    """A member is started with an empty disk under its name: for etcd it is the same member."""
     _wiped(it)
     who = next(iter({*it.names} - {*it.running}))
     it.back(who, state="existing")
 
 
 def _founded_again(it: Cluster) -> None:
-    """All are ended, and one that had all is wiped and started with the options of the founding."""
+    """All end; a member that had all writes is wiped, and started with the founding's options."""
     it.write()
     behind = it.away()
     it.down()
@@ -82,7 +82,7 @@ def _founded_again(it: Cluster) -> None:
 
 
 def _replaced(it: Cluster) -> None:
-    """One is removed, and another is added in its place, as the manual says."""
+    """A member is removed, and another is added in its place, as the manual says."""
     _wiped(it)
     who = next(iter({*it.names} - {*it.running}))
     port, spare = it.clients[it.one()], next(one for one in it.urls if one not in it.names)
@@ -118,7 +118,7 @@ def _old_copy(it: Cluster) -> None:
 
 
 def _forced(it: Cluster) -> None:
-    """One is started alone by force, for writes; the others, not told, are started or not."""
+    """A member is started alone by force, and gets writes; the others may start without notice."""
     it.write()
     who = it.one()
     if it.chance.random() < 0.5:
@@ -142,7 +142,7 @@ def _forced(it: Cluster) -> None:
 
 
 def _worked(it: Cluster) -> None:
-    """Leases that run out, deletions, compactions, defragmentation, users; then the end."""
+    """Leases end, keys are deleted and compacted, stores defragmented, users added."""
     it.write()
     port = it.at()
     for number in range(6):
@@ -213,7 +213,7 @@ def _changed(port: int, change: str, **said: Any) -> Any:
 
 
 def _learner(it: Cluster) -> None:
-    """A learner is added, and made a voter or not."""
+    """A learner is added, and perhaps made a voter."""
     it.write()
     spare = next(one for one in it.urls if one not in it.names)
     port = it.at()
@@ -231,7 +231,7 @@ def _learner(it: Cluster) -> None:
 
 
 def _restored(it: Cluster) -> None:
-    """All are restored from one snapshot; later writes are lost."""
+    """All members are restored from one snapshot; later writes are lost."""
     it.write()
     snapshot = it.saved("snapshot")
     it.write()
@@ -249,7 +249,7 @@ def _restored(it: Cluster) -> None:
 
 
 def _restored_apart(it: Cluster) -> None:
-    """Each is restored from one of two snapshots, and they run together or not."""
+    """Each member is restored from one of two snapshots, and they run together or apart."""
     it.write()
     snapshots = [it.saved("first")]
     it.write()
@@ -270,7 +270,7 @@ def _restored_apart(it: Cluster) -> None:
 
 
 def _upgraded(it: Cluster) -> None:
-    """Some or all members of an older release are started again, in turn, with this release."""
+    """Members of an older release are started again, one by one, with this release."""
     it.write()
     it.program = "etcd"
     count = it.chance.choice((1, 2, len(it.names), len(it.names)))
@@ -285,7 +285,7 @@ def _upgraded(it: Cluster) -> None:
 
 
 def _receiving(it: Cluster) -> None:
-    """One comes back so late that it is sent a snapshot, and is killed during or after that."""
+    """A member returns so late that it gets a snapshot, and is killed during or after that."""
     it.write()
     who = it.away()
     port = it.at()
@@ -325,6 +325,6 @@ PLOTS: Mapping[str, Callable[[Cluster], None]] = {
 }
 KINDS = tuple(PLOTS)
 DRAWN = KINDS[:10]
-"""The kinds that a seed draws; the others must be asked for."""
+"""The kinds that a seed draws; the other kinds need `--kind`."""
 UNSEEN = ("wiped-back", "old-copy", "forced", "founded-again", "restored-apart")
-"""The kinds in which a store went back and files may not show it; a proof names its assumptions."""
+"""The kinds in which a store went back and files may not show it: a proof states assumptions."""

@@ -1,4 +1,4 @@
-"""Compare what etcd's own programs say about directories with what our reader says.
+"""Compare our reader of etcd's directories with etcd's own programs.
 
 A member is asked for its status just before it is ended, and `etcdutl snapshot status` (before 3.5
 `etcdctl`) reads the database that it left, with bbolt's own check of all its pages.
@@ -28,10 +28,10 @@ def faults(stores: Mapping[str, Path], asked: Mapping[str, Asked]) -> Iterator[s
         facts = read(gather(store, host="h")).raft_log
         if facts is None or facts.blank:
             if name in asked:
-                yield f"{name} has no facts, and it served"
+                yield f"{name} served, but our reader finds no facts"
             continue
         if facts.damaged:
-            yield f"{name} is called damaged: {facts.damaged}"
+            yield f"our reader calls {name} damaged: {facts.damaged}"
         yield from _database(name, store, facts)
         if name in asked:
             yield from of_status(name, asked[name], facts)

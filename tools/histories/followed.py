@@ -1,4 +1,4 @@
-"""What it means to follow the last line of a verdict, and what was lost by it."""
+"""Following the last line of a verdict: its steps, and the messages lost by them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVAL = re.compile(rf"rabbitmqctl -n '?({NODE})'? eval ('(?:[^']|'\"'\"')*')")
 
 @frozen(kw_only=True)
 class Steps:
-    """The node that is forced ("": none), and the nodes that start together, stage by stage.
+    """The steps of a last line: the node that is forced ("": none), and the nodes of each stage.
 
     `evals`: nodes, and the code that is evaluated on each in the end.
     """
@@ -29,12 +29,12 @@ class Steps:
 
 @frozen(kw_only=True)
 class Followed:
-    """The outcome.  `lost`: the number of lost messages among those kept.  `is_said`: the line
-    says that some are lost.
+    """The outcome.  `lost`: the number of lost messages among those kept.  `is_said`: whether the
+    line says that messages are lost.
 
     `is_assumed`: a store went back and no file shows it; the line assumes that it did not.
-    `messages`: the number of confirmed ones that each queue lacks.  `queues`: the number of queues
-    that were called proven, and were compared by message.
+    `messages`: the number of confirmed messages that each queue lacks.  `queues`: the number of
+    queues that were called proven, and were compared by message.
     """
 
     steps: Steps
@@ -64,12 +64,13 @@ class Followed:
     @property
     def wrong(self) -> Iterator[str]:
         if self.lost and not self.is_said and not self.is_assumed:
-            yield f"following the last line lost {self.lost} of {self.kept}, and it does not say so"
+            lost = f"following the last line lost {self.lost} of {self.kept}"
+            yield f"{lost}, and the line does not say so"
 
 
 def steps_of(line: str) -> Steps | None:
     """Return the steps in a last line that gives an order or a forced start."""
-    # The part in brackets is only for the case that the rest does not help.
+    # The part in brackets is advice for the case that the rest does not help.
     line = re.sub(r"\([^()]*\)", "", line)
     force = FORCE.search(line)
     orders = STAGES.findall(line[force.end() :] if force else line)

@@ -1,10 +1,10 @@
 """Histories of MariaDB with Galera: events drawn from a seed, on real nodes.
 
-    with TemporaryDirectory() as room:
-        history = draw(7, Path(room), "forced")
+    with TemporaryDirectory() as folder:
+        history = draw(7, Path(folder), "forced")
 
 A history starts from a copy of a cluster that was formed once and shut down in order.  Clients
-insert rows; a row is acknowledged once the client was told so.  In the end all nodes are
+insert rows; a row is acknowledged once the server has answered.  At the end all nodes are
 down.  Their directories are not changed; copies are asked for their position
 (`--wsrep-recover`) and started alone, to know their rows.
 """

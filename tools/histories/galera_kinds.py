@@ -1,4 +1,4 @@
-"""The kinds of histories of Galera: each plays some events, drawn from the seed."""
+"""The kinds of histories of Galera: each function plays events that the seed draws."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def stops(play: Play) -> None:
 
 
 def power(play: Play) -> None:
-    """All are killed at once, during writes."""
+    """All nodes are killed at once, during writes."""
     play.something()
     with play.writes(*play.primary):
         play.nodes.servers.kill(*play.primary)
@@ -33,7 +33,7 @@ def power(play: Play) -> None:
 
 
 def kills(play: Play) -> None:
-    """One is killed, the majority continues; then all end."""
+    """A node is killed and the majority continues; then all end."""
     play.write()
     play.kill(play.one(play.primary))
     play.write()
@@ -43,7 +43,7 @@ def kills(play: Play) -> None:
 
 
 def hang(play: Play) -> None:
-    """One hangs, the majority continues; then all end."""
+    """A node hangs and the majority continues; then all end."""
     with play.writes(*play.primary):
         play.hang(play.one(play.primary))
     play.write()
@@ -53,7 +53,7 @@ def hang(play: Play) -> None:
 
 
 def cut(play: Play) -> None:
-    """One is cut off, the majority continues; then all end."""
+    """A node is cut off and the majority continues; then all end."""
     play.write()
     play.cut(play.one(play.primary))
     play.write()
@@ -63,7 +63,7 @@ def cut(play: Play) -> None:
 
 
 def forced(play: Play) -> None:
-    """One is cut off and made primary by hand; the majority continues, too."""
+    """A node is cut off and made primary by hand; the majority continues, too."""
     play.write()
     node = play.one(play.primary)
     play.cut(node)
@@ -79,7 +79,7 @@ def forced(play: Play) -> None:
 
 
 def forced_five(play: Play) -> None:
-    """Two of five are cut off and perhaps made primary by hand; the three go on."""
+    """Two of five nodes are cut off and perhaps made primary by hand; the others continue."""
     play.write()
     few = play.random.sample(play.primary, 2)
     many = [node for node in play.primary if node not in few]
@@ -99,7 +99,7 @@ def forced_five(play: Play) -> None:
 
 
 def founded(play: Play) -> None:
-    """All go down; one, perhaps not the last, founds a cluster; the others join or stay away."""
+    """All end; a node, perhaps not the last, founds a cluster; the others join or stay away."""
     play.write()
     order = play.shuffled(play.primary)
     for node in order[:-1]:
@@ -166,7 +166,7 @@ def old_copy(play: Play) -> None:
 
 
 def transfer(play: Play) -> None:
-    """A node is killed while the state is copied to it; the others go on."""
+    """A node is killed while the state is copied to it; the others continue."""
     play.write()
     node = play.one(play.primary)
     play.stop(node)
@@ -193,7 +193,7 @@ def transfer(play: Play) -> None:
 
 
 def mixed(play: Play) -> None:
-    """Some events that happen every day."""
+    """Several everyday events are played."""
     for _ in range(play.random.randint(2, 4)):
         play.something()
     play.end()

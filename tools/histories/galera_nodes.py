@@ -89,7 +89,7 @@ class Nodes(Cluster):
         return self.as_debian(node, found=True) and self.joins(node)
 
     def signal(self, number: int, *nodes: str) -> None:
-        """Send a signal to nodes and all processes that they started."""
+        """Send a signal to nodes and to all processes that they started."""
         for node in nodes:
             os.killpg(self.servers.running[node].pid, number)
 
@@ -116,7 +116,7 @@ class Nodes(Cluster):
 
     @property
     def fresh(self) -> Path:
-        """Return a directory as mariadb-install-db makes it."""
+        """Return a new directory that mariadb-install-db has made."""
         data = self.root / "fresh"
         if not data.exists():
             self.install_at(data)
@@ -131,7 +131,7 @@ class Nodes(Cluster):
         shutil.rmtree(data)
 
     def pause(self, seconds: float) -> None:
-        """Wait for some time, in which clients may write."""
+        """Wait for `seconds`, while clients may write."""
         time.sleep(seconds)
 
     def rows(self, node: str) -> frozenset[str]:
@@ -139,7 +139,7 @@ class Nodes(Cluster):
         return frozenset(self.ask(node, "SET wsrep_on=OFF; SELECT k FROM d.t").split())
 
     def go_on(self, *nodes: str) -> None:
-        """Wait until these nodes serve as a group of their own."""
+        """Wait until these nodes serve in a group of exactly them."""
         for node in nodes:
             wait_until(
                 f"{node} in a group of {len(nodes)}",
@@ -152,7 +152,7 @@ class Nodes(Cluster):
             )
 
     def hold_still(self, *nodes: str) -> None:
-        """Wait until these nodes know that they are no primary component."""
+        """Wait until each of these nodes knows that it is not in a primary component."""
         for node in nodes:
             wait_until(
                 f"{node} is not primary",

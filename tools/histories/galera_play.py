@@ -1,4 +1,4 @@
-"""A history of Galera while it is played, and the events that can happen to its nodes."""
+"""A history of Galera that is being played, and the events of its nodes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Play:
     # -- clients
 
     def write(self, *nodes: str) -> None:
-        """Insert some rows at one node, or many at several nodes at once."""
+        """Insert a few rows at one node, or many rows at several nodes at once."""
         at = [*nodes] or self.random.sample(self.primary, self.random.randint(1, len(self.primary)))
         if self.perhaps(0.4):
             count = self.clients.few(at[0], self.random.randint(1, 4))
@@ -124,7 +124,7 @@ class Play:
             self.primary, self.others = [], []
 
     def back(self, node: str) -> None:
-        """Start a node that is down; it joins those that serve, or ends."""
+        """Start a node that is down; it joins the serving nodes, or ends."""
         if self.nodes.launched(node):
             self.primary.append(node)
             self.nodes.go_on(*self.primary)
@@ -188,7 +188,7 @@ class Play:
             self.write()
 
     def end(self) -> None:
-        """End all: by a power cut, or by orderly stops, perhaps with a kill of the last one."""
+        """End all nodes: by a power cut, or by orderly stops, perhaps with a kill at last."""
         if self.perhaps(0.4):
             self.power_cut()
             return

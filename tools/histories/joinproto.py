@@ -1,11 +1,11 @@
 """Histories of our own nodes: members, logs and stores of the swarm, in simulated time.
 
-A kind of history is a plot; a seed draws the number of members, those that the events concern, and
-the clients' writes.  At the end all are down.  The frames of a store are read from its journal; the
-acknowledged ones are those that clients were told of.  Real: the protocol, the log, the journal,
-the store's bytes.  Simulated: time, network, processes, a disk that keeps synced data.
+A kind of history is a plot; a seed draws the number of members, the members that events concern,
+and the clients' writes.  At the end all are down.  The frames of a store are read from its journal;
+a frame is acknowledged if a client was told that it is committed.  Real: the protocol, the log, the
+journal, the store's bytes.  Simulated: time, network, processes, a disk that keeps synced data.
 
-`follow` plays the history once more, carries out the last line, and starts all.
+`follow` plays the history once more, carries out the last line, and starts all members.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Draw:
         self.wait(8.0)
 
     def away(self) -> str:
-        """Kill one, and let the others go on."""
+        """Kill a member, and let the others continue."""
         who = self.one()
         self.end(who, self.chance.choice((What.CRASH, What.CRASH_SOON)))
         self.wait(8.0)
@@ -78,7 +78,7 @@ class Draw:
         return who
 
     def down(self) -> None:
-        """Kill all: at once, or one after the other, with writes between."""
+        """Kill all members: at once, or one after another with writes in between."""
         is_together = self.chance.random() < 0.5
         while self.up:
             self.end(self.one(), self.chance.choice((What.CRASH, What.CRASH_SOON)))
@@ -226,7 +226,7 @@ class Ledger(Oracle):
 
 @contextmanager
 def _played(scenario: Scenario) -> Iterator[tuple[Simulation, frozenset[str]]]:
-    """Play a scenario until all are down; yield the simulation, and the acknowledged frames."""
+    """Play a scenario until all members are down; yield the simulation and acknowledged frames."""
     it = Simulation(scenario, Member.start)
     it.oracle = ledger = Ledger(scenario, it.oracle.running, it.oracle.records)
     try:

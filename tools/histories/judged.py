@@ -1,9 +1,9 @@
-"""Compare verdicts with a history of which the truth is known, and find wrong ones.
+"""Compare verdicts about a history with the known data of its stores, and find wrong verdicts.
 
 A verdict is wrong if a store that it calls proven, clean or a tie lacks an acknowledged write that
 another store of the history has, given to the tool or not; if a given store that it does not name
-has one that none of the named stores has; or if it says that a start loses nothing, but it does.
-Writes that no store has any longer do not count.
+has an acknowledged write that the named stores lack; or if it says that a start loses no data, but
+the start does.  Writes that no store has any longer do not count.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CLAIMS = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
 COUNTED = ("galera", "postgresql")
 """Brokers whose files do not name all nodes; `--nodes` gives their number."""
 SHOWN_BY_ALL = ("forced", "restored-apart")
-"""Kinds in which nothing is unseen if all stores are given."""
+"""Kinds in which the files show every restored or wiped store if all stores are given."""
 NAMED = (*CLAIMS, Verdict.UNPROVEN, Verdict.DIVERGED)
 
 
@@ -30,15 +30,15 @@ NAMED = (*CLAIMS, Verdict.UNPROVEN, Verdict.DIVERGED)
 class History:
     """The actions on a cluster, and the directories it left.
 
-    `kind`: the name of the plot.  `events`: as text, in order.  `stores`: the directory of each
-    node, not started since the end, or its collected files.  `has`: the data of each node's store
-    if it is started alone; a node whose disk is lost is in neither.  `acknowledged`: writes
+    `kind`: the name of the plot.  `events`: texts, in order.  `stores`: the directory of each node,
+    which was not started since the end, or its collected files.  `has`: the data of each node's
+    store if it is started alone; a node whose disk is lost is in neither.  `acknowledged`: writes
     confirmed to clients.  `nodes`: the number of nodes of the whole cluster.  `positions`: the log
     of `mariadbd --wsrep-recover` of each node (Galera).  `names`: of a kept history, the node of
     each name that `recover` gives a store.  `confirmed`: the number of messages in each queue; only
-    a start shows if they are lost.  `queues`: the queue of each message that is known by itself.
-    `is_unseen`: a store was put back or wiped, and files may not show it.  `faults`: facts of our
-    reader that the product contradicts.
+    a start shows if they are lost.  `queues`: the queue of each message, for messages that are
+    known by name. `is_unseen`: a store was put back or wiped, and files may not show it.  `faults`:
+    facts of our reader that the product contradicts.
     """
 
     broker: str

@@ -51,7 +51,7 @@ def keep(history: History, folder: Path) -> None:
 def laid_out(history: History, folder: Path) -> History:
     """Return a kept history whose stores are directories again, with the files that were collected.
 
-    Galera's cache and Ra's logs were not kept, only their digests; the directory has neither.
+    Of Galera's cache and Ra's logs only digests were kept, so the directory lacks both.
     """
     stores = {}
     for node, collected in history.stores.items():

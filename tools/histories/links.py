@@ -1,6 +1,6 @@
 """Links between processes of this machine that can be cut: each process is behind a proxy.
 
-The process that connects is found by the port of its end: it is the one that has this socket open.
+The proxy finds the process that connects by the port of its end of the connection.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tools.faults.ports import free_ports
 
 @define
 class Links:
-    """Proxies of several servers.  `behind`: the real port of each server, by its name.
+    """Proxies of several servers.  `behind`: server to its real port.
 
-    `fronts`: the ports of the proxies, which are chosen if not given.
-    `pids`: of the running servers.  A link is cut if one of its ends is in `away`.
+    `fronts`: server to the port of its proxy, which is chosen if it is not given.
+    `pids`: those of the running servers.  A link is cut if one of its ends is in `away`.
     """
 
     behind: Mapping[str, int]

@@ -1,7 +1,7 @@
 """Histories of real PostgreSQL servers: a primary, standbys, promotions, forks, kills, `pg_rewind`.
 
-Clients know each row that was committed, and a copy of each directory is started alone to know
-its rows.  `postgresql_truth.py` asks PostgreSQL's own programs where two directories diverge,
+Clients record each committed row, and a copy of each directory is started alone to read its
+rows.  `postgresql_truth.py` asks PostgreSQL's own programs where two directories diverge,
 and where each log ends.
 """
 
@@ -20,7 +20,7 @@ from tools.histories.postgresql_truth import faults
 
 
 def _behind(it: Servers) -> None:
-    """The standby ends first; the primary continues or not."""
+    """The standby ends first, and the primary perhaps continues."""
     it.end("b")
     if it.chance.random() < 0.7:
         it.write("a")
@@ -28,7 +28,7 @@ def _behind(it: Servers) -> None:
 
 
 def _promoted(it: Servers) -> None:
-    """The primary ends, and the standby, which has all, is promoted and continues."""
+    """The primary ends, and the standby, which has all rows, is promoted and continues."""
     it.end("a")
     it.promote("b")
     it.write("b")
@@ -54,7 +54,7 @@ def _killed(it: Servers) -> None:
 
 
 def _rewound(it: Servers) -> None:
-    """The old primary is rewound, and follows the new one or not."""
+    """The old primary is rewound, and perhaps follows the new primary."""
     it.promote("b")
     it.write("a")
     it.write("b")

@@ -27,7 +27,7 @@ ROWS = 400
 
 @define
 class Servers:
-    """Servers of one system.  `ports`: of all servers made.  `rows`: the committed rows."""
+    """The servers of one history.  `ports`: server to port.  `rows`: the committed rows."""
 
     folder: Path
     chance: random.Random
@@ -217,7 +217,7 @@ class Servers:
 
 
 def copied(store: Path, to: Path) -> Path:
-    """Copy a data directory as it is."""
+    """Copy a data directory without changes."""
     subprocess.run(["cp", "-a", str(store), str(to)], check=True)
     return to
 

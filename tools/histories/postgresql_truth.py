@@ -39,7 +39,7 @@ def faults(
 ) -> Iterator[str]:
     """Yield the facts of our reader that PostgreSQL contradicts.
 
-    `copies`: of each directory; a copy that was not stopped in order is started and stopped here.
+    `copies`: a copy of each directory; a copy that was not stopped in order is started and stopped.
     """
     controls: dict[str, Control] = {}
     for name, store in stores.items():

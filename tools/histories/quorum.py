@@ -72,7 +72,7 @@ PLOTS: Mapping[str, str] = {
 KINDS = tuple(PLOTS)
 ASKED = ("again", "forgotten", "joined", "reset")
 DRAWN = tuple(kind for kind in KINDS if kind not in ASKED)
-"""The kinds that a seed draws; the others must be asked for."""
+"""The kinds that a seed draws; the other kinds need `--kind`."""
 ASSUMED = ("wiped", "copy")
 ANSWER = re.compile(r"\{ok,\s*(\d+),")
 """The answer of Ra's leader to a query."""
@@ -86,7 +86,7 @@ _LIVES: list[tuple[ExitStack, Life]] = []
 
 
 def _life(top: Path, *, khepri: bool) -> Life:
-    """Return the running cluster, or a new one if its life is over."""
+    """Return the running cluster, or a new cluster if its life is over."""
     life = _LIVES[0][1] if _LIVES else None
     if life and life.running and life.histories < IN_A_LIFE and not life.is_over:
         return life
@@ -256,7 +256,7 @@ def _short(name: str) -> str:
 
 
 def _messages(cluster: Nodes, queue: str) -> frozenset[str]:
-    """Return a queue's messages, as its leader has them; none without a leader.
+    """Return the messages of a queue's leader, or none without a leader.
 
     For the metadata it returns exchanges.
 
@@ -286,7 +286,7 @@ def _messages(cluster: Nodes, queue: str) -> frozenset[str]:
 
 
 def _exchanges(cluster: Nodes) -> frozenset[str]:
-    """Return the exchanges of histories on a node that has applied all that is committed."""
+    """Return the exchanges of histories on a node that has applied all committed operations."""
     for node in NODES:
         with suppress(EnvironmentProblem):
             cluster.ask(node, "khepri:fence(rabbitmq_metadata, 60000).", seconds=70)

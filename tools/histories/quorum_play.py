@@ -49,7 +49,7 @@ class Life:
 
 @define
 class Play:
-    """One history while it is played.  `changes`: of a store, to be made to its copy.
+    """A history that is being played.  `changes`: changes of stores, to be made to their copies.
 
     `purged`: the last queue that was purged, which therefore has a snapshot.
     """
@@ -200,7 +200,7 @@ class Play:
         queue = self.chance.choice(self.queues)
         name = f'rabbit_misc:r(<<"/">>, queue, <<"{queue}">>)'
         self.purged = queue
-        # From here on it is unknown which messages are left.
+        # From now on it is unknown which messages are left.
         lost = self.life.confirmed.pop(queue, set())
         answer = self.cluster.ask(
             node, f"rabbit_amqqueue:with({name}, fun rabbit_amqqueue:purge/1)."

@@ -1,7 +1,7 @@
 """Histories of three RabbitMQ nodes with Mnesia: drawn from a seed, played, and left on disk.
 
-A kind of history is a short plot; a seed adds other events between its events, and draws their
-nodes, and where and how long clients write meanwhile.  Clients declare durable exchanges, and
+A kind of history is a short plot.  A seed adds other events between those of the plot, and draws
+their nodes, and where and how long clients write meanwhile.  Clients declare durable exchanges, and
 publish to a quorum queue and, before RabbitMQ 4, to a mirrored queue (`rabbitmq_events.py`).
 
 At the end all nodes are down.  A copy of each store is then started alone (with `force_boot`, and

@@ -35,7 +35,7 @@ class Copy:
 
 @define
 class Play:
-    """The cluster while a history is played.
+    """The cluster of a history that is being played.
 
     `away`: members that are down and have their directory.  `strangers`: nodes to which no client
     writes any more.  `left`: members that went down, in order.  `fresh`: the number of events
@@ -135,7 +135,7 @@ def publish(play: Play) -> str:
 
 
 def stop(play: Play) -> str:
-    """One node is stopped in order while a client writes, if one can."""
+    """A node is stopped in order while a client writes, if another node can take writes."""
     node, client = play.one(play.running), play.one(play.writable or play.running)
     with play.clients_at(*({client} & play.writable)):
         play.pause(0.2, 0.8)
@@ -216,7 +216,7 @@ def mend(play: Play) -> str:
 
 
 def back(play: Play) -> str:
-    """A node that was away comes back to the running ones; if none runs, several come together."""
+    """A node that was away returns to the running nodes; if none runs, several start together."""
     play.nodes.mend(play.running)
     play.lone = ""
     if play.running:
@@ -248,7 +248,7 @@ def wipe(play: Play) -> str:
 
 
 def blank(play: Play) -> str:
-    """The disk of a node is lost, and it is started with an empty one; no client writes to it."""
+    """The disk of a node is lost, and the node starts with an empty disk, without clients."""
     node = play.one(play.away)
     remove(play.nodes.directory(node))
     play.strangers.add(node)
@@ -264,7 +264,7 @@ def old_copy(play: Play) -> str:
 
 
 def forget(play: Play) -> str:
-    """A running node is told to forget one that is down."""
+    """A running node is told to forget a node that is down."""
     node, other = play.one(play.writable), play.one(play.away)
     play.nodes.ctl(node, "forget_cluster_node", full(other))
     play.strangers.add(other)

@@ -1,4 +1,4 @@
-"""Three RabbitMQ nodes of a history: start, stop, cut off and ask them quickly.
+"""Three RabbitMQ nodes of a history: functions that start, stop, cut off and ask them.
 
 The nodes of one root share a cookie.  Nodes of different roots have different cookies, so they do
 not connect, and each one can be started alone while the others run, too.

@@ -70,7 +70,7 @@ class Examined:
         if claims := [each.claims for each in self.judged if each.claims]:
             lines.append(f"    queues proven, by subsets of the stores: {sum(claims)}")
         lines += [
-            f"    not so, as it assumes: [{','.join(map(_short, one.given))}] {reason}"
+            f"    wrong only without its assumption: [{','.join(map(_short, one.given))}] {reason}"
             for one in self.judged
             for reason in one.assumed
         ]

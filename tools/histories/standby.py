@@ -1,9 +1,9 @@
 """Histories of three brokers of hot standby: real processes, and a client that counts messages.
 
-A kind of history is a plot; a seed draws the brokers that it concerns, and how much is published.
-At the end all are down.  A store has a message if its text is in the store's journal: no message is
-ever consumed.  `follow` carries out the last line on copies, and promotes the broker that it names
-first.
+A kind of history is a plot; a seed draws the brokers that events concern, and how many messages are
+published.  At the end all brokers are down.  A store has a message if its text is in the store's
+journal: no message is ever consumed.  `follow` carries out the last line on copies, and promotes
+the broker that it names first.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Play:
         client.join()
 
     def down(self) -> None:
-        """End all: kill them at once during writes, or kill or stop one after the other."""
+        """End all brokers: kill them at once during writes, or kill or stop one after another."""
         order = sorted(self.up)
         self.chance.shuffle(order)
         how = self.chance.choice(("together", "in turn", "in order"))
@@ -185,7 +185,7 @@ def _cut(it: Play) -> None:
 
 
 def _cut_primary(it: Play) -> None:
-    """The primary is cut off, and another is promoted; the first is not fenced."""
+    """The primary is cut off and not fenced, and another broker is promoted."""
     lone = it.primary
     it.manager.isolate(lone)
     it.cut.add(lone)

@@ -1,6 +1,7 @@
 """Write a data directory to one small file: `python -m tools.histories.trees STORE > FILE`.
 
-Of the zeros at the end of a file only the number is kept (etcd reserves 64 MB).  Tests read them.
+Of the zeros at the end of a file only the number is kept (etcd reserves 64 MB).  Tests read these
+files.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Sparse:
             os.truncate(path, self.sizes[name])
 
     def with_file(self, name: str, data: bytes, size: int | None = None) -> Sparse:
-        """Return the same files, but for this one; `size`: by default, as before."""
+        """Return the files with one of them replaced; `size`: its size, by default as before."""
         size = self.sizes.get(name, len(data)) if size is None else size
         return Sparse({**self.files, name: data}, {**self.sizes, name: max(size, len(data))})
 

@@ -1,8 +1,8 @@
 """`python -m tools.mutate`: change the protocol a little, many times; does a check fail?
 
-0  none survived, or each that did has its reason in `survivors.toml`
-1  some survived without a reason
-2  bad arguments, or a catcher notices something in the code as it is
+0  no mutation survived, or each survivor has its reason in `survivors.toml`
+1  a mutation survived without a reason
+2  bad arguments, or a catcher fails on the unchanged code
 """
 
 from __future__ import annotations
@@ -24,18 +24,39 @@ WORK = Path(".mutate")
 
 @click.command()
 @click.option("--package", type=click.Choice(list(ROOMS)), default="join", show_default=True)
-@click.option("--only", multiple=True, metavar="NAME", help="This one; * stands for anything.")
-@click.option("--since", metavar="REV", help="Only lines changed since this git revision.")
-@click.option("--sample", type=click.IntRange(min=1), help="This many, drawn at random.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the sample.")
-@click.option("--minutes", type=click.FloatRange(min=0), help="Begin no mutation after these.")
-@click.option("--survivors", is_flag=True, help="Only those that survived in the results.")
-@click.option("--tests", is_flag=True, help="Ask tests alone; print what they let pass.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    help="Try only mutations of this name; * matches any text.",
+)
+@click.option(
+    "--since",
+    metavar="REV",
+    help="Try only mutations of lines that changed since this git revision.",
+)
+@click.option(
+    "--sample", type=click.IntRange(min=1), help="Try only this many mutations, drawn at random."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="The seed of the sample.")
+@click.option(
+    "--minutes", type=click.FloatRange(min=0), help="Begin no mutation after so many minutes."
+)
+@click.option("--survivors", is_flag=True, help="Try only mutations that survived, by the results.")
+@click.option(
+    "--tests",
+    is_flag=True,
+    help="Run only the unit tests, and print the mutations that survive them.",
+)
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--results", type=click.Path(path_type=Path), default=WORK / "results.jsonl")
-@click.option("--list", "lists", is_flag=True, help="Print the names, and try nothing.")
-@click.option("--show", is_flag=True, help="Print the patches, and try nothing.")
-@click.option("--report", "reports", is_flag=True, help="Write the table in docs/mutation.md.")
+@click.option(
+    "--list", "lists", is_flag=True, help="Print the names of the mutations, and try none."
+)
+@click.option("--show", is_flag=True, help="Print the patches of the mutations, and try none.")
+@click.option(
+    "--report", "reports", is_flag=True, help="Write the table of the results in docs/mutation.md."
+)
 def main(
     package: str,
     only: tuple[str, ...],

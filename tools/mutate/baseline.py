@@ -38,7 +38,7 @@ def hash_of_catchers(folders: Sequence[str]) -> str:
 
 @define
 class Asked:
-    """One catcher: its cost in seconds, the lines that it runs, and its counts."""
+    """A catcher: its cost in seconds, the lines that it runs, and its counts."""
 
     kind: str
     name: str
@@ -52,7 +52,9 @@ class Asked:
 
 @define
 class Baseline:
-    """`key`: hashes of the sources that it was made from, one for tests and one for the rest.
+    """The catchers, measured on unchanged code.
+
+    `key`: hashes of the sources that were measured, one for tests and one for the other catchers.
 
     `left_out`: random runs that fail on unchanged code.
     """
@@ -89,14 +91,14 @@ def baseline(
 ) -> Baseline:
     """Return these parts of the baseline of the current sources, from `file` if they are there.
 
-    Raises `UsageProblem` if a catcher notices something in unchanged code.
+    Raises `UsageProblem` if a catcher fails on the unchanged code.
     """
     key = key_now(room)
     known = Baseline.load(file) if file.exists() else Baseline()
     holds = {part for part in key if known.key.get(part) == key[part]}
     if holds >= set(parts):
         return known
-    say("asking every catcher about the code as it is; minutes, once for these sources")
+    say("running every catcher on the unchanged code, once for these sources; this takes minutes")
     looks: dict[str, list[Callable[[], list[Asked] | str]]] = {
         "tests": [partial(_tests, room)],
         "rest": [
@@ -123,7 +125,7 @@ def _part(one: Asked) -> str:
 
 
 def forked(looks: Sequence[Callable[[], T]], jobs: int) -> Iterator[T]:
-    """Yield the results of these calls as they come.  `jobs`: forks of this warm process."""
+    """Yield the results of these calls in the order of their ends.  `jobs`: the number of forks."""
     if jobs == 1:
         yield from (look() for look in looks)
         return
@@ -174,8 +176,8 @@ def _ask(name: str, look: Callable[[], Any], seconds: float) -> tuple[Any, float
 
 def _refuse(name: str, what: str) -> None:
     raise UsageProblem(
-        f"{name} notices something in the code as it is: {what}",
-        next="mend that first: with a baseline that fails, every mutation would seem to be noticed",
+        f"{name} fails on the unchanged code: {what}",
+        next="mend that first, because a catcher that always fails seems to notice every mutation",
     )
 
 
@@ -197,7 +199,7 @@ def _world(name: str) -> list[Asked]:
     look = partial(catchers.world, name, STATES_MOST)
     (found, lines), seconds = _ask(name, partial(counted, look), 240)
     if isinstance(found["pin"], str):
-        return []  # too large for a mutation each
+        return []  # too large to be searched for each mutation
     if found["broken"]:
         _refuse(name, found["broken"])
     return [Asked("world", name, seconds, lines, found["pin"])]
@@ -209,7 +211,7 @@ def _run(seed: int) -> list[Asked] | str:
     if found["broken"]:
         return str(found["broken"])
     if found["pin"][str(seed)][0] > catchers.EVENTS_MOST:
-        return []  # too long for a mutation each
+        return []  # too long to be played for each mutation
     return [Asked("run", str(seed), seconds, lines, found["pin"])]
 
 

@@ -27,9 +27,10 @@ class Result:
 
     `kind`: of the catcher that noticed, "" if none did; `who`: its test, world or seed; `what`:
     the claim, or the error; `by`: "claim", "pin" (only a count differs), "time-out", "error",
-    "test".  `differs`: a random run that kept its claims but took other steps; if no catcher
-    noticed and no run differs, the change may have no effect.  `seconds`: of processor time.
-    `source`, `catchers`: hashes of the file with its patch, and of all catchers asked.
+    "test".  `differs`: a random run in which no claim broke, but which took other steps; if
+    no catcher noticed and no run differs, the change may have no effect.
+    `seconds`: of processor time.  `source`, `catchers`: hashes of the file with its patch, and of
+    all catchers asked.
     """
 
     name: str
@@ -181,7 +182,7 @@ def campaign(
     *,
     tests_alone: bool = False,
 ) -> Iterator[Result]:
-    """Yield the results of these mutations as they come."""
+    """Yield the results of these mutations in the order of their ends."""
     one_by_one = partial(try_one, base=base, catchers_hash=catchers_hash, tests_alone=tests_alone)
     return forked([partial(one_by_one, one) for one in wanted], jobs)
 

@@ -24,7 +24,7 @@ EVENTS_MOST = 8_000
 
 
 def tables_are_whole() -> str:
-    """Import every module and make every table; raises if a table has no end, or a dead case."""
+    """Import every module, make every table; raise if a table is incomplete or has a dead case."""
     from importlib import import_module
 
     for path in sorted((Path(__file__).parents[2] / "joinproto/join").glob("*.py")):
@@ -87,7 +87,7 @@ def runs(seeds: range, without: frozenset[int] = frozenset()) -> dict[str, Any]:
 
 
 def quick_and_large(counts: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the quick worlds of the protocol, and the others, each with the fewest steps first."""
+    """Return the quick worlds of the protocol and the other worlds, both by their steps."""
     steps = sorted((pin[1], name) for name, pin in counts.items())
     quick = [name for many, name in steps if many <= QUICK_MOST]
     return quick, [name for many, name in steps if QUICK_MOST < many <= WORLDS_MOST]

@@ -1,4 +1,4 @@
-"""The selected mutations: by name, or by the files that a commit touches."""
+"""Selecting mutations by name, or by the lines that changed since a revision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PIECE = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 
 
 def chosen(found: list[Mutation], only: Sequence[str], since: str | None) -> list[Mutation]:
-    """Return those with these names (all, if none is given) that touch lines changed since.
+    """Return the mutations with these names (all, if no name is given) of lines changed since.
 
     Raises `UsageProblem` if a name matches no mutation, or git does not know the revision.
     """

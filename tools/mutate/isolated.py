@@ -33,7 +33,7 @@ class Ended:
 
 
 def isolated(task: Callable[[], Any], seconds: float) -> Ended:
-    """Run `task` in a fork of this process; `seconds`: of processor time.
+    """Run `task` in a fork of this process; `seconds`: its limit of processor time.
 
     Its result must fit into JSON.  Its changes to modules, caches and memory end with the fork.
     """

@@ -1,4 +1,4 @@
-"""A mutation as a patch: its name, its place in the source, its replacement."""
+"""Mutations as patches: their names, their places in the source, their replacements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 @frozen
 class Room:
-    """A package's files that are mutated, and the folders of the tests that must notice."""
+    """A package: the files that are mutated, and the folders of tests that must notice."""
 
     files: tuple[str, ...]
     tests: tuple[str, ...]
@@ -41,8 +41,8 @@ ROOMS = {
     "reconcile": _room("reconcile"),
     "discovery": _room("discovery"),
 }
-"""The packages that keep data, and those that decide.  `tests/durable/mutations.py` mutates the
-code of durable files.
+"""The packages that keep data, and the packages that decide.  `tests/durable/mutations.py` mutates
+the code of durable files.
 """
 
 JOIN = ROOMS["join"]
@@ -101,7 +101,7 @@ def hash_of(*contents: bytes) -> str:
 
 
 def mutations(path: str, source: bytes) -> Iterator[Mutation]:
-    """Yield the mutations of one file, in the order of its lines; always the same ones."""
+    """Yield the mutations of one file, in the order of its lines; they are always the same."""
     starts = [0]
     for part in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(part))
@@ -132,7 +132,7 @@ def _place(change: Change) -> tuple[object, ...]:
 
 
 def all_mutations(*names: str) -> list[Mutation]:
-    """Return the mutations of these rooms, or of all if none is named."""
+    """Return the mutations of the packages with these names, or of all packages."""
     return [
         item
         for name in names or ROOMS

@@ -28,7 +28,7 @@ beyond the bounds of the checks.
 
 @frozen
 class Reason:
-    """Why one survivor is no gap: `sort` is one of `SORTS`."""
+    """Why a survivor is accepted.  `sort`: one of `SORTS`."""
 
     name: str
     sort: str
@@ -46,7 +46,7 @@ def reasons(names: Collection[str], file: Path = REVIEWED) -> dict[str, Reason]:
         if one.name not in names:
             raise UsageProblem(
                 f"{file.name} has a reason for {one.name}, which is not a mutation",
-                next="take the row out, or find its new name with --list",
+                next="remove the row, or find the mutation's new name with --list",
             )
         if one.sort not in SORTS or not one.reason:
             raise UsageProblem(
@@ -66,7 +66,7 @@ def write(results: Path, document: Path = DOCUMENT) -> int:
     }
     if not known:
         raise UsageProblem(
-            f"{results} holds no result of these sources", next="run without --report"
+            f"{results} holds no result of these sources", next="run without --report first"
         )
     listed = reasons(mutations.keys())
     text = "\n".join(_table(mutations.keys(), known, listed, {n: m.path for n, m in
@@ -75,7 +75,10 @@ def write(results: Path, document: Path = DOCUMENT) -> int:
     after = BLOCK.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", before)
     document.write_text(after, encoding="utf-8")
     bare = [name for name, one in known.items() if one.survived and name not in listed]
-    click.echo(f"{document.name}: {len(known)} of {len(mutations)} mutations, {len(bare)} bare")
+    click.echo(
+        f"{document.name}: {len(known)} of {len(mutations)} mutations,"
+        f" {len(bare)} survivors without a reason"
+    )
     return 1 if bare else 0
 
 

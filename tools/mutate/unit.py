@@ -1,4 +1,4 @@
-"""Unit tests as a catcher: one pytest runs the tests of the changed line, the quickest first."""
+"""Unit tests as a catcher: pytest runs the tests of the changed line, the quickest first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import Phase, settings
 from tools.mutate.patches import ROOT
 
 SECONDS_MOST = 4.0
-"""Tests that take longer, while lines are counted, do not run."""
+"""Tests that take longer than this while lines are counted are not used."""
 
 _HAVE = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
 _QUICK = ("--assert=plain", "-p", "no:cacheprovider", "--hypothesis-profile=mutate")
@@ -24,7 +24,7 @@ OPTIONS = ("-W", _HAVE, "-q", *_QUICK)
 
 @define(eq=False)
 class Measure:
-    """The cost of each test.  `counter`: counts the lines that each test runs, if any."""
+    """Measures the cost of each test.  `counter`: counts the lines that each test runs, or None."""
 
     counter: Any = None
     seconds: dict[str, float] = field(factory=dict)
@@ -70,7 +70,7 @@ class TooLong(BaseException):
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise `TooLong` after so much processor time."""
+    """Raise `TooLong` after `seconds` of processor time."""
     import signal
 
     def stop(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Warm up once: modules that every child needs are imported and compiled before the first fork."""
+"""Warming up: modules that every child needs are imported and compiled before the first fork."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 The folder has the page, Pyodide (Python in WebAssembly), joinproto with its worlds, and a snapshot
 of Python's memory with both loaded.  Pyodide and the editor come from npm, in the exact versions of
-`package.json`; `licences.txt` in the folder lists their sources.  At run time only the folder's own
-files are fetched.
+`package.json`; `licences.txt` in the folder lists their sources.  The page fetches only files of
+the folder.
 
 Exit codes: 0 written, 4 a program is not installed, or npm does not reach its registry.
 """
@@ -46,7 +46,7 @@ PYODIDE = (
     "python_stdlib.zip",
 )
 EXPLORE = CHECKOUT / "joinproto/explore/static"
-"""The page of `joinproto explore`, which is also in the wheel."""
+"""The folder with the page of `joinproto explore`, which is also in the wheel."""
 
 NOT_COPIED = ("index.html", "editor.entry.js")
 """Files that are not copied: one is a template, the other is bundled."""
@@ -92,7 +92,7 @@ def _run(*command: str, folder: Path, **more: str) -> None:
         said = (done.stderr or done.stdout).strip()[-800:]
         raise EnvironmentProblem(
             f"{Path(program).name} ended with exit code {done.returncode}: {said}",
-            next="npm must reach its registry, once for each change of package-lock.json",
+            next="npm must reach its registry after each change of package-lock.json",
         )
 
 
@@ -181,7 +181,7 @@ def _licences(modules: Path, bundled: set[str]) -> Iterator[str]:
         source = source.get("url", "") if isinstance(source, dict) else source
         text = next((file.read_text("utf-8") for file in (modules / name).glob("LICEN[CS]E*")), "")
         if name == "pyodide":
-            # Its package names its licence without the text; axe-core has the same licence.
+            # This package names its licence without the text; axe-core has the same licence.
             text = (modules / "axe-core/LICENSE").read_text("utf-8")
             text += "\n" + _of_python()
         yield f"{name} {told['version']}: {told['license']}\nSource: {source}\n\n{text}"
@@ -212,7 +212,12 @@ def serve(folder: Path, port: int) -> None:
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), default=CHECKOUT / "dist/playground"
 )
-@click.option("--serve", "port", type=int, help="Then serve it on this port of this machine.")
+@click.option(
+    "--serve",
+    "port",
+    type=int,
+    help="Serve the folder on this port of this machine after the build.",
+)
 @click.pass_context
 def main(context: click.Context, out: Path, port: int | None) -> None:
     """Build the playground."""

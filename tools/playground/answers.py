@@ -79,7 +79,7 @@ def answer(verb: str, given: str, tell: Tell = _silent) -> str:
         found = {"error": _told(problem)}
     except MemoryError:
         full = "the page has no memory left"
-        advice = "a smaller world, or joinproto check on a machine"
+        advice = "search a smaller world, or run joinproto check on a machine"
         found = {"error": _told(JoinprotoError(full, next=advice))}
     except BaseException as error:  # noqa: BLE001  the page must hear of it, or it waits for ever
         text = f"this is a bug in joinproto: {type(error).__name__}: {error}"
@@ -184,17 +184,17 @@ def _searched(loaded: Loaded, tell: Tell) -> Any:
         report = check_small(loaded.world, ends=Ends(interrupted=interrupted), bounds=LIMITS)
     command = f"joinproto check {loaded.words}"
     if report is None:
-        what = "has a notion of equal states" if loaded.world.same else "is too large"
+        what = "merges states (`same`)" if loaded.world.same else "is too large"
         raise JoinprotoError(
-            f"{loaded.world.name} {what}, and a page searches in plain Python alone",
-            next=f"on a machine of yours: {command}",
+            f"{loaded.world.name} {what}, and the page searches only in plain Python",
+            next=f"run on a machine of yours: {command}",
         )
     return _shown(report, loaded, command)
 
 
 def _shown(report: Report, loaded: Loaded, command: str) -> Any:
     if loaded.file is not None:
-        note = "members were not asked again in a fresh process: a browser has none"
+        note = "members were not asked again in a fresh process, because a browser has none"
         report = evolve(report, notes=(*report.notes, note))
     trace = report.trace
     return {
@@ -245,7 +245,7 @@ def _versions(given: Given) -> list[dict[str, Any]]:
     """
     options = given.get("options", {})
     if world := given.get("world"):
-        about = f"{world}, which this is a copy of"
+        about = f"{world}, of which this is a copy"
         return [{"target": world, "options": options, "about": about}]
     if Path(BEFORE).is_file():
         about = "the model before its last change"

@@ -1,4 +1,4 @@
-"""The page's lists before Python is loaded: the worlds that it searches, and example models."""
+"""The lists that the page shows before Python is loaded: worlds, and example models."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def build(out: Path) -> None:
     if done.returncode:
         raise UsageProblem(
             "the site was not built:\n" + "\n".join(told or [done.stderr]),
-            next="mend what these lines name",
+            next="mend the pages that these lines name",
         )
 
 
@@ -61,7 +61,7 @@ def build(out: Path) -> None:
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     default=ROOT / "site",
-    help="The folder that is written. Its former content is removed.",
+    help="The folder of the site. Its former content is removed.",
 )
 def main(out: Path) -> None:
     """Build the site of the documents."""

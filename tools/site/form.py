@@ -1,4 +1,4 @@
-"""Rewrite Markdown that MkDocs reads in another way than a code host."""
+"""Rewrite Markdown that MkDocs and a code host read differently."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ ITEM = re.compile(r"(?:[*-]|\d+\.) ")
 INDENTED = re.compile(r" {1,3}(?=\S)")
 STATES = re.compile(r"(?s)(```mermaid\nstateDiagram-v2\n)(.*?)(?=```)")
 BAR = re.compile(r"(?m)(^ +|--> )((?:join|fork|choice)\w*)")
-"""States whose names the theme takes for bars of a diagram, and draws black."""
+"""States whose names begin like those of a diagram's bars, so that the theme draws them black."""
 
 
 def adapted(text: str) -> str:
-    """Return a page's text as MkDocs wants it."""
+    """Return a page's text in the form that MkDocs needs."""
     return STATES.sub(_with_aliases, _spaced(text))
 
 

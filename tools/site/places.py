@@ -1,8 +1,8 @@
 """The places of the checkout's files in the site, and their links there.
 
 Besides `docs/`, the site has pages for four files in the checkout's root, for each file of
-`docs/examples`, and for each incident among the worlds.  The page of an incident has the words that
-people use for it, so that the site's search finds it.
+`docs/examples`, and for each incident among the worlds.  The page of an incident has other words
+that people use for it, so that the site's search finds the page.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def pieces(
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--states", "states_max", type=click.IntRange(min=1), default=80, show_default=True)
-@click.option("--show", is_flag=True, help="Print the source of each model.")
+@click.option("--show", is_flag=True, help="Print the source of each model, with the comparison.")
 @AS_JSON
 def main(models: int, seed: int, jobs: int, states_max: int, show: bool, as_json: bool) -> None:
     """Compare the checker with a search that shares no code with it, on random models."""

@@ -11,7 +11,7 @@ from tools.soundness.plain_search import Plain, Setting, State, Step, TooLarge, 
 
 Part = set[int]
 Duty = tuple[bool, Hashable]
-"""A duty of fairness: whether it is strong, and its name."""
+"""A duty, which is a step that fairness forces: whether fairness to it is strong, and its name."""
 
 
 @define
@@ -43,7 +43,7 @@ class Space:
         return tuple(Counter(sorted(self.depth.values())).values())
 
     def least(self, wanted: Iterable[int]) -> int | None:
-        """Return the least depth of the wanted states, or None."""
+        """Return the smallest depth of a wanted state, or None."""
         return min((self.depth[at] for at in wanted), default=None)
 
     def hopeless(self, good: Part) -> Part:
@@ -73,7 +73,7 @@ class Space:
     def broken(
         self, kind: str, holds: Part, premise: Part | None = None, meanwhile: Part | None = None
     ) -> bool:
-        """Return whether some fair run breaks the claim.
+        """Return whether a fair run breaks the claim.
 
         `holds`: the states where the claim is met.  `premise`: the states where it becomes due;
         None means the kind's own.  `meanwhile`: the states in which it may wait; None means all.

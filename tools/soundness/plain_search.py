@@ -1,7 +1,7 @@
 """The plain search: it copies real objects for each step, and uses no numbers and no reductions.
 
-It is written from the text of docs/semantics.md.  It shares no code with the checker but the names
-with which models are written.
+It is written from the text of docs/semantics.md.  It shares no code with the checker except the
+names with which models are written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from joinproto.check import DOWN, NOT_ENABLED, Broadcast, Maybe, Message, Persis
 
 
 class TooLarge(Exception):
-    """There are more states than were allowed."""
+    """The model has more states than the search may visit."""
 
 
 @frozen

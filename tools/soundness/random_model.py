@@ -1,4 +1,4 @@
-"""Random models as Python source, with values as people really write them.
+"""Random models as Python source, with values such as people write.
 
 Models have nested lists and dicts, two names of one object, enums, dataclasses, attrs objects,
 floats next to ints and bools, default arguments, and shared tuples.  Their members persist, crash,

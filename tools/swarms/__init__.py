@@ -6,9 +6,8 @@
     python -m tools.swarms discovery --runs 1000
 
 The shipped code runs: the machine, its host, its links and its store.  The network, the disks and
-the clock are simulated, and an oracle that knows nothing of the machine checks the claims.
+the clock are simulated, and an oracle that shares no code with the machine checks the claims.
 
-This is not part of `joinproto/swarm`, which is for members: users embed members, and may want to
-try them.  Hot-standby brokers, nodes of the Clusterer and the keeper of replicas are processes that
-are not embedded.
+`joinproto/swarm` is for members, which users embed, and so may want to try.  Hot-standby brokers,
+nodes of the Clusterer and the reconciler are processes that are not embedded.
 """

@@ -23,10 +23,10 @@ from tools.swarms.loop import silent
 
 @frozen
 class Played:
-    """The result of one run.  `counts`: of steps and other things, which are added up over runs.
+    """The result of one run.  `counts`: steps and others, which are added up over runs.
 
-    `shorter`: looks for so many seconds for a shorter run that fails in the same way, and returns
-    its lines.
+    `shorter`: given seconds, looks so long for a shorter run that fails in the same way, and
+    returns its lines.
     """
 
     seed: int
@@ -67,7 +67,7 @@ def clusterer(seed: int, bursts: int) -> Played:
 
 
 def reconcile(seed: int, events: int) -> Played:
-    """`reconcile run`, its loop and its file, alongside a broker whose lists lie."""
+    """`reconcile run`, its loop and its file, with a broker whose lists are wrong."""
     from tools.swarms.reconcile import draw, run, shrunk
 
     found = run(draw(seed, events))
@@ -109,10 +109,10 @@ _AS_JSON = (
 
 @click.group()
 def main() -> None:
-    """Play systems as they ship, in random orders and virtual time.
+    """Play shipped systems in random orders and virtual time.
 
-    Exit code 0: every claim held in all runs, also where Ctrl-C or SIGTERM ended them; 1: one did
-    not, and its seed, the claim and the shortest run found are printed; 2: wrong words.
+    Exit code 0: every claim held in all runs, even if Ctrl-C or SIGTERM ended them; 1: a claim did
+    not hold, and its seed and the shortest run found are printed; 2: wrong options.
     """
 
 
@@ -170,7 +170,7 @@ for _play_one, _usual in SYSTEMS.items():
                 ["--seed"],
                 type=click.IntRange(min=0),
                 default=0,
-                help="Of the first.",
+                help="The seed of the first run.",
                 show_default=True,
             ),
             click.Option(
@@ -178,12 +178,21 @@ for _play_one, _usual in SYSTEMS.items():
                 type=click.IntRange(min=1),
                 default=_usual,
                 show_default=True,
-                help="In each run.",
+                help="The number of events, or of bursts, in each run.",
             ),
             click.Option(["--runs"], type=click.IntRange(min=1), help="[default: 1]"),
-            click.Option(["--seconds"], type=click.FloatRange(min=0), help="No run begins later."),
-            click.Option(["--steps"], type=click.IntRange(min=1), help="Until this many are done."),
-            click.Option(["--shrink"], type=float, default=60.0, help="Seconds to shorten a run."),
+            click.Option(
+                ["--seconds"],
+                type=click.FloatRange(min=0),
+                help="Begin no run after so many seconds.",
+            ),
+            click.Option(["--steps"], type=click.IntRange(min=1), help="The number of runs."),
+            click.Option(
+                ["--shrink"],
+                type=float,
+                default=60.0,
+                help="The seconds for which a failed run is shortened.",
+            ),
             click.Option(["--json", "as_json"], is_flag=True, help=_AS_JSON),
         ],
     )(partial(_play, _play_one))

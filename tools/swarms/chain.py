@@ -1,9 +1,9 @@
 """The view chain of the built-in manager, simulated as one list that a majority keeps.
 
 It replaces the join protocol and its log, which have their own random runs (`joinproto simulate
-join --swarm`).  Views have one order.  A broker reads and writes views while it is connected to a
-majority.  A broker that is cut off does not know whether a view that it submitted just before is in
-the list.
+join --swarm`).  All views are in one order.  A broker reads and writes views while it is connected
+to a majority.  A broker that is cut off does not know whether a view that it submitted just before
+is in the list.
 """
 
 from __future__ import annotations

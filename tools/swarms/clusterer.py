@@ -1,4 +1,4 @@
-"""Random runs of the Clusterer as it ships: drawn events, and an oracle that shares no code.
+"""Random runs of the shipped Clusterer: drawn events, and an oracle that shares no code with it.
 
 A run is a number of bursts of drawn events.  After a burst all links heal and all nodes are
 started.  Then within `REST_SECONDS` of virtual time:
@@ -156,7 +156,7 @@ class Swarm(Oracle):
         self._kill(one)
 
     def _kill(self, one: Machine) -> None:
-        """Kill a node, so that it does not know later which node ran longer, and says so."""
+        """Kill a node, which therefore does not know later which node ran longer, and says so."""
         for message in self.messages:
             if one.name in message.members and message.members - message.holders:
                 self._give_up(message, f"{one.name} was not stopped in order")
@@ -188,7 +188,7 @@ class Swarm(Oracle):
         for message in self.messages:
             message.holders.discard(one.name)
             if not message.holders:
-                self._give_up(message, "all that had it were reset")
+                self._give_up(message, "all nodes that had it were reset")
             elif one.name in gospels:
                 self._give_up(message, f"{one.name} was reset while it was to be the gospel")
 
@@ -255,7 +255,7 @@ class Swarm(Oracle):
 
         If a node waits for a node that another config has left out, a newer config is given to all.
         """
-        self.say("all heals, and all are started")
+        self.say("all links heal, and all nodes are started")
         self.machines.links.heal()
         found = await self._rested()
         if found and not self.machines.faults and self._waits_for_left_out():

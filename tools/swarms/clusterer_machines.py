@@ -126,7 +126,7 @@ class Broker:
             self.kept = list(peers[0].kept)
 
     def handle_partition(self) -> None:
-        """Take over what a peer has: the longer list of members, and the messages.
+        """Take over a peer's longer list of members, and its messages.
 
         Peers that were apart may each have dropped a member that has joined the other since.
         """
@@ -160,7 +160,7 @@ class Broker:
                 one.members = members
 
     def end(self) -> None:
-        """Do nothing: `stop` has ended all."""
+        """Do nothing: `stop` has already ended the broker."""
 
 
 @define(eq=False)
@@ -183,7 +183,7 @@ class Process:
 
 @define(eq=False)
 class Machine:
-    """A machine with its node.  `ended`: how its last run ended; `ended_with`: at which version."""
+    """A machine with its node.  `ended`: how the last run ended; `ended_with`: its version then."""
 
     name: str
     machines: Machines

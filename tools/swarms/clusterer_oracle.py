@@ -1,4 +1,4 @@
-"""The claims about nodes of the Clusterer after any events, written without the nodes' rules."""
+"""The claims about nodes of the Clusterer after any events, independent of the nodes' rules."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Message:
 
 @define
 class Oracle:
-    """The expectations of one run.  `configs`, `were_cut`: since all nodes were last at rest."""
+    """The expectations of one run.  `configs`, `were_cut`: since the last time of rest."""
 
     machines: Machines
     chance: Random
@@ -120,7 +120,7 @@ class Oracle:
         elif self._is_joining(config.gospel or ""):
             self._give_up(one, f"the gospel of version {config.version} was giving its data up")
         elif not one.holders & config.nodes:
-            self._give_up(one, f"all that had it are left out of version {config.version}")
+            self._give_up(one, f"all nodes that had it are left out of version {config.version}")
         one.members &= config.nodes
 
     def _wiping(self, broker: Broker) -> None:
@@ -202,7 +202,7 @@ class Oracle:
                         f" {one.broker.label} and {other.broker.label}"
                     )
                 elif {*one.broker.kept} != {*other.broker.kept}:
-                    found.append(f"{one.name} and {name} have not the same messages")
+                    found.append(f"{one.name} and {name} have different messages")
                 if held.ids.get(name) is None:
                     found.append(f"{one.name} does not know {name}")
         return found + self._taken_twice() + self._lost()

@@ -57,7 +57,7 @@ class Found:
 
 @define
 class Service:
-    """The records of Consul's agent and etcd's gateway.  `ill`: the share of bad answers."""
+    """The simulated Consul agent and etcd gateway.  `ill`: the share of bad answers."""
 
     chance: Random
     is_up: bool = True
@@ -300,7 +300,7 @@ def _etcd(node: str) -> Backend:
 
 
 def run(seed: int, events: int, rules: Rules = Rules.OURS) -> Found:
-    """Return the result of a run of this seed.  `rules`: others than ours make two clusters."""
+    """Return the result of the run of a seed.  `rules`: rules other than ours make two clusters."""
     playing = Run(seed, rules)
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         problem = runner.run(playing.play(events))

@@ -1,6 +1,6 @@
 """Virtual time, a network in memory, and a worker whose work takes a given time.
 
-Above its sockets the code of a process runs unchanged.
+The code of a process runs unchanged, except its sockets.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TURNS_MAX = 10_000
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Silence the log while the block runs, because hosts log each fault that they meet."""
+    """Silence the log during the block, because hosts log each fault."""
     before = logging.root.manager.disable
     logging.disable()
     try:

@@ -1,9 +1,9 @@
-"""Random runs of `reconcile run` as it ships: its machine, its loop and its file.
+"""Random runs of the shipped `reconcile run`: its machine, its loop and its file.
 
 Events are drawn before a run begins, so that a failing run can be shortened.  At the end most of
-the nodes that are down come back, the others never do, and there are no more faults.  Then within
+the nodes that are down come back, the others stay down, and no more faults occur.  Then within
 `REST_SECONDS` each queue that has a leader must survive as many failures as its target promises,
-and no command is given for `CALM_SECONDS`.
+and the keeper must give no command for `CALM_SECONDS`.
 
 Source: reconciliation, Q2, Q4 and Q5; docs/reconcile.md.
 """
@@ -98,7 +98,7 @@ class Killed(BaseException):
 
 @define
 class Beside:
-    """The broker as the keeper sees it, by its API and its tools, with their faults.
+    """The broker's API and tools, with their faults, as the keeper sees them.
 
     `dies_in`: calls of the disk, the API or the tools until the keeper is killed.  `is_off`: the
     keeper's machine lost power, so that the old keeper must not act any more.
@@ -111,7 +111,7 @@ class Beside:
     fails_until: float = 0.0
     dies_in: int | None = None
     is_off: bool = False
-    # The last answer with its key: mostly nothing has changed since.
+    # The last answer with its key, because the lists seldom change.
     _read: tuple[object, Facts] | None = None
 
     def call(self, _name: str = "") -> None:

@@ -5,8 +5,8 @@ which the API shows, is written later, or by half, or not at all.  Each effect o
 checked at once against the claims:
 
     no queue loses its majority by a command
-    the last replica that holds all is not dropped
-    no replica is dropped that runs, or that was said to run less than `LOST_SECONDS` ago
+    the last replica that holds all entries is not dropped
+    no replica is dropped that runs, or that the API called running less than `LOST_SECONDS` ago
     no queue gets a command if it had no leader in the last answer
     no queue has two commands under way
     no node takes part in more copies than the keeper allows
@@ -36,7 +36,7 @@ LATEST_SECONDS = 45.0
 
 @define(eq=False)
 class Node:
-    """A node.  `changed`: when it last came or went; `ran`: when the API last said that it runs.
+    """A node.  `changed`: when it last started or ended; `ran`: when the API last listed it as up.
 
     `member`: whether it is a member of the cluster.
     """
@@ -51,8 +51,8 @@ class Node:
 
 @define(eq=False)
 class Replica:
-    """A replica.  `whole`: it has all that is committed.  `source`: the node it is copied from,
-    if a command began the copy.
+    """A replica.  `whole`: whether it has all committed entries.  `source`: the node from which it
+    is copied, if a command began the copy.
     """
 
     whole: bool = True
@@ -156,7 +156,7 @@ class Broker:
         self.at(self.chance.choice((0.0, 1.0, 10.0)), self.elected)
 
     def elected(self) -> None:
-        """Show the leader of each queue in its list, as each new leader does."""
+        """Write the leader of each queue into its list, as each new leader does."""
         for group in self.groups.values():
             group.shown = self.leader(group) or group.shown
 

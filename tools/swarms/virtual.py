@@ -22,7 +22,7 @@ def one_holder() -> AbstractContextManager[Any]:
     """Write the same holder to each lock file.
 
     The length of a write changes what a simulated disk draws.  With the process id in the file, a
-    seed gave another run whenever the id had one digit more.
+    seed gave another run if the id had another number of digits.
     """
     return mock.patch.object(lock, "_myself", return_value=HOLDER)
 

@@ -13,7 +13,11 @@ State = tuple[tuple[str, ...], str, frozenset[int], frozenset[int]]
 
 
 def steps(state: State) -> list[tuple[str, State]]:
-    """Return the steps from a state: resource managers, decision, those known, those that told."""
+    """Return the steps from a state.
+
+    A state has the resource managers, the decision, the managers known to be prepared, and the
+    managers that have said so.
+    """
     managers, decision, known, told = state
     found: list[tuple[str, State]] = []
 

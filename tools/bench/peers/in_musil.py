@@ -16,7 +16,7 @@ from musil import Action, Model, check
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`known`: the managers known to be prepared; `told`: those that have told it."""
+    """A state.  `known`: the managers known to be prepared; `told`: managers that have said so."""
 
     managers: tuple[str, ...]
     decision: str = "undecided"

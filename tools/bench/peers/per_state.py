@@ -14,7 +14,7 @@ import click
 @click.command()
 @click.argument("world_name", metavar="WORLD")
 @click.option("--members", type=int, required=True)
-@click.option("--states-max", type=int, help="End where about this many were visited.")
+@click.option("--states-max", type=int, help="End after about this many states.")
 def main(world_name: str, members: int, states_max: int | None) -> None:
     """Search WORLD and ask every property that must always hold in every state."""
     # Imported here, because importing this module must not need the models' packages.

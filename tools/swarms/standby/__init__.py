@@ -1,1 +1,1 @@
-"""Random runs of hot-standby brokers: drawing a scenario, playing it, and the claims."""
+"""Random runs of hot-standby brokers: scenarios, their runs, and the claims."""

@@ -1,4 +1,4 @@
-"""Brokers as they ship, in virtual time, on disks that lose unsynced data."""
+"""Shipped brokers in virtual time, on disks that lose unsynced data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tools.swarms.standby.scenario import Scenario
 
 TOP = Path("/")
 LOOKS = 0.1
-"""The share of the confirmations at which the disks of all are read, which takes time."""
+"""The share of confirmations at which the disks of all brokers are read, which takes time."""
 
 
 class Died(Exception):
@@ -137,7 +137,7 @@ class Brokers:
     promoting: set[str] = field(factory=set)
     failures: list[BaseException] = field(factory=list)
     chance: Random = field(init=False)
-    looks: Random = field(init=False)  # its draws change no run
+    looks: Random = field(init=False)  # its draws do not change the run
     chain: Chain = field(init=False)
     _tasks: dict[str, list[asyncio.Task[None]]] = field(factory=dict)
     _clients: set[asyncio.Task[object]] = field(factory=set)
@@ -203,7 +203,7 @@ class Brokers:
         return self.slow.get(name, 0.0) + self.chance.random() * self.scenario.latency
 
     def promote(self, name: str) -> None:
-        """Tell a broker to be primary, without waiting for its answer."""
+        """Promote a broker, without waiting for its answer."""
         core = self.cores[name]
 
         async def told() -> None:

@@ -54,7 +54,7 @@ class Oracle:
         self.confirmed += len(numbers)
 
     def keeps(self, broker: str, numbers: list[int], there: set[int]) -> None:
-        """A broker that is up to date would still have these messages if its power failed now."""
+        """Check that an up-to-date broker would have these messages after a power cut now."""
         for number in numbers:
             one = self.sent[number]
             if one.durable and not one.delivered and number not in there:
@@ -65,9 +65,9 @@ class Oracle:
     def delivers(self, queue: str, number: int, generation: int, *, marked: bool) -> None:
         """Note that a client gets a message from the primary of a generation.
 
-        `marked`: the message is marked as one that may have come before.  A former primary that is
-        cut off does not know what was acknowledged since.  Until `silence` is over, it gives such
-        messages to its clients, marked.
+        `marked`: whether the message is marked as one that may have come before.  A former primary
+        that is cut off does not know of later acknowledgements.  Until `silence` is over, it gives
+        acknowledged messages to its clients, marked.
         """
         one = self.sent[number]
         if one.queue != queue:

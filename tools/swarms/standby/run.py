@@ -15,21 +15,23 @@ from tools.swarms.standby.oracle import Violation
 from tools.swarms.standby.scenario import Action, Scenario, What
 
 MANAGER_SECONDS = 2.0
-"""Seconds between two promotions by a manager outside."""
+"""The seconds between two promotions by a manager outside."""
 SERVES_SECONDS = 30.0
-"""Seconds after the end of faults in which a broker must serve, else an operator chooses one."""
+"""The seconds after the faults within which a broker must serve; then an operator marks one."""
 LEVEL_SECONDS = 120.0
-"""Seconds after that in which all backups must be up to date."""
+"""The seconds, after a broker serves, within which all backups must be up to date."""
 SAME_SECONDS = 30.0
-"""Seconds after that in which all must have the same; a slow write may still be under way."""
+"""The seconds, after that, within which all brokers must have the same messages: a slow write may
+still be under way.
+"""
 
 
 @frozen(kw_only=True)
 class Outcome:
     """The result of one run.  `claim`: the broken claim, or "".
 
-    `steps`: of the machines; `ticks`: those of them by the clock.  `persons`: how often an operator
-    had to mark a store.
+    `steps`: of the machines; `ticks`: steps of the clock among them.  `persons`: how often an
+    operator had to mark a store.
     """
 
     scenario: Scenario

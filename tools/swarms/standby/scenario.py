@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 
 class What(Enum):
-    """A kind of event, caused by an operator, a manager, a client or a fault."""
+    """A kind of action, by an operator, a manager, a client or a fault."""
 
     START = "is started"
     KILL = "is killed"
@@ -18,8 +18,8 @@ class What(Enum):
     STOP = "is stopped in order"
     CUT = "is cut off"
     HEAL = "all are back in the network"
-    PROMOTE = "is told to be primary"
-    DEMOTE = "is told to be primary no more"
+    PROMOTE = "is promoted"
+    DEMOTE = "is demoted"
     SLOW = "has a slow disk"
     PUBLISH = "a client publishes"
     TAKE = "a client takes"
@@ -42,7 +42,7 @@ DOWN = (What.KILL, What.POWER, What.SOON, What.STOP)
 
 @frozen
 class Action:
-    """An event.  `at`: in seconds; `amount`: of messages, seconds or writes, by its kind."""
+    """An action.  `at`: in seconds; `amount`: of messages, seconds or writes, by its kind."""
 
     at: float
     what: What
@@ -58,8 +58,8 @@ class Action:
 class Scenario:
     """A scenario.  `built_in`: brokers promote themselves; if False, a manager outside that fences.
 
-    `continues`: the brokers may continue by themselves after a total failure.  `latency`: the most
-    seconds of a write if the disk is not slow.
+    `continues`: whether brokers may continue by themselves after a total failure.  `latency`: the
+    most seconds of a write if the disk is not slow.
     """
 
     seed: int
