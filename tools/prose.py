@@ -17,7 +17,7 @@ import click
 ROOT = Path(__file__).resolve().parents[1]
 ROOT_PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
 GENERATED = ("json.md", "api.md", "mutation.md")
-ROOMS = ("joinproto", "models", "proofs", "spark_explore", "tools")
+FOLDERS = ("joinproto", "models", "proofs", "spark_explore", "tools")
 ITSELF = "tools/prose.py"
 PHRASES = re.compile(
     r"\b(for who|from who|of who|so who|whoever|whom a |whose ballot|who has a|who is started"
@@ -57,7 +57,7 @@ def texts() -> dict[str, str]:
     These are messages, help texts and docstrings, whether a user reads them or not.
     """
     listed = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard", *ROOMS],
+        ["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard", *FOLDERS],
         capture_output=True,
         text=True,
         check=True,

@@ -14,7 +14,7 @@ from joinproto.machine.tables import SILENT, Table
 from joinproto_claims.tables import shipped
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("joinproto", "models", "proofs", "spark_explore", "tools")
+FOLDERS = ("joinproto", "models", "proofs", "spark_explore", "tools")
 TABLES: dict[str, Table[Any]] = {item.table.name: item.table for item in shipped()} | {
     awaiting().name: awaiting()
 }
@@ -51,8 +51,8 @@ def unknown(labels: Iterable[str], document: str) -> set[str]:
 
 def citations() -> Iterator[tuple[str, set[str]]]:
     """Yield each place that cites the join protocol, and the cited sections and rules."""
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*.py")):
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
             for found in CITED.finditer(path.read_text()):
                 numbers, rules = found.groups()
                 name = f"{path.relative_to(ROOT)}: {found.group()[:60]}"

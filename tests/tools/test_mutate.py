@@ -16,10 +16,17 @@ from click.testing import CliRunner
 from joinproto.errors import UsageProblem
 from tools.mutate import baseline, catchers, changed, report
 from tools.mutate.__main__ import main
-from tools.mutate.baseline import Asked, Baseline
+from tools.mutate.baseline import Baseline, Catcher
 from tools.mutate.campaign import Result, read, still_holds, write
 from tools.mutate.isolated import isolated
-from tools.mutate.patches import ROOMS, ROOT, Mutation, all_mutations, mutations, source_of
+from tools.mutate.patches import (
+    MUTATED_PACKAGES,
+    ROOT,
+    Mutation,
+    all_mutations,
+    mutations,
+    source_of,
+)
 
 ADMISSION = "joinproto/join/admission.py"
 HEARD = "joinproto/join/observations.py"
@@ -175,7 +182,7 @@ def test_each_mutation_has_a_unique_name_and_is_the_same_on_every_call() -> None
 @pytest.mark.soak("mutants")
 def test_every_mutation_can_be_compiled() -> None:
     """The compiler would notice any other mutation, so it would test no catcher."""
-    for path in (path for room in ROOMS.values() for path in room.files):
+    for path in (path for package in MUTATED_PACKAGES.values() for path in package.files):
         source = source_of(path)
         for one in mutations(path, source):
             compile(one.apply(source), one.name, "exec")
@@ -193,16 +200,16 @@ def named(name: str) -> Mutation:
     return found
 
 
-def tried(mutation: Mutation, *asked: Asked) -> Result:
+def tried(mutation: Mutation, *asked: Catcher) -> Result:
     """Return the result of trying a mutation in another process: pytest does not run in itself."""
     given = json.dumps([asdict(mutation), asdict(Baseline({}, list(asked)))])
     program = (
         "import json, sys; from attrs import asdict\n"
-        "from tools.mutate.baseline import Asked, Baseline\n"
+        "from tools.mutate.baseline import Catcher, Baseline\n"
         "from tools.mutate.campaign import try_one\n"
         "from tools.mutate.patches import Mutation\n"
         "one, base = json.load(sys.stdin)\n"
-        "base = Baseline(base['key'], [Asked(**it) for it in base['asked']])\n"
+        "base = Baseline(base['key'], [Catcher(**it) for it in base['asked']])\n"
         "print(json.dumps(asdict(try_one(Mutation(**one), base, 'catchers'))))"
     )
     done = subprocess.run(
@@ -217,7 +224,7 @@ def tried(mutation: Mutation, *asked: Asked) -> Result:
 
 
 GUESTS = "observations:Observations.in_view:drop-filter:1"
-HEARD_TEST = Asked(
+HEARD_TEST = Catcher(
     "unit", "tests/join/test_observations.py::test_a_close_leaves_no_guest", 0.01, lines_of(HEARD)
 )
 
@@ -254,7 +261,7 @@ def test_a_table_without_its_last_case_is_caught_at_the_import() -> None:
 @pytest.mark.parametrize(("more", "by"), [(0, ""), (1, "pin")])
 def test_a_changed_count_alone_is_reported_as_a_pin(more: int, by: str) -> None:
     """The result says whether a claim noticed the mutation, or only a pinned count."""
-    world = Asked("world", "join-options", 1.0, lines_of(HEARD), [22 + more, 57, 7])
+    world = Catcher("world", "join-options", 1.0, lines_of(HEARD), [22 + more, 57, 7])
 
     assert by == tried(unchanged(), HEARD_TEST, world).by
 
@@ -263,7 +270,7 @@ def test_a_changed_count_alone_is_reported_as_a_pin(more: int, by: str) -> None:
 def test_a_small_world_notices_that_a_rule_is_left_out() -> None:
     """Members serve before all are ready, and the result names the claim."""
     mutation = named("phases:standing/others-are-not-ready:drop-case:1")
-    world = Asked("world", "join-founders", 1.0, lines_of(mutation.path), [114, 1_042, 16])
+    world = Catcher("world", "join-founders", 1.0, lines_of(mutation.path), [114, 1_042, 16])
 
     found = tried(mutation, world)
 
@@ -337,14 +344,14 @@ def test_a_baseline_of_the_tests_alone_is_completed_later(
     """The part that is there is not made again."""
     file = tmp_path / "baseline.json"
     said: list[str] = []
-    one, two = Asked("unit", "t", 0.1, {}), Asked("link", "join-two", 1.0, {})
-    monkeypatch.setattr(baseline, "_tests", lambda room: [one])
+    one, two = Catcher("unit", "t", 0.1, {}), Catcher("link", "join-two", 1.0, {})
+    monkeypatch.setattr(baseline, "_tests", lambda package: [one])
     monkeypatch.setattr(baseline, "_world", lambda name: [])
     monkeypatch.setattr(baseline, "_link", lambda name: [two])
     monkeypatch.setattr(baseline, "_run", lambda seed: f"seed {seed}")
 
     assert [one] == baseline.baseline(file, 1, said.append, ("tests",)).asked
-    monkeypatch.setattr(baseline, "_tests", lambda room: pytest.fail("made again"))
+    monkeypatch.setattr(baseline, "_tests", lambda package: pytest.fail("made again"))
     assert [one] == baseline.baseline(file, 1, said.append, ("tests",)).asked
     whole = baseline.baseline(file, 1, said.append)
 

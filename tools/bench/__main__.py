@@ -94,11 +94,11 @@ def main(
         if find_spec("matplotlib") is None:
             raise not_installed("matplotlib")
         if only_member:
-            found = evolve(earlier(out / "benchmarks.json"), member=cost_of_member())
+            found = evolve(earlier_results(out / "benchmarks.json"), member=cost_of_member())
         elif only_node:
-            found = evolve(earlier(out / "benchmarks.json"), node=cost_of_node())
+            found = evolve(earlier_results(out / "benchmarks.json"), node=cost_of_node())
         elif only_restart:
-            found = evolve(earlier(out / "benchmarks.json"), restart=cost_of_restart())
+            found = evolve(earlier_results(out / "benchmarks.json"), restart=cost_of_restart())
         else:
             found = benchmark(plan, say=lambda line: click.echo(line, err=True))
     except JoinprotoError as error:
@@ -110,7 +110,7 @@ def main(
     context.exit(1 if found.problems else 0)
 
 
-def earlier(file: Path) -> results.Results:
+def earlier_results(file: Path) -> results.Results:
     """Return the results in `file`."""
     if not file.is_file():
         raise UsageProblem(

@@ -46,7 +46,7 @@ def measured(top: Path) -> dict[str, dict[str, dict[str, float]]]:
         for _ in range(ROUNDS):
             for reads, fleet in fleets.items():
                 for count in CLIENTS:
-                    times[reads, count] += _asked(fleet, count)
+                    times[reads, count] += _read_times(fleet, count)
     finally:
         for fleet in fleets.values():
             fleet.close()
@@ -56,7 +56,7 @@ def measured(top: Path) -> dict[str, dict[str, dict[str, float]]]:
     }
 
 
-def _asked(fleet: Fleet, count: int) -> list[float]:
+def _read_times(fleet: Fleet, count: int) -> list[float]:
     until = time.perf_counter() + SECONDS
     found: list[float] = []
 

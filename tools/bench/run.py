@@ -130,9 +130,9 @@ class Bench:
                 group += self._spins(3, int(described.memory_gib * 1024), world)
             self._measure_group(group)
         starts = self._starts()
-        member = self._asked("a member, round by round", cost_of_member, self.plan.member)
-        node = self._asked("three nodes, and etcd", cost_of_node, self.plan.node)
-        restart = self._asked("a node with many frames", cost_of_restart, self.plan.restart)
+        member = self._cost_of("a member, round by round", cost_of_member, self.plan.member)
+        node = self._cost_of("three nodes, and etcd", cost_of_node, self.plan.node)
+        restart = self._cost_of("a node with many frames", cost_of_restart, self.plan.restart)
         return Results(
             command=self.plan.command,
             date=datetime.now(UTC).date().isoformat(),
@@ -336,7 +336,7 @@ class Bench:
         ]
         return tuple(found)
 
-    def _asked(self, what: str, cost: Callable[[], T], wanted: bool) -> T | None:
+    def _cost_of(self, what: str, cost: Callable[[], T], wanted: bool) -> T | None:
         if not wanted:
             return None
         self.say(what)

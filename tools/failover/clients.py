@@ -76,7 +76,7 @@ class Storm(MessagingHandler):  # type: ignore[misc]
         self.allowed = int(text) if text.isdecimal() else self.allowed
         if text == "end" and self.until is None:
             self.allowed, self.until = self.count, time.monotonic() + END_SECONDS
-        self.go_on()
+        self.publish_more()
         is_done = len(self.confirmed) == self.count and self.confirmed <= self.consumed.keys()
         if self.until is not None and (is_done or time.monotonic() > self.until):
             self.connection.close()
@@ -87,9 +87,9 @@ class Storm(MessagingHandler):  # type: ignore[misc]
     # -- publishing ------------------------------------------------------------------------
 
     def on_sendable(self, event: Event) -> None:
-        self.go_on()
+        self.publish_more()
 
-    def go_on(self) -> None:
+    def publish_more(self) -> None:
         while self.sender is not None and self.sender.credit > 0:
             is_again = bool(self.again)
             if not is_again and self.count >= self.allowed:
@@ -135,7 +135,7 @@ class Storm(MessagingHandler):  # type: ignore[misc]
         self.consumed[number] = before + 1
         self.accept(event.delivery)
 
-    def told(self) -> dict[str, Any]:
+    def counts(self) -> dict[str, Any]:
         """Return the counts."""
         return {
             "published": self.count,
@@ -158,7 +158,7 @@ def main() -> None:
     top, *urls = sys.argv[1:]
     storm = Storm(urls, Path(top))
     Container(storm, global_handler=Sockets()).run()
-    print(json.dumps(storm.told()))
+    print(json.dumps(storm.counts()))
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ class Brokers(System):
     def lacks(self) -> frozenset[str]:  # type: ignore[override]
         return frozenset() if self.manager.is_built_in else CUTS
 
-    def own(self, storm: Storm) -> Mapping[str, Callable[[], None]]:
+    def own_faults(self, storm: Storm) -> Mapping[str, Callable[[], None]]:
         ways: tuple[Callable[[Storm], None], ...] = (
             self.fail_over, self.switch, self.promote_at_once, self.in_order,
         )  # fmt: skip
@@ -164,7 +164,7 @@ class Brokers(System):
                 return
             if serves:
                 asked = time.monotonic()
-            elif (able := self._able()) and manager.promote(*able):
+            elif (able := self._promotable()) and manager.promote(*able):
                 storm.say(f"promoted {manager.primary}")
             elif time.monotonic() > asked + SECONDS:
                 self.recover(storm)
@@ -180,7 +180,7 @@ class Brokers(System):
                 )
             time.sleep(0.1)
 
-    def _able(self) -> list[str]:
+    def _promotable(self) -> list[str]:
         """Return the brokers that a manager outside may promote; [] if a broker does not answer."""
         told: list[dict[str, Any]] = [dict(self.manager.status(name)) for name in self.names]
         if self.manager.is_built_in or not all(told):
@@ -226,7 +226,7 @@ class Brokers(System):
         """Kill the primary; start it again when another broker serves."""
         dead = self.manager.primary
         storm.say(f"kill -9 {dead}, the primary")
-        able = self._able()
+        able = self._promotable()
         self.manager.kill(dead)
         self._takes_over(dead, able)
         self.manager.start(dead)
@@ -235,7 +235,7 @@ class Brokers(System):
         """Stop the primary in order, as for maintenance of its machine."""
         gone = self.manager.primary
         storm.say(f"the agent stops {gone}, the primary")
-        able = self._able()
+        able = self._promotable()
         self.manager.call(gone, "stop")
         self._takes_over(gone, able)
         self.manager.start(gone)
@@ -246,7 +246,7 @@ class Brokers(System):
         Raises `RuntimeError` if no broker becomes primary.
         """
         if self.manager.is_built_in:
-            self._another(gone)
+            self._wait_for_another(gone)
             return
         others = [name for name in able if name != gone]
         deadline = time.monotonic() + SECONDS
@@ -255,7 +255,7 @@ class Brokers(System):
                 raise RuntimeError(f"no broker could be promoted: {self.manager.refusals[-2:]}")
             time.sleep(0.2)
 
-    def _another(self, former: str) -> None:
+    def _wait_for_another(self, former: str) -> None:
         if not self.manager.serving(SECONDS, but=former):
             raise RuntimeError(f"no broker took over from {former} within {SECONDS:g} s")
 
@@ -286,13 +286,13 @@ class Brokers(System):
         """Cut the primary off from the others, but not from its clients, until another serves."""
         storm.say(f"cut off {self.manager.primary}, the primary")
         with cut_off(self.manager, former := self.manager.primary):
-            self._another(former)
+            self._wait_for_another(former)
 
     def stop_primary(self, storm: Storm) -> None:
         """Stop the primary's process until another serves."""
         storm.say(f"SIGSTOP {self.manager.primary}, the primary")
         with stopped(self.manager, former := self.manager.primary):
-            self._another(former)
+            self._wait_for_another(former)
 
     def two_at_once(self, storm: Storm) -> None:
         """Promote all others at once, while the primary runs, is cut off, or is stopped."""

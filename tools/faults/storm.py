@@ -45,7 +45,7 @@ class System(ABC):
     lacks: frozenset[str] = frozenset()
     end = "every acknowledged write is there"
 
-    def own(self, storm: Storm) -> Mapping[str, Callable[[], None]]:
+    def own_faults(self, storm: Storm) -> Mapping[str, Callable[[], None]]:
         """Return the faults that only this system has, by kind."""
         return {}
 
@@ -103,7 +103,7 @@ class Storm:
         common = {
             kind: getattr(self, f"_{kind}") for kind in KINDS if kind not in self.system.lacks
         }
-        self.faults = {**common, **self.system.own(self)}
+        self.faults = {**common, **self.system.own_faults(self)}
 
     def run(self, seconds: float = 0.0, kinds: Iterable[str] | None = None) -> Judged:
         """Cause faults for `seconds`, or one fault of each of `kinds`; then restore all, and judge.

@@ -94,7 +94,7 @@ class Clusterer(System):
     def others(self) -> list[str]:
         return list(self.fleet.names[1:])
 
-    def own(self, storm: Storm) -> Mapping[str, Callable[[], None]]:
+    def own_faults(self, storm: Storm) -> Mapping[str, Callable[[], None]]:
         ways = (self.apply, self.apply_apart, self.reset, self.replace)
         return {way.__name__: partial(way, storm) for way in ways}
 

@@ -73,7 +73,7 @@ class Nodes(System):
     def network(self) -> Network:  # type: ignore[override]
         return self.fleet.network
 
-    def own(self, storm: Storm) -> Mapping[str, Callable[[], None]]:
+    def own_faults(self, storm: Storm) -> Mapping[str, Callable[[], None]]:
         found: dict[str, Callable[[], None]] = {
             "clock": partial(self._clock, storm),
             "shutdown": partial(self._shutdown, storm),

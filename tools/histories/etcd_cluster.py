@@ -232,7 +232,7 @@ class Cluster:
     def one(self) -> str:
         return self.chance.choice(sorted(self.running))
 
-    def told(self, what: str) -> None:
+    def note(self, what: str) -> None:
         self.events.append(what)
 
     def away(self) -> str:
@@ -242,13 +242,13 @@ class Cluster:
             time.sleep(0.2)
             self.end(who, kill=kill)
             time.sleep(self.chance.uniform(0.1, 2.0))
-        self.told(f"{who} {'killed' if kill else 'stopped'}, the others go on")
+        self.note(f"{who} {'killed' if kill else 'stopped'}, the others go on")
         return who
 
     def back(self, who: str, *more: str, state: str = "new") -> None:
         self.start(who, *more, state=state)
         self.wait(who)
-        self.told(f"{who} is started again")
+        self.note(f"{who} is started again")
         self.write()
 
     def down(self) -> None:
@@ -260,7 +260,7 @@ class Cluster:
                 self.end(self.one(), kill=self.chance.random() < 0.8)
                 if not together:
                     time.sleep(self.chance.uniform(0.0, 2.0))
-        self.told(f"all are ended {'together' if together else 'in turn'}")
+        self.note(f"all are ended {'together' if together else 'in turn'}")
 
     def close(self) -> None:
         for name in list(self.running):

@@ -18,7 +18,7 @@ def _orderly(it: Cluster) -> None:
     it.write()
     for name in sorted(it.running):
         it.end(name, kill=False)
-    it.told("all are stopped in order")
+    it.note("all are stopped in order")
 
 
 def _killed(it: Cluster) -> None:
@@ -27,7 +27,7 @@ def _killed(it: Cluster) -> None:
         time.sleep(0.2)
         for name in it.chance.sample(sorted(it.running), len(it.running)):
             it.end(name)
-    it.told("all are killed")
+    it.note("all are killed")
 
 
 def _away(it: Cluster) -> None:
@@ -51,14 +51,14 @@ def _cut(it: Cluster) -> None:
         if it.chance.random() < 0.4:
             it.links.heal()
             time.sleep(it.chance.uniform(0.0, 1.5))
-    it.told(f"{lone} is cut off{'' if it.links.away else ', and comes back'}")
+    it.note(f"{lone} is cut off{'' if it.links.away else ', and comes back'}")
 
 
 def _wiped(it: Cluster) -> None:
     it.write()
     who = it.away()
     shutil.rmtree(it.data(who))
-    it.told(f"the disk of {who} is wiped")
+    it.note(f"the disk of {who} is wiped")
 
 
 def _wiped_back(it: Cluster) -> None:
@@ -78,7 +78,7 @@ def _founded_again(it: Cluster) -> None:
     it.start(who)
     time.sleep(it.chance.uniform(2.0, 4.0))
     it.end(who)
-    it.told(f"{who} is wiped, started alone as at the founding, and ended")
+    it.note(f"{who} is wiped, started alone as at the founding, and ended")
 
 
 def _replaced(it: Cluster) -> None:
@@ -93,7 +93,7 @@ def _replaced(it: Cluster) -> None:
     it.names = (*(one for one in it.names if one != who), spare)
     it.start(spare, state="existing")
     it.wait(spare)
-    it.told(f"{who} is removed, {spare} is added")
+    it.note(f"{who} is removed, {spare} is added")
     it.write()
 
 
@@ -112,7 +112,7 @@ def _old_copy(it: Cluster) -> None:
     shutil.rmtree(it.data(who))
     it.asked.pop(who, None)
     copied(it.folder / "old", it.data(who))
-    it.told(f"an old copy of {who} is put back")
+    it.note(f"an old copy of {who} is put back")
     if it.running and it.chance.random() < 0.5:
         it.back(who)
 
@@ -131,14 +131,14 @@ def _forced(it: Cluster) -> None:
         raise EnvironmentProblem(f"{who} does not start by force")
     it.write()
     it.end(who)
-    it.told(f"{who} is started alone by force, and ended")
+    it.note(f"{who} is started alone by force, and ended")
     if it.chance.random() < 0.7:
         rest = [name for name in it.names if name != who]
         for name in rest:
             it.start(name)
         it.wait(*rest)
         it.write()
-        it.told("the others are started")
+        it.note("the others are started")
 
 
 def _worked(it: Cluster) -> None:
@@ -155,7 +155,7 @@ def _worked(it: Cluster) -> None:
     if it.chance.random() < 0.7:
         # Of the last revisions, only the fact that they were compacted may be left.
         call(port, "/v3/kv/compaction", 10, revision=revision, physical=it.chance.random() < 0.5)
-        it.told(f"compacted at {revision}")
+        it.note(f"compacted at {revision}")
     if it.chance.random() < 0.7:
         _secured(it, port)
     if it.chance.random() < 0.6:
@@ -170,11 +170,11 @@ def _worked(it: Cluster) -> None:
             if it.chance.random() < 0.5:
                 it.end(who)
             begun[0].join()
-        it.told(f"{who} is defragmented{'' if who in it.running else ', and killed meanwhile'}")
+        it.note(f"{who} is defragmented{'' if who in it.running else ', and killed meanwhile'}")
     if it.running and it.chance.random() < 0.5:
         for name in it.chance.sample(sorted(it.running), len(it.running)):
             it.end(name, kill=it.chance.random() < 0.5)
-        it.told("all are ended, without writes")
+        it.note("all are ended, without writes")
 
 
 def _secured(it: Cluster, port: int) -> None:
@@ -192,7 +192,7 @@ def _secured(it: Cluster, port: int) -> None:
         call(port, "/v3/kv/put", 10, ticket=ticket, key=packed(key), value=packed(key))
         it.acknowledged.add(key)
     call(port, "/v3/auth/disable", 10, ticket=ticket)
-    it.told("a user wrote")
+    it.note("a user wrote")
 
 
 def _defragmented(port: int) -> None:
@@ -219,12 +219,12 @@ def _learner(it: Cluster) -> None:
     port = it.at()
     added = _changed(port, "add", peerURLs=[it.urls[spare]], isLearner=True)["member"]
     it.start(spare, state="existing")
-    it.told(f"{spare} is added as a learner")
+    it.note(f"{spare} is added as a learner")
     it.write()
     if it.chance.random() < 0.6:
         _changed(port, "promote", ID=added["ID"])
         it.names = (*it.names, spare)
-        it.told("it is made a voter")
+        it.note("it is made a voter")
     it.write()
     if it.chance.random() < 0.5:
         it.away()
@@ -240,7 +240,7 @@ def _restored(it: Cluster) -> None:
         it.restore(name, snapshot)
     it.acknowledged &= keys_in(snapshot)
     it.asked.clear()
-    it.told("all are restored from a snapshot")
+    it.note("all are restored from a snapshot")
     if it.chance.random() < 0.8:
         for name in it.names:
             it.start(name)
@@ -261,7 +261,7 @@ def _restored_apart(it: Cluster) -> None:
         it.restore(name, snapshot)
     it.acknowledged &= keys_in(snapshots[1])
     it.asked.clear()
-    it.told("restored: " + ", ".join(f"{name} {one.name}" for name, one in chosen.items()))
+    it.note("restored: " + ", ".join(f"{name} {one.name}" for name, one in chosen.items()))
     if it.chance.random() < 0.5:
         for name in it.names:
             it.start(name)
@@ -278,7 +278,7 @@ def _upgraded(it: Cluster) -> None:
         with it.writing():
             it.end(name, kill=it.chance.random() < 0.5)
         it.back(name)
-        it.told(f"{name} runs this release")
+        it.note(f"{name} runs this release")
     it.write()
     if it.chance.random() < 0.4:
         it.away()
@@ -298,7 +298,7 @@ def _receiving(it: Cluster) -> None:
     it.start(who)
     time.sleep(it.chance.uniform(0.1, 2.5))
     it.end(who)
-    it.told(f"{who} is started late, and killed")
+    it.note(f"{who} is started late, and killed")
     if it.chance.random() < 0.4:
         it.back(who)
 

@@ -49,9 +49,9 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
         nodes.launched(*others)
         nodes.go_on(*nodes.nodes)
         play = Play(nodes, Clients(nodes), random, [*nodes.nodes])
-        play.did(f"{count} nodes serve; innodb_flush_log_at_trx_commit={flush}")
+        play.note(f"{count} nodes serve; innodb_flush_log_at_trx_commit={flush}")
         KINDS[kind](play)
-        return _asked(play, kind=kind, seed=seed)
+        return _history_of(play, kind=kind, seed=seed)
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
@@ -77,7 +77,7 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
     )
 
 
-def _asked(play: Play, *, kind: str, seed: int) -> History:
+def _history_of(play: Play, *, kind: str, seed: int) -> History:
     """Keep the directories, and read the data from copies of them."""
     nodes = play.nodes
     left, logs = nodes.root / "left", nodes.root / "recovered"
@@ -92,7 +92,7 @@ def _asked(play: Play, *, kind: str, seed: int) -> History:
         try:
             log = nodes.recovered(node, nodes.data(node))
         except EnvironmentProblem:
-            play.did(f"{node} cannot be asked for its position")
+            play.note(f"{node} cannot be asked for its position")
         else:
             positions[node] = logs / f"{node}.log"
             positions[node].write_text(log, "utf-8")
@@ -101,10 +101,10 @@ def _asked(play: Play, *, kind: str, seed: int) -> History:
             try:
                 has[node] = nodes.rows(node)
             except EnvironmentProblem:
-                play.did(f"{node} starts alone, and has no table")
+                play.note(f"{node} starts alone, and has no table")
             nodes.servers.kill(node)
         else:
-            play.did(f"{node} does not start alone")
+            play.note(f"{node} does not start alone")
         nodes.remove(nodes.data(node))
     return History(
         broker="galera",

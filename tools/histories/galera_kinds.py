@@ -28,7 +28,7 @@ def power(play: Play) -> None:
     play.something()
     with play.writes(*play.primary):
         play.nodes.servers.kill(*play.primary)
-        play.did("all killed at one moment")
+        play.note("all killed at one moment")
     play.primary = []
 
 
@@ -90,12 +90,12 @@ def forced_five(play: Play) -> None:
     play.nodes.signal(FREEZE, *many)
     play.nodes.signal(THAW, *few)
     play.nodes.hold_still(*few)
-    play.did(f"{listed(few)} came back, and do not reach {listed(many)}")
+    play.note(f"{listed(few)} came back, and do not reach {listed(many)}")
     if play.perhaps(0.8):
         play.force(*few, writes=play.perhaps(0.7))
     play.nodes.servers.kill(*few, *many)
     play.primary, play.others = [], []
-    play.did("all killed at one moment")
+    play.note("all killed at one moment")
 
 
 def founded(play: Play) -> None:
@@ -137,13 +137,13 @@ def wiped(play: Play) -> None:
     which = play.random.randrange(3)
     if which == 0:
         play.gone.add(node)
-        play.did(f"the disk of {node} is gone")
+        play.note(f"the disk of {node} is gone")
     elif which == 1:
         play.nodes.make(data)
-        play.did(f"the disk of {node} is gone; an empty directory is in its place")
+        play.note(f"the disk of {node} is gone; an empty directory is in its place")
     else:
         play.nodes.copy(play.nodes.fresh, data)
-        play.did(f"the disk of {node} is gone; mariadb-install-db made a new directory")
+        play.note(f"the disk of {node} is gone; mariadb-install-db made a new directory")
 
 
 def old_copy(play: Play) -> None:
@@ -162,7 +162,7 @@ def old_copy(play: Play) -> None:
     play.end()
     play.nodes.remove(play.nodes.data(node))
     copy.rename(play.nodes.data(node))
-    play.did(f"the directory of {node} replaced by a copy from the time it was down")
+    play.note(f"the directory of {node} replaced by a copy from the time it was down")
 
 
 def transfer(play: Play) -> None:
@@ -174,17 +174,17 @@ def transfer(play: Play) -> None:
     if play.perhaps():
         play.nodes.remove(play.nodes.data(node))
         play.nodes.copy(play.nodes.fresh, play.nodes.data(node))
-        play.did(f"the disk of {node} is gone; mariadb-install-db made a new directory")
+        play.note(f"the disk of {node} is gone; mariadb-install-db made a new directory")
     state = play.nodes.data(node) / "grastate.dat"
     if state.exists() and play.perhaps():
         state.write_bytes(re.sub(rb"(uuid: +)\S+", rb"\1" + NULL_UUID.encode(), state.read_bytes()))
-        play.did(f"{node} names no history any more")
+        play.note(f"{node} names no history any more")
     else:
         state.unlink(missing_ok=True)
-        play.did(f"{node} has no grastate.dat any more")
+        play.note(f"{node} has no grastate.dat any more")
     text = interrupted(play.nodes, node, after_seconds=play.random.uniform(0.0, 0.3))
     is_met = NULL_UUID in text or not text
-    play.did(
+    play.note(
         f"{node} started and killed, {'in' if is_met else 'outside'} the transfer of the state"
     )
     play.nodes.go_on(*play.primary)

@@ -170,7 +170,7 @@ class Clients:
     acknowledged: set[str] = field(factory=set)
     _running: Servers = field(factory=Servers)
 
-    def few(self, node: str, count: int) -> int:
+    def insert_few(self, node: str, count: int) -> int:
         """Insert some rows at a node, one command for each; return how many it acknowledged."""
         before = len(self.acknowledged)
         for _ in range(count):

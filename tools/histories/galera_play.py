@@ -29,7 +29,7 @@ class Play:
     hung: set[str] = field(factory=set)
     gone: set[str] = field(factory=set)
 
-    def did(self, *words: str) -> None:
+    def note(self, *words: str) -> None:
         self.events.append(" ".join(words))
 
     @property
@@ -51,8 +51,8 @@ class Play:
         """Insert a few rows at one node, or many rows at several nodes at once."""
         at = [*nodes] or self.random.sample(self.primary, self.random.randint(1, len(self.primary)))
         if self.perhaps(0.4):
-            count = self.clients.few(at[0], self.random.randint(1, 4))
-            self.did(f"{count} rows acknowledged by {at[0]}")
+            count = self.clients.insert_few(at[0], self.random.randint(1, 4))
+            self.note(f"{count} rows acknowledged by {at[0]}")
             return
         with self.writes(*at):
             pass
@@ -64,7 +64,7 @@ class Play:
         self.nodes.pause(self.random.uniform(0.3, 1.2))
         yield
         count = self.clients.end()
-        self.did(f"{count} rows acknowledged by {listed(nodes)}")
+        self.note(f"{count} rows acknowledged by {listed(nodes)}")
 
     @contextmanager
     def perhaps_writes(self, *nodes: str) -> Iterator[None]:
@@ -84,7 +84,7 @@ class Play:
             self.nodes.stop(node)
             self.primary = rest
             self.others = [one for one in self.others if one != node]
-            self.did(f"{node} stopped in order")
+            self.note(f"{node} stopped in order")
             self.nodes.go_on(*self.primary)
 
     def stop_together(self, *nodes: str) -> None:
@@ -94,7 +94,7 @@ class Play:
                 self.nodes.servers.running[node].terminate()
             for node in nodes:
                 self.nodes.servers.wait(node)
-            self.did(f"{listed(nodes)} stopped in order at one moment")
+            self.note(f"{listed(nodes)} stopped in order at one moment")
         self.primary = [one for one in self.primary if one not in nodes]
         self.others = [one for one in self.others if one not in nodes]
         self.nodes.go_on(*self.primary)
@@ -104,7 +104,7 @@ class Play:
         majority = len(set(self.primary) - {*nodes}) * 2 > len(self.primary)
         with self.perhaps_writes(*self.primary):
             self.nodes.servers.kill(*nodes)
-            self.did(f"{listed(nodes)} killed at one moment")
+            self.note(f"{listed(nodes)} killed at one moment")
             left = [one for one in self.primary if one not in nodes]
             self.others = [one for one in self.others if one not in nodes]
             if majority:
@@ -120,7 +120,7 @@ class Play:
         if running:
             with self.perhaps_writes(*self.primary):
                 self.nodes.servers.kill(*running)
-                self.did(f"{listed(running)} killed at one moment")
+                self.note(f"{listed(running)} killed at one moment")
             self.primary, self.others = [], []
 
     def back(self, node: str) -> None:
@@ -128,19 +128,19 @@ class Play:
         if self.nodes.launched(node):
             self.primary.append(node)
             self.nodes.go_on(*self.primary)
-            self.did(f"{node} started again, and joined")
+            self.note(f"{node} started again, and joined")
         else:
-            self.did(f"{node} started again, and ended instead of joining")
+            self.note(f"{node} started again, and ended instead of joining")
 
     def found(self, node: str) -> None:
         """Found a cluster with a node by hand while all are down."""
         if self.nodes.founds(node):
             self.primary = [node]
-            self.did(
+            self.note(
                 f"safe_to_bootstrap of {node} set to 1, {node} started with --wsrep-new-cluster"
             )
         else:
-            self.did(f"{node} could not be started with --wsrep-new-cluster")
+            self.note(f"{node} could not be started with --wsrep-new-cluster")
 
     def hang(self, *nodes: str) -> None:
         """Freeze nodes, as if they hung; the majority continues."""
@@ -149,7 +149,7 @@ class Play:
         self.others += nodes
         self.hung |= {*nodes}
         self.nodes.go_on(*self.primary)
-        self.did(f"{listed(nodes)} hung; {listed(self.primary)} went on")
+        self.note(f"{listed(nodes)} hung; {listed(self.primary)} went on")
 
     def cut(self, node: str) -> None:
         """Cut a node off; the majority continues."""
@@ -158,13 +158,13 @@ class Play:
         self.others.append(node)
         self.nodes.go_on(*self.primary)
         self.nodes.hold_still(node)
-        self.did(f"{node} cut off; {listed(self.primary)} went on")
+        self.note(f"{node} cut off; {listed(self.primary)} went on")
 
     def force(self, *nodes: str, writes: bool) -> None:
         """Make a minority primary by hand."""
         self.nodes.bootstrap(nodes[0])
         self.nodes.go_on(*nodes)
-        self.did(
+        self.note(
             f"{nodes[0]} forced with pc.bootstrap=YES: {listed(nodes)} serve besides the others"
         )
         if writes:

@@ -17,13 +17,15 @@ import click
 
 from joinproto.errors import UsageProblem
 from tools.mutate import changed, report
-from tools.mutate.patches import ROOMS, Mutation, Room, all_mutations, source_of
+from tools.mutate.patches import MUTATED_PACKAGES, Mutation, Package, all_mutations, source_of
 
 WORK = Path(".mutate")
 
 
 @click.command()
-@click.option("--package", type=click.Choice(list(ROOMS)), default="join", show_default=True)
+@click.option(
+    "--package", type=click.Choice(list(MUTATED_PACKAGES)), default="join", show_default=True
+)
 @click.option(
     "--only",
     multiple=True,
@@ -92,7 +94,7 @@ def main(
             raise SystemExit(0)
         # Worlds, the link and random runs check the join protocol only.
         tests = tests or package != "join"
-        done = _run(wanted, jobs, results, ROOMS[package], tests=tests, minutes=minutes)
+        done = _run(wanted, jobs, results, MUTATED_PACKAGES[package], tests=tests, minutes=minutes)
         raise SystemExit(done)
     except UsageProblem as error:
         click.echo(str(error), err=True)
@@ -103,7 +105,7 @@ def _run(
     wanted: list[Mutation],
     jobs: int,
     results: Path,
-    room: Room,
+    package: Package,
     *,
     tests: bool,
     minutes: float | None,
@@ -117,17 +119,17 @@ def _run(
     results.parent.mkdir(parents=True, exist_ok=True)
     warm_up()
     base = baseline(
-        results.with_suffix(f".{Path(room.tests[0]).name}.json"),
+        results.with_suffix(f".{Path(package.tests[0]).name}.json"),
         jobs,
         lambda text: click.echo(text, err=True),
         ("tests",) if tests else ("tests", "rest"),
-        room,
+        package,
     )
     if base.left_out:
         click.echo(f"random runs left out, as they fail unchanged: {'; '.join(base.left_out)}",
                    err=True)  # fmt: skip
-    known, every = read(results), hash_of_catchers((*room.tests, *REST))
-    hashed = hash_of_catchers(room.tests) if tests else every
+    known, every = read(results), hash_of_catchers((*package.tests, *REST))
+    hashed = hash_of_catchers(package.tests) if tests else every
     there = {one.name for one in base.of("unit")}
     todo = [
         one

@@ -16,7 +16,7 @@ from joinproto.errors import UsageProblem
 from tools.mutate import catchers, unit
 from tools.mutate.isolated import isolated
 from tools.mutate.patched import forget
-from tools.mutate.patches import JOIN, ROOT, Room, hash_of
+from tools.mutate.patches import JOIN, ROOT, Package, hash_of
 
 T = TypeVar("T")
 Lines = dict[str, list[int]]
@@ -37,7 +37,7 @@ def hash_of_catchers(folders: Sequence[str]) -> str:
 
 
 @define
-class Asked:
+class Catcher:
     """A catcher: its cost in seconds, the lines that it runs, and its counts."""
 
     kind: str
@@ -60,10 +60,10 @@ class Baseline:
     """
 
     key: dict[str, str] = field(factory=dict)
-    asked: list[Asked] = field(factory=list)
+    asked: list[Catcher] = field(factory=list)
     left_out: list[str] = field(factory=list)
 
-    def of(self, kind: str) -> list[Asked]:
+    def of(self, kind: str) -> list[Catcher]:
         return [one for one in self.asked if one.kind == kind]
 
     def save(self, file: Path) -> None:
@@ -72,13 +72,13 @@ class Baseline:
     @classmethod
     def load(cls, file: Path) -> Baseline:
         found = json.loads(file.read_text(encoding="utf-8"))
-        asked = [Asked(**one) for one in found["asked"]]
+        asked = [Catcher(**one) for one in found["asked"]]
         return cls(found["key"], asked, found["left_out"])
 
 
-def key_now(room: Room) -> dict[str, str]:
-    mutated = hash_of(*((ROOT / path).read_bytes() for path in room.files)).encode()
-    parts = {"tests": room.tests, "rest": REST}
+def key_now(package: Package) -> dict[str, str]:
+    mutated = hash_of(*((ROOT / path).read_bytes() for path in package.files)).encode()
+    parts = {"tests": package.tests, "rest": REST}
     return {part: hash_of(hash_of_catchers(each).encode(), mutated) for part, each in parts.items()}
 
 
@@ -87,20 +87,20 @@ def baseline(
     jobs: int,
     say: Callable[[str], None],
     parts: Collection[str] = ("tests", "rest"),
-    room: Room = JOIN,
+    package: Package = JOIN,
 ) -> Baseline:
     """Return these parts of the baseline of the current sources, from `file` if they are there.
 
     Raises `UsageProblem` if a catcher fails on the unchanged code.
     """
-    key = key_now(room)
+    key = key_now(package)
     known = Baseline.load(file) if file.exists() else Baseline()
     holds = {part for part in key if known.key.get(part) == key[part]}
     if holds >= set(parts):
         return known
     say("running every catcher on the unchanged code, once for these sources; this takes minutes")
-    looks: dict[str, list[Callable[[], list[Asked] | str]]] = {
-        "tests": [partial(_tests, room)],
+    looks: dict[str, list[Callable[[], list[Catcher] | str]]] = {
+        "tests": [partial(_tests, package)],
         "rest": [
             *(partial(_world, name) for name in _world_names()),
             *(partial(_link, name) for name in catchers.LINKED),
@@ -120,7 +120,7 @@ def baseline(
     return made
 
 
-def _part(one: Asked) -> str:
+def _part(one: Catcher) -> str:
     return "tests" if one.kind == "unit" else "rest"
 
 
@@ -148,16 +148,16 @@ def counted(look: Callable[[], Any]) -> tuple[Any, Lines]:
     return found, _lines_of(counter.get_data(), JOIN)
 
 
-def _counter(room: Room) -> Any:
+def _counter(package: Package) -> Any:
     from coverage import Coverage
 
-    files = [str(ROOT / path) for path in room.files]
+    files = [str(ROOT / path) for path in package.files]
     return Coverage(data_file=None, config_file=False, include=files)
 
 
-def _lines_of(data: Any, room: Room, context: str | None = None) -> Lines:
+def _lines_of(data: Any, package: Package, context: str | None = None) -> Lines:
     data.set_query_contexts(None if context is None else [f"^{_escaped(context)}$"])
-    files = ((path, data.lines(str(ROOT / path))) for path in room.files)
+    files = ((path, data.lines(str(ROOT / path))) for path in package.files)
     return {path: sorted(lines) for path, lines in files if lines}
 
 
@@ -181,11 +181,11 @@ def _refuse(name: str, what: str) -> None:
     )
 
 
-def _link(name: str) -> list[Asked]:
+def _link(name: str) -> list[Catcher]:
     (found, lines), seconds = _ask(name, partial(counted, partial(catchers.linked, name)), 120)
     if found:
         _refuse(name, found)
-    return [Asked("link", name, seconds, lines)]
+    return [Catcher("link", name, seconds, lines)]
 
 
 def _world_names() -> Collection[str]:
@@ -195,47 +195,47 @@ def _world_names() -> Collection[str]:
     return [item.name for item in ENTRIES if item.build in builds and item.tier != "deep"]
 
 
-def _world(name: str) -> list[Asked]:
+def _world(name: str) -> list[Catcher]:
     look = partial(catchers.world, name, STATES_MOST)
     (found, lines), seconds = _ask(name, partial(counted, look), 240)
     if isinstance(found["pin"], str):
         return []  # too large to be searched for each mutation
     if found["broken"]:
         _refuse(name, found["broken"])
-    return [Asked("world", name, seconds, lines, found["pin"])]
+    return [Catcher("world", name, seconds, lines, found["pin"])]
 
 
-def _run(seed: int) -> list[Asked] | str:
+def _run(seed: int) -> list[Catcher] | str:
     look = partial(catchers.runs, range(seed, seed + 1))
     (found, lines), seconds = _ask(f"run {seed}", partial(counted, look), 240)
     if found["broken"]:
         return str(found["broken"])
     if found["pin"][str(seed)][0] > catchers.EVENTS_MOST:
         return []  # too long to be played for each mutation
-    return [Asked("run", str(seed), seconds, lines, found["pin"])]
+    return [Catcher("run", str(seed), seconds, lines, found["pin"])]
 
 
-def _tests(room: Room) -> list[Asked]:
-    value, _ = _ask(" ".join(room.tests), partial(_measured, room), 900)
+def _tests(package: Package) -> list[Catcher]:
+    value, _ = _ask(" ".join(package.tests), partial(_measured, package), 900)
     if value["failed"]:
         _refuse(*next(iter(value["failed"].items())))
-    return [Asked("unit", **one) for one in value["tests"]]
+    return [Catcher("unit", **one) for one in value["tests"]]
 
 
-def _measured(room: Room) -> dict[str, Any]:
-    counter = _counter(room)
+def _measured(package: Package) -> dict[str, Any]:
+    counter = _counter(package)
     forget()
     plugin = unit.Limit(counter, at_most=unit.SECONDS_MOST)
     counter.start()
     unit.test_run(
-        [f"{ROOT}/{folder}" for folder in room.tests], plugin, "-m", "not landing and not soak"
+        [f"{ROOT}/{folder}" for folder in package.tests], plugin, "-m", "not landing and not soak"
     )
     counter.stop()
     data = counter.get_data()
     tests = [
         {"name": name, "seconds": seconds, "lines": lines}
         for name, seconds in plugin.seconds.items()
-        if name not in plugin.failed and (lines := _lines_of(data, room, name))
+        if name not in plugin.failed and (lines := _lines_of(data, package, name))
     ]
     failed = {name: what for name, what in plugin.failed.items() if "TooLong" not in what}
     return {"tests": tests, "failed": failed}

@@ -12,7 +12,7 @@ from typing import Any
 from attrs import asdict, frozen
 
 from tools.mutate import catchers, unit
-from tools.mutate.baseline import Asked, Baseline, forked
+from tools.mutate.baseline import Baseline, Catcher, forked
 from tools.mutate.isolated import isolated
 from tools.mutate.patched import patch
 from tools.mutate.patches import JOIN, Mutation, source_of
@@ -85,7 +85,7 @@ def try_one(
     return Result(mutation.name, **found, seconds=round(used, 2), **hashes)
 
 
-def in_order(asked: Sequence[Asked]) -> list[Asked]:
+def in_order(asked: Sequence[Catcher]) -> list[Catcher]:
     """Return quick worlds, some random runs, the link, larger worlds, more runs, each by cost."""
     pins = {one.name: one.pin for one in asked if one.kind == "world"}
     quick, large = catchers.quick_and_large(pins)
@@ -102,7 +102,7 @@ def in_order(asked: Sequence[Asked]) -> list[Asked]:
     ]
 
 
-def affordable(asked: Sequence[Asked]) -> list[Asked]:
+def affordable(asked: Sequence[Catcher]) -> list[Catcher]:
     """Return the catchers, from the first on, whose costs fit into `SECONDS_MOST` in sum."""
     found, left = [], SECONDS_MOST
     for one in asked:
@@ -112,7 +112,7 @@ def affordable(asked: Sequence[Asked]) -> list[Asked]:
     return found
 
 
-def _units(mutation: Mutation, made: bytes, tests: Sequence[Asked]) -> Found:
+def _units(mutation: Mutation, made: bytes, tests: Sequence[Catcher]) -> Found:
     patch(mutation.module, made)
     try:
         with unit.limited(5):
@@ -130,7 +130,7 @@ def _units(mutation: Mutation, made: bytes, tests: Sequence[Asked]) -> Found:
     return {}
 
 
-def _others(mutation: Mutation, made: bytes, asked: Sequence[Asked]) -> Found:
+def _others(mutation: Mutation, made: bytes, asked: Sequence[Catcher]) -> Found:
     patch(mutation.module, made)
     found = Found()
     for one in asked:
@@ -149,7 +149,7 @@ def _others(mutation: Mutation, made: bytes, asked: Sequence[Asked]) -> Found:
     return found
 
 
-def _ask(one: Asked) -> Found:
+def _ask(one: Catcher) -> Found:
     """Return this catcher's finding; without `by`, a run only took other steps."""
     match one.kind:
         case "world":

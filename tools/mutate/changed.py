@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from joinproto.errors import UsageProblem
-from tools.mutate.patches import ROOMS, ROOT, Mutation
+from tools.mutate.patches import MUTATED_PACKAGES, ROOT, Mutation
 
 _PIECE = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 
@@ -35,7 +35,7 @@ def chosen(found: list[Mutation], only: Sequence[str], since: str | None) -> lis
 
 def lines_since(revision: str) -> dict[str, set[int]]:
     """Return the present lines that differ from the revision's, and those around removed lines."""
-    files = [path for room in ROOMS.values() for path in room.files]
+    files = [path for package in MUTATED_PACKAGES.values() for path in package.files]
     done = subprocess.run(
         ["git", "-C", str(ROOT), "diff", "--unified=0", revision, "--", *files],
         capture_output=True,

@@ -17,35 +17,35 @@ ROOT = Path(__file__).parents[2]
 
 
 @frozen
-class Room:
+class Package:
     """A package: the files that are mutated, and the folders of tests that must notice."""
 
     files: tuple[str, ...]
     tests: tuple[str, ...]
 
 
-def _room(name: str, *tests: str, more: tuple[str, ...] = ()) -> Room:
+def _package(name: str, *tests: str, more: tuple[str, ...] = ()) -> Package:
     found = [*(ROOT / "joinproto" / name).glob("*.py"), *(ROOT / path for path in more)]
     files = (path.relative_to(ROOT).as_posix() for path in sorted(found, key=lambda it: it.name))
-    return Room(tuple(files), tests or (f"tests/{name}",))
+    return Package(tuple(files), tests or (f"tests/{name}",))
 
 
-ROOMS = {
-    "join": _room("join", more=("joinproto/codec/malformed.py",)),
-    "log": _room("log"),
-    "store": _room("store"),
-    "host": _room("host"),
-    "pick": _room("pick", "tests/pick", "tests/recovery"),
-    "standby": _room("standby"),
-    "clusterer": _room("clusterer"),
-    "reconcile": _room("reconcile"),
-    "discovery": _room("discovery"),
+MUTATED_PACKAGES = {
+    "join": _package("join", more=("joinproto/codec/malformed.py",)),
+    "log": _package("log"),
+    "store": _package("store"),
+    "host": _package("host"),
+    "pick": _package("pick", "tests/pick", "tests/recovery"),
+    "standby": _package("standby"),
+    "clusterer": _package("clusterer"),
+    "reconcile": _package("reconcile"),
+    "discovery": _package("discovery"),
 }
 """The packages that keep data, and the packages that decide.  `tests/durable/mutations.py` mutates
 the code of durable files.
 """
 
-JOIN = ROOMS["join"]
+JOIN = MUTATED_PACKAGES["join"]
 
 
 @frozen
@@ -135,7 +135,7 @@ def all_mutations(*names: str) -> list[Mutation]:
     """Return the mutations of the packages with these names, or of all packages."""
     return [
         item
-        for name in names or ROOMS
-        for path in ROOMS[name].files
+        for name in names or MUTATED_PACKAGES
+        for path in MUTATED_PACKAGES[name].files
         for item in mutations(path, source_of(path))
     ]

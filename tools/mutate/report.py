@@ -13,7 +13,7 @@ from attrs import frozen
 
 from joinproto.errors import UsageProblem
 from tools.mutate.campaign import Result, read
-from tools.mutate.patches import ROOMS, ROOT, all_mutations, source_of
+from tools.mutate.patches import MUTATED_PACKAGES, ROOT, all_mutations, source_of
 
 REVIEWED = Path(__file__).with_name("survivors.toml")
 DOCUMENT = ROOT / "docs" / "mutation.md"
@@ -100,11 +100,11 @@ def _table(
     yield ""
     yield "| Package | Mutations | Tried | Noticed by its tests | By another catcher | Survived |"
     yield "|---|--:|--:|--:|--:|--:|"
-    for name, room in ROOMS.items():
-        here = [known[each] for each in known if path_of[each] in room.files]
+    for name, package in MUTATED_PACKAGES.items():
+        here = [known[each] for each in known if path_of[each] in package.files]
         of_tests = sum(one.kind in ("unit", "import") for one in here)
         lived_on = sum(one.survived for one in here)
-        there = sum(path in room.files for path in path_of.values())
+        there = sum(path in package.files for path in path_of.values())
         others = len(here) - of_tests - lived_on
         yield f"| `{name}` | {there} | {len(here)} | {of_tests} | {others} | {lived_on} |"
     yield ""

@@ -136,7 +136,7 @@ class Node:
         return self.task is not None and not self.why
 
     @property
-    def says(self) -> Properties:
+    def properties(self) -> Properties:
         runs = self.cluster is not None
         return Properties(ready=runs, in_cluster=runs)
 
@@ -168,7 +168,7 @@ class Node:
     async def _round(self) -> None:
         run = self.run
         answer = await self.port.list_nodes()
-        seen = {one.name: one.says for one in run.heard_by(self)}
+        seen = {one.name: one.properties for one in run.heard_by(self)}
         about = Round(me=self.name, answer=answer, seen=seen, tries=None, expected=run.expected)
         found = decide(about, run.rules)
         run.rounds += 1
@@ -233,11 +233,11 @@ class Run:
             for _ in range(events):
                 self._happens()
                 await self.pause()
-                if problem := self._two():
+                if problem := self._two_clusters():
                     return problem
                 if not self._outside():
                     return ""
-            return await self._rests()
+            return await self._problem_at_rest()
         finally:
             for one in self.nodes.values():
                 one.kill()
@@ -263,11 +263,11 @@ class Run:
             case "stranger" if self.chance.random() < 0.1:
                 service.register(STRANGER)
 
-    def _two(self) -> str:
+    def _two_clusters(self) -> str:
         found = {one.cluster for one in self.nodes.values()} - {None}
         return f"two clusters: {sorted(map(str, found))}" if len(found) > 1 else ""
 
-    async def _rests(self) -> str:
+    async def _problem_at_rest(self) -> str:
         self.cut, self.service.is_up, self.service.ill = set(), True, 0.0
         loop = asyncio.get_running_loop()
         until = loop.time() + REST_SECONDS
@@ -275,13 +275,13 @@ class Run:
             for one in self.nodes.values():
                 one.start()
             await asyncio.sleep(3.0)
-            if self._two() or not self._outside():
+            if self._two_clusters() or not self._outside():
                 break
         is_told = any(one.why for one in self.nodes.values())
         if is_told and (STRANGER in self.service.records or self._are_too_many):
-            return self._two()  # an operator would mend this, and restart the nodes
+            return self._two_clusters()  # an operator would mend this, and restart the nodes
         stuck = [one.name for one in self._outside()]
-        return self._two() or (f"stuck: {stuck}" if stuck else "")
+        return self._two_clusters() or (f"stuck: {stuck}" if stuck else "")
 
     @property
     def _are_too_many(self) -> bool:

@@ -130,7 +130,7 @@ class Beside:
         self.call()
         if self.broker.now < self.silent_until:
             raise NoAnswer("no answer", next="ask again")
-        said = self.broker.asked()
+        said = self.broker.lists_key()
         if self._read is None or self._read[0] != said:
             facts = facts_of(self.broker.api_nodes(), self.broker.api_queues(), None, {})
             self._read = said, facts

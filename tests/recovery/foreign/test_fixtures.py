@@ -27,7 +27,7 @@ def test_a_story_keeps_the_files_and_says_what_was_done(tmp_path: Path) -> None:
     (tmp_path / "state").write_bytes(b"1 \n")
     told = Story("one", "About it.", ("server 1.0",), ignore)
 
-    told.did("started")
+    told.note("started")
     told.keep({"a": tmp_path}, ["state", "view"])
     told.write(tmp_path)
 

@@ -302,7 +302,7 @@ class Brokers:
             if core.shown.serves and core.shown.view.age >= self.last.age:
                 self.last = core.shown.view
 
-    def able(self) -> tuple[str, ...]:
+    def promotable(self) -> tuple[str, ...]:
         """Return the brokers that a manager outside may promote: members of the newest view."""
         views = [self.last, *(core.shown.view for core in self.cores.values())]
         return max(views, key=lambda view: view.age).members

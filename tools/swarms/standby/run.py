@@ -146,7 +146,7 @@ async def _promote(it: Brokers, who: str) -> None:
     """
     if not it.scenario.built_in:
         it.observe()
-        if (able := it.able()) and who not in able:
+        if (able := it.promotable()) and who not in able:
             return
         for name in [*it.cores]:
             if name != who and (it.cores[name].serves or name in it.promoting):
@@ -158,7 +158,7 @@ async def _manages(it: Brokers) -> None:
     """Promote a broker whenever none serves, as a manager outside does."""
     while True:
         await asyncio.sleep(MANAGER_SECONDS)
-        able = sorted({*it.cores} & {*(it.able() or it.scenario.names)})
+        able = sorted({*it.cores} & {*(it.promotable() or it.scenario.names)})
         serve = any(core.serves for core in it.cores.values())
         if able and not serve and not it.promoting:
             await _promote(it, it.chance.choice(able))
