@@ -1,8 +1,8 @@
 #!/bin/sh
 # Packs the files that `joinproto recover` reads, on a machine without a Python for it:
 #     sh joinproto-pack.sh DIR... > NAME.pack       then, elsewhere: joinproto recover pick *.pack
-# It reads, and writes to standard output only.  Quorum queues keep their messages in these files.
-# Made by `make pyz` from what the readers of joinproto ask for.
+# It writes only to standard output.  The files of quorum queues hold their messages.
+# Made by `make pyz` from the readers' lists of files.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -33,7 +33,7 @@ pack() {
         cat "$1" || fail "$PWD/$1: cannot be read"
         printf '\n'
     elif [ -e "$1" ] && [ ! -d "$1" ]; then
-        fail "$PWD/$1: is no regular file"
+        fail "$PWD/$1: is not a regular file"
     fi
 }
 

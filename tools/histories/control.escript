@@ -1,5 +1,5 @@
 #!/usr/bin/env escript
-%% Asks RabbitMQ nodes to do things, as `rabbitmqctl eval` does, without a start for each question.
+%% Evaluates expressions on RabbitMQ nodes, as `rabbitmqctl eval` does, without a start for each.
 %%! -hidden -sname control@localhost -start_epmd false -kernel net_setuptime 3
 %%
 %% Reads terms from standard input, one a line, and answers in any order:
@@ -64,7 +64,7 @@ evaluate(Id, Node, Text, Ms) ->
         Reason -> io:format("failed ~w ~0tp~n", [Id, Reason])
     end.
 
-%% A writer ends when it is told to, and when a declaration fails.
+%% A writer ends when it gets `stop`, or when a declaration fails.
 write(Id, Node, Prefix, Pause, Count) ->
     Name = Prefix ++ "-" ++ integer_to_list(Count),
     Resource = {resource, <<"/">>, exchange, list_to_binary(Name)},
@@ -82,7 +82,7 @@ write(Id, Node, Prefix, Pause, Count) ->
             end
     end.
 
-%% RabbitMQ's own client; messages are confirmed all together, or none counts.
+%% Uses RabbitMQ's own client; unless all messages are confirmed, none counts.
 publish(Port, Type, Queue, Count) ->
     {ok, Uri} = amqp_uri:parse(uri(Port)),
     {ok, Connection} = amqp_connection:start(Uri),
@@ -106,7 +106,7 @@ publish(Port, Type, Queue, Count) ->
     catch amqp_connection:close(Connection, 2000),
     Confirmed.
 
-%% A message counts once its confirmation is here, whatever becomes of the others.
+%% A message counts once its confirmation has come, even if others get none.
 confirm(Port, Queue, Mark, Count) ->
     process_flag(trap_exit, true),
     Self = self(),
@@ -159,7 +159,7 @@ look(Port, Queue) ->
     {ok, Connection} = amqp_connection:start(Uri),
     {ok, Channel} = amqp_connection:open_channel(Connection),
     Bodies = bodies(Channel, {'basic.get', 0, Queue, false}, []),
-    %% They are not acknowledged, so they go back.
+    %% The messages are not acknowledged, so they go back to the queue.
     catch amqp_connection:close(Connection, 2000),
     {ok, Bodies}.
 

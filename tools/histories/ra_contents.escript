@@ -1,6 +1,6 @@
 #!/usr/bin/env escript
-%% Says what Ra itself finds in folders of its files: of each log that it would go on with, the
-%% messages in it.  The folders are changed by that, as by a start of a node.
+%% Prints the messages that Ra itself finds in folders of its files, for each log that it would use.
+%% This changes the folders, as a start of a node does.
 %%
 %%   ra_contents.escript PLUGINS FOLDER...    log FOLDER GROUP Messages..., failed FOLDER Reason
 -mode(compile).
@@ -47,7 +47,7 @@ log(System, Names, Folder, UId) ->
             io:format("log ~s ~ts ~s~n", [Folder, Group, lists:join(" ", messages(Found))])
     end.
 
-%% Ra's own functions have changed twice: 2.0 of RabbitMQ 3.10, 2.14 of 4.0, and 3.1 of 4.3.
+%% Ra's functions have changed twice: 2.0 of RabbitMQ 3.10, 2.14 of 4.0, and 3.1 of 4.3.
 ra_release() ->
     Has = fun(Name, Arity) -> erlang:function_exported(ra_log, Name, Arity) end,
     case {Has(take, 3), Has(pre_init, 1)} of

@@ -1,4 +1,4 @@
-// One worker runs Python: questions to it, and how to stop one.
+// One worker runs Python.  This file sends it questions, and can stop a search.
 
 const listeners = new Set();
 let worker = null;
@@ -8,7 +8,7 @@ const open = new Map();
 
 let told = [];
 
-// `call(state, detail)` hears what Python is doing, from now on.
+// `call(state, detail)` is called with each later state of Python.
 export function onState(call) {
   listeners.add(call);
   if (told.length) call(...told);
@@ -52,7 +52,7 @@ export function start() {
   };
 }
 
-// Resolves to {value} or {error}; `progress(expanded, seconds)` hears how far a search is.
+// Resolves to {value} or {error}.  `progress(expanded, seconds)` is called during a search.
 export function ask(verb, args = {}, { progress, stores } = {}) {
   const id = ++number;
   return new Promise((resolve) => {
@@ -62,11 +62,11 @@ export function ask(verb, args = {}, { progress, stores } = {}) {
   });
 }
 
-// Ends the search under way.  Python hears nothing while it searches, so its worker is replaced.
+// Ends the search under way.  Python reads no message while it searches, so its worker is replaced.
 export function stop() {
   if (!open.size) return;
   worker.terminate();
-  giveUp("the search was stopped", "what it had found is gone; a smaller world, or joinproto check on a machine");
+  giveUp("the search was stopped", "its findings are lost; search a smaller world, or run joinproto check on a machine");
   start();
 }
 

@@ -1,4 +1,4 @@
-// Small words for making elements: text is always text, never markup.
+// Short functions that make elements: a text is always text, never markup.
 
 export function make(tag, properties = {}, ...children) {
   const node = document.createElement(tag);

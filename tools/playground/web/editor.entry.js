@@ -1,4 +1,4 @@
-// The editor, as one file: CodeMirror with Python's colours, and marks beside wrong lines.
+// The editor, as one file: CodeMirror with Python's colours, and marks at wrong lines.
 
 import { indentWithTab } from "@codemirror/commands";
 import { python } from "@codemirror/lang-python";
@@ -58,7 +58,7 @@ export function makeEditor(parent, { text, isDark, onRun, onChange }) {
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: wanted } });
       view.scrollDOM.scrollTop = 0;
     },
-    // Marks a line as wrong; null: none is.
+    // Marks a line as wrong; null removes the mark.
     mark(number, message) {
       if (number === null) {
         view.dispatch(setDiagnostics(view.state, []));

@@ -1,4 +1,4 @@
-// The page: its tabs, its address, and what Python is doing.
+// The page: its tabs, its address, and the state of Python.
 
 import { onState } from "./ask.js";
 import { find } from "./dom.js";
@@ -58,7 +58,7 @@ const FIRST = "note-lone-restart";
 
 const listing = await (await fetch("worlds.json")).json();
 
-// Shows a world in the tab that steps; returns what the worker answered.
+// Shows a world in the tab Step; returns the worker's answer.
 async function walk(from, given, run) {
   const answer = await step.open(from, given, run);
   if (!answer.error) go("step");

@@ -1,4 +1,4 @@
-// The tab of a model of one's own: an editor, and what its search finds.
+// The tab of the user's model: an editor, and the findings of its search.
 
 import { ask, stop } from "./ask.js";
 import { find, make } from "./dom.js";
@@ -65,10 +65,10 @@ function begin(text, copied, start) {
 function about() {
   find("model-about").textContent = world
     ? "A copy of the file that builds " + world + ". Change it, and check it again."
-    : "A world of your own: its members, what may go wrong, and what is claimed.";
+    : "A world of your own: its members, its faults and its claims.";
 }
 
-// Opens the source of a world that ships.
+// Opens the source of a shipped world.
 export async function edit(name) {
   const [{ value, error }] = await Promise.all([ask("copy", { name }), shown()]);
   if (error) failureIn(find("model-outcome"), error);
@@ -108,7 +108,7 @@ function keep() {
   try {
     localStorage.setItem(KEPT, JSON.stringify({ text: editor.text(), world, options: find("model-options").value, start: find("starts").value }));
   } catch {
-    // Where a browser keeps nothing, the text lasts as long as the page.
+    // If the browser stores nothing, the text is lost with the page.
   }
 }
 

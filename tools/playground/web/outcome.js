@@ -1,4 +1,4 @@
-// Shows what a search found, what went wrong, and how far it is.
+// Shows the findings of a search, errors, and progress.
 
 import { count, make, plural } from "./dom.js";
 
@@ -32,7 +32,7 @@ function printedOf(printed) {
   return [make("details", { class: "printed" }, make("summary", {}, "What the model printed"), make("pre", { tabindex: "0" }, printed))];
 }
 
-// `onwalk`: shows the run where one can leave it.
+// `onwalk`: opens the run in the tab Step.
 export function outcomeIn(place, found, printed, onwalk) {
   const headline = make("h3", { class: "headline", tabindex: "-1" },
     make("span", { class: "badge " + found.tone }, found.result), " ", found.headline);
@@ -46,7 +46,7 @@ export function outcomeIn(place, found, printed, onwalk) {
   const frame = make("iframe", { class: "report", src: address, title: found.trace_length === null ? "The report" : "The run, step by step" });
   frame.addEventListener("load", () => {
     const { body } = frame.contentDocument;
-    // What its header says stands above the frame already.
+    // The page above the frame already shows the content of its header.
     body.querySelector(":scope > header")?.remove();
     body.style.padding = "0 1rem 1rem";
   });
@@ -58,7 +58,7 @@ export function outcomeIn(place, found, printed, onwalk) {
     frame,
     make("p", { class: "quiet" }, "On your machine: ", make("code", {}, found.command), " · ",
       make("a", { href: address, download: found.world + ".html" }, "keep this report")));
-  // In sight, where the page is longer than the screen.
+  // Scroll to the result if the page is longer than the screen.
   const { top } = headline.getBoundingClientRect();
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   if (top > innerHeight * 0.6) scrollBy({ top: top - 24, behavior: calm ? "auto" : "smooth" });

@@ -1,4 +1,4 @@
-// The tab that judges stores: what is dropped is read by the worker, and goes nowhere else.
+// The tab that judges stores: the worker reads the dropped files, which stay on this machine.
 
 import { ask, stop } from "./ask.js";
 import { find, make, plural } from "./dom.js";
@@ -19,7 +19,7 @@ export function fill() {
   for (const kind of ["dragleave", "drop"]) {
     drop.addEventListener(kind, () => drop.classList.remove("over"));
   }
-  // Beside the field, a browser would open the file in place of the page.
+  // Outside the field, a browser would open a dropped file in place of the page.
   addEventListener("dragover", (event) => event.preventDefault());
   addEventListener("drop", (event) => {
     event.preventDefault();
@@ -61,7 +61,7 @@ function add(name, files) {
 }
 
 async function dropped(transfer) {
-  // All entries first: the list is empty after the first wait.
+  // Take all entries first, because the list is empty after the first `await`.
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter(Boolean);
   for (const entry of entries) {
     if (entry.isFile) add(entry.name, [{ path: "", file: await fileOf(entry) }]);

@@ -1,4 +1,4 @@
-// Starts Python first: it takes longest, and all else is loaded meanwhile.
+// Starts Python first, because it takes longest; the rest is loaded meanwhile.
 import { start } from "./ask.js";
 
 start();

@@ -1,4 +1,4 @@
-// In the frame of step.html: the page of `joinproto explore`, asking through the page around it.
+// In the frame of step.html: the page of `joinproto explore` asks through the page around it.
 
 import { start } from "./explore/app.js";
 

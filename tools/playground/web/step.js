@@ -1,9 +1,9 @@
-// The tab that steps: the page of `joinproto explore` in a frame, whose questions the worker answers.
+// The tab Step: the page of `joinproto explore` in a frame, whose questions the worker answers.
 
 import { ask } from "./ask.js";
 import { find, make } from "./dom.js";
 
-// What the frame calls, for it has no other way to Python.
+// The frame calls these functions, because it has no other way to Python.
 window.playground = {
   world: null,
   async ask(verb, args = {}) {
@@ -12,11 +12,11 @@ window.playground = {
   },
 };
 
-// What the frame shows, and its run: of another world, or with other options, it would not fit.
+// The world and options that the frame shows, with its run, which fits only these.
 let last = { of: "", fragment: "" };
 
-// Opens a world in the frame; `given`: what the worker's `open` takes.  `run`: where to begin;
-// without it, a run that still fits goes on.
+// Opens a world in the frame.  `given`: the arguments of the worker's `open`.  `run`: the run to
+// show; without it, the present run stays if it still fits.
 export async function open(from, given, run) {
   const place = find("step-place");
   const answer = await ask("open", given);

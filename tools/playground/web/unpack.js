@@ -15,7 +15,7 @@ export function unpack(FS, bytes, top) {
       FS.mkdirTree(folder);
       made.add(folder);
     }
-    // Not copied: all files are views of one array.
+    // The bytes are not copied: all files are views of one array.
     FS.writeFile(path, bytes.subarray(at + HEADER, at + HEADER + size), { canOwn: true });
     at += HEADER + Math.ceil(size / HEADER) * HEADER;
   }

@@ -14,14 +14,14 @@ const ready = start();
 async function fetched(name) {
   const found = await fetch(here + name);
   if (!found.ok) throw new Error(name + ": " + found.status);
-  // A server that says so has it unpacked by the browser already.
+  // With this header the browser has already unpacked the file.
   if (found.headers.get("content-encoding") === "gzip") return new Uint8Array(await found.arrayBuffer());
   const stream = found.body.pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// Python starts from a picture of its memory in which joinproto is imported; without one it takes
-// some seconds more.
+// Python starts from a snapshot of its memory in which joinproto is imported; without a snapshot the
+// start takes several seconds more.
 async function started() {
   const options = { indexURL: here + "pyodide/", fullStdLib: false };
   try {
@@ -39,14 +39,14 @@ async function started() {
   }
 }
 
-// Compiles Pyodide on another core while the picture is unpacked.  When Pyodide asks for it, there
-// is nothing to fetch any more.
+// Compiles Pyodide on another core while the snapshot is unpacked.  When Pyodide asks for its code,
+// the code is already there.
 function compileMeanwhile() {
   const place = here + "pyodide/pyodide.asm.wasm";
   const { fetch } = globalThis;
   const { instantiateStreaming } = WebAssembly;
   const compiled = WebAssembly.compileStreaming(fetch(place));
-  compiled.catch(() => {}); // said where it is used
+  compiled.catch(() => {}); // the error is reported where it is used
   globalThis.fetch = (asked, ...more) => (String(asked) === place ? Promise.resolve(place) : fetch(asked, ...more));
   WebAssembly.instantiateStreaming = async (_, imports) => {
     globalThis.fetch = fetch;
@@ -56,7 +56,7 @@ function compileMeanwhile() {
   };
 }
 
-// Pyodide's memory begins with 30 MB, and it does not make room for a larger picture by itself.
+// Pyodide's memory begins with 30 MB, and does not grow by itself for a larger snapshot.
 function makeRoomFor(size) {
   for (const name of ["instantiate", "instantiateStreaming"]) {
     const plain = WebAssembly[name];
@@ -102,8 +102,8 @@ async function serve() {
   }
 }
 
-// Puts what was dropped where Python finds it, and goes there.  Of a directory nothing is copied:
-// a file is read when Python reads it.
+// Puts the dropped files into Python's file system, and makes their folder the working folder.  No
+// file is copied: the browser reads a file when Python reads it.
 let mounts = 0;
 async function mounted({ FS }, stores) {
   const top = "/stores-" + ++mounts;

@@ -1,4 +1,4 @@
-// The tab of the worlds that ship: a list to search, one world, and what its search finds.
+// The tab of shipped worlds: a list with a search field, one world, and the findings of its search.
 
 import { ask, stop } from "./ask.js";
 import { find, make, plural } from "./dom.js";

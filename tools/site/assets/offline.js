@@ -1,5 +1,5 @@
-// A browser starts no worker from a file.  The search is a worker, so where the site is read from
-// disk, this runs the worker's program in a hidden frame, with the same messages to and fro.
+// A browser starts no worker from a file, and the search is a worker.  If the site is read from disk,
+// this script runs the worker's program in a hidden frame, with the same messages.
 if (location.protocol === "file:") {
   window.Worker = class extends EventTarget {
     constructor(url) {
@@ -26,7 +26,7 @@ if (location.protocol === "file:") {
             ),
           Promise.resolve(),
         );
-      // What the worker says with `postMessage` is for its page; what the page says comes as an event.
+      // The worker's `postMessage` sends to the page; messages of the page arrive as events.
       inner.postMessage = (data) => {
         const event = new MessageEvent("message", { data });
         this.dispatchEvent(event);
