@@ -122,7 +122,8 @@ def _table(
     by = Counter(one.by for one in known.values() if one.kind not in ("", "unit", "import"))
     late = Counter(one.by for one in known.values() if one.kind == "import")
     yield (
-        f"Of the mutations that survive the tests, a claim noticed {by['claim']}, another count alone {by['pin']},"
+        f"Of the mutations that survive the tests, a claim noticed {by['claim']},"
+        f" another count alone {by['pin']},"
         f" an error {by['error']}, a time-out {by['time-out'] + late['time-out']}."
     )
     lived = sorted(name for name, one in known.items() if one.survived)
