@@ -53,12 +53,12 @@ class Problem:
     """The error."""
 
     code: Annotated[Count, "the exit code"]
-    message: Annotated[str, "what was found, and what was expected; file:line for a model"]
-    next: Annotated[str, "what to do now, or empty"]
+    message: Annotated[str, "the problem, and what was expected; for a model with file:line"]
+    next: Annotated[str, "the next step for the user, or empty"]
     run: Annotated[
         tuple[str, ...],
         Absent(),
-        "a shortest run to where a member's code goes wrong: member, and step in words",
+        "a shortest run to the error of a member's code: each step in words, with its member",
     ] = ()
 
 
@@ -66,7 +66,7 @@ class Problem:
 class Failed:
     """Any command with `--json` that fails"""
 
-    error: Annotated[Problem, "What went wrong."]
+    error: Annotated[Problem, "The problem."]
 
 
 CHECK, TIER, MODELS = schema_of(Checked), schema_of(Tier), schema_of(Models)
@@ -95,7 +95,7 @@ SCHEMAS = {
     "differences": schema_of(Differences),
     "exported": schema_of(ExportedWorld),
     "clusterer-compare": schema_of(
-        CompareAnswer, "`clusterer compare --json`: how A compares with B."
+        CompareAnswer, "`clusterer compare --json`: the order of configs A and B."
     ),
     "validated": schema_of(Validated),
     "clusterer-plan": schema_of(ClustererPlan),
@@ -105,11 +105,13 @@ SCHEMAS = {
     "clusterer-status": schema_of(StatusShown),
     "lint": schema_of(
         Linted,
-        "`discovery lint --json`: each setting of discovery, and what is wrong with the file.",
+        "`discovery lint --json`: each setting of discovery, and the file's problems.",
     ),
     "booted": schema_of(Booted),
-    "listed": schema_of(Listing, "`discovery list --json`: who is there."),
-    "conforms": schema_of(Conformance, "`discovery conformance --json`: what a server does."),
+    "listed": schema_of(Listing, "`discovery list --json`: the nodes that the backend lists."),
+    "conforms": schema_of(
+        Conformance, "`discovery conformance --json`: the behaviour of a server."
+    ),
     "split": schema_of(Split),
     "explained": schema_of(Explained),
     "planned": schema_of(Planned),
