@@ -37,14 +37,14 @@ class Host:
         print(f"{self.now} s, {self.name}: closes for clients")  # `why`: a `Closing`
 
     def persist(self, record: StoreRecord) -> None:
-        self.store.write(record)  # durable when this returns; only then anything is sent
+        self.store.write(record)  # durable when this returns; messages are sent only then
 
     def send_all(self, sends: tuple[Sent, ...]) -> None:
         for sent in sends:
             INBOXES[sent.to].append((self.name, sent.message))
 
     def see(self, event: object) -> None:
-        """A real broker logs and counts these: each an `Event`."""
+        """A real broker logs and counts these events."""
 
     def act(self, action: object) -> None:
         # An `Action`.  OpenForClients: serve from here on.  Stop: the process may end.

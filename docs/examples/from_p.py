@@ -52,7 +52,7 @@ class Client:
 
 
 class Paid:
-    """`spec BankBalanceIsAlwaysCorrect observes ePaid`: it hears, and never steps by itself."""
+    """`spec BankBalanceIsAlwaysCorrect observes ePaid`: it receives events, and has no choices."""
 
     def __init__(self):
         self.total = 0

@@ -1,4 +1,4 @@
-"""A bank that lets anybody withdraw: the first specification of the Quint tutorial, and mended."""
+"""A bank without a check of withdrawals: the Quint tutorial's first specification, and mended."""
 
 from joinproto.check import World, always_each, any_of, sometimes_one
 

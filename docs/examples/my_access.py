@@ -1,4 +1,4 @@
-"""Readers and writers of a variable: it is a member, and each step with it a joint one."""
+"""Readers and writers of a variable: the variable is a member, and each access a joint step."""
 
 from joinproto.check import NOT_ENABLED, Maybe, Together, World, always_pair, sometimes_one
 

@@ -19,7 +19,7 @@ class Copy:
 
     def __init__(self, name, waits):
         self.name = name
-        self.waits = waits  # until the other has it, before the client is told
+        self.waits = waits  # for the other copy, before it answers the client
         self.value = 0
         self.left = {"primary": ("write",), "backup": ("read", "read")}[name]
         self.is_writing = False

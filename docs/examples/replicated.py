@@ -33,7 +33,7 @@ NAMES = frozenset(PLACES)
 
 
 class Words(Application):
-    """What is made of the log: here a list of words."""
+    """The application of the log: a list of words."""
 
     def __init__(self) -> None:
         self.known: list[str] = []
@@ -58,7 +58,7 @@ async def write(log: ReplicatedLog, word: str) -> None:
 
 
 async def read(log: ReplicatedLog, words: Words) -> list[str]:
-    """Return all that was acknowledged before, at any member."""
+    """Return all entries that any member acknowledged before."""
     confirmed = anyio.Event()
 
     def done(upto: int) -> None:

@@ -1,4 +1,4 @@
-"""Members of one's own in random runs: they forget what they promised, and it is found."""
+"""Random runs of the user's own members: they forget their promises, and the runs find it."""
 
 # ruff: noqa: T201 - a program of its own may print
 from functools import partial

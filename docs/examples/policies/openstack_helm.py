@@ -1,4 +1,4 @@
-"""How the MariaDB chart of openstack-helm chooses who leads a restart of the whole cluster.
+"""How the MariaDB chart of openstack-helm chooses the node that leads a restart of all nodes.
 
 Its start script (mariadb/templates/bin/_start.py.tpl) keeps in a ConfigMap what each pod says of
 its grastate.dat.  Who leads is the pod with the highest seqno; of several the lowest in name.  The
