@@ -1,8 +1,8 @@
 """How the MariaDB chart of openstack-helm chooses the node that leads a restart of all nodes.
 
-Its start script (mariadb/templates/bin/_start.py.tpl) keeps in a ConfigMap what each pod says of
-its grastate.dat.  Who leads is the pod with the highest seqno; of several the lowest in name.  The
-history's uuid is kept there, too, and is not compared; a pod that says nothing is not missed.
+Its start script (mariadb/templates/bin/_start.py.tpl) keeps each pod's grastate.dat in a ConfigMap.
+The pod with the highest seqno leads; of several, the first by name.  The history's uuid is kept
+there, too, but not compared; a pod without a report does not count as missing.
 """
 
 
