@@ -68,7 +68,7 @@ def test_two_members_whose_views_a_register_chooses_lose_nothing() -> None:
     [
         (("--members", "2"), "needs --register"),
         (("--register", "etcd", "--network", "namespaces"), "--network proxy"),
-        (("--system", "standby", "--register", "etcd"), "not of standby"),
+        (("--system", "standby", "--register", "etcd"), "not for standby"),
         (("--system", "clusterer", "--mutant", "minority"), "older-wins"),
     ],
 )
