@@ -204,7 +204,7 @@ def incidents() -> str:
         lines += [name, *_indented(worlds[0].about)]
         lines += _indented("; ".join(f"{key}: {value}" for key, value in said.items() if value))
         sources.append(f"[{name}]({worlds[0].link})")
-    return f"{fenced(lines)}\n\nThey were told here: {', '.join(sources)}."
+    return f"{fenced(lines)}\n\nThe sources: {', '.join(sources)}."
 
 
 def _indented(words: str) -> list[str]:
