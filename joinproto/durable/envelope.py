@@ -74,7 +74,7 @@ class Fault:
 
 
 def seal(envelope: Envelope) -> bytes:
-    """Return the bytes of the file."""
+    """Return the bytes of the file with this envelope."""
     head = b"%bformat %d\ngeneration %d\nlength %d\n" % (
         MAGIC,
         envelope.format,
@@ -86,11 +86,13 @@ def seal(envelope: Envelope) -> bytes:
 
 
 def unseal(data: bytes) -> Envelope | Fault:
-    """Return the payload of a file's bytes, or the reason why they are refused."""
+    """Return the envelope in a file's bytes, or the reason why they are refused."""
     if len(data) < len(MAGIC) and MAGIC.startswith(data):
         return Fault(Validity.CORRUPT, f"ends after {len(data)} bytes, within its first line")
     if data.startswith(bytes(len(MAGIC))):
-        return Fault(Validity.CORRUPT, "begins with zeros: its content never came to the disk")
+        return Fault(
+            Validity.CORRUPT, "begins with zeros: its content was never written to the disk"
+        )
     if not data.startswith(MAGIC):
         expected = MAGIC.decode().strip()
         found = f"begins with {shown(data[: len(MAGIC)])}"
@@ -98,13 +100,14 @@ def unseal(data: bytes) -> Envelope | Fault:
     version = _FORMAT_LINE.match(data, len(MAGIC))
     if version is None:
         found = shown(data[len(MAGIC) :].partition(b"\n")[0])
-        return Fault(Validity.CORRUPT, f"second line: found {found}, expected 'format {PLAIN}'")
+        expected = " or ".join(f"'format {number}'" for number in range(PLAIN, FORMAT + 1))
+        return Fault(Validity.CORRUPT, f"second line: found {found}, expected {expected}")
     counts = _COUNTS.match(data, version.end())
     generation = 0 if counts is None else int(counts[1])
     # Checked before the checksum, because a newer format may have another checksum.  "Corrupt"
     # would make the operator look for a fault of the disk that does not exist.
     if int(version[1]) > FORMAT:
-        problem = f"has format {int(version[1])}; this version reads format {FORMAT}"
+        problem = f"has format {int(version[1])}; this version reads formats up to {FORMAT}"
         return Fault(Validity.NEWER, problem, generation or None)
     if counts is None or generation > INT_MAX:
         found = shown(data[version.end() : version.end() + 60])
@@ -114,7 +117,7 @@ def unseal(data: bytes) -> Envelope | Fault:
     end = counts.end() + int(counts[2])
     size = end + _CHECKSUM_BYTES
     if len(data) != size:
-        what = "is cut off" if len(data) < size else "has something behind its end"
+        what = "is cut off" if len(data) < size else "has bytes after its end"
         problem = f"{what}: {len(data)} bytes, expected {size}"
         return Fault(Validity.CORRUPT, problem, generation)
     checksum = _CHECKSUM.fullmatch(data, end)

@@ -83,7 +83,7 @@ class FileSystem(Protocol):
 
 
 class JournalFileSystem(FileSystem, Protocol):
-    """The further operations that a journal needs: access to offsets in a file."""
+    """The further operations that a journal needs: access to any byte of a file, and links."""
 
     def size(self, file: int) -> int:
         """Return how many bytes an open file has."""
@@ -184,7 +184,7 @@ class RealFileSystem(JournalFileSystem):
 REAL = RealFileSystem()
 
 
-NO_PROGRESS = "nothing was written, and no reason given"
+NO_PROGRESS = "no byte was written, and the system gave no reason"
 NO_FILE = "is not a regular file"
 
 
@@ -293,15 +293,15 @@ def replace(
     progress: Progress,
     *,
     shows: bool,
-    beside: str = "",
+    prefix: str = "",
 ) -> None:
     """Replace the file `name` by `data`; this is durable after the next `sync_directory`.
 
-    `shows`: readers use the new content from its rename on; `beside`: the beginning of the
-    temporary file's name, "" for `name`.  Raises `OSError`.  The temporary file then stays, and the
-    next process that opens the record removes it.
+    `shows`: readers use the new content from its rename on; `prefix`: the beginning of the
+    temporary file's name, "" for `name`.  Raises `OSError`.  The temporary file then stays;
+    `Record.recover` removes those of a record.
     """
-    temporary = f"{beside or name}.{token_hex(8)}.tmp"
+    temporary = f"{prefix or name}.{token_hex(8)}.tmp"
     progress.step = f"creating {temporary}"
     file = files.create(directory, temporary)
     with _closing(files, file, progress, temporary):
@@ -334,7 +334,7 @@ def put_new(files: FileSystem, path: Path, data: bytes) -> None:
     """Create the file at `path` with `data`, durably.
 
     Raises `FileExistsError`, or another `OSError` after removing the file again.  A crash may leave
-    a part of the file, so its readers must notice that.
+    a part of the file, so its readers must notice a file that is not whole.
     """
     directory = files.open_directory(path.parent)
     try:
@@ -372,9 +372,9 @@ def reason(error: OSError) -> str:
 
 
 def let_go(files: FileSystem, *opened: int) -> None:
-    """Close a file that was only read or locked; errors of the system are ignored.
+    """Close files or directories that were only read or locked; ignore errors of the system.
 
-    Negative numbers stand for files that were never opened, and are skipped.
+    A negative number stands for a file that was never opened, and is skipped.
     """
     for file in opened:
         if file >= 0:

@@ -79,7 +79,7 @@ def take_lock(files: FileSystem, folder: int, path: Path, name: str = LOCK) -> i
                 next=f"start the process again, and never remove {name}",
             )
         files.truncate(file)
-        write_all(files, file, _say(_myself()))
+        write_all(files, file, _encoded(_myself()))
     except BaseException:
         let_go(files, file)
         raise
@@ -120,12 +120,12 @@ def _myself() -> Holder:
     return Holder(str(os.getpid()), platform.node() or "unknown", boot_id)
 
 
-def _say(holder: Holder) -> bytes:
+def _encoded(holder: Holder) -> bytes:
     return f"pid {holder.pid}\nhost {holder.host}\nboot {holder.boot_id}\n".encode()
 
 
 def _holder(files: FileSystem, file: int) -> Holder:
     text = read_all(files, file, bytes_max=HOLDER_BYTES_MAX).decode("utf-8", "replace")
     # Any program may have written this text, and an operator's terminal shows it.
-    said = dict(FORBIDDEN.sub("?", line).partition(" ")[::2] for line in text.split("\n"))
-    return Holder(said.get("pid", ""), said.get("host", ""), said.get("boot", ""))
+    facts = dict(FORBIDDEN.sub("?", line).partition(" ")[::2] for line in text.split("\n"))
+    return Holder(facts.get("pid", ""), facts.get("host", ""), facts.get("boot", ""))

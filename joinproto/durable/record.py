@@ -69,7 +69,7 @@ T = TypeVar("T")
 META = "store.meta"
 """The name of a store's metadata, a member's and a broker's."""
 
-ASK = "`joinproto recover inspect` shows what is left; do not put the previous file in its place"
+ASK = f"`joinproto recover inspect` shows both files; do not rename the previous file to {META}"
 
 
 # -- the two files ---------------------------------------------------------------------------
@@ -79,7 +79,7 @@ ASK = "`joinproto recover inspect` shows what is left; do not put the previous f
 class Kind(Generic[T]):
     """The kind of a record.
 
-    `name`: of its file.  `decode`: reads a payload; raises `ValueError`.  `bare`: reads a file of
+    `name`: of the file.  `decode`: reads a payload; raises `ValueError`.  `bare`: reads a file of
     an early version, which wrote no envelope; None if all versions wrote one.  `format_max`: the
     highest format that is read.  `went_back`: why the first value cannot have been written after
     the second, "" if it can.  `next`: the advice for a damaged record.
@@ -189,15 +189,15 @@ def refusal(slots: Slots[T], kind: Kind[T]) -> StoreError | None:
     current, previous = slots.current, slots.previous
     match current.validity:
         case Validity.VALID:
-            return _not_the_last(slots, kind) or _in_the_way(previous)
+            return _not_the_last(slots, kind) or _obstacle(previous)
         case Validity.ABSENT if previous.validity is Validity.ABSENT:
             return StoreMissing(
                 f"{current.path}: not there, expected the metadata of a store",
-                next="check the path; a new store is made, not opened",
+                next="check the path; a new store must be created before it is opened",
             )
         case Validity.ABSENT:
             return StoreCorrupt(
-                f"{current.path}: not there, although {kind.previous} is\n{_before(previous)}",
+                f"{current.path}: not there, although {kind.previous} is\n{_previous(previous)}",
                 next=kind.next,
             )
         case Validity.NEWER:
@@ -207,12 +207,13 @@ def refusal(slots: Slots[T], kind: Kind[T]) -> StoreError | None:
             )
         case Validity.FOREIGN:
             return StoreForeign(
-                f"{current.path}: no store of joinproto: {current.problem}\n{_UNCHANGED}",
+                f"{current.path}: not a store of joinproto: {current.problem}\n{_UNCHANGED}",
                 next="check the path; if it is right, the first line of the file is damaged",
             )
         case Validity.CORRUPT:
             return StoreCorrupt(
-                f"{current.path}: corrupt: {current.problem}\n{_before(previous)}", next=kind.next
+                f"{current.path}: corrupt: {current.problem}\n{_previous(previous)}",
+                next=kind.next,
             )
         case Validity.UNREADABLE:
             refused = StoreUnreadable(
@@ -234,7 +235,7 @@ def problems(slots: Slots[T], kind: Kind[T]) -> tuple[str, ...]:
     if current.validity is Validity.ABSENT and previous.validity is not Validity.ABSENT:
         found.insert(0, f"{kind.name}: not there, although {kind.previous} is")
     if current.validity is Validity.VALID:
-        found += filter(None, [_backwards(slots, kind)])
+        found += filter(None, [_evidence_of_age(slots, kind)])
         # After the first write there is no previous file, and after the second one there is none if
         # the power fails between the two renames.  Later there always is one.
         is_lost = (current.generation or 0) > 2
@@ -247,31 +248,31 @@ _UNCHANGED = "  nothing was changed"
 
 
 def _not_the_last(slots: Slots[T], kind: Kind[T]) -> StoreError | None:
-    why = _backwards(slots, kind)
+    why = _evidence_of_age(slots, kind)
     if why == "":
         return None
     if slots.previous.validity is Validity.NEWER:
         return StoreNewer(
-            f"{slots.current.path}: older than the file before it: {why}\n{_UNCHANGED}",
-            next="start the version of joinproto that wrote it; find out who put a file here",
+            f"{slots.current.path}: older than {kind.previous}: {why}\n{_UNCHANGED}",
+            next=f"find out who put a file here; start the version that wrote {kind.previous}",
         )
     return StoreCorrupt(
-        f"{slots.current.path}: not what was written last: {why}\n{_UNCHANGED}",
+        f"{slots.current.path}: not the generation that was written last: {why}\n{_UNCHANGED}",
         next="find out who copied or restored a file here; `joinproto recover inspect` shows both",
     )
 
 
-def _in_the_way(previous: Slot[T]) -> StoreError | None:
+def _obstacle(previous: Slot[T]) -> StoreError | None:
     """Return why the next write would fail: a rename cannot replace a directory by a file."""
     if previous.validity is not Validity.UNREADABLE or not previous.problem.endswith(NO_FILE):
         return None
     return StoreUnreadable(
         f"{previous.path}: {previous.problem}\n{_UNCHANGED}",
-        next="find out who put it there; without it the store can be opened",
+        next="find out who put it there, and move it away; then the store can be opened",
     )
 
 
-def _backwards(slots: Slots[T], kind: Kind[T]) -> str:
+def _evidence_of_age(slots: Slots[T], kind: Kind[T]) -> str:
     """Return the evidence that the current file is not the newest generation, "" for none."""
     current, previous = slots.current, slots.previous
     if previous.validity is Validity.NEWER:
@@ -286,7 +287,7 @@ def _backwards(slots: Slots[T], kind: Kind[T]) -> str:
     return kind.went_back(current.contents, previous.contents) or why
 
 
-def _before(previous: Slot[T]) -> str:
+def _previous(previous: Slot[T]) -> str:
     if previous.validity is not Validity.VALID:
         return f"  {previous.path.name}: {previous.validity.value}\n{_UNCHANGED}"
     return (
@@ -295,7 +296,7 @@ def _before(previous: Slot[T]) -> str:
     )
 
 
-# -- one that is open ------------------------------------------------------------------------
+# -- an open record ------------------------------------------------------------------------
 
 
 @define(eq=False)
@@ -382,7 +383,7 @@ class Record(Generic[T]):
         old = f"generation {former}, whole" if self.raw else "no store"
         left = f"{old}, as before" if self.raw else "no store yet"
         if may_show:
-            left = f"either generation {new}, whole, or {old}; what a loss of power leaves is open"
+            left = f"either generation {new}, whole, or {old}; a loss of power may leave either"
         return StoreWriteFailed(
             f"{self.path / self.kind.name}: generation {new} was not written\n"
             f"  {self.ended}\n"

@@ -146,9 +146,9 @@ class _Copy(PieceFile):
         self._offsets.extend(at - moved for at in stretch.offsets)
         self.write(data)
         self._next = stretch.last + 1
-        self._index.wrote(data)
+        self._index.add(data)
         if self._index.is_due(self.size):
-            self._index.keep(self.size, journal.runs, self._offsets, self._base.last.seq)
+            self._index.write_block(self.size, journal.runs, self._offsets, self._base.last.seq)
 
     def give_up(self, why: str) -> None:
         super().give_up(why)

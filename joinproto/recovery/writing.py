@@ -360,7 +360,7 @@ def _keep(path: Path, name: str, data: bytes, files: JournalFileSystem) -> str:
     try:
         if name not in files.names(folder):
             # After a crash the next opening of the store removes a temporary file of this name.
-            replace(files, folder, name, data, Progress(), shows=False, beside=CURRENT)
+            replace(files, folder, name, data, Progress(), shows=False, prefix=CURRENT)
         files.sync_directory(folder)
     except OSError as error:
         raise StoreWriteFailed(

@@ -2,7 +2,7 @@
 
 `ContentsOnDisk` has the names on disk as its fields, in the order in which they are written: first
 the fields that an operator looks for, the long list of views last.  It is separate from the
-member's classes, because a name in those may change and a name on a disk may not.
+member's classes, because a name in those classes may change, and a name on a disk must not.
 
 Reading checks everything: types are not converted, no key may occur twice, and `lineage_of` checks
 every id and every link.  Any error is a `Malformed`.
@@ -62,13 +62,13 @@ def _views(source: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _kept(new: Any, old: Any) -> Any:
     """Return `old` if it contains all that `new` contains, else `new`."""
-    return old if isinstance(new, dict) and _says(old, new) else new
+    return old if isinstance(new, dict) and _contains(old, new) else new
 
 
-def _says(old: Any, new: Any) -> bool:
+def _contains(old: Any, new: Any) -> bool:
     if isinstance(new, dict):
         return isinstance(old, dict) and all(
-            key in old and _says(old[key], value) for key, value in new.items()
+            key in old and _contains(old[key], value) for key, value in new.items()
         )
     return bool(old == new) and type(old) is type(new)
 

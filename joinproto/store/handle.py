@@ -58,7 +58,7 @@ class StoreHandle:
 
     @property
     def contents(self) -> Contents:
-        """Return everything that is on the disk as well as the record, and the record."""
+        """Return the record and the fields around it, as they are on the disk."""
         # Only a handle whose creation failed has no contents, and no caller gets such a handle.
         assert self._contents is not None
         return self._contents
@@ -81,7 +81,7 @@ class StoreHandle:
         self.write_contents(contents)
 
     def write_contents(self, contents: Contents) -> None:
-        """Return once `contents` are on the disk; as `write`, for the fields around it, too."""
+        """Return once the record and the fields around it are on the disk; raises as `write`."""
         if not self._busy.acquire(blocking=False):
             raise MisuseError(
                 f"{self.path}: written by two threads at once",
@@ -125,7 +125,7 @@ class StoreHandle:
         if record.store_id != former.store_id:
             raise MisuseError(
                 f"{self.path}: store_id {record.store_id} written over {former.store_id}",
-                next="another store is another directory",
+                next="give another store another directory",
             )
         initial = former.lineage.initial
         if initial is not None and record.lineage.initial != initial:
@@ -152,7 +152,7 @@ class StoreHandle:
             raise _misuse(self.path, malformed) from malformed
         if as_read != contents:
             raise MisuseError(
-                f"{self.path}: contents that do not come back from a disk as they were",
+                f"{self.path}: contents that differ after they are encoded and decoded",
                 next="report it: a field has no place in the file",
             )
         return payload, as_read
@@ -168,9 +168,9 @@ class StoreHandle:
             raise kept.failed() from error
         kept.ended = f"{LOCK} was removed or replaced under the running member"
         raise StoreInUse(
-            f"{self.path}: {kept.ended}\n  on disk is generation {kept.generation}, or what"
-            " another process wrote since",
-            next=f"end this process; find out who else runs on it; never remove {LOCK}",
+            f"{self.path}: {kept.ended}\n  on disk is generation {kept.generation}, or a"
+            " newer one that another process wrote",
+            next=f"end this process; find out which process locked the store; never remove {LOCK}",
         )
 
 
@@ -250,8 +250,8 @@ def _taken(path: Path, files: FileSystem) -> Iterator[StoreHandle]:
 
 def _misuse(path: Path, malformed: Malformed) -> MisuseError:
     return MisuseError(
-        f"{path}: a record that cannot be on a disk: {malformed}",
-        next="write only what `joinproto.join` makes, with ids by hash",
+        f"{path}: a record that cannot be written: {malformed}",
+        next="write only records that `joinproto.join` makes, with ids by hash",
     )
 
 

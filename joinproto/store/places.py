@@ -16,7 +16,7 @@ def open_data_directory(files: FileSystem, path: Path) -> int:
     try:
         return files.open_directory(path)
     except OSError as error:
-        raise _said(path, error, "the data directory of a member") from error
+        raise _refusal(path, error, "the data directory of a member") from error
 
 
 def open_folder(files: FileSystem, path: Path) -> int:
@@ -25,7 +25,7 @@ def open_folder(files: FileSystem, path: Path) -> int:
     try:
         return files.open_directory_in(data, FOLDER)
     except OSError as error:
-        raise _said(path / FOLDER, error, "the directory of a store") from error
+        raise _refusal(path / FOLDER, error, "the directory of a store") from error
     finally:
         let_go(files, data)
 
@@ -43,7 +43,7 @@ def reading(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _said(path: Path, error: OSError, expected: str) -> StoreError:
+def _refusal(path: Path, error: OSError, expected: str) -> StoreError:
     match error:
         case FileNotFoundError():
             return StoreMissing(

@@ -1,4 +1,4 @@
-"""Damage to durable state: a bit that is another one, a file that an operator restored."""
+"""Damage to durable state: a flipped bit, or an older file that an operator restored."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from tests.durable.schedules import Wrong
 WRITES = 12
 FLIPS = 40
 BASE_BYTES = 2_000
-"""Longest base that comes from another member, in these tests."""
+"""Maximal bytes of a base that comes from another member, in these tests."""
 
 
-def damaged(kind: Kind, seed: int, *, flips: int = FLIPS) -> int:
-    """Damage a disk after some writes; return how often that was refused; raises `Wrong`."""
+def count_refused(kind: Kind, seed: int, *, flips: int = FLIPS) -> int:
+    """Damage a disk after some writes; return how many damages were refused; raises `Wrong`."""
     if not kind.is_checked:
         return 0
     chance = Random(f"damage {kind.name} {seed}")
@@ -53,7 +53,7 @@ def damaged(kind: Kind, seed: int, *, flips: int = FLIPS) -> int:
         _cut_in_a_base(kind, disk, value)
         _damaged_while_copied(kind, disk, value)
         _wrong_bases(disk)
-        _tail_comes_back()
+        _require_torn_tail_cut()
     for name, data in earlier.items():
         now, before = (bytes(dict(disk.files())[each].shown) for each in (name, f"{name}.previous"))
         of_same_write = evolve(_envelope(data), generation=_envelope(before).generation)
@@ -88,7 +88,7 @@ def _damaged_while_open(kind: Kind, disk: Disk, value: Value) -> None:
 
 
 def _damaged_while_copied(kind: Kind, disk: Disk, value: Value) -> None:
-    """A frame that changes while the first ones are dropped is not taken along."""
+    """A frame that changes while the first frames are dropped is not copied."""
     for _ in range(4):
         copy = disk.copied()
         opened = kind.open(copy)
@@ -145,7 +145,7 @@ def _wrong_bases(disk: Disk) -> None:
 
 
 def _cut_in_a_base(kind: Kind, disk: Disk, value: Value) -> None:
-    """The base that stands for dropped frames is whole, or counts for nothing."""
+    """A base that is cut off is refused, or is not used."""
     for name, plain in disk.files():
         if plain.shown.startswith(BASE_MAGIC):
             copy = disk.copied()
@@ -154,8 +154,8 @@ def _cut_in_a_base(kind: Kind, disk: Disk, value: Value) -> None:
             _is_refused(kind, copy, value, f"a part of {name}")
 
 
-def _tail_comes_back() -> None:
-    """A torn append is cut away: behind a later one nothing of it is read."""
+def _require_torn_tail_cut() -> None:
+    """A torn append is cut away: after a later append no frame of it is read."""
     disk = Disk(Random(1))
     disk.make(PLACE)
     journal = Journal.open(PLACE, files=disk)
@@ -217,17 +217,18 @@ def _is_refused(kind: Kind, disk: Disk, value: Value, what: str) -> bool:
 
 
 def _place(disk: Disk, chance: Random) -> tuple[str, Node, int]:
-    """Return a byte that something durable stands for."""
+    """Return the place of a byte whose damage must be noticed."""
     found = [
         (name, node, size)
         for name, node in disk.files()
-        if not name.endswith((".lock", ".node")) and (size := _sure(PurePath(name).name, node))
+        if not name.endswith((".lock", ".node"))
+        and (size := _durable_bytes(PurePath(name).name, node))
     ]
     name, node, size = chance.choice(found)
     return name, node, chance.randrange(size)
 
 
-def _sure(name: str, node: Node) -> int:
+def _durable_bytes(name: str, node: Node) -> int:
     """Return how many bytes of a file count: a damaged tail of a journal may be a torn one."""
     if name != FRAMES:
         return len(node.shown)

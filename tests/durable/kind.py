@@ -22,7 +22,7 @@ SIZES = (0, 8, 8, 8, 40)
 
 @frozen
 class Step:
-    """`after`: the value when `do` has returned; `meanwhile`: others that it may be before."""
+    """A write.  `after`: the value when `do` has returned; `meanwhile`: possible values before."""
 
     do: Callable[[], object]
     after: Value
@@ -30,20 +30,20 @@ class Step:
 
 
 class Opened(Protocol):
-    """A record, a journal, a directory: open."""
+    """An open record, journal or directory."""
 
     @property
     def value(self) -> Value: ...
 
     def step(self, chance: Random, number: int) -> Step:
-        """Return something to do; `number`: is another one each time."""
+        """Return the next write; `number`: different for each write."""
 
     def close(self) -> None: ...
 
 
 @frozen
 class Kind:
-    """`is_final`: after a fault in a write, an open one no longer writes.
+    """A kind of durable state.  `is_final`: after a fault in a write, it is written no more.
 
     `bare`: a file of an earlier version, and its value.  `is_record`: there is a record in it;
     `is_checked`: damage is noticed.

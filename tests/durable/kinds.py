@@ -216,7 +216,7 @@ def open_file(disk: Disk) -> FileOpen:
 
 @mutable
 class PlansOpen:
-    """Plans of recovery, each in a new file; its value: the whole ones."""
+    """Plans of recovery, each in a new file; the value: the hashes of the whole plans."""
 
     disk: Disk
     value: frozenset[str]
@@ -243,7 +243,7 @@ class PlansOpen:
 
 
 def open_plans(disk: Disk) -> PlansOpen:
-    found = frozenset(filter(None, (_whole_plan(node) for _, node in disk.files())))
+    found = frozenset(filter(None, (_hash_of_whole_plan(node) for _, node in disk.files())))
     # A plan is for the next command: the file is read again by the command that applies it.
     for folder in (disk.root, *disk.root.shown.values()):
         if isinstance(folder, Folder):
@@ -253,7 +253,7 @@ def open_plans(disk: Disk) -> PlansOpen:
     return PlansOpen(disk, found)
 
 
-def _whole_plan(node: Node) -> str:
+def _hash_of_whole_plan(node: Node) -> str:
     try:
         return load_plan(bytes(node.shown), name="a plan").hash
     except JoinprotoError:

@@ -28,7 +28,7 @@ from tests.standby.test_kept import QUEUE, ids
 
 @mutable
 class LogOpen:
-    """A journal, and the stand-in for dropped frames; its value: all texts, dropped ones, too."""
+    """An open journal; its value: the texts of all frames, dropped ones included."""
 
     journal: Journal
     texts: tuple[bytes, ...]
@@ -73,7 +73,7 @@ class LogOpen:
                 work()
 
     def keep_floor(self, *, drops: bool = True) -> bool:
-        """Make a snapshot, `drops`: and the floor; return whether it was made."""
+        """Make a snapshot, and with `drops` the floor as well; return whether it was made."""
         made: list[bool] = []
         state = iter([b"".join(map(_framed, self.texts))])
         runs = self.journal.runs

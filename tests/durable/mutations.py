@@ -1,11 +1,10 @@
-"""Mutation by program of all that keeps something durably: the omission, and the schedules it
-takes.
+"""Mutations of the code that writes durably, and the kinds whose schedules must notice them.
 
 Each sync, rename and truncation of the files below is left out in turn, and each comparison of a
 checksum, a size or a generation says always yes, or always no.  The code of the one function is
-replaced in this process: nothing is imported again.
+replaced in this process: no module is imported again.
 
-    python -m tests.durable.mutations NAME      runs its test of `NOTICED_BY`, with it left out
+    python -m tests.durable.mutations NAME      runs the test of this mutation, with it applied
 """
 
 from __future__ import annotations
@@ -49,22 +48,21 @@ FILES = {
 """The modules to mutate, and the kinds whose schedules must notice; the fastest first."""
 
 NOTICED_BY = {
-    "tests/durable/test_chosen.py::test_a_base_that_ends_before_it_says_is_damaged": (
+    "tests/durable/test_chosen.py::test_a_base_that_is_shorter_than_its_length_says_is_damaged": (
         "records:base_of:always no:3",
     ),
-    "tests/durable/test_chosen.py::test_a_base_whose_line_is_longer_than_itself_is_damaged": (
+    "tests/durable/test_chosen.py::test_a_base_with_a_line_longer_than_the_base_is_damaged": (
         "records:base_of:always no:2",
     ),
-    "tests/durable/test_chosen.py::"
-    "test_a_damaged_length_of_the_last_block_of_an_index_costs_time_alone": (
+    "tests/durable/test_chosen.py::test_a_journal_is_read_although_its_index_is_damaged": (
         "index:_block_at:always yes:2",
     ),
-    "tests/durable/test_chosen.py::test_a_file_of_another_length_says_which_way": (
+    "tests/durable/test_chosen.py::test_the_error_says_whether_a_file_is_too_short_or_too_long": (
         "envelope:unseal:always no:2",
         "envelope:unseal:always yes:3",
         "envelope:unseal:always no:3",
     ),
-    "tests/durable/test_chosen.py::test_a_file_that_is_larger_than_any_record_is_not_taken_apart": (
+    "tests/durable/test_chosen.py::test_a_file_that_is_larger_than_the_limit_is_corrupt": (
         "record:_read_slot:always no:1",
     ),
     "tests/durable/test_chosen.py::test_a_generation_of_more_than_64_bits_is_corrupt": (
@@ -75,10 +73,10 @@ NOTICED_BY = {
         "journal:Journal.replace_by:without rename:2",
         "index:Index.rename:without rename:1",
     ),
-    "tests/durable/test_chosen.py::test_a_lock_says_nothing_of_its_former_holder": (
+    "tests/durable/test_chosen.py::test_a_lock_names_only_its_present_holder": (
         "lock:take_lock:without truncate:1",
     ),
-    "tests/durable/test_chosen.py::test_a_shorter_journal_holds_the_whole_base_and_all_behind_it": (
+    "tests/durable/test_chosen.py::test_a_shorter_journal_has_the_base_and_all_later_frames": (
         "dropping:_Copy._go_on:always yes:1",
         "dropping:_Copy._go_on:always no:1",
         "dropping:_Copy._go_on:always yes:2",
@@ -90,31 +88,31 @@ NOTICED_BY = {
         "snapshot:_Writer.finish:without rename:1",
         "snapshot:_Writer.finish:without sync_directory:1",
     ),
-    "tests/durable/test_chosen.py::test_a_tail_that_is_a_beginning_and_zeros_is_torn": (
+    "tests/durable/test_chosen.py::test_a_tail_of_a_magic_word_and_zeros_is_cut": (
         "records:parsed:always no:2",
     ),
     "tests/durable/test_chosen.py::"
-    "test_leftovers_of_a_broken_off_creation_are_removed_by_the_next_one": (
+    "test_leftovers_of_an_interrupted_creation_are_removed_by_the_next_creation": (
         "handle:create_store:without recover:1",
     ),
     "tests/durable/test_chosen.py::"
     "test_the_former_metadata_is_kept_durably_before_a_store_is_marked": (
         "writing:_keep:without sync_directory:1",
     ),
-    "tests/durable/test_real.py::test_names_and_places_are_those_of_the_system": (
+    "tests/durable/test_real.py::test_the_real_file_system_writes_links_and_renames_files": (
         "filesystem:RealFileSystem.rename:without rename:1",
     ),
     "tests/log/test_index.py::test_a_harmed_index_costs_time_and_nothing_else": (
         "index:_block_at:always no:3",
     ),
     "tests/log/test_index.py::test_a_restart_takes_apart_only_what_the_index_does_not_know": (
-        "survey:_is_as_then:always no:1",
+        "survey:_is_unchanged:always no:1",
         "index:_block_at:always yes:1",
         "index:_block_at:always no:2",
         "index:_block_at:always yes:3",
     ),
     "tests/log/test_index.py::test_damage_in_the_journal_is_found_behind_an_index_too": (
-        "survey:_is_as_then:always yes:1",
+        "survey:_is_unchanged:always yes:1",
     ),
     "tests/log/test_journal.py::test_a_read_gives_as_many_frames_as_were_asked_for": (
         "journal:Journal.recent:always yes:1",
@@ -123,13 +121,13 @@ NOTICED_BY = {
     "tests/log/test_snapshots.py::test_frames_are_dropped_and_the_log_stays_small": (
         "dropping:_Copy._copy_frames:always yes:1",
     ),
-    "tests/recovery/test_apply.py::test_a_forced_plan_is_undone_only_while_unused": (
+    "tests/recovery/test_apply.py::test_a_forced_plan_is_undone_while_its_store_is_unused": (
         "writing:_undone:always no:1",
     ),
-    "tests/recovery/test_apply.py::test_a_forced_store_that_was_used_is_not_undone": (
+    "tests/recovery/test_apply.py::test_a_forced_plan_is_not_undone_after_its_store_was_used": (
         "writing:_undone:always yes:1",
     ),
-    "tests/recovery/test_apply.py::test_a_plan_marks_the_latest_store_and_nothing_else": (
+    "tests/recovery/test_apply.py::test_apply_marks_only_the_latest_store": (
         "writing:check:always yes:1",
     ),
     "tests/recovery/test_apply.py::test_a_store_that_changed_makes_the_plan_stale": (
@@ -161,7 +159,7 @@ NOTICED_BY = {
         "record:problems:always yes:1",
     ),
 }
-"""Tests for mutations that the schedules do not notice, with the omission for each."""
+"""Tests of mutations that the schedules do not notice, with these mutations."""
 
 ELSEWHERE = {name: test for test, names in NOTICED_BY.items() for name in names}
 
@@ -174,8 +172,9 @@ WORDS = {"checksum", "expected", "computed", "crc32", "sha256", "size", "generat
 
 @frozen
 class Mutation:
-    """`name`: file, function, the omission, and its number among several.  `code`: the function's,
-    with it.
+    """A mutation of one function.
+
+    `name`: the file, the function, the change, and its number.  `code`: of the changed function.
     """
 
     name: str
@@ -186,12 +185,12 @@ class Mutation:
 
     @property
     def is_quick(self) -> bool:
-        """Return whether it is asked for at each change, as each sync is, or in the soak alone."""
+        """Return whether the mutation is tested at each change, and not only in the soak."""
         return self.module.startswith("joinproto.durable") or ":without sync" in self.name
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Run the function without it for a while."""
+        """Give the function the mutated code inside the `with` block."""
         found: Any = import_module(self.module)
         for name in self.where:
             found = found.__dict__[name] if isinstance(found, type) else getattr(found, name)
@@ -208,7 +207,7 @@ class Mutation:
 
 
 def mutations() -> Iterator[Mutation]:
-    """Yield all of them, in the order of the lines."""
+    """Yield all mutations, in the order of the lines."""
     for path, kinds in FILES.items():
         source = (ROOT / path).read_text("utf-8")
         seen: dict[str, int] = {}
@@ -231,21 +230,21 @@ def _changes(
     for child in ast.iter_child_nodes(node):
         inside = where
         if isinstance(node, ast.While) and child is node.test:
-            continue  # without an end, or without a beginning
+            continue  # the loop would never end, or never begin
         if isinstance(child, ast.ClassDef | ast.FunctionDef):
             if where and isinstance(node, ast.FunctionDef):
                 continue  # a function in a function has no name of its own
             inside = (*where, child.name)
         match child:
-            case ast.Expr(value=ast.Call() as call) if _called(call) in CALLS:
-                yield inside, call, f"without {_called(call)}", "None"
+            case ast.Expr(value=ast.Call() as call) if _callee(call) in CALLS:
+                yield inside, call, f"without {_callee(call)}", "None"
             case ast.Compare() if _words(child) & WORDS:
                 yield inside, child, "always yes", "(True)"
                 yield inside, child, "always no", "(False)"
         yield from _changes(child, inside)
 
 
-def _called(call: ast.Call) -> str:
+def _callee(call: ast.Call) -> str:
     match call.func:
         case ast.Attribute(attr=name) | ast.Name(id=name):
             return name

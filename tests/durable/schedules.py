@@ -1,9 +1,10 @@
 """Random schedules of writes, and the claims at each call of the file system.
 
-While a schedule runs, the disk is looked at before each call: as it is when the power fails there,
-and when the process alone ends.  The opened value must be the one reported durable, or the one just
-being written; and an opened value must still be there when the power fails right after it.  Between
-the writes calls fail, the disk is full, the process is killed and started again.
+While a schedule runs, the disk is examined before each call: as it is when the power fails there,
+and when the process alone ends.  The opened value must be the value that was reported
+durable, or the value that is being written.  An opened value must still be there when the power
+fails right after it.  Between the writes calls fail, the disk is full, and the process is killed
+and started again.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ AS_IT_WAS = "the journal is as it was"
 
 
 def _lay_file(disk: Disk, name: str, data: bytes, *, durable: bool) -> None:
-    """Put a file there; not durable: as an operator's `cp` does, without a sync."""
+    """Put a file on the disk; if not durable, as an operator's `cp` does, without a sync."""
     folder = disk._walk(PLACE)
     node = Node(shown=bytearray(data), waiting=[0, (0, data)])
     folder.put(name, node)
@@ -33,19 +34,19 @@ def _lay_file(disk: Disk, name: str, data: bytes, *, durable: bool) -> None:
 
 
 class Wrong(AssertionError):
-    """Something durable was lost, or something torn was believed."""
+    """A durable value was lost, or a torn value was believed."""
 
 
 class Killed(BaseException):
-    """The process ends here.  No `Exception`: nothing in it stops that."""
+    """The process ends here.  Not an `Exception`, so no handler in the process stops it."""
 
 
 @define
 class Schedule:
-    """`legal`: the values that may be found now; None if nothing was reported yet.
+    """A random schedule of writes.
 
-    `looks`: at how many calls the disk was looked at.  `outcomes`: how often more than the last
-    durable value was there to be found.
+    `legal`: the values that may be found now; None if no value was reported yet.  `looks`: at how
+    many calls the disk was examined.  `choices`: at how many of these several values were legal.
     """
 
     kind: Kind
@@ -54,7 +55,7 @@ class Schedule:
     disk: Disk = field(init=False)
     legal: set[Value] | None = None
     looks: int = 0
-    new: int = 0
+    choices: int = 0
     faults: list[str] = field(factory=list)
     _kill_in: int | None = None
     _is_dead: bool = False
@@ -67,7 +68,7 @@ class Schedule:
         self.disk.make(PLACE)
 
     def run(self) -> Schedule:
-        """Play it; raises `Wrong`."""
+        """Play the schedule; raises `Wrong`."""
         if self.kind.bare is not None and self.chance.random() < 0.5:
             name, data, value = self.kind.bare
             self._is_copied = self.chance.random() < 0.5
@@ -85,7 +86,7 @@ class Schedule:
                 opened = None
         return self
 
-    # -- one at a time -----------------------------------------------------------------------------
+    # -- one write -----------------------------------------------------------------------------
 
     def _open(self) -> Opened | None:
         opened: list[Opened] = []
@@ -117,7 +118,7 @@ class Schedule:
         opened: Opened | None = None,
         number: int = 0,
     ) -> bool:
-        """Return whether it has returned; else the process has ended."""
+        """Return whether `do` has returned; else it has failed, or the process was killed."""
         disk, chance = self.disk, self.chance
         disk.before = self._look
         self._goes_on = False
@@ -136,7 +137,7 @@ class Schedule:
             if len(disk.failed) == failed:
                 raise self._wrong(f"refused without a fault: {error}") from error
             if not error.next:
-                raise self._wrong(f"says not what to do next: {error}") from error
+                raise self._wrong(f"does not say what to do next: {error}") from error
             self.faults.append(disk.failed[-1])
             if opened is not None and self.kind.is_final and AS_IT_WAS not in str(error):
                 self._require_final(opened, number)
@@ -161,7 +162,7 @@ class Schedule:
         return True
 
     def _require_final(self, opened: Opened, number: int) -> None:
-        """After a fault in a write nothing more is written: a second sync would prove nothing."""
+        """Require that no later write succeeds: a second sync would prove nothing."""
         calls: list[str] = []
         self.disk.before = calls.append
         self.disk.fails_in = self.disk.capacity = None
@@ -189,7 +190,7 @@ class Schedule:
                 return
             raise
         if self.legal is not None and len(self.legal) > 1:
-            self.new += 1
+            self.choices += 1
         self._require(found, call)
         again = after.copied(lambda: False)
         if (later := self._found(again, call)) != found:

@@ -1,6 +1,6 @@
-"""Chosen cases that random schedules do not meet: they pay too little, or need a rare byte.
+"""Chosen cases that random schedules meet too rarely.
 
-`mutations.py` names each of these tests with the mutations it notices.
+`mutations.py` names the tests that notice mutations which the schedules do not.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def log_on(disk: Disk) -> LogOpen:
 # -- records ---------------------------------------------------------------------------------------
 
 
-def test_a_file_that_is_larger_than_any_record_is_not_taken_apart(
+def test_a_file_that_is_larger_than_the_limit_is_corrupt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create_store(tmp_path, StoreRecord(store_id="a"), member="a").close()
@@ -88,17 +88,19 @@ def test_a_generation_of_more_than_64_bits_is_corrupt() -> None:
     assert Validity.CORRUPT is found.validity
 
 
-def test_a_file_of_another_length_says_which_way() -> None:
-    """A file that lost its end has another cause than one that was written over."""
+def test_the_error_says_whether_a_file_is_too_short_or_too_long() -> None:
+    """A file that lost its end has another cause than a file that was overwritten."""
     whole = seal(Envelope(7, b"{}"))
 
-    for data, problem in ((whole[:-1], "is cut off"), (whole + b"x", "has something behind its")):
+    for data, problem in ((whole[:-1], "is cut off"), (whole + b"x", "has bytes after its")):
         found = unseal(data)
         assert isinstance(found, Fault)
         assert found.problem.startswith(problem)
 
 
-def test_leftovers_of_a_broken_off_creation_are_removed_by_the_next_one(tmp_path: Path) -> None:
+def test_leftovers_of_an_interrupted_creation_are_removed_by_the_next_creation(
+    tmp_path: Path,
+) -> None:
     (tmp_path / FOLDER).mkdir()
     left = tmp_path / FOLDER / f"{META}.0123456789abcdef.tmp"
     left.write_bytes(b"joinproto st")
@@ -109,7 +111,7 @@ def test_leftovers_of_a_broken_off_creation_are_removed_by_the_next_one(tmp_path
 
 
 @pytest.mark.parametrize("call", ["write", "sync", "close", "sync_directory"])
-def test_a_new_file_that_could_not_be_written_is_not_in_the_way_of_the_next_try(call: str) -> None:
+def test_a_new_file_that_could_not_be_written_can_be_created_again(call: str) -> None:
     disk = Disk(Random(1))
     disk.make(PLACE)
     disk.fails_at = call
@@ -123,8 +125,8 @@ def test_a_new_file_that_could_not_be_written_is_not_in_the_way_of_the_next_try(
         put_new(disk, PLACE / "plan", b"another")
 
 
-def test_a_lock_says_nothing_of_its_former_holder(tmp_path: Path) -> None:
-    """A process whose identity is longer to write down."""
+def test_a_lock_names_only_its_present_holder(tmp_path: Path) -> None:
+    """The text of the former holder was longer."""
     (tmp_path / LOCK).write_text("pid 4194304\nhost a-much-longer-name\nboot " + "f" * 200)
     folder = REAL.open_directory(tmp_path)
     file = take_lock(REAL, folder, tmp_path)
@@ -139,8 +141,8 @@ def test_a_lock_says_nothing_of_its_former_holder(tmp_path: Path) -> None:
 # -- journals --------------------------------------------------------------------------------------
 
 
-def test_a_tail_that_is_a_beginning_and_zeros_is_torn(tmp_path: Path) -> None:
-    """A length of zero with a checksum of nothing: the first block came to the disk in part."""
+def test_a_tail_of_a_magic_word_and_zeros_is_cut(tmp_path: Path) -> None:
+    """Length and checksum are zero: only a part of the first block reached the disk."""
     journal = Journal.open(tmp_path)
     journal.append(frames(2))
     journal.close()
@@ -155,17 +157,17 @@ def test_a_tail_that_is_a_beginning_and_zeros_is_torn(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("times", [3, 4, 6, 7])
 @pytest.mark.parametrize("off", [-70, -1, 0])
-def test_a_whole_record_behind_a_damage_is_found_wherever_it_begins(times: int, off: int) -> None:
-    """Not only where it lies in one of the pieces that are read."""
+def test_a_whole_record_after_damage_is_found_wherever_it_begins(times: int, off: int) -> None:
+    """It may cross the border of two of the pieces that are read."""
     data = bytes(times * RECORD_BYTES_MAX + off) + record(Frame(VIEW, 5, bytes(2**20)), 400)
 
     found = surveys.survey(lambda at, length: data[at : at + length], len(data))
 
-    assert found.problem == "byte 0: a damaged frame, which a later one calls durable"
+    assert found.problem == "byte 0: a damaged frame, which a later frame calls durable"
 
 
-def test_a_record_longer_than_a_piece_is_read_and_nothing_behind_the_end() -> None:
-    """A member may append while its journal is looked at."""
+def test_a_record_longer_than_a_piece_is_read_and_no_byte_after_the_given_end() -> None:
+    """A member may append while its journal is read."""
     first, second = (record(frame, 0) for frame in frames(2))
     data = first + second
     end = len(data) - 1
@@ -180,7 +182,7 @@ def test_a_record_longer_than_a_piece_is_read_and_nothing_behind_the_end() -> No
     assert (None, "") == surveys.read_stretch(read, found.end, 2, end, 10)
 
 
-def test_a_base_whose_line_is_longer_than_itself_is_damaged() -> None:
+def test_a_base_with_a_line_longer_than_the_base_is_damaged() -> None:
     line = base_line((Run(VIEW, 1, 3),), APPLICATION)
     body = (len(line) - 3).to_bytes(4, "big") + line[4:]  # says one byte more than there is
     data = base_head(len(body), crc32(body)) + body
@@ -188,8 +190,8 @@ def test_a_base_whose_line_is_longer_than_itself_is_damaged() -> None:
     assert DAMAGED == base_of(lambda at, length: data[at : at + length])
 
 
-def test_a_base_that_ends_before_it_says_is_damaged() -> None:
-    """Its length is under no checksum."""
+def test_a_base_that_is_shorter_than_its_length_says_is_damaged() -> None:
+    """No checksum covers its length."""
     body = base_line((Run(VIEW, 1, 3),), APPLICATION) + b"state"
     data = base_head(len(body) + 8, crc32(body)) + body
     assert data.startswith(BASE_MAGIC)
@@ -197,7 +199,7 @@ def test_a_base_that_ends_before_it_says_is_damaged() -> None:
     assert DAMAGED == base_of(lambda at, length: data[at : at + length])
 
 
-def test_a_damaged_length_of_the_last_block_of_an_index_costs_time_alone(tmp_path: Path) -> None:
+def test_a_journal_is_read_although_its_index_is_damaged(tmp_path: Path) -> None:
     journal = Journal.open(tmp_path)
     journal.append(frames(3))
     journal.close()
@@ -236,8 +238,8 @@ def test_a_journal_with_dropped_frames_has_its_own_index_at_the_next_start(
 
 
 @pytest.mark.parametrize("behind", [40, 0])
-def test_a_shorter_journal_holds_the_whole_base_and_all_behind_it(behind: int) -> None:
-    """Both are of several pieces."""
+def test_a_shorter_journal_has_the_base_and_all_later_frames(behind: int) -> None:
+    """The base, and the later frames if there are any, are of several pieces."""
     disk = Disk(Random(1))
     opened = log_on(disk)
     opened.append(2, [b"%d" % at * 20 for at in range(50)]).do()
@@ -257,7 +259,7 @@ def test_a_shorter_journal_holds_the_whole_base_and_all_behind_it(behind: int) -
 
 
 def test_a_snapshot_that_was_made_is_there_after_a_loss_of_power() -> None:
-    """No data are lost without it; but the next start would apply each frame again."""
+    """No data are lost without it, but the next start would apply each frame again."""
     disk = Disk(Random(1))
     opened = log_on(disk)
     waiting: list[int] = []
@@ -284,7 +286,7 @@ def test_a_snapshot_that_was_made_is_there_after_a_loss_of_power() -> None:
 
 
 class Noting(RealFileSystem):
-    """Notes each new name, and each sync of a directory."""
+    """Records each rename, and each sync of a directory."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
@@ -299,7 +301,7 @@ class Noting(RealFileSystem):
 
 
 def test_the_former_metadata_is_kept_durably_before_a_store_is_marked(tmp_path: Path) -> None:
-    """A mark that is there after a loss of power is not written again, and so no backup is."""
+    """A mark that is there after a loss of power is not written again, nor is its backup."""
     create_store(tmp_path, disk_record("a", "F F.5", "F"), member="a").close()
     plan = plan_for(judge([read(gather(tmp_path, host="h"))]), unproven=True)
     files = Noting()

@@ -29,7 +29,7 @@ def test_each_sync_waits_for_the_disk(
     REAL.close(directory)
 
 
-def test_names_and_places_are_those_of_the_system(tmp_path: Path) -> None:
+def test_the_real_file_system_writes_links_and_renames_files(tmp_path: Path) -> None:
     directory = REAL.open_directory(tmp_path)
     file = REAL.create(directory, "a")
     assert 5 == REAL.write(file, b"hello")

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from tests.durable.damage import damaged
+from tests.durable.damage import count_refused
 from tests.durable.kinds import KINDS
 from tests.durable.mutations import ELSEWHERE, FILES, ROOT, Mutation, mutations
 from tests.durable.schedules import Schedule
@@ -24,7 +24,7 @@ SEEDS = 64
 """Schedules that a mutation may need; most are noticed by the first."""
 DAMAGED = 16
 MOST_SECONDS = 6
-"""Seconds of the processor, for one seed: a loop without an end is noticed; many seeds are none."""
+"""Seconds of processor time for one seed; a loop without an end exceeds them."""
 
 CALLS = {
     *("open_directory", "open_directory_in", "make_directory", "names", "create"),
@@ -39,27 +39,27 @@ MUTATIONS = [one for one in ALL_MUTATIONS if one.name not in ELSEWHERE]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_loss_of_power_at_each_call_loses_nothing_durable(kind: str) -> None:
+def test_a_loss_of_power_at_each_call_loses_no_durable_value(kind: str) -> None:
     """Nor does an error of any call, a full disk, or the end of the process."""
     done = [Schedule(KINDS[kind], seed).run() for seed in range(EACH)]
 
     assert sum(one.looks for one in done) > 25 * EACH
-    # Each was looked at while a write was under way, where it may be there or not.
-    assert sum(one.new for one in done) > 5 * EACH
+    # Many looks were during a write, when its value may be there or not.
+    assert sum(one.choices for one in done) > 5 * EACH
     assert any(one.faults for one in done)
 
 
 @pytest.mark.soak("durable")
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_loss_of_power_at_each_call_of_many_schedules_loses_nothing_durable(kind: str) -> None:
+def test_a_loss_of_power_at_each_call_of_many_schedules_loses_no_durable_value(kind: str) -> None:
     done = [Schedule(KINDS[kind], seed).run() for seed in range(ALL)]
 
     assert sum(one.looks for one in done) > 25 * ALL
 
 
 @pytest.mark.soak("durable")
-def test_each_call_of_the_disk_has_failed_in_some_schedule() -> None:
-    """But a link, which makes a snapshot the floor: a failure there leaves out the snapshot."""
+def test_each_call_of_the_disk_except_link_has_failed_in_some_schedule() -> None:
+    """A failed `link`, which makes a snapshot the floor, only leaves out the snapshot."""
     told = {fault for kind in KINDS.values() for seed in range(200)
             for fault in Schedule(kind, seed).run().faults}  # fmt: skip
 
@@ -67,9 +67,9 @@ def test_each_call_of_the_disk_has_failed_in_some_schedule() -> None:
 
 
 @pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.is_checked])
-def test_a_damaged_or_restored_file_is_refused_or_changes_nothing(kind: str) -> None:
-    """Each bit of durable state is under a checksum, and an older file is known as one."""
-    assert sum(damaged(KINDS[kind], seed) for seed in range(4)) > 20
+def test_a_damaged_or_restored_file_is_refused_or_changes_no_value(kind: str) -> None:
+    """A checksum covers each bit of durable state, and an older file is recognized."""
+    assert sum(count_refused(KINDS[kind], seed) for seed in range(4)) > 20
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_damaged_or_restored_file_is_refused_or_changes_nothing(kind: str) -> 
         for one in MUTATIONS
     ],
 )
-def test_an_omission_is_noticed(mutation: Mutation) -> None:
+def test_each_mutation_is_noticed(mutation: Mutation) -> None:
     """Each sync, each rename, each comparison of values read."""
     with mutation.applied():
         noticed = any(_is_noticed(mutation, seed) for seed in range(SEEDS))
@@ -93,7 +93,7 @@ def _is_noticed(mutation: Mutation, seed: int) -> bool:
             for kind in mutation.kinds:
                 Schedule(KINDS[kind], seed).run()
                 if seed < DAMAGED:
-                    damaged(KINDS[kind], seed)
+                    count_refused(KINDS[kind], seed)
     except (Exception, TooLong):  # noqa: BLE001 - whatever it is, it is noticed
         return True
     return False
@@ -101,13 +101,13 @@ def _is_noticed(mutation: Mutation, seed: int) -> bool:
 
 NO_STORES = {
     "joinproto/check/engine/checkpoint.py": "a search that is lost is begun again",
-    "joinproto/check/engine/rows/row_file.py": "the same",
+    "joinproto/check/engine/rows/row_file.py": "a search that is lost is begun again",
     "joinproto/machine/world.py": "the model of a disk",
 }
 
 
-def test_every_sync_of_the_product_is_among_the_mutations() -> None:
-    """So a new one is left out in turn, too."""
+def test_every_file_of_the_product_that_syncs_is_mutated() -> None:
+    """So a new sync is left out in turn, too."""
     syncs = re.compile(r"\.(sync|sync_data|sync_directory|make_durable|fsync|fdatasync)\(")
     where = {str(path.relative_to(ROOT)) for path in (ROOT / "joinproto").rglob("*.py")
              if syncs.search(path.read_text("utf-8"))}  # fmt: skip
@@ -123,7 +123,7 @@ def test_every_sync_of_the_product_is_among_the_mutations() -> None:
 
 @pytest.mark.soak("durable")
 @pytest.mark.parametrize("name", ELSEWHERE)
-def test_a_mutation_that_the_schedules_do_not_notice_fails_a_test_of_its_own(name: str) -> None:
+def test_a_mutation_that_the_schedules_do_not_notice_fails_its_own_test(name: str) -> None:
     words = [sys.executable, "-m", "tests.durable.mutations", name]
     done = subprocess.run(
         words, cwd=ROOT, capture_output=True, text=True, preexec_fn=_limit, check=False
@@ -133,5 +133,5 @@ def test_a_mutation_that_the_schedules_do_not_notice_fails_a_test_of_its_own(nam
 
 
 def _limit() -> None:
-    """End the process where it is in a loop without an end."""
+    """Limit the processor time, so that a loop without an end ends."""
     resource.setrlimit(resource.RLIMIT_CPU, (60, 60))

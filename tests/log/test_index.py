@@ -154,7 +154,7 @@ def test_damage_in_the_journal_is_found_behind_an_index_too(place: Path, seed: i
     data[chance.randrange(len(data) - 2_000)] ^= 1 << chance.randrange(8)
     file.write_bytes(data)
 
-    with pytest.raises(StoreCorrupt, match="a later one calls durable"):
+    with pytest.raises(StoreCorrupt, match="a later frame calls durable"):
         Journal.open(place)
 
 

@@ -81,7 +81,7 @@ def test_every_flipped_bit_in_what_was_durable_is_refused(
         damaged = bytearray(whole)
         damaged[byte] ^= 1 << byte % 8
         (copy / FILE).write_bytes(damaged)
-        with pytest.raises(StoreCorrupt, match="a later one calls durable"):
+        with pytest.raises(StoreCorrupt, match="a later frame calls durable"):
             Journal.open(copy)
         assert bytes(damaged) == (copy / FILE).read_bytes()
 

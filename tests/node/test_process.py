@@ -116,7 +116,7 @@ def test_a_damaged_journal_is_refused(fleet: Make) -> None:
     three["b"].start()
 
     assert 5 == three["b"].wait()
-    assert "a later one calls durable" in three["b"].said()
+    assert "a later frame calls durable" in three["b"].said()
 
 
 @pytest.mark.landing

@@ -28,7 +28,7 @@ from joinproto.apps.standby.keeping.form import (
 from joinproto.errors import MisuseError, StoreCorrupt, StoreError, StoreForeign, StoreInUse
 from joinproto.standby.messages import Kind, View, WiringItem
 from tests.store.crashes import DoesNotWait, Files, Judge, enumerate_crashes, lay
-from tests.store.recording import RECORDERS, Killed, Leaves, Legal, Recording
+from tests.store.recording import RECORDERS, Killed, LeftOut, Legal, Recording
 
 QUEUE = Declared(WiringItem(kind=Kind.QUEUE, name="q", id="i1", durable=True))
 
@@ -129,7 +129,7 @@ def test_a_copied_back_file_is_refused(tmp_path: Path) -> None:
         disk.write(LIFE[4])
     at.write_bytes(old)
 
-    with pytest.raises(StoreCorrupt, match="not what was written last"):
+    with pytest.raises(StoreCorrupt, match="not the generation that was written last"):
         open_disk(tmp_path, "a")
 
 
@@ -273,8 +273,8 @@ def test_after_a_loss_of_power_there_is_the_old_or_the_new_one(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("syncs_nothing")
-@pytest.mark.parametrize("leaves", [Leaves.FILE_SYNC, Leaves.DIRECTORY_SYNC, Leaves.RENAME])
-def test_a_step_that_is_left_out_is_found(tmp_path: Path, leaves: Leaves) -> None:
+@pytest.mark.parametrize("leaves", [LeftOut.FILE_SYNC, LeftOut.DIRECTORY_SYNC, LeftOut.RENAME])
+def test_a_step_that_is_left_out_is_found(tmp_path: Path, leaves: LeftOut) -> None:
     """The test above can fail."""
     files = RECORDERS[leaves]()
     live(tmp_path, files)

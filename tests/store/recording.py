@@ -1,7 +1,7 @@
 """A file system that records its calls, and versions of it that leave a step out.
 
-The steps are done on a real disk, except the waiting for it: what a lost power would leave
-is worked out by `crashes.py` from what was written down.
+The steps are done on a real disk, without waiting for it.  `crashes.py` computes from the diary
+what a loss of power may leave.
 """
 
 import os
@@ -62,7 +62,7 @@ Operation = Named | Written | Synced | DirectorySynced | Legal
 
 
 class Recording(RealFileSystem):
-    """The port on a real disk, with a diary.
+    """A real disk, with a diary of the operations.
 
     `chunk`: bytes that one write takes at most.  `kill_in`: how many changing operations are left
     until the process is killed; None if it lives.
@@ -173,14 +173,14 @@ class Recording(RealFileSystem):
         super().close(file)
 
 
-class Leaves(Enum):
+class LeftOut(Enum):
     """The step of writing that is left out."""
 
     NOTHING = "nothing"
     FILE_SYNC = "the fsync of the file"
     DIRECTORY_SYNC = "the fsync of the directory"
     RENAME = "the rename: the file is written in its place"
-    SYNC_AT_OPENING = "the fsync of what is found at opening"
+    SYNC_AT_OPENING = "the fsync of the record at opening"
 
 
 class WithoutFileSync(Recording):
@@ -216,10 +216,10 @@ class WithoutSyncAtOpening(Recording):
             super().sync_directory(directory)
 
 
-RECORDERS: dict[Leaves, type[Recording]] = {
-    Leaves.NOTHING: Recording,
-    Leaves.FILE_SYNC: WithoutFileSync,
-    Leaves.DIRECTORY_SYNC: WithoutDirectorySync,
-    Leaves.RENAME: InPlace,
-    Leaves.SYNC_AT_OPENING: WithoutSyncAtOpening,
+RECORDERS: dict[LeftOut, type[Recording]] = {
+    LeftOut.NOTHING: Recording,
+    LeftOut.FILE_SYNC: WithoutFileSync,
+    LeftOut.DIRECTORY_SYNC: WithoutDirectorySync,
+    LeftOut.RENAME: InPlace,
+    LeftOut.SYNC_AT_OPENING: WithoutSyncAtOpening,
 }

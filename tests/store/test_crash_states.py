@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from joinproto.errors import StoreMissing
 from joinproto.store.handle import Store, create_store, open_store
 from tests.store.crashes import Enumerated, Judge, enumerate_crashes
-from tests.store.recording import RECORDERS, Killed, Leaves, Legal, Recording
+from tests.store.recording import RECORDERS, Killed, LeftOut, Legal, Recording
 from tests.store.records import life
 
 LIFE = life()
@@ -113,31 +113,31 @@ def test_a_whole_life_is_safe_at_every_moment() -> None:
     assert crashes.states > 1_000
 
 
-MUST_FAIL: dict[Leaves, tuple[list[Step], str]] = {
+MUST_FAIL: dict[LeftOut, tuple[list[Step], str]] = {
     # The name is on the disk before the content.
-    Leaves.FILE_SYNC: ([Write(0)], "StoreCorrupt"),
+    LeftOut.FILE_SYNC: ([Write(0)], "StoreCorrupt"),
     # The write has returned, and the old record comes back.
-    Leaves.DIRECTORY_SYNC: ([Write(0)], "None"),
+    LeftOut.DIRECTORY_SYNC: ([Write(0)], "None"),
     # A crash within the write leaves neither the old record nor the new one.
-    Leaves.RENAME: ([Write(0), Write(1)], "StoreCorrupt"),
+    LeftOut.RENAME: ([Write(0), Write(1)], "StoreCorrupt"),
     # The process is killed before the fsync of the directory.  The next process reads the new
     # record from memory and acts on it; then the power fails.
-    Leaves.SYNC_AT_OPENING: ([Write(0), Write(1, kill_in=8), Reopen()], "StoreRecord"),
+    LeftOut.SYNC_AT_OPENING: ([Write(0), Write(1, kill_in=8), Reopen()], "StoreRecord"),
 }
 
 
-@pytest.mark.parametrize("leaves", MUST_FAIL)
-def test_a_step_left_out_is_found(leaves: Leaves) -> None:
+@pytest.mark.parametrize("left_out", MUST_FAIL)
+def test_a_step_left_out_is_found(left_out: LeftOut) -> None:
     """An enumeration that finds nothing anywhere would prove nothing."""
-    steps, outcome = MUST_FAIL[leaves]
+    steps, outcome = MUST_FAIL[left_out]
 
-    bad = run(steps, RECORDERS[leaves]()).bad
+    bad = run(steps, RECORDERS[left_out]()).bad
 
     assert bad is not None
     assert outcome in repr(bad.found), bad
 
 
-@pytest.mark.parametrize("leaves", MUST_FAIL)
-def test_the_same_steps_without_leaving_one_out_are_safe(leaves: Leaves) -> None:
+@pytest.mark.parametrize("left_out", MUST_FAIL)
+def test_the_same_steps_without_leaving_one_out_are_safe(left_out: LeftOut) -> None:
     """This shows that the test above finds the missing step, and not a fault of the run."""
-    assert run(MUST_FAIL[leaves][0], Recording()).bad is None
+    assert run(MUST_FAIL[left_out][0], Recording()).bad is None

@@ -31,7 +31,7 @@ def image(number: int, *, generation: int = 7) -> bytes:
     return seal(Envelope(generation, encode(Contents(member="a", record=LIFE[number]))))
 
 
-def looked(current: bytes, previous: bytes) -> Slots:
+def slots_of(current: bytes, previous: bytes) -> Slots:
     """Return the verdict on these two files."""
     return Slots(judge(NOWHERE / CURRENT, current), judge(NOWHERE / PREVIOUS, previous))
 
@@ -45,7 +45,7 @@ def lay(path: Path, *, current: bytes | None, previous: bytes | None) -> None:
 
 
 def contents_of(path: Path) -> dict[str, bytes]:
-    """Return every file of a store but the lock."""
+    """Return every file of a store except the lock."""
     return {
         one.name: one.read_bytes() for one in (path / FOLDER).iterdir() if "lock" not in one.name
     }
@@ -64,13 +64,15 @@ def flipped(data: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("damages", [cut, flipped])
-def test_every_damage_of_the_current_file_is_refused_and_told(damages: Damages) -> None:
+def test_each_cut_or_flipped_bit_of_the_current_file_is_refused_and_reported(
+    damages: Damages,
+) -> None:
     """The file is cut off at every byte, or one bit is flipped; no wrong record is read."""
     whole, before = image(4), image(3, generation=6)
     seen = set()
 
     for damaged in damages(whole):
-        slots = looked(damaged, before)
+        slots = slots_of(damaged, before)
 
         seen.add(type(refusal(slots)))
         assert slots.current.contents is None
@@ -87,7 +89,7 @@ def test_damage_of_the_previous_file_is_reported(damages: Damages) -> None:
     whole, before = image(4), image(3, generation=6)
 
     for damaged in damages(before):
-        slots = looked(whole, damaged)
+        slots = slots_of(whole, damaged)
 
         found = refusal(slots)
         assert found is None or slots.previous.validity is Validity.NEWER
@@ -202,7 +204,7 @@ def test_a_file_of_another_store_is_refused(tmp_path: Path) -> None:
         open_store(tmp_path)
 
 
-def test_a_file_that_never_got_its_name_is_no_newer_generation(tmp_path: Path) -> None:
+def test_a_temporary_file_is_not_read_as_a_newer_generation(tmp_path: Path) -> None:
     """An inspection shows a temporary file and the next opening removes it; it is never read."""
     lay(tmp_path, current=image(3), previous=image(2, generation=6))
     left = tmp_path / FOLDER / f"{CURRENT}.0123456789abcdef.tmp"
@@ -221,7 +223,7 @@ def test_a_file_that_never_got_its_name_is_no_newer_generation(tmp_path: Path) -
     assert mine.exists()
 
 
-def test_a_slot_says_where_it_lies(tmp_path: Path) -> None:
+def test_a_slot_has_the_path_of_its_file(tmp_path: Path) -> None:
     """An operator needs the path of the file."""
     lay(tmp_path, current=image(3), previous=None)
 

@@ -1,4 +1,4 @@
-"""Each operation fails once: the error is clear, the record on the disk whole, and no retry."""
+"""Each operation fails once: the error is clear, the record whole, and no write is repeated."""
 
 import errno
 import os
@@ -104,7 +104,7 @@ def test_a_fault_at_any_operation_is_reported_and_leaves_a_whole_record(
     assert operations == failed
 
 
-def test_inspect_tells_a_fault_at_any_operation(tmp_path: Path) -> None:
+def test_an_inspection_reports_a_fault_at_any_operation(tmp_path: Path) -> None:
     """If reading fails, an error or the report says so, and there is no traceback."""
     create_store(tmp_path, LIFE[0], member="a").close()
     at, unsound, unknown = 0, 0, 0
@@ -150,8 +150,10 @@ def test_a_failed_write_is_final(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("operation", ["rename", "sync_directory"])
-def test_a_fault_after_which_both_are_possible_says_so(tmp_path: Path, operation: str) -> None:
-    """After the last rename it is unknown which generation is on disk, so the error names both."""
+def test_an_error_from_the_last_rename_on_names_both_possible_generations(
+    tmp_path: Path, operation: str
+) -> None:
+    """From the last rename on, it is unknown which generation is on disk: the error names both."""
     files, port = failing(10**9, errno.EIO)
     store = create_store(tmp_path, LIFE[0], member="a", files=port)
     files.left = _operations_until(operation, last=True)
@@ -163,7 +165,7 @@ def test_a_fault_after_which_both_are_possible_says_so(tmp_path: Path, operation
     store.close()
 
 
-def test_an_interrupted_write_is_final_too(tmp_path: Path) -> None:
+def test_an_interrupted_write_is_final(tmp_path: Path) -> None:
     """After Ctrl-C in the middle of a write, it is unknown which steps were done."""
 
     class Interrupted(RealFileSystem):
@@ -225,14 +227,14 @@ def test_short_writes_are_continued(tmp_path: Path) -> None:
         assert LIFE[5] == store.record
 
 
-def test_a_write_that_takes_nothing_ends(tmp_path: Path) -> None:
+def test_a_write_without_progress_fails(tmp_path: Path) -> None:
     """Otherwise the member would hang, without progress and without an error."""
 
     class Stuck(RealFileSystem):
         def write(self, file: int, data: bytes) -> int:
             return 0
 
-    with pytest.raises(StoreUnreadable, match="nothing was written"):
+    with pytest.raises(StoreUnreadable, match="no byte was written"):
         create_store(tmp_path, LIFE[4], member="a", files=Stuck())
 
 

@@ -1,4 +1,4 @@
-"""The file itself: its form, its durability, and refusals."""
+"""The file itself: its form, unknown fields, and refusals."""
 
 import json
 from collections.abc import Callable
@@ -60,17 +60,17 @@ def payload(change: Callable[[Object], object] = lambda tree: None) -> bytes:
 
 
 def lay(path: Path, data: bytes) -> None:
-    """Lay a file as the current one of a store."""
+    """Lay a file as the current file of a store."""
     (path / FOLDER).mkdir()
     (path / FOLDER / CURRENT).write_bytes(data)
 
 
-def test_the_file_looks_like_this() -> None:
+def test_the_written_file_equals_the_golden_file() -> None:
     """An operator can read the payload with `cat`; this test notices a changed format."""
     assert GOLDEN.read_bytes() == seal(Envelope(12, encode(everything())))
 
 
-def test_the_file_is_read_back() -> None:
+def test_the_golden_file_is_read() -> None:
     """Files that were written in this format stay readable."""
     slot = judge(GOLDEN, GOLDEN.read_bytes())
 
@@ -79,7 +79,9 @@ def test_the_file_is_read_back() -> None:
 
 
 @given(trees(), st.data())
-def test_every_record_comes_back_as_it_was(tree: Tree, data: st.DataObject) -> None:
+def test_every_record_with_ids_by_hash_is_read_back_as_it_was(
+    tree: Tree, data: st.DataObject
+) -> None:
     """Any record of a member with ids by hash; a name of a searched world has no file."""
     tip = data.draw(st.sampled_from(tree.views))
     record = StoreRecord(
@@ -98,7 +100,7 @@ def test_every_record_comes_back_as_it_was(tree: Tree, data: st.DataObject) -> N
             encode(contents)
 
 
-def test_a_store_without_a_view_is_of_whatever_cluster_it_is_made_for() -> None:
+def test_a_store_without_a_view_keeps_the_cluster_name_that_it_was_given() -> None:
     contents = Contents(member="a", record=StoreRecord(store_id="s"), cluster_name="cluster")
 
     assert contents == decode(encode(contents))
@@ -165,7 +167,9 @@ def test_a_newer_format_is_not_called_corrupt(tmp_path: Path) -> None:
     """The version is checked before the checksum, so a newer file is not reported as corrupt."""
     lay(tmp_path, b"joinproto store\nformat 3\nblake3 and a binary payload\n\xff\xfe")
 
-    with pytest.raises(StoreNewer, match=f"has format 3; this version reads format {FORMAT}"):
+    with pytest.raises(
+        StoreNewer, match=f"has format 3; this version reads formats up to {FORMAT}"
+    ):
         open_store(tmp_path)
 
     assert Validity.NEWER is inspect(tmp_path).current.validity
@@ -187,7 +191,7 @@ def test_only_a_store_whose_frames_may_be_dropped_needs_the_second_format(tmp_pa
     assert [b"format 1", b"format 2"] == lines
 
 
-def test_a_foreign_file_is_named(tmp_path: Path) -> None:
+def test_the_error_about_a_foreign_file_shows_its_beginning(tmp_path: Path) -> None:
     """A file that joinproto did not write is not ours to judge."""
     lay(tmp_path, b"# GALERA saved state\nversion: 2.1\n")
 
@@ -251,7 +255,7 @@ def _set(*way: str | int, to: object) -> bytes:
         (_set("cluster_name", to="other"), "cluster_name of the tip: found 'cluster', expected"),
     ],
 )
-def test_an_impossible_payload_is_corrupt_although_its_checksum_fits(
+def test_an_impossible_payload_is_corrupt_although_its_checksum_is_right(
     data: bytes, problem: str
 ) -> None:
     """Impossible counters, links and types are refused, and the error names the field."""
@@ -275,7 +279,9 @@ def test_an_impossible_payload_is_corrupt_although_its_checksum_fits(
         (b"sha256 ", b"SHA256 "),
     ],
 )
-def test_an_impossible_frame_is_corrupt(tmp_path: Path, old: bytes, new: bytes) -> None:
+def test_an_envelope_with_a_malformed_line_is_corrupt(
+    tmp_path: Path, old: bytes, new: bytes
+) -> None:
     """Each line has exactly one valid spelling."""
     lay(tmp_path, GOLDEN.read_bytes().replace(old, new, 1))
 
@@ -291,7 +297,7 @@ _JSON = st.recursive(
 
 
 @given(st.data())
-def test_no_payload_brings_a_traceback(data: st.DataObject) -> None:
+def test_no_payload_causes_a_traceback(data: st.DataObject) -> None:
     """Any value in any place gives an error, or a record that can be written again."""
     tree: Any = json.loads(encode(everything()))
     node: Any = tree
@@ -321,7 +327,7 @@ def test_no_payload_brings_a_traceback(data: st.DataObject) -> None:
 
 @given(st.binary(max_size=200) | st.text().map(str.encode))
 @example(b"")
-def test_no_file_brings_a_traceback(data: bytes) -> None:
+def test_no_file_causes_a_traceback(data: bytes) -> None:
     """The bytes are a payload, follow our first line, or are the whole file."""
     for file in (data, b"joinproto store\n" + data, seal(Envelope(1, data))):
         assert judge(GOLDEN, file).contents is None
@@ -384,7 +390,7 @@ def test_a_value_that_json_cannot_carry_is_refused_before_it_is_written(entry: A
         Contents(member="a", record=life()[0], history=(entry,))
 
 
-def test_the_frame_comes_back_as_it_was() -> None:
+def test_an_envelope_is_read_back_as_it_was() -> None:
     """This holds for any generation and payload."""
     for envelope in (Envelope(1, b""), Envelope(2**63 - 1, b"sha256 \n\x00" * 9)):
         assert envelope == unseal(seal(envelope))

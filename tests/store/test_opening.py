@@ -68,7 +68,9 @@ def test_a_new_store_is_found_as_it_was_made(tmp_path: Path) -> None:
     assert {CURRENT, PREVIOUS, LOCK} == {one.name for one in (tmp_path / FOLDER).iterdir()}
 
 
-def test_an_inspection_says_everything(tmp_path: Path) -> None:
+def test_an_inspection_shows_both_generations_and_the_lock_and_changes_no_file(
+    tmp_path: Path,
+) -> None:
     """It shows both generations, whether each is valid, and the lock; it changes nothing."""
     folder = made(tmp_path)
     before = {one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in folder.iterdir()}
@@ -88,7 +90,7 @@ def test_an_inspection_says_everything(tmp_path: Path) -> None:
     }
 
 
-def test_a_store_that_was_looked_at_is_let_go(tmp_path: Path) -> None:
+def test_an_inspection_closes_its_files(tmp_path: Path) -> None:
     """Otherwise a tool that watches stores would run out of file descriptors."""
     made(tmp_path)
     before = len(list(Path("/dev/fd").iterdir()))
@@ -98,7 +100,7 @@ def test_a_store_that_was_looked_at_is_let_go(tmp_path: Path) -> None:
     assert before == len(list(Path("/dev/fd").iterdir()))
 
 
-def test_a_store_that_is_there_is_not_made_again(tmp_path: Path) -> None:
+def test_an_existing_store_is_not_created_again(tmp_path: Path) -> None:
     """This holds even if only a part is left: a new store would destroy that part."""
     folder = made(tmp_path)
 
@@ -114,7 +116,7 @@ def test_a_store_that_is_there_is_not_made_again(tmp_path: Path) -> None:
     assert b"" == (folder / PREVIOUS).read_bytes()
 
 
-def test_a_record_that_has_no_form_on_disk_makes_no_directory(tmp_path: Path) -> None:
+def test_a_record_that_cannot_be_written_makes_no_directory(tmp_path: Path) -> None:
     """The embedding program passed a wrong value, and the disk is unchanged."""
     with pytest.raises(MisuseError, match="member: found ''"):
         create_store(tmp_path, LIFE[0], member="")
@@ -252,7 +254,7 @@ def test_a_store_that_may_not_be_read_is_unreadable() -> None:
         folder.chmod(0o755)
 
 
-def test_a_directory_that_may_not_be_written_is_inspected_only() -> None:
+def test_a_store_in_a_directory_without_write_permission_can_only_be_inspected() -> None:
     """`inspect` changes nothing, so it needs no permission to write."""
     with unprivileged() as path:
         folder = made(path)
@@ -267,7 +269,7 @@ def test_a_directory_that_may_not_be_written_is_inspected_only() -> None:
 
 
 @pytest.mark.needs("unshare", "mounts without being root")
-def test_a_read_only_mount_is_inspected_only(tmp_path: Path) -> None:
+def test_a_store_on_a_read_only_mount_can_only_be_inspected(tmp_path: Path) -> None:
     """An inspection needs no writable file system; opening the store fails with an error."""
     made(tmp_path)
     looking = (
@@ -300,8 +302,8 @@ def test_a_closed_store_may_be_closed_again(tmp_path: Path) -> None:
     assert LIFE[0] == store.record
 
 
-def test_every_error_is_for_the_operator() -> None:
-    """All errors have one base class, because the same person acts on all of them."""
+def test_errors_of_opening_a_store_have_one_base_class() -> None:
+    """The operator acts on all of them."""
     for error in (StoreExists, StoreForeign, StoreInUse, StoreMissing, StoreNewer):
         assert issubclass(error, StoreError)
         assert 1 == error.default_code

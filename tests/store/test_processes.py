@@ -44,9 +44,7 @@ def killed_after(process: "subprocess.Popen[bytes]", said: bytes) -> int:
 
 
 @pytest.mark.parametrize("rounds", [4, pytest.param(60, marks=pytest.mark.soak("stores"))])
-def test_a_killed_writer_leaves_the_last_record_or_the_one_after(
-    tmp_path: Path, rounds: int
-) -> None:
+def test_a_killed_writer_leaves_the_last_record_or_the_next(tmp_path: Path, rounds: int) -> None:
     """After each kill -9, the store has either the old record or the new one."""
     chance = Random(rounds)
     for _ in range(rounds):
@@ -100,7 +98,7 @@ def test_a_second_opening_in_the_same_process_is_refused(tmp_path: Path) -> None
     open_store(tmp_path).close()
 
 
-def test_a_reader_is_not_in_the_way_of_a_process_that_opens(
+def test_an_opening_waits_for_a_reader_that_holds_the_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An inspection holds the lock for a moment, so the opening tries again."""
@@ -122,7 +120,7 @@ def test_a_reader_is_not_in_the_way_of_a_process_that_opens(
     assert [PAUSE_SECONDS] * (TRIES - 1) == pauses
 
 
-def test_a_child_does_not_write_what_its_parent_opened(tmp_path: Path) -> None:
+def test_a_child_process_cannot_write_to_the_store_of_its_parent(tmp_path: Path) -> None:
     """After a fork both processes hold the lock, because the kernel sees one open file."""
     with create_store(tmp_path, LIFE[0], member="a") as store:
         child = os.fork()
@@ -137,7 +135,7 @@ def test_a_child_does_not_write_what_its_parent_opened(tmp_path: Path) -> None:
     assert 7 == os.waitstatus_to_exitcode(status)
 
 
-def test_a_removed_lock_file_ends_the_writing(tmp_path: Path) -> None:
+def test_a_store_whose_lock_file_was_removed_refuses_writes(tmp_path: Path) -> None:
     """Otherwise the next process locks a new file, and two members write to one store."""
     with create_store(tmp_path, LIFE[0], member="a") as store:
         (tmp_path / FOLDER / LOCK).unlink()

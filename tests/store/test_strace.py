@@ -32,7 +32,7 @@ class Call:
 
 
 def prepared(path: Path, scenario: str) -> Path:
-    """Return a data directory: empty, or with a store and what a crash left alongside it."""
+    """Return a data directory: empty, or with a store and a temporary file that a crash left."""
     path.mkdir()
     if scenario == "open":
         create_store(path, first(), member="a").close()

@@ -33,7 +33,7 @@ STRETCH_BYTES = 4 << 20
 """A block is written for about this many bytes of the journal."""
 
 _MAGIC = b"jpX1"
-_HEAD = struct.Struct("<4sII")  # magic, length of what follows, its checksum
+_HEAD = struct.Struct("<4sII")  # magic, length and checksum of the rest
 _BODY = struct.Struct("<QQQIII")  # start, end, first, checksum, count of views, of frames
 _VIEW = struct.Struct("<32sQ")
 _BLOCK_BYTES_MAX = 64 << 20
@@ -111,7 +111,7 @@ class Index:
             else:
                 self._checksum = stretch.checksum
 
-    def wrote(self, data: bytes) -> None:
+    def add(self, data: bytes) -> None:
         """Add records that were appended to the journal to the checksum."""
         if self._file >= 0:
             self._checksum = crc32(data, self._checksum)
@@ -120,9 +120,9 @@ class Index:
         """Return whether a journal that ends at the byte `end` has enough for a new block."""
         return self._file >= 0 and end - self._start >= STRETCH_BYTES
 
-    def keep(self, end: int, runs: Sequence[Run], offsets: array[int], below: int) -> None:
-        """Write a block.  `end`: of the journal; `offsets`: of all frames after frame `below`."""
-        last = below + len(offsets)
+    def write_block(self, end: int, runs: Sequence[Run], offsets: array[int], dropped: int) -> None:
+        """Write a block.  `end`: of the journal; `offsets`: of all frames after frame `dropped`."""
+        last = dropped + len(offsets)
         views = [
             (bytes.fromhex(run.view), max(run.first, self._first))
             for run in runs
@@ -135,7 +135,7 @@ class Index:
                 first=self._first,
                 checksum=self._checksum,
                 views=tuple(views),
-                offsets=offsets[self._first - 1 - below :],
+                offsets=offsets[self._first - 1 - dropped :],
             )
         )
 
@@ -176,7 +176,7 @@ class Index:
             self._blocks.append((stretch.last, stretch.end, at + len(data)))
             self._start, self._first, self._checksum = stretch.end, stretch.last + 1, 0
         elif self._file >= 0:
-            self.give_up("written in part")
+            self.give_up("only a part of a block was written")
 
 
 def _block(stretch: Stretch) -> bytes:

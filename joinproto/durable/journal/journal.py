@@ -107,17 +107,17 @@ class Journal:
     folder: int = -1  # its directory
     _file: int = -1
     base: Base | None = None
-    _below: int = 0  # the last frame that was dropped
-    _offsets: array[int] = field(factory=lambda: array("Q"))  # of the frames after `_below`
+    _dropped: int = 0  # number of the last frame that was dropped
+    _offsets: array[int] = field(factory=lambda: array("Q"))  # of the frames after `_dropped`
     _end: int = 0
     _durable: int = 0
     _runs: list[Run] = field(factory=list)
-    _broken: str = ""
-    _recent: deque[Frame] = field(factory=deque)  # the last ones, as they were written
+    _fault: str = ""
+    _recent: deque[Frame] = field(factory=deque)  # the last frames, as they were written
     _recent_bytes: int = 0
     _index: Index = field(init=False)
     cut_bytes: int = 0  # length of the torn tail that was cut at the opening
-    cuts: int = 0  # how often frames were removed or replaced since
+    cuts: int = 0  # how often frames were removed or replaced since then
 
     def __attrs_post_init__(self) -> None:
         """Set an index that is not open yet."""
@@ -163,7 +163,7 @@ class Journal:
 
     @property
     def last_seq(self) -> int:
-        return self._below + len(self._offsets)
+        return self._dropped + len(self._offsets)
 
     def read_bytes(self, at: int, length: int) -> bytes:
         """Return up to `length` bytes of the file from `at` on; raises `StoreUnreadable`."""
@@ -186,8 +186,8 @@ class Journal:
 
     @property
     def first_seq(self) -> int:
-        """Return the number of the first frame that was not dropped, or will be the first."""
-        return self._below + 1
+        """Return the number of the first frame that was not dropped, or of the next frame."""
+        return self._dropped + 1
 
     @property
     def size(self) -> int:
@@ -217,8 +217,8 @@ class Journal:
             return frames
         # Read all these frames at once.
         start = self.begins(first)
-        behind = bisect_right(self._offsets, start + bytes_max, first - self._below)
-        last = max(first, self._below + behind - 1)
+        behind = bisect_right(self._offsets, start + bytes_max, first - self._dropped)
+        last = max(first, self._dropped + behind - 1)
         if self._end <= start + bytes_max:
             last = self.last_seq
         held = self.read_bytes(start, self.begins(last + 1) - start)
@@ -228,7 +228,7 @@ class Journal:
             if frame is None or frame[0].seq != seq:
                 raise StoreCorrupt(
                     f"{self.path}: frame {seq} is not as it was written",
-                    next="end this member; its disk changes what was written",
+                    next="end this member: its disk returns other bytes than were written",
                 )
             frames.append(frame[0])
         return frames
@@ -256,8 +256,8 @@ class Journal:
             if frame.seq != number or len(frame.data) > FRAME_BYTES_MAX:
                 raise MisuseError(
                     f"{self.path}: frame {frame.seq} of {len(frame.data)} bytes, expected frame"
-                    f" {number} of {FRAME_BYTES_MAX} at most",
-                    next="append frames in order, and refuse long ones before",
+                    f" {number} of at most {FRAME_BYTES_MAX} bytes",
+                    next="append frames in order, and refuse longer frames before that",
                 )
             records.append(record(frame, self._durable))
             offsets.append(end)
@@ -270,9 +270,9 @@ class Journal:
         self._end = self._durable = end
         for frame in frames:
             _count(self._runs, frame)
-        self._index.wrote(data)
+        self._index.add(data)
         if self._index.is_due(end):
-            self._index.keep(end, self._runs, self._offsets, self._below)
+            self._index.write_block(end, self._runs, self._offsets, self._dropped)
         self._recent.extend(frames)
         self._recent_bytes += sum(len(frame.data) for frame in frames)
         while len(self._recent) > RECENT_FRAMES or self._recent_bytes > RECENT_BYTES:
@@ -283,10 +283,10 @@ class Journal:
         self.require_usable()
         if last_seq >= self.last_seq:
             return
-        if last_seq < self._below:
+        if last_seq < self._dropped:
             raise MisuseError(
-                f"{self.path}: frames up to {self._below} were dropped, and are one piece",
-                next="cut behind them, or take another base",
+                f"{self.path}: frames up to {self._dropped} were dropped, so it cannot end earlier",
+                next="cut after them, or continue from another base",
             )
         end = self.begins(last_seq + 1)
         self.cuts += 1
@@ -296,7 +296,7 @@ class Journal:
             self.files.sync_data(self._file)
         while self._recent and self._recent[-1].seq > last_seq:
             self._recent_bytes -= len(self._recent.pop().data)
-        del self._offsets[last_seq - self._below :]
+        del self._offsets[last_seq - self._dropped :]
         self._end = self._durable = end
         self._runs = [run for run in self._runs if run.first <= last_seq]
         if self._runs:
@@ -316,7 +316,7 @@ class Journal:
         let_go(self.files, self._file)
         self._index.close()
         self._file, self._index = other.file, other.index
-        self.base, self._below = other.base, other.base.last.seq
+        self.base, self._dropped = other.base, other.base.last.seq
         self._offsets, self._end, self._durable = other.offsets, other.end, other.end
         if other.runs != self.runs:
             self._runs = list(other.runs)
@@ -326,7 +326,7 @@ class Journal:
 
     def begins(self, seq: int) -> int:
         """Return the byte where frame `seq` begins, or where the next frame will begin."""
-        return self._offsets[seq - self._below - 1] if seq <= self.last_seq else self._end
+        return self._offsets[seq - self._dropped - 1] if seq <= self.last_seq else self._end
 
     @property
     def _start(self) -> int:
@@ -348,9 +348,9 @@ class Journal:
 
     def require_usable(self) -> None:
         """Raise `StoreWriteFailed` after a fault in a write."""
-        if self._broken:
+        if self._fault:
             raise StoreWriteFailed(
-                f"{self.path}: writes no more: {self._broken}", next="end this process"
+                f"{self.path}: writes no more: {self._fault}", next="end this process"
             )
 
     @contextmanager
@@ -360,14 +360,14 @@ class Journal:
         try:
             yield
         except OSError as error:
-            self._broken = f"{doing}: {reason(error)}"
+            self._fault = f"{doing}: {reason(error)}"
             raise StoreWriteFailed(
-                f"{self.path}: {self._broken}\n  on disk: {self.last_seq} frames, and perhaps a"
+                f"{self.path}: {self._fault}\n  on disk: {self.last_seq} frames, and perhaps a"
                 " tail that was never announced",
                 next="end this process, look at the disk, then start it again",
             ) from error
         except BaseException as error:
-            self._broken = f"{doing}: {type(error).__name__}"
+            self._fault = f"{doing}: {type(error).__name__}"
             raise
 
     # -- opening -------------------------------------------------------------------------------
@@ -384,7 +384,7 @@ class Journal:
                 next="do not start it; give the member an empty directory, to be updated by others",
             )
         self.base = found.base
-        self._below = 0 if found.base is None else found.base.last.seq
+        self._dropped = 0 if found.base is None else found.base.last.seq
         self._offsets, self._runs = found.offsets, list(found.runs)
         self.cut_bytes = found.size - found.end
         if self.cut_bytes:
@@ -393,8 +393,8 @@ class Journal:
         _write_again(self)
         self._durable = found.end
         self._index.begin(
-            found.stretches[found.vouched :],
-            found.vouched,
+            found.stretches[found.indexed_count :],
+            found.indexed_count,
             start=self._start,
             first=self.first_seq,
         )
@@ -412,9 +412,10 @@ def _write_again(journal: Journal) -> None:
     """Make the frames that were read durable before they are used; they may be in memory only."""
     # The former process appended frames, its fsync failed, and the system dropped the unwritten
     # pages but still shows the frames.  Then the success of the next fsync means nothing.  So
-    # frames that no record calls durable are written again.
+    # the frames after the place up to which the last record calls the file durable are written
+    # again, and the last frame in any case.
     at = journal._start
-    if journal.last_seq > journal._below:
+    if journal.last_seq > journal._dropped:
         place = journal.begins(journal.last_seq)
         last = parsed(journal.raw(place, journal._end - place))
         at = max(at, min(place, last[2] if last else 0))

@@ -21,7 +21,7 @@ FRAME_BYTES_MAX = 2**20
 
 MAGIC = b"jpF1"
 BASE_MAGIC = b"base"
-HEAD = struct.Struct(">4sII")  # magic, length of what follows, its checksum
+HEAD = struct.Struct(">4sII")  # magic, length and checksum of the rest
 BODY = struct.Struct(">32sQQ")  # view, seq, bytes that were durable before
 RECORD_BYTES_MAX = HEAD.size + BODY.size + FRAME_BYTES_MAX
 BASE_BYTES_MAX = 2**30
@@ -37,8 +37,8 @@ _LINE = struct.Struct(">I")
 class Frame:
     """One entry of the log.
 
-    `view`: id of the view in which it was sent.  `seq`: its number, from 1 at the founding and on
-    from view to view.
+    `view`: id of the view in which it was sent.  `seq`: its number: 1 for the first frame of the
+    cluster, and counted on from view to view.
     """
 
     view: str

@@ -66,7 +66,7 @@ class Survey:
     `runs`: of all frames, dropped ones included.  `offsets`: where each frame after the base
     begins.  `end`: the byte after the last whole frame; the rest up to `size` is a torn tail that
     no process was told of.  `problem`: why the file cannot be believed, "" if it can.
-    `stretches`: all records in parts; the first `vouched` parts were in the index.
+    `stretches`: all records in parts; the first `indexed_count` of them were in the index.
     """
 
     base: Base | None = None
@@ -76,7 +76,7 @@ class Survey:
     size: int = 0
     problem: str = ""
     stretches: tuple[Stretch, ...] = ()
-    vouched: int = 0
+    indexed_count: int = 0
 
 
 @define
@@ -133,20 +133,20 @@ def survey(
             said(len(found.offsets), found.end, size)
 
     for stretch in index:
-        if not _is_as_then(read, stretch, found):
+        if not _is_unchanged(read, stretch, found):
             break
         found.take(stretch)
         say()
-    vouched = len(found.stretches)
+    indexed_count = len(found.stretches)
     problem = ""
     while not problem and found.end < size:
-        next_one, problem = read_stretch(read, found.end, found.last + 1, size, piece_bytes)
-        if next_one is None:
+        following, problem = read_stretch(read, found.end, found.last + 1, size, piece_bytes)
+        if following is None:
             break
-        found.take(next_one)
+        found.take(following)
         say()
-    if not problem and _durable_behind(read, found.end, size) > found.end:
-        problem = f"byte {found.end}: a damaged frame, which a later one calls durable"
+    if not problem and _durable_after(read, found.end, size) > found.end:
+        problem = f"byte {found.end}: a damaged frame, which a later frame calls durable"
     if problem:
         return Survey(base=base, end=found.end, size=size, problem=problem)
     lasts = [*(first - 1 for _, first in found.views[1:]), found.last]
@@ -160,11 +160,11 @@ def survey(
         end=found.end,
         size=size,
         stretches=tuple(found.stretches),
-        vouched=vouched,
+        indexed_count=indexed_count,
     )
 
 
-def _is_as_then(read: Read, stretch: Stretch, found: _Found) -> bool:
+def _is_unchanged(read: Read, stretch: Stretch, found: _Found) -> bool:
     if (stretch.start, stretch.first) != (found.end, found.last + 1):
         return False
     at, checksum = stretch.start, 0
@@ -213,7 +213,7 @@ def _whole_records(held: bytes, start: int, first: int) -> tuple[Stretch | None,
             break
         view, seq, _ = read_body(held, body)
         if seq != number:
-            problem = f"byte {start + place}: frame {seq} behind frame {number - 1}"
+            problem = f"byte {start + place}: frame {seq} follows frame {number - 1}"
             break
         if view != last_view:
             views.append((view, seq))
@@ -234,7 +234,7 @@ def _whole_records(held: bytes, start: int, first: int) -> tuple[Stretch | None,
     return stretch, problem
 
 
-def _durable_behind(read: Read, at: int, size: int) -> int:
+def _durable_after(read: Read, at: int, size: int) -> int:
     """Return up to where the whole records after `at` say that the file was durable, or 0."""
     found = 0
     # Pieces overlap by the length of the longest record, so each record is whole in one of them.
@@ -260,8 +260,8 @@ def start_from(
     `runs`: of the journal, None if there is no journal; `is_torn`: a part of a frame followed them.
     """
     if record.update_unfinished:
-        # A cut had begun, or an older version wrote this, which marked every update.  The journal
-        # is a beginning of the chain at each moment, unless a frame was torn.
+        # A cut had begun, or an older version, which marked every update, wrote this record.  The
+        # journal is a beginning of the chain at each moment, unless a frame was torn.
         if runs is None or is_torn:
             return record, ""  # the data do not count until the member is updated again
         whole, problem = _ending_at(evolve(record, update_unfinished=False), runs)
@@ -269,13 +269,13 @@ def start_from(
     if runs is None:
         # The journal is made before a member learns of any view.
         is_new = record.tip is None and record.position is None
-        return record, "" if is_new else "is not there, and the metadata is that of a member"
+        return record, "" if is_new else "is not there, and the metadata names a view or a frame"
     if record.position is not None and not holds(runs, record.position):
         last = last_of(runs)
-        ends = "none" if last is None else str(last.seq)
+        ends = "has no frame" if last is None else f"ends at frame {last.seq}"
         return record, (
-            f"does not hold frame {record.position.seq}, which the metadata knows of, and ends at"
-            f" {ends}: frames were lost"
+            f"does not hold frame {record.position.seq}, which the metadata names, and {ends}:"
+            " frames were lost"
         )
     return _ending_at(record, runs)
 
