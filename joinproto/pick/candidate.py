@@ -19,13 +19,13 @@ from joinproto.pick.wait_graph import NodeList
 UUID_CHARACTERS = 36
 
 
-def called(member: str) -> str:
+def shown_name(member: str) -> str:
     """Return a member's name for a person to read; a UUID is cut to its beginning."""
     is_uuid = len(member) == UUID_CHARACTERS and member.count("-") == 4
     return short(member) if is_uuid else member
 
 
-def alike(keyed: Iterable[tuple[object, str]]) -> set[str]:
+def sharing_key(keyed: Iterable[tuple[object, str]]) -> set[str]:
     """Return the names that share their key with another name."""
     names: dict[object, set[str]] = {}
     for key, name in keyed:
@@ -55,7 +55,7 @@ class State(Enum):
 
 @frozen(kw_only=True)
 class LastView:
-    """The nodes that a store of another broker believed to be running when it stopped.
+    """The nodes that ran when a store's node stopped, by this store of another broker.
 
     `members`: the same names as in `Candidate.member`.  `number`: orders the views of one cluster,
     larger is later; None if this format's views have no order.  `id`: equal for all stores that
@@ -80,11 +80,12 @@ class Candidate:
 
     The rest is for other brokers.  `seq`: the count of its frames, comparable within one cluster.
     `final`: the final signature of a clean store.  `stopped_last`: the store says that no other
-    member was running when it stopped.  `may_be_last`: the store does not rule this out.
+    member was running when it stopped.  `may_be_last`: the store does
+    not rule out that its member stopped last.
     `lost_view`: the store was not stopped in order, and its last view cannot be read, so it may
-    have been on any side of a partition.  `history`: from the number of each frame that the store
-    still has to the frame's hash; None if no such file is here.  `node`: the node's list of other
-    nodes, if the broker keeps one under names that never change (RabbitMQ).
+    have been on any side of a partition.  `history`: the hash of each frame that the store
+    still has, by number; None if no file has these.  `node`: the node's list of other nodes,
+    if the broker keeps one under names that never change (RabbitMQ).
     """
 
     name: str

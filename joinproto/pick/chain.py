@@ -21,7 +21,7 @@ from joinproto.join.lineage import Comparison, Lineage, Order, compare
 from joinproto.join.outside import ONE as REGISTER
 from joinproto.join.position import PositionOrder, compare_positions
 from joinproto.join.view import Seat, View
-from joinproto.pick.candidate import Candidate, alike
+from joinproto.pick.candidate import Candidate, sharing_key
 from joinproto.pick.chain_words import Store, lines_of, of_empty_stores, position_text
 from joinproto.pick.findings import Findings, Fork, Missing, Place, row_of
 from joinproto.pick.table import Row
@@ -49,7 +49,7 @@ def examine(
         )
 
     on_chain = [item for item in stores if item.is_on_chain]
-    copies = _copies(stores) | _went_back(on_chain, newest)
+    copies = _copies(stores) | _put_back(on_chain, newest)
     believed = [item for item in on_chain if item.candidate.name not in copies]
     evidence = Evidence.of(newest, map(_answer, believed))
     answers = {item.candidate.name: _answer(item) for item in believed}
@@ -59,7 +59,7 @@ def examine(
     supplied = frozenset(item.seat for item in believed)
 
     active = _newest_active(evidence)
-    beyond = _beyond(newest.tip, stores, believed, supplied, without, outside=outside)
+    beyond = _seats_beyond(newest.tip, stores, believed, supplied, without, outside=outside)
     # A CLOSE records where the data ends.  A store that ends there has all data, so no other store
     # is needed.
     needed = frozenset() if clean else _needed(active, supplied, without)
@@ -157,12 +157,12 @@ def _stores(candidates: Sequence[Candidate], newest: Lineage) -> tuple[list[Stor
 
 def _copies(stores: Sequence[Store]) -> set[str]:
     """Return the names of stores that share their member or their store id with another store."""
-    return alike((item.seat.member, item.candidate.name) for item in stores) | alike(
+    return sharing_key((item.seat.member, item.candidate.name) for item in stores) | sharing_key(
         (item.seat.store_id, item.candidate.name) for item in stores
     )
 
 
-def _went_back(stores: Sequence[Store], newest: Lineage) -> set[str]:
+def _put_back(stores: Sequence[Store], newest: Lineage) -> set[str]:
     """Return the names of stores that were put back from an older copy.
 
     They are not evidence that a view was never served.  If they were, an older store could be
@@ -224,7 +224,7 @@ def _needed(active: View, supplied: frozenset[Seat], without: Collection[str]) -
     return frozenset(seat for seat in active.members - supplied if seat.member not in without)
 
 
-def _beyond(
+def _seats_beyond(
     tip: View,
     stores: Sequence[Store],
     believed: Sequence[Store],
@@ -239,13 +239,13 @@ def _beyond(
         # register's contents.
         beyond = (tip.electors | tip.members) - supplied
         return frozenset(seat for seat in beyond if seat.member not in without)
-    return _may_have_gone_on(tip, believed, supplied)
+    return _electors_beyond(tip, believed, supplied)
 
 
-def _may_have_gone_on(
+def _electors_beyond(
     tip: View, stores: Sequence[Store], supplied: frozenset[Seat]
 ) -> frozenset[Seat]:
-    """Return the electors that may have continued from the tip; empty if they are too few.
+    """Return the missing electors that may have continued from the tip; empty if they are too few.
 
     A successor is chosen when more than half of the electors have accepted it.  Electors that are
     not here may have accepted anything.  Electors that are here have accepted the view in their
@@ -323,7 +323,7 @@ def _forks(
                 common_number=newest.length,
                 common_max=newest.length,
                 common=None if newest.tip is None else short(newest.tip.id),
-                one_beyond=(f"data up to {where}, which is on no way to the others'",),
+                one_beyond=(f"data up to {where}, which is not on the way to the others'",),
             ),
         )
     return found

@@ -63,7 +63,10 @@ def _why_never_served(view: View, evidence: Evidence) -> str:
         for answer in evidence.answers
         if Evidence(evidence.lineage, (answer,)).was_never_served(view)
     ]
-    return f"no client was served in {_view(view)}: its member {', '.join(shown)} was never ready"
+    were = "its member {} was" if len(shown) == 1 else "its members {} were"
+    return (
+        f"no client was served in {_view(view)}: {were.format(', '.join(shown))} never ready in it"
+    )
 
 
 def _line(
@@ -78,26 +81,28 @@ def _line(
     name, record = item.candidate.name, item.record
     where = f"{item.seat.member} ({name})"
     if name in copies:
-        return f"{where} is a copy, or was put back from a backup: what it says counts for nothing"
+        return f"{where} is a copy, or was put back from a backup: it is no evidence"
     if record.tip is None:
         return f"{where} is empty"
     if item.comparison.order is Order.DIVERGED:
         at = item.comparison.common_number
-        return f"{where} left the chain of the others behind view {at}"
+        return f"{where} left the chain of the others after view {at}"
     if item.comparison.order is Order.UNKNOWN:
-        return f"{where} stopped so long ago that the others have forgotten the views between"
+        return f"{where} stopped so long ago that the others no longer keep the views since"
     position = position_text(record.position, newest)
     if record.update_unfinished:
-        return f"{where} was being updated: its position means nothing, and it is never picked"
+        return f"{where} was being updated: its position is not used, and it is never picked"
     frames = "every committed frame" + (" of its branch" if is_forked else "")
     if name in latest:
         others = len(latest) - 1
         same = f", the same as {others} other{'s' if others > 1 else ''}" if others else ""
         return f"{where} has {frames}, and ends at {position}{same}"
     if name in covering:
-        return f"{where} has {frames}, and ends at {position}, before the latest"
-    held = "no view" if record.held is None else _numbered(record.held, newest)
-    return f"{where} was last ready in {held}, so committed frames may be missing in it"
+        return f"{where} has {frames}, and ends at {position}, before the latest store"
+    ready = "never ready in a view"
+    if record.held is not None:
+        ready = f"last ready in {_numbered(record.held, newest)}"
+    return f"{where} was {ready}, so committed frames may be missing in it"
 
 
 def of_empty_stores(stores: Sequence[Store]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from attrs import field, frozen
 class Definitions:
     """Queues, exchanges, users, policies and the like, as one node's disk has them.
 
-    `own`: how many of them users made, that is, all but the defaults of a new node.  `deleted`:
+    `own`: how many of them users made: all except the defaults of a new node.  `deleted`:
     keys that the node's log reports as deleted.  `is_closed`: the log was closed.  An orderly stop
     closes the log; sometimes it is closed after a kill as well.  `in_doubt`: how many changes wait
     for another node's answer.
@@ -28,7 +28,7 @@ class Definitions:
     is_closed: bool = False
     in_doubt: int = 0
 
-    def beyond(self, other: Definitions) -> int:
+    def changes_missing_in(self, other: Definitions) -> int:
         """Return how many changes are here that `other` does not show.
 
         If both nodes have a key with different values, it is unknown which value is later, so the

@@ -12,7 +12,7 @@ from joinproto.pick.table import Row
 
 @frozen(kw_only=True)
 class Missing:
-    """A store that was not supplied, or cannot be read, and what it might show.
+    """A store that was not supplied, or cannot be read, and why it matters.
 
     `is_elector`: its member is an elector of the newest view.  `is_member`: its member is in the
     newest view that may have been active.  `may_know_more`: together with other missing stores it
@@ -41,7 +41,7 @@ class Missing:
         if self.may_know_more:
             return "it may know a later view, with frames that were acknowledged there"
         if self.may_have_data:
-            return "it may have every committed frame, and no store that is here has"
+            return "it may have every committed frame, and no store here has them"
         return "it may end later, with frames that were never acknowledged"
 
 

@@ -11,7 +11,7 @@
     a view in which all its members ended         a store that has no view, and says that it was
                                                   alone, was on the other side
     nodes running at the stop (RabbitMQ)          a ran when b stopped, and b did not run when a
-                                                  stopped: a is later, if the wait graph agrees
+                                                  stopped: a is later, if the wait-for graph agrees
     equal final signatures (Qpid, clean)          the same data
     none of these (Qpid, dirty)                   nothing is known
 
@@ -28,7 +28,7 @@ from itertools import combinations
 
 from attrs import evolve
 
-from joinproto.pick.candidate import Candidate, LastView, State, alike, called
+from joinproto.pick.candidate import Candidate, LastView, State, sharing_key, shown_name
 from joinproto.pick.findings import Findings, Fork, Missing, Place, row_of
 from joinproto.pick.table import Row
 from joinproto.pick.wait_graph import Start, WaitGraph, clusters, wait_graph
@@ -59,7 +59,7 @@ def examine(
     """
     rows = {item.name: row_of(item) for item in candidates}
     stores = [item for item in candidates if rows[item.name].has_data]
-    copies = alike(
+    copies = sharing_key(
         (item.member, item.name)
         for item in candidates
         if item.member and rows[item.name].is_readable
@@ -84,9 +84,9 @@ def examine(
     if graph is not None and graph.start in (Start.SPLIT, Start.UNORDERED, Start.UNKNOWN):
         unordered |= {item.name for item in latest}
     if graph is not None and graph.start is Start.UNKNOWN and not stores:
-        # All are RabbitMQ's ram nodes, which keep nothing on disk: the cluster is not empty.
+        # All are RabbitMQ's ram nodes, which keep no data on disk: the cluster is not empty.
         rows = {name: evolve(row, has_data=row.is_readable) for name, row in rows.items()}
-    ran, older = _ran(latest, graph)
+    ran, older = _may_have_run(latest, graph)
     absent = sorted(ran - {item.member for item in believed} - set(without))
     if nodes is not None and len(believed) >= nodes and _are_renamed(believed):
         # All nodes are here.  A name that is not among them is the former name of a node that was
@@ -94,7 +94,7 @@ def examine(
         absent = []
     missing = tuple(_missing(absent, older, len(candidates), nodes))
     clusters_known = (item.cluster for item in stores if item.cluster is not None)
-    rows |= _of_unknown(candidates, rows, next(clusters_known, None))
+    rows |= _rows_of_unread(candidates, rows, next(clusters_known, None))
     silent = [
         item
         for item in latest
@@ -164,11 +164,14 @@ def _sides(latest: Sequence[Candidate]) -> Iterator[str]:
             views = ((one, mine), (other, theirs))
             forced = [item.name for item, view in views if view.is_forced]
             said = f"{one.name} and {other.name} ended in two views that have no member in common"
-            hand = f"; {' and '.join(forced)} was forced by hand (bootstrap: 1)" if forced else ""
-            yield f"{said}{hand}: each may have what the other has not, whatever their numbers"
+            were = "were" if len(forced) > 1 else "was"
+            hand = (
+                f"; {' and '.join(forced)} {were} forced by hand (bootstrap: 1)" if forced else ""
+            )
+            yield f"{said}{hand}: each may have data that the other lacks, whatever their numbers"
 
 
-def _ran(
+def _may_have_run(
     latest: Collection[Candidate], graph: WaitGraph | None
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return the nodes that may have run when the latest stores stopped, or later.
@@ -195,7 +198,7 @@ def _ran(
 
 
 def _are_renamed(stores: Sequence[Candidate]) -> bool:
-    """Return whether views name processes: a Galera node has a new name after each start."""
+    """Return whether nodes have a new name after each start, as Galera's have: views name these."""
     views = [item.last_view for item in stores if item.last_view is not None]
     return any(view.step is not None for view in views)
 
@@ -222,7 +225,7 @@ def _missing(
         yield Missing(f"{more} of {nodes} nodes", "", may_know_more=True, was_older=True)
 
 
-def _of_unknown(
+def _rows_of_unread(
     candidates: Sequence[Candidate], rows: Mapping[str, Row], cluster: str | None
 ) -> dict[str, Row]:
     """Return the rows of the stores that cannot be read, or whose update was interrupted.
@@ -290,7 +293,9 @@ def _by_files(one: Candidate, other: Candidate) -> Age:
         # They stopped together.  If views have ids, the two may have been in different views.
         together = Age.SAME if mine.id is None and theirs.id is None else Age.UNKNOWN
         # If only one node's tables were read, the last writes of the other node are unknown.
-        return _by_definitions(one, other) or (Age.UNKNOWN if _has_one(one, other) else together)
+        return _by_definitions(one, other) or (
+            Age.UNKNOWN if _are_tables_of_one(one, other) else together
+        )
     if not saw_other and not saw_one:
         # Either a split, or a third node saw the first one stop, and the second saw the third stop.
         return Age.UNKNOWN
@@ -323,7 +328,7 @@ def _by_definitions(one: Candidate, other: Candidate) -> Age | None:
     theirs = None if other.node is None else other.node.definitions
     if mine is None or theirs is None:
         return None
-    match bool(mine.beyond(theirs)), bool(theirs.beyond(mine)):
+    match bool(mine.changes_missing_in(theirs)), bool(theirs.changes_missing_in(mine)):
         case False, False:
             return Age.SAME
         case True, False:
@@ -333,7 +338,7 @@ def _by_definitions(one: Candidate, other: Candidate) -> Age | None:
     return Age.UNKNOWN
 
 
-def _has_one(one: Candidate, other: Candidate) -> bool:
+def _are_tables_of_one(one: Candidate, other: Candidate) -> bool:
     """Return whether the tables of exactly one of the two nodes were read."""
     read = [item.node is not None and item.node.definitions is not None for item in (one, other)]
     return read[0] != read[1]
@@ -393,7 +398,7 @@ def _count_each_other(one: Candidate, other: Candidate) -> bool:
 
 
 def _graph(candidates: Sequence[Candidate]) -> WaitGraph | None:
-    """Return the wait graph of the largest cluster; None if these stores keep no lists of nodes.
+    """Return the wait-for graph of the largest cluster; None if no store keeps a list of nodes.
 
     There are several clusters if a node was removed from its cluster.
     """
@@ -414,17 +419,17 @@ def _line(
     ages: Mapping[tuple[str, str], Age],
     believed: Sequence[Candidate],
 ) -> str:
-    where = f"{called(item.member) or 'a store'} ({item.name})"
+    where = f"{shown_name(item.member) or 'a store'} ({item.name})"
     if item.name in copies:
-        return f"{where} is a copy: another store says that it is {called(item.member)}, too"
+        return f"{where} is a copy: another store says that it is {shown_name(item.member)}, too"
     if item.state is State.UNFINISHED:
-        return f"{where} was being updated: its numbers mean nothing, and it is never picked"
+        return f"{where} was being updated: its numbers are not used, and it is never picked"
     says = [item.state.value]
     if item.seq is not None:
         says.append(f"at {item.seq}")
     if item.last_view is not None:
         number = "" if item.last_view.number is None else f" (view {item.last_view.number})"
-        ran = ", ".join(sorted(map(called, item.last_view.members)))
+        ran = ", ".join(sorted(map(shown_name, item.last_view.members)))
         says.append(f"when it stopped, {ran} ran{number}")
     if item.stopped_last:
         says.append("it says that it stopped last")
@@ -435,5 +440,5 @@ def _line(
             for other in believed
             if other is not item and ages[item.name, other.name] is Age.OLDER
         )
-        return f"{where}: {said}; older than {called(newer.member) or newer.name}"
+        return f"{where}: {said}; older than {shown_name(newer.member) or newer.name}"
     return f"{where}: {said}"

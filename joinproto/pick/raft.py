@@ -42,10 +42,10 @@ class Configuration:
     `index`: of the entry, or of the snapshot that holds it; `term`: of that entry, 0 if not known.
     """
 
-    index: Annotated[int, "of the entry, or of the snapshot"]
-    term: Annotated[int, "of that entry; 0: not known"] = 0
+    index: Annotated[int, "index of the entry, or of the snapshot"]
+    term: Annotated[int, "term of that entry; 0: not known"] = 0
     voters: Annotated[frozenset[str], "members that vote"] = frozenset()
-    learners: Annotated[frozenset[str], "members that only listen"] = frozenset()
+    learners: Annotated[frozenset[str], "members that do not vote"] = frozenset()
 
 
 @frozen(kw_only=True)
@@ -103,9 +103,9 @@ class RaftVerdict:
     are not here, or do not count; `needed`: how many of them make a majority with those that are
     here.  `committed`: entries up to this index are known to be committed; those from there to
     `last_index` may or may not have been acknowledged, and the latest stores have them.
-    `went_back`: the evidence that a store was put back or wiped, in words.  `parted`: the evidence
-    that two stores are on two branches, in words.  `twice`: names of stores that share their member
-    with another store.
+    `went_back`: the evidence that a store was put back or wiped, in words.  `branches`: the
+    evidence that two stores are on two branches, in words.  `duplicates`: names of stores that
+    share their member with another store.
     """
 
     is_proven: bool
@@ -117,8 +117,8 @@ class RaftVerdict:
     committed: int = 0
     last_index: int = 0
     went_back: tuple[str, ...] = ()
-    parted: tuple[str, ...] = ()
-    twice: tuple[str, ...] = ()
+    branches: tuple[str, ...] = ()
+    duplicates: tuple[str, ...] = ()
 
     @property
     def uncertain(self) -> range:
@@ -133,34 +133,34 @@ def judge(logs: Sequence[RaftLog], *, at_commit: bool) -> RaftVerdict:
     `at_commit`: a configuration is used once it is committed (etcd), else once it is in the log.
     """
     times = Counter(log.member for log in logs)
-    twice = tuple(log.name for log in logs if times[log.member] > 1)
+    duplicates = tuple(log.name for log in logs if times[log.member] > 1)
     # A blank log is no evidence: its member may have had every entry before it was wiped.
-    sound = [one for one in logs if not one.damaged and not one.is_blank and not _impossible(one)]
+    sound = [one for one in logs if not one.damaged and not one.is_blank and not _lost_end(one)]
     committed = max((log.commit for log in logs), default=0)
     if not sound:
-        return RaftVerdict(is_proven=False, committed=committed, twice=twice)
+        return RaftVerdict(is_proven=False, committed=committed, duplicates=duplicates)
     end = max(log.end for log in sound)
     latest = [log for log in sound if log.end == end]
     best = latest[0]
-    asked = _asked(best, committed)
+    in_use = _in_use(best, committed)
     here = {log.member for log in sound if times[log.member] == 1}
-    voters = frozenset[str]().union(*(one.voters for one in asked))
-    short = max((majority(one) - len(one.voters & here) for one in asked), default=1)
+    voters = frozenset[str]().union(*(one.voters for one in in_use))
+    short = max((majority(one) - len(one.voters & here) for one in in_use), default=1)
     once = [log for log in sound if times[log.member] == 1]
-    parted = (*_parted(once), *(() if at_commit else _forced(once)))
+    branches = (*_branches(once), *(() if at_commit else _forced_starts(once)))
     went_back = tuple(_went_back(logs, sound, best, is_majority=short <= 0, spare=not at_commit))
     return RaftVerdict(
-        is_proven=short <= 0 and not went_back and not parted,
+        is_proven=short <= 0 and not went_back and not branches,
         latest=tuple(log.name for log in latest),
-        voters=asked[-1].voters if asked else frozenset(),
-        learners=asked[-1].learners if asked else frozenset(),
+        voters=in_use[-1].voters if in_use else frozenset(),
+        learners=in_use[-1].learners if in_use else frozenset(),
         missing=tuple(sorted(voters - here)),
         needed=max(short, 0),
         committed=committed,
         last_index=best.last_index,
         went_back=went_back,
-        parted=parted,
-        twice=twice,
+        branches=branches,
+        duplicates=duplicates,
     )
 
 
@@ -169,14 +169,14 @@ def majority(configuration: Configuration) -> int:
     return len(configuration.voters) // 2 + 1
 
 
-def _asked(best: RaftLog, committed: int) -> tuple[Configuration, ...]:
+def _in_use(best: RaftLog, committed: int) -> tuple[Configuration, ...]:
     """Return the configurations that may be in use: the last committed one and all later ones."""
     used = [one.index for one in best.configurations if one.index <= committed]
     since = max(used, default=0)
     return tuple(one for one in best.configurations if one.voters and one.index >= since)
 
 
-def _parted(logs: Sequence[RaftLog]) -> Iterator[str]:
+def _branches(logs: Sequence[RaftLog]) -> Iterator[str]:
     """Yield the pairs of logs that differ in entries both know to be committed."""
     for one, other in combinations(logs, 2):
         both = min(one.commit, other.commit)
@@ -197,13 +197,13 @@ def _parted(logs: Sequence[RaftLog]) -> Iterator[str]:
             if all(voters) and voters[0] != voters[1]:
                 yield (
                     f"{one.name} and {other.name} both know that entry {both} is committed, and do"
-                    " not have the same voters behind it"
+                    " not have the same voters after it"
                 )
-        if differ := _counted(one, other):
+        if differ := _revisions_differ(one, other):
             yield differ
 
 
-def _counted(one: RaftLog, other: RaftLog) -> str:
+def _revisions_differ(one: RaftLog, other: RaftLog) -> str:
     """Return the evidence that the data of two stores are from different logs, in words.
 
     Two stores that were restored from different snapshots have the same few entries in their new
@@ -222,7 +222,7 @@ def _counted(one: RaftLog, other: RaftLog) -> str:
     )
 
 
-def _forced(logs: Sequence[RaftLog]) -> Iterator[str]:
+def _forced_starts(logs: Sequence[RaftLog]) -> Iterator[str]:
     """Yield each member that was started alone by force, with a member that has entries it lacks.
 
     Normally one member at a time is removed.  So two or more are removed at once only by force, and
@@ -243,16 +243,16 @@ def _forced(logs: Sequence[RaftLog]) -> Iterator[str]:
                 if other.last_index >= after.index or (all(terms) and terms[0] != terms[1]):
                     yield (
                         f"{one.name} was started alone by force, at entry {after.index}, and"
-                        f" {other.name} has entries that it has not"
+                        f" {other.name} has entries that {one.name} lacks"
                     )
 
 
-def _impossible(log: RaftLog) -> str:
+def _lost_end(log: RaftLog) -> str:
     """Return the evidence in one store that a part of its log is lost, in words."""
     if log.commit > log.last_index:
         return (
             f"{log.name} knows that entry {log.commit} is committed, and its log ends at"
-            f" {log.last_index}: the rest of it is lost"
+            f" {log.last_index}: the entries after that are lost"
         )
     return ""
 
@@ -271,7 +271,7 @@ def _went_back(
     counted, in a configuration that a leader had in its log, that was never committed, and that
     left no trace.
     """
-    yield from filter(None, (_impossible(log) for log in logs if not log.damaged))
+    yield from filter(None, (_lost_end(log) for log in logs if not log.damaged))
     knows = max(logs if is_majority else sound, key=lambda log: log.commit)
     if knows.commit > best.last_index:
         yield (
@@ -295,7 +295,7 @@ def _went_back(
     if knows.commit and is_too_few(have):
         yield (
             f"entry {knows.commit} is committed, so a majority had it, and too few of these stores"
-            " have: at least one was put back or wiped"
+            " have it: at least one was put back or wiped"
         )
     if is_too_few(voted) and known[0].term < best.last_term:
         yield (

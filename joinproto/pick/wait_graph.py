@@ -50,9 +50,10 @@ from joinproto.pick.definitions import Definitions
 class NodeList:
     """The list of nodes in one node's directory.
 
-    `members`: all nodes of the cluster; `disc`: those that keep data; `running`: those that ran
-    when this node stopped, itself included; None if not known.  `definitions`: those on its disk;
-    None if they were not read.  `is_damaged`: its definitions are not whole; it may have had more.
+    `members`: all nodes of the cluster; `disc`: the nodes that keep data; `running`: the nodes
+    that ran when this node stopped, itself included; None if not known.  `definitions`: on its
+    disk; None if they were not read.  `is_damaged`: its definitions are not whole, and it may have
+    had more.
     """
 
     name: str
@@ -115,7 +116,7 @@ LATER = DISC.where(may_be_later=True).named("later")
 
 @cache
 def starts() -> Table[Start]:
-    """Return the table; its answer does not depend on which row is asked about."""
+    """Return the table of ways to start; the answer does not depend on which row is asked about."""
     return Table(
         "rabbitmq-start",
         "RabbitMQ 3.10 with Mnesia 4.21: who loads its tables, and when",
@@ -174,7 +175,7 @@ def clusters(lists: Sequence[NodeList]) -> tuple[tuple[NodeList, ...], ...]:
     others do not count was removed from the cluster, or the others were reset.  RabbitMQ refuses
     such a node ("inconsistent_cluster").
     """
-    rest = {item.name: item for item in _each_once(lists)}
+    rest = {item.name: item for item in _require_distinct(lists)}
     found = []
     while rest:
         first = min(rest)
@@ -196,7 +197,7 @@ def wait_graph(lists: Sequence[NodeList], *, gone: Collection[str] = ()) -> Wait
 
     `gone`: nodes whose disc is lost for good, by the operator's word.
     """
-    items = {item.name: item for item in _each_once(lists)}
+    items = {item.name: item for item in _require_distinct(lists)}
     disc = frozenset().union(*(item.disc for item in items.values()))
     ram = frozenset().union(*(item.members for item in items.values())) - disc
     ran = {
@@ -205,7 +206,7 @@ def wait_graph(lists: Sequence[NodeList], *, gone: Collection[str] = ()) -> Wait
         if name in disc and item.running is not None and name not in gone
     }
     beyond = {name: _beyond(ran, name) for name in ran}
-    last = {one for one in ran if not any(_outlived(one, o, ran, beyond) for o in beyond[one])}
+    last = {one for one in ran if not any(_was_outlived(one, o, ran, beyond) for o in beyond[one])}
     against = _contradicting(ran, beyond, last)
     alone = {name for name in ran if not ran[name]}
     if against:
@@ -264,7 +265,7 @@ FORCED = (Start.SPLIT, Start.FORCE_AND_LOSE, Start.UNORDERED, Start.FORCE)
 ORDERED = (Start.FORCE_AND_LOSE, Start.IN_ORDER, Start.FORCE, Start.TOGETHER)
 
 
-def _each_once(lists: Sequence[NodeList]) -> Sequence[NodeList]:
+def _require_distinct(lists: Sequence[NodeList]) -> Sequence[NodeList]:
     names = [item.name for item in lists]
     if twice := {name for name in names if names.count(name) > 1}:
         raise MisuseError(
@@ -284,13 +285,13 @@ def _beyond(ran: Mapping[str, frozenset[str]], node: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _outlived(
+def _was_outlived(
     one: str,
     other: str,
     ran: Mapping[str, frozenset[str]],
     beyond: Mapping[str, frozenset[str]],
 ) -> bool:
-    """Return whether `other`, which is beyond `one`, is known to have run longer."""
+    """Return whether `other`, which is beyond `one`, is known to have run longer than `one`."""
     if other not in ran:
         return False
     # The first condition says that `other` saw `one` stop.  It is needed because the lists may lead
@@ -334,7 +335,7 @@ def _have_all(names: Collection[str], lists: Sequence[NodeList]) -> bool:
     """Return whether each of these nodes has all definitions of `lists`, as far as known."""
     by_name = {item.name: item.definitions for item in lists}
     return not any(
-        item.definitions.beyond(mine)
+        item.definitions.changes_missing_in(mine)
         for name in names
         for item in lists
         if item.definitions is not None and (mine := by_name[name]) is not None

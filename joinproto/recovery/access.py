@@ -16,8 +16,8 @@ DENIED = frozenset({errno.EACCES, errno.EPERM})
 
 SUDO = "run the same command with sudo, or as the user that the broker runs as"
 DISK = (
-    "look at the disk (dmesg); copy what it still gives to another one, and go on with the copy;"
-    " nothing was changed here"
+    "look at the disk (dmesg); copy the files that can still be read to another disk, and use the"
+    " copy; nothing was changed here"
 )
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from joinproto.join.ids import short
-from joinproto.pick.candidate import called
+from joinproto.pick.candidate import shown_name
 from joinproto.pick.pick import Pick
 from joinproto.pick.table import MEMBER_MISSING, NOT_READ, OTHERS_MAY_HAVE_GONE_ON, Verdict
 from joinproto.recovery.access import DISK
@@ -24,6 +24,7 @@ RANDOM = re.compile("[0-9a-f-]{36,}")
 
 
 def sentence(found: Pick, stores: Sequence[Found]) -> str:
+    """Return the verdict in a sentence for the operator."""
     places = [_where(one) for one in stores if one.name in found.latest]
     bad = [one for one in stores if not one.state.is_readable]
     match found.verdict:
@@ -43,7 +44,9 @@ def sentence(found: Pick, stores: Sequence[Found]) -> str:
             ]
             rest = [place for place in places if place not in marked]
             also = (
-                f" {_and(rest)} {has(rest)} the same, and did not hear of the end." if rest else ""
+                f" {_and(rest)} {has(rest)} the same data, and did not learn of the close."
+                if rest
+                else ""
             )
             return f"{_and(marked)} {_is(marked)} clean: there is nothing to recover.{also}"
         case Verdict.CORRUPT if bad:
@@ -55,17 +58,19 @@ def sentence(found: Pick, stores: Sequence[Found]) -> str:
             count = len([one for one in found.groups if one.cluster is not None])
             return f"These are stores of {count} different clusters."
         case Verdict.DIVERGED:
-            return f"These stores have gone different ways: {found.case}; none has all the data."
+            return (
+                f"These stores have gone different ways: {found.case}; no store has all the data."
+            )
         case Verdict.IN_USE:
             used = [one for one in stores if one.state is State.IN_USE]
             names = _and([_where(one) for one in used])
             return (
-                f"{names} {_is(used)} in use, so nothing is judged: if the cluster serves, it needs"
-                " no recovery."
+                f"{names} {_is(used)} in use, so no store is judged: if the cluster serves, it"
+                " needs no recovery."
             )
     if found.case == NOT_READ:
         named = _and([f"{where} is of {one.name}" for one, where in _not_read(stores)])
-        return f"{named}, whose stores are not read here: nothing is said of them."
+        return f"{named}, whose stores joinproto cannot read: they are not judged."
     copies = [_where(one) for one in stores if one.name in _copies(found)]
     if len(copies) == 1:
         return f"{copies[0]} is an old state of its store: a backup was put in its place."
@@ -82,25 +87,25 @@ def _not_read(stores: Sequence[Found]) -> list[tuple[Other, str]]:
     return [
         (other, _where(one))
         for one in stores
-        if one.state is State.UNKNOWN and (other := other_in(_above(one))) is not None
+        if one.state is State.UNKNOWN and (other := other_in(_top_names(one))) is not None
     ]
 
 
-def _above(one: Found) -> list[str]:
+def _top_names(one: Found) -> list[str]:
     # A directory of an unknown format has names without bytes.
     named = one.raw.format is None
     return [file.name.partition("/")[0] for file in one.raw.files if named or not file.is_absent]
 
 
 def _same_definitions(found: Pick, stores: Sequence[Found]) -> str:
-    """Return the words in which sense the latest nodes of RabbitMQ are the same."""
+    """Return in which sense the latest nodes of RabbitMQ are the same, in words."""
     tied = [one.node for one in stores if one.name in found.latest and one.node is not None]
     if all(node.definitions is not None for node in tied):
-        return "have the same defined, and none has more: any of them is right."
+        return "have the same definitions, and none has more: any of them is right."
     return (
-        "are the latest, and the same as far as is written here. A kill may have taken the last two"
-        " seconds of each, which their tables would show and are not here: give the whole"
-        " directories, or start each alone on a copy and compare."
+        "are the latest, and the same as far as these files show. A kill may have lost the last two"
+        " seconds of changes on each. Only their tables show that, and they are not here: give the"
+        " whole directories, or start each node alone on a copy and compare."
     )
 
 
@@ -110,11 +115,11 @@ def state_of(one: Found) -> str:
     return f"{one.state.value}: {one.problems[0]}" if is_refused else one.state.value
 
 
-def _said_lost(stores: Sequence[Found]) -> str:
-    """Return the option that says that a store is lost, for stores of this format."""
+def _lost_option(stores: Sequence[Found]) -> str:
+    """Return the option by which the operator says that a store of this format is lost."""
     if takes_lost({one.format for one in stores}):
         return "--lost NAME"
-    return "--nodes N, N: how many nodes there are, the lost one too"
+    return "--nodes N, where N counts all nodes, also the lost one"
 
 
 def _copies(found: Pick) -> set[str]:
@@ -135,7 +140,7 @@ def next_step(
         case Verdict.PROVEN | Verdict.TIE if foreign:
             return _start_foreign(found, stores)
         case Verdict.PROVEN | Verdict.TIE if pending:
-            return "start all members: what was accepted is completed, and no mark is needed"
+            return "start all members: they complete the accepted view, and no mark is needed"
         case Verdict.PROVEN | Verdict.TIE:
             latest = [one.record for one in stores if one.name in found.latest]
             if any(record is not None and record.is_marked for record in latest):
@@ -156,44 +161,48 @@ def next_step(
             at = typed(bad.path) if bad else again
             if bad is not None and _lacks_its_state_file(bad):
                 return (
-                    f"copy {at}, as its rows may be the latest; there: mariadbd --wsrep-recover (or"
-                    " mysqld), which ends with WSREP: Recovered position: UUID:NUMBER; then"
+                    f"copy {at}, as its rows may be the latest; on the copy: mariadbd"
+                    " --wsrep-recover (or mysqld), which ends with WSREP: Recovered position:"
+                    " UUID:NUMBER; then"
                     f" joinproto recover pick {again} --position {at}=UUID:NUMBER"
-                    f"   (if its rows are lost, too, pick without it and with {_said_lost(stores)})"
+                    f"   (if its rows are lost as well, pick without it and with"
+                    f" {_lost_option(stores)})"
                 )
             if bad is not None and EMPTY in bad.problems:
                 return (
-                    f"check the path {at}, and whether its disk is mounted (findmnt); if what was"
-                    f" there is lost, pick without it and with {_said_lost(stores)}"
+                    f"check the path {at}, and whether its disk is mounted (findmnt); if the"
+                    f" store is lost, pick without it and with {_lost_option(stores)}"
                 )
             return (
-                f"joinproto recover inspect {at}   (what can still be read; if it is lost, pick"
-                f" without it and with {_said_lost(stores)})"
+                f"joinproto recover inspect {at}   (shows what can be read; if it is lost, pick"
+                f" without it and with {_lost_option(stores)})"
             )
         case Verdict.DIFFERENT_CLUSTERS:
             return f"joinproto recover pick --cluster {_one_cluster(found, stores)} {again}"
         case Verdict.DIVERGED if Format.GALERA in foreign:
             return (
-                "save all these directories; one side must be chosen, and what only the others have"
-                " is lost; empty the directories of the others before they join: by their numbers"
-                " they would be let in, and keep other rows"
+                "save all these directories; choose one side: the data that only other sides have"
+                " are lost; empty the directories of the other sides before they join: by their"
+                " numbers they would be let in, and keep different rows"
             )
         case Verdict.DIVERGED:
-            return f"joinproto recover compare {again}   (shows what each side has beyond)"
+            return f"joinproto recover compare {again}   (shows the views that only one side has)"
         case Verdict.IN_USE:
             return (
-                "look whether it serves; if its members only wait for each other, stop all of them,"
-                " then ask again"
+                "look whether the cluster serves; if its members only wait for each other, stop all"
+                " of them, then ask again"
             )
     if found.case == NOT_READ and any(one.state.is_readable for one in stores):
-        left = ", ".join(one.path for one in stores if one.state is State.UNKNOWN)
-        told = "; ".join(dict.fromkeys(one.advice for one, _ in _not_read(stores)))
-        return f"only if it is of another cluster, name the others without {left}; else {told}"
+        left = [one.path for one in stores if one.state is State.UNKNOWN]
+        out = "it" if len(left) == 1 else "them"
+        advice = "; ".join(dict.fromkeys(one.advice for one, _ in _not_read(stores)))
+        where = f"{', '.join(left)} {_is(left)}"
+        return f"only if {where} of another cluster, leave {out} out; else {advice}"
     if found.case == NOT_READ:
         return "; ".join(dict.fromkeys(one.advice for one, _ in _not_read(stores)))
     if len(_copies(found)) == 1:
-        found_again = "look for what that store was before the backup"
-        return f"{found_again}; without it, pick the others with {_said_lost(stores)}"
+        former = "look for that store as it was before the backup replaced it"
+        return f"{former}; if it is lost, pick the others with {_lost_option(stores)}"
     if _copies(found):
         return "find out which directory the member really ran on, and name only that one"
     if found.findings.missing:
@@ -216,11 +225,11 @@ def next_step(
             f" their files do not say{also})"
         )
     if foreign:
-        return "look in the logs for what settles it, as said above; nothing in these files does"
+        return "look in the broker's logs, as said above; these files do not show the latest store"
     return "look for the stores that are not here yet, and pick again with them"
 
 
-def in_order(found: Pick, advice: str, lost: Collection[str]) -> str:
+def start_order_if_known(found: Pick, advice: str, lost: Collection[str]) -> str:
     """Return how to start RabbitMQ's nodes, "" if that is not known."""
     missing = {item.member for item in found.findings.missing}
     # The order by the lists is wrong if other evidence is against it.
@@ -229,7 +238,7 @@ def in_order(found: Pick, advice: str, lost: Collection[str]) -> str:
     return advice if is_known else ""
 
 
-def without(found: Pick, lost: Collection[str], words: Sequence[str]) -> str:
+def plan_if_lost(found: Pick, lost: Collection[str], words: Sequence[str]) -> str:
     """Return the advice if all missing stores are lost, "" if that does not apply."""
     missing = found.findings.missing
     is_ours = found.findings.has_chain and found.verdict is Verdict.UNPROVEN and found.latest
@@ -239,7 +248,7 @@ def without(found: Pick, lost: Collection[str], words: Sequence[str]) -> str:
         return f"joinproto recover plan --unproven {given(words)} -o plan.json"
     return (
         f"joinproto recover plan --electors NAME,NAME {given(words)} -o plan.json"
-        "   (what only the lost stores had is lost)"
+        "   (the data that only the lost stores had are lost)"
     )
 
 
@@ -264,7 +273,7 @@ def _lacks_its_state_file(one: Found) -> bool:
 def _start_foreign(found: Pick, stores: Sequence[Found]) -> str:
     first = next(one for one in stores if one.name in found.latest)
     if first.format is not Format.GALERA:
-        return f"start {_where(first)} first, in the way its broker has for that; then the others"
+        return f"start {_where(first)} first, as its broker's manual says; then the others"
     file, mark = f"{typed(first.path)}/grastate.dat", ""
     if _lacks_its_state_file(first):
         # Without this file, the server would begin a new history.
@@ -279,6 +288,7 @@ def _start_foreign(found: Pick, stores: Sequence[Found]) -> str:
 
 
 def not_examined(stores: Sequence[Found], *, outside: bool, nodes: int | None) -> tuple[str, ...]:
+    """Return the facts that were not examined, one text each."""
     lines = []
     if nodes is None and any(one.format in (Format.QPID, Format.GALERA) for one in stores):
         lines.append(
@@ -287,16 +297,16 @@ def not_examined(stores: Sequence[Found], *, outside: bool, nodes: int | None) -
         )
     if any(one.raft for one in stores):
         lines.append(
-            "messages of classic queues and streams: only whether these are defined was read; a"
+            "messages of classic queues and streams: only the queues' definitions were read; a"
             " quorum queue needs each node's directory at the path where it ran (elsewhere its"
             " messages are not found)"
         )
     elif any(one.format is Format.RABBITMQ for one in stores):
         lines.append(
-            "messages: the verdict is about what is defined (queues, exchanges, users, policies);"
+            "messages: the verdict is about definitions (queues, exchanges, users, policies);"
             " a quorum queue needs a majority of its nodes, each with its directory at the path"
-            " where it ran (elsewhere its messages are not found), and a mirrored queue has what"
-            " the first of its nodes that starts has, synchronised or not"
+            " where it ran (elsewhere its messages are not found), and a mirrored queue has the"
+            " messages of the first of its nodes that starts, synchronised or not"
         )
         lines += [
             f"the tables of {one.name}: {LATEST} is not among its files, so whether a kill took its"
@@ -313,16 +323,16 @@ def not_examined(stores: Sequence[Found], *, outside: bool, nodes: int | None) -
     ours = [found for found in stores if found.format is Format.JOINPROTO]
     read = [found for found in ours if found.state.is_readable]
     if ours and all(found.raw.journal is not None for found in read):
-        lines.append("what is in the frames: only which ones are there was read")
+        lines.append("the content of the frames: only their numbers were read")
     elif ours:
         lines.append(
-            "the frames themselves: only the stores' metadata was read; where the broker knows of"
-            " later frames, say so with --position DIR=SEQ"
+            "the frames themselves: only the stores' metadata was read; if the broker knows of"
+            " later frames, give --position DIR=SEQ"
         )
     if ours:
         lines.append(
-            "what the register holds as the successor of the newest view: if it holds one, others"
-            " went on"
+            "whether the register holds a successor of the newest view: if it does, other members"
+            " continued"
             if outside
             else "whether an outside register (etcd, Consul) chooses the views of this cluster: if"
             " it does, say --register"
@@ -337,7 +347,7 @@ def not_examined(stores: Sequence[Found], *, outside: bool, nodes: int | None) -
 
 
 def _where(found: Found) -> str:
-    return f"{called(found.member)} ({found.name})" if found.member else found.name
+    return f"{shown_name(found.member)} ({found.name})" if found.member else found.name
 
 
 def _and(words: Sequence[str]) -> str:

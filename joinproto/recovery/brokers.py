@@ -1,4 +1,4 @@
-"""The reader of hot standby's stores, and the verdict which of several is the best.
+"""The reader of hot standby's stores, and the verdict on which of several stores is the best.
 
 The same code reads them when a broker starts.  H10 (`joinproto/standby/best.py`) judges them.
 
@@ -23,7 +23,7 @@ from joinproto.pick.pick import Pick
 from joinproto.pick.table import Verdict
 from joinproto.recovery.found import Fact, Found, Raw
 from joinproto.recovery.frames import Run, too_short
-from joinproto.recovery.judged import Judged, picked
+from joinproto.recovery.judged import Judged, pick_of
 from joinproto.recovery.words import collect_on, stores_in, typed
 from joinproto.standby.best import Best, best
 from joinproto.standby.broker import Mark
@@ -51,13 +51,13 @@ def read(raw: Raw) -> Found:
         known = kept or slots.previous.contents
         said = str(refused).partition("\n")[0]
         member = "" if known is None else known.broker
-        return Found.of(raw, state, said, member=member, facts=_left(slots))
+        return Found.of(raw, state, said, member=member, facts=_slot_facts(slots))
     state = STATES[kept.mark]
     lost = _lost_frames(raw, kept)
     if lost:
         is_unread = raw.journal is not None and raw.journal.is_unread
         state = State.UNREADABLE if is_unread else State.CORRUPT
-    unchained = "" if _chain(raw) is not None else f"{FRAMES}: what it begins with is damaged"
+    unchained = "" if _chain(raw) is not None else f"{FRAMES}: its beginning is damaged"
     if unchained:
         state = State.CORRUPT
     return Found.of(
@@ -120,7 +120,7 @@ def _facts(raw: Raw, slot: Slot[BrokerRecord], kept: BrokerRecord) -> tuple[Fact
         Fact("cluster", kept.cluster or "none yet: it never followed a primary"),
         Fact("state", kept.mark.value),
         Fact("generation", str(kept.view.generation)),
-        Fact("was", _was(kept)),
+        Fact("was", _former_role(kept)),
         Fact("up to date", ", ".join(kept.view.members) or "none"),
         Fact("brokers", ", ".join(kept.brokers) or "not known"),
         Fact("position", f"{_position(raw, kept)} in its generation"),
@@ -133,7 +133,7 @@ def _facts(raw: Raw, slot: Slot[BrokerRecord], kept: BrokerRecord) -> tuple[Fact
     return tuple(facts)
 
 
-def _left(slots: Slots[BrokerRecord]) -> tuple[Fact, ...]:
+def _slot_facts(slots: Slots[BrokerRecord]) -> tuple[Fact, ...]:
     found = []
     for name, slot in zip(form.NAMES, (slots.current, slots.previous), strict=True):
         said = slot.validity.value
@@ -146,7 +146,7 @@ def _left(slots: Slots[BrokerRecord]) -> tuple[Fact, ...]:
 # -- which is the best ---------------------------------------------------------------------
 
 
-def judged(stores: Sequence[Found], *, lost: Collection[str], words: Sequence[str]) -> Judged:
+def verdict_on(stores: Sequence[Found], *, lost: Collection[str], words: Sequence[str]) -> Judged:
     """Return the verdict about stores of hot standby, by H10: the last primary's is the best.
 
     `lost`: brokers whose stores are lost.  `words`: of the command line, for the next command.
@@ -163,12 +163,12 @@ def judged(stores: Sequence[Found], *, lost: Collection[str], words: Sequence[st
     latest: tuple[str, ...] = ()
     if found.store is not None and verdict in (Verdict.PROVEN, Verdict.UNPROVEN):
         chosen = [item for item in readable if item[1].broker == found.store.name]
-        ahead = [one for one, _ in _ahead(chosen[0], readable)] if len(chosen) == 1 else []
+        ahead = [one for one, _ in _may_have_more(chosen[0], readable)] if len(chosen) == 1 else []
         latest = tuple(one.name for one in (*(one for one, _ in chosen), *ahead))
         if ahead:
             found = _with_rivals(found, [one.member for one in ahead])
             verdict, case = Verdict.UNPROVEN, found.case
-    pick = picked(
+    pick = pick_of(
         stores,
         verdict,
         rule="H10",
@@ -179,16 +179,16 @@ def judged(stores: Sequence[Found], *, lost: Collection[str], words: Sequence[st
     return Judged(
         pick=pick,
         sentence=_sentence(pick, found),
-        lines=(*(f"{one.name}: {_said(kept)}" for one, kept in readable), *_chained(chain)),
+        lines=(*(f"{one.name}: {_line(kept)}" for one, kept in readable), *_chain_lines(chain)),
         not_examined=(
-            "what is in the messages: only which actions are there was read",
+            "the content of the messages: only the numbers of the actions were read",
             "whether a broker runs on a machine that is not named here",
         ),
         next=_next(pick, found, stores, words, lost),
     )
 
 
-def _ahead(
+def _may_have_more(
     chosen: tuple[Found, BrokerRecord], readable: Sequence[tuple[Found, BrokerRecord]]
 ) -> list[tuple[Found, BrokerRecord]]:
     """Return stores of earlier generations that may have confirmed messages that `chosen` lacks."""
@@ -238,7 +238,7 @@ def _with_rivals(found: Best, names: Sequence[str]) -> Best:
     listed = ", ".join(names)
     why = (
         f"{found.why}; but {listed} ended in an earlier generation with messages that it lacks, and"
-        " nothing shows that they were never confirmed: that primary was not fenced, or an older"
+        " no file shows that they were never confirmed: that primary was not fenced, or an older"
         " store was promoted by hand"
     )
     return evolve(found, proven=False, case=FORMER, why=why)
@@ -264,27 +264,27 @@ def _verdict(
     return (Verdict.PROVEN if found.proven else Verdict.UNPROVEN), found.case
 
 
-def _was(kept: BrokerRecord) -> str:
+def _former_role(kept: BrokerRecord) -> str:
     if kept.cluster is None:
         return "nothing yet"
     if kept.is_primary:
         return "primary"
     if kept.is_member:
-        return f"backup of {kept.view.primary}, had all that was confirmed"
-    return f"backup of {kept.view.primary}, did not have all that was confirmed"
+        return f"backup of {kept.view.primary}, up to date"
+    return f"backup of {kept.view.primary}, not up to date"
 
 
-def _said(kept: BrokerRecord) -> str:
+def _line(kept: BrokerRecord) -> str:
     if kept.cluster is None:
         return f"{kept.broker} never followed a primary"
     beside = ", ".join(name for name in kept.view.members if name != kept.broker)
     return (
-        f"{kept.broker} was {_was(kept)}, in generation {kept.view.generation}, view"
+        f"{kept.broker} was {_former_role(kept)}, in generation {kept.view.generation}, view"
         f" {kept.view.number}; also up to date: {beside or 'none'}"
     )
 
 
-def _chained(chain: View) -> tuple[str, ...]:
+def _chain_lines(chain: View) -> tuple[str, ...]:
     if not chain.members:
         return ()
     beside = ", ".join(chain.members)
@@ -301,7 +301,7 @@ def _sentence(pick: Pick, found: Best) -> str:
         case Verdict.PROVEN:
             return f"{found.why}: it must become the primary, and that is proven."
         case Verdict.UNPROVEN if pick.case == "a store is there twice":
-            return "Two of these are stores of one broker: an old state, or a copy."
+            return "Two of these stores are of one broker: one is an old state, or a copy."
     return f"{found.why}: nothing is proven."
 
 
@@ -317,7 +317,10 @@ def _next(
         case Verdict.CLEAN:
             return "start the brokers, and have the manager promote one"
         case Verdict.DIVERGED:
-            return "look at what each of both confirmed; fence one of them the next time"
+            return (
+                "look at the messages that each of the two confirmed; next time, fence the former"
+                " primary"
+            )
         case Verdict.UNPROVEN if {item.member for item in pick.findings.missing} - set(lost):
             names = ", ".join(item.member for item in pick.findings.missing)
             return collect_on(f"the hosts of {names}")
@@ -325,8 +328,8 @@ def _next(
         return "look for the stores that are not here yet, and pick again with them"
     one = chosen[0]
     lost_too = (
-        "copy all these directories first, and look what each has confirmed; without that, what the"
-        f" others have beyond {one.member} is lost by: "
+        "copy all these directories first, and look at the messages that each has confirmed; the"
+        f" messages that the others have and {one.member} lacks are lost by: "
         if found.case == FORMER
         else ""
     )

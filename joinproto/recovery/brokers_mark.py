@@ -48,19 +48,22 @@ def hash_of(judgement: Judgement, one: Found) -> str:
 
 
 def is_clean(one: Found) -> bool:
-    """Return whether there is nothing to mark."""
+    """Return whether the store is marked clean already."""
     kept = kept_of(one)
     return kept is not None and kept.clean
 
 
 def mark(one: Found, made: Mapping[str, str], *, is_proven: bool) -> Done:
-    """Mark the store durably; `made`: who, when, why.  Raises `Stale`, `StoreError`."""
+    """Mark the store clean, durably.
+
+    `made`: who marks it, when and why.  Raises `Stale`, `StoreError`.
+    """
     kept = kept_of(one)
     assert kept is not None
     path = Path(one.path)
     with open_disk(path, kept.broker) as disk:
         if disk.kept != kept:
-            raise Stale(f"{one.name}: changed since it was looked at", next="run it again")
+            raise Stale(f"{one.name}: changed since it was read", next="run the same command again")
         entry = Marked(
             when=made["when"],
             what="marked clean" if is_proven else "marked clean, not proven",

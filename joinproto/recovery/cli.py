@@ -17,16 +17,16 @@ from typing import Any
 import click
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "inspect": ("cli_look:inspect", "Show what each store says of itself."),
-    "collect": ("cli_look:collect", "The same as a file, to carry from each machine."),
-    "compare": ("cli_look:compare", "Group stores by cluster and chain; which is ahead."),
-    "pick": ("cli_look:pick", "Say which store is the latest, and the proof."),
-    "plan": ("cli_do:plan", "Write down what would be written where."),
+    "inspect": ("cli_look:inspect", "Show the contents of each store."),
+    "collect": ("cli_look:collect", "Write them as a file, to copy to another machine."),
+    "compare": ("cli_look:compare", "Group stores by cluster; show which is ahead."),
+    "pick": ("cli_look:pick", "Say which store is the latest, and prove it."),
+    "plan": ("cli_do:plan", "Write down the change that apply would make."),
     "apply": ("cli_do:apply", "Carry out a plan, on the machine of its store."),
-    "undo": ("cli_do:undo", "Take back what apply wrote, until it was used."),
+    "undo": ("cli_do:undo", "Undo apply, unless its mark was used."),
     "mark-clean": ("cli_do:mark_clean", "Write a permission to restart into one store."),
     "verify": ("cli_after:verify", "After the restart: ask the live members."),
-    "rehearse": ("cli_after:rehearse", "What follows from each choice at restart."),
+    "rehearse": ("cli_after:rehearse", "Show what can follow from each choice."),
 }
 
 
@@ -66,5 +66,5 @@ Example, with one file from each machine:
 def recover() -> None:
     """Every member is down: which store is the latest, and how does the cluster start again?
 
-    Only apply, undo and mark-clean write anything; all others work on read-only mounts.
+    Only apply, undo and mark-clean write to a store; the other commands work on read-only mounts.
     """

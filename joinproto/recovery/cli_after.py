@@ -10,7 +10,7 @@ import click
 
 from joinproto.codec.json_form import printed
 from joinproto.recovery import show, verification
-from joinproto.recovery.cli_look import AS_OBJECT, judgement_of, judging, looking
+from joinproto.recovery.cli_look import AS_OBJECT, judgement_of, judging_options, reading_options
 from joinproto.recovery.found import Format
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.live import Live, ask
@@ -27,19 +27,19 @@ from joinproto.recovery.writing import last_permission
     "configs",
     required=True,
     multiple=True,
-    help="The configuration of a node on this machine; of several, one each.",
+    help="The configuration file of a node on this machine; may be repeated.",
 )
 @AS_OBJECT
 def verify(configs: tuple[str, ...], as_object: bool) -> int:
     """After the restart: ask the live members whether they are one cluster again.
 
     Asks each node at its control socket, and looks at its store; changes nothing.  Exit code:
-    0 it runs; 1 no member answers; 3 different clusters; 4 two branches; 5 not yet.
+    0 the cluster runs; 1 no member answers; 3 different clusters; 4 two branches; 5 not yet.
     """
     nodes = [read_node_file(Path(config)) for config in dict.fromkeys(configs)]
     found = verification.verify([_asked(node) for node in nodes])
     if as_object:
-        click.echo(printed(verification.told(found)))
+        click.echo(printed(verification.result_of(found)))
     else:
         click.echo(show.verification_text(found))
     return found.code
@@ -59,23 +59,23 @@ def _asked(node: NodeFile) -> AskedMember:
 
 
 @click.command(epilog="Example: joinproto recover rehearse a.info b.info c.info")
-@looking()
-@judging
+@reading_options()
+@judging_options
 @click.option(
     "--max-states",
     "states_max",
     type=click.IntRange(min=1),
     default=300_000,
     show_default=True,
-    help="Give up a choice after this many.",
+    help="End the search of a choice after this many states.",
 )
 @click.pass_obj
 def rehearse(body: Callable[..., int], /, states_max: int, as_object: bool, **asked: Any) -> int:
     """Say what can follow at the restart from each choice of marks.
 
     Starts the real members from these stores in the model checker, in every order of events;
-    changes nothing.  It needs the extra `check`.  Exit code: 0 whatever is chosen, nothing that
-    may have been acknowledged is lost; 5 something can be, or not all was searched.
+    changes nothing.  It needs the extra `check`.  Exit code: 0 no choice
+    can lose an acknowledged frame; 5 a choice can, or the search is incomplete.
     """
     judgement = judgement_of(command="rehearse", **asked)
     # The search is not a part of the recovery tool, which must run with the base install only.

@@ -22,7 +22,13 @@ from joinproto.errors import StoreUnreadable, StoreWriteFailed, UsageProblem
 from joinproto.pick.table import Verdict
 from joinproto.recovery import schema, show, writing
 from joinproto.recovery.access import SUDO, WRITE_ERROR
-from joinproto.recovery.cli_look import AS_OBJECT, adding, judgement_of, judging, looking
+from joinproto.recovery.cli_look import (
+    AS_OBJECT,
+    judgement_of,
+    judging_options,
+    reading_options,
+    with_options,
+)
 from joinproto.recovery.found import Format, State
 from joinproto.recovery.judgement import Judgement, judge, store_told, told
 from joinproto.recovery.plan import (
@@ -45,9 +51,9 @@ from joinproto.store.slots import FOLDER
 PLAN_BYTES_MAX = 64 << 20
 
 
-UNPROVEN = click.option("--unproven", is_flag=True, help="Accept that it is not proven.")
-WHY = click.option("--why", default="", help="For the history in the store.")
-agreeing = adding(
+UNPROVEN = click.option("--unproven", is_flag=True, help="Accept a choice that is not proven.")
+WHY = click.option("--why", default="", help="The reason, for the history in the store.")
+agreeing_options = with_options(
     click.option("--yes", is_flag=True, help="Do not ask; needs --plan-hash."),
     click.option("--plan-hash", default="", help="The hash that the plan must have."),
     UNPROVEN,
@@ -78,23 +84,29 @@ class Agreement:
             return
         if len(self.plan_hash) < HASH_SHOWN or not made.startswith(self.plan_hash):
             raise Stale(
-                f"--plan-hash {self.plan_hash or 'is not given'}: the plan's is {made}",
-                next="look at the plan; if it is what you want, give its hash",
+                f"--plan-hash {self.plan_hash or 'is not given'}: the plan's hash is {made}",
+                next="look at the plan; if it is right, give its hash",
             )
         if not is_proven and not self.unproven:
             raise Refused(
                 "this plan is not proven, and --yes alone does not accept that",
-                next="look at what is missing; then, if you must, --unproven",
+                next="look at the missing stores; then, if you must, give --unproven",
                 code=DECLINED,
             )
 
 
 @click.command(epilog="Example: joinproto recover plan a.info b.info c.info -o plan.json")
-@looking()
-@judging
-@click.option("-o", "--output", help="The plan's file; it must not be there.  Else it is printed.")
-@click.option("--electors", default="", help="For hosts lost for good: who votes from now on.")
-@click.option("--wait-for", type=click.IntRange(min=1), help="N of the new beginning.")
+@reading_options()
+@judging_options
+@click.option(
+    "-o", "--output", help="The plan's file, which must not exist.  Default: only show the plan."
+)
+@click.option(
+    "--electors", default="", help="For hosts lost for good: the members that vote from now on."
+)
+@click.option(
+    "--wait-for", type=click.IntRange(min=1), help="With --electors: the new N.  Default: keep it."
+)
 @UNPROVEN
 @WHY
 def plan(
@@ -106,10 +118,10 @@ def plan(
     as_object: bool,
     **asked: Any,
 ) -> int:
-    """Write down what apply would write, bound by a hash to what was inspected.
+    """Write down the change that apply would make, bound by a hash to the inspected stores.
 
-    The stores themselves are not touched.  With --electors the cluster begins again with
-    those that are left: that is never proven, and apply asks for more than the name.
+    The stores themselves are not touched.  With --electors the cluster begins again
+    with these members: that is never proven, and apply asks for more than the cluster's name.
     """
     judgement = judgement_of(command="plan", **asked)
     names = [name for name in electors.split(",") if name]
@@ -128,7 +140,7 @@ def plan(
         return _refused(judgement, refused, as_object)
     made = evolve(made, made=_maker(why))
     if output is None:
-        after = "the same command with -o plan.json writes it down, for recover apply"
+        after = "the same command with -o plan.json writes the plan's file, for apply"
     else:
         _write_new(Path(output), dump(made))
         after = f"on {made.step.host}: joinproto recover apply {typed(output)}"
@@ -137,7 +149,7 @@ def plan(
         click.echo(printed(evolve(told(judgement), next=after, plan=planned)))
     else:
         click.echo(show.judgement_text(judgement, is_brief=True))
-        click.echo("\nthe plan, nothing is written to a store yet")
+        click.echo("\nthe plan; no store is changed yet")
         for line in describe(made):
             show.say(f"  {line}")
         click.echo(f"\n{show.next_text(after)}")
@@ -146,7 +158,7 @@ def plan(
 
 @click.command(epilog="Example: joinproto recover apply plan.json")
 @click.argument("file", metavar="PLAN")
-@agreeing
+@agreeing_options
 def apply(file: str, **agreed: Any) -> int:
     """Carry out a plan, on the machine that holds its store.
 
@@ -157,13 +169,13 @@ def apply(file: str, **agreed: Any) -> int:
 
 
 @click.command(epilog="Example: joinproto recover mark-clean /var/lib/broker")
-@looking(many="DIR [DIR|INFO...]", as_json=False)
-@agreeing
+@reading_options(many="DIR [DIR|INFO...]", as_json=False)
+@agreeing_options
 def mark_clean(words: tuple[str, ...], kind: str, positions: tuple[str, ...], **agreed: Any) -> int:
     """Write a permission to restart into one store: plan and apply in one, with the same checks.
 
-    One store of a cluster of several proves little; pick, with all of them, proves more.  Of a
-    broker of hot standby the other stores may follow, as evidence; the first one is marked.
+    One store of several proves little; pick, with all stores, proves more.  For hot standby, the
+    stores of the other brokers may follow, as evidence; the first store is marked.
     """
     agreement = Agreement(**agreed)
     judgement = judgement_of(words=words, kind=kind, positions=positions)
@@ -188,15 +200,15 @@ def mark_clean(words: tuple[str, ...], kind: str, positions: tuple[str, ...], **
 @WHY
 @AS_OBJECT
 def undo(directory: str, why: str, as_object: bool) -> int:
-    """Take back what apply wrote, until a successor of the mark has been accepted.
+    """Undo apply, unless a successor of the marked view was accepted.
 
-    The store's promises since then are kept; only the permission goes.
+    The store keeps its promises since then; only the permission is removed.
     """
     path = Path(os.path.realpath(directory))
     _require_ours(path, directory)
     done = writing.undo(path, host=this_host(), made=_maker(why))
     after = "joinproto recover pick, with the stores of all members"
-    _said(done, [directory], after, as_object)
+    _print_done(done, [directory], after, as_object)
     return 0
 
 
@@ -209,11 +221,11 @@ def _require_ours(path: Path, word: str) -> None:
         kind = "another program" if found.format is None else NAMES[found.format]
         raise UsageProblem(
             f"{show.clean(word)}: is a store of {kind}, and apply never writes into one",
-            next=f"nothing need be undone there; joinproto recover inspect {typed(word)} shows it",
+            next=f"nothing must be undone there; joinproto recover inspect {typed(word)} shows it",
         )
 
 
-# -- agreeing ----------------------------------------------------------------------------------
+# -- agreement ---------------------------------------------------------------------------------
 
 
 def _apply(agreed: Plan, agreement: Agreement) -> int:
@@ -223,11 +235,11 @@ def _apply(agreed: Plan, agreement: Agreement) -> int:
         " joinproto recover verify --config node.toml"
     )
     if writing.check(agreed, host=host) is None:
-        for line in (*describe(agreed), *_not_again(agreed, host)):
+        for line in (*describe(agreed), *_not_examined_again(agreed, host)):
             click.echo(show.clean(line), err=agreement.as_object)
         agreement.require(agreed.hash, is_proven=agreed.is_proven, to_type=agreed.to_type)
     done = writing.apply(agreed, host=host, made={**agreed.made, **_maker(agreement.why)})
-    _said(done, [agreed.step.path], after, agreement.as_object, agreed=agreed)
+    _print_done(done, [agreed.step.path], after, agreement.as_object, agreed=agreed)
     return 0
 
 
@@ -249,13 +261,13 @@ def _mark_broker(judgement: Judgement, words: Sequence[str], agreement: Agreemen
         made = brokers_mark.hash_of(judgement, one)
         agreement.require(made, is_proven=is_proven, to_type=to_type)
         done = brokers_mark.mark(one, _maker(agreement.why), is_proven=is_proven)
-    _said(done, words, after, agreement.as_object, kind=None)
+    _print_done(done, words, after, agreement.as_object, kind=None)
     return 0
 
 
-def _not_again(agreed: Plan, host: str) -> list[str]:
+def _not_examined_again(agreed: Plan, host: str) -> list[str]:
     """Return a line about the plan's stores that cannot be examined again on this machine."""
-    near = writing.beside(agreed, host)
+    near = writing.other_inputs_here(agreed, host)
     step = agreed.step
     far = [
         one.name
@@ -310,7 +322,7 @@ def _refused(judgement: Judgement, refused: Refused, as_object: bool) -> int:
     return refused.code
 
 
-def _said(
+def _print_done(
     done: Done,
     words: Sequence[str],
     after: str,
@@ -358,7 +370,7 @@ def _write_new(path: Path, text: str) -> None:
         put_new(REAL, path, text.encode())
     except FileExistsError:
         raise UsageProblem(
-            f"{path}: is there already, and a plan is never overwritten",
+            f"{path}: exists already, and a plan is never overwritten",
             next="give another name",
         ) from None
     except OSError as error:

@@ -35,7 +35,7 @@ AS_OBJECT = click.option("--json", "as_object", is_flag=True, help="Print one JS
 _PROGRESS = "joinproto.recovery.progress"
 
 
-def _keep(context: click.Context, _parameter: click.Parameter, wanted: bool | None) -> None:
+def _set_progress(context: click.Context, _parameter: click.Parameter, wanted: bool | None) -> None:
     context.meta[_PROGRESS] = wanted
 
 
@@ -50,11 +50,11 @@ def look_with_progress(words: Sequence[str], *, kind: str, **how: Any) -> Source
     if wanted is None:
         is_program = context is not None and bool(context.params.get("as_object"))
         wanted = sys.stderr.isatty() and not is_program
-    with progress.shown(sys.stderr if wanted else None) as files:
+    with progress.files_with_progress(sys.stderr if wanted else None) as files:
         return look(words, kind=None if kind == "auto" else Format(kind), files=files, **how)
 
 
-def adding(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Return a decorator that adds these options to a command."""
 
     def add(command: Command) -> Command:
@@ -65,9 +65,11 @@ def adding(*options: Callable[[Command], Command]) -> Callable[[Command], Comman
     return add
 
 
-def looking(*, many: str = "DIR|INFO...", as_json: bool = True) -> Callable[[Command], Command]:
+def reading_options(
+    *, many: str = "DIR|INFO...", as_json: bool = True
+) -> Callable[[Command], Command]:
     """Return a decorator that adds the options that all commands that read stores have."""
-    return adding(
+    return with_options(
         click.argument("words", metavar=many, nargs=-1, required=True),
         click.option(
             "--format",
@@ -75,44 +77,48 @@ def looking(*, many: str = "DIR|INFO...", as_json: bool = True) -> Callable[[Com
             type=click.Choice(FORMATS),
             default="auto",
             show_default=True,
-            help="What the directories are of.",
+            help="The software that wrote the directories.",
         ),
         click.option(
             "--position",
             "positions",
             metavar="DIR=SEQNO",
             multiple=True,
-            help="A recovered position; or DIR=LOGFILE that holds one (galera).",
+            help="A store's recovered position; for Galera also a log file that holds it.",
         ),
         click.option(
             "--progress/--no-progress",
             default=None,
             expose_value=False,
-            callback=_keep,
-            help="Show on standard error how far reading is, or not; else on a terminal.",
+            callback=_set_progress,
+            help="Show the progress of reading on standard error.  Default: only on a terminal.",
         ),
         *([AS_OBJECT] if as_json else []),
     )
 
 
-judging = adding(
-    click.option("--cluster", default="", help="Of several: a name, or how a signature begins."),
+judging_options = with_options(
+    click.option(
+        "--cluster",
+        default="",
+        help="If the stores are of several: its name, or the first digits of its signature.",
+    ),
     click.option(
         "--transient",
         multiple=True,
         metavar="NAME",
-        help="A member that keeps nothing, so its store cannot be supplied.",
+        help="A member that keeps no store, so none can be supplied.",
     ),
     click.option(
         "--lost",
         multiple=True,
         metavar="NAME",
-        help="A member whose store is lost for good.  Proves nothing.",
+        help="A member whose store is lost for good.  This does not prove the others complete.",
     ),
     click.option(
         "--nodes",
         type=click.IntRange(min=1),
-        help="How many nodes a cluster of Qpid, Galera or PostgreSQL has: no file says it.",
+        help="How many nodes a cluster of Qpid, Galera or PostgreSQL has; no file says it.",
     ),
     click.option(
         "--register",
@@ -132,7 +138,7 @@ def judgement_of(
     command: str = "pick",
     **asked: Any,
 ) -> Judgement:
-    """Return the verdict about the stores on the command line; `asked`: options of `judging`.
+    """Return the verdict about the stores on the command line; `asked`: `judging_options`.
 
     `command`: the command to type again if a word is a directory of several stores.
     """
@@ -145,7 +151,7 @@ def judgement_of(
 
 
 def _options(**asked: Any) -> Iterator[str]:
-    """Yield the options of `looking` and `judging` that were given, as they are typed."""
+    """Yield the given `reading_options` and `judging_options`, as they are typed."""
     names = {"kind": "format", "positions": "position"}
     for name, value in sorted(asked.items()):
         option = f"--{names.get(name, name)}"
@@ -157,11 +163,11 @@ def _options(**asked: Any) -> Iterator[str]:
 
 
 @click.command(epilog="Example: joinproto recover inspect /var/lib/broker")
-@looking()
+@reading_options()
 def inspect(words: tuple[str, ...], as_object: bool, **how: Any) -> int:
-    """Show what each store says of itself.
+    """Show the contents of each store.
 
-    Read-only: no lock file is made, a read-only mount will do.  A damaged store is shown
+    Read-only: no lock file is made, so a read-only mount is enough.  A damaged store is shown
     field by field, as far as it can be read.
     """
     found = _inspected(words, "inspect", as_object, **how)
@@ -169,7 +175,7 @@ def inspect(words: tuple[str, ...], as_object: bool, **how: Any) -> int:
         click.echo("\n\n".join(map(show.store_text, found.stores)))
         for note in found.notes:
             show.say(f"note: {note}")
-    return _looked(found.stores)
+    return _exit_code(found.stores)
 
 
 def _inspected(words: Sequence[str], command: str, as_object: bool, **how: Any) -> Sources:
@@ -188,7 +194,7 @@ def _inspected(words: Sequence[str], command: str, as_object: bool, **how: Any) 
     return found
 
 
-def _looked(stores: Sequence[Found]) -> int:
+def _exit_code(stores: Sequence[Found]) -> int:
     """Return the exit code for stores that are inspected without a verdict."""
     if any(not one.state.is_readable and one.state is not State.IN_USE for one in stores):
         return EXIT[Verdict.CORRUPT]
@@ -196,13 +202,13 @@ def _looked(stores: Sequence[Found]) -> int:
 
 
 @click.command(epilog="Example: ssh b joinproto recover collect /var/lib/broker > b.info")
-@looking(many="DIR...")
-@click.option("--host", default=None, help="The name of this machine, if it has no good one.")
+@reading_options(many="DIR...")
+@click.option("--host", default=None, help="A name for this machine, in place of its host name.")
 def collect(words: tuple[str, ...], as_object: bool, **how: Any) -> int:
-    """Write what was read to standard output, to be carried to another machine.
+    """Write the stores' files to standard output, as a file to copy to another machine.
 
-    It holds the bytes themselves and a checksum: where it arrives, everything is judged
-    again.  With --json, what `inspect --json` prints; not the file.
+    The file holds the original bytes and a checksum, so the other machine judges them itself.
+    With --json the command prints the same as `inspect --json`, and not this file.
     """
     found = _inspected(words, "collect", as_object, **how)
     if not as_object:
@@ -210,17 +216,17 @@ def collect(words: tuple[str, ...], as_object: bool, **how: Any) -> int:
         for one in found.stores:
             for problem in one.problems:
                 click.echo(show.clean(f"joinproto: {one.name}: {problem}"), err=True)
-    return _looked(found.stores)
+    return _exit_code(found.stores)
 
 
 @click.command(epilog="Example: joinproto recover compare a.info b.info c.info")
-@looking()
-@judging
+@reading_options()
+@judging_options
 def compare(as_object: bool, words: tuple[str, ...], **asked: Any) -> int:
-    """Show which stores belong together, and how far each is.
+    """Show which stores belong together, and how far behind each store is.
 
-    Stores of one cluster, the last view that their chains have in common, which one is ahead, and
-    by how much.  Clocks are shown and never compared.
+    Shows the stores of each cluster, the last view that their chains have in common, which store
+    is ahead, and by how much.  Clocks are shown and never compared.
     """
     judgement = judgement_of(words=words, command="compare", **asked)
     if as_object:
@@ -233,9 +239,9 @@ def compare(as_object: bool, words: tuple[str, ...], **asked: Any) -> int:
 
 
 @click.command(epilog="Example: joinproto recover pick a.info b.info /var/lib/broker")
-@looking()
-@judging
-@click.option("--policy", help="Ask a program, too, and say what it chooses (docs/policies.md).")
+@reading_options()
+@judging_options
+@click.option("--policy", help="Also ask this program, and show its choice (docs/policies.md).")
 def pick(as_object: bool, policy: str | None, **asked: Any) -> int:
     """Say which store is the latest, prove it, or say what is missing for a proof.
 

@@ -159,14 +159,14 @@ class Raw:
     host: Annotated[str, "where it was read"]
     format: Annotated[Format | None, "the program that wrote it"]
     in_use: Annotated[str, "the process that has it open"] = ""
-    lock_problem: Annotated[str, "why that could not be found out"] = ""
+    lock_problem: Annotated[str, "why this is not known"] = ""
     problem: Annotated[str, "why it could not be read"] = ""
     called: Annotated[str, "the last part of its path as it was typed"] = ""
     leftovers: Annotated[tuple[str, ...], "files that were being written"] = ()
-    journal: Annotated[Journal | None, "of joinproto's own log"] = None
-    recovered: Annotated[bytes, _BASE64, "what the operator gave with it"] = b""
+    journal: Annotated[Journal | None, "joinproto's own log"] = None
+    recovered: Annotated[bytes, _BASE64, "the position that the operator gave"] = b""
     read_at: Annotated[float, "when it was read"] = 0.0
-    files: Annotated[tuple[RawFile, ...], "those that matter"] = ()
+    files: Annotated[tuple[RawFile, ...], "the files that matter"] = ()
     errnos: frozenset[int | None] = field(default=frozenset(), eq=False, repr=False)
 
     @property

@@ -44,10 +44,10 @@ class Journal:
 
     problem: Annotated[str, "why it cannot be believed"] = ""
     # Earlier versions did not write these three fields.
-    is_unread: Annotated[bool, Absent(), "whether the system did not give it"] = False
-    sha256: Annotated[str, Absent(), "of all its bytes"] = ""
+    is_unread: Annotated[bool, Absent(), "whether the system could not read it"] = False
+    sha256: Annotated[str, Absent(), "hash of all its bytes"] = ""
     is_torn: Annotated[bool, Absent(), "whether it ends in a part of a frame"] = False
-    runs: Annotated[tuple[Run, ...], _RUNS, "of frames"] = ()
+    runs: Annotated[tuple[Run, ...], _RUNS, "runs of frames"] = ()
     errno: int | None = field(default=None, eq=False, repr=False)
 
     @property

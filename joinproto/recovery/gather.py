@@ -39,7 +39,7 @@ _DIGESTED = (Format.ETCD, Format.POSTGRESQL, Format.KRAFT)
 """Formats whose files are too large to carry: a digest of them is made in place, by a `Tree`."""
 
 NAMES_MAX = 16
-"""How many names are carried of a directory of an unknown program."""
+"""How many names of a directory of an unknown program are carried."""
 
 _FOLDERS = {Format.JOINPROTO: FOLDER, Format.STANDBY: "standby"}
 """Directories that hold a lock; the journal is next to them."""
@@ -57,7 +57,7 @@ def read(raw: Raw) -> Found:
         return Found.of(raw, State.UNREADABLE, raw.problem)
     if raw.format is None:
         if other := other_in([file.name for file in raw.files]):
-            said = f"a data directory of {other.name}, which is not read here"
+            said = f"a data directory of {other.name}, which joinproto cannot read"
             if other is UNKNOWN_PROGRAM:
                 said = f"holds {', '.join(file.name for file in raw.files)}: of {other.name}"
             return Found.of(raw, State.UNKNOWN, said)
@@ -96,7 +96,7 @@ def gather(
         errnos = frozenset({getattr(error.__cause__, "errno", None)})
         return evolve(raw, format=kind, problem=problem, errnos=errnos)
     try:
-        there = _there(files, directory, kind)
+        there = _files_by_format(files, directory, kind)
         if len(there) > 1:
             several = ", ".join(each.value for each in there)
             raise UsageProblem(
@@ -106,7 +106,7 @@ def gather(
         for each, found in there.items():
             more = tuple(_read(files, directory, name) for name in _more(files, directory, each))
             if each is Format.GALERA:
-                more = _digested(files, directory)
+                more = _cache_digest(files, directory)
             if each is Format.RABBITMQ:
                 more += _flags(files, typed)
             if each is Format.RABBITMQ and logs:
@@ -114,7 +114,9 @@ def gather(
             raw = evolve(raw, format=each, files=(*found, *more), recovered=recovered)
             if each in _DIGESTED:
                 reader = reader_of(each)
-                user = _user_of(path, reader.LOCKED) or _server_in(path, getattr(reader, "PID", ""))
+                user = _locking_process(path, reader.LOCKED) or _running_server(
+                    path, getattr(reader, "PID", "")
+                )
                 return evolve(raw, in_use=user)
             if each not in _FOLDERS:
                 return raw
@@ -122,19 +124,19 @@ def gather(
             return _with_folder(files, directory, raw, _FOLDERS[each])
         if problem := _hint(files, directory, path):
             return evolve(raw, problem=problem)
-        return evolve(raw, files=_telling(files, directory))
+        return evolve(raw, files=_identifying_names(files, directory))
     finally:
         let_go(files, directory)
 
 
-def _there(
+def _files_by_format(
     files: JournalFileSystem, directory: int, kind: Format | None
 ) -> dict[Format, tuple[RawFile, ...]]:
     """Return the files of each format that the directory has, or of `kind` if it is given."""
     there: dict[Format, tuple[RawFile, ...]] = {}
     for each in [kind] if kind else list(Format):
         if each in _DIGESTED:
-            if digest := _large(files, directory, each, is_asked=kind is not None):
+            if digest := _large_digest(files, directory, each, is_asked=kind is not None):
                 there[each] = (digest,)
             continue
         # Read the previous generation before the current one, because a member may be writing.
@@ -144,7 +146,7 @@ def _there(
         if is_there or kind or _has_folder(files, directory, each):
             there[each] = found
     if len(there) > 1 and any(map(_has_data, there.values())):
-        # A file that the disk does not give is no evidence of another broker.
+        # A file that cannot be read is no evidence of another broker.
         return {
             each: found
             for each, found in there.items()
@@ -203,7 +205,7 @@ def _is_node(name: str) -> bool:
     return bool(node and host) and not name.endswith(beside)
 
 
-def _digested(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
+def _cache_digest(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
     """Return the digest of Galera's cache, which is too large to be carried."""
     try:
         file = files.open_to_read(directory, gcache.FILE)
@@ -239,7 +241,7 @@ def _logs(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
             return (RawFile(ra.UNREAD, problem=str(error), errno=error.errno),)
 
 
-def _large(
+def _large_digest(
     files: JournalFileSystem, directory: int, kind: Format, *, is_asked: bool
 ) -> RawFile | None:
     """Return the digest of a directory with large files, None if it is not of this format."""
@@ -253,7 +255,7 @@ def _large(
             return RawFile(reader.NAMES[0], problem=str(error), errno=error.errno)
 
 
-def _server_in(path: Path, file: str) -> str:
+def _running_server(path: Path, file: str) -> str:
     """Return the process that `file` names, if it runs in this directory; "" if none does."""
     if not file:
         return ""
@@ -270,7 +272,7 @@ def _server_in(path: Path, file: str) -> str:
     return f"process {pid}, by {file}" if is_here else ""
 
 
-def _user_of(path: Path, locked: Sequence[str]) -> str:
+def _locking_process(path: Path, locked: Sequence[str]) -> str:
     """Return the process that has locked one of these files, "" if the system shows none.
 
     The lock is not tried, because a program that starts at that moment would find it taken.
@@ -292,7 +294,7 @@ def _user_of(path: Path, locked: Sequence[str]) -> str:
     return ""
 
 
-def _telling(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
+def _identifying_names(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
     """Return the names that identify an unsupported program, or all names if none does."""
     names = {name for name in _names(files, directory) if name[0] != "."} - NOT_DATA
     known = TELLING & names if other_in(TELLING & names) not in (None, UNKNOWN_PROGRAM) else names

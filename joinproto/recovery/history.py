@@ -32,6 +32,6 @@ def broken_link(history: Sequence[Entry]) -> str:
         if entry["hash"] != canonical_hash(rest):
             return f"entry {number} of the history is not as it was written"
         if entry.get("previous") != last:
-            return f"before entry {number} of the history another one was changed or removed"
+            return f"the entry before entry {number} of the history was changed or removed"
         last = entry["hash"]
     return ""

@@ -30,7 +30,7 @@ class Judged:
     raft: Table | None = None
 
 
-def picked(
+def pick_of(
     stores: Sequence[Found], verdict: Verdict, *, rule: str, case: str, **findings: Any
 ) -> Pick:
     """Return the verdict for a format that has its own rules instead of `pick`'s table."""

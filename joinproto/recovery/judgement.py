@@ -16,17 +16,23 @@ from joinproto.pick.findings import Missing
 from joinproto.pick.pick import Pick, group, pick
 from joinproto.pick.table import Verdict
 from joinproto.recovery import rafts, schema
-from joinproto.recovery.advice import in_order, next_step, not_examined, sentence, without
+from joinproto.recovery.advice import (
+    next_step,
+    not_examined,
+    plan_if_lost,
+    sentence,
+    start_order_if_known,
+)
 from joinproto.recovery.foreign.choice import broker_would
 from joinproto.recovery.foreign.ra.nodes import has_khepri
 from joinproto.recovery.foreign.ra.table import Row, Table
 from joinproto.recovery.found import Format, Found, State
-from joinproto.recovery.judged import Judged, picked
+from joinproto.recovery.judged import Judged, pick_of
 from joinproto.recovery.unused import unused
 from joinproto.recovery.words import grouped, has
 
 WRITE_SETS_SHOWN = 8
-ELECTS = "each group elects a node that has all that was committed"
+ELECTS = "each group elects a node that has every committed entry"
 EXIT = {
     Verdict.PROVEN: 0,
     Verdict.TIE: 0,
@@ -106,15 +112,15 @@ def judge(
     if {Format.STANDBY} in (formats, kinds):
         from joinproto.recovery import brokers
 
-        found = brokers.judged(chosen, lost=lost, words=words)
+        found = brokers.verdict_on(chosen, lost=lost, words=words)
     elif any(has_khepri(one) for one in chosen if one.state.is_readable):
         found = _of_khepri(chosen, lost)
     elif kinds & set(rafts.FORMATS):
-        found = rafts.judged(chosen, lost=lost)
+        found = rafts.verdict_on(chosen, lost=lost)
     elif Format.POSTGRESQL in kinds:
         from joinproto.recovery import timelines
 
-        found = timelines.judged(chosen, nodes=nodes)
+        found = timelines.verdict_on(chosen, nodes=nodes)
     else:
         found = _by_table(
             chosen, transient=transient, lost=lost, outside=outside, nodes=nodes, words=words
@@ -122,10 +128,10 @@ def judge(
     said, after = found.sentence, found.next
     if found.pick.verdict in (Verdict.IN_USE, Verdict.DIFFERENT_CLUSTERS):
         said, after = sentence(found.pick, chosen), next_step(found.pick, chosen, words)
-    claimed = [f"{name} keeps nothing: that is what you say" for name in transient]
-    claimed += [f"the store of {name} is lost for good: that is what you say" for name in lost]
+    claimed = [f"you said that {name} keeps no store" for name in transient]
+    claimed += [f"you said that the store of {name} is lost for good" for name in lost]
     if outside and Format.JOINPROTO in formats:
-        claimed.append("an outside register chooses the views: that is what you say")
+        claimed.append("you said that an outside register chooses the views")
     return Judgement(
         stores=tuple(chosen),
         pick=found.pick,
@@ -156,7 +162,7 @@ def _by_table(
         nodes=nodes,
         uncounted=nodes is None and Format.GALERA in formats,
     )
-    told, advice = _told(chosen, lost)
+    told, advice = _texts_of_all(chosen, lost)
     raft = _groups(chosen)
     settled = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN, Verdict.IN_USE)
     is_sure = found.verdict in (Verdict.PROVEN, Verdict.TIE) or Format.RABBITMQ not in formats
@@ -164,8 +170,8 @@ def _by_table(
     would = broker_would(chosen) if is_open else ""
     said = f"{sentence(found, chosen)} {would}".rstrip()
     after = (
-        without(found, lost, words)
-        or in_order(found, advice, lost)
+        plan_if_lost(found, lost, words)
+        or start_order_if_known(found, advice, lost)
         or next_step(found, chosen, words, nodes=nodes)
     )
     if raft is not None:
@@ -198,21 +204,21 @@ def _of_khepri(stores: Sequence[Found], lost: Collection[str]) -> Judged:
     """Return the verdict about nodes of RabbitMQ with Khepri, whose data is in Raft groups."""
     found = _groups(stores)
     assert found is not None
-    verdict, latest = _of_groups(stores, found)
+    verdict, latest = _verdict_of_groups(stores, found)
     names = {one.name: one.member for one in stores}
     metadata = found.khepri
     best = sorted(names[name] for name in latest)
     if metadata is None:
         said = "No log of the metadata (Khepri) can be read."
     elif found.is_proven:
-        said = f"{', '.join(best)} {has(best)} all that was committed, and that is proven."
+        said = f"{', '.join(best)} {has(best)} every committed entry, and that is proven."
     elif metadata.is_proven:
         said = f"{', '.join(best)} {has(best)} all metadata, and that is proven. But {found.doubt}"
     else:
         said = f"Nothing is proven: {found.doubt}"
     missing = tuple(Missing(node, "", may_know_more=True) for node in found.missing)
     return Judged(
-        pick=picked(
+        pick=pick_of(
             stores,
             verdict,
             rule="R1",
@@ -224,7 +230,7 @@ def _of_khepri(stores: Sequence[Found], lost: Collection[str]) -> Judged:
         sentence=said,
         lines=found.lines,
         not_examined=(
-            "what is in the entries: only which ones are there was read",
+            "the content of the entries: only their numbers and terms were read",
             "messages of classic queues and streams",
             "whether a node runs on a machine that is not named here",
         ),
@@ -240,13 +246,13 @@ def _all_started(nodes: Collection[str], found: Table) -> str:
     if not (others := sorted({*nodes} - members)):
         return f"start all these nodes: {ELECTS}"
     return (
-        f"start {', '.join(sorted(members))}: {ELECTS}; do not start {', '.join(others)}, no longer"
-        " members: save each one's directory (messages of classic queues may be there alone), empty"
-        f" it, and let it join{found.stranded(members)}"
+        f"start {', '.join(sorted(members))}: {ELECTS}; do not start {', '.join(others)} (no longer"
+        " members): save the directory of each (messages of classic queues may be only there),"
+        f" empty it, and let the node join{found.shrink_advice(members)}"
     )
 
 
-def _of_groups(stores: Sequence[Found], found: Table) -> tuple[Verdict, tuple[str, ...]]:
+def _verdict_of_groups(stores: Sequence[Found], found: Table) -> tuple[Verdict, tuple[str, ...]]:
     clusters = {one.cluster for one in stores if one.cluster}
     if any(one.state is State.IN_USE for one in stores):
         return Verdict.IN_USE, ()
@@ -291,13 +297,13 @@ def _of_cluster(stores: Sequence[Found], cluster: str) -> tuple[list[Found], lis
     return chosen, [f"{found.name}: of another cluster, {short(found.cluster)}" for found in others]
 
 
-def _told(stores: Sequence[Found], lost: Collection[str]) -> tuple[tuple[str, ...], str]:
+def _texts_of_all(stores: Sequence[Found], lost: Collection[str]) -> tuple[tuple[str, ...], str]:
     """Return lines and advice that the readers of RabbitMQ or Galera make of all stores."""
     formats = {one.format for one in stores}
     if Format.RABBITMQ in formats:
         from joinproto.recovery.foreign import rabbitmq
 
-        return rabbitmq.told(stores, gone=lost)
+        return rabbitmq.graph_texts(stores, gone=lost)
     if Format.GALERA in formats:
         from joinproto.recovery.foreign import galera
 

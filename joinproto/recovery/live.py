@@ -30,7 +30,7 @@ class LiveView:
 
     id: Annotated[str, "its id"]
     number: Annotated[int, "how many views there have been"]
-    kind: Annotated[str, "what it is for"]
+    kind: Annotated[str, "its kind"]
     members: Annotated[tuple[str, ...], "the members of the view"]
 
 
@@ -81,7 +81,7 @@ def ask(path: Path) -> Live | str:
             return "is not a socket"
         if len(os.fsencode(path)) > ADDRESS_BYTES_MAX:
             return f"a path of more than {ADDRESS_BYTES_MAX} bytes is too long for a socket"
-        return _said(_asked(path))
+        return _decoded(_answer_of(path))
     except FileNotFoundError:
         return "is not there: no node runs, or another file is its configuration"
     except ConnectionRefusedError:
@@ -93,10 +93,10 @@ def ask(path: Path) -> Live | str:
     except OSError as error:
         return f"cannot be asked: {error.strerror or error}"
     except Malformed:
-        return "answers what no node says: something else listens, or another version"
+        return "gives an answer that no node gives: another program or version listens there"
 
 
-def _asked(path: Path) -> bytes:
+def _answer_of(path: Path) -> bytes:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         link.settimeout(SECONDS)
         link.connect(os.fspath(path))
@@ -110,6 +110,6 @@ def _asked(path: Path) -> bytes:
         return said
 
 
-def _said(line: bytes) -> Live:
+def _decoded(line: bytes) -> Live:
     live: Live = read(Live, parsed(line))
     return live

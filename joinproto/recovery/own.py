@@ -42,7 +42,7 @@ def read(raw: Raw, *, has_log: bool = False) -> Found:
     refused = refusal(slots)
     found = list(problems(slots))
     if raw.lock_problem:
-        found.append(f"whether it is open in a process is not known: {raw.lock_problem}")
+        found.append(f"whether a process has it open is not known: {raw.lock_problem}")
     if refused is None:
         # A file that is not refused is valid.
         assert slots.current.contents is not None
@@ -67,7 +67,7 @@ def read(raw: Raw, *, has_log: bool = False) -> Found:
     )
 
 
-def together(stores: Sequence[Found]) -> tuple[Found, ...]:
+def with_shared_log(stores: Sequence[Found]) -> tuple[Found, ...]:
     """Return the stores; one without a journal is read again if its cluster keeps journals.
 
     Earlier versions did not write down that the frames are in a journal.  But all members of a
@@ -98,7 +98,10 @@ def _recovered(raw: Raw, record: StoreRecord) -> tuple[StoreRecord, str]:
         return record, ""
     held = None if record.held is None else record.lineage.find(record.held)
     if not text.isdecimal() or held is None or not held.is_open:
-        return record, f"--position {text[:40]}: expected a number, and a store that was ready"
+        return (
+            record,
+            f"--position {text[:40]}: expected a number, and a store that was ready in a view",
+        )
     seq = int(text)
     if record.position is not None and seq == record.position.seq:
         return record, ""

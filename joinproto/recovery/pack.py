@@ -37,7 +37,7 @@ LINE_BYTES_MAX = 8192
 FILES_MAX = 100_000
 BYTES_MAX = 64 << 30
 STRETCH = 1 << 20
-UNSEEN = "whether a process has a store open: the script that packed it does not see that"
+UNSEEN = "whether a process has a store open: the script that packs a store cannot see this"
 
 _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
@@ -53,7 +53,7 @@ def read(file: BinaryIO, *, name: str) -> tuple[Raw, ...]:
     `name`: of the pack, for messages.
     """
     with TemporaryDirectory(prefix="joinproto-pack-") as place:
-        return _Laying(file, name, Path(place)).done()
+        return _Unpacking(file, name, Path(place)).unpack()
 
 
 def checksum(data: bytes, before: int = 0) -> int:
@@ -72,8 +72,8 @@ def finished(register: int, size: int) -> int:
 
 
 @define
-class _Laying:
-    """Unpacks a pack into a temporary directory, with one folder for each directory."""
+class _Unpacking:
+    """The unpacking of a pack into a temporary directory, with one folder for each directory."""
 
     file: BinaryIO
     name: str
@@ -84,7 +84,7 @@ class _Laying:
     files: int = 0
     size: int = 0
 
-    def done(self) -> tuple[Raw, ...]:
+    def unpack(self) -> tuple[Raw, ...]:
         if self._line() != (MAGIC + VERSION).decode():
             raise StoreNewer(
                 f"{self.name}: was packed for a newer version of joinproto",
@@ -122,7 +122,7 @@ class _Laying:
         """Return whether another pack follows, as in the output of `cat` with several packs."""
         more = self.file.readline(LINE_BYTES_MAX)
         if more and more != MAGIC + VERSION + b"\n":
-            raise self._broken("has more behind its end")
+            raise self._broken("has bytes after its end")
         return bool(more)
 
     def _gathered(self, folder: Path, path: str, called: str, host: str) -> Raw:
@@ -177,7 +177,7 @@ class _Laying:
         try:
             return line[:-1].decode()
         except UnicodeDecodeError:
-            raise self._broken("has a line that is no text") from None
+            raise self._broken("has a line that is not text") from None
 
     def _broken(self, why: str) -> StoreCorrupt:
         return StoreCorrupt(

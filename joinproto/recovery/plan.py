@@ -1,4 +1,4 @@
-"""The plan: what is written where, and the stores on which this depends.  A value and its file.
+"""The plan: the one write to a store, and the stores on which it depends.  A value and its file.
 
     {"joinproto-plan": 2, "hash": ..., "made": {who, host, when, tool, why},
      "cluster", "cluster_name", "verdict", "evidence", "missing",
@@ -62,13 +62,13 @@ class Input:
     separate, because an interrupted apply may have replaced that generation.
     """
 
-    name: Annotated[str, "of the store"]
+    name: Annotated[str, "the store's name"]
     host: Annotated[str, "where it was read"]
     path: Annotated[str, "its directory there"]
-    format: Annotated[Format | None, "who wrote it"]
-    recovered: Annotated[str, "positions that were given with it"]
-    sha256: Annotated[str, "of all that was read"]
-    previous: Annotated[str, "of the generation before"]
+    format: Annotated[Format | None, "the program that wrote it"]
+    recovered: Annotated[str, "the position that was given"]
+    sha256: Annotated[str, "hash of all that was read"]
+    previous: Annotated[str, "hash of the generation before"]
 
     @classmethod
     def of(cls, name: str, raw: Raw) -> Input:
@@ -94,12 +94,12 @@ class Force:
     """
 
     parent: Annotated[str, "id of the view before"]
-    wait_for: Annotated[int, "members that must be there"]
-    options_digest: Annotated[str, "of the options of the cluster"]
-    nonce: Annotated[str, "of the new view"]
-    time: Annotated[int, "of the new view, milliseconds"]
-    electors: Annotated[tuple[Seat, ...], _SEATS, "member to store"]
-    position: Annotated[Position | None, _POSITION, "view and number"]
+    wait_for: Annotated[int, "the new N"]
+    options_digest: Annotated[str, "digest of the cluster's options"]
+    nonce: Annotated[str, "nonce of the new view"]
+    time: Annotated[int, "time of the new view, milliseconds"]
+    electors: Annotated[tuple[Seat, ...], _SEATS, "store id by member"]
+    position: Annotated[Position | None, _POSITION, "view and number of the last frame"]
 
 
 @frozen(kw_only=True)
@@ -110,14 +110,14 @@ class Step:
     mark permits a restart.
     """
 
-    host: Annotated[Shown, "where it is done"]
-    path: Annotated[str, "of the store"]
-    member: Annotated[Shown, "whose store it is"]
-    store_id: Annotated[str, "its id"]
-    before: Annotated[str, "what is replaced"]
-    tip: Annotated[str, "of the mark"]
-    accepted: Annotated[str | None, "what the store has accepted"] = None
-    force: Annotated[Force | None, Absent(), "of a new beginning"] = None
+    host: Annotated[Shown, "the machine of the store"]
+    path: Annotated[str, "the store's path"]
+    member: Annotated[Shown, "the store's member"]
+    store_id: Annotated[str, "the store's id"]
+    before: Annotated[str, "hash of the replaced file"]
+    tip: Annotated[str, "the marked view"]
+    accepted: Annotated[str | None, "the view that the store has accepted"] = None
+    force: Annotated[Force | None, Absent(), "the forced RESTART"] = None
 
     @property
     def what(self) -> Annotated[str, Key("do"), "`mark` or `force`"]:
@@ -130,13 +130,13 @@ class Plan:
 
     cluster: Annotated[str, "its initial signature"]
     cluster_name: Annotated[Shown, "its name"]
-    verdict: Annotated[str, "of `pick`"]
-    is_proven: Annotated[bool, "whether it is proven"]
-    loses_nothing: Annotated[bool, "whether nothing acknowledged can be lost"]
-    step: Annotated[Step, "what is written"]
-    inputs: Annotated[tuple[Input, ...], "what the verdict rests on"]
-    evidence: Annotated[tuple[str, ...], "for the verdict"] = ()
-    missing: Annotated[tuple[str, ...], "stores that were not there"] = ()
+    verdict: Annotated[str, "the verdict of `pick`"]
+    is_proven: Annotated[bool, "whether the verdict is proven"]
+    loses_nothing: Annotated[bool, "whether no acknowledged frame can be lost"]
+    step: Annotated[Step, "the write"]
+    inputs: Annotated[tuple[Input, ...], "the stores on which the verdict rests"]
+    evidence: Annotated[tuple[str, ...], "evidence for the verdict"] = ()
+    missing: Annotated[tuple[str, ...], "the missing stores"] = ()
     made: Mapping[str, str] = field(factory=dict)
 
     @property
@@ -164,7 +164,7 @@ def plan_for(judgement: Judgement, *, unproven: bool = False) -> Plan:
         raise Refused(judgement.sentence, next=judgement.next, code=0)
     if any(one.format is Format.STANDBY for one in judgement.stores):
         raise Refused(
-            "a store of hot standby needs no plan: it is marked where it lies",
+            "a store of hot standby needs no plan: mark-clean marks it on its host",
             next=f"on its host: {judgement.next}",
             code=2,
         )
@@ -181,7 +181,7 @@ def plan_for(judgement: Judgement, *, unproven: bool = False) -> Plan:
         raise Refused(
             f"the cluster was stopped in order, and {judgement.sentence[0].lower()}"
             f"{judgement.sentence[1:]}\n  a mark permits nothing here",
-            next="look for a store that is clean; or plan --electors NAME,NAME with those left",
+            next="look for a clean store; or plan --electors NAME,NAME with the members left",
             code=judgement.code or 5,
         )
     # The mark names a tip, so it is written into a store that has the newest tip.  The members find
@@ -230,8 +230,8 @@ def forced_plan(
     ]
     if not sources:
         raise Refused(
-            "every store of these electors was being updated: their data means nothing",
-            next="name a store that was not",
+            "every store of these electors was being updated: their data cannot be used",
+            next="name an elector whose store was not being updated",
             code=5,
         )
     source = sources[0].record
@@ -240,7 +240,7 @@ def forced_plan(
     if not targets:
         raise UsageProblem(
             f"none of the electors {', '.join(electors)} knows the newest view, {tip}",
-            next="name one more that does: joinproto recover compare shows which",
+            next="name another elector that knows it; joinproto recover compare shows the tips",
         )
     target = targets[0]
     assert source is not None
@@ -265,7 +265,7 @@ def forced_plan(
     except Malformed as malformed:
         raise UsageProblem(
             f"these electors cannot begin anew: {malformed}",
-            next="name enough electors, or give --wait-for with what they are started with",
+            next="name enough electors, or give --wait-for the wait_for of their configuration",
         ) from malformed
     return _plan(judgement, evolve(_step(target, tip), force=force))
 
@@ -362,7 +362,7 @@ def load(data: bytes, *, name: str) -> Plan:
         ) from None
     if tree.get("hash") != plan.hash:
         raise StoreCorrupt(
-            f"{name}: is not as it was made: its hash is not of what it says", next=again
+            f"{name}: is not as it was made: its hash differs from that of its content", next=again
         )
     return plan
 
@@ -375,7 +375,7 @@ def describe(plan: Plan) -> tuple[str, ...]:
     else:
         names = ", ".join(seat.member for seat in step.force.electors)
         what = f"a new beginning with the electors {names}, wait_for {step.force.wait_for}"
-    lost = "; what only the lost hosts have is lost" if step.force is not None else ""
+    lost = "; the data that only the lost hosts have are lost" if step.force is not None else ""
     return (
         f"cluster   {plan.cluster_name} ({short(plan.cluster)})",
         f"store     {step.member} at {step.host}:{shown(step.path)}",

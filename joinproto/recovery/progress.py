@@ -80,7 +80,7 @@ def _megabytes(count: int) -> str:
 
 
 @contextmanager
-def shown(stream: TextIO | None) -> Iterator[JournalFileSystem]:
+def files_with_progress(stream: TextIO | None) -> Iterator[JournalFileSystem]:
     """Give the disks to read from, with progress on `stream`; without progress if it is None."""
     if stream is None:
         yield REAL

@@ -21,9 +21,9 @@ def add_term(terms: list[tuple[int, int]], index: int, term: int) -> None:
 
 @frozen(kw_only=True)
 class Term:
-    """A term that entries of the log are of."""
+    """A term of the log's entries."""
 
-    index: Annotated[int, "of the first entry that is known of it"]
+    index: Annotated[int, "index of its first known entry"]
     term: Annotated[int, "its number"]
 
 
@@ -34,19 +34,21 @@ class RaftFacts:
     cluster: Annotated[str, "the cluster's id"] = ""
     member: Annotated[str, "the member's id"] = ""
     term: Annotated[int, "the last term that it knows"] = 0
-    vote: Annotated[str, "the member that it voted for in it"] = ""
+    vote: Annotated[str, "the member that it voted for in that term"] = ""
     last_term: Annotated[int, "term of its last entry"] = 0
     last_index: Annotated[int, "its last entry"] = 0
     commit: Annotated[int, "entries up to it are known to be committed"] = 0
     configurations: Annotated[tuple[Configuration, ...], "the voters, the newest last"] = ()
-    terms: Annotated[tuple[Term, ...], Absent(()), "of its entries (etcd), the newest last"] = ()
+    terms: Annotated[
+        tuple[Term, ...], Absent(()), "terms of its entries (etcd), the newest last"
+    ] = ()
     names: Annotated[Mapping[str, str], "members by their ids"] = field(factory=dict)
     revision: Annotated[int | None, "revision of its database (etcd)"] = None
     applied: Annotated[int | None, "the last entry in its database (etcd)"] = None
-    release: Annotated[str, "of the cluster, as it is written"] = ""
+    release: Annotated[str, "the cluster's release, as it is written"] = ""
     damaged: Annotated[str, "why it does not count towards a majority"] = ""
     blank: Annotated[
-        bool, Absent(False), "true: nothing was ever written, or it was formatted again"
+        bool, Absent(False), "true: no entry was ever written, or it was formatted again"
     ] = False
 
     def log(self, name: str) -> RaftLog:

@@ -16,7 +16,7 @@ from joinproto.pick.raft import ASSUMED, RaftVerdict, judge
 from joinproto.pick.table import NOT_READ, Verdict
 from joinproto.recovery.foreign.etcd import released
 from joinproto.recovery.found import Format, Found, State
-from joinproto.recovery.judged import Judged, picked
+from joinproto.recovery.judged import Judged, pick_of
 from joinproto.recovery.words import and_, collect_on, has, typed
 
 FORMATS = (Format.ETCD, Format.KRAFT)
@@ -26,7 +26,7 @@ PARTED = "two branches"
 EMPTY = "nothing is in their logs"
 UNREAD = (State.CORRUPT, State.UNREADABLE)
 NOT_EXAMINED = (
-    "the data themselves: only the log, and what is said of it, was read",
+    "the data themselves: only the log, and a few facts about it, were read",
     "whether a member runs on a machine that is not named here",
 )
 MISSING = "a majority of the voters is not here"
@@ -34,7 +34,7 @@ MORE = "it may have entries that were acknowledged, and are in no store here"
 ELSEWHERE = "look for other stores of this cluster, or for a snapshot"
 
 
-def judged(stores: Sequence[Found], *, lost: Collection[str] = ()) -> Judged:
+def verdict_on(stores: Sequence[Found], *, lost: Collection[str] = ()) -> Judged:
     """Return the verdict about the stores of one product.
 
     `lost`: names or ids of members whose stores are lost for good, from `--lost`.
@@ -57,7 +57,7 @@ def judged(stores: Sequence[Found], *, lost: Collection[str] = ()) -> Judged:
         Missing(names.get(one, one), "", is_member=True, may_know_more=True, said=MORE)
         for one in found.missing
     )
-    pick = picked(
+    pick = pick_of(
         stores,
         verdict,
         rule="Raft",
@@ -68,7 +68,7 @@ def judged(stores: Sequence[Found], *, lost: Collection[str] = ()) -> Judged:
         is_safe=found.is_proven,
     )
     words = _Words(kind, stores, found, verdict, case, names)
-    sentence, after = words.said(lost)
+    sentence, after = words.sentence_and_next(lost)
     return Judged(
         pick=pick,
         sentence=sentence,
@@ -104,11 +104,11 @@ def _verdict(stores: Sequence[Found], found: RaftVerdict) -> tuple[Verdict, str]
         return Verdict.UNPROVEN, NOT_READ
     if not found.latest:
         return Verdict.UNPROVEN, EMPTY
-    if found.parted:
+    if found.branches:
         return Verdict.DIVERGED, PARTED
     if found.went_back:
         return Verdict.UNPROVEN, BACK
-    if found.twice:
+    if found.duplicates:
         return Verdict.UNPROVEN, TWICE
     if found.is_proven:
         return (Verdict.TIE if len(found.latest) > 1 else Verdict.PROVEN), "a majority is here"
@@ -130,44 +130,44 @@ class _Words:
     def best(self) -> list[Found]:
         return [one for one in self.stores if one.name in self.found.latest]
 
-    def said(self, lost: Collection[str]) -> tuple[str, str]:
+    def sentence_and_next(self, lost: Collection[str]) -> tuple[str, str]:
         """Return the verdict in a sentence, and the next thing to do."""
         best = and_([f"{one.member} ({one.name})" for one in self.best])
         match self.verdict:
             case Verdict.IN_USE | Verdict.DIFFERENT_CLUSTERS:
                 return "", ""
             case Verdict.CORRUPT:
-                said = "Each of these stores cannot be read, or has nothing in its log."
+                said = "Not one of these stores can be read and has an entry in its log."
                 return said, ELSEWHERE
             case Verdict.DIVERGED:
-                return f"Two branches, and none has all: {self.found.parted[0]}.", (
+                return f"Two branches, and no log has all: {self.found.branches[0]}.", (
                     "save all these directories; one member was started alone by force, or a store"
                     " was put back, or restored from another snapshot. Choose a side, and pick"
-                    " again with the stores of that side alone: what only the other side"
-                    " acknowledged is lost"
+                    " again with the stores of that side alone: entries that only the other side"
+                    " acknowledged are lost"
                 )
             case Verdict.PROVEN:
                 return f"{best} has every committed entry, and it is proven.", self._start()
             case Verdict.TIE:
-                said = f"{best} have every committed entry, and the same: it is proven."
+                said = f"{best} have every committed entry, and the same log: it is proven."
                 return said, self._start()
         latest = f"{best} {has(self.best)} the latest log of these"
         if self.case == NOT_READ:
-            return "These stores are of a release that is newer than is known here.", (
-                "start the members, each on its directory: where a majority comes, it elects one"
-                " that has all; or use a joinproto that knows this release"
+            return "These stores are of a newer release than joinproto knows.", (
+                "start each member on its directory: a majority elects a member that has every"
+                " committed entry; or use a joinproto that knows this release"
             )
         if self.case == EMPTY:
             said = (
-                "Nothing is in the logs of these stores: their members are new, or were wiped, and"
+                "The logs of these stores are empty: their members are new, or were wiped, and"
                 " other stores have the data."
             )
             return said, ELSEWHERE
         if self.case == BACK:
             return f"Nothing is proven: {self.found.went_back[0]}.", (
                 "if they were copied while a member ran, stop all members and copy again; else save"
-                " all these directories, and look for what was put back or wiped: the store as it"
-                " was before may have what these lack"
+                " all these directories, and find out which store was put back or wiped: its"
+                " former contents may have entries that these lack"
             )
         if self.case == TWICE:
             return (
@@ -176,7 +176,7 @@ class _Words:
             )
         said = (
             f"{latest}, but that is not proven: {self.found.needed} more of"
-            f" {self._list(self.found.missing)} would make a majority, and may have more."
+            f" {self._list(self.found.missing)} would make a majority, and may have more entries."
         )
         absent = [self.names.get(one, one) for one in self.found.missing]
         if absent and set(absent) <= set(lost):
@@ -185,7 +185,7 @@ class _Words:
         return said, collect_on(f"the hosts of {still}" if still else "the other hosts")
 
     def lines(self) -> list[str]:
-        found, lines = self.found, [*self.found.parted, *self.found.went_back]
+        found, lines = self.found, [*self.found.branches, *self.found.went_back]
         if not self.best or self.verdict in (Verdict.IN_USE, Verdict.DIFFERENT_CLUSTERS):
             return lines
         lines.append(
@@ -193,7 +193,7 @@ class _Words:
             f" logs of {len(found.voters) // 2 + 1} of them"
         )
         if found.learners:
-            lines.append(f"{self._list(found.learners)} only listens, and does not count")
+            lines.append(f"learners, which do not vote: {self._list(found.learners)}")
         counted = {
             one.raft_log.configurations[-1].voters
             for one in self.stores
@@ -202,8 +202,8 @@ class _Words:
         if len(counted) > 1:
             lines.append("the stores name different voters: the latest log counts")
         lines += [
-            f"{one.member} ends at entry {facts.last_index} of term {facts.last_term}, and knows of"
-            f" {facts.commit} that they are committed"
+            f"{one.member} ends at entry {facts.last_index} of term {facts.last_term}, and knows"
+            f" that entries up to {facts.commit} are committed"
             for one in self.stores
             if (facts := one.raft_log) is not None and facts.member and not facts.damaged
         ]
@@ -222,8 +222,8 @@ class _Words:
         voting = [one for one in whole if one.raft_log and one.raft_log.member in self.found.voters]
         names = and_([f"{one.member} ({one.name})" for one in voting])
         start = (
-            f"start {names} as always, on these directories: they are a majority, and elect one"
-            " that has all; nothing that was acknowledged is lost"
+            f"start {names} as always, on these directories: they are a majority, and elect a"
+            " member that has every committed entry; no acknowledged entry is lost"
         )
         if self.kind is not Format.ETCD:
             return start
@@ -242,19 +242,19 @@ class _Words:
     def _forced(self) -> str:
         if self.kind is not Format.ETCD:
             return (
-                "kafka-metadata-quorum cannot do this: what only the lost controllers had is lost;"
-                " save these directories before anything is formatted"
+                "kafka-metadata-quorum cannot do this: the entries that only the lost controllers"
+                " had are lost; save these directories before you format any of them"
             )
         one = max(self.best, key=lambda each: each.raft_log.commit if each.raft_log else 0)
         facts = one.raft_log
         assert facts is not None
         dropped = facts.last_index - facts.commit
         also = (
-            f"; it drops the {dropped} behind entry {facts.commit}, which may be acknowledged"
+            f"; it drops {dropped} after entry {facts.commit}, which may be acknowledged"
             if dropped
             else ""
         )
-        return f"{_force(one)}   (what only the lost members had is lost{also})"
+        return f"{_force(one)}   (the entries that only the lost members had are lost{also})"
 
     def _list(self, members: Collection[str]) -> str:
         return and_(sorted(self.names.get(one, one) for one in members))

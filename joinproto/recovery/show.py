@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from joinproto.join.ids import short
-from joinproto.pick.candidate import called
+from joinproto.pick.candidate import shown_name
 from joinproto.pick.findings import Place
 from joinproto.pick.pick import group
 from joinproto.pick.table import Verdict
@@ -50,11 +50,11 @@ def clean(text: str) -> str:
 
 
 def store_text(found: Found) -> str:
-    """Return everything that one store says."""
+    """Return the text about one store, with all its facts."""
     kind = "unknown format" if found.format is None else found.format.value
     lines = [f"{found.name}: {found.state.value} ({kind})"]
     if found.raw.in_use:
-        lines.append(f"  in use by {found.raw.in_use}: what follows may change")
+        lines.append(f"  in use by {found.raw.in_use}: the facts below may change")
     lines += [wrapped(f"! {problem}", "  ", "    ") for problem in found.problems]
     width = max((len(fact.name) for fact in found.facts), default=0)
     indent = " " * (width + 4)
@@ -149,10 +149,10 @@ def _cells(found: Found) -> tuple[str, ...]:
         position = f"committed {found.raft_log.commit}"
     elif found.last_view is not None:
         last = found.last_view
-        tip = " ".join(sorted(map(called, last.members)))
+        tip = " ".join(sorted(map(shown_name, last.members)))
         views = "-" if last.number is None else str(last.number)
     return (
-        called(found.member) or "?",
+        shown_name(found.member) or "?",
         found.state.value,
         short(found.cluster) if found.cluster else "-",
         views,
@@ -279,7 +279,7 @@ def comparison_text(stores: Sequence[Found], judgement: Judgement) -> str:
         parts += _list(
             f"cluster {name} ({short(each.cluster)}): {len(members)} store"
             f"{'s' if len(members) > 1 else ''}",
-            [f"{called(found.member) or '?'} ({found.name})" for found in members],
+            [f"{shown_name(found.member) or '?'} ({found.name})" for found in members],
         )
     findings = judgement.pick.findings
     seqs = {found.name: found.seq or 0 for found in stores}
@@ -288,7 +288,7 @@ def comparison_text(stores: Sequence[Found], judgement: Judgement) -> str:
         f"{place.name}: {_order(place)}{_frames(place, most - seqs.get(place.name, 0))}"
         for place in findings.places
     ]
-    parts += _list("how far each is", lines)
+    parts += _list("how far each store is", lines)
     for fork in findings.forks:
         common = "no view" if fork.common is None else f"view {fork.common_number} ({fork.common})"
         parts += _list(

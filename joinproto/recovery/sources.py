@@ -37,7 +37,8 @@ def this_host() -> str:
 class Sources:
     """All stores that were named, read once.
 
-    `stores`: with different names.  `notes`: what was not counted or not examined, with reasons.
+    `stores`: with different names.  `notes`: sentences about words that were not counted, and about
+    facts that were not examined.
     """
 
     stores: tuple[Found, ...]
@@ -56,9 +57,9 @@ def look(
 ) -> Sources:
     """Return the findings in these directories, .info files and packs (`-`: standard input).
 
-    `kind`: the format, None to detect it.  `positions`: values of `--position`.  `host`: the name
-    of this machine, if it has no good one.  `command`: the command of `recover` to type again if a
-    directory holds several stores, with these `options`, each quoted for a shell.  Problems of a
+    `kind`: the format, None to detect it.  `positions`: values of `--position`.  `host`: a name
+    for this machine, None for its host name.  `command`: the command of `recover` to type again if
+    a directory holds several stores, with these `options`, each quoted for a shell.  Problems of a
     store are part of the findings.  Raises `StoreError` for a file that is not whole,
     `UsageProblem` for a wrong path or position.
     """
@@ -119,7 +120,7 @@ def _named(raws: Sequence[tuple[Raw, str]], notes: list[str]) -> tuple[Found, ..
                 origin += f", {number}"
             one = evolve(one, label=f"{one.name} ({origin})")
         found[one.name] = one
-    stores = own.together(tuple(found.values()))
+    stores = own.with_shared_log(tuple(found.values()))
     if any(one.format is Format.RABBITMQ for one in stores):
         from joinproto.recovery.foreign import rabbitmq
 
@@ -156,8 +157,8 @@ def _require_no_parent(
         return
     if closed := _closed_in(path):
         raise UsageProblem(
-            f"{shown(str(path))}: is not a data directory; what is in {', '.join(closed)} may not"
-            " be read by this user",
+            f"{shown(str(path))}: is not a data directory; this user may not read"
+            f" {', '.join(closed)} in it",
             next=SUDO,
         )
     is_collected = inside[0].suffix == ".info"
@@ -245,7 +246,7 @@ def _positions(positions: Sequence[str]) -> dict[str, bytes]:
         if not equals or not word or not value:
             raise UsageProblem(
                 f"--position {text!r}: expected DIR=SEQNO, DIR=UUID:SEQNO or DIR=LOGFILE",
-                next="give the number that the recovery of the engine printed",
+                next="give the number that the broker's recovery printed, or its log",
             )
         is_position = re.fullmatch(r"(?:[0-9a-f-]{36}:)?-?[0-9]+", value) is not None
         found[_key(word)] = value.encode() if is_position else _log_bytes(Path(value))

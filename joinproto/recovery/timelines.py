@@ -1,4 +1,4 @@
-"""The verdict about directories of PostgreSQL: which has all that the others have, which forked.
+"""The verdict about directories of PostgreSQL: which has the whole log, and which forked.
 
 What a client was told depends on `synchronous_commit` and on which server was the primary, and no
 file shows these.  So the verdict is about the log alone: a directory that has the whole log of each
@@ -18,7 +18,7 @@ from joinproto.pick.findings import Missing
 from joinproto.pick.table import NOT_READ, Verdict
 from joinproto.recovery.foreign.postgresql import Control, Parting, control_of, parting, place
 from joinproto.recovery.found import Found, State
-from joinproto.recovery.judged import Judged, picked
+from joinproto.recovery.judged import Judged, pick_of
 from joinproto.recovery.rafts import NOT_EXAMINED
 from joinproto.recovery.words import and_, collect_on, has
 
@@ -27,7 +27,7 @@ NOT_KNOWN = (State.NEWER, State.UNKNOWN)
 MORE = "it may have a part of the log that is in no directory here"
 
 
-def judged(stores: Sequence[Found], *, nodes: int | None) -> Judged:
+def verdict_on(stores: Sequence[Found], *, nodes: int | None) -> Judged:
     """Return the verdict about directories of PostgreSQL.
 
     `nodes`: how many nodes there are, None if not known.  Raises `UsageProblem` for more stores.
@@ -56,10 +56,11 @@ def judged(stores: Sequence[Found], *, nodes: int | None) -> Judged:
             sentence = "Not one of these directories can be read."
             after = "look for other directories of this system, or for a backup"
         case Verdict.DIVERGED:
-            sentence = "These directories have gone different ways, and none has all of the log."
+            sentence = "These directories have gone different ways, and no log is complete."
             after = (
-                "save all of them; choose which side is kept, and copy from the other one what only"
-                " that has; then pg_rewind --target-pgdata DIR --source-server ... on that one"
+                "save all of them; choose the side to keep, and copy from the other side the data"
+                " that only it has; then, on that side: pg_rewind --target-pgdata DIR"
+                " --source-server ..."
             )
         case _ if case == TWICE:
             twins = and_([one.name for one in _twins(read)])
@@ -67,25 +68,25 @@ def judged(stores: Sequence[Found], *, nodes: int | None) -> Judged:
             after = "find out in which of them the server really ran, and name only that one"
         case _ if case == NOT_READ:
             named = and_([one.name for one in stores if one.state in NOT_KNOWN])
-            sentence = f"{named}: of a PostgreSQL that is not read here; nothing is said of it."
+            sentence = f"{named}: of a PostgreSQL that joinproto cannot read; it is not judged."
             after = (
-                "with the programs of that release: pg_controldata DIR says each timeline and where"
-                " its last checkpoint is, and pg_rewind --dry-run where two directories part"
+                "use the programs of that release: pg_controldata DIR shows the timeline and the"
+                " last checkpoint, and pg_rewind --dry-run where two directories part"
             )
         case _ if case == MORE:
             sentence = f"{where} all of the log that is here, and that is not proven: {case}."
             after = (
-                f"{collect_on('the other hosts')}, and --nodes N: how many there are, which no file"
-                " says"
+                f"{collect_on('the other hosts')}, and give --nodes N, the number of nodes, which"
+                " no file says"
             )
         case _:
-            sentence = f"{where} all that any of them has, and it is proven."
+            sentence = f"{where} the whole log of every directory here, and it is proven."
             after = (
                 f"start {latest[0].name} as the primary (pg_ctl promote, if it is a standby); the"
                 " others follow it"
             )
     return Judged(
-        pick=picked(
+        pick=pick_of(
             stores,
             verdict,
             rule="timelines",
@@ -96,8 +97,8 @@ def judged(stores: Sequence[Found], *, nodes: int | None) -> Judged:
         sentence=sentence,
         lines=(
             *lines,
-            "what a client was told (synchronous_commit) is in none of these files",
-            "assumed: that each directory is of another node, and none a copy: no file says it",
+            "no file shows which commits a client was told of (synchronous_commit)",
+            "assumed, as no file shows it: each directory is of a different node; none is a copy",
         ),
         not_examined=NOT_EXAMINED,
         next=after,
@@ -151,4 +152,4 @@ def _line(one: Found, other: Found, found: Parting | None) -> str:
     if found.mine == found.theirs:
         return f"{one.name} and {other.name} both end at {at}"
     ahead, behind = (one, other) if found.mine > 0 else (other, one)
-    return f"{behind.name} ends at {at}, and {ahead.name} has all of it and goes on{left}"
+    return f"{behind.name} ends at {at}, and {ahead.name} has all of that and continues{left}"

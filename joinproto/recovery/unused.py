@@ -37,14 +37,14 @@ class _Option:
 
 
 _POSITION = _Option(
-    frozenset({Format.JOINPROTO, Format.GALERA}), "a store of {kind} says itself how far it is"
+    frozenset({Format.JOINPROTO, Format.GALERA}), "the files of {kind} show how far a store is"
 )
 _REGISTER = _Option(
     frozenset({Format.JOINPROTO}), "an outside register chooses views of joinproto's clusters only"
 )
 _NODES = _Option(
     frozenset({Format.QPID, Format.GALERA, Format.POSTGRESQL}),
-    "a store of {kind} says itself who the others are",
+    "the files of {kind} list the other nodes",
 )
 _TRANSIENT = _Option(
     frozenset({Format.JOINPROTO, Format.GALERA, Format.RABBITMQ}),
@@ -52,7 +52,7 @@ _TRANSIENT = _Option(
 )
 _LOST = _Option(
     frozenset({Format.JOINPROTO, Format.STANDBY, Format.RABBITMQ, Format.ETCD, Format.KRAFT}),
-    "a lost node of {kind} is judged like one that is not here",
+    "a lost node of {kind} is judged like a node whose store is not here",
 )
 _SUPPLIED = (Format.JOINPROTO, Format.STANDBY)
 """Formats for which `--lost` of a member whose store is here changes nothing."""
@@ -80,14 +80,14 @@ def unused(
     asked += [("--register", _REGISTER)] if outside else []
     asked += [(f"--nodes {nodes}", _NODES)] if nodes is not None else []
     kind = " and ".join(sorted(NAMES[each] for each in kinds))
-    told = [
+    lines = [
         f"{name} changes nothing here: {option.why.format(kind=kind)}"
         for name, option in asked
         if option is _POSITION or not kinds & option.used_by
     ]
     for name, members, option in (("--transient", transient, _TRANSIENT), ("--lost", lost, _LOST)):
-        told += _of_members(stores, kinds, name, members, option, kind)
-    return tuple(told)
+        lines += _of_members(stores, kinds, name, members, option, kind)
+    return tuple(lines)
 
 
 def takes_lost(kinds: Collection[Format | None]) -> bool:

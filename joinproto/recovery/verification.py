@@ -6,7 +6,7 @@ The first case that holds gives the exit code.
     two of the asked members are of two clusters          3
     their stores, or their views, are on two branches     4
     a member does not answer, or does not serve clients   5
-    they serve in two views of one chain                  5   one of them is a step behind
+    they serve in two views of one chain                  5   one member is a step behind
     otherwise                                             0   the cluster runs
 
 One active member can be enough, because it serves only after every member of its view was ready in
@@ -101,7 +101,7 @@ def verify(asked: Sequence[AskedMember]) -> Verification:
         missing=tuple(_missing(asked, view, electors)) if here else (),
         not_examined=(
             *([f"{', '.join(quiet)}: run this on their machines, too"] if quiet else []),
-            "the frames: that clients find what was acknowledged to them",
+            "the frames: whether every acknowledged frame is there",
         ),
         next=after,
     )
@@ -116,36 +116,47 @@ def _judged(asked: Sequence[AskedMember]) -> tuple[int, Verdict | None, str, str
         start = f"joinproto node --config {typed(first.node.file)}"
         start = f"{start}   (its log says why it ended, if it did)"
         return 1, None, f"No member answers: {names}.", start
-    apart = _apart(asked)
+    apart = _two_clusters(asked)
     if apart:
-        return 3, Verdict.DIFFERENT_CLUSTERS, apart, "check --config, and which data each one has"
-    forked = _forked(asked)
+        return (
+            3,
+            Verdict.DIFFERENT_CLUSTERS,
+            apart,
+            "check --config, and the data directory of each member",
+        )
+    forked = _two_branches(asked)
     if forked:
         stores = " ".join(str(item.node.data) for item in asked)
         return 4, Verdict.DIVERGED, forked, f"stop them; then joinproto recover compare {stores}"
     silent = [item for item in asked if item.live is None]
     if silent:
         names = ", ".join(item.name for item in silent)
+        do = "does" if len(silent) == 1 else "do"
         start = f"joinproto node --config {typed(silent[0].node.file)}"
-        return 5, Verdict.UNPROVEN, f"{names} does not answer; the rest does.", start
+        return 5, Verdict.UNPROVEN, f"{names} {do} not answer; the other members do.", start
     idle = [one for one in live if not one.serves]
     if idle:
-        said = "; ".join(_idle(one) for one in idle)
-        return 5, Verdict.UNPROVEN, f"Not all serve clients yet: {said}.", _help(idle[0], status)
+        said = "; ".join(_idle_text(one) for one in idle)
+        return (
+            5,
+            Verdict.UNPROVEN,
+            f"Not all members serve clients yet: {said}.",
+            _next_step(idle[0], status),
+        )
     views = {one.view.id for one in live if one.view is not None}
     view = _newest(live)
     if len(views) != 1 or view is None:
-        said = "They serve in different views: one is a step behind."
+        said = "The members serve in different views: one member is a step behind."
         return 5, Verdict.UNPROVEN, said, "ask again"
     names = ", ".join(one.member for one in live)
     said = (
         f"The cluster runs: all members of {_view(view)} were ready in it, and {names}"
         f" serve{'s' if len(live) == 1 else ''} clients."
     )
-    return 0, None, said, f"nothing; {status} shows it at any time"
+    return 0, None, said, f"none; {status} shows the state at any time"
 
 
-def _apart(asked: Sequence[AskedMember]) -> str:
+def _two_clusters(asked: Sequence[AskedMember]) -> str:
     """Return the evidence of two clusters among the members that answer, "" if there is none."""
     for item in asked:
         live = item.live
@@ -168,7 +179,7 @@ def _apart(asked: Sequence[AskedMember]) -> str:
     return ""
 
 
-def _forked(asked: Sequence[AskedMember]) -> str:
+def _two_branches(asked: Sequence[AskedMember]) -> str:
     """Return the evidence that two members are on different branches, "" if there is none."""
     for one, other in combinations(asked, 2):
         if one.lineage is None or other.lineage is None:
@@ -190,17 +201,17 @@ def _forked(asked: Sequence[AskedMember]) -> str:
     return ""
 
 
-def _idle(live: Live) -> str:
+def _idle_text(live: Live) -> str:
     waits = f", waits ({live.waiting})" if live.waiting else ""
     return f"{live.member} is {live.phase}{waits}"
 
 
-def _help(live: Live, status: str) -> str:
+def _next_step(live: Live, status: str) -> str:
     if live.waiting is not None and "I6" in str(live.waiting):
         return "joinproto recover pick, with all stores: no member has been permitted to restart"
     if live.phase in ("aborted", "stopped"):
-        return f"look at the log of {live.member}; it says why it ended"
-    return f"start the members that are missing, and wait; {status} shows how far it is"
+        return f"look at the log of {live.member}; it says why the member ended"
+    return f"start the members that are missing, and wait; {status} shows the progress"
 
 
 def _newest(live: Sequence[Live]) -> LiveView | None:
@@ -254,7 +265,7 @@ def _view(view: LiveView) -> str:
     return f"view {view.number} ({view.kind.upper()} {short(view.id)} of {', '.join(view.members)})"
 
 
-def told(found: Verification) -> schema.Result:
+def result_of(found: Verification) -> schema.Result:
     """Return the object of `--json`."""
     stores = tuple(item.store for item in found.asked)
     return schema.Result(

@@ -85,14 +85,14 @@ def check(plan: Plan, *, host: str, files: JournalFileSystem = REAL) -> Done | N
     if done is not None:
         return done
     _require_target_same(plan, files)
-    for one in beside(plan, host):
+    for one in other_inputs_here(plan, host):
         kind = one.format
         raw = gather(Path(one.path), host=host, kind=kind, files=files)
         require_permitted(raw)
         if raw.in_use:
             raise StoreInUse(
                 f"{one.name}: in use by {raw.in_use}\n  nothing was changed",
-                next="look at the running broker; if it shall not run, stop it, then pick again",
+                next="look at the running broker; if it must not run, stop it, then pick again",
                 code=IN_USE,
             )
         if _again(one, raw) != one:
@@ -105,7 +105,7 @@ def check(plan: Plan, *, host: str, files: JournalFileSystem = REAL) -> Done | N
     return None
 
 
-def beside(plan: Plan, host: str) -> tuple[Input, ...]:
+def other_inputs_here(plan: Plan, host: str) -> tuple[Input, ...]:
     """Return the plan's other stores on this machine, which are read again before a write."""
     return tuple(one for one in plan.inputs if one.host == host and one.path != plan.step.path)
 
@@ -148,7 +148,7 @@ def undo(
     with _codes(), open_store(path, files=files) as store:
         entry = last_permission(store.contents)
         if entry is None or _is_taken_back(store.record, entry):
-            said = f"{shown(str(path))}: nothing of the recovery tool stands here"
+            said = f"{shown(str(path))}: no mark of the recovery tool is here"
             return Done(outcome=Outcome.NOTHING, said=(said,))
         former = _undone(path, store, entry)
         fields = {**made, "host": host, "what": "undo", "plan": str(entry.get("plan", ""))}
@@ -195,7 +195,7 @@ def _done_before(plan: Plan, found: Found) -> Done | None:
     if entry is None or entry.get("plan") != plan.hash:
         return None
     stands = contents.record.is_marked or plan.step.force is not None
-    more = "it stands" if stands else "it is void by now: a view followed"
+    more = "it is still valid" if stands else "it is void now: a view followed"
     said = f"{plan.step.member} at {shown(plan.step.path)}: this plan was applied before; {more}"
     return Done(outcome=Outcome.DONE_BEFORE, said=(said,))
 
@@ -323,7 +323,7 @@ def _written(plan: Plan, store: Store, made: Mapping[str, str]) -> Contents:
         fields["accepted"] = step.accepted
     tip = record.tip
     if tip is None or str(tip.id) != step.tip:
-        raise Stale(f"{step.path}: its tip is not that of the plan", next="plan again")
+        raise Stale(f"{step.path}: its tip is not that of the plan", next="make the plan again")
     if step.force is None:
         record = evolve(record, mark=tip.id)
     else:
@@ -335,7 +335,7 @@ def _forced(path: str, record: StoreRecord, force: Force) -> StoreRecord:
     try:
         return record.learn(record.lineage.append(forced_view(record.lineage, force)))
     except Malformed as malformed:
-        raise Stale(f"{path}: {malformed}", next="plan again") from malformed
+        raise Stale(f"{path}: {malformed}", next="make the plan again") from malformed
 
 
 def _make_durable(path: Path, files: JournalFileSystem) -> None:

@@ -1,7 +1,6 @@
-"""The latest is the latest: `pick` alongside a slow, obvious definition, over lives of real
-members.
+"""`pick` agrees with a slow, obvious definition of the latest store, over lives of real members.
 
-A life is whatever hypothesis draws: starts, kills, splits, writes, an orderly stop, a wiped disk.
+Hypothesis draws each life: starts, kills, splits, writes, an orderly stop, a wiped disk.
 The slow definition uses facts that no tool can see: every frame that was ever acknowledged, and the
 frames on every disk.
 
@@ -150,7 +149,7 @@ def subsets(names: str) -> list[str]:
 
 
 def judge(life: Life) -> dict[str, Pick]:
-    """Return the verdict on each way to supply some of the stores, after looking at each."""
+    """Return the verdict on each way to supply some of the stores, after checking each."""
     picks = {names: pick(candidates(life, names)) for names in subsets(life.names)}
     whole = picks[life.names]
     for names, found in picks.items():
@@ -180,14 +179,16 @@ def test_a_proven_latest_store_has_every_acknowledged_frame(steps: Steps) -> Non
 
 @settings(max_examples=25)
 @given(lives, st.sampled_from(["abcd", "abc", "ad"]))
-def test_the_same_with_four_members_of_which_some_may_not_vote(steps: Steps, electors: str) -> None:
-    """Electors and members are not the same: each rule asks for the right ones."""
+def test_a_proven_latest_store_of_four_members_has_every_acknowledged_frame(
+    steps: Steps, electors: str
+) -> None:
+    """Some members may not vote: each rule must distinguish electors from members."""
     life = live(steps, Life("abcd", wait_for=3 if len(electors) > 3 else 2, electors=electors))
 
     judge(life)
 
 
-def test_every_verdict_is_met_and_proofs_are_common() -> None:
+def test_random_lives_meet_four_verdicts_and_most_end_with_a_proof() -> None:
     """With each never, a sometimes: random lives meet proof, tie, clean and unproven."""
     met: Counter[str] = Counter()
     acknowledged = 0
@@ -208,10 +209,10 @@ def test_every_verdict_is_met_and_proofs_are_common() -> None:
 
 
 def test_the_largest_number_would_lose_frames() -> None:
-    """The test can fail: a long tail that was never acknowledged next to a shorter, newer view."""
+    """The claim can fail: a long tail that was never acknowledged next to a shorter, newer view."""
     life = _running()
     for _ in range(5):
-        life.write()  # nothing of it leaves a
+        life.write()  # no message about it leaves a
     life.kill("a")
     life.settle()
     life.write()
@@ -228,7 +229,7 @@ def test_the_largest_number_would_lose_frames() -> None:
 
 
 def test_the_newest_tip_would_lose_frames() -> None:
-    """The test can fail: a store learns of the newest view before it has any of its data."""
+    """The claim can fail: a store learns of the newest view before it has any of its data."""
     life = _running()
     life.kill("c")
     life.settle()

@@ -35,7 +35,7 @@ MIRRORED = {SAME: SAME, U: U, DIVERGED: DIVERGED, OLDER: NEWER, NEWER: OLDER}
 @pytest.mark.parametrize(
     ("one", "other", "age"),
     [
-        # Two views without a member in common are of two sides: their numbers order nothing.
+        # Two views without a member in common are of two sides: their numbers do not order them.
         (galera("a", 9, view("a", 4, "x")), galera("b", 5, view("bc", 3, "y")), U),
         (galera("a", 9, view("ab", 4, "x")), galera("b", 5, view("bc", 3, "y")), NEWER),
         (galera("a", 5, view("ab", 4, "x")), galera("b", 9, view("bc", 3, "y")), U),
@@ -43,7 +43,7 @@ MIRRORED = {SAME: SAME, U: U, DIVERGED: DIVERGED, OLDER: NEWER, NEWER: OLDER}
         (galera("a", None, view("ab", 4, "x")), galera("b", 9, view("bc", 3, "y")), NEWER),
         # Views of one number with a member in common are two: which came first is not known.
         (galera("a", 9, view("ab", 3, "x")), galera("b", 5, view("bc", 3, "y")), U),
-        # One view: the counts order its stores, and without them nothing does.
+        # One view: the counts order its stores; without both counts the order is unknown.
         (galera("a", 9, view("ab", 3, "x")), galera("b", 5, view("ab", 3, "x")), NEWER),
         (galera("a", None, view("ab", 3, "x")), galera("b", 5, view("ab", 3, "x")), U),
         # A view without a number is compared by its other fields.
@@ -58,8 +58,10 @@ def test_last_views_order_two_stores_only_where_a_member_was_in_both(
 
 
 @pytest.mark.parametrize("numbers", [(2, None), (None, 2)])
-def test_a_number_of_one_view_alone_orders_nothing(numbers: tuple[int | None, int | None]) -> None:
-    """Otherwise: a tool compares nothing with 2, or fails."""
+def test_two_stores_are_not_ordered_if_only_one_view_has_a_number(
+    numbers: tuple[int | None, int | None],
+) -> None:
+    """Otherwise the tool would compare None with 2, and fail."""
     mine, theirs = numbers
     one = galera("a", None, LastView(members=frozenset("a"), number=mine))
     other = galera("b", None, LastView(members=frozenset("b"), number=theirs))
@@ -67,8 +69,8 @@ def test_a_number_of_one_view_alone_orders_nothing(numbers: tuple[int | None, in
     assert (U, U) == (compare(one, other), compare(other, one))
 
 
-def test_a_store_that_was_alone_in_no_view_is_of_another_side_than_those_of_a_whole_view() -> None:
-    """b and c ended in one view, all of it; a says that it was alone: either went on without."""
+def test_a_store_that_was_alone_without_a_view_is_not_ordered_with_those_of_a_whole_view() -> None:
+    """b and c are a whole view; a says that it was alone: either side may have gone on alone."""
     together = view("bc", 3, "x")
     stores = [galera("b", 9, together), galera("c", 9, together)]
     alone = galera("a", 5, stopped_last=True)
@@ -79,7 +81,7 @@ def test_a_store_that_was_alone_in_no_view_is_of_another_side_than_those_of_a_wh
 
     in_a_view = evolve(alone, last_view=view("abc", 2, "w"), seq=5)
     assert "a" not in examine([in_a_view, *stores]).latest
-    # Where one of the view is missing, the rule says nothing, and the files alone decide.
+    # If a store of the view is missing, the rule does not apply, and the files alone decide.
     assert U is compare(alone, stores[0]) or "a" not in examine([alone, stores[0]]).latest
 
 
@@ -105,9 +107,9 @@ ONE, TWO = {b"q": b"1"}, {b"q": b"1", b"r": b"1"}
         (rabbit("a", "ab", None), rabbit("b", "ab", None), SAME),
         (rabbit("a", "ab", ONE), rabbit("b", "ab", ONE), SAME),
         (rabbit("a", "ab", TWO), rabbit("b", "ab", ONE), NEWER),
-        # The tables of one alone say nothing of the other's last writes.
+        # The tables of one node do not show the other's last writes.
         (rabbit("a", "ab", ONE), rabbit("b", "ab", None), U),
-        # b ran longer, and so has all, unless its tables say otherwise.
+        # b ran longer, so it has all definitions, unless its tables show the opposite.
         (rabbit("a", "ab", ONE), rabbit("b", "b", TWO), OLDER),
         (rabbit("a", "ab", ONE), rabbit("b", "b", None), OLDER),
         (rabbit("a", "ab", TWO), rabbit("b", "b", ONE), U),
@@ -120,8 +122,8 @@ def test_lists_of_nodes_that_ran_and_tables_order_two_nodes_together(
     assert (age, MIRRORED[age]) == (compare(one, other), compare(other, one))
 
 
-def test_where_no_list_says_which_nodes_ran_none_is_said_to_have_stopped_before() -> None:
-    """RabbitMQ: the file of the running nodes is not there, and so `b` may have run on."""
+def test_without_a_list_of_running_nodes_no_node_is_said_to_have_stopped_before() -> None:
+    """RabbitMQ: the file of the running nodes is not there, so `b` may have run longer."""
     found = rabbit("a", "ab", None)
     assert found.node is not None
     found = evolve(found, node=evolve(found.node, running=None), last_view=None)
@@ -139,10 +141,10 @@ def test_where_no_list_says_which_nodes_ran_none_is_said_to_have_stopped_before(
         ({4: b"x", 5: b"y"}, {7: b"x", 8: b"y"}, "ab"),  # no number in common
     ],
 )
-def test_frames_order_two_stores_before_anything_else(
+def test_frames_order_two_stores_before_their_last_views(
     mine: dict[int, bytes], theirs: dict[int, bytes], latest: str
 ) -> None:
-    """Their last views contradict the frames: a is of the later one."""
+    """Their last views contradict the frames: a's view is the later one."""
     one = galera("a", max(mine), view("ab", 4, "x"), history=mine)
     other = galera("b", max(theirs), view("ab", 3, "y"), history=theirs)
 
@@ -150,7 +152,7 @@ def test_frames_order_two_stores_before_anything_else(
 
 
 def test_a_store_is_ordered_by_its_frames_only_if_they_order_it_to_all_others() -> None:
-    """Without views: c's frames have no number in common with a's, so nothing orders the two."""
+    """Without views: c's frames have no number in common with a's, so the two are not ordered."""
     a = galera("a", 5, history={4: b"x", 5: b"y"})
     b = galera("b", 6, history={5: b"y", 6: b"z"})
     clean = [evolve(item, state=State.CLEAN) for item in (a, b)]

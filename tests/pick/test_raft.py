@@ -1,5 +1,4 @@
-"""Of a Raft group: the proofs in its stores, and their limits, alongside a small Raft that is
-played.
+"""The verdict on the stores of a Raft group: by example, and against a small Raft that is played.
 
 Source: Ongaro, "Consensus: Bridging Theory and Practice", 3.6, 4.1.
 """
@@ -52,10 +51,10 @@ def test_the_latest_of_a_majority_has_every_committed_entry() -> None:
     assert list(found.uncertain) == [7]
 
 
-def test_logs_with_other_committed_entries_are_two_branches() -> None:
+def test_logs_with_different_committed_entries_are_two_branches() -> None:
     """a was started alone by force in term 2; b and c, which did not know, continued in term 3.
 
-    Each side knows its entries to be committed, so none has all: whatever the terms say.
+    Each side knows its entries to be committed, so no log has all, whatever the terms are.
     """
     alone = Configuration(index=5, term=2, voters=frozenset("a"))
     forced = evolve(log("a", (2, 9), commit=9), configurations=(ABC, alone))
@@ -66,14 +65,14 @@ def test_logs_with_other_committed_entries_are_two_branches() -> None:
     by_terms = judge([old, evolve(b, terms=((1, 1), (4, 3))), c])
     agreed = judge([old, evolve(b, terms=terms), c])
 
-    assert (False, 2) == (by_voters.is_proven, len(by_voters.parted))
-    assert "entry 9 is committed, and do not have the same voters" in by_voters.parted[0]
-    assert (False, 1) == (by_terms.is_proven, len(by_terms.parted))
-    assert "of term 2 in the one and of term 3 in the other" in by_terms.parted[0]
-    assert (True, ()) == (agreed.is_proven, agreed.parted)
+    assert (False, 2) == (by_voters.is_proven, len(by_voters.branches))
+    assert "entry 9 is committed, and do not have the same voters" in by_voters.branches[0]
+    assert (False, 1) == (by_terms.is_proven, len(by_terms.branches))
+    assert "of term 2 in the one and of term 3 in the other" in by_terms.branches[0]
+    assert (True, ()) == (agreed.is_proven, agreed.branches)
 
 
-def test_a_log_that_has_not_heard_of_a_change_is_no_other_branch() -> None:
+def test_a_log_that_has_not_heard_of_a_change_is_not_another_branch() -> None:
     """c was removed while it was away: the others also have the entries that it knows to be
     committed.
     """
@@ -89,7 +88,7 @@ def test_a_log_that_has_not_heard_of_a_change_is_no_other_branch() -> None:
     assert judge([compacted, b, away]).is_proven
 
 
-def test_below_a_majority_the_missing_ones_are_named() -> None:
+def test_without_a_majority_the_missing_voters_are_named() -> None:
     found = judge([log("a", (2, 9))])
 
     assert (found.is_proven, found.needed, found.missing) == (False, 1, ("b", "c"))
@@ -110,15 +109,15 @@ def test_a_store_that_is_there_twice_does_not_count() -> None:
     twice = evolve(log("a", (2, 8)), name="a's copy")
     found = judge([log("a", (2, 9)), twice, log("b", (2, 9))])
 
-    assert (found.is_proven, found.twice) == (False, ("a's", "a's copy"))
+    assert (found.is_proven, found.duplicates) == (False, ("a's", "a's copy"))
     assert judge([log("a", (2, 9)), twice, log("b", (2, 9)), log("c", (2, 9))]).is_proven
 
 
 @pytest.mark.parametrize(("commit", "is_proven"), [(5, False), (6, True)])
-def test_a_configuration_that_may_not_be_committed_is_asked_alongside_the_one_before(
+def test_a_configuration_that_may_be_uncommitted_and_the_former_one_both_need_a_majority(
     commit: int, is_proven: bool
 ) -> None:
-    """b and c are a majority of a, b, c; of d, c they are not, and the other way round."""
+    """c and d are a majority of c, d, e, but not of a, b, c."""
     later = Configuration(index=6, term=2, voters=frozenset("cde"))
     ends = [log("c", (2, 7), commit=commit), log("d", (2, 7))]
     both = [evolve(one, configurations=(ABC, later)) for one in ends]
@@ -129,7 +128,7 @@ def test_a_configuration_that_may_not_be_committed_is_asked_alongside_the_one_be
     assert found.voters == frozenset("cde")
 
 
-def test_a_learner_has_a_log_and_no_vote() -> None:
+def test_a_learner_may_have_the_latest_log_but_does_not_vote() -> None:
     """The learner's log is the latest, and it needs two voters to prove it."""
     learning = Configuration(index=5, term=1, voters=frozenset("abc"), learners=frozenset("d"))
     learner = evolve(log("d", (2, 9)), configurations=(learning,))
@@ -145,10 +144,13 @@ def test_a_learner_has_a_log_and_no_vote() -> None:
         ([log("a", (2, 8), commit=8), log("b", (2, 5)), log("c", (2, 6))], "entry 8 is committed"),
         # Only a knows of term 3, in which it led.
         ([log("a", (3, 8)), log("b", (2, 7)), log("c", (2, 7))], "voted in term 3"),
-        ([log("a", (2, 7), commit=8), log("b", (2, 7)), log("c", (2, 7))], "the rest of it is"),
+        (
+            [log("a", (2, 7), commit=8), log("b", (2, 7)), log("c", (2, 7))],
+            "the entries after that are lost",
+        ),
     ],
 )
-def test_a_store_that_went_back_is_noticed_where_the_others_show_it(
+def test_a_store_that_went_back_is_noticed_if_the_stores_show_it(
     stores: list[RaftLog], said: str
 ) -> None:
     found = judge(stores)
@@ -157,7 +159,7 @@ def test_a_store_that_went_back_is_noticed_where_the_others_show_it(
     assert any(said in line for line in found.went_back)
 
 
-def test_without_a_configuration_nothing_is_proven() -> None:
+def test_without_a_configuration_no_store_is_proven() -> None:
     assert not judge([evolve(log("a", (2, 8)), configurations=())]).is_proven
     assert judge([]) == RaftVerdict(is_proven=False)
 
@@ -281,7 +283,9 @@ class Group:
 
 
 @given(st.integers(0, 2**32), st.integers(0, 90), st.booleans())
-def test_a_proven_store_has_all_acknowledged_frames(seed: int, steps: int, at_commit: bool) -> None:
+def test_a_proven_store_has_all_acknowledged_entries(
+    seed: int, steps: int, at_commit: bool
+) -> None:
     luck = random.Random(seed)
     group = Group.begun(luck, at_commit=at_commit)
     group.play(steps)
@@ -291,15 +295,15 @@ def test_a_proven_store_has_all_acknowledged_frames(seed: int, steps: int, at_co
 
     found, whole = (judge(those, at_commit=at_commit) for those in (some, logs))
 
-    assert whole.is_proven, whole  # no node forgot, so nothing may look like it
+    assert whole.is_proven, whole  # no node forgot, so no store may seem to have gone back
     assert not found.went_back
     for name in found.latest if found.is_proven else ():
         node = group.nodes[name]
         assert group.acknowledged.items() <= dict(enumerate(node.log, start=1)).items()
 
 
-def test_the_played_groups_go_far_enough_to_mean_something() -> None:
-    """Sometimes: the latest of too few lacks what was acknowledged, and terms and voters change."""
+def test_played_groups_change_leaders_and_voters_and_some_logs_lack_entries() -> None:
+    """Sometimes a log lacks an acknowledged entry, and leaders and voters change."""
     lacking = changed = led = 0
     for seed in range(150):
         group = Group.begun(random.Random(seed), at_commit=seed % 2 == 0)
@@ -315,7 +319,7 @@ def test_the_played_groups_go_far_enough_to_mean_something() -> None:
     assert led > 100
 
 
-def test_a_voter_whose_log_never_had_anything_is_no_voice() -> None:
+def test_a_voter_with_a_blank_log_does_not_count() -> None:
     """It may have been wiped: with c it may have made a majority for entries that b lacks."""
     blank = RaftLog(name="/a", member="a")
 

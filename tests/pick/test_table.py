@@ -19,7 +19,7 @@ BAD = "corrupt"
 
 
 def stores(drawn: str, **members: str) -> list[Candidate]:
-    """Return stores as `tests.recovery.disks` draws them; "corrupt": one that says nothing."""
+    """Return stores as `tests.recovery.disks` draws them; "corrupt": an unreadable store."""
     return [
         Candidate(name=name, state=State(text), member=name[0])
         if text in {state.value for state in State}
@@ -63,8 +63,8 @@ CASES: list[tuple[str, list[Candidate]]] = [
 ]
 
 
-def test_of_two_branches_nothing_is_safe_even_where_another_store_is_not_read() -> None:
-    """That one decides what is said; and the two are no less two."""
+def test_a_restart_from_one_of_two_branches_is_not_safe_even_if_another_store_is_not_read() -> None:
+    """The unread store decides the case, but the two branches remain."""
     drawn = stores("F C1:ab", a="C1 C1.6", b="C1 C1.6", c="C2 C2.5 of F C2:c", d="not-read")
 
     found = pick(drawn)
@@ -75,13 +75,13 @@ def test_of_two_branches_nothing_is_safe_even_where_another_store_is_not_read() 
 
 
 @pytest.mark.parametrize(("name", "drawn"), CASES, ids=[name for name, _ in CASES])
-def test_each_case_by_example(name: str, drawn: list[Candidate]) -> None:
-    """The first that holds is taken."""
+def test_the_first_case_that_holds_is_chosen(name: str, drawn: list[Candidate]) -> None:
+    """Each case has an example here."""
     assert name == pick(drawn).case
 
 
-def test_no_case_is_without_an_example() -> None:
-    """Two cases are about other stores: see below."""
+def test_every_case_but_two_has_an_example_above() -> None:
+    """The two other cases have their own tests."""
     shown = {name for name, _ in CASES}
 
     assert {"two stores contradict each other", "nothing orders them"} == {
@@ -89,7 +89,7 @@ def test_no_case_is_without_an_example() -> None:
     } - shown
 
 
-def test_no_store_at_all_is_no_answer() -> None:
+def test_without_any_store_the_verdict_is_corrupt() -> None:
     """An empty command line proves nothing."""
     assert Verdict.CORRUPT is pick([]).verdict
 
@@ -106,7 +106,7 @@ def test_a_wrong_signature_alongside_views_of_another_cluster_is_damage() -> Non
     assert (Verdict.CORRUPT, "two stores contradict each other") == (found.verdict, found.case)
 
 
-def test_a_store_behind_more_than_is_kept_is_not_guessed_about() -> None:
+def test_a_store_older_than_all_kept_views_makes_the_verdict_unproven() -> None:
     """Behind or diverged: the deciding views are forgotten, so nothing is proven."""
     a, b, c = stores("F C1 C2 C3", a="C3 F.5", b="C3 F.5", c="F F.5 of F C1")
     views = a.record.lineage.views if a.record else ()
@@ -137,7 +137,7 @@ def test_a_store_behind_more_than_is_kept_is_not_guessed_about() -> None:
         ("accepted=R:abc@F.5", False),
     ],
 )
-def test_a_successor_that_may_be_chosen_counts_by_which_members_could_serve_in_it(
+def test_a_missing_member_may_know_more_if_it_could_serve_alone_in_an_accepted_view(
     accepted: str, may_know_more: bool
 ) -> None:
     """c is missing; whether b's vote and c's may have chosen a view in which c continued."""
@@ -148,8 +148,8 @@ def test_a_successor_that_may_be_chosen_counts_by_which_members_could_serve_in_i
     assert may_know_more != found.loses_nothing
 
 
-def test_the_missing_store_of_an_unproven_tail_costs_nothing_acknowledged() -> None:
-    """Any one covering store loses no acknowledged frame; it is said, and told apart."""
+def test_two_of_three_stores_lose_no_acknowledged_frame_and_one_store_may() -> None:
+    """A third store alone cannot have continued; two missing stores can."""
     tail = pick(stores("F", a=F, b="F F.4"))
     alone = pick(stores("F", a=F))
 
@@ -157,8 +157,8 @@ def test_the_missing_store_of_an_unproven_tail_costs_nothing_acknowledged() -> N
     assert ["c"] == [item.member for item in tail.findings.missing]
 
 
-def test_a_member_that_keeps_nothing_is_the_operators_word() -> None:
-    """`--transient c`: no member can supply its store, and it is not waited for."""
+def test_a_member_that_the_operator_calls_transient_is_not_missing() -> None:
+    """`--transient d`: this member keeps no store, so none can be supplied."""
     drawn = stores("F C:abd", a="C C.6", b="C C.6", c=F)
 
     assert Verdict.UNPROVEN is pick(drawn).verdict
@@ -176,7 +176,7 @@ def test_with_an_outside_register_a_single_elector_may_have_gone_on() -> None:
     assert ["d"] == [item.member for item in told.findings.missing]
 
 
-def test_a_promise_to_the_register_tells_that_there_is_one() -> None:
+def test_a_promise_to_the_register_shows_that_there_is_a_register() -> None:
     """Then no operator has to say so."""
     a, b, c = stores("F:abcd C:abc", a="C F.5", b="C F.5", c="C F.5")
     assert c.record is not None
@@ -214,14 +214,14 @@ OTHERS: list[tuple[str, str, list[Candidate]]] = [
         [_other("a", state=State.CLEAN, final="f"), _other("b", state=State.CLEAN, final="f")],
     ),
     (
-        "qpid: two marked by mistake",
+        "qpid: two stores marked by mistake",
         "diverged ",
         [_other("a", state=State.CLEAN, final="f"), _other("b", state=State.CLEAN, final="g")],
     ),
     ("qpid: several dirty", "unproven ab", [_other("a"), _other("b")]),
     ("qpid: one dirty", "unproven a", [_other("a")]),
     (
-        "qpid: a clean one beside a dirty one",
+        "qpid: a clean store and a dirty store",
         "unproven ab",
         [_other("a", state=State.CLEAN, final="f"), _other("b")],
     ),
@@ -252,7 +252,7 @@ OTHERS: list[tuple[str, str, list[Candidate]]] = [
         ],
     ),
     (
-        "galera: the one that left last is missing",
+        "galera: the node that left last is missing",
         "unproven b",
         [_other("a", state=State.CLEAN, seq=6), _other("b", state=State.CLEAN, seq=8)],
     ),
@@ -271,7 +271,7 @@ OTHERS: list[tuple[str, str, list[Candidate]]] = [
         [_other("a", last_view=_ran("ab")), _other("b", last_view=_ran("ab"))],
     ),
     (
-        "rabbitmq: one is missing",
+        "rabbitmq: a node is missing",
         "unproven b",
         [_other("b", last_view=_ran("ab")), _other("c", last_view=_ran("abc"))],
     ),
@@ -293,7 +293,7 @@ OTHERS: list[tuple[str, str, list[Candidate]]] = [
         ],
     ),
     (
-        "rabbitmq: two that never counted each other",
+        "rabbitmq: two nodes that never counted each other",
         "unproven ab",
         [
             _other("a", last_view=_ran("a"), stopped_last=True, node=_node("a", "a")),
@@ -328,7 +328,7 @@ OTHERS: list[tuple[str, str, list[Candidate]]] = [
 def test_other_brokers_are_judged_by_the_same_table(
     about: str, expected: str, drawn: list[Candidate]
 ) -> None:
-    """As far as their facts go; what nothing orders is unproven, never clean."""
+    """Stores that cannot be ordered are unproven, never clean."""
     found: Pick = pick(drawn)
 
     assert expected == f"{found.verdict.value} {''.join(found.latest)}", about

@@ -1,9 +1,9 @@
-"""The wait graph, against a small cluster that really starts, stops and dies.
+"""The wait-for graph, against a small cluster that really starts, stops and dies.
 
-The cluster below is Mnesia as far as it matters: every commit reaches all that run; one that
-runs writes down which ones run; a node that starts copies from one that is up, or loads its own
-data if it saw all others go; and where all wait, the smallest name loads its own
-once all disc nodes are there.
+The cluster below is Mnesia as far as it matters: every commit reaches all running
+nodes; a running node keeps a list of the running nodes; a node that starts copies the data of a
+running node, or loads its own data if it saw all others stop; and if all nodes wait, the node with
+the smallest name loads its own data once all disc nodes are up.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ ALL = (*DISC, RAM)
 
 @define
 class Cluster:
-    """`data`: the commits that each node has; `lists`: those it saw run; `up`: those that run."""
+    """`data`: the commits of each node; `lists`: the nodes that it saw run; `up`: running nodes."""
 
     data: dict[str, set[int]] = field(factory=lambda: {node: set[int]() for node in ALL})
     lists: dict[str, set[str]] = field(factory=lambda: {node: set(ALL) for node in ALL})
@@ -40,17 +40,17 @@ class Cluster:
             self.lists[node] = set(self.up)
 
     def go(self, *nodes: str) -> None:
-        """Take nodes down at one moment: none of them sees another go."""
+        """Take nodes down at one moment: none of them sees another node stop."""
         self.up -= set(nodes)
         for node in set(nodes) - set(DISC):
             self.data[node] = set()
         self.notice()
 
     def start(self, node: str) -> None:
-        """Start one node; if it would wait, it is as if it had not been started.
+        """Start one node; a node that would wait stays down.
 
-        One that waits for none and has not everything is not started: that is the harm
-        which the order prevents, and after it the lists do not tell the truth any more.
+        A node that would not wait, but lacks data, stays down as well: the order prevents that
+        start, after which the lists would not be true any more.
         """
         if self.up:
             self.data[node] = set(self.data[min(self.up)])
@@ -68,12 +68,12 @@ class Cluster:
         )
 
     def boot(self, order: Iterable[Collection[str]], *, force: str = "") -> Mapping[str, set[int]]:
-        """Return each node's data after a start in these stages; those that wait are left out."""
+        """Return each node's data after a start in these stages; nodes that wait are left out."""
         started: set[str] = set()
         loaded: dict[str, set[int]] = {}
         for stage in order:
             started |= set(stage)
-            for _ in ALL:  # until nothing changes: each round loads one at least
+            for _ in ALL:  # until no node is left: each round loads at least one
                 for node in sorted(started - loaded.keys()):
                     saw_all_go = self.lists[node] & set(DISC) == {node}
                     if loaded:
@@ -86,7 +86,7 @@ class Cluster:
 
 
 def latest(cluster: Cluster, among: Collection[str] = DISC) -> set[str]:
-    """Return the disc nodes that have everything that any of them has."""
+    """Return the disc nodes that have every commit that any of them has."""
     everything = set().union(*(cluster.data[node] for node in among))
     return {node for node in among if cluster.data[node] == everything}
 
@@ -120,8 +120,8 @@ def graph_of(
 
 
 @given(ACTIONS)
-def test_with_all_lists_the_order_loses_nothing(actions: list[Action]) -> None:
-    """The node that is named last has everything, and the order brings all up with everything."""
+def test_with_all_lists_the_order_loses_no_commit(actions: list[Action]) -> None:
+    """The last nodes have every commit, and the order starts all nodes with every commit."""
     cluster = lived(actions)
 
     graph = graph_of(cluster)
@@ -149,7 +149,7 @@ def test_a_node_waits_for_none_if_and_only_if_it_comes_up_alone(actions: list[Ac
 
 
 @given(ACTIONS, st.frozensets(st.sampled_from(DISC), min_size=1, max_size=3))
-def test_without_some_lists_none_is_wrongly_called_the_last(
+def test_without_some_lists_no_node_is_wrongly_called_the_last(
     actions: list[Action], withheld: frozenset[str]
 ) -> None:
     """An order is given only if it loses nothing, whatever the missing lists say."""
@@ -170,7 +170,7 @@ def test_without_some_lists_none_is_wrongly_called_the_last(
 
 
 @given(ACTIONS, st.frozensets(st.sampled_from(DISC), min_size=1, max_size=3))
-def test_with_lost_discs_the_rest_comes_up_with_the_most_there_is(
+def test_with_lost_discs_the_other_nodes_start_with_the_latest_data_left(
     actions: list[Action], lost: frozenset[str]
 ) -> None:
     """No data are lost but those on the lost discs alone, or the order is withheld."""
@@ -191,7 +191,7 @@ def test_with_lost_discs_the_rest_comes_up_with_the_most_there_is(
 
 
 def picture(text: str, *, disc: str = "abc", members: str = "abc") -> list[NodeList]:
-    """Return lists from "a:abc b:bc c:?": each node, and those that it saw run."""
+    """Return lists from "a:abc b:bc c:?": each node, and the nodes that it saw run."""
     found = []
     for item in text.split():
         name, _, ran = item.partition(":")
@@ -231,8 +231,10 @@ def picture(text: str, *, disc: str = "abc", members: str = "abc") -> list[NodeL
         ("", "", Start.UNKNOWN, "", ""),
     ],
 )
-def test_the_table_by_example(lists: str, gone: str, start: Start, last: str, order: str) -> None:
-    """Three nodes: which ones each saw run, and how they are started."""
+def test_each_set_of_lists_gives_this_start(
+    lists: str, gone: str, start: Start, last: str, order: str
+) -> None:
+    """Three nodes: the nodes that each saw run, and the order of the start."""
     graph = wait_graph(picture(lists), gone=gone)
 
     assert start == graph.start
@@ -241,7 +243,7 @@ def test_the_table_by_example(lists: str, gone: str, start: Start, last: str, or
 
 
 def test_a_ram_node_that_ran_longer_is_named_and_not_waited_for() -> None:
-    """Mnesia waits for copies on a disc only; what was in memory alone is gone."""
+    """Mnesia waits for copies on a disc only; data that were only in memory are lost."""
     graph = wait_graph(picture("a:ar b:abr r:r", disc="ab", members="abr"))
 
     assert Start.IN_ORDER == graph.start
@@ -249,7 +251,7 @@ def test_a_ram_node_that_ran_longer_is_named_and_not_waited_for() -> None:
     assert ("r",) == graph.lost_ram
 
 
-def test_two_that_only_a_ram_node_ran_between_are_not_ordered() -> None:
+def test_two_nodes_are_not_ordered_if_only_a_ram_node_ran_between_them() -> None:
     """r may have run from a's stop to b's start, or from b's to a's."""
     graph = wait_graph(picture("a:ar b:br", disc="ab", members="abr"))
 
@@ -258,7 +260,7 @@ def test_two_that_only_a_ram_node_ran_between_are_not_ordered() -> None:
     assert () == graph.order
 
 
-def test_behind_a_ram_node_any_node_without_a_list_may_have_run_longer() -> None:
+def test_after_a_ram_node_any_node_without_a_list_may_have_run_longer() -> None:
     """b could start while only r ran, and no list here would show it."""
     graph = wait_graph(picture("a:ar", disc="ab", members="abr"))
 
@@ -274,7 +276,7 @@ def test_alongside_a_ram_node_a_node_without_a_list_may_load_too_soon() -> None:
     assert (("a",), ("b",), ("c",), ("r",)) == graph.order
 
 
-def test_nodes_belong_together_that_count_each_other() -> None:
+def test_nodes_that_count_each_other_are_one_cluster() -> None:
     """c was forgotten by a and b; x and y are another cluster."""
     lists = [
         *picture("a:a b:ab", disc="ab", members="ab"),
@@ -293,7 +295,7 @@ def test_two_lists_of_one_node_are_refused() -> None:
         wait_graph(picture("a:a a:ab"))
 
 
-def test_300_nodes_are_quick() -> None:
+def test_the_last_of_300_nodes_is_found() -> None:
     """As many stores as the tool must compare."""
     names = [f"n{number:03}" for number in range(300)]
     lists = [

@@ -51,7 +51,7 @@ def lay(folder: Path, chain: str, **members: str) -> dict[str, Path]:
 
 
 def put(path: Path, member: str, what: StoreRecord, *, cluster_name: str = "") -> Path:
-    """Make one store in the way of a member."""
+    """Make one store as a member makes it."""
     path.mkdir(parents=True)
     name = cluster_name or pictures.CLUSTER_NAME
     create_store(path, what, member=member, cluster_name=name).close()

@@ -35,7 +35,7 @@ from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position
 
 ROUNDS_IDLE = 4
-"""After this many rounds without progress no more is expected: each member has backed off once."""
+"""After this many rounds without progress, none is expected: each member has backed off once."""
 
 Written = tuple[ViewId, int]
 
@@ -304,7 +304,7 @@ class Host:
                 life.members.pop(name)
 
 
-def alive(life: Life, names: Iterable[str]) -> None:
+def start_and_settle(life: Life, names: Iterable[str]) -> None:
     """Start these members, and let them settle."""
     for name in names:
         life.start(name)

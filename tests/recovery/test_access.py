@@ -1,4 +1,4 @@
-"""Missing paths, forbidden paths and errors of the disk are told apart in the reports.
+"""Missing paths, forbidden paths and errors of the disk are distinguished in the reports.
 
 Exit codes: 2 another path or other rights are needed, 1 the disk gave an error, 9 a write failed.
 """
@@ -41,7 +41,7 @@ def _three(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("command", ["inspect", "collect", "compare", "pick", "plan", "mark-clean"])
 @pytest.mark.parametrize("where", ["mistyped", "a/joinproto/store.meta/x", "loop", "x" * 300])
-def test_a_path_that_is_not_there_is_2_and_not_corrupt(
+def test_a_missing_path_gives_exit_code_2_and_is_not_called_corrupt(
     command: str, where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The message names stores next to the path."""
@@ -59,7 +59,9 @@ def test_a_path_that_is_not_there_is_2_and_not_corrupt(
         assert str(paths[0]) in done.err
 
 
-def test_undo_of_what_is_not_there_is_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_undo_of_a_missing_path_gives_exit_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The exit code is the same for all commands."""
     done = ask(capsys, "undo", tmp_path / "mistyped")
 
@@ -68,7 +70,7 @@ def test_undo_of_what_is_not_there_is_2(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("kind", ["auto", "joinproto"])
-def test_a_directory_of_stores_names_those_in_it(
+def test_the_error_about_a_directory_of_stores_names_the_stores_in_it(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The command in the line `next` can be typed as it is."""
@@ -113,7 +115,9 @@ LOCKED = ["b", "b/joinproto/store.meta", "b/joinproto/store.lock", "b/frames.log
 
 @pytest.mark.needs("root", "nobody may run joinproto")
 @pytest.mark.parametrize("what", LOCKED)
-def test_a_file_that_may_not_be_read_is_2_with_sudo(what: str, shared: Path) -> None:
+def test_a_file_that_may_not_be_read_gives_exit_code_2_and_advises_sudo(
+    what: str, shared: Path
+) -> None:
     """It is not called corrupt, because its content is unknown."""
     paths = [of_node(shared / name, "F -", "F", ("F", 2)) for name in "abc"]
     for path in shared.rglob("*"):
@@ -129,7 +133,9 @@ def test_a_file_that_may_not_be_read_is_2_with_sudo(what: str, shared: Path) -> 
 
 
 @pytest.mark.needs("root", "nobody may run joinproto")
-def test_a_directory_of_stores_names_those_that_this_user_may_not_read(shared: Path) -> None:
+def test_the_error_about_a_directory_of_stores_names_the_forbidden_directories(
+    shared: Path,
+) -> None:
     """Otherwise the line `next` would name two stores, and the third would be forgotten."""
     for name in "abc":
         of_node(shared / name, "F -", "F", ("F", 2))
@@ -140,12 +146,14 @@ def test_a_directory_of_stores_names_those_that_this_user_may_not_read(shared: P
     done = _as_nobody("pick", shared)
 
     assert 2 == done.code, done.out + done.err
-    assert "what is in b may not be read by this user" in done.err
+    assert "this user may not read b in it" in done.err
     assert "sudo" in done.err
 
 
 @pytest.mark.needs("root", "nobody may run joinproto")
-def test_a_user_who_may_only_read_is_told_so_when_it_writes(shared: Path) -> None:
+def test_a_write_by_a_user_who_may_only_read_gives_exit_code_2_and_advises_sudo(
+    shared: Path,
+) -> None:
     """The exit code is 2, the advice is sudo, and nothing is written."""
     path = of_node(shared / "a", "F -", "F", ("F", 2))
     for each in shared.rglob("*"):
@@ -182,7 +190,7 @@ class _Bad(RealFileSystem):
 
 
 @pytest.mark.parametrize("name", ["store.meta", "store.lock", "frames.log", "joinproto"])
-def test_an_error_of_the_disk_is_named_as_that(name: str, tmp_path: Path) -> None:
+def test_a_store_with_an_error_of_the_disk_is_unreadable(name: str, tmp_path: Path) -> None:
     """The store is unreadable, and neither corrupt nor absent."""
     path = of_node(tmp_path / "a", "F -", "F", ("F", 2))
 
@@ -195,7 +203,7 @@ def test_an_error_of_the_disk_is_named_as_that(name: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "name", ["store.meta", "store.meta.previous", "store.lock", "frames.log", "joinproto"]
 )
-def test_a_write_ends_with_9_where_the_disk_gives_errors(
+def test_a_write_to_a_disk_with_errors_gives_exit_code_9(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The disk returns EIO for one of the files or for the folder."""
@@ -216,7 +224,9 @@ def test_a_write_ends_with_9_where_the_disk_gives_errors(
 @pytest.mark.landing
 @pytest.mark.needs("strace", "ptrace")
 @pytest.mark.parametrize("call", ["openat", "read,pread64", "getdents64,flock"])
-def test_the_real_command_names_every_error_of_the_kernel(call: str, tmp_path: Path) -> None:
+def test_the_real_command_reports_errors_of_the_kernel_without_a_traceback(
+    call: str, tmp_path: Path
+) -> None:
     """Each call that touches the store fails once with EIO, which is never reported as a bug."""
     paths = [of_node(tmp_path / "a", "F -", "F", ("F", 2))]
     command = [sys.executable, "-B", "-m", "joinproto", "recover", "pick", *map(str, paths)]
@@ -253,7 +263,7 @@ def test_the_real_command_names_every_error_of_the_kernel(call: str, tmp_path: P
 
 
 @pytest.mark.needs("unshare", "root", "mounts")
-def test_on_a_read_only_mount_looking_works_and_writing_is_9(tmp_path: Path) -> None:
+def test_on_a_read_only_mount_reading_works_and_writing_gives_exit_code_9(tmp_path: Path) -> None:
     """Operators mount a broken disk read-only."""
     paths = _three(tmp_path / "disks")
     mount = tmp_path / "mount"
@@ -351,7 +361,7 @@ def test_a_name_cannot_forge_a_line_of_the_verdict(
     assert str(paths[0]) == said["stores"][0]["path"]
 
 
-def test_the_next_line_of_verify_is_quoted(
+def test_verify_quotes_the_configuration_file_in_the_next_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The name of the configuration file has a blank."""

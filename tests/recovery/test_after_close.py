@@ -1,4 +1,4 @@
-"""An orderly shutdown, and the only clean store is lost: the others have what was acknowledged.
+"""After an orderly shutdown the only clean store is lost; the others have every acknowledged frame.
 
 Source: recovery, "Commands"; join protocol, 3.4 (a RESTART after a CLOSE).
 """
@@ -39,10 +39,10 @@ def _planned_and_applied(
 
 
 @pytest.mark.parametrize("words", [("--unproven",), ("--electors", "b,c")], ids=lambda one: one[0])
-def test_with_the_clean_store_lost_a_plan_lets_the_others_go_on(
+def test_with_the_clean_store_lost_a_plan_lets_the_other_members_continue(
     words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Their logs have what was acknowledged, and new frames follow it."""
+    """Their logs have every acknowledged frame, and new frames follow these."""
     bus = closed_with_a_tail()
     assert all(host.serves is None for host in bus.hosts.values())
 

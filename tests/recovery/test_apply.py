@@ -54,7 +54,7 @@ def _record(path: Path) -> StoreRecord:
     return contents.record
 
 
-def test_a_plan_marks_the_latest_store_and_nothing_else(
+def test_apply_marks_only_the_latest_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The mark names the store's tip; position, held and promises stay (protocol 3.4)."""
@@ -98,7 +98,7 @@ def test_without_a_file_the_plan_is_only_printed(
     assert "-o plan.json" in done.out.splitlines()[-1]
 
 
-def test_equal_stores_give_an_equal_plan(
+def test_equal_stores_give_plans_with_equal_hashes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The hash covers the inspected and the written data, not the time or the person."""
@@ -173,7 +173,7 @@ def test_a_plan_that_was_changed_is_refused(
     assert "hash" in done.err
 
 
-def test_without_a_terminal_it_asks_for_yes_and_a_hash(
+def test_without_a_terminal_apply_needs_yes_and_the_hash_of_the_plan(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """8: without a terminal; 7: with a hash that is not the plan's."""
@@ -210,7 +210,9 @@ def test_a_store_in_use_is_not_marked(tmp_path: Path, capsys: pytest.CaptureFixt
     assert 6 == done.code
 
 
-def test_the_plan_says_where_it_belongs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_apply_on_a_machine_without_the_store_names_its_host(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Applied on another machine, the message names the host and the path."""
     disks = _disks(tmp_path)
     file, plan = _planned(tmp_path, capsys, *disks.values())
@@ -240,7 +242,7 @@ def test_clean_and_unproven_stores_get_no_plan(
     assert not (tmp_path / "plan").exists()
 
 
-def test_an_unproven_plan_needs_the_operators_word_twice(
+def test_an_unproven_plan_needs_the_option_unproven_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`--unproven` is needed for `plan`, and again for `apply`."""
@@ -254,7 +256,7 @@ def test_an_unproven_plan_needs_the_operators_word_twice(
     assert not plan.is_proven
 
 
-def test_mark_clean_is_plan_and_apply_for_one_directory(
+def test_mark_clean_refuses_an_unproven_store_and_asks_about_a_proven_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The checks are the same: one store is proven only if its member was alone in the view."""
@@ -278,10 +280,10 @@ def test_mark_clean_is_plan_and_apply_for_one_directory(
     assert "alone" in offered.out
 
 
-def test_mark_clean_marks_with_the_hash_it_showed(
+def test_mark_clean_accepts_the_hash_of_the_plan(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For scripts: the first run shows the hash, and the second run gives it."""
+    """A script gives the hash that `plan` printed for the same store."""
     disks = _disks(tmp_path)
     _, plan = _planned(tmp_path, capsys, disks["b"], "--unproven")
 
@@ -379,10 +381,10 @@ def test_a_forced_plan_begins_anew_and_says_unproven(
     assert record.tip.position == record.position
 
 
-def test_a_forced_plan_is_undone_only_while_unused(
+def test_a_forced_plan_is_undone_while_its_store_is_unused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """After the store was used, other members may know the forced view."""
+    """No other member can know the forced view yet."""
     disks = lay(tmp_path, "F", a="F F.5", b="F F.4")
     before = _record(disks["a"])
     file, plan = _planned(tmp_path, capsys, *disks.values(), "--electors", "a,b")
@@ -395,7 +397,7 @@ def test_a_forced_plan_is_undone_only_while_unused(
     assert evolve(before, promised=None) == _record(disks["a"])
 
 
-def test_a_forced_store_that_was_used_is_not_undone(
+def test_a_forced_plan_is_not_undone_after_its_store_was_used(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A member that starts on the store first writes `held`."""
@@ -411,7 +413,7 @@ def test_a_forced_store_that_was_used_is_not_undone(
     assert 7 == done.code
 
 
-def test_fewer_electors_than_n_must_say_their_n(
+def test_fewer_electors_than_n_need_the_option_wait_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """I1: a RESTART has at least wait_for members; N is given, never guessed."""
@@ -535,7 +537,7 @@ def test_undo_may_be_interrupted_between_any_two_system_calls(
         assert evolve(marked, mark=None) == _record(path)
 
 
-def test_a_disk_that_fails_at_any_call_is_a_named_error(
+def test_a_disk_that_fails_at_any_call_gives_an_error_with_a_next_step(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """9: a write error that names the state on disk; never an unexpected Python error."""

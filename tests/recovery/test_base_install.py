@@ -106,7 +106,9 @@ def test_hundreds_of_stores_are_compared(run: Run, stores: list[Path]) -> None:
     assert [None, "tie", "tie"] == verdicts
 
 
-def test_everything_that_an_operator_does(run: Run, stores: list[Path], tmp_path: Path) -> None:
+def test_each_command_works_or_names_the_missing_extra(
+    run: Run, stores: list[Path], tmp_path: Path
+) -> None:
     """collect, pick, plan, apply, undo, mark-clean work; commands that need an extra say so."""
     files = []
     for path in stores[:3]:
@@ -129,7 +131,7 @@ def test_everything_that_an_operator_does(run: Run, stores: list[Path], tmp_path
     assert not any("Traceback" in one.stderr for one in done)
 
 
-def test_a_node_is_asked_without_what_a_node_needs(run: Run, tmp_path: Path) -> None:
+def test_verify_works_without_the_extra_of_a_node(run: Run, tmp_path: Path) -> None:
     """verify: the person who checks the restart may not have the extra `run`."""
     config = tmp_path / "node.toml"
     config.write_text('member = "a"\ncluster = "c"\ndata = "a"\nelectors = ["a"]\n')
@@ -141,7 +143,9 @@ def test_a_node_is_asked_without_what_a_node_needs(run: Run, tmp_path: Path) -> 
 
 
 @pytest.mark.needs("unshare", "root", "mounts")
-def test_on_disks_that_are_mounted_read_only(run: Run, stores: list[Path], tmp_path: Path) -> None:
+def test_reading_commands_work_on_disks_that_are_mounted_read_only(
+    run: Run, stores: list[Path], tmp_path: Path
+) -> None:
     """All reading commands work, and a writing command says why it cannot write."""
     at = tmp_path / "mount"
     at.mkdir()

@@ -50,7 +50,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a tail that is torn": _tail,
     "the journal removed": lambda path: (path / FILE).unlink(),
     "the journal damaged": lambda path: _changed(path / FILE, 30),
-    "another generation before": _touched_previous,
+    "another previous generation": _touched_previous,
     "the metadata removed": lambda path: (path / META).unlink(),
     "no directory": shutil.rmtree,
 }
@@ -58,10 +58,10 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("name", "ab")
 @pytest.mark.parametrize("change", CHANGES)
-def test_whatever_changed_since_the_plan_makes_it_stale(
+def test_after_any_change_of_a_store_the_plan_is_not_applied(
     change: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """This includes the picked store's journal.  Nothing is written."""
+    """The plan is stale, or its store is missing.  No file is written."""
     disks = _three(tmp_path / "disks")
     code, planned = ask_json(capsys, "plan", *disks.values(), "-o", tmp_path / "plan")
     assert (0, "b") == (code, load((tmp_path / "plan").read_bytes(), name="plan").step.member)
@@ -77,7 +77,7 @@ def test_whatever_changed_since_the_plan_makes_it_stale(
     assert before == snapshot(tmp_path)
 
 
-def test_nothing_changed_and_it_is_applied(
+def test_a_plan_for_unchanged_stores_is_applied(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Otherwise the test above would prove nothing."""

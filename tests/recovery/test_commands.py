@@ -94,7 +94,7 @@ def test_a_failure_is_an_error_object(tmp_path: Path, capsys: pytest.CaptureFixt
         ("verify", "--config", "/nothing/there"),
     ],
 )
-def test_a_bad_command_line_is_2(
+def test_a_bad_command_line_gives_exit_code_2(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """2: wrong usage."""
@@ -125,7 +125,7 @@ def test_files_from_three_machines_give_the_same_verdict(
     assert [f"host-a:{paths[0]}"] == there["latest"]
 
 
-def test_a_plan_made_afar_is_applied_where_the_store_is(
+def test_a_plan_from_another_machine_is_applied_where_the_store_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """apply runs on the machine of the picked store, and names stores that it cannot see."""
@@ -186,7 +186,7 @@ def test_an_info_file_that_was_changed_is_refused(
     assert 1 == ask(capsys, "pick", tmp_path / "a.info").code
 
 
-def test_an_info_file_from_standard_input(
+def test_an_info_file_is_read_from_standard_input(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """kubectl exec, ssh: `joinproto recover collect DIR | joinproto recover pick -`."""
@@ -220,8 +220,8 @@ class _ReadOnly(RealFileSystem):
         return super().__getattribute__(name)
 
 
-def test_looking_asks_the_disk_for_nothing_but_reading(tmp_path: Path) -> None:
-    """inspect opens read-only and makes no lock file."""
+def test_look_only_reads_from_the_disk(tmp_path: Path) -> None:
+    """Files are opened for reading only, and no lock file is made."""
     from joinproto.recovery.sources import look
 
     paths = _three(tmp_path)
@@ -233,7 +233,9 @@ def test_looking_asks_the_disk_for_nothing_but_reading(tmp_path: Path) -> None:
         writing.undo(paths[0], host="h", made={}, files=_ReadOnly())
 
 
-def test_real_commands_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reading_commands_and_a_declined_mark_clean_change_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Contents, names and modification times of the whole directory stay the same."""
     paths = _three(tmp_path)
     (tmp_path / "a" / "joinproto" / "store.lock").unlink()
@@ -247,7 +249,7 @@ def test_real_commands_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.needs("unshare", "root", "mounts")
-def test_a_read_only_mount_will_do(tmp_path: Path) -> None:
+def test_pick_works_on_a_read_only_mount(tmp_path: Path) -> None:
     """Operators mount a broken disk read-only."""
     _three(tmp_path / "disks")
     mount = tmp_path / "mount"
@@ -335,8 +337,8 @@ WHOLE = seal(Envelope(1, b"{}"))
 
 @settings(max_examples=150)
 @given(st.binary(max_size=400))
-def test_any_bytes_are_judged(data: bytes) -> None:
-    """No input makes it print a traceback, or call a store proven that is not."""
+def test_random_bytes_are_never_a_readable_store(data: bytes) -> None:
+    """No input causes a traceback, or the verdict that an unproven store is proven."""
     assert not _judged(data).state.is_readable
 
 
@@ -350,7 +352,7 @@ def test_any_bytes_are_judged(data: bytes) -> None:
         max_leaves=8,
     )
 )
-def test_any_payload_with_a_right_checksum_is_judged(tree: object) -> None:
+def test_a_random_payload_with_a_right_checksum_is_never_a_readable_store(tree: object) -> None:
     """The file is whole, but another program wrote it."""
     data = seal(Envelope(3, json.dumps(tree).encode()))
 
@@ -443,8 +445,8 @@ def test_names_from_a_disk_cannot_command_a_terminal(
 # -- fast, and from the base install -------------------------------------------------------------
 
 
-def test_help_is_there_at_once() -> None:
-    """`joinproto recover --help` imports few packages, for less than 0.4 seconds of CPU."""
+def test_help_imports_few_packages() -> None:
+    """`joinproto recover --help` imports click, but none of the large packages."""
     done = run_apart("recover", "--help", python=("-X", "importtime"))
     modules = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.err.splitlines()}
 
@@ -473,7 +475,7 @@ def test_each_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str
         assert f"joinproto recover {name}" in done.out.partition("Example")[2], name
 
 
-def test_hundreds_of_stores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pick_takes_300_stores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One command takes hundreds of stores; how long 300 take is measured, not tested."""
     chain = "F " + " ".join(f"C{number}" for number in range(1, 10))
     raws = []
@@ -553,7 +555,7 @@ def test_stores_of_other_brokers_are_never_written(
     assert before == snapshot(tmp_path)
 
 
-def test_a_store_that_did_not_hear_of_the_end_is_not_called_clean(
+def test_a_store_that_did_not_learn_of_the_close_is_not_called_clean(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It has every frame, but only the other store knows of the orderly stop."""
@@ -563,4 +565,4 @@ def test_a_store_that_did_not_hear_of_the_end_is_not_called_clean(
 
     assert ["clean", "dirty"] == [one["state"] for one in said["stores"]]
     assert "/a) is clean: there is nothing to recover." in said["evidence"][0]
-    assert "/b) has the same, and did not hear of the end." in said["evidence"][0]
+    assert "/b) has the same data, and did not learn of the close." in said["evidence"][0]

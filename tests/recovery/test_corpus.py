@@ -82,7 +82,7 @@ CORPUS = {
         "F", {"a": "F F.5", "b": "F F.4"}, "unproven", 5, "a", "c"
     ),
     "most of the last view is missing": Drawn("F", {"a": "F F.5"}, "unproven", 5, "a", "bc"),
-    "nobody has all": Drawn(
+    "no store has all data": Drawn(
         "F C1:ab@F.5", {"c": "F F.5", "d": "- - of -"}, "unproven", 5, "", "ab"
     ),
     "an unfinished update has the largest numbers": Drawn(
@@ -92,7 +92,7 @@ CORPUS = {
         0,
         "ab",
     ),
-    "nobody was ready in the newest view": Drawn(
+    "no member was ready in the newest view": Drawn(
         "F C1:ab@F.5",
         {"a": "F F.5", "b": "F F.6", "c": "F F.5 of F"},
         "proven",
@@ -119,7 +119,7 @@ CORPUS = {
     "a close was accepted and not learned": Drawn(
         "F", {"a": "F F.5 accepted=X@F.5", "b": "F F.5", "c": "F F.4"}, "tie", 0, "ab"
     ),
-    "who accepted may have gone on with the one that is missing": Drawn(
+    "a member that accepted may have continued with the missing member": Drawn(
         "F",
         {"a": "F F.5", "b": "F F.5 accepted=C1:c@F.5"},
         "unproven",
@@ -131,7 +131,7 @@ CORPUS = {
 
 
 @pytest.mark.parametrize("name", CORPUS)
-def test_the_verdict_on_drawn_stores(
+def test_each_set_of_drawn_stores_has_this_verdict(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each set of stores has its verdict, latest stores, missing stores and exit code."""
@@ -165,7 +165,7 @@ def test_the_verdict_does_not_depend_on_the_order(
 
 
 @pytest.mark.parametrize("name", CORPUS)
-def test_the_text_says_verdict_evidence_and_next(
+def test_the_text_has_the_verdict_the_next_step_and_the_facts_not_examined(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The output is easy to read for a tired operator, and never says "edit the file"."""
@@ -230,7 +230,7 @@ def test_the_same_directory_twice_is_counted_once(
     assert 3 == len(said["stores"])
 
 
-def test_of_several_stores_with_one_name_none_replaces_another(
+def test_stores_with_the_same_name_do_not_replace_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One file with the stores of three machines that have the same host name and path."""
@@ -244,7 +244,7 @@ def test_of_several_stores_with_one_name_none_replaces_another(
     assert 3 == len({one["name"] for one in said["stores"]})
 
 
-def test_comparing_shows_where_two_branches_part(
+def test_compare_shows_where_two_branches_part(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Diverged: the last common view, and the views of each side beyond it."""
@@ -259,7 +259,7 @@ def test_comparing_shows_where_two_branches_part(
     assert "only in the longest: CHANGE 3 of a b" in text
 
 
-def test_comparing_says_who_is_behind_by_how_much(
+def test_compare_shows_how_far_each_store_is_behind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Clusters, chains and how far each store is; an unproven verdict is no failure here."""
@@ -290,7 +290,7 @@ def test_a_store_lost_for_good_changes_the_advice(
     assert "collect" in one["next"]
 
 
-def test_a_directory_of_two_brokers_is_the_operators_to_name(
+def test_a_directory_with_files_of_two_brokers_needs_the_option_format(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """--format says which of the two formats counts."""
@@ -311,7 +311,9 @@ def _three(tmp_path: Path) -> dict[str, Path]:
     return lay(tmp_path, "F", a="F F.5", b="F F.4", c="F F.4")
 
 
-def test_a_file_of_no_length_is_corrupt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_metadata_file_is_corrupt(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An empty file is unknown, which is never clean and never a blank store."""
     disks = _three(tmp_path)
     (disks["c"] / CURRENT).write_bytes(b"")
@@ -389,7 +391,7 @@ def test_a_damaged_store_is_shown_field_by_field(
     assert "cannot be read" in done.out
 
 
-def test_damage_that_does_not_matter_is_reported_and_does_not_matter(
+def test_damage_that_cannot_change_the_verdict_is_only_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A member that left long ago cannot change the answer, but its damage is named."""
@@ -466,7 +468,7 @@ def test_a_store_in_use_needs_no_recovery(
     assert 6 == planned.code
 
 
-def test_no_store_and_no_directory_are_no_empty_stores(
+def test_a_missing_store_or_directory_is_not_an_empty_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A mistyped path must not pass for an empty store."""
@@ -479,7 +481,7 @@ def test_no_store_and_no_directory_are_no_empty_stores(
         assert 2 == ask(capsys, "pick", disks["a"], disks["b"], path).code, path
 
 
-def test_a_lock_that_cannot_be_looked_at_is_reported(tmp_path: Path) -> None:
+def test_a_lock_that_cannot_be_examined_is_reported(tmp_path: Path) -> None:
     """It is then unknown whether the store is open, and this is reported as a problem."""
     path = put(tmp_path / "a", "a", record("a", "F F.5", "F"))
     lock = path / "joinproto" / "store.lock"
@@ -492,7 +494,7 @@ def test_a_lock_that_cannot_be_looked_at_is_reported(tmp_path: Path) -> None:
     assert any("not known" in problem for problem in found.problems)
 
 
-def test_looking_raises_nothing_for_what_is_on_a_disk(tmp_path: Path) -> None:
+def test_a_directory_in_place_of_the_metadata_raises_no_error(tmp_path: Path) -> None:
     """`gather` and `read` return problems as a part of their result."""
     (tmp_path / "joinproto").mkdir()
     (tmp_path / "joinproto" / "store.meta").mkdir()

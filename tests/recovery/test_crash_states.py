@@ -120,7 +120,7 @@ steps = st.lists(
 
 @settings(max_examples=30)
 @given(steps)
-def test_after_a_crash_it_is_marked_or_it_is_not(drawn: list[Step]) -> None:
+def test_after_a_crash_the_store_is_marked_or_not_marked(drawn: list[Step]) -> None:
     """The store has the old record or the new one, and a reported change is not lost."""
     assert run(drawn, Recording()).bad is None
 
@@ -136,7 +136,7 @@ def test_a_missing_fsync_is_found() -> None:
     assert run([Step("apply")], WithoutDirectorySync()).bad is not None
 
 
-def test_of_two_marks_the_second_undo_finds_none() -> None:
+def test_two_marks_and_two_undos_are_safe_at_every_moment() -> None:
     """One undo takes back both marks; the second undo once said that the restart had begun."""
     steps = [Step("apply"), Step("apply"), Step("undo"), Step("undo")]
 

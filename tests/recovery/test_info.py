@@ -44,7 +44,7 @@ def test_the_carried_store_equals_the_one_read() -> None:
 
 
 @pytest.mark.parametrize("mode", ["w:", "w:gz", "w:bz2", "w:xz"])
-def test_an_archive_is_called_so(
+def test_an_archive_is_refused_with_the_advice_to_unpack_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str
 ) -> None:
     """The advice is to unpack the archive, because collecting again does not help."""
@@ -104,7 +104,7 @@ def test_the_text_of_an_info_file_never_changes() -> None:
         ("files", 5),
     ],
 )
-def test_a_field_that_is_not_what_it_must_be_is_named_damage(key: str, value: object) -> None:
+def test_a_missing_or_wrong_field_is_reported_as_damage(key: str, value: object) -> None:
     tree = json.loads(info.write([raw(b"")], tool="0"))
     tree["stores"][0][key] = value
     tree.pop("sha256")
@@ -142,7 +142,7 @@ def test_an_info_file_that_cannot_be_unpacked_is_refused(
         info.read(packed_again(data), name="x")
 
 
-def test_a_file_that_is_too_large_is_called_that(
+def test_a_file_that_is_too_large_is_reported_as_too_large(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not cut off silently and then called damaged."""

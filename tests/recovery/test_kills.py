@@ -52,7 +52,7 @@ def undo(path: Path, files: Recording) -> Outcome:
     return writing.undo(path, host="h", made=MADE, files=files).outcome
 
 
-def says(path: Path) -> str:
+def mark_shown(path: Path) -> str:
     """Return the output of `inspect` about the mark."""
     found = look(path)
     assert not found.problems
@@ -98,7 +98,7 @@ def test_after_a_killed_apply_every_command_agrees_on_the_mark(
     plan, files, ended = killed("apply", kill_in, tmp_path)
     before = (tmp_path / "joinproto" / "store.meta").read_bytes()
 
-    is_marked = says(tmp_path) == MARKED
+    is_marked = mark_shown(tmp_path) == MARKED
     done = writing.check(plan, host="h")
     after = judge([look(tmp_path)])
     again = apply(plan, files)
@@ -107,7 +107,7 @@ def test_after_a_killed_apply_every_command_agrees_on_the_mark(
     assert is_marked == (done is not None)
     assert (Outcome.DONE_BEFORE if is_marked else Outcome.DONE) == again
     assert ("permitted already" in after.next) == is_marked or after.verdict.value == "unproven"
-    assert MARKED == says(tmp_path)
+    assert MARKED == mark_shown(tmp_path)
     contents = contents_of(look(tmp_path))
     assert contents is not None
     assert 1 == len(contents.history)
@@ -122,12 +122,12 @@ def test_after_a_killed_undo_the_mark_and_the_next_undo_agree(kill_in: int, tmp_
     """The mark exists or not, and the same command again takes it back or has nothing to do."""
     plan, files, ended = killed("undo", kill_in, tmp_path)
 
-    is_marked = says(tmp_path) == MARKED
+    is_marked = mark_shown(tmp_path) == MARKED
     again = undo(tmp_path, files)
 
     assert not (is_marked and ended)
     assert (Outcome.DONE if is_marked else Outcome.NOTHING) == again
-    assert "none" == says(tmp_path)
+    assert "none" == mark_shown(tmp_path)
     with open_store(tmp_path) as store:
         assert FIRST == store.record
     # After undo the store can be marked again, but only with a new plan.
@@ -143,7 +143,7 @@ def test_every_moment_is_tried(action: str, tmp_path: Path) -> None:
         path = tmp_path / str(kill_in)
         path.mkdir()
         _, _, ended = killed(action, kill_in, path)
-        ends.append((ended, says(path) == MARKED))
+        ends.append((ended, mark_shown(path) == MARKED))
 
     assert (False, action == "undo") == ends[0]
     assert (True, action == "apply") == ends[-1]
@@ -190,7 +190,7 @@ class Asking(Judge):
         return ToolReport(mark, done is not None)
 
 
-def lost(files: Recording, path: Path) -> object:
+def first_wrong_report(files: Recording, path: Path) -> object:
     """Return the first state after a loss of power during apply that the tool reports wrongly."""
     files.diary.append(Legal(frozenset({None, BEFORE, State.NONE, State.CORRUPT})))
     plan = made(path, files)
@@ -202,10 +202,10 @@ def lost(files: Recording, path: Path) -> object:
 
 def test_after_a_loss_of_power_the_tool_says_whether_the_store_is_marked(tmp_path: Path) -> None:
     """This holds in every state that a disk may have; and a reported change is not lost."""
-    assert lost(Recording(), tmp_path) is None
+    assert first_wrong_report(Recording(), tmp_path) is None
 
 
 @pytest.mark.parametrize("recorder", [WithoutFileSync, WithoutDirectorySync])
 def test_an_unsynced_write_is_found(recorder: type[Recording], tmp_path: Path) -> None:
     """An enumeration that never finds anything would prove nothing."""
-    assert lost(recorder(), tmp_path) is not None
+    assert first_wrong_report(recorder(), tmp_path) is not None

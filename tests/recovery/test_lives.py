@@ -15,7 +15,7 @@ from joinproto.join.store import StoreRecord
 from joinproto.machine.vocabulary import Reason
 from joinproto.store.handle import create_store, open_store
 from tests.recovery.asking import ask, ask_json, names
-from tests.recovery.life import Life, alive
+from tests.recovery.life import Life, start_and_settle
 
 NAMES = "abc"
 
@@ -41,7 +41,7 @@ def take_up(life: Life, folder: Path) -> None:
 def _ended(order: tuple[str, ...]) -> Life:
     """Return a cluster whose members died in this order, with writes in between."""
     life = Life(NAMES)
-    alive(life, NAMES)
+    start_and_settle(life, NAMES)
     for name in order:
         for _ in range(2):
             life.write()
@@ -60,7 +60,7 @@ def test_the_right_store_is_picked_and_the_cluster_restarts(
     """Three members, every order of death: no acknowledged frame is lost."""
     life = _ended(order)
     paths = lay_down(life, tmp_path)
-    alive(life, NAMES)
+    start_and_settle(life, NAMES)
     assert [] == life.serving  # without a mark no member serves (I6)
     for name in NAMES:
         life.kill(name)
@@ -72,7 +72,7 @@ def test_the_right_store_is_picked_and_the_cluster_restarts(
     agreed = ("--yes", "--plan-hash", planned["plan"]["hash"])
     applied = ask(capsys, "apply", file, *agreed)
     take_up(life, tmp_path)
-    alive(life, NAMES)
+    start_and_settle(life, NAMES)
 
     assert 0 == code
     for name in names(said["latest"]):
@@ -83,7 +83,7 @@ def test_the_right_store_is_picked_and_the_cluster_restarts(
     assert life.write()
 
 
-def test_two_marks_make_one_restart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_marks_make_one_restart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A mark only permits: in the right store, the wrong one, or both, no data is lost."""
     life = _ended(("c", "a", "b"))
     paths = lay_down(life, tmp_path)
@@ -103,7 +103,7 @@ def test_two_marks_make_one_restart(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert 0 == done.code
     take_up(life, tmp_path)
 
-    alive(life, NAMES)
+    start_and_settle(life, NAMES)
 
     assert list(NAMES) == life.serving
     assert 1 == len({life.disks[name].lineage for name in NAMES})
@@ -154,7 +154,7 @@ def _meeting(life: Life) -> list[Refused]:
     return heard
 
 
-def test_a_forced_beginning_serves_with_those_that_are_left(
+def test_a_forced_beginning_serves_with_the_member_that_is_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Two of three hosts are lost for good: --electors, and one continues alone."""
@@ -170,7 +170,7 @@ def test_a_forced_beginning_serves_with_those_that_are_left(
     alone.disks["a"] = life.disks["a"]
     alone.frames["a"] = life.frames["a"]
 
-    alive(alone, "a")
+    start_and_settle(alone, "a")
 
     assert ["a"] == alone.serving
     assert alone.write()
@@ -182,7 +182,7 @@ def test_an_accepted_stop_needs_no_mark(tmp_path: Path, capsys: pytest.CaptureFi
     paths = lay_down(life, tmp_path)
 
     _, said = ask_json(capsys, "pick", *paths)
-    alive(life, NAMES)
+    start_and_settle(life, NAMES)
 
     assert "no mark" in said["next"]
     assert any("completes it" in line for line in said["evidence"])
@@ -193,7 +193,7 @@ def _closing() -> Life:
     """Return a cluster that died when its stop was accepted, but no member had learned of it."""
     for deliveries in range(1, 60):
         life = Life(NAMES)
-        alive(life, NAMES)
+        start_and_settle(life, NAMES)
         life.write()
         life.settle()
         life.members["a"].shutdown_cluster(life.now)
@@ -209,7 +209,7 @@ def _closing() -> Life:
     raise AssertionError("no moment at which the stop was accepted and not learned")
 
 
-def test_a_wiped_disk_is_a_stranger_and_proves_nothing(
+def test_a_wiped_disk_does_not_replace_the_former_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The member is the same, but its store is new, and the evidence needs the former store."""

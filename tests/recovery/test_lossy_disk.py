@@ -127,7 +127,7 @@ class NeverSynced(Copying):
 
 
 def found_in(copy: Path, data: Path) -> str:
-    """Return what the tool reports about the mark on this copy."""
+    """Return the tool's report about the mark on this copy."""
     at = copy.with_name("again")
     mount(copy, at)
     try:

@@ -40,7 +40,7 @@ def nodes() -> list[Path]:
     return sorted(path for path in DATA.glob("*/*") if path.is_dir() and "@" in path.name)
 
 
-def test_a_pack_says_what_the_directories_say(tmp_path: Path) -> None:
+def test_a_pack_has_the_paths_and_the_files_of_its_directories(tmp_path: Path) -> None:
     """A pack has the original paths, and every byte of every file that `recover` reads.
 
     The stores are those of RabbitMQ, Galera and Qpid.
@@ -61,7 +61,7 @@ def test_a_pack_says_what_the_directories_say(tmp_path: Path) -> None:
     assert "called" == found.stores[-1].raw.called
 
 
-def test_a_store_of_ours_in_a_pack_may_be_open(tmp_path: Path) -> None:
+def test_a_pack_of_a_joinproto_store_has_a_note_about_the_lock(tmp_path: Path) -> None:
     """A script cannot see a lock, and says so; the store's facts are the same."""
     found = look([str(packed(tmp_path, OF_OURS / "a"))])
 
@@ -106,7 +106,7 @@ def test_a_directory_without_a_file_that_is_read_is_not_packed_as_blank(tmp_path
     assert "none" == blank.state.value
 
 
-def test_a_store_of_ours_whose_files_are_gone_is_no_blank_disk(tmp_path: Path) -> None:
+def test_a_joinproto_store_whose_files_are_gone_is_not_a_blank_disk(tmp_path: Path) -> None:
     (tmp_path / "a" / "joinproto").mkdir(parents=True)
 
     (one,) = look([str(packed(tmp_path, tmp_path / "a"))]).stores
@@ -139,7 +139,7 @@ def test_a_temporary_folder_may_lie_below_a_link(
     assert one.seq == 6
 
 
-def test_data_that_are_not_read_are_named_from_a_pack_too(tmp_path: Path) -> None:
+def test_the_program_of_unreadable_data_in_a_pack_is_named(tmp_path: Path) -> None:
     (tmp_path / "zoo" / "version-2").mkdir(parents=True)
 
     (one,) = look([str(packed(tmp_path, tmp_path / "zoo"))]).stores
@@ -219,7 +219,7 @@ def test_a_directory_with_large_files_is_packed_too(tmp_path: Path, name: str) -
     assert packed_one.state is here.state
 
 
-def test_packs_may_stand_one_behind_the_other(tmp_path: Path) -> None:
+def test_packs_may_follow_each_other_in_one_file(tmp_path: Path) -> None:
     """`cat` makes such a file; other bytes after the packs are refused."""
     both = b"".join(packed(tmp_path, one).read_bytes() for one in nodes()[:2])
 
@@ -227,5 +227,5 @@ def test_packs_may_stand_one_behind_the_other(tmp_path: Path) -> None:
     assert len(look([str(tmp_path / "both.pack")]).stores) == 2
 
     (tmp_path / "both.pack").write_bytes(both + b"more")
-    with pytest.raises(StoreError, match="behind its end"):
+    with pytest.raises(StoreError, match="after its end"):
         look([str(tmp_path / "both.pack")])

@@ -1,4 +1,4 @@
-"""docs/recovery.md says what the tool does: its picture, its example, its keys, its codes."""
+"""docs/recovery.md agrees with the tool: picture, example, exit codes; and the output is narrow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.recovery.disks import lay
 from tests.recovery.page import PAGE, regenerate
 
 
-def test_the_generated_parts_are_fresh(
+def test_the_generated_parts_are_up_to_date(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], rewrite: bool
 ) -> None:
     """`pytest tests/recovery --rewrite` writes them again."""
@@ -66,7 +66,7 @@ def test_the_output_fits_a_terminal_of_80_columns(
         assert any(line.startswith(("next:", "  signature")) for line in lines)
 
 
-def test_hundreds_of_stores_are_not_typed_again(
+def test_ten_stores_are_not_repeated_in_the_next_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The next command refers to them without repeating all names."""

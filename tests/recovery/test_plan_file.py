@@ -54,7 +54,7 @@ MARK = evolve(PLAN, step=evolve(STEP, force=None, accepted="w"))
         (MARK, "823f0fa3aa15ad3f631d000962f11af8510491812f07514a63dd7365462cd594"),
     ],
 )
-def test_a_plan_comes_back_and_its_hash_never_changes(plan: Plan, expected: str) -> None:
+def test_a_plan_is_read_back_and_its_hash_never_changes(plan: Plan, expected: str) -> None:
     """A person who agrees to a hash agrees to one plan, whichever version reads it."""
     text = dump(plan)
 
@@ -63,7 +63,7 @@ def test_a_plan_comes_back_and_its_hash_never_changes(plan: Plan, expected: str)
     assert text == json.dumps(json.loads(text), indent=1) + "\n"
 
 
-def test_the_keys_of_a_plan_stand_in_their_order() -> None:
+def test_the_keys_of_a_plan_are_in_this_order() -> None:
     tree = json.loads(dump(PLAN))
 
     top = "joinproto-plan hash made cluster cluster_name verdict is_proven loses_nothing"
@@ -102,14 +102,14 @@ def changed(tree: Any, way: str, value: object) -> bytes:
         ("step", None),
     ],
 )
-def test_a_field_that_is_not_what_it_must_be_is_named_damage(way: str, value: object) -> None:
+def test_a_missing_or_wrong_field_is_reported_as_damage(way: str, value: object) -> None:
     with pytest.raises(StoreCorrupt, match="lacks a field, or has a wrong one"):
         load(changed(json.loads(dump(PLAN)), way, value), name="x")
 
 
 @pytest.mark.parametrize("key", ["host", "member", "accepted", "force"])
 def test_only_fields_that_may_be_absent_may_be_left_out(key: str) -> None:
-    """Only `force` of a step may be absent, and then the hash is not that of the rest."""
+    """Only `force` of a step may be absent, and then the hash differs."""
     tree = json.loads(dump(PLAN))
     del tree["step"][key]
     why = "is not as it was made" if key == "force" else "lacks a field"

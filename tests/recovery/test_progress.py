@@ -32,11 +32,11 @@ def _read(place: Path, stream: io.StringIO, *, tick: float) -> str:
     return stream.getvalue()
 
 
-def test_reading_that_is_short_says_nothing(tmp_path: Path) -> None:
+def test_short_reading_shows_no_progress(tmp_path: Path) -> None:
     assert "" == _read(tmp_path, Terminal(), tick=0.1)
 
 
-def test_reading_that_takes_long_says_the_file_and_how_much_of_it_was_read(tmp_path: Path) -> None:
+def test_long_reading_shows_the_file_and_how_much_of_it_was_read(tmp_path: Path) -> None:
     """On a terminal the line is updated in place, and removed at the end."""
     first, second, after, end = _read(tmp_path, Terminal(), tick=0.8).split("\r")[1:]
 
@@ -45,13 +45,13 @@ def test_reading_that_takes_long_says_the_file_and_how_much_of_it_was_read(tmp_p
     assert (len(second), "") == (len(after), end + after.strip())
 
 
-def test_elsewhere_than_on_a_terminal_lines_are_rare(tmp_path: Path) -> None:
+def test_outside_a_terminal_progress_lines_are_rare(tmp_path: Path) -> None:
     assert ["reading wal: 2.1 of 3.1 MB; 2.1 MB read in all"] == _read(
         tmp_path, io.StringIO(), tick=0.8
     ).splitlines()
 
 
-def test_the_commands_show_it_where_it_is_asked_for(
+def test_inspect_shows_progress_only_if_it_is_requested(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Standard error is no terminal here.  Standard output is the same with and without it."""

@@ -26,7 +26,7 @@ from tests.cli.schemas import faults, unexplained
 from tests.pick.test_latest import Steps, live, lives
 from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay, record
-from tests.recovery.life import Life, alive
+from tests.recovery.life import Life, start_and_settle
 
 searches = pytest.mark.needs("numpy")
 
@@ -34,7 +34,7 @@ searches = pytest.mark.needs("numpy")
 def died(*orders: str) -> Life:
     """Return the stores of a cluster of three whose members died in these orders."""
     life = Life("abc", wait_for=2)
-    alive(life, "abc")
+    start_and_settle(life, "abc")
     for order in orders:
         for name in order:
             life.write()
@@ -70,7 +70,7 @@ def judged(records: dict[str, StoreRecord]) -> Pick:
 
 @settings(deadline=None)
 @given(lives)
-def test_smaller_stores_are_judged_as_the_real_ones(steps: Steps) -> None:
+def test_smaller_stores_are_judged_like_the_real_stores(steps: Steps) -> None:
     """The omitted frames change neither the verdict of `pick` nor the order of two stores."""
     life = live(steps)
     real = dict(life.disks)
@@ -100,7 +100,7 @@ def test_smaller_stores_are_judged_as_the_real_ones(steps: Steps) -> None:
         assert expected == compare_positions(one_small, other_small, (scene.chain,))
 
 
-def test_a_long_history_is_one_beginning() -> None:
+def test_a_long_common_history_is_left_out_of_the_search() -> None:
     """Common views and their hundreds of frames are not searched again and again."""
     views = [f"C{at}@C{at - 1}.{at * 100}" for at in range(2, 60)]
     chain = " ".join(["F", "C1@F.100", *views])
@@ -132,7 +132,7 @@ def test_a_frame_that_every_member_of_a_view_has_may_have_been_acknowledged() ->
     assert [4, 6] == sorted(scene.real[frame.seq] for frame in scene.kept)
 
 
-def test_stores_that_went_apart_long_ago_are_not_searched() -> None:
+def test_stores_that_are_far_apart_are_not_searched() -> None:
     """The member with the oldest store would be updated anyway."""
     chain = "F " + " ".join(f"C{at}" for at in range(1, 60))
 
@@ -146,7 +146,7 @@ def test_stores_that_went_apart_long_ago_are_not_searched() -> None:
 @searches
 @pytest.mark.landing
 @pytest.mark.parametrize("order", ["abc", "bac"])
-def test_each_choice_says_what_follows(
+def test_without_a_mark_no_member_continues_and_with_any_mark_no_frame_is_lost(
     order: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without a mark no member continues.  With any mark they continue, and lose no frame."""
@@ -190,7 +190,7 @@ def test_a_clean_cluster_restarts_without_a_mark(
 
 @searches
 @pytest.mark.landing
-def test_too_few_stores_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_few_members_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """I1: one of three electors cannot begin, marked or not."""
     paths = put(tmp_path, died("abc"))
 
@@ -203,10 +203,10 @@ def test_too_few_stores_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 @searches
 @pytest.mark.landing
-def test_a_search_that_was_stopped_says_so(
+def test_a_stopped_search_is_reported_as_incomplete(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """5: what was not searched is not called safe."""
+    """5: a choice that was not searched to the end is not called safe."""
     paths = put(tmp_path, died("abc"))
 
     done = ask(capsys, "rehearse", "--max-states", "50", *paths)
@@ -255,7 +255,7 @@ def test_stores_that_cannot_be_rehearsed_are_refused(
     assert code == ask(capsys, "rehearse", *lay(tmp_path, chain, **stores).values()).code
 
 
-def test_it_says_which_extra_it_needs(tmp_path: Path) -> None:
+def test_rehearse_names_the_missing_extra(tmp_path: Path) -> None:
     """11: an extra is missing."""
     paths = put(tmp_path, died("abc"))
     without = (

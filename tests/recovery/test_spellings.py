@@ -27,7 +27,7 @@ def test_one_directory_in_several_spellings_is_one_store(
     assert {str(path) for path in paths.values()} == {one["path"] for one in said["stores"]}
 
 
-def test_files_collected_through_a_link_and_not_are_one_store(
+def test_files_collected_with_and_without_a_link_are_one_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`collect` follows the link, so the other machine need not know of it."""
@@ -64,7 +64,7 @@ def _outcome(answer: tuple[int, dict[str, str]]) -> tuple[int, str]:
 
 
 def test_a_node_of_rabbitmq_behind_a_link_keeps_its_name(tmp_path: Path) -> None:
-    """Only the directory's name has the node's name: if a link leads to a disk, the link's."""
+    """Only the directory's name shows the node's name; here it is the name of the link."""
     real = tmp_path / "disk-1"
     real.mkdir()
     (real / "cluster_nodes.config").write_text("{[a@h,b@h],[a@h,b@h]}.\n")
@@ -77,7 +77,7 @@ def test_a_node_of_rabbitmq_behind_a_link_keeps_its_name(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("other", ["grastate.dat", "cluster/store.status"])
-def test_a_store_alongside_the_files_of_another_broker_is_the_operators_choice(
+def test_a_store_alongside_files_of_another_broker_needs_the_option_format(
     other: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """2: both formats are named, because it is unknown which of them counts."""

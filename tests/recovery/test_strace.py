@@ -1,4 +1,4 @@
-"""The real command `apply`: a system call of it fails, or it is killed in one.
+"""The real command `apply`: one of its system calls fails, or kills it.
 
 No code of joinproto is replaced; strace makes the call fail.
 
@@ -73,7 +73,7 @@ def _calls(folder: Path) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("fault", ["error=EIO", "signal=KILL"])
-def test_apply_is_whole_whatever_call_fails(
+def test_apply_leaves_a_whole_store_whichever_call_fails(
     tmp_path: Path, fault: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The store is marked or not, and the same command finishes the work."""

@@ -25,7 +25,9 @@ GALERA = sorted((DATA / "histories" / "galera-power-725").glob("*.info"))
 ETCD = sorted((DATA / "etcd-histories" / "cut-1064").glob("*.info"))
 
 
-def told(capsys: pytest.CaptureFixture[str], stores: list[Path], *options: str) -> list[str]:
+def unused_options(
+    capsys: pytest.CaptureFixture[str], stores: list[Path], *options: str
+) -> list[str]:
     """Return the options that `pick` reports as unused; text and JSON agree."""
     _, found = ask_json(capsys, "pick", *stores, *options)
     out = " ".join(ask(capsys, "pick", *stores, *options).out.split())
@@ -56,7 +58,7 @@ def postgresql(tmp_path: Path) -> list[Path]:
 def test_an_option_that_changes_nothing_is_named(
     stores: list[Path], options: list[str], unused: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert unused == told(capsys, stores, *options)
+    assert unused == unused_options(capsys, stores, *options)
 
 
 def test_an_option_that_is_said_to_be_unused_changes_no_verdict(
@@ -74,12 +76,14 @@ def test_an_option_that_is_said_to_be_unused_changes_no_verdict(
         ]
 
 
-def test_a_position_is_named_where_files_say_it_themselves(
+def test_a_position_for_a_store_that_needs_none_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stores = postgresql(tmp_path)
 
-    unused = told(capsys, stores, "--position", f"{stores[0]}=5", "--lost", "b", "--nodes", "2")
+    unused = unused_options(
+        capsys, stores, "--position", f"{stores[0]}=5", "--lost", "b", "--nodes", "2"
+    )
     collected = ask(capsys, "collect", stores[0], "--position", f"{stores[0]}=5")
 
     assert [True, True] == [
@@ -160,7 +164,7 @@ def test_a_collected_store_is_not_collected_again(
     assert f"next: joinproto recover pick {tmp_path / 'a.info'}" in done.err
 
 
-def test_undo_leaves_alone_what_apply_never_writes_into(
+def test_undo_refuses_stores_that_apply_never_writes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The exit code is 2, as with `plan` and `mark-clean`; 1 is for a damaged store."""
@@ -179,7 +183,7 @@ def test_undo_leaves_alone_what_apply_never_writes_into(
     assert f"next: joinproto recover undo {tmp_path / 'one' / 'n1'}\n" in alone.err
 
 
-def test_an_empty_file_is_said_to_be_empty(
+def test_an_empty_file_is_reported_as_empty(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A shell leaves such a file if `collect > a.info` fails."""
@@ -193,7 +197,7 @@ def test_an_empty_file_is_said_to_be_empty(
 @pytest.mark.parametrize(
     ("kind", "said"), [("galera-killed-together", "--nodes N"), ("ours", "--lost NAME")]
 )
-def test_a_store_that_cannot_be_read_leads_to_an_option_that_counts(
+def test_the_advice_about_an_unreadable_store_names_an_option_that_has_an_effect(
     kind: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """For Galera the advice once named `--lost`, which changes nothing there."""
@@ -214,7 +218,7 @@ def test_a_store_that_cannot_be_read_leads_to_an_option_that_counts(
 
 
 @pytest.mark.parametrize("part", ["pg_wal", "global", "pg_wal/archive_status"])
-def test_a_part_of_a_data_directory_is_2_and_the_directory_is_named(
+def test_a_part_of_a_data_directory_gives_exit_code_2_and_the_directory_is_named(
     part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     a, b = postgresql(tmp_path)
@@ -228,7 +232,7 @@ def test_a_part_of_a_data_directory_is_2_and_the_directory_is_named(
 
 
 @pytest.mark.parametrize("part", ["quorum", "quorum/a@localhost"])
-def test_a_part_of_a_node_of_rabbitmq_is_no_node(
+def test_a_part_of_a_rabbitmq_node_is_refused_and_the_node_is_named(
     part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`quorum/a@localhost` has a node's name, but is not a node's directory."""
@@ -239,7 +243,7 @@ def test_a_part_of_a_node_of_rabbitmq_is_no_node(
     assert (2, True) == (done.code, f"joinproto recover inspect {node}" in done.err)
 
 
-def test_a_directory_two_levels_too_high_names_the_stores(
+def test_the_error_about_a_directory_two_levels_too_high_names_the_stores(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "lib" / "15").mkdir(parents=True)
@@ -251,7 +255,7 @@ def test_a_directory_two_levels_too_high_names_the_stores(
     assert f"joinproto recover pick {a} {b}" in done.err
 
 
-def test_an_empty_directory_may_be_a_disk_that_is_not_mounted(
+def test_the_advice_about_an_empty_directory_asks_whether_its_disk_is_mounted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "empty").mkdir()

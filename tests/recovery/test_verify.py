@@ -139,11 +139,11 @@ FORK = {"view": {"id": "w2", "number": 2, "kind": "restart", "members": ["c"]}}
         (3, "DIFFERENT-CLUSTERS:", {"b": {"initial": "f" * 64}}),
         (4, "DIVERGED: Two views have the number 2", {"c": FORK}),
         (5, "NOT YET: b does not answer", {"b": None}),
-        (5, "NOT YET: Not all serve clients yet: c is initializing", {"c": WAITS}),
-        (5, "NOT YET: They serve in different views", {"a": OTHER, "b": OTHER}),
+        (5, "NOT YET: Not all members serve clients yet: c is initializing", {"c": WAITS}),
+        (5, "NOT YET: The members serve in different views", {"a": OTHER, "b": OTHER}),
     ],
 )
-def test_each_answer(
+def test_each_set_of_answers_has_this_verdict_and_exit_code(
     code: int,
     word: str,
     said: dict[str, Any],
@@ -166,7 +166,7 @@ def test_each_answer(
     ]
 
 
-def test_one_that_serves_speaks_for_its_view(
+def test_one_serving_member_is_enough_for_the_verdict(
     three: Callable[..., list[Path]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It serves only after all were ready, but does not know the others' present state."""
@@ -195,7 +195,7 @@ def test_stores_on_two_branches_are_found(
     assert "view 1 is the last that both have" in done.out
 
 
-def test_nothing_is_changed_by_asking(
+def test_verify_changes_no_file(
     three: Callable[..., list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Not even a lock file is made."""
@@ -218,7 +218,7 @@ def test_nothing_is_changed_by_asking(
         ('member = "a\\u001b[2J"\ncluster = "c"\ndata = "d"\nelectors = []\n', "member: found"),
     ],
 )
-def test_a_file_that_is_no_configuration_is_2(
+def test_a_malformed_configuration_gives_exit_code_2(
     text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The message names the field."""
@@ -236,7 +236,7 @@ def test_a_file_that_is_no_configuration_is_2(
 # -------------------------------------------------------------------
 
 
-def test_a_path_that_is_no_node_is_reported_so(tmp_path: Path, answers: Answers) -> None:
+def test_each_path_without_a_node_has_its_own_message(tmp_path: Path, answers: Answers) -> None:
     """A file, a dead socket, a socket without an answer, a missing path and a too long path."""
     (tmp_path / "file").write_text("")
     dead = socket.socket(socket.AF_UNIX)
@@ -249,12 +249,12 @@ def test_a_path_that_is_no_node_is_reported_so(tmp_path: Path, answers: Answers)
 
     assert "is not a socket" == live.ask(tmp_path / "file")
     assert "no process answers" in str(live.ask(tmp_path / "dead"))
-    assert "answers what no node says" in str(live.ask(tmp_path / "silent"))
+    assert "gives an answer that no node gives" in str(live.ask(tmp_path / "silent"))
     assert "is not there" in str(live.ask(tmp_path / "nothing"))
     assert "too long for a socket" in str(live.ask(long))
 
 
-def test_a_node_that_hangs_is_not_waited_for(
+def test_a_node_that_hangs_is_reported_after_the_time_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stopped process answers nothing, but its socket still accepts connections."""
@@ -276,10 +276,10 @@ values = st.recursive(
 
 
 @given(key=st.sampled_from([*status("a")]), value=values)
-def test_any_answer_is_a_status_or_a_sentence(key: str, value: object) -> None:
-    """Whatever a listener answers, the result is a status or a sentence, and no traceback."""
+def test_any_answer_is_a_status_or_raises_an_expected_error(key: str, value: object) -> None:
+    """No other error is raised, whatever a listener answers."""
     try:
-        found = live._said(json.dumps({**status("a"), key: value}).encode())
+        found = live._decoded(json.dumps({**status("a"), key: value}).encode())
     except (KeyError, TypeError, ValueError):
         return
 

@@ -229,7 +229,7 @@ def _fuzz(seeds: range) -> tuple[Counter[str], int]:
     return verdicts, refused
 
 
-def test_pick_never_says_more_than_the_node_then_does() -> None:
+def test_pick_never_claims_more_than_the_node_finds() -> None:
     """This does a hundred of the two thousand rounds below."""
     verdicts, refused = _fuzz(range(100))
 
@@ -238,7 +238,7 @@ def test_pick_never_says_more_than_the_node_then_does() -> None:
 
 
 @pytest.mark.landing
-def test_two_thousand_times_pick_never_says_more_than_the_node_then_does() -> None:
+def test_in_two_thousand_rounds_pick_never_claims_more_than_the_node_finds() -> None:
     """The damage is in all kinds of files, and each verdict that it allows occurs."""
     verdicts, refused = _fuzz(range(2_000))
 

@@ -23,7 +23,7 @@ def disks(tmp_path: Path) -> dict[str, Path]:
     return {name: Path(shutil.copytree(WRITTEN / name, tmp_path / name)) for name in "abc"}
 
 
-def test_its_directories_are_read(
+def test_directories_of_the_earlier_version_are_read(
     disks: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The end of each store and the latest store are found."""
@@ -33,7 +33,7 @@ def test_its_directories_are_read(
     assert [8, 8, 5] == [store["seq"] for store in said["stores"]]
 
 
-def test_its_directories_are_opened(disks: dict[str, Path]) -> None:
+def test_directories_of_the_earlier_version_are_opened(disks: dict[str, Path]) -> None:
     """A node of this version opens them."""
     seqs = []
     for name, path in disks.items():
@@ -45,7 +45,7 @@ def test_its_directories_are_opened(disks: dict[str, Path]) -> None:
     assert [8, 8, 5] == seqs
 
 
-def test_a_journal_that_is_gone_from_one_of_them_is_missed(
+def test_a_missing_journal_in_a_directory_of_the_earlier_version_is_noticed(
     disks: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Version 0.1.0 did not write down where frames are, but the others' journals show it."""
@@ -56,7 +56,9 @@ def test_a_journal_that_is_gone_from_one_of_them_is_missed(
     assert ["dirty", "dirty", "corrupt"] == [store["state"] for store in said["stores"]]
 
 
-def test_its_collected_files_are_read(capsys: pytest.CaptureFixture[str]) -> None:
+def test_collected_files_of_the_earlier_version_are_read(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """The files of all machines give the same result as the directories."""
     code, said = ask_json(capsys, "pick", *sorted(WRITTEN.glob("*.info")))
 
@@ -64,7 +66,7 @@ def test_its_collected_files_are_read(capsys: pytest.CaptureFixture[str]) -> Non
     assert ["node-a", "node-b", "node-c"] == [store["host"] for store in said["stores"]]
 
 
-def test_its_plan_is_refused_by_name_with_the_next_step(
+def test_a_plan_of_the_earlier_version_is_refused_with_the_next_step(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A plan of version 0.1.0 is not bound to the journal of its store."""

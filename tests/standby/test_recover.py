@@ -85,7 +85,7 @@ def test_a_former_primary_that_went_on_alone_is_a_rival(
     named = {Path(one).name for one in found["latest"]}
     assert (5, "unproven", {"a", "b"}) == (code, found["verdict"], named)
     assert "that primary was not fenced" in found["evidence"][0]
-    assert "what the others have beyond b is lost by: joinproto recover mark-clean" in found["next"]
+    assert "the others have and b lacks are lost by: joinproto recover mark-clean" in found["next"]
     assert (5, 8) == (rival, best)
 
 
@@ -163,7 +163,7 @@ def test_inspect_and_compare_show_what_a_broker_was_and_change_nothing(
         "generation  3",
         "was         primary",
         "up to date  a",
-        "did not have all that was",
+        "backup of a, not up to date",
     ):
         assert said in inspected.out + compared.out
     assert before == snapshot(tmp_path)

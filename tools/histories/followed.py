@@ -87,7 +87,7 @@ def evals_of(line: str) -> tuple[tuple[str, str], ...]:
 
 def says_loss(line: str) -> bool:
     """Return whether a last line says that its advice loses data."""
-    kept = re.search(r"nothing (that is defined )?is lost|is kept", line) is not None
+    kept = re.search(r"(nothing|no definition) is lost|(is|are) kept", line) is not None
     return not kept and re.search(r"\blost\b", line) is not None
 
 

@@ -138,7 +138,7 @@ def _wrong(
         for node in sorted({*given} - {*named}):
             if rival := (history.has[node] & history.acknowledged) - reach:
                 yield f"{node} is left out, and has {len(rival)} that {', '.join(named)} lack"
-    if "nothing is lost" in found.next or "is defined is lost" in found.next:
+    if "nothing is lost" in found.next or "no definition is lost" in found.next:
         first = first_of(found.next, tuple(history.stores))
         if first is not None and (lost := history.lacks(first)):
             yield f"nothing is lost by starting with {first}, which lacks {len(lost)}"

@@ -34,7 +34,7 @@ ITEMS_MAX = 100_000
 
 @frozen
 class Database:
-    """An open file.  `page`: bytes a page; `root`: page of the root bucket; `pages`: in use."""
+    """An open file.  `page`: bytes in a page; `root`: page of the root bucket; `pages`: in use."""
 
     tree: Tree
     name: str
@@ -52,7 +52,7 @@ class Database:
         _, page, root, pages = max(found)
         size = tree.size(name) or 0
         if pages * page > size:
-            raise NotAsWritten(f"{name}: is cut off: it has {size} bytes of {pages * page}")
+            raise NotAsWritten(f"{name}: is cut off: it has {size} bytes, expected {pages * page}")
         return cls(tree, name, page, root, pages)
 
     def bucket(self, name: bytes) -> bytes | int | None:

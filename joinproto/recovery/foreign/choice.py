@@ -1,6 +1,6 @@
-"""What the broker itself would choose, why that may be wrong, and which evidence settles it.
+"""The choice of the broker itself, why it may be wrong, and the evidence that settles it.
 
-This is said if nothing is proven: the operator may have to start a node anyway, and a log with
+The text is shown if nothing is proven: the operator may have to start a node anyway, and a log with
 dates may have the missing fact.
 
 Source: Qpid 0.18 (`Cluster.cpp`: the lines of its log), Galera 26.4, RabbitMQ 3.10; qpid.md for
@@ -32,24 +32,24 @@ def _qpid(stores: Sequence[Found]) -> str:
     finals = {one.final for one in stores if one.final}
     settles = (
         'What settles it: the date of the last "member update:" in each broker\'s log (level info),'
-        ' and whether "cluster shut down by administrator" follows it: the latest one that names a'
-        " member as ready ran last"
+        ' and whether "cluster shut down by administrator" follows it: the broker with the'
+        " latest such line that names a member as ready ran last"
     )
     if len(finals) > 1:
         does = "Qpid itself would refuse to start these together: their shutdown-ids differ"
-        why = "Each went on without the other, or was marked by hand, and either may have more"
+        why = "Each continued without the other, or was marked by hand, and either may have more"
     elif clean:
         does = (
             f"Qpid itself would start from {_and(clean)}, because that is clean, and copy its data"
-            " over all the others"
+            " over those of all others"
         )
         why = (
             "That may be wrong: a store stays clean when it is started alone or was the last of a"
-            " minority, and another one may have run later"
+            " minority, and another broker may have run later"
         )
     else:
-        does = "Qpid itself would start none of these: each waits for one that is marked clean"
-        why = "Marking the wrong one is not noticed: its data are copied over all the others"
+        does = "Qpid itself would start none of these: each waits for a store that is marked clean"
+        why = "If the wrong store is marked, Qpid copies its data over those of all others"
     return f"{does}. {why}. {settles}."
 
 
@@ -63,30 +63,30 @@ def _galera(stores: Sequence[Found]) -> str:
     unmarked = [one.name for one in stores if one.state in (State.NONE, State.CORRUPT)]
     settles = (
         'What settles it: the last "New COMPONENT: primary = yes" in each node\'s error log: the'
-        " one with the latest date says by memb_num how many ran last; and whether a later one has"
-        " bootstrap = yes or memb_num = 1 (forced, or alone), for which no number tells"
+        " line with the latest date says by memb_num how many nodes ran last. A later line may have"
+        " bootstrap = yes or memb_num = 1: that node was forced or alone, which no number shows"
     )
     if blank:
         does = f"Galera itself would let {_and(blank)} found a cluster, and that is an EMPTY one"
         why = (
-            "All that join it are overwritten with nothing: take the mark away first"
+            "The data of all nodes that join it are deleted: take the mark away first"
             " (safe_to_bootstrap: 0 in grastate.dat)"
         )
     elif safe or unmarked:
         does = f"Galera itself would let {_and([*safe, *unmarked])} found a cluster"
         why = "That may be wrong: " + (
-            "it takes a file that is missing or damaged for safe"
+            "it takes a missing or damaged file for safe"
             if unmarked
-            else "two that were alone have each what the other one lacks, whatever their numbers"
+            else "two nodes that were alone each have data that the other lacks"
             if len(safe) > 1
-            else "the mark says that it was alone, not that no other was forced to run after it"
+            else "the mark says that it was alone, not that no other node was forced to run later"
         )
     else:
         does = (
             "Galera itself would let none of these found a cluster by itself (safe_to_bootstrap:"
-            " 0), and form one again only if all of the last view return (pc.recovery)"
+            " 0), and form one again only if all nodes of the last view return (pc.recovery)"
         )
-        why = "Forcing the wrong one is not noticed: what the others have beyond it is lost"
+        why = "If the wrong node is forced, the data that only the others have are lost"
     return f"{does}. {why}. {settles}."
 
 
@@ -96,19 +96,21 @@ def _rabbitmq(stores: Sequence[Found]) -> str:
         'What settles it: in each node\'s log, the dates of the last "Server startup complete" and'
         ' of the last "rabbit on node NAME down": the node that saw the others go down, and has the'
         " latest line itself, ran last; unless it then says"
-        ' "Cluster minority status detected": it paused itself, and the others went on'
+        ' "Cluster minority status detected": it paused itself, and the others continued'
     )
     if blank:
         does = f"RabbitMQ itself would start {_and(blank)} as a new, empty node"
-        why = "That may be wrong: what it had is gone, and others may take it for one that has all"
+        why = (
+            "That may be wrong: its data are gone, and other nodes may take it for a complete node"
+        )
     else:
         does = (
-            "RabbitMQ itself would let each node wait for those that it lists, five minutes, and"
-            " one that lists no other start at once"
+            "RabbitMQ itself would let each node wait five minutes for the nodes that it lists,"
+            " and a node that lists no other start at once"
         )
         why = (
-            "That may be wrong: a node that was forced, or started alone later, is in no list but"
-            " its own"
+            "That may be wrong: a node that was forced, or started alone later, is only in"
+            " its own list"
         )
     return f"{does}. {why}. {settles}."
 

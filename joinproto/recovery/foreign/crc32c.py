@@ -30,11 +30,11 @@ def _words() -> tuple[array[int], array[int]]:
     """Return two tables for a word of four bytes: for its first two bytes, and for its last two."""
     short = _bytes()
 
-    def on(value: int) -> int:
+    def next_crc(value: int) -> int:
         return short[value & 255] ^ (value >> 8)
 
-    near = array("I", (on(on(value)) for value in range(65_536)))
-    return array("I", (on(on(value)) for value in near)), near
+    near = array("I", (next_crc(next_crc(value)) for value in range(65_536)))
+    return array("I", (next_crc(next_crc(value)) for value in near)), near
 
 
 def crc32c(data: bytes | memoryview, crc: int = 0) -> int:

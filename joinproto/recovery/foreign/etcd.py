@@ -37,7 +37,7 @@ FIRST_REVISION = 1
 """The revision of a database without keys."""
 COMPACTED = (b"scheduledCompactRev", b"finishedCompactRev")
 FOUNDED = (
-    "has the entries alone that each founder writes by itself: it never heard of another one, or"
+    "has only the entries that each founder writes by itself: it never heard of another member, or"
     " was wiped and founded again under its old name"
 )
 NEWEST = (3, 6)
@@ -56,7 +56,7 @@ def digest(tree: Tree) -> bytes:
 
 
 def facts_of(tree: Tree) -> RaftFacts:
-    """Return the facts of a data directory; `damaged` says what is wrong with it."""
+    """Return the facts of a data directory; `damaged` says why they do not count."""
     log, why = etcd_wal.read_log(tree)
     facts = filled(
         RaftFacts,
@@ -77,12 +77,12 @@ def facts_of(tree: Tree) -> RaftFacts:
 def _contradiction(tree: Tree, snapshot: int, facts: RaftFacts) -> str:
     """Return why the database cannot be of this log and its snapshot, "" if it can."""
     if facts.applied is None:
-        return f"{DATABASE}: is not there, or says nothing" if snapshot else ""
+        return f"{DATABASE}: is not there, or names no entry" if snapshot else ""
     if facts.applied < snapshot and f"{snapshot:016x}.snap.db" not in tree.names(etcd_wal.SNAP):
         return f"{DATABASE}: is older than the snapshot at {snapshot}"
     if facts.applied > facts.last_index:
         said = f"{DATABASE} has entry {facts.applied}, and the log ends at {facts.last_index}"
-        return f"{said}: one of both was put back"
+        return f"{said}: one of the two was put back"
     return ""
 
 
@@ -121,7 +121,7 @@ def released(text: str) -> tuple[int, ...]:
     return tuple(int(one) for one in parts if one.isascii() and one.isdigit()) or (0,)
 
 
-def _told(raw: Raw, facts: RaftFacts) -> Found:
+def _found_of(raw: Raw, facts: RaftFacts) -> Found:
     state, problem = State.CORRUPT if facts.damaged else State.DIRTY, facts.damaged
     if facts.damaged and released(facts.release) > NEWEST:
         state = State.NEWER
@@ -147,4 +147,4 @@ def _told(raw: Raw, facts: RaftFacts) -> Found:
     )
 
 
-read = reader(RaftFacts, "etcd", NAMES[0], _told)
+read = reader(RaftFacts, "etcd", NAMES[0], _found_of)

@@ -10,7 +10,7 @@ a term or a commit that goes back, and anything after the end of the log count a
 
 A power failure leaves a last record that is cut off, and etcd drops it.  A disk that lost synced
 data leaves the same, so such a log does not count.  If a log was cut off between two records, its
-size shows this; if it was overwritten with zeros from there on, nothing shows it.
+size shows this; if it was overwritten with zeros from there on, no byte shows it.
 
 Source: etcd 3.4.23 and 3.6 (`server/storage/wal/{decoder,wal,repair}.go`, `walpb`, `raftpb`,
 `snapshotter.go`).
@@ -93,7 +93,7 @@ class Log:
         """Add the facts of a record; raises `NotAsWritten`."""
         if kind == Record.CHECKSUM:
             if data or (self.crc and self.crc != crc):
-                raise NotAsWritten("the checksum of a file before this one is another")
+                raise NotAsWritten("the checksum of the file before this one differs")
             self.crc = crc
             return
         self.crc = crc32c(data, self.crc)
@@ -125,7 +125,7 @@ class Log:
         if kind > 2 or not term:
             raise NotAsWritten(f"an entry of kind {kind} and term {term}")
         if index <= self.start.index:
-            self._earlier(index, term)
+            self._entry_before_snapshot(index, term)
             return
         self.last_index = max(self.last_index, self.start.index)
         if index > self.last_index + 1:
@@ -143,7 +143,7 @@ class Log:
             if len(self.changes) > CHANGES_MAX:
                 raise NotAsWritten(f"more than {CHANGES_MAX} changes of members")
 
-    def _earlier(self, index: int, term: int) -> None:
+    def _entry_before_snapshot(self, index: int, term: int) -> None:
         """Add an entry up to the snapshot: only its term is used."""
         if index > self._seen + 1:
             self._before.clear()
@@ -224,7 +224,7 @@ class Log:
 
 
 def read_log(tree: Tree) -> tuple[Log, str]:
-    """Return the facts of the log, and the reason why it cannot be believed ("" if it can)."""
+    """Return the facts of the log, and why they cannot be believed, "" if they can."""
     start, why = Configuration(index=0), ""
     try:
         start = _snapshot(tree)
@@ -238,7 +238,7 @@ def read_log(tree: Tree) -> tuple[Log, str]:
         for name in names:
             _segment(tree, name, log, is_last=name == names[-1])
         if not log.member:
-            raise NotAsWritten(f"{WAL}: does not say whose it is")
+            raise NotAsWritten(f"{WAL}: names no member")
         if log.mark > log.last_index:
             raise NotAsWritten(f"{WAL}: knows of a snapshot at {log.mark}, which is not here")
         if log.last_term > log.term or log.commit > log.last_index:
@@ -297,7 +297,7 @@ def _segment(tree: Tree, name: str, log: Log, *, is_last: bool) -> None:
             raise NotAsWritten(f"{path}: at {at}: {why}") from None
         at, first = at + 8 + len(data), False
     if not is_blank(tree, path, at, size):
-        raise NotAsWritten(f"{path}: something lies behind the end of the log, at {at}")
+        raise NotAsWritten(f"{path}: there are bytes after the end of the log, at {at}")
     if is_last and size < SEGMENT_BYTES and f"{name}.broken" not in tree.names(WAL):
         raise NotAsWritten(f"{path}: is cut off: it has {size} bytes of {SEGMENT_BYTES}")
 
@@ -326,7 +326,7 @@ def _snapshot(tree: Tree) -> Configuration:
     for match in sorted(found, key=lambda one: one[0], reverse=True):
         path = f"{SNAP}/{match[0]}"
         try:
-            one = _of_snapshot(tree, path)
+            one = _snapshot_in(tree, path)
             if (one.term, one.index) == (int(match[1], 16), int(match[2], 16)):
                 return one
             why = why or f"{path}: is not the snapshot of its name"
@@ -337,7 +337,7 @@ def _snapshot(tree: Tree) -> Configuration:
     return Configuration(index=0)
 
 
-def _of_snapshot(tree: Tree, path: str) -> Configuration:
+def _snapshot_in(tree: Tree, path: str) -> Configuration:
     size = tree.size(path) or 0
     if size > SNAPSHOT_BYTES_MAX:
         raise NotAsWritten(f"has {size} bytes")

@@ -1,6 +1,6 @@
-"""Galera: where a node stopped, and the last view it was in.
+"""The reader of Galera: where a node stopped, and the last view it was in.
 
-    grastate.dat    uuid: the history (which cluster).  seqno: 0 or more: stopped in order at
+    grastate.dat    uuid: the history (the cluster).  seqno: 0 or more: stopped in order at
                     this position; -1: it runs, or crashed.  safe_to_bootstrap: 1: last to leave
     gvwstate.dat    the last primary view: this node's name in it, and the others'; removed by a
                     stop in order.  A node gets a new my_uuid at every start
@@ -134,9 +134,11 @@ def read(raw: Raw) -> Found:
         view = None if raw.file(VIEW).data is None else view_of(raw.file(VIEW))
     except NotAsWritten as error:
         # The file only helps nodes to form a group again by themselves (pc.recovery).
-        problems.append(f"{error}; it shows nothing: remove it, some versions do not start with it")
+        problems.append(
+            f"{error}; it is no evidence: remove it, because some versions do not start with it"
+        )
     if why := raw.file(VIEW).problem:
-        problems.append(f"{VIEW}: {why}; it shows nothing")
+        problems.append(f"{VIEW}: {why}; it is no evidence")
     if saved is None:
         state = State.UNREADABLE if raw.file(STATE).is_absent else State.CORRUPT
         facts = _facts(None, view, recovered)
@@ -150,8 +152,8 @@ def read(raw: Raw) -> Found:
     if has_rows and recovered is not None:
         cluster = recovered.uuid
         problems.append(
-            f"{STATE} names no history, and its data are of one: it was copied to, or was refused"
-            " because it was ahead of the others; nothing orders it"
+            f"{STATE} names no history, but its data have one: the node was being copied to, or was"
+            " refused because it was ahead of the others; so it cannot be ordered"
         )
     return Found.of(
         raw,
@@ -295,7 +297,7 @@ def recovered_position(given: bytes) -> Recovered | None:
             f' "WSREP: Recovered position": {shown(text)}'
         )
     if found.seqno < 0:
-        raise NotAsWritten("the position supplied is -1: the server did not find any in the data")
+        raise NotAsWritten("the position supplied is -1: the server found no position in the data")
     return found
 
 
@@ -327,7 +329,7 @@ def _state(saved: SavedState, *, is_open: bool) -> State:
 
 
 def _position(saved: SavedState, recovered: Recovered | None, *, is_open: bool) -> int | None:
-    """Return how far the data are, None if it is unknown or if two sources contradict."""
+    """Return the number at which the data end, None if unknown or if two sources contradict."""
     if saved.uuid == NULL_UUID:
         return None
     is_of_another = recovered is not None and recovered.uuid not in ("", saved.uuid)
@@ -360,10 +362,12 @@ def _contradictions(
     if saved.uuid == NULL_UUID:
         found.append(
             f"{STATE} names no history: a node that is new, or whose data were being copied from"
-            " another one when it stopped (both look the same)"
+            " another node when it stopped (both look the same)"
         )
     if saved.seqno < 0 and not is_open:
-        found.append(f"{VIEW} is not there: who ran when this node stopped is not known")
+        found.append(
+            f"{VIEW} is not there, so the nodes that ran when this node stopped are not known"
+        )
     if saved.seqno >= 0 and view is not None:
         found.append(
             f"{STATE} says that it was stopped in order, and {VIEW} that it was started again:"
@@ -371,12 +375,12 @@ def _contradictions(
         )
     if view is not None and not view.is_primary:
         found.append(
-            f"{VIEW}: not a view of the primary component with this node in it: it shows nothing"
+            f"{VIEW}: not a view of the primary component with this node in it: it is no evidence"
         )
     if saved.is_safe and view is not None and view.is_primary and len(view.members) > 1:
         found.append(
             f"safe_to_bootstrap is 1, and the last view had {len(view.members)} members: the mark"
-            " was made by hand, or by another start; it shows nothing"
+            " was made by hand, or by another start; it is no evidence"
         )
     if recovered is not None and recovered.uuid not in ("", saved.uuid):
         found.append(
@@ -389,8 +393,8 @@ def _contradictions(
         )
     if saved.seqno < 0 and recovered is None and saved.uuid != NULL_UUID:
         found.append(
-            "how far the data are is not in these files: run the server with --wsrep-recover"
-            " and supply what it says with --position"
+            "these files do not show where the data end: run the server with --wsrep-recover, and"
+            " supply the position that it prints with --position"
         )
     return tuple(found)
 

@@ -1,18 +1,18 @@
-"""Galera's cache of write-sets: which transaction has which number on this node.
+"""Galera's cache of write-sets: the transaction under each number on this node.
 
     galera.cache    a ring of the last write-sets, each with its number and its bytes, which are the
                     same on every node except for a few bytes in the header
 
 A number alone does not distinguish two histories: a node that was forced to continue counts on from
 its own number, and so do the others.  If two nodes have the same write-set under one number, their
-histories are the same up to there.  If they have different ones, the histories are different.
+histories are the same up to there.  If they have different write-sets, the histories are different.
 
-The file is as large as its ring (128 MiB), so only a digest of it is kept: for each number eight
+The file is as large as its ring (128 MiB), so only a digest of it is kept: for each number, eight
 bytes of a hash.  Buffers are read from the beginning of the ring on, up to the first bytes that are
 no buffer.  If the node was stopped in order, the file names the oldest buffer, and buffers are read
 from there, too.  If it was killed after the ring was full, only the newest write-sets are found,
 because the rest of the older lap begins in the middle of a buffer.  Two digests without a common
-number show nothing.
+number are no evidence.
 
 Source: galera 26.4 (`gcache_rb_store.cpp`, `gcache_bh.hpp`), seen on real nodes.
 """

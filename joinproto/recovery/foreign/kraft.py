@@ -126,7 +126,7 @@ def facts_of(tree: Tree) -> RaftFacts:
     member = f"{node}@{own}" if has_ids else node
     anew = ""
     if not log.end and not committed:
-        anew = "was formatted, and has nothing: its node may have voted with another directory"
+        anew = "was formatted, and its log is empty: its node may have voted with another directory"
     elif has_ids and member not in voting[-1].voters and node in _nodes(voting[-1]):
         anew = f"was formatted again: node {node} votes with another directory than {own}"
     return RaftFacts(
@@ -166,7 +166,7 @@ def _state(tree: Tree) -> tuple[frozenset[str], int, str]:
     """Return the fixed voters, the last epoch, and the vote in this epoch."""
     size = tree.size(STATE)
     if size is None:
-        raise NotAsWritten(f"{STATE}: is not there: it may have voted, and forgot it")
+        raise NotAsWritten(f"{STATE}: is not there: the node may have voted, and its vote is lost")
     try:
         told = parsed(tree.read(STATE, 0, min(size, TEXT_BYTES_MAX)))
         voters = told.get("currentVoters") or []
@@ -195,18 +195,18 @@ def _read(tree: Tree, log: Log) -> int:
     begins = [int(match[1]) for name in names if (match := SEGMENT.fullmatch(name))]
     since = max((one for one in begins if one <= committed), default=None)
     if since is None and (begins or not committed):
-        raise NotAsWritten(f"{FOLDER}: its log begins behind its snapshot, or is not there")
+        raise NotAsWritten(f"{FOLDER}: its log begins after its snapshot, or is not there")
     if since is not None:
-        behind = Log(end=since)
+        later = Log(end=since)
         for begin in begins:
             if begin >= since:
-                if begin != behind.end:
-                    raise NotAsWritten(f"{FOLDER}: no file has what is at {behind.end}")
-                _batches(tree, f"{FOLDER}/{begin:020}.log", behind)
-        log.voting += [one for one in behind.voting if one.index > committed]
-        log.fixed = behind.fixed or log.fixed
-        if behind.end >= committed:
-            log.end, log.epoch = behind.end, max(log.epoch, behind.epoch)
+                if begin != later.end:
+                    raise NotAsWritten(f"{FOLDER}: no file has offset {later.end}")
+                _batches(tree, f"{FOLDER}/{begin:020}.log", later)
+        log.voting += [one for one in later.voting if one.index > committed]
+        log.fixed = later.fixed or log.fixed
+        if later.end >= committed:
+            log.end, log.epoch = later.end, max(log.epoch, later.epoch)
     return committed
 
 
@@ -219,7 +219,7 @@ def _batches(tree: Tree, name: str, log: Log) -> None:
                 raise NotAsWritten("is cut off")
             length = int.from_bytes(head[8:12], "big")
             if not HEAD.size - 12 <= length <= min(BATCH_BYTES_MAX, size - at - 12):
-                raise NotAsWritten("is cut off, or is none")
+                raise NotAsWritten("is cut off, or is not a batch")
             log.take(head, tree.read(name, at + HEAD.size, length + 12 - HEAD.size))
         except NotAsWritten as error:
             raise NotAsWritten(f"{name}: the batch at byte {at}: {error}") from None
@@ -307,7 +307,7 @@ def _id(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def _told(raw: Raw, facts: RaftFacts) -> Found:
+def _found_of(raw: Raw, facts: RaftFacts) -> Found:
     state = State.UNFINISHED if facts.blank else State.CORRUPT if facts.damaged else State.DIRTY
     return Found.of(
         raw,
@@ -327,4 +327,4 @@ def _told(raw: Raw, facts: RaftFacts) -> Found:
     )
 
 
-read = reader(RaftFacts, "a controller", NAMES[0], _told)
+read = reader(RaftFacts, "a controller", NAMES[0], _found_of)

@@ -122,7 +122,7 @@ class _Tables:
 
     def write(self, table: bytes, key: bytes, record: bytes) -> None:
         hashed = _hash(table + b"\0" + key)
-        self.values[hashed] = _hash(_lasting(table, record))
+        self.values[hashed] = _hash(_lasting_parts(table, record))
         self.of_table.setdefault(table, set()).add(hashed)
         self.deleted.discard(hashed)
         if not _is_of_a_new_node(table, key):
@@ -145,17 +145,17 @@ class _Tables:
                 self.values.pop(hashed, None)
                 self.deleted.add(hashed)
         else:
-            raise NotAsWritten(f"a change of Mnesia's that is not known: {op!r}")
+            raise NotAsWritten(f"an unknown kind of change of Mnesia: {op!r}")
 
     def transact(self, terms: list[bytes]) -> None:
-        """Apply the transactions of the logs; those that are not decided yet are in doubt."""
+        """Apply the decided transactions of the logs, and count the others as in doubt."""
         committed = set()
         entries = [external.parts_of(term) for term in terms]
         counted = [
             parts for parts in entries if external.atom(parts[0]) in (b"decision", b"commit")
         ]
         if any(len(parts) < 3 for parts in counted):
-            raise NotAsWritten("a transaction of Mnesia's lacks its changes")
+            raise NotAsWritten("a transaction of Mnesia lacks its changes")
         for parts in counted:
             if external.atom(parts[0]) == b"decision" and external.atom(parts[2]) == b"committed":
                 committed.add(parts[1])
@@ -174,7 +174,7 @@ class _Tables:
                 self.change(external.parts_of(change, 3))
 
 
-def _lasting(table: bytes, record: bytes) -> bytes:
+def _lasting_parts(table: bytes, record: bytes) -> bytes:
     """Return the parts of a record that no node changes by itself.
 
     For a queue these are its name, the declared properties and its arguments.  The rest says which
@@ -225,7 +225,7 @@ def _terms(name: str, data: bytes) -> Iterator[bytes]:
     if not data and name == LATEST:
         return  # the node was killed right after it created the file
     if data[:4] != MAGIC or data[4:8] not in (OPENED, CLOSED):
-        raise NotAsWritten(f"{name}: is no log of Erlang's")
+        raise NotAsWritten(f"{name}: is not a log of Erlang")
     at = 8
     while at + 8 <= len(data):
         size = int.from_bytes(data[at : at + 4], "big")
@@ -236,11 +236,11 @@ def _terms(name: str, data: bytes) -> Iterator[bytes]:
         if size == 0 or end > len(data):
             break
         if data[begin] != 131:
-            raise NotAsWritten(f"{name}: byte {begin} begins no term")
+            raise NotAsWritten(f"{name}: no term begins at byte {begin}")
         yield data[begin + 1 : end]
         at = end
     if at != len(data):
         raise NotAsWritten(
-            f"{name}: {len(data) - at} bytes from byte {at} on are no whole term: what was there is"
-            " lost"
+            f"{name}: {len(data) - at} bytes from byte {at} on are not a whole term: the data there"
+            " are lost"
         )

@@ -24,7 +24,7 @@ class Other:
     lacks: frozenset[str] = frozenset()
 
 
-MAJORITY = "start the nodes: a majority has the latest by itself, and no store need be picked"
+MAJORITY = "start the nodes: a majority of them has the latest data, so no store must be picked"
 REPLICATED = (
     "start each primary with its data before its replicas: a replica copies its primary, even an"
     " empty one"
@@ -35,8 +35,8 @@ OTHERS = (
         "RabbitMQ with Khepri",
         frozenset({"coordination"}),
         f"{MAJORITY}; force_boot is refused; only if the majority is lost for good: rabbitmqctl"
-        " force_standalone_khepri_boot on one that was started and waits; what the others had"
-        " beyond it is lost",
+        " force_standalone_khepri_boot on a node that was started and waits; the data that only"
+        " other nodes had are lost",
         lacks=frozenset({"schema.DAT"}),
     ),
     Other("etcd (its member directory)", frozenset({"snap", "wal"}), "give the directory above"),
@@ -45,7 +45,8 @@ OTHERS = (
     Other(
         "Consul",
         frozenset({"raft", "serf"}),
-        f"{MAJORITY}; only if the majority is lost for good: raft/peers.json on the others",
+        f"{MAJORITY}; only if the majority is lost for good: raft/peers.json on the servers that"
+        " are left",
     ),
     Other(
         "CockroachDB",
@@ -58,8 +59,9 @@ OTHERS = (
     Other(
         "MariaDB or MySQL",
         frozenset({"ibdata1"}),
-        "if it was a node of Galera, its grastate.dat is lost: mariadbd --wsrep-recover says how"
-        " far it is; of a group (Group Replication) the server with the most in gtid_executed"
+        "if it was a node of Galera, its grastate.dat is lost: mariadbd --wsrep-recover shows"
+        " where its data end; of a group (Group Replication) the server with the most in"
+        " gtid_executed"
         " bootstraps",
     ),
     Other(
@@ -79,7 +81,8 @@ OTHERS = (
 UNKNOWN_PROGRAM = Other(
     "a program that no reader here knows",
     frozenset(),
-    "find out which program wrote it, and keep it: it may be whole, it is only not read here",
+    "find out which program wrote it, and keep it: it may be whole, although joinproto cannot"
+    " read it",
 )
 NOT_DATA = frozenset({"lost+found"})
 

@@ -78,18 +78,18 @@ class Control:
     """The control data of a directory.  Positions in the log are in bytes."""
 
     system: Annotated[str, "the system identifier"] = ""
-    release: Annotated[str, "which wrote it"] = ""
+    release: Annotated[str, "the release that wrote it"] = ""
     state: Annotated[int, "as `STATES` counts"] = 0
-    checkpoint: Annotated[int, "the last one"] = 0
-    timeline: Annotated[int, "the last one"] = 0
-    consistent: Annotated[int, "how far a standby has to go"] = 0
+    checkpoint: Annotated[int, "the last checkpoint"] = 0
+    timeline: Annotated[int, "the last timeline"] = 0
+    consistent: Annotated[int, "the place that a standby must reach"] = 0
     is_standby: Annotated[bool, "standby.signal or recovery.signal is there"] = False
     history: Annotated[tuple[Stretch, ...], "timelines, the first one first"] = ()
-    why_end: Annotated[str, "what stands at the end of the log"] = ""
+    why_end: Annotated[str, "why the log ends there"] = ""
     damaged: Annotated[str, "why it is not believed"] = ""
-    not_known: Annotated[str, Absent(""), "its version, where that is not read here"] = ""
+    not_known: Annotated[str, Absent(""), "its version, if joinproto cannot read it"] = ""
     ran_in: Annotated[str, Absent(""), "the directory that its server ran in, by its pid file"] = ""
-    marks: Annotated[tuple[str, ...], Absent(()), "what no two servers write alike"] = ()
+    marks: Annotated[tuple[str, ...], Absent(()), "data that no two servers write alike"] = ()
 
     @property
     def end(self) -> int:
@@ -147,7 +147,9 @@ def facts_of(tree: Tree) -> Control:
     faults = [f"{WAL}: at {place(end)}: {why}"] if is_damaged else []
     missing = "from the last checkpoint on" if end <= checkpoint else ""
     if not missing and end + HEAD_BYTES < consistent:
-        missing = f"from {place(end)} to {place(consistent)}, without which it does not start,"
+        missing = (
+            f"from {place(end)} to {place(consistent)}, without which the server does not start,"
+        )
     if missing:
         why = f"the log {missing} is not there ({why})"
         faults.append(why)
@@ -163,7 +165,7 @@ def facts_of(tree: Tree) -> Control:
         faults.append(f"{WAL}: timeline {last.timeline} does not begin at {place(last.begin)}")
     # A standby reads its log to the end before it leaves a timeline, so no later files can follow.
     if before and any(one > last.begin // segment for one in walks[-1].written(before[-1][0])):
-        faults.append(f"{WAL}: timeline {before[-1][0]} goes on behind {place(last.begin)}")
+        faults.append(f"{WAL}: timeline {before[-1][0]} continues after {place(last.begin)}")
     damaged = faults[0] if faults else ""
     return evolve(control, history=tuple(stretches), why_end=why, damaged=damaged)
 
@@ -230,7 +232,7 @@ def _history(tree: Tree, timeline: int) -> list[tuple[int, int]]:
     return found
 
 
-def _told(raw: Raw, control: Control) -> Found:
+def _found_of(raw: Raw, control: Control) -> Found:
     if control.not_known:
         is_newer = "newer than is known" in control.not_known
         return Found.of(
@@ -266,12 +268,12 @@ def _copied(raw: Raw, control: Control) -> str:
     if control.ran_in in ("", raw.path):
         return ""
     return (
-        f"a copy of {control.ran_in}, by {PID}: what is said holds only if its server had ended"
+        f"a copy of {control.ran_in}, by {PID}: the facts are right only if its server had ended"
         " before it was copied"
     )
 
 
-read = reader(Control, "PostgreSQL", NAMES[0], _told)
+read = reader(Control, "PostgreSQL", NAMES[0], _found_of)
 
 
 def control_of(found: Found) -> Control | None:

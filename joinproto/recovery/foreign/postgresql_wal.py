@@ -137,7 +137,7 @@ class Walk:
         data, following = self._bytes(at, size)
         _, _, link, info, manager, checksum = RECORD.unpack_from(data)
         if before and link != before:
-            raise NotAsWritten("what follows is of an earlier time")
+            raise NotAsWritten("the next record is of an earlier time")
         if crc32c(data[:20], crc32c(data[24:])) != checksum:
             raise NotAsWritten("the next record is cut off")
         self.checksum = checksum

@@ -5,10 +5,10 @@
                    some builds of early 2010 add cluster/config.seq, a decimal number
 
 A store with a null shutdown-id (all zeros) is dirty, any other is clean.  The ids are random, so
-only equality means something.  So nothing shows which of several dirty stores is the latest, and
-two clean stores with different ids have different data.  `config.seq` counts the changes of
-membership.  It orders stores, but equal numbers do not mean equal data, and no file names the other
-members.
+they only show whether two stores are equal.  No file shows which of several dirty stores is the
+latest, and two clean stores with different ids have different data.  `config.seq` counts the
+changes of membership.  It orders stores, but equal numbers do not mean equal data, and no file
+names the other members.
 
 Source: recovery, "Foreign formats"; `joinproto/reference/qpid/store_status.py` for how Qpid uses
 the status.
@@ -29,12 +29,12 @@ OLD = (CLUSTER_ID, SHUTDOWN_ID, CONFIG_SEQ)
 NAMES = (STATUS, *OLD)
 
 NO_ORDER = (
-    "Qpid's ids are random and only equality can be asked of them: among several dirty stores"
-    " nothing says which is the latest"
+    "Qpid's ids are random, so they show only whether two stores are equal. No file shows which of"
+    " several dirty stores is the latest"
 )
 NO_STORE = (
-    f"no {STATUS}: a broker would take this for an empty store, also if it has data of a time"
-    " when it ran alone"
+    f"no {STATUS}: a broker would treat this as an empty store, even if it holds data from a time"
+    " when the broker ran alone"
 )
 SEQUENCE = re.compile(r"[0-9]{1,19}")
 
@@ -48,15 +48,15 @@ def read(raw: Raw) -> Found:
         return Found.of(raw, State.UNREADABLE, *said)
     try:
         if is_new:
-            return _new(raw)
+            return _from_status(raw)
         if any(not raw.file(name).is_absent for name in OLD):
-            return _old(raw)
+            return _from_uuid_files(raw)
     except NotAsWritten as error:
         return Found.of(raw, State.CORRUPT, str(error))
     return Found.of(raw, State.NONE, NO_STORE)
 
 
-def _new(raw: Raw) -> Found:
+def _from_status(raw: Raw) -> Found:
     file = raw.file(STATUS)
     lines = text_of(file).split("\n")
     # Without its last newline the file may have been cut off.  This is harmless only after a whole
@@ -71,7 +71,7 @@ def _new(raw: Raw) -> Found:
         raise NotAsWritten(f"{file.name}: has {len(lines)} lines, expected 2")
     cluster, shutdown = (_uuid(file, line) for line in lines)
     beside = [name for name in OLD if not raw.file(name).is_absent]
-    return _said(
+    return _found_with(
         raw,
         cluster,
         shutdown,
@@ -80,7 +80,7 @@ def _new(raw: Raw) -> Found:
     )
 
 
-def _old(raw: Raw) -> Found:
+def _from_uuid_files(raw: Raw) -> Found:
     cluster_file, shutdown_file = raw.file(CLUSTER_ID), raw.file(SHUTDOWN_ID)
     if cluster_file.is_absent:
         there = ", ".join(name for name in OLD if not raw.file(name).is_absent)
@@ -95,10 +95,10 @@ def _old(raw: Raw) -> Found:
         file = raw.file(CONFIG_SEQ)
         number = int(matched(SEQUENCE, file, text_of(file).removesuffix("\n"), "a count"))
         more = (Fact("config.seq", str(number)),)
-    return _said(raw, cluster, shutdown, layout="0.6", seq=number, more=more)
+    return _found_with(raw, cluster, shutdown, layout="0.6", seq=number, more=more)
 
 
-def _said(
+def _found_with(
     raw: Raw,
     cluster: str,
     shutdown: str,

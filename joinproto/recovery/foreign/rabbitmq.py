@@ -1,4 +1,4 @@
-"""RabbitMQ with Mnesia (up to 4.2): the nodes of a cluster, and those that ran when one stopped.
+"""RabbitMQ with Mnesia (up to 4.2): its nodes, and those that ran when a node stopped.
 
     cluster_nodes.config         {AllNodes, DiscNodes}.
     nodes_running_at_shutdown    the running nodes, kept up to date while this node runs
@@ -9,7 +9,7 @@ There is no cluster id: `clustered` groups nodes of which one counts the other a
 
 An interrupted start may overwrite the list.  A node that starts and finds another node first writes
 the list of *that* node, without itself.  If it dies while it waits, its own list is gone.  So a
-list without the node itself says nothing about when the node stopped.
+list without the node itself does not show when the node stopped.
 
 The node's own name is not in the text files; it is the name of the directory.
 
@@ -29,7 +29,7 @@ from joinproto.pick.wait_graph import NodeList, WaitGraph, clusters, wait_graph
 from joinproto.recovery.foreign import mnesia
 from joinproto.recovery.foreign.ra import folders, nodes
 from joinproto.recovery.foreign.text import NotAsWritten, shown, term_of
-from joinproto.recovery.foreign.wait_words import advised, and_, lines
+from joinproto.recovery.foreign.wait_words import advice_of, and_, lines
 from joinproto.recovery.found import Fact, Found, LastView, Raw, RawFile, State
 
 CLUSTER = "cluster_nodes.config"
@@ -86,7 +86,7 @@ def read(raw: Raw) -> Found:
     if unreadable:
         return Found.of(raw, State.UNREADABLE, *unreadable)
     try:
-        said = said_by(raw)
+        said = node_files_of(raw)
     except NotAsWritten as error:
         return Found.of(raw, State.CORRUPT, str(error))
     ran = None if said.is_ram else said.running
@@ -111,12 +111,12 @@ def read(raw: Raw) -> Found:
 def _listed(raw: Raw) -> tuple[str, ...]:
     """Return the members that the lists name, () if the lists cannot be read."""
     try:
-        return said_by(raw).members
+        return node_files_of(raw).members
     except NotAsWritten:
         return ()
 
 
-def said_by(raw: Raw) -> NodeFiles:
+def node_files_of(raw: Raw) -> NodeFiles:
     """Return the contents of the lists; raises `NotAsWritten`."""
     cluster, running = raw.file(CLUSTER), raw.file(RUNNING)
     match term_of(cluster):
@@ -143,7 +143,7 @@ def said_by(raw: Raw) -> NodeFiles:
 
 
 def wait_graphs(stores: Sequence[Found], *, gone: Collection[str] = ()) -> tuple[WaitGraph, ...]:
-    """Return the wait graph of each cluster among these stores, the largest cluster first.
+    """Return the wait-for graph of each cluster among these stores, the largest cluster first.
 
     Stores that cannot be read, or whose node is unknown, are left out.  If there are two copies of
     a node's store, its list does not count, because it is unknown with which copy the node
@@ -160,7 +160,7 @@ def wait_graphs(stores: Sequence[Found], *, gone: Collection[str] = ()) -> tuple
     return tuple(wait_graph(group, gone=gone) for group in clusters([*once, *twice]))
 
 
-def refused(stores: Sequence[Found]) -> tuple[str, ...]:
+def one_sided_memberships(stores: Sequence[Found]) -> tuple[str, ...]:
     """Return a sentence for each node that counts another node which does not count it."""
     lists = {store.node.name: store.node for store in stores if store.node is not None}
     return tuple(
@@ -198,11 +198,12 @@ def _without_blank(stores: Sequence[Found]) -> tuple[Found, ...]:
     """
     several = any(store.node is not None and len(store.node.members) > 1 for store in stores)
     return tuple(
-        _blank(store) if _is_blank(store, unread=several) else _doubted(store) for store in stores
+        _blank(store) if _is_blank(store, unread=several) else _with_doubt(store)
+        for store in stores
     )
 
 
-def _doubted(store: Found) -> Found:
+def _with_doubt(store: Found) -> Found:
     if store.state is not State.DIRTY or not _is_blank(store, unread=True):
         return store
     said = (
@@ -227,7 +228,7 @@ def _blank(store: Found) -> Found:
         stopped_last=False,
         node=None,
         problems=(
-            f"a blank node: it was reset, or began anew; what it had is gone ({lost})",
+            f"a blank node: it was reset, or began anew; its data are gone ({lost})",
             *store.problems,
         ),
     )
@@ -247,19 +248,24 @@ def _node(said: NodeFiles, definitions: Definitions | None, *, is_damaged: bool)
     )
 
 
-def told(stores: Sequence[Found], *, gone: Collection[str] = ()) -> tuple[tuple[str, ...], str]:
-    """Return the texts about the wait graphs of these stores, and the advice.
+def graph_texts(
+    stores: Sequence[Found], *, gone: Collection[str] = ()
+) -> tuple[tuple[str, ...], str]:
+    """Return the texts about the wait-for graphs of these stores, and the advice.
 
     The advice is about the largest cluster, and says to reset nodes that this cluster does not
     count.  `gone`: nodes whose disc is lost for good.
     """
     graphs = wait_graphs(stores, gone=gone)
     here = {waiting.node for graph in graphs for waiting in graph.waits}
-    found = [*refused(stores), *(said for graph in graphs for said in lines(graph, besides=here))]
+    found = [
+        *one_sided_memberships(stores),
+        *(said for graph in graphs for said in lines(graph, besides=here)),
+    ]
     if not graphs:
         return tuple(found), ""
     first, *others = graphs
-    advice = advised(first)
+    advice = advice_of(first)
     doubts = {
         store.node.name: store.node.definitions.in_doubt
         for store in stores
@@ -313,7 +319,7 @@ def _problems(raw: Raw, said: NodeFiles) -> tuple[str, ...]:
     found = []
     if not said.node:
         found.append(
-            f"which node this is cannot be told: the directory is called"
+            f"the name of this node is not known: the directory is called"
             f" {shown(PurePosixPath(raw.path).name)}, and must be called like one of"
             f" {', '.join(said.members)}"
         )
@@ -328,8 +334,8 @@ def _problems(raw: Raw, said: NodeFiles) -> tuple[str, ...]:
         )
     elif ram := sorted(said.running - set(said.disc)):
         found.append(
-            f"{', '.join(ram)} ran longer and kept nothing on disc: what was changed while no"
-            " other ran is lost"
+            f"{', '.join(ram)} ran longer and kept nothing on disc: changes made while no other"
+            " node ran are lost"
         )
     if said.is_forced:
         found.append(f"{FORCE} is there: at its next start this node waits for no other")

@@ -72,7 +72,7 @@ def shown(value: str) -> str:
 def matched(pattern: re.Pattern[str], file: RawFile, text: str, what: str) -> str:
     """Return a text of a file if it matches `pattern`; else raise `NotAsWritten`.
 
-    `what`: words for the pattern.
+    `what`: the form that the pattern stands for, for the message.
     """
     if pattern.fullmatch(text) is None:
         raise NotAsWritten(f"{file.name}: {shown(text)} is not {what}")
@@ -106,5 +106,5 @@ def unpacked(kind: type[Facts], data: bytes) -> Facts:
     try:
         found: Facts = read_as(kind, parsed(data))
     except Malformed as error:
-        raise NotAsWritten(f"what was collected cannot be read: {error}") from None
+        raise NotAsWritten(f"the collected facts cannot be read: {error}") from None
     return found

@@ -106,11 +106,11 @@ def is_blank(tree: Tree, name: str, at: int, end: int) -> bool:
 
 
 def reader(
-    kind: type[Facts], program: str, name: str, told: Callable[[Raw, Facts], Found]
+    kind: type[Facts], program: str, name: str, found_of: Callable[[Raw, Facts], Found]
 ) -> Callable[[Raw], Found]:
     """Return the function `read` for a format whose facts a `Raw` carries in the file `name`.
 
-    `told`: makes a `Found` of the facts.  `program`: the program's name, for messages.
+    `found_of`: makes a `Found` of the facts.  `program`: the program's name, for messages.
     """
 
     def read(raw: Raw) -> Found:
@@ -123,6 +123,6 @@ def reader(
             facts = unpacked(kind, file.data)
         except NotAsWritten as error:
             return Found.of(raw, State.CORRUPT, str(error))
-        return told(raw, facts)
+        return found_of(raw, facts)
 
     return read

@@ -1,4 +1,4 @@
-"""The texts about a wait graph of RabbitMQ's nodes, and the commands that start them."""
+"""The texts about a wait-for graph of RabbitMQ's nodes, and the commands that start them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from joinproto.pick.wait_graph import Start, WaitGraph
 
 
 def lines(graph: WaitGraph, *, besides: Collection[str] = ()) -> tuple[str, ...]:
-    """Return lines about one wait graph; `besides`: nodes whose lists are in another graph."""
+    """Return lines about one wait-for graph; `besides`: nodes whose lists are in another graph."""
     found = [
         f"{item.node} waits for {and_(item.waits_for)}"
         if item.waits_for
@@ -22,8 +22,8 @@ def lines(graph: WaitGraph, *, besides: Collection[str] = ()) -> tuple[str, ...]
     ]
     if graph.lost_ram:
         found.append(
-            f"{and_(graph.lost_ram)} kept nothing on disc and ran longer: what was changed while"
-            " no other node ran is lost"
+            f"{and_(graph.lost_ram)} kept nothing on disc and ran longer: changes made while no"
+            " other node ran are lost"
         )
     return (*found, *([why] if (why := _why(graph)) else []))
 
@@ -35,20 +35,18 @@ def _why(graph: WaitGraph) -> str:
             return "no list of a node that keeps data is here: nothing is known"
         case Start.SPLIT:
             return (
-                f"{last} went on without each other, or one of them was forced: each has what the"
-                " others do not have"
+                f"{last} continued without each other, or one of them was forced: each has data"
+                " that the others lack"
             )
         case Start.UNORDERED if graph.lost_ram:
             return (
-                f"a ram node ran between the last runs of {last}, or longer: nothing says which of"
-                " them has more"
+                f"a ram node ran between the last runs of {last}, or longer: no list shows which"
+                " of them has more"
             )
         case Start.UNORDERED:
-            return (
-                "each has something defined that another one lacks, and nothing says what is later"
-            )
+            return "each has definitions that another node lacks, and no list shows which are later"
         case Start.IN_ORDER:
-            return "one waits for no other, and the others take what it has"
+            return "one node waits for no other, and the others copy its data"
         case Start.TOGETHER | Start.FORCE if len(graph.last) > 1:
             return f"{last} stopped together: each waits for the others"
         case Start.TOGETHER | Start.FORCE:
@@ -57,12 +55,12 @@ def _why(graph: WaitGraph) -> str:
             return f"{later} may have run longer than {last}: its list decides"
         case Start.FORCE_AND_LOSE:
             return (
-                f"{later} is lost and may have run longer: what it did without the others is lost"
+                f"{later} is lost and may have run longer: its changes without the others are lost"
                 " with it"
             )
 
 
-def advised(graph: WaitGraph) -> str:
+def advice_of(graph: WaitGraph) -> str:
     """Return the advice how to start the nodes, "" if that is not known."""
     last, later = and_(graph.last), and_(graph.later)
     stages = "; then ".join(and_(stage) for stage in graph.order)
@@ -71,21 +69,20 @@ def advised(graph: WaitGraph) -> str:
         force = f"rabbitmqctl -n {graph.order[0][0]} force_boot, and this order: {stages}"
     # A node whose list is not here may have been forced to start after all others.
     kept = (
-        f"what is defined here is kept (what {and_(graph.unheard)} had is not known)"
+        f"the definitions here are kept (those of {and_(graph.unheard)} are not known)"
         if graph.unheard
-        else "nothing that is defined is lost"
+        else "no definition is lost"
     )
     match graph.start:
         case Start.SPLIT:
             return "start one side, and the other side's data are lost: save its directory first"
         case Start.UNORDERED:
-            return (
-                "save all their directories first: the node that starts first decides what is kept"
-            )
+            return "save all their directories first: only the data of the first node are kept"
         case Start.IN_ORDER:
             first = graph.order[0][0] if graph.order else last
             return (
-                f"{kept} with this order: {stages} (if {first} waits all the same, it was forced"
+                f"{kept} with this order: {stages} (if {first} waits although it is first, it was"
+                " forced"
                 f" once: rabbitmqctl -n {first} force_boot)"
             )
         case Start.TOGETHER:
@@ -94,16 +91,16 @@ def advised(graph: WaitGraph) -> str:
             why = (
                 "they would wait for a node that is lost"
                 if graph.rule == "W7"
-                else "an older one would load first: the smallest name does, once all are up"
+                else "an older node would load first: the node with the smallest name does"
             )
             return f"do not just start all ({why}); {kept} by: {force}"
         case Start.SUPPLY:
             return (
                 f"supply it; if its disc is lost for good, say so: then one of {last} can be"
-                f" forced, and what {later} did without the others is lost"
+                f" forced, and the changes of {later} without the others are lost"
             )
         case Start.FORCE_AND_LOSE:
-            return force or f"one of {last} must be forced; nothing says which of them has more"
+            return force or f"one of {last} must be forced; no list shows which of them has more"
     return ""
 
 

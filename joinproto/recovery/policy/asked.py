@@ -99,7 +99,7 @@ class Questioner:
 class Answers:
     """The totals of a policy's answers."""
 
-    questions: Annotated[Count, "distinct ones"]
+    questions: Annotated[Count, "distinct questions"]
     answers: Annotated[Mapping[str, int], "kind of question and answer to how often"]
     unknown_as_absent: Annotated[
         Count,
@@ -109,8 +109,8 @@ class Answers:
     example: Annotated[str | None, "the first such question; null: none"]
     too_careful: Annotated[
         Count | None,
-        """questions in which it chose no founder, though one is safe whatever is unknown; null: not
-        all states were searched""",
+        """questions in which it chose no founder, though one node is a safe founder in any case;
+        null: not all states were searched""",
     ]
     careful_example: Annotated[str | None, "the first such question; null: none"]
 
@@ -123,7 +123,7 @@ def summed(asker: Questioner, *, is_whole: bool) -> Answers:
         words = "no answer" if said is None else "a node" if record.chose_a_node else said
         key = f"{record.question.ask}: {words}"
         counts[key] = counts.get(key, 0) + 1
-    blind = list(_blind(asker))
+    blind = list(_unknown_as_absent(asker))
     careful = [line for line, record in asker.records.items() if _is_too_careful(record)]
     return Answers(
         questions=len(asker.records),
@@ -135,7 +135,7 @@ def summed(asker: Questioner, *, is_whole: bool) -> Answers:
     )
 
 
-def _blind(asker: Questioner) -> Iterator[str]:
+def _unknown_as_absent(asker: Questioner) -> Iterator[str]:
     for line, record in asker.records.items():
         chosen = record.answer
         if record.blank is None or not record.chose_a_node:

@@ -34,7 +34,7 @@ from joinproto.recovery.policy.question import ASKS, Question
 
 SECONDS = 5.0
 PATIENCE = 6
-"""By this factor a program gets more time if it computes, or waits for a processor."""
+"""A program that computes, or waits for a processor, gets more time by this factor."""
 AGAIN_SINGLE = 200
 ANSWER_BYTES_MAX = 65_536
 TAIL_BYTES = 600
@@ -66,7 +66,9 @@ def command_of(policy: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(policy))
     except ValueError as error:
-        raise UsageProblem(f"{policy!r} is no command: {error}", next="mend its quotes") from None
+        raise UsageProblem(
+            f"{policy!r} is not a command: {error}", next="mend its quotes"
+        ) from None
     if not words:
         raise UsageProblem("the policy is empty", next="name a program, or a Python file")
     return words
@@ -87,8 +89,7 @@ def asks_of(policy: str, seconds: float = SECONDS) -> tuple[str, ...]:
         raise PolicyFailed(
             "hangs",
             f"{policy} is not loaded within {PATIENCE * seconds:g} s",
-            next="let it do nothing but define functions; or give it more time with"
-            " --answer-seconds",
+            next="let the file only define functions; or give it more time with --answer-seconds",
         ) from None
     if run.returncode:
         raise PolicyFailed(
@@ -181,7 +182,8 @@ class Program:
                     "differs",
                     f"the policy answers {self.answers[line]!r}, and later {again!r}, to the same"
                     f" question; asked: {line}",
-                    next="let it decide from the line alone: no clock, no file, no memory",
+                    next="let the program decide from the line alone, without clock, file or"
+                    " memory",
                 )
 
     # -- one question --------------------------------------------------------------------------
@@ -205,7 +207,7 @@ class Program:
         except ValueError as error:
             raise PolicyFailed(
                 "malformed",
-                f"the policy's answer is of no use: {error}; asked: {line}",
+                f"the policy's answer is not valid: {error}; asked: {line}",
                 next="answer with the name of a node or with one of these words, a line of JSON",
             ) from None
 
@@ -283,7 +285,7 @@ class Program:
             self._stop()
             raise PolicyFailed(
                 "hangs",
-                "the policy closed its output, and goes on",
+                "the policy closed its output, and still runs",
                 next="write one line for each line that is read",
             ) from None
         if code:

@@ -29,14 +29,14 @@ FIXED: Mapping[str, tuple[str, ...]] = {
 class Question:
     """One line on a policy's standard input."""
 
-    ask: Annotated[Ask, "which question"]
+    ask: Annotated[Ask, "the kind of question"]
     nodes: Annotated[tuple[str, ...], "all nodes that the cluster is known to have"]
     node: Annotated[
-        str | None, "may-i-start: the node that asks; may-i-remove: the one to go; else null"
+        str | None, "may-i-start: the node that asks; may-i-remove: the node to remove; else null"
     ] = None
-    stores: Annotated[tuple[Store, ...], "what was read, as `recover collect --json` prints it"]
+    stores: Annotated[tuple[Store, ...], "the stores, as `recover collect --json` prints them"]
     unknown: Annotated[
-        Mapping[str, str], "node to why nothing is known of its store: `timed-out`, `not-asked`"
+        Mapping[str, str], "node to why its store is not known: `timed-out`, `not-asked`"
     ] = field(factory=dict)
     reasons: Annotated[tuple[str, ...], "may-i-remove: the reason"] = ()
 

@@ -9,7 +9,7 @@ from joinproto.recovery.gather import gather, read, reader_of
 DATA = Path(__file__).parent / "data"
 
 
-def said(
+def findings_in(
     kind: Format, files: Mapping[str, str | bytes], *, path: str = "store", recovered: str = ""
 ) -> Found:
     """Return the findings in these files, which are only in memory."""

@@ -37,8 +37,8 @@ def real(place: Path, kept: Path = REAL) -> dict[str, Path]:
     """Copy the real nodes' directories to `place`; return the directories."""
     (place / "all").mkdir(parents=True)
     data = lzma.decompress(kept.read_bytes())
-    laid = pack._Laying(io.BytesIO(data), "real", place / "all")
-    laid.done()
+    laid = pack._Unpacking(io.BytesIO(data), "real", place / "all")
+    laid.unpack()
     found = {}
     for folder, path, _, _ in laid.found:
         found[Path(path).name] = folder.rename(place / Path(path).name)

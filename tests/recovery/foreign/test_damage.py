@@ -1,4 +1,4 @@
-"""For any bytes a reader gives a sentence, no traceback, and never "clean" without reason."""
+"""Whatever the bytes are, a reader raises no error, and no damage makes a store clean."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from joinproto.recovery.found import Format, Found, State
 from joinproto.recovery.gather import gather, read, reader_of
-from tests.recovery.foreign.directories import DATA, said
+from tests.recovery.foreign.directories import DATA, findings_in
 
 QPID = {"cluster/store.status": b"6ba7b810-9dad-11d1-80b4-00c04fd430c8\n" * 2}
 CLEAN = DATA / "galera-stopped-in-turn" / "n3"
@@ -41,15 +41,15 @@ def is_fit_to_print(found: Found) -> bool:
 
 
 @pytest.mark.parametrize(("kind", "files", "path"), SAMPLES)
-def test_cut_off_at_every_byte_it_says_the_same_or_less(
+def test_a_file_cut_off_at_any_byte_gives_the_same_facts_or_is_damaged(
     kind: Format, files: dict[str, bytes], path: str
 ) -> None:
-    """If only white space is missing, it says the same; otherwise it reports damage."""
-    all_said = facts(said(kind, files, path=path))
+    """If only white space is missing, the facts are the same; otherwise damage is reported."""
+    all_said = facts(findings_in(kind, files, path=path))
 
     for name, data in files.items():
         for size in range(len(data)):
-            found = said(kind, {**files, name: data[:size]}, path=path)
+            found = findings_in(kind, {**files, name: data[:size]}, path=path)
             assert is_fit_to_print(found)
             if data[size:].strip():
                 assert found.state in (State.CORRUPT, State.DIRTY), (name, size)
@@ -67,15 +67,15 @@ def flips(data: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize(("kind", "files", "path"), SAMPLES)
-def test_with_every_bit_flipped_it_prints_and_no_dirty_store_gets_clean(
+def test_a_flipped_bit_never_makes_a_dirty_store_clean(
     kind: Format, files: dict[str, bytes], path: str
 ) -> None:
     """These formats have no checksum: a changed digit of an id cannot be seen."""
-    was = said(kind, files, path=path).state
+    was = findings_in(kind, files, path=path).state
 
     for name, data in files.items():
         for flipped in flips(data):
-            found = said(kind, {**files, name: flipped}, path=path)
+            found = findings_in(kind, {**files, name: flipped}, path=path)
             assert is_fit_to_print(found)
             assert found.state in (was, State.CORRUPT, State.DIRTY)
 
@@ -86,14 +86,14 @@ def test_with_every_bit_flipped_it_prints_and_no_dirty_store_gets_clean(
     recovered=st.binary(max_size=100),
     path=st.text(max_size=20),
 )
-def test_any_bytes_get_a_sentence(
+def test_random_bytes_are_reported_with_a_problem(
     kind: Format, contents: list[bytes | None], recovered: bytes, path: str
 ) -> None:
     """There is no traceback, and no control character."""
     names = reader_of(kind).NAMES
     files = {n: data for n, data in zip(names, contents, strict=False) if data is not None}
 
-    found = said(kind, files, path=path, recovered=recovered.decode("latin-1"))
+    found = findings_in(kind, files, path=path, recovered=recovered.decode("latin-1"))
 
     assert found.state in (State.NONE, State.CORRUPT, State.UNREADABLE)
     assert found.problems
@@ -106,11 +106,11 @@ PIECES = ["[", "]", "{", "}", ",", ".", "a@h", "'b@h'", "'", "\\", "%", "\n", " 
 @given(
     st.lists(st.sampled_from(PIECES)).map("".join), st.lists(st.sampled_from(PIECES)).map("".join)
 )
-def test_terms_made_of_pieces_get_a_sentence_or_a_meaning(cluster: str, running: str) -> None:
+def test_random_terms_are_reported_or_give_a_last_view(cluster: str, running: str) -> None:
     """These texts are more like right texts than random bytes are."""
     files = {"cluster_nodes.config": cluster, "nodes_running_at_shutdown": running}
 
-    found = said(Format.RABBITMQ, files, path="a@h")
+    found = findings_in(Format.RABBITMQ, files, path="a@h")
 
     assert found.state in (State.CORRUPT, State.DIRTY, State.EMPTY)
     assert found.problems or found.last_view
@@ -120,7 +120,7 @@ def test_terms_made_of_pieces_get_a_sentence_or_a_meaning(cluster: str, running:
 def test_a_huge_file_is_not_believed(kind: Format, files: dict[str, bytes], path: str) -> None:
     """Some of these formats would even permit endless white space."""
     for name, data in files.items():
-        found = said(kind, {**files, name: data + b" " * (2 << 20)}, path=path)
+        found = findings_in(kind, {**files, name: data + b" " * (2 << 20)}, path=path)
 
         assert State.CORRUPT == found.state or (name == "gvwstate.dat" and not found.last_view)
         assert "bytes" in found.problems[0]
@@ -140,7 +140,7 @@ def test_reading_a_directory_changes_nothing_in_it(
     found = read(gather(directory, host="h"))
 
     assert kind == found.format
-    assert facts(said(kind, files, path=path)) == facts(found)
+    assert facts(findings_in(kind, files, path=path)) == facts(found)
     after = [(item, item.stat()) for item in sorted(tmp_path.rglob("*"))]
     assert [(i, s.st_mtime_ns, s.st_ctime_ns) for i, s in before] == [
         (i, s.st_mtime_ns, s.st_ctime_ns) for i, s in after
@@ -149,7 +149,7 @@ def test_reading_a_directory_changes_nothing_in_it(
 
 @pytest.mark.parametrize(("kind", "files", "path"), SAMPLES)
 @pytest.mark.parametrize("what", ["link", "directory", "pipe"])
-def test_a_path_that_is_no_file_is_unreadable(
+def test_a_link_a_directory_or_a_pipe_in_place_of_a_file_is_unreadable(
     kind: Format, files: dict[str, bytes], path: str, what: str, tmp_path: Path
 ) -> None:
     """Links are not followed, and the reader does not wait for a pipe."""

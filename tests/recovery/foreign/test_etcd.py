@@ -61,7 +61,7 @@ def written(tree: Sparse, to: Path) -> Path:
     return to
 
 
-def test_a_directory_says_where_its_log_ends_and_its_voters() -> None:
+def test_the_facts_of_a_directory_have_the_end_of_its_log_and_its_voters() -> None:
     facts = etcd.facts_of(member("a"))
 
     assert (facts.cluster, facts.member, facts.names[facts.member]) == (
@@ -74,7 +74,7 @@ def test_a_directory_says_where_its_log_ends_and_its_voters() -> None:
     assert [len(one.voters) for one in facts.configurations] == [3]
 
 
-def test_a_majority_proves_the_latest_and_a_lagging_member_is_none() -> None:
+def test_a_majority_proves_the_latest_store_and_a_lagging_member_alone_does_not() -> None:
     a, b, c = found("a"), found("b"), found("c")
 
     assert (Verdict.TIE, ("h:/a", "h:/c")) == (judged(a, b, c).verdict, judged(a, b, c).pick.latest)
@@ -85,7 +85,7 @@ def test_a_majority_proves_the_latest_and_a_lagging_member_is_none() -> None:
     assert "on the hosts of a and c" in alone.next
 
 
-def test_force_new_cluster_is_not_advised_where_it_drops_what_was_acknowledged() -> None:
+def test_the_advice_to_force_a_cluster_names_the_entries_that_it_drops() -> None:
     """It keeps only entries that the store knows to be committed: 49 of 50 acknowledged ones."""
     together = judged(found("b"), found("c"))
     alone = judged(found("c"), lost=("a", "b"))
@@ -98,7 +98,7 @@ def test_force_new_cluster_is_not_advised_where_it_drops_what_was_acknowledged()
     assert "start b (h:/b) and c (h:/c) as always" in together.next
     assert "--force-new-cluster" not in together.next
     assert "etcdctl member remove 24685c10b4a3d2d8" in together.next
-    assert "it drops the 1 behind entry 49, which may be acknowledged" in alone.next
+    assert "it drops 1 after entry 49, which may be acknowledged" in alone.next
     assert "or, if only one can run: on h: etcd --data-dir /c" in judged(found("b"), whole).next
     restore = RESTORE.search(judged(found("b"), newer).next)
     assert restore is not None
@@ -122,7 +122,7 @@ def test_a_damaged_store_does_not_count_towards_the_majority() -> None:
     assert Verdict.PROVEN is judged(found("a"), found("b"), damaged).verdict
 
 
-def test_a_last_record_that_is_cut_off_is_said_to_be_that_and_does_not_count() -> None:
+def test_a_log_whose_last_record_is_cut_off_is_reported_and_does_not_count() -> None:
     """A power failure leaves such a record; but a disk that lost synced data leaves the same."""
     data = member("c").files[SEGMENT]
     torn = found("c", member("c").with_file(SEGMENT, data[: len(data) - 8 & ~511]))
@@ -170,7 +170,7 @@ def test_a_store_that_a_process_has_locked_is_in_use(
     assert (6, "in-use") == (code, said["verdict"])
 
 
-def test_a_directory_without_a_log_is_no_store(
+def test_a_directory_without_a_log_is_not_a_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "member").mkdir()
@@ -233,7 +233,7 @@ def _modified(places: list[Path]) -> dict[Path, tuple[int, int]]:
         {"member/wal/zz.wal": b"x", "member/snap/db": b"\0" * 9_000},
     ],
 )
-def test_a_log_that_is_none_is_refused_in_words(files: dict[str, bytes]) -> None:
+def test_a_malformed_log_is_reported_as_damaged(files: dict[str, bytes]) -> None:
     facts = etcd.facts_of(Bytes(files))
 
     assert facts.damaged
@@ -272,7 +272,7 @@ def test_the_checksum_is_that_of_the_standard() -> None:
     assert crc32c(long) == crc32c(long[100:], crc32c(long[:100]))
 
 
-def test_a_member_that_is_there_twice_is_told_whatever_the_others_prove() -> None:
+def test_a_second_store_of_a_member_is_reported_even_if_the_others_are_a_majority() -> None:
     copy = evolve(found("a"), path="/copy")
 
     said = judged(found("a"), found("b"), found("c"), copy)
@@ -291,12 +291,12 @@ def test_a_store_that_knows_no_voters_is_never_forced() -> None:
 
 
 @pytest.mark.parametrize(("name", "why"), [("zzz", "no member is called so"), ("b", "is here")])
-def test_a_lost_node_is_a_member_whose_store_is_not_here(name: str, why: str) -> None:
+def test_the_option_lost_needs_a_member_whose_store_is_not_here(name: str, why: str) -> None:
     with pytest.raises(UsageProblem, match=why):
         judged(found("b"), lost=(name,))
 
 
-def test_a_member_that_was_founded_again_has_no_voice() -> None:
+def test_a_member_that_was_founded_again_does_not_count() -> None:
     """Real stores: b was killed while a and c acknowledged 61 keys, all were stopped, c was wiped
     and founded again.  b and c were once taken for a majority, and b was called proven."""
     a, b, c = (
@@ -328,10 +328,10 @@ def test_stores_that_were_restored_from_two_snapshots_are_two_branches() -> None
 
 
 @pytest.mark.parametrize(
-    ("applied", "revision", "parted"),
+    ("applied", "revision", "diverged"),
     [(50, 43, False), (50, 44, True), (48, 41, False), (48, 40, True), (40, 33, False)],
 )
-def test_an_entry_makes_at_most_one_revision(applied: int, revision: int, parted: bool) -> None:
+def test_an_entry_makes_at_most_one_revision(applied: int, revision: int, diverged: bool) -> None:
     """Store `a` has revision 41 at entry 48."""
     one, other = found("a"), found("c")
     assert other.raft_log is not None
@@ -339,14 +339,14 @@ def test_an_entry_makes_at_most_one_revision(applied: int, revision: int, parted
 
     said = judged(one, evolve(other, raft_log=facts))
 
-    assert parted is (said.verdict is Verdict.DIVERGED)
+    assert diverged is (said.verdict is Verdict.DIVERGED)
 
 
 @pytest.mark.parametrize(
     ("release", "applied", "cluster"),
     [("3.4.23", 13, "3.4.0"), ("3.5.16", 14, "3.5.0"), ("3.5.30", 14, "3.5.0")],
 )
-def test_a_compaction_takes_no_revision_back(release: str, applied: int, cluster: str) -> None:
+def test_a_compaction_does_not_lower_the_revision(release: str, applied: int, cluster: str) -> None:
     """After five puts, four deletions and a compaction, each member said revision 10.  With 3.4 no
     key has this revision, and `etcdctl snapshot status` says 2."""
     tree = loaded((DATA / "etcd-compacted" / f"{release}.tree").read_text("utf-8"))
@@ -361,7 +361,7 @@ def test_a_compaction_takes_no_revision_back(release: str, applied: int, cluster
     assert (2, 14, 14) == (facts.term, facts.last_index, facts.commit)
 
 
-def test_a_member_that_has_nothing_in_its_log_is_not_called_corrupt() -> None:
+def test_a_member_with_an_empty_log_is_not_called_corrupt() -> None:
     """etcd 3.5.16: c was wiped and started again under its old name, and has no entry yet."""
     [(place, _)] = kept(DATA / "etcd-histories" / "wiped-back-2007")
 
@@ -382,7 +382,7 @@ def test_a_member_that_has_nothing_in_its_log_is_not_called_corrupt() -> None:
 
 
 @pytest.mark.parametrize(("release", "state"), [("3.7.0", "newer"), ("3.6.0", "corrupt")])
-def test_a_log_that_a_newer_release_wrote_otherwise_is_not_called_corrupt(
+def test_a_log_in_the_form_of_a_newer_release_is_not_called_corrupt(
     release: str, state: str
 ) -> None:
     facts = evolve(etcd.facts_of(member("a")), damaged="a record of kind 6", release=release)

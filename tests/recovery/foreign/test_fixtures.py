@@ -21,7 +21,7 @@ def test_every_story_was_played_and_kept() -> None:
     assert sorted(galera.STORIES) == stories("galera")
 
 
-def test_a_story_keeps_the_files_and_says_what_was_done(tmp_path: Path) -> None:
+def test_a_story_keeps_the_files_and_records_the_steps(tmp_path: Path) -> None:
     """The story also names missing files, and replaces an earlier story."""
     (tmp_path / "one" / "old").mkdir(parents=True)
     (tmp_path / "state").write_bytes(b"1 \n")

@@ -8,7 +8,7 @@ from joinproto.recovery.foreign import gcache
 from joinproto.recovery.foreign.galera import not_last
 from joinproto.recovery.foreign.text import NULL_UUID
 from joinproto.recovery.found import Format, Found, State
-from tests.recovery.foreign.directories import said, story
+from tests.recovery.foreign.directories import findings_in, story
 
 HISTORY = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 OTHER = "886313e1-3b8a-5372-9b90-0c9aee199e5d"
@@ -30,13 +30,13 @@ def node(state: str, view: str | None = None, *, recovered: str = "", path: str 
     files = (
         {"grastate.dat": state} if view is None else {"grastate.dat": state, "gvwstate.dat": view}
     )
-    return said(Format.GALERA, files, recovered=recovered, path=path)
+    return findings_in(Format.GALERA, files, recovered=recovered, path=path)
 
 
 # -- examples ------------------------------------------------------------------------------
 
 
-def test_stopped_in_order_is_clean_at_its_position() -> None:
+def test_a_node_that_was_stopped_in_order_is_clean_at_its_position() -> None:
     """It has a seqno of 0 or more, and no view file."""
     found = node(grastate(seqno=7, safe=1))
 
@@ -77,15 +77,13 @@ def test_a_position_can_be_supplied(recovered: str) -> None:
     ("state", "recovered", "problem"),
     [
         (grastate(), f"{OTHER}:12", "of another history"),
-        (grastate(), f"{HISTORY}:-1", "did not find any"),
+        (grastate(), f"{HISTORY}:-1", "found no position"),
         (grastate(), "no such line", "is neither a number"),
         (grastate(), "9" * 30, "is neither a number"),
         (grastate(seqno=7), "12", "of another time"),
     ],
 )
-def test_a_position_that_does_not_fit_counts_for_nothing(
-    state: str, recovered: str, problem: str
-) -> None:
+def test_a_position_that_does_not_fit_is_reported(state: str, recovered: str, problem: str) -> None:
     """If two sources contradict, neither is believed."""
     found = node(state, recovered=recovered)
 
@@ -94,7 +92,7 @@ def test_a_position_that_does_not_fit_counts_for_nothing(
         assert found.seq is None
 
 
-def test_a_mark_alongside_a_view_with_others_shows_nothing() -> None:
+def test_a_mark_alongside_a_view_with_other_nodes_is_no_evidence() -> None:
     """Galera writes safe_to_bootstrap: 1 only if no other node is left."""
     assert node(grastate(safe=1), gvwstate(A)).stopped_last
     by_hand = node(grastate(safe=1), gvwstate(A, B))
@@ -128,7 +126,9 @@ def test_a_node_without_a_history_is_never_picked() -> None:
         (gvwstate(), "expected my_uuid"),
     ],
 )
-def test_a_damaged_view_shows_nothing_and_takes_nothing_away(view: str, problem: str) -> None:
+def test_a_damaged_view_is_no_evidence_and_does_not_hide_the_position(
+    view: str, problem: str
+) -> None:
     """The data do not need it; but the file shows that the node was not stopped in order."""
     found = node(grastate(seqno=7, safe=1), view, recovered="9")
 
@@ -172,7 +172,7 @@ def test_a_state_file_of_a_later_version_is_newer_and_not_corrupt() -> None:
 
 def test_a_missing_state_file_alongside_a_view_is_unreadable() -> None:
     """Galera would found a cluster from this node."""
-    found = said(Format.GALERA, {"gvwstate.dat": gvwstate(A)})
+    found = findings_in(Format.GALERA, {"gvwstate.dat": gvwstate(A)})
 
     assert State.UNREADABLE == found.state
 
@@ -182,9 +182,9 @@ def test_a_node_that_lost_its_state_file_counts_by_its_recovered_position() -> N
     cache = {gcache.DIGEST: ""}
     cut = node(grastate()[:60], recovered=f"{HISTORY}:12")
 
-    lost = said(Format.GALERA, cache)
-    number_only = said(Format.GALERA, cache, recovered="12")
-    recovered = said(Format.GALERA, cache, recovered=f"{HISTORY}:12")
+    lost = findings_in(Format.GALERA, cache)
+    number_only = findings_in(Format.GALERA, cache, recovered="12")
+    recovered = findings_in(Format.GALERA, cache, recovered=f"{HISTORY}:12")
 
     assert State.UNREADABLE == lost.state == number_only.state
     assert "is not there, next to galera.cache" in lost.problems[0]
@@ -194,20 +194,20 @@ def test_a_node_that_lost_its_state_file_counts_by_its_recovered_position() -> N
     assert "cut off" in cut.problems[0]
 
 
-def test_without_the_line_safe_to_bootstrap_it_is_not_clean() -> None:
+def test_without_the_line_safe_to_bootstrap_a_node_is_not_clean() -> None:
     """The file is of an old version, or cut off, but the position is whole."""
     found = node(grastate(seqno=7, safe=None))
 
     assert (State.DIRTY, 7) == (found.state, found.seq)
 
 
-def test_a_view_that_is_not_primary_shows_nothing() -> None:
+def test_a_view_that_is_not_primary_is_no_evidence() -> None:
     """No transaction was committed in it."""
     assert node(grastate(), gvwstate(A, B, kind=1)).last_view is None
     assert node(grastate(), gvwstate(B, C)).last_view is None
 
 
-def test_a_node_that_went_on_without_it_shows_that_it_was_not_last() -> None:
+def test_a_later_view_without_a_node_shows_that_this_node_was_not_last() -> None:
     """b and c were with a in view 3, and have view 4 without it."""
     a = node(grastate(), gvwstate(A, B, C, mine=A), path="a")
     b = node(grastate(), gvwstate(B, C, mine=B, number=4), path="b")
@@ -217,7 +217,7 @@ def test_a_node_that_went_on_without_it_shows_that_it_was_not_last() -> None:
     assert line.startswith("h:a was not last: h:b was with it")
 
 
-def test_the_numbers_of_views_alone_show_nothing() -> None:
+def test_the_numbers_of_views_alone_do_not_order_nodes() -> None:
     """A cluster that was founded again counts from 1."""
     old = node(grastate(), gvwstate(A, mine=A, number=9), path="old")
     new = node(grastate(), gvwstate(B, C, mine=B, number=2), path="new")
@@ -239,7 +239,7 @@ def test_the_numbers_of_views_alone_show_nothing() -> None:
         ("galera-started-again", Verdict.UNPROVEN, ["n1", "n2", "n3"]),
     ],
 )
-def test_with_the_positions_the_right_ones_are_picked(
+def test_with_the_positions_the_right_nodes_are_picked(
     name: str, verdict: Verdict, latest: list[str]
 ) -> None:
     """story.txt, next to the files, says which node was last."""
@@ -251,7 +251,7 @@ def test_with_the_positions_the_right_ones_are_picked(
     assert latest == [node for node, item in found.items() if item.name in picked.latest]
 
 
-def test_the_view_files_alone_show_that_the_third_was_not_last() -> None:
+def test_the_view_files_alone_show_that_the_third_node_was_not_last() -> None:
     """All three say -1 and 0."""
     found = story("galera-killed-in-turn")
 

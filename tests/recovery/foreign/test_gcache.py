@@ -62,7 +62,7 @@ def test_the_digest_has_each_number_once(tmp_path: Path) -> None:
     assert 3 == len(set(history.values()))
 
 
-def test_of_a_full_ring_the_newest_lap_is_read(tmp_path: Path) -> None:
+def test_the_newest_lap_of_a_full_ring_is_read(tmp_path: Path) -> None:
     """The last buffer ends within a buffer of the lap before, whose rest is no header."""
     old = frames(40)
     lap = [(n, f"frame {n}".encode()) for n in range(41, 52)]
@@ -77,7 +77,7 @@ def test_of_a_full_ring_the_newest_lap_is_read(tmp_path: Path) -> None:
 
     assert [*range(41, 52)] == sorted(stores[0].history or ())
     assert (Verdict.PROVEN, True) == (with_b.verdict, with_b.latest[0].endswith("/a"))
-    # None of c's numbers is left, so nothing shows that the histories are one.
+    # None of c's numbers is left, so no evidence shows that the histories are one.
     assert Verdict.UNPROVEN is without_b.verdict
 
 
@@ -113,7 +113,7 @@ def test_a_damaged_cache_proves_nothing(tmp_path: Path, cache: bytes) -> None:
     assert Verdict.UNPROVEN == picked.verdict
 
 
-def test_where_no_cache_was_collected_the_numbers_count(tmp_path: Path) -> None:
+def test_without_a_collected_cache_the_numbers_count(tmp_path: Path) -> None:
     """People may supply only `grastate.dat`."""
     for name, seqno, safe in (("a", 7, "1"), ("b", 5, "0")):
         (Path(laid(tmp_path, name, cache=b"", seqno=seqno, safe=safe)) / "galera.cache").unlink()
@@ -141,7 +141,7 @@ def test_views_without_a_node_in_common_are_two_sides(tmp_path: Path) -> None:
     assert any("forced by hand" in line for line in picked.findings.lines)
 
 
-def test_a_cache_that_shows_nothing_leaves_the_numbers_without_meaning(tmp_path: Path) -> None:
+def test_without_common_write_sets_the_numbers_do_not_order_two_nodes(tmp_path: Path) -> None:
     """Seen on real nodes: a stopped with more, b was forced to found, and continued to count."""
     a = laid(tmp_path, "a", cache=frames(9), seqno=9)
     b = laid(tmp_path, "b", cache=ring(), view=gvwstate(B, mine=B), safe="1")

@@ -21,7 +21,7 @@ def test_each_format_has_a_reader() -> None:
         ([], ""),
     ],
 )
-def test_a_near_miss_gets_a_hint(entries: list[str], said: str) -> None:
+def test_a_directory_above_or_below_a_store_gets_a_hint(entries: list[str], said: str) -> None:
     """The directory is one level too high or too low."""
     assert said in hint(entries)
     assert bool(said) == bool(hint(entries))

@@ -68,7 +68,7 @@ def test_no_queue_of_a_real_history_is_proven_by_a_log_without_its_messages() ->
 
 
 @pytest.mark.parametrize("name", FULL)
-def test_no_other_command_says_more_than_pick(
+def test_no_other_command_claims_more_than_pick(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`inspect` gives no verdict, `compare` has that of `pick`, and writing commands refuse."""
@@ -109,7 +109,7 @@ DAMAGES = [
 
 
 @pytest.mark.parametrize(("name", "files", "how"), DAMAGES)
-def test_a_damaged_file_proves_nothing_that_the_whole_one_did_not(
+def test_a_damaged_file_does_not_make_an_unproven_verdict_proven(
     name: str, files: str, how: str, tmp_path: Path
 ) -> None:
     """Each of these once led to a proof, although the whole files prove nothing."""
@@ -135,5 +135,5 @@ def test_no_damage_leads_to_a_better_verdict(name: str, tmp_path: Path) -> None:
     assert [] == list(damaged(whole, before, count=20, chance=random.Random(name), folder=tmp_path))
 
 
-def test_every_kept_history_is_asked() -> None:
+def test_every_kept_history_is_tested() -> None:
     assert FULL.keys() == {path.name for path in Path(HISTORIES).iterdir()}

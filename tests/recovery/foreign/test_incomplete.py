@@ -1,6 +1,6 @@
 """A set of stores that is not complete is never proven nor clean, whichever broker wrote it.
 
-If nothing is proven, the sentence says what the broker itself would do, why that may be wrong, and
+If nothing is proven, the sentence gives the choice of the broker itself, why that may be wrong, and
 which fact would settle it.
 
 Source: Skeen 1985 (all must be supplied); qpid.md, traps 4 and 8; Galera's own documents (two
@@ -78,7 +78,7 @@ def _qpid(folder: Path) -> Path:
     return folder
 
 
-def _told(folder: Path, name: str) -> Path:
+def _stores(folder: Path, name: str) -> Path:
     return _qpid(folder) if name == "qpid" else Path(shutil.copytree(DATA / name, folder))
 
 
@@ -95,11 +95,11 @@ ALL = ["qpid", *stories("galera"), *stories("rabbitmq")]
 
 @pytest.mark.parametrize("harm", HARM)
 @pytest.mark.parametrize("name", ALL)
-def test_a_store_that_cannot_be_read_leaves_the_others_neither_proven_nor_clean(
+def test_with_a_store_that_cannot_be_read_the_verdict_is_never_proven_clean_or_a_tie(
     name: str, harm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Unknown is never clean; each node of each story is damaged in turn."""
-    whole = _told(tmp_path / "whole", name)
+    whole = _stores(tmp_path / "whole", name)
     for victim in sorted(path.name for path in whole.iterdir() if path.is_dir()):
         folder = Path(shutil.copytree(whole, tmp_path / victim))
         HARM[harm](folder / victim)
@@ -115,7 +115,7 @@ def test_a_store_that_cannot_be_read_leaves_the_others_neither_proven_nor_clean(
 
 
 @pytest.mark.parametrize("name", stories("rabbitmq"))
-def test_a_node_that_the_others_count_and_that_is_missing_proves_nothing(
+def test_without_a_node_that_the_others_count_no_store_is_proven(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Even if it stopped first: only its own list shows whether it was forced to start later."""
@@ -133,7 +133,7 @@ def test_a_node_that_the_others_count_and_that_is_missing_proves_nothing(
 
 
 @pytest.mark.parametrize("name", stories("galera"))
-def test_a_node_of_the_last_view_that_is_missing_proves_nothing(
+def test_without_a_latest_node_of_the_last_view_no_store_is_proven(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Galera lists the nodes of the last view, and no others."""
@@ -148,10 +148,10 @@ def test_a_node_of_the_last_view_that_is_missing_proves_nothing(
         assert said["verdict"] not in SURE, victim.name
 
 
-def test_a_lost_node_of_rabbitmq_changes_what_can_be_done(
+def test_a_lost_rabbitmq_node_changes_the_next_step(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """It proves nothing, but the last line is the order in which to start."""
+    """The verdict stays unproven, but the next step is the order of the start."""
     nodes = [DATA / "rabbitmq-stopped-in-turn" / f"{name}@localhost" for name in "bc"]
 
     code, said = ask_json(capsys, "pick", *nodes, "--lost", "a@localhost")
@@ -161,20 +161,20 @@ def test_a_lost_node_of_rabbitmq_changes_what_can_be_done(
 
 
 @pytest.mark.parametrize("name", ["qpid", "galera-stopped-in-turn"])
-def test_of_a_broker_that_lists_no_nodes_the_operator_says_how_many_there_are(
+def test_the_operator_must_give_the_number_of_nodes_if_no_file_lists_them(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The files do not show that one is missing; the report lists it as not examined."""
-    folder = _told(tmp_path / "whole", name)
+    folder = _stores(tmp_path / "whole", name)
     _, *rest = nodes = sorted(path for path in folder.iterdir() if path.is_dir())
 
     whole, _ = ask_json(capsys, "pick", "--nodes", 3, *nodes)
     fewer, said = ask_json(capsys, "pick", "--nodes", 3, *rest)
-    unsaid = ask(capsys, "pick", *rest)
+    without_nodes = ask(capsys, "pick", *rest)
 
     assert (0, 5, "unproven") == (whole, fewer, said["verdict"])
     assert ["1 of 3 nodes"] == [one["member"] for one in said["missing"]]
-    assert "--nodes N" in " ".join(unsaid.out.split())
+    assert "--nodes N" in " ".join(without_nodes.out.split())
 
 
 # -- Galera: two nodes that were alone -----------------------------------------------------------
@@ -193,10 +193,10 @@ def test_of_a_broker_that_lists_no_nodes_the_operator_says_how_many_there_are(
     ],
 )
 @pytest.mark.parametrize("seqno", [5, 9, 12])
-def test_two_that_were_alone_are_never_ordered_not_even_by_positions(
+def test_two_nodes_that_were_alone_are_never_ordered_not_even_by_positions(
     other: object, seqno: int
 ) -> None:
-    """One of them may have been forced, and each may have what the other one lacks."""
+    """One of them may have been forced, and each may have data that the other lacks."""
     for mine in (
         node(grastate(safe=0), gvwstate(A, mine=A), recovered=str(seqno), path="a"),
         node(grastate(seqno=seqno, safe=1), path="a"),
@@ -206,7 +206,7 @@ def test_two_that_were_alone_are_never_ordered_not_even_by_positions(
         assert Verdict.UNPROVEN == found.verdict
 
 
-def test_a_node_that_was_alone_and_has_less_was_not_last() -> None:
+def test_a_node_that_was_alone_and_has_less_leaves_the_others_unproven() -> None:
     """The others continued without it, or it was forced."""
     alone = node(grastate(safe=1), gvwstate(A, mine=A), recovered="5", path="a")
     others = [
@@ -219,7 +219,7 @@ def test_a_node_that_was_alone_and_has_less_was_not_last() -> None:
 
 
 def test_a_node_without_a_history_leaves_the_others_unproven() -> None:
-    """It is new, or its disk was wiped; what it had is unknown."""
+    """It is new, or its disk was wiped; its former data are unknown."""
     blank = node(grastate(uuid=NULL_UUID, safe=1), path="a")
     clean = [node(grastate(seqno=5), path="b"), node(grastate(seqno=7, safe=1), path="c")]
     whole = pick([one.candidate for one in clean])

@@ -101,7 +101,7 @@ def judged(*trees: Sparse) -> Judgement:
     return judge([found(one) for one in trees], words=["a", "b"])
 
 
-def test_a_directory_says_its_last_offset_and_the_voters_with_their_directories() -> None:
+def test_the_facts_have_the_last_offset_and_the_voters_with_their_directories() -> None:
     facts = kraft.facts_of(ONE)
 
     assert (facts.last_term, facts.last_index, facts.term, facts.vote) == (1, 9, 1, "1")
@@ -119,19 +119,19 @@ def test_a_majority_proves_the_latest_controller() -> None:
     assert judged(TWO).verdict is Verdict.UNPROVEN
 
 
-def test_a_directory_that_was_formatted_twice_is_recognised_and_no_voter() -> None:
+def test_a_directory_that_was_formatted_again_does_not_vote() -> None:
     """Its node is a voter with another directory, whose data this directory lacks."""
     used = controller(3, [FOUNDING, *DATA], epoch=1, times=1)
     blank, again = found(AGAIN), found(used)
 
-    assert "was formatted, and has nothing" in blank.problems[0]
+    assert "was formatted, and its log is empty" in blank.problems[0]
     assert "was formatted again: node 3 votes with another directory" in again.problems[0]
     for one in (AGAIN, used):
         assert judged(TWO, one).verdict is Verdict.UNPROVEN
         assert judged(ONE, TWO, one).verdict is Verdict.PROVEN
 
 
-def test_voters_that_are_fixed_are_those_of_the_last_leader() -> None:
+def test_fixed_voters_are_those_at_the_election_of_the_last_leader() -> None:
     """Before 3.9 voters have no directories, and quorum-state lists them, too."""
     old = batch(0, 1, [leader(1, 1, 2, 3)], control=True)
     state = {
@@ -152,7 +152,7 @@ def test_voters_that_are_fixed_are_those_of_the_last_leader() -> None:
     assert "other voters than the log" in kraft.facts_of(odd).damaged
 
 
-def test_a_snapshot_says_the_voters_and_what_is_committed() -> None:
+def test_a_snapshot_has_the_voters_and_the_committed_offset() -> None:
     inside = batch(0, 1, [(b"\0\0\0\3", b""), voters(1, 2, 3)], control=True)
     name = f"{kraft.FOLDER}/{5:020}-{1:010}.checkpoint"
     since = f"{kraft.FOLDER}/{5:020}.log"
@@ -167,7 +167,7 @@ def test_a_snapshot_says_the_voters_and_what_is_committed() -> None:
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [
-        (kraft.STATE, b"", "is not there: it may have voted"),
+        (kraft.STATE, b"", "is not there: the node may have voted"),
         (kraft.STATE, b"{}", "is not as Kafka writes it"),
         (kraft.META, b"", "is not there"),
         (kraft.META, b"version=1\n", "names no node"),

@@ -57,7 +57,7 @@ def test_a_log_of_khepri_alongside_mnesia_does_not_count(mnesia: Mapping[str, Pa
 
 
 @pytest.mark.parametrize("name", NODES)
-def test_without_the_flags_the_lists_say_that_mnesia_counts(
+def test_without_the_flags_the_lists_show_that_mnesia_counts(
     mnesia: Mapping[str, Path], name: str
 ) -> None:
     """The lists name nodes that are not members in Khepri's log."""
@@ -71,7 +71,7 @@ def test_without_the_flags_the_lists_say_that_mnesia_counts(
     assert before.node == after.node
 
 
-def test_the_flag_says_that_khepri_counts(mnesia: Mapping[str, Path]) -> None:
+def test_the_flag_shows_that_khepri_counts(mnesia: Mapping[str, Path]) -> None:
     """The flag is written before Mnesia's files are deleted, so a kill may leave both."""
     flags(mnesia[A]).write_text("[feature_flags_v2,khepri_db].\n", "utf-8")
 
@@ -81,7 +81,7 @@ def test_the_flag_says_that_khepri_counts(mnesia: Mapping[str, Path]) -> None:
     assert "Khepri" in {fact.value for fact in after.facts}
 
 
-def test_a_node_of_which_nothing_says_which_counts_is_not_called_damaged(
+def test_a_node_with_files_of_both_and_without_flags_is_not_called_damaged(
     mnesia: Mapping[str, Path],
 ) -> None:
     """It is a node without others, whose file of flags was not copied."""
@@ -127,7 +127,7 @@ def khepri(tmp_path: Path) -> Mapping[str, Path]:
     ("kept", "metadata", "joined"),
     [(ra_files.KHEPRI, 74, [3, 4]), (ra_files.KHEPRI_4_3, 103, [55, 78])],
 )
-def test_logs_of_khepri_say_what_the_nodes_said(
+def test_logs_of_khepri_have_the_entries_that_the_nodes_reported(
     tmp_path: Path, kept: Path, metadata: int, joined: list[int]
 ) -> None:
     nodes = real(tmp_path / "nodes", kept)
@@ -156,7 +156,9 @@ def test_logs_of_khepri_say_what_the_nodes_said(
     assert ("PROVEN", "start all these nodes") == (said.pick.verdict.name, said.next[:21])
 
 
-def test_the_minority_of_a_real_khepri_is_told_to_start_first(khepri: Mapping[str, Path]) -> None:
+def test_the_advice_for_a_real_minority_of_khepri_is_to_start_it_and_to_force_a_boot(
+    khepri: Mapping[str, Path],
+) -> None:
     """The command works on a started node that waits; on 4.0.5 it brought back all data."""
     said = judged(khepri[C], lost=(A, B))
 
@@ -165,7 +167,7 @@ def test_the_minority_of_a_real_khepri_is_told_to_start_first(khepri: Mapping[st
     assert f"once {C} runs: rabbitmqctl -n {C} eval '[rabbit_quorum_queue:force_shrink" in said.next
 
 
-def test_a_node_that_was_started_alone_leaves_the_others_out(tmp_path: Path) -> None:
+def test_after_a_forced_start_the_advice_leaves_the_removed_nodes_out(tmp_path: Path) -> None:
     """They are of one cluster, and two others would elect a leader of their own."""
     forced = real(tmp_path / "forced", ra_files.FORCED)
 
@@ -176,7 +178,7 @@ def test_a_node_that_was_started_alone_leaves_the_others_out(tmp_path: Path) -> 
     assert f"do not start {A}, {B}" in said.next
 
 
-def test_one_that_went_on_without_the_node_that_was_started_alone_is_not_passed_over(
+def test_a_node_that_continued_without_the_forced_node_makes_the_verdict_unproven(
     tmp_path: Path,
 ) -> None:
     """Only force removes several members at once, so later entries of the others may count."""
@@ -218,7 +220,7 @@ def test_a_node_that_began_anew_is_of_another_cluster(tmp_path: Path) -> None:
     assert f"pick --cluster {A}" in said.next
 
 
-def test_files_come_by_their_numbers(tmp_path: Path) -> None:
+def test_files_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     """4.3 renames the files of earlier releases to names with more digits, one by one."""
     a = node(tmp_path, A, entries=[(at, 1, b"\x83y") for at in range(1, 6)])
     folder = a / "coordination" / A
@@ -232,7 +234,7 @@ def test_files_come_by_their_numbers(tmp_path: Path) -> None:
     assert (8, "") == (log.last_index, log.damaged)
 
 
-def test_of_very_many_terms_the_first_ones_are_not_known(tmp_path: Path) -> None:
+def test_the_first_of_very_many_terms_are_not_known(tmp_path: Path) -> None:
     """An unknown term is not compared."""
     count = log_of.TERMS_MAX + 5
     a = node(tmp_path, A, entries=[(at, at, b"\x83y") for at in range(1, count + 1)], term=count)
@@ -243,7 +245,7 @@ def test_of_very_many_terms_the_first_ones_are_not_known(tmp_path: Path) -> None
     assert [0, 0, 6, count] == [raft.term_at(at) for at in (0, 5, 6, count)]
 
 
-def test_a_queue_without_a_majority_among_those_that_start_is_cut_down(tmp_path: Path) -> None:
+def test_a_queue_without_a_majority_among_the_started_nodes_is_shrunk(tmp_path: Path) -> None:
     """History 2413: the members dropped b, and a queue with only b and c has no majority now."""
     both = [(at, 1, b"\x83y") for at in range(1, 6)]
     change = (6, 1, command("rabbitmq_metadata", [A, C]))

@@ -72,7 +72,7 @@ def node(*terms: bytes, status: bytes = OPENED, **tables: bytes) -> Definitions:
     return definitions_in({"LATEST.LOG": log(*terms, status=status), **files})
 
 
-def test_tables_and_logs_are_taken_in_the_order_in_which_they_were_written() -> None:
+def test_tables_and_logs_are_read_in_the_order_in_which_they_were_written() -> None:
     """First the table, then its changes, then the transactions that are in neither."""
     found = node(
         commit(change("c"), change("a", "delete")),
@@ -94,30 +94,30 @@ def test_a_transaction_that_asked_others_counts_once_it_is_decided() -> None:
     assert (1, 0) == (len(done.values), done.in_doubt)
 
 
-def test_a_node_that_was_killed_first_lacks_what_the_other_wrote() -> None:
+def test_a_node_that_wrote_its_log_earlier_lacks_the_later_changes() -> None:
     """Both acknowledged the same changes, but a wrote its log later."""
     a = node(commit(change("x-1")))
     b = node(commit(change("x-1")), commit(change("x-2")))
 
-    assert (0, 1) == (a.beyond(b), b.beyond(a))
+    assert (0, 1) == (a.changes_missing_in(b), b.changes_missing_in(a))
 
 
-def test_a_deleted_queue_is_not_missing() -> None:
-    """a still has what b deleted, so b is later."""
+def test_a_deletion_counts_as_a_later_change() -> None:
+    """a still has the definition that b deleted, so b is later."""
     a = node(commit(change("x-1")))
     b = node(commit(change("x-1")), commit(change("x-1", "delete")))
 
-    assert (0, 1) == (a.beyond(b), b.beyond(a))
+    assert (0, 1) == (a.changes_missing_in(b), b.changes_missing_in(a))
 
 
-def test_two_values_under_one_key_are_beyond_each_other() -> None:
+def test_two_values_under_one_key_count_in_both_directions() -> None:
     a, b = (node(commit(change("x", value=value))) for value in ("1", "2"))
 
-    assert (1, 1) == (a.beyond(b), b.beyond(a))
+    assert (1, 1) == (a.changes_missing_in(b), b.changes_missing_in(a))
 
 
 @pytest.mark.parametrize("status", [OPENED, CLOSED])
-def test_an_incomplete_term_condemns_a_log(status: bytes) -> None:
+def test_a_log_with_an_incomplete_term_is_refused(status: bytes) -> None:
     """Mnesia drops it; but a disk that lost much more than the last write leaves the same."""
     first = log(commit(change("a")), status=status)
     whole = log(commit(change("a")), commit(change("b")), status=status)
@@ -128,7 +128,7 @@ def test_an_incomplete_term_condemns_a_log(status: bytes) -> None:
                 definitions_in({"LATEST.LOG": data})
 
 
-def test_an_empty_log_is_one_that_was_just_made() -> None:
+def test_an_empty_or_missing_latest_log_is_accepted_next_to_a_previous_log() -> None:
     """A dump renames the log and makes a new one; a kill may happen before or after that."""
     previous = {"PREVIOUS.LOG": log(commit(change("a")))}
 
@@ -139,12 +139,12 @@ def test_an_empty_log_is_one_that_was_just_made() -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"x" * 40, MAGIC + b"none" + b"\0" * 8, log(b"\xff"), log(tuple_of(b"\xff"))]
 )
-def test_a_file_that_is_no_log_of_mnesia_is_refused(data: bytes) -> None:
+def test_a_file_that_is_not_a_log_of_mnesia_is_refused(data: bytes) -> None:
     with pytest.raises(NotAsWritten):
         definitions_in({"LATEST.LOG": data} if data else {})
 
 
-def test_the_definitions_of_a_new_node_are_not_its_own() -> None:
+def test_the_definitions_of_a_new_node_are_not_counted_as_own() -> None:
     """For example the exchanges that RabbitMQ makes for each virtual host."""
     assert 0 == node(commit(change(""), change("amq.direct"))).own
     assert 1 == node(commit(change("amq.direct"), change("orders"))).own

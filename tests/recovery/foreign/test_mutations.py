@@ -2,8 +2,8 @@
 
 The directories were written by real programs (those of KRaft by its format).  One file of one
 directory is changed, and every set of the stores with this directory is judged as by `recover
-pick`.  A sure verdict is false if it was not sure before, or if it names a store that lacks what
-was acknowledged, or a store whose facts differ from those before the change.
+pick`.  A sure verdict is false if it was not sure before, or if it names a store that lacks
+acknowledged data, or a store whose facts differ from those before the change.
 
 Only changes that no reader can see are permitted: a plain text without a checksum that still has
 the form in which its program writes it, and a log that ends early, cut off or with zeros after a
@@ -35,7 +35,7 @@ from joinproto.recovery import show
 from joinproto.recovery.found import Found, State
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.judgement import Judgement, judge, told
-from joinproto.recovery.own import together
+from joinproto.recovery.own import with_shared_log
 from tests.recovery.foreign import ra_files, test_kraft
 from tests.recovery.foreign.directories import DATA
 from tests.recovery.foreign.mutations import mutated
@@ -270,7 +270,7 @@ class Cluster:
 
     @property
     def complete(self) -> frozenset[str]:
-        """Return the stores that have all that a majority has; empty if this has no meaning."""
+        """Return the stores that have each entry of a majority; empty if they have no Raft log."""
         logs = {one.name: one.raft_log for one in self.found.values()}
         ends = {name: log.last_index for name, log in logs.items() if log is not None}
         if not ends:
@@ -295,7 +295,7 @@ def _read(place: Path) -> Found:
 
 
 def _judged(form: Form, stores: Sequence[Found]) -> Judgement:
-    found = together(tuple(stores))
+    found = with_shared_log(tuple(stores))
     words = [one.path for one in found]
     judgement = judge(found, nodes=form.nodes, words=words)
     text = click.unstyle(show.judgement_text(judgement))
@@ -321,7 +321,7 @@ def false_in(before: Judgement, now: Judgement, changed: Found, was: Found, also
         if not best <= known[queue][0]:
             return f"{queue}: best are {best}, and were {known[queue][0]}"
         if any(logs[one] != known[queue][1][one] for one in best):
-            return f"{queue}: a best log is another one"
+            return f"{queue}: a best log is a different one"
     return ""
 
 

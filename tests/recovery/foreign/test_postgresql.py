@@ -67,7 +67,7 @@ def test_a_directory_says_its_timelines_and_where_its_log_ends() -> None:
     assert ["dirty", "clean", "clean"] == [found(name).state.value for name in "abc"]
 
 
-def test_the_fork_point_of_two_is_where_the_one_left_the_timeline_of_the_other() -> None:
+def test_the_fork_point_of_two_servers_is_where_one_left_the_timeline_of_the_other() -> None:
     forked = parting(control("a"), control("b"))
     behind = parting(control("c"), control("b"))
 
@@ -76,7 +76,7 @@ def test_the_fork_point_of_two_is_where_the_one_left_the_timeline_of_the_other()
     assert (behind.at, behind.left, behind.mine) == (0x4000260, LEFT, 0)
 
 
-def test_two_that_forked_are_told_so_in_one_line_and_one_that_is_behind_is_no_rival() -> None:
+def test_two_forked_servers_are_reported_in_one_line_and_a_server_behind_is_not_a_fork() -> None:
     forked = judged(found("a"), found("b"))
     behind = judged(found("c"), found("b"), nodes=2)
 
@@ -89,7 +89,7 @@ def test_two_that_forked_are_told_so_in_one_line_and_one_that_is_behind_is_no_ri
     assert "it left that timeline at 0/4000348" in behind.evidence[0]
 
 
-def test_nothing_is_proven_without_the_number_of_servers() -> None:
+def test_nothing_is_proven_unless_all_servers_are_known_to_be_there() -> None:
     for nodes in (None, 3):
         one = judged(found("c"), found("b"), nodes=nodes)
 
@@ -97,7 +97,7 @@ def test_nothing_is_proven_without_the_number_of_servers() -> None:
     assert "--nodes N" in judged(found("c"), found("b")).next
 
 
-def test_two_standbys_that_were_promoted_each_by_itself_are_two_timelines_of_one_number() -> None:
+def test_two_standbys_that_were_both_promoted_are_two_timelines_with_one_number() -> None:
     """`pg_rewind` takes them for one timeline ("no rewind required")."""
     b = control("b")
     last = evolve(b.history[-1], end=b.end + 4096, birth="11111111 22222222")
@@ -106,7 +106,7 @@ def test_two_standbys_that_were_promoted_each_by_itself_are_two_timelines_of_one
     assert parting(b, other) == Parting(1, LEFT, LEFT, b.end - LEFT, other.end - LEFT)
 
 
-def test_a_directory_of_another_system_is_no_rival(
+def test_a_directory_of_another_system_is_of_a_different_cluster(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = bytearray(server("c").files["global/pg_control"])
@@ -137,7 +137,7 @@ def test_a_damaged_control_file_is_reported_and_proves_nothing() -> None:
     "text",
     [b"", b"x\n", b"1\t0/3\n1\t0/4\n", b"2\t0/3000000\tno\n", b"1\t0/3\tno\n" * 20_000],
 )
-def test_a_history_that_is_none_is_refused(text: bytes) -> None:
+def test_a_malformed_history_is_refused(text: bytes) -> None:
     tree = server("b").with_file("pg_wal/00000002.history", text, len(text))
 
     with pytest.raises(NotAsWritten, match=r"00000002\.history"):
@@ -147,8 +147,8 @@ def test_a_history_that_is_none_is_refused(text: bytes) -> None:
 def test_no_flip_in_a_history_which_has_no_checksum_makes_a_fork() -> None:
     name = "pg_wal/00000002.history"
     whole = server("b").files[name]
-    told = len(b"1\t0/4000348\t")
-    for at, bit in product(range(told), range(8)):
+    length = len(b"1\t0/4000348\t")
+    for at, bit in product(range(length), range(8)):
         data = bytearray(whole)
         data[at] ^= 1 << bit
         one = found("b", server("b").with_file(name, bytes(data)))
@@ -159,7 +159,7 @@ def test_no_flip_in_a_history_which_has_no_checksum_makes_a_fork() -> None:
             assert postgresql.control_of(one) == control("b"), bytes(data)
 
 
-def test_a_log_that_is_not_there_is_damage() -> None:
+def test_a_missing_log_is_damage() -> None:
     tree = Bytes({"global/pg_control": server("c").files["global/pg_control"]})
 
     assert "is not there" in postgresql.facts_of(tree).damaged
@@ -179,7 +179,7 @@ def record(link: int, data: bytes, *, info: int = 0) -> bytes:
     return head + crc32c(head, crc32c(data)).to_bytes(4, "little") + data
 
 
-def test_the_log_goes_on_behind_a_file_that_was_left_early() -> None:
+def test_the_log_continues_after_a_file_that_was_left_early() -> None:
     """After `pg_switch_wal` the next record is the first one of the next file, after its head."""
     first, second = SMALL, 2 * SMALL
     data = bytearray(server("c").files["global/pg_control"])
@@ -221,7 +221,7 @@ def test_a_server_that_runs_is_in_use(tmp_path: Path, monkeypatch: pytest.Monkey
 PID = b"4711\n/var/lib/a\n1700000000\n5432\n/tmp\nlocalhost\n  5432001  32768\nready\n"
 
 
-def test_two_directories_of_one_server_prove_nothing() -> None:
+def test_two_directories_of_one_server_are_unproven() -> None:
     """Two directories with equal control files, or with equal pid files, are of one server.
 
     A base backup that was never started has the primary's control file, but is another server's.
@@ -238,7 +238,7 @@ def test_two_directories_of_one_server_prove_nothing() -> None:
     assert "name only that one" in ran.next
 
 
-def test_a_copy_is_called_one_where_its_pid_file_names_another_directory() -> None:
+def test_a_directory_is_called_a_copy_if_its_pid_file_names_another_directory() -> None:
     """If the server ran during the copy, the copy may have files of several moments."""
     copied = found("a", server("a").with_file("postmaster.pid", PID))
     at_home = found("var/lib/a", server("a").with_file("postmaster.pid", PID))
@@ -258,7 +258,8 @@ def test_a_standby_that_lacks_a_part_of_its_log_is_damaged() -> None:
 
     assert State.CORRUPT is said.state
     assert (
-        "the log from 0/40001F8 to 0/4000260, without which it does not start" in (said.problems[0])
+        "the log from 0/40001F8 to 0/4000260, without which the server does not start"
+        in (said.problems[0])
     )
     assert "unproven" == judged(said, found("a"), nodes=2).verdict.value
     assert State.CLEAN is found("c").state

@@ -6,7 +6,7 @@ from joinproto.pick.pick import pick
 from joinproto.pick.table import Verdict
 from joinproto.recovery.foreign.text import NULL_UUID
 from joinproto.recovery.found import Format, Found, State
-from tests.recovery.foreign.directories import said
+from tests.recovery.foreign.directories import findings_in
 
 CLUSTER = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 SHUTDOWN = "16fd2706-8baf-433b-82eb-8c7fada847da"
@@ -14,10 +14,10 @@ OTHER = "886313e1-3b8a-5372-9b90-0c9aee199e5d"
 
 
 def status(text: str, *, path: str = "store") -> Found:
-    return said(Format.QPID, {"cluster/store.status": text}, path=path)
+    return findings_in(Format.QPID, {"cluster/store.status": text}, path=path)
 
 
-def test_a_shutdown_id_makes_it_clean() -> None:
+def test_a_shutdown_id_makes_a_store_clean() -> None:
     """The file has two lines: cluster-id and shutdown-id."""
     found = status(f"{CLUSTER}\n{SHUTDOWN}\n")
 
@@ -26,13 +26,13 @@ def test_a_shutdown_id_makes_it_clean() -> None:
     assert () == found.problems
 
 
-def test_a_null_shutdown_id_makes_it_dirty_and_says_that_nothing_orders_it() -> None:
+def test_a_null_shutdown_id_makes_a_store_dirty_and_unordered() -> None:
     """Ids can only be compared for equality."""
     found = status(f"{CLUSTER}\n{NULL_UUID}\n")
 
     assert State.DIRTY == found.state
     assert "" == found.final
-    assert "nothing says which is the latest" in found.problems[0]
+    assert "of several dirty stores is the latest" in found.problems[0]
 
 
 @pytest.mark.parametrize(
@@ -75,17 +75,19 @@ def test_a_file_that_qpid_does_not_write_is_corrupt(text: str, problem: str) -> 
         ({"config.seq": "3"}, State.CORRUPT, None),
     ],
 )
-def test_the_layout_of_0_6(files: dict[str, str], state: State, seq: int | None) -> None:
+def test_the_files_of_version_0_6_give_this_state(
+    files: dict[str, str], state: State, seq: int | None
+) -> None:
     """There are two files of 36 bytes; some builds also count the changes of membership."""
-    found = said(Format.QPID, {f"cluster/{name}": text for name, text in files.items()})
+    found = findings_in(Format.QPID, {f"cluster/{name}": text for name, text in files.items()})
 
     assert state == found.state
     assert seq == found.seq
 
 
-def test_the_older_files_alongside_a_store_status_are_ignored_and_said() -> None:
+def test_the_older_files_alongside_a_store_status_are_ignored_and_reported() -> None:
     """0.8 and later do not read them."""
-    found = said(
+    found = findings_in(
         Format.QPID,
         {
             "cluster/store.status": f"{CLUSTER}\n{NULL_UUID}\n",
@@ -98,9 +100,9 @@ def test_the_older_files_alongside_a_store_status_are_ignored_and_said() -> None
     assert any("ignored" in fact.name for fact in found.facts)
 
 
-def test_no_file_is_no_store() -> None:
-    """A broker would take this for an empty store, but a wrong path looks the same."""
-    found = said(Format.QPID, {})
+def test_without_files_there_is_no_store() -> None:
+    """A broker would treat this as an empty store, but a wrong path looks the same."""
+    found = findings_in(Format.QPID, {})
 
     assert State.NONE == found.state
     assert "ran alone" in found.problems[0]
@@ -114,10 +116,10 @@ def test_no_file_is_no_store() -> None:
         ((SHUTDOWN, OTHER), Verdict.DIVERGED),
     ],
 )
-def test_of_several_stores_only_equality_is_known(
+def test_two_stores_are_equal_different_or_unordered(
     shutdowns: tuple[str, str], verdict: Verdict
 ) -> None:
-    """Nothing shows which of two dirty stores is later."""
+    """No file shows which of two dirty stores is later."""
     found = [
         status(f"{CLUSTER}\n{last}\n", path=str(number)) for number, last in enumerate(shutdowns)
     ]

@@ -49,7 +49,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
 # -- the real nodes --------------------------------------------------------------------------------
 
 
-def test_the_files_of_real_nodes_say_where_each_log_ends(nodes: Mapping[str, Path]) -> None:
+def test_the_files_of_real_nodes_show_where_each_log_ends(nodes: Mapping[str, Path]) -> None:
     """The members are in the log, or in the snapshot that replaced it."""
     found = {name: read(gather(path, host="h")).raft for name, path in nodes.items()}
 
@@ -74,7 +74,7 @@ def test_the_files_of_real_nodes_say_where_each_log_ends(nodes: Mapping[str, Pat
     assert {("q3", A), ("q3", B)} == {key for key, one in logs.items() if one.damaged}
 
 
-def test_the_verdict_is_a_table_queue_by_queue(nodes: Mapping[str, Path]) -> None:
+def test_each_queue_has_its_own_verdict(nodes: Mapping[str, Path]) -> None:
     """q3 was declared a second before the kill: its name was not on the disk yet."""
     found = judged(*nodes.values())
 
@@ -108,7 +108,7 @@ def test_a_queue_is_proven_by_a_majority_of_its_own_voters(nodes: Mapping[str, P
     assert not any(row.is_proven for row in alone.rows)
 
 
-def test_a_pack_says_the_same_of_the_logs(nodes: Mapping[str, Path], tmp_path: Path) -> None:
+def test_a_pack_gives_the_same_logs(nodes: Mapping[str, Path], tmp_path: Path) -> None:
     copied = tmp_path / "three.pack"
     copied.write_bytes(lzma.decompress(ra_files.REAL.read_bytes()))
 
@@ -193,14 +193,16 @@ def mutate(nodes: Mapping[str, Path], kind: str, count: int, place: Path, seed: 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_damage_proves_nothing_that_is_not_so(tmp_path: Path, kind: str) -> None:
-    """There is no traceback, and no store that lacks what a majority has is called proven."""
+def test_damage_never_proves_a_store_that_lacks_entries(tmp_path: Path, kind: str) -> None:
+    """There is no traceback, and no store that lacks entries of a majority is called proven."""
     assert [] == mutate(real(tmp_path), kind, 40, tmp_path, 1)
 
 
 @pytest.mark.soak("rabbitmq")
 @pytest.mark.parametrize("kind", KINDS)
-def test_2_000_damages_of_each_file_prove_nothing_that_is_not_so(tmp_path: Path, kind: str) -> None:
+def test_2_000_damages_of_each_file_never_prove_a_store_that_lacks_entries(
+    tmp_path: Path, kind: str
+) -> None:
     assert [] == mutate(real(tmp_path), kind, 2_000, tmp_path, 2)
 
 
@@ -215,7 +217,7 @@ def taken(data: bytes) -> tuple[list[tuple[int, int]], str]:
     found = log.Log()
     found.start_from(0, Configuration(index=0, voters=frozenset(NODES)))
     logs = {b"U": found}
-    torn = log.fed(logs, "x", wal.entries_in("x", of_bytes(data)))
+    torn = log.feed(logs, "x", wal.entries_in("x", of_bytes(data)))
     return [found.last], torn or found.problem
 
 
@@ -223,7 +225,7 @@ def record(index: int, term: int = 1, data: bytes = b"\x83data") -> ra_files.Rec
     return b"U", index, term, data
 
 
-def test_an_entry_that_was_written_again_replaces_all_behind_it() -> None:
+def test_an_entry_that_was_written_again_replaces_all_later_entries() -> None:
     data = ra_files.wal([record(1), record(2), record(3), record(2, 2)])
 
     assert ([(2, 2)], "") == taken(data)
@@ -239,11 +241,11 @@ def test_a_part_cut_off_by_a_crash_or_damage_is_reported() -> None:
     for size in range(len(ra_files.wal([record(1)])) + 1, len(whole)):
         assert ([(1, 1)], True) == (
             taken(whole[:size])[0],
-            "no whole record" in taken(whole[:size])[1],
+            "is not whole" in taken(whole[:size])[1],
         )
 
 
-def test_a_record_that_is_not_as_it_was_written_ends_all() -> None:
+def test_a_damaged_record_before_the_last_record_is_refused() -> None:
     """Ra refuses to start, too, unless it is the last record."""
     whole = bytearray(ra_files.wal([record(1), record(2)]))
     whole[30] ^= 1
@@ -258,8 +260,8 @@ def test_a_gap_in_a_log_is_a_problem() -> None:
     )
 
 
-def test_a_large_log_is_read_in_stretches() -> None:
-    """Of several megabytes one is in memory at a time."""
+def test_a_large_log_is_read_in_pieces() -> None:
+    """Only one of several megabytes is in memory at a time."""
     whole = ra_files.wal(record(at, data=b"\x83" + bytes(65_536)) for at in range(1, 101))
     asked = []
 
@@ -277,7 +279,7 @@ def test_a_large_log_is_read_in_stretches() -> None:
     assert peak < 4 * STRETCH
 
 
-def test_a_segment_and_a_snapshot_say_what_was_written() -> None:
+def test_a_segment_and_a_snapshot_are_read_as_they_were_written() -> None:
     data = ra_files.segment([(5, 1, b"\x83a"), (6, 1, command("g", [A, B], [C]))])
     entries = list(segment.entries_in("x", b"U", of_bytes(data)))
     term, before = snapshot.snapshot_in(
@@ -290,7 +292,7 @@ def test_a_segment_and_a_snapshot_say_what_was_written() -> None:
 
 
 @pytest.mark.parametrize("version", [3, 0])
-def test_a_newer_file_is_not_guessed_at(version: int) -> None:
+def test_a_segment_of_an_unknown_version_is_refused(version: int) -> None:
     data = b"RASG" + version.to_bytes(2, "big") + bytes(100)
 
     with pytest.raises(NotAsWritten, match="version"):
@@ -314,8 +316,10 @@ def test_a_majority_of_khepri_is_proven(tmp_path: Path) -> None:
     assert "a@localhost is best for 1 of 1 Raft group" in "\n".join(found.evidence)
 
 
-def test_the_minority_of_khepri_is_told_what_a_forced_boot_gives_up(tmp_path: Path) -> None:
-    """The advice names hosts that may be reached, or the command and what is lost by it."""
+def test_the_advice_for_a_minority_of_khepri_names_the_entries_that_a_forced_boot_loses(
+    tmp_path: Path,
+) -> None:
+    """The advice names hosts that may be reached, or the command and the entries that it loses."""
     a = node(tmp_path, A, entries=entries(7), applied=5)
 
     found, given_up = judged(a), judged(a, lost=(B, C))
@@ -330,7 +334,8 @@ def test_the_minority_of_khepri_is_told_what_a_forced_boot_gives_up(tmp_path: Pa
     )
     assert "entries 6 to 7" in given_up.next
     assert (
-        "what b@localhost and c@localhost confirmed beyond a@localhost is given up" in given_up.next
+        "entries that b@localhost and c@localhost confirmed and a@localhost lacks are lost"
+        in given_up.next
     )
 
 
@@ -354,7 +359,7 @@ def test_a_queue_without_its_majority_is_shrunk(tmp_path: Path) -> None:
     assert '(<<"/"/utf8>>, <<"q17"/utf8>>)' in found.next
 
 
-def test_two_logs_that_contradict_each_other_prove_nothing(tmp_path: Path) -> None:
+def test_two_logs_that_contradict_each_other_are_unproven(tmp_path: Path) -> None:
     """They are two queues with one name: Raft never has two entries under one index and term."""
     a = node(tmp_path, A, entries=entries(7))
     b = node(tmp_path, B, entries=[(at, 1, b"\x83other%d" % at) for at in range(1, 8)])
@@ -415,7 +420,9 @@ def verdict_on(*directories: Path) -> tuple[bool, tuple[str, ...], str]:
     return row.is_proven, row.best, " ".join(found.lines)
 
 
-def test_an_older_queue_of_that_name_is_no_proof(tmp_path: Path) -> None:
+def test_a_log_of_an_older_queue_with_the_same_name_makes_the_queue_unproven(
+    tmp_path: Path,
+) -> None:
     """c was away when q was deleted and declared again.  Its old log is longer, and the old entries
     are in a snapshot, so no index shows two different entries."""
     a, b = (of_q(tmp_path, name, 5, made=9_000_000, data="new") for name in (A, B))
@@ -429,7 +436,7 @@ def test_an_older_queue_of_that_name_is_no_proof(tmp_path: Path) -> None:
     assert (True, (A, B)) == verdict_on(a, b)[:2]
 
 
-def test_a_log_that_began_anew_has_no_voice(tmp_path: Path) -> None:
+def test_a_log_that_began_anew_does_not_count(tmp_path: Path) -> None:
     """A node lost its log, and RabbitMQ made a new one; the other two nodes are a majority."""
     a, b = (of_q(tmp_path, name, 20, made=1_000_000 + at) for at, name in enumerate((A, B)))
     c = of_q(tmp_path, C, 21, made=9_000_000)
@@ -441,8 +448,8 @@ def test_a_log_that_began_anew_has_no_voice(tmp_path: Path) -> None:
     assert not verdict_on(a, c)[0]
 
 
-def test_a_log_without_any_entry_has_no_voice(tmp_path: Path) -> None:
-    """c's disk was lost, and c was started; its old log may have had what a acknowledged."""
+def test_a_log_without_any_entry_does_not_count(tmp_path: Path) -> None:
+    """c's disk was lost, and c was started; its old log may have had entries that a has."""
     b, c = of_q(tmp_path, B, 20, made=1_000_000), of_q(tmp_path, C, 0, made=1_000_000)
 
     is_proven, _, said = verdict_on(b, c)
@@ -468,8 +475,8 @@ def test_files_that_cannot_be_read_are_not_corrupt_and_not_given_up(tmp_path: Pa
     found = read(gather(a, host="h"))
 
     assert State.UNKNOWN is found.state
-    assert "meta.dets: is no table of DETS" in found.problems[0]
-    assert "a majority has the latest by itself" in judged(a).next
+    assert "meta.dets: is not a table of DETS" in found.problems[0]
+    assert "a majority of them has the latest data" in judged(a).next
 
 
 @pytest.mark.parametrize("name", ["x'; touch /tmp/pwned; '", 'say "hi"\\\\', "häuser", "q.1-a_b"])

@@ -5,24 +5,24 @@ import pytest
 from joinproto.pick.pick import pick
 from joinproto.pick.table import Verdict
 from joinproto.pick.wait_graph import Start
-from joinproto.recovery.foreign.rabbitmq import clustered, refused, wait_graphs
-from joinproto.recovery.foreign.wait_words import advised, lines
+from joinproto.recovery.foreign.rabbitmq import clustered, one_sided_memberships, wait_graphs
+from joinproto.recovery.foreign.wait_words import advice_of, lines
 from joinproto.recovery.found import Format, Found, State
 from joinproto.recovery.judgement import judge
-from tests.recovery.foreign.directories import said, stories, story
+from tests.recovery.foreign.directories import findings_in, stories, story
 
 ABC = "{[a@h,b@h,c@h],[a@h,b@h,c@h]}.\n"
 
 
 def node(running: str, cluster: str = ABC, *, path: str = "a@h", **more: str) -> Found:
     files = {"cluster_nodes.config": cluster, "nodes_running_at_shutdown": running, **more}
-    return said(Format.RABBITMQ, files, path=path)
+    return findings_in(Format.RABBITMQ, files, path=path)
 
 
 # -- examples ------------------------------------------------------------------------------
 
 
-def test_of_two_clusters_whose_names_begin_alike_the_next_command_names_one() -> None:
+def test_the_next_command_names_one_of_two_clusters_whose_names_begin_alike() -> None:
     """`rabbit@h`, the usual length of a short id, is the beginning of both names."""
     cluster = "{{[rabbit@host{0},rabbit@x{0}],[rabbit@host{0},rabbit@x{0}]}}."
     lone = [
@@ -36,7 +36,7 @@ def test_of_two_clusters_whose_names_begin_alike_the_next_command_names_one() ->
     assert ("rabbit@host1",) == tuple(one.member for one in chosen.stores)
 
 
-def test_a_list_says_which_nodes_ran() -> None:
+def test_a_list_shows_which_nodes_ran() -> None:
     """A stop and a kill leave the same list, so a node is never clean."""
     found = node("[a@h,c@h].\n", path="x/a@h")
 
@@ -51,7 +51,7 @@ def test_a_node_that_lists_only_itself_stopped_last() -> None:
     assert node("[a@h].").stopped_last
 
 
-def test_a_list_without_the_node_itself_says_nothing() -> None:
+def test_a_list_without_the_node_itself_is_not_used() -> None:
     """An interrupted start wrote the list of another node."""
     found = node("[b@h].")
 
@@ -61,12 +61,12 @@ def test_a_list_without_the_node_itself_says_nothing() -> None:
 
 
 @pytest.mark.parametrize("path", ["copy", ".", "", "d@h"])
-def test_a_directory_of_another_name_does_not_say_which_node_it_is(path: str) -> None:
+def test_the_node_of_a_directory_with_another_name_is_unknown(path: str) -> None:
     """No text file has the node's name."""
     found = node("[a@h].", path=path)
 
     assert ("", None, False) == (found.member, found.last_view, found.stopped_last)
-    assert "which node this is" in found.problems[0]
+    assert "the name of this node is not known" in found.problems[0]
 
 
 def test_a_lone_node_is_known_whatever_its_directory_is_called() -> None:
@@ -74,7 +74,7 @@ def test_a_lone_node_is_known_whatever_its_directory_is_called() -> None:
     assert "a@h" == node("[a@h].", "{[a@h],[a@h]}.", path="copy").member
 
 
-def test_a_ram_node_keeps_nothing() -> None:
+def test_a_ram_node_is_an_empty_store() -> None:
     """Nodes that stopped before it report this."""
     cluster = "{[a@h,b@h],[a@h]}."
     ram, disc = node("[b@h].", cluster, path="b@h"), node("[a@h,b@h].", cluster)
@@ -84,14 +84,14 @@ def test_a_ram_node_keeps_nothing() -> None:
     assert "kept nothing on disc" in disc.problems[0]
 
 
-def test_a_forced_start_that_was_asked_for_is_reported() -> None:
+def test_a_requested_forced_start_is_reported() -> None:
     """rabbitmqctl force_boot leaves an empty file."""
     found = node("[a@h,b@h].", force_load="")
 
     assert any("waits for no other" in line for line in found.problems)
 
 
-def test_quoted_names_are_names() -> None:
+def test_quoted_names_are_read() -> None:
     """Hosts may have a dash or a dot."""
     name = "rabbit@mq-0.example"
     found = node(f"['{name}'].", f"{{['{name}'],['{name}']}}.", path=f"mnesia/{name}")
@@ -138,10 +138,10 @@ def test_one_file_without_the_other_is_unreadable(name: str) -> None:
     """A missing file proves nothing."""
     text = {"cluster_nodes.config": ABC, "nodes_running_at_shutdown": "[a@h]."}[name]
 
-    assert State.UNREADABLE == said(Format.RABBITMQ, {name: text}, path="a@h").state
+    assert State.UNREADABLE == findings_in(Format.RABBITMQ, {name: text}, path="a@h").state
 
 
-def test_of_two_copies_of_a_node_none_is_believed() -> None:
+def test_the_lists_of_two_copies_of_a_node_are_not_used() -> None:
     """The files do not show with which copy the node continued."""
     lists = [node("[a@h]."), node("[a@h,b@h,c@h].", path="old/a@h"), node("[b@h,c@h].", path="b@h")]
 
@@ -173,7 +173,7 @@ def test_nodes_of_one_cluster_need_not_name_the_same_members() -> None:
     assert {"a@h"} == {item.cluster for item in clustered([c, a])}
 
 
-def test_a_node_that_does_not_say_its_name_is_of_no_cluster() -> None:
+def test_a_node_without_a_known_name_is_of_no_cluster() -> None:
     """The reader does not guess."""
     lost = node("[a@h].", path="copy")
 
@@ -204,7 +204,7 @@ def test_a_forgotten_node_is_of_the_cluster_that_forgot_it() -> None:
         ("split", Start.SPLIT, "ab", "", Verdict.DIVERGED),
     ],
 )
-def test_the_lists_say_what_happened(
+def test_the_lists_of_real_nodes_give_this_start_and_verdict(
     name: str, start: Start, last: str, order: str, verdict: Verdict
 ) -> None:
     """story.txt, next to the files, says which node was last, and what a start did."""
@@ -220,17 +220,17 @@ def test_the_lists_say_what_happened(
     assert verdict == pick([item.candidate for item in found]).verdict
 
 
-def test_every_story_is_looked_at() -> None:
+def test_every_story_is_tested() -> None:
     """A new story needs its line in the list above."""
     assert 9 == len(stories("rabbitmq"))
     assert 5 == len(stories("galera"))
 
 
 def test_the_advice_says_why_not_to_start_all_at_once() -> None:
-    """Real nodes lost two queues when all were started at once, and none with the advice."""
+    """Real nodes lost two queues when all were started at once, and no queue with the advice."""
     (graph,) = wait_graphs(list(story("rabbitmq-smallest-is-older").values()))
 
-    advice = advised(graph)
+    advice = advice_of(graph)
 
     assert "do not just start all" in advice
     assert "rabbitmqctl -n b@localhost force_boot" in advice
@@ -240,11 +240,11 @@ def test_a_forgotten_node_is_named() -> None:
     """It counts the others, and they do not count it."""
     found = list(story("rabbitmq-forgotten").values())
 
-    assert 2 == len(refused(found))
-    assert all(line.startswith("c@localhost") for line in refused(found))
+    assert 2 == len(one_sided_memberships(found))
+    assert all(line.startswith("c@localhost") for line in one_sided_memberships(found))
 
 
-def test_a_lost_disc_says_which_node_may_be_forced_and_what_is_lost() -> None:
+def test_with_a_lost_disc_the_graph_names_the_node_to_force_and_the_lost_node() -> None:
     """c stopped last and its disc is gone; b ran longer than a."""
     found = story("rabbitmq-stopped-in-turn")
     del found["c@localhost"]

@@ -36,10 +36,12 @@ def test_the_advice_is_about_the_cluster_and_not_about_a_forgotten_node(
     assert said["next"].startswith("start all of them within five minutes: rabbit@A, rabbit@B;")
     assert "reset rabbit@C" in said["next"]
     assert not any("rabbit@A: no list here" in line for line in said["evidence"])
-    assert "as far as is written here" in said["evidence"][0]
+    assert "as far as these files show" in said["evidence"][0]
 
 
-def test_an_empty_view_file_does_not_condemn_a_store(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_view_file_does_not_make_a_store_unreadable(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """After a power cut this file is empty on each node, but the data are whole."""
     nodes = stores("empty-view")
     positions = [
@@ -53,10 +55,10 @@ def test_an_empty_view_file_does_not_condemn_a_store(capsys: pytest.CaptureFixtu
     assert (5, "unproven", ["n2"]) == (code, said["verdict"], named(said))
     assert [7, 8, 9] == [one["seq"] for one in said["stores"]]
     assert "would let none of these found a cluster" in said["evidence"][0]
-    assert any("gvwstate.dat: is empty; it shows nothing" in line for line in said["evidence"])
+    assert any("gvwstate.dat: is empty; it is no evidence" in line for line in said["evidence"])
 
 
-def test_a_blank_node_that_is_marked_safe_is_the_danger(
+def test_a_blank_node_that_is_marked_safe_is_reported_as_a_danger(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """It would found an empty cluster, and all nodes that join it would be overwritten."""
@@ -68,7 +70,7 @@ def test_a_blank_node_that_is_marked_safe_is_the_danger(
     assert 1 == first.count("pod-1")
 
 
-def test_a_blank_node_with_a_mark_of_0_founds_nothing(
+def test_a_blank_node_with_a_mark_of_0_founds_no_cluster(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The server obeys the mark, whatever the uuid is."""
@@ -123,7 +125,7 @@ def test_a_directory_of_another_program_is_named(
         "2026-01-01T01:00:00.1Z 0 [Note] [MY-000000] [WSREP] Recovered position: {}:12",
     ],
 )
-def test_positions_are_taken_as_people_have_them(
+def test_positions_are_read_in_the_forms_that_people_have(
     line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """MariaDB's line, Percona's line, or only UUID:NUMBER."""
@@ -138,7 +140,7 @@ def test_positions_are_taken_as_people_have_them(
         assert 12 == said["stores"][0]["seq"]
 
 
-def test_data_of_nobody_known_are_not_called_corrupt_and_not_given_up(
+def test_data_of_an_unknown_program_are_not_called_corrupt_or_given_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a").mkdir()

@@ -94,7 +94,7 @@ def test_each_distinct_question_is_asked_once(script: Make, tmp_path: Path) -> N
     assert (tmp_path / "asked").read_text() == "\n"
 
 
-def test_a_python_file_answers_what_it_has_functions_for(tmp_path: Path) -> None:
+def test_a_python_file_answers_the_questions_for_which_it_has_functions(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
         "import helper\ndef choose_founder(facts):\n"
@@ -105,7 +105,7 @@ def test_a_python_file_answers_what_it_has_functions_for(tmp_path: Path) -> None
     assert answers(str(file), question("a", "b"), removal) == ["b", None]
 
 
-def test_a_python_file_is_asked_what_it_has_functions_for(tmp_path: Path) -> None:
+def test_a_python_file_is_asked_the_questions_for_which_it_has_functions(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("def may_i_start(facts): ...\nmay_i_remove = may_i_start\nprint('loaded')\n")
 
@@ -121,7 +121,7 @@ def test_a_python_file_is_asked_what_it_has_functions_for(tmp_path: Path) -> Non
         ("while True: pass", "hangs", "is not loaded within"),
     ],
 )
-def test_a_python_file_that_answers_nothing_is_reported(
+def test_a_python_file_without_usable_functions_is_reported(
     tmp_path: Path, text: str, how: str, said: str
 ) -> None:
     file = tmp_path / "mine.py"
@@ -149,7 +149,7 @@ def test_a_program_that_computes_longer_than_its_time_is_waited_for(
     assert answers(busy, TWO[0], seconds=0.2) == ["wait"]
 
 
-def test_a_program_that_computes_for_ever_hangs(script: Make) -> None:
+def test_a_program_that_computes_for_ever_is_reported_as_hanging(script: Make) -> None:
     assert failure(script("while :; do :; done"), TWO[0], seconds=0.05).how == "hangs"
 
 
@@ -171,7 +171,7 @@ def test_a_program_that_answers_and_then_fails_is_reported(script: Make) -> None
     assert failure(script("read line; echo wait; exit 1"), *TWO).how == "dies"
 
 
-def test_a_program_that_ends_without_a_word_is_reported(script: Make) -> None:
+def test_a_program_that_ends_without_an_answer_is_reported(script: Make) -> None:
     assert failure(script("cat > /dev/null"), TWO[0], seconds=0.5).how == "dies"
 
 
@@ -187,7 +187,7 @@ def test_a_program_that_answers_differently_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("said", ["c", "12", "[]", '{"b": 1}', "", "\\377"])
-def test_an_answer_that_is_none_is_reported(script: Make, said: str) -> None:
+def test_a_malformed_answer_is_reported(script: Make, said: str) -> None:
     problem = failure(script(f"while read line; do printf '{said}\\n'; done"), TWO[0])
     assert problem.how == "malformed"
     assert "expected" in problem.message

@@ -31,7 +31,7 @@ def objects_in(name: str, data: bytes) -> Iterator[bytes]:
     if len(data) < BASE:
         raise NotAsWritten(f"{name}: was cut off")
     if _word(data, 4) != COOKIE or _word(data, 16) != VERSION:
-        raise NotAsWritten(f"{name}: is no table of DETS, or of another version")
+        raise NotAsWritten(f"{name}: is not a table of DETS, or is of another version")
     count = 0
     at = data.find(ACTIVE, BASE)
     while at >= 0:
@@ -51,10 +51,10 @@ def _area(name: str, data: bytes, begin: int) -> Iterator[bytes]:
     while at < end:
         size = _word(data, at) if at + 4 <= end else 0
         if size < 6 or at + size > end or data[at + 4] != FIRST:
-            raise NotAsWritten(f"{name}: byte {at} begins no object")
+            raise NotAsWritten(f"{name}: no object begins at byte {at}")
         term = data[at + 5 : at + size]
         if end_of(term, 0) != len(term):
-            raise NotAsWritten(f"{name}: byte {at} begins an object that is no term")
+            raise NotAsWritten(f"{name}: byte {at} begins an object that is not a term")
         yield term
         at += size
 

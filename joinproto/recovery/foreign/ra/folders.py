@@ -123,14 +123,14 @@ def _read(tree: Tree, system: str, folder: str, there: Sequence[str]) -> RaSyste
         logs[config.uid] = made
     for name in wals:
         path = f"{folder}/{name}"
-        torn = log.fed(logs, name, wal.entries_in(path, _window(tree, path)))
+        torn = log.feed(logs, name, wal.entries_in(path, _window(tree, path)))
         for each in logs.values():
             each.torn = each.torn or torn
     if not configs and not {log.META, log.NAMES} <= {*there}:
         return RaSystem(system, problem="" if not wals else f"{folder}: {log.META} is not there")
     meta = log.meta_in(_bytes_of(tree, f"{folder}/{log.META}", bytes_max=dets.BYTES_MAX))
     names_of = log.names_in(_bytes_of(tree, f"{folder}/{log.NAMES}", bytes_max=dets.BYTES_MAX))
-    return RaSystem(system, log.together(system, configs, logs, meta=meta, names=names_of))
+    return RaSystem(system, log.group_logs(system, configs, logs, meta=meta, names=names_of))
 
 
 def _log(tree: Tree, folder: str, names: Sequence[str]) -> tuple[Config, Log]:
@@ -145,7 +145,7 @@ def _log(tree: Tree, folder: str, names: Sequence[str]) -> tuple[Config, Log]:
             path = f"{folder}/{name}"
             try:
                 entries = segment.entries_in(path, config.uid, _window(tree, path))
-                found.torn = log.fed({config.uid: found}, name, entries) or found.torn
+                found.torn = log.feed({config.uid: found}, name, entries) or found.torn
             except NotAsWritten as error:
                 if error.errno != errno.ELOOP:
                     raise

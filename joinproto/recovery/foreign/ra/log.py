@@ -52,24 +52,27 @@ class GroupLog:
 
     system: Annotated[str, "quorum or coordination"]
     group: Annotated[str, "its name"]
-    node: Annotated[str, "whose log it is"]
-    queue: Annotated[str, "of a quorum queue"] = ""
-    vhost: Annotated[str, "of a quorum queue"] = ""
-    term: Annotated[int, "the newest that it knows"] = 0
-    vote: Annotated[str, "in that term"] = ""
-    last_term: Annotated[int, "of its last entry"] = 0
-    last_index: Annotated[int, "of its last entry"] = 0
+    node: Annotated[str, "the node of the log"]
+    queue: Annotated[str, "the quorum queue"] = ""
+    vhost: Annotated[str, "the queue's virtual host"] = ""
+    term: Annotated[int, "the newest term that it knows"] = 0
+    vote: Annotated[str, "its vote in that term"] = ""
+    last_term: Annotated[int, "term of its last entry"] = 0
+    last_index: Annotated[int, "index of its last entry"] = 0
     commit: Annotated[int, "an entry that is committed"] = 0
     configurations: Annotated[
-        tuple[Configuration, ...], _CONFIGURATIONS, "who votes, and from which entry on"
+        tuple[Configuration, ...], _CONFIGURATIONS, "the voters, and from which entry on"
     ] = ()
-    prints: Annotated[tuple[tuple[int, int, int], ...], _PRINTS, "of few entries"] = ()
+    prints: Annotated[tuple[tuple[int, int, int], ...], _PRINTS, "prints of a few entries"] = ()
     damaged: Annotated[str, "why it does not count"] = ""
     terms: Annotated[
-        tuple[tuple[int, int], ...], _TERMS, Absent(()), "the first entry of each term, and it"
+        tuple[tuple[int, int], ...],
+        _TERMS,
+        Absent(()),
+        "the first entry of each term, and the term",
     ] = ()
     made: Annotated[int, Absent(0), "when its queue was declared, in milliseconds; 0: added"] = 0
-    founders: Annotated[tuple[str, ...], Absent(()), "the first members, of such a log"] = ()
+    founders: Annotated[tuple[str, ...], Absent(()), "the first members, if `made` is set"] = ()
 
     @property
     def title(self) -> str:
@@ -183,7 +186,7 @@ def _number_or_0(term: bytes) -> int:
     return 0 if external.atom(term) == b"undefined" else external.integer(term)
 
 
-def together(
+def group_logs(
     system: str,
     configs: Sequence[Config],
     logs: Mapping[bytes, Log],
@@ -212,11 +215,11 @@ def _whole(
     named = names.get(config.group, frozenset())
     damaged = log.problem or log.torn
     if not damaged and config.uid not in named:
-        damaged = f"{NAMES} does not name this log, so RabbitMQ starts it anew, and empty"
+        damaged = f"{NAMES} does not name this log, so RabbitMQ starts it anew and empty"
     elif not damaged and len(named) > 1:
         damaged = f"{NAMES} names {len(named)} logs for one group"
     elif not damaged and row is None and log.last[0] > 0:
-        damaged = f"{META} does not say what it promised"
+        damaged = f"{META} has no row with its term and vote"
     elif not damaged and log.last[0] == 0:
         damaged = "has no entry: it never heard of one, or was made anew on an emptied disk"
     row = row or MetaRow()
@@ -236,7 +239,7 @@ def _whole(
     )
 
 
-def fed(logs: Mapping[bytes, Log], name: str, entries: Iterable[Entry]) -> str:
+def feed(logs: Mapping[bytes, Log], name: str, entries: Iterable[Entry]) -> str:
     """Add entries to their logs; return why the end of their file is not whole, "" if it is.
 
     Entries of a deleted group have no log, and are left out.

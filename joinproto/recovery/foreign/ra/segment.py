@@ -27,8 +27,8 @@ def entries_in(name: str, uid: bytes, file: Window) -> Generator[Entry, None, st
     head = file.at(0, HEADER)
     if head[:4] != MAGIC or len(head) < HEADER:
         if not any(head):
-            return f"{name}: was made, and nothing was written to it"
-        raise NotAsWritten(f"{name}: is no segment of Ra")
+            return f"{name}: was created, and never written"
+        raise NotAsWritten(f"{name}: is not a segment of Ra")
     version = int.from_bytes(head[4:6], "big")
     if version not in OFFSET_BYTES:
         raise NotAsWritten(f"{name}: has version {version}, which is not known")
@@ -55,5 +55,5 @@ def entries_in(name: str, uid: bytes, file: Window) -> Generator[Entry, None, st
             raise NotAsWritten(f"{name}: entry {index} is not as it was written")
         yield entry_of(name, file, Entry(uid, index, term), offset, size)
     if file.size > max(data, HEADER + record * count):
-        return f"{name}: has data behind its last entry"
+        return f"{name}: has data after its last entry"
     return ""

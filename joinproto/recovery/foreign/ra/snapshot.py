@@ -24,7 +24,7 @@ def snapshot_in(name: str, file: Window) -> tuple[int, Configuration]:
     """Return the term of the snapshot's last entry, and the members at this entry's index."""
     head = file.at(0, HEADER)
     if head[:4] != MAGIC or len(head) < HEADER or head[4] != VERSION:
-        raise NotAsWritten(f"{name}: is no snapshot of Ra, or of another version")
+        raise NotAsWritten(f"{name}: is not a snapshot of Ra, or is of another version")
     size = int.from_bytes(head[9:13], "big")
     said = int.from_bytes(head[5:9], "big")
     if size >= STRETCH or said != file.checksum(9, file.size - 9, by=crc32, before=0):
@@ -32,6 +32,6 @@ def snapshot_in(name: str, file: Window) -> tuple[int, Configuration]:
     meta = dict(external.pairs_of(file.at(HEADER + 1, size - 1)))
     named = {external.atom(key): value for key, value in meta.items()}
     if not {b"index", b"term", b"cluster"} <= named.keys():
-        raise NotAsWritten(f"{name}: does not say what it stands for")
+        raise NotAsWritten(f"{name}: lacks its index, term or members")
     index, term = external.integer(named[b"index"]), external.integer(named[b"term"])
     return term, configuration_of(named[b"cluster"], index=index, term=term)

@@ -39,7 +39,7 @@ PLAIN = " _-./:@"
 class Row:
     """One group: its logs by the name of their store, and the verdict.
 
-    `conflict`: words about logs that contradict each other, "" if there are none.
+    `conflict`: a sentence about logs that contradict each other, "" if there are none.
     """
 
     system: str
@@ -127,12 +127,14 @@ class Table:
         said = f"{names} {'are' if len(whole) > 1 else 'is'} best for"
         said += f" {times[best]} of {_count(self.rows)}"
         elsewhere = grouped((row.best, row.title) for row in proven if best not in row.best)
-        rest = [f"; {_few(titles)} only on {and_(nodes)}" for nodes, titles in elsewhere.items()]
+        rest = [
+            f"; {_shortened(titles)} only on {and_(nodes)}" for nodes, titles in elsewhere.items()
+        ]
         return [said + "".join(rest), f"assumed: {ASSUMED}"]
 
     def _doubts(self) -> list[str]:
         doubts = grouped((_doubt(row), row.title) for row in self.unproven)
-        return [f"{_few(titles)}: {why}" for why, titles in doubts.items()]
+        return [f"{_shortened(titles)}: {why}" for why, titles in doubts.items()]
 
     def _damaged(self) -> list[str]:
         damaged = grouped(
@@ -141,16 +143,18 @@ class Table:
             for log in row.logs.values()
             if log.damaged
         )
-        return [f"{_few(titles)} on {why}" for why, titles in damaged.items()]
+        return [f"{_shortened(titles)} on {why}" for why, titles in damaged.items()]
 
-    def stranded(self, members: Collection[str]) -> str:
+    def shrink_advice(self, members: Collection[str]) -> str:
         """Return the advice for queues without a majority here, "" if there are none."""
         by_node: dict[str, list[Row]] = {}
         for row in self.rows:
             best = [node for node in row.best if node in members]
             if best and len(row.verdict.voters & {*members}) * 2 <= len(row.verdict.voters):
                 by_node.setdefault(best[0], []).append(row)
-        return "".join(f"; then {_shrunk(node, rows)}" for node, rows in sorted(by_node.items()))
+        return "".join(
+            f"; then {_shrink_command(node, rows)}" for node, rows in sorted(by_node.items())
+        )
 
     def advice(self, lost: Collection[str]) -> str:
         """Return the advice for the groups that are not proven, "" if there are none.
@@ -166,24 +170,24 @@ class Table:
             return collect_on(f"the hosts of {', '.join(missing)}")
         save = "save all these directories before any node starts"
         if forgotten := [row.title for row in self.unproven if not row.verdict.latest]:
-            why = "RabbitMQ starts a queue of which no log counts anew, and empty"
-            return f"{save}: {why}: {_few(forgotten)}"
+            why = "RabbitMQ starts a queue anew and empty if none of its logs counts"
+            return f"{save}: {why}: {_shortened(forgotten)}"
         forced = [row for row in self.unproven if row.verdict.latest and not row.conflict]
-        if not forced or any(row.verdict.went_back or row.verdict.parted for row in forced):
-            return f"{save}: a majority that lost entries goes on without them"
+        if not forced or any(row.verdict.went_back or row.verdict.branches for row in forced):
+            return f"{save}: a majority that lost entries continues without them"
         by_node: dict[str, list[Row]] = {}
         alone = next((row.best[0] for row in forced if row.is_khepri), "")
         for row in forced:
             if not row.is_khepri:
                 node = alone if alone in row.best else row.best[0]
                 by_node.setdefault(node, []).append(row)
-        steps = [_standalone(row) for row in forced if row.is_khepri]
+        steps = [_force_boot_command(row) for row in forced if row.is_khepri]
         # After one node is started alone, all others must join it with empty directories.
         elsewhere = {node: by_node.pop(node) for node in sorted(by_node) if alone not in ("", node)}
-        steps += [_shrunk(node, rows) for node, rows in sorted(by_node.items())]
+        steps += [_shrink_command(node, rows) for node, rows in sorted(by_node.items())]
         steps += [
             f"save the directory of {node}: its log is the latest of"
-            f" {_few([row.title for row in rows])}, and {alone} goes on without it"
+            f" {_shortened([row.title for row in rows])}, and {alone} continues without it"
             for node, rows in elsewhere.items()
         ]
         return "; then ".join(steps)
@@ -201,7 +205,7 @@ def table(
     for name, systems in stores.items():
         for system in systems:
             if system.problem:
-                problems.append(f"{name}: {system.problem}, so nothing is known of its logs")
+                problems.append(f"{name}: {system.problem}, so its logs are not known")
             for log in system.logs:
                 if not log.queue or is_defined(log):
                     key = (system.system, log.vhost, log.queue or log.group, log.group)
@@ -270,11 +274,13 @@ def _doubt(row: Row) -> str:
     """Return why a group is not proven, without its name."""
     verdict = row.verdict
     if row.conflict:
-        return f"not proven: {row.conflict}; these are two queues of one name, or one was put back"
-    if shown := (*verdict.parted, *verdict.went_back):
+        return (
+            f"not proven: {row.conflict}; these are two queues of one name, or a store was put back"
+        )
+    if shown := (*verdict.branches, *verdict.went_back):
         return f"not proven: {shown[0]}"
-    if verdict.twice:
-        return f"not proven: {and_(verdict.twice)} are of one node"
+    if verdict.duplicates:
+        return f"not proven: {and_(verdict.duplicates)} are of one node"
     missing = f"{verdict.needed} more of {and_(verdict.missing)}"
     if not verdict.latest and not verdict.missing:
         return "not proven: none of its logs counts, as is said below"
@@ -283,18 +289,18 @@ def _doubt(row: Row) -> str:
     return f"not proven: {and_(row.best)} has the latest log here; needed: {missing}"
 
 
-def _standalone(row: Row) -> str:
-    """Return how to reduce the metadata's group to one node, and what is lost by that."""
+def _force_boot_command(row: Row) -> str:
+    """Return how to reduce the metadata's group to one node, and the entries that this loses."""
     node = row.best[0]
     return (
         f"start {node} alone; while it waits for a majority, five minutes: rabbitmqctl -n"
-        f" {typed(node)} force_standalone_khepri_boot ({_given_up(node, [row])}; other nodes join"
+        f" {typed(node)} force_standalone_khepri_boot ({_losses(node, [row])}; other nodes join"
         " it again with empty directories: save theirs first)"
     )
 
 
-def _shrunk(node: str, rows: Sequence[Row]) -> str:
-    """Return one command that reduces queues to one node, and what is lost by that."""
+def _shrink_command(node: str, rows: Sequence[Row]) -> str:
+    """Return one command that reduces queues to one node, and the entries that this loses."""
     shrink = "rabbit_quorum_queue:force_shrink_member_to_current_member"
     names = [(_binary(row.any_log.vhost), _binary(row.any_log.queue)) for row in rows]
     code = f"{shrink}({names[0][0]}, {names[0][1]})."
@@ -303,15 +309,17 @@ def _shrunk(node: str, rows: Sequence[Row]) -> str:
         code = f"[{shrink}(V, Q) || {{V, Q}} <- [{listed}]]."
     call = f"rabbitmqctl -n {typed(node)} eval {typed(code)}"
     since = "3.12 and later, and not before"
-    return f"once {node} runs: {call} ({since}; {_given_up(node, rows)})"
+    return f"once {node} runs: {call} ({since}; {_losses(node, rows)})"
 
 
-def _given_up(node: str, rows: Sequence[Row]) -> str:
+def _losses(node: str, rows: Sequence[Row]) -> str:
     unsure = rows[0].verdict.uncertain
     unproven = [row for row in rows if not row.is_proven]
     gone = sorted({one for row in unproven for one in row.verdict.missing if one != node})
     given_up = (
-        f"what {and_(gone)} confirmed beyond {node} is given up" if gone else "nothing is given up"
+        f"entries that {and_(gone)} confirmed and {node} lacks are lost"
+        if gone
+        else "no entry is lost"
     )
     if rows[1:]:
         return f"the last entries of {node}, confirmed or not, are kept; {given_up}"
@@ -338,7 +346,7 @@ def _count(rows: Sequence[Row]) -> str:
     return f"{len(rows)} {what}{'s' if len(rows) > 1 else ''}"
 
 
-def _few(titles: Sequence[str]) -> str:
+def _shortened(titles: Sequence[str]) -> str:
     if len(titles) > SHOWN_MAX:
         return f"{', '.join(titles[:SHOWN_MAX])} and {len(titles) - SHOWN_MAX} others"
     return ", ".join(titles)

@@ -51,7 +51,7 @@ def entries_in(name: str, file: Window) -> Generator[Entry, None, str]:
     """Yield the entries of a file; return why its end is not whole, "" if it is."""
     head = file.at(0, HEADER)
     if head[:4] != MAGIC or len(head) < HEADER:
-        raise NotAsWritten(f"{name}: is no write-ahead log of Ra")
+        raise NotAsWritten(f"{name}: is not a write-ahead log of Ra")
     if head[4] != VERSION:
         raise NotAsWritten(f"{name}: has version {head[4]}, which is not known")
     names: dict[int, bytes] = {}
@@ -109,4 +109,4 @@ def print_of(data: bytes) -> int:
 
 
 def _cut(name: str, at: int) -> str:
-    return f"{name}: what begins at byte {at} is no whole record"
+    return f"{name}: the record at byte {at} is not whole"
