@@ -163,9 +163,8 @@ def next_step(
                 return (
                     f"copy {at}, as its rows may be the latest; on the copy: mariadbd"
                     " --wsrep-recover (or mysqld), which ends with WSREP: Recovered position:"
-                    " UUID:NUMBER; then"
-                    f" joinproto recover pick {again} --position {at}=UUID:NUMBER"
-                    f"   (if its rows are lost as well, pick without it and with"
+                    f" UUID:NUMBER; then joinproto recover pick {again} --position"
+                    f" {at}=UUID:NUMBER   (if its rows are lost as well, pick without it and with"
                     f" {_lost_option(stores)})"
                 )
             if bad is not None and EMPTY in bad.problems:
@@ -192,14 +191,8 @@ def next_step(
                 "look whether the cluster serves; if its members only wait for each other, stop all"
                 " of them, then ask again"
             )
-    if found.case == NOT_READ and any(one.state.is_readable for one in stores):
-        left = [one.path for one in stores if one.state is State.UNKNOWN]
-        out = "it" if len(left) == 1 else "them"
-        advice = "; ".join(dict.fromkeys(one.advice for one, _ in _not_read(stores)))
-        where = f"{', '.join(left)} {_is(left)}"
-        return f"only if {where} of another cluster, leave {out} out; else {advice}"
     if found.case == NOT_READ:
-        return "; ".join(dict.fromkeys(one.advice for one, _ in _not_read(stores)))
+        return _unread_step(stores)
     if len(_copies(found)) == 1:
         former = "look for that store as it was before the backup replaced it"
         return f"{former}; if it is lost, pick the others with {_lost_option(stores)}"
@@ -227,6 +220,18 @@ def next_step(
     if foreign:
         return "look in the broker's logs, as said above; these files do not show the latest store"
     return "look for the stores that are not here yet, and pick again with them"
+
+
+def _unread_step(stores: Sequence[Found]) -> str:
+    """Return the next step for stores of which some are of programs that joinproto cannot read."""
+    advice = "; ".join(dict.fromkeys(one.advice for one, _ in _not_read(stores)))
+    if not any(one.state.is_readable for one in stores):
+        return advice
+    left = [one.path for one in stores if one.state is State.UNKNOWN]
+    out = "it" if len(left) == 1 else "them"
+    return (
+        f"only if {', '.join(left)} {_is(left)} of another cluster, leave {out} out; else {advice}"
+    )
 
 
 def start_order_if_known(found: Pick, advice: str, lost: Collection[str]) -> str:
