@@ -1,6 +1,4 @@
-"""The kinds of durable state for the schedules: how each is opened, and its possible contents
-then.
-"""
+"""The kinds of durable state for the schedules: how each is opened, and its possible values."""
 
 from __future__ import annotations
 

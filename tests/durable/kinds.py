@@ -198,7 +198,7 @@ class FileOpen:
 
 
 def open_file(disk: Disk) -> FileOpen:
-    # The next process writes the file again before anything reads it: nothing must be recovered.
+    # The next process writes the file again before any program reads it: no recovery is needed.
     disk.before, before = lambda _: None, disk.before
     fails_in, disk.fails_in = disk.fails_in, None
     folder = disk.open_directory(PLACE)

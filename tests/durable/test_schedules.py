@@ -40,7 +40,7 @@ MUTATIONS = [one for one in ALL_MUTATIONS if one.name not in ELSEWHERE]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_loss_of_power_at_each_call_loses_no_durable_value(kind: str) -> None:
-    """Nor does an error of any call, a full disk, or the end of the process."""
+    """The same holds for an error of any call, a full disk, and the end of the process."""
     done = [Schedule(KINDS[kind], seed).run() for seed in range(EACH)]
 
     assert sum(one.looks for one in done) > 25 * EACH
@@ -107,7 +107,7 @@ NO_STORES = {
 
 
 def test_every_file_of_the_product_that_syncs_is_mutated() -> None:
-    """So a new sync is left out in turn, too."""
+    """A new sync is then left out in turn, too."""
     syncs = re.compile(r"\.(sync|sync_data|sync_directory|make_durable|fsync|fdatasync)\(")
     where = {str(path.relative_to(ROOT)) for path in (ROOT / "joinproto").rglob("*.py")
              if syncs.search(path.read_text("utf-8"))}  # fmt: skip

@@ -320,7 +320,7 @@ def test_played_groups_change_leaders_and_voters_and_some_logs_lack_entries() ->
 
 
 def test_a_voter_with_a_blank_log_does_not_count() -> None:
-    """It may have been wiped: with c it may have made a majority for entries that b lacks."""
+    """a may have been wiped: with c it may have made a majority for entries that b lacks."""
     blank = RaftLog(name="/a", member="a")
 
     found = judge([log("b", (2, 5)), blank])

@@ -177,7 +177,7 @@ def test_with_an_outside_register_a_single_elector_may_have_gone_on() -> None:
 
 
 def test_a_promise_to_the_register_shows_that_there_is_a_register() -> None:
-    """Then no operator has to say so."""
+    """No operator has to say that there is one."""
     a, b, c = stores("F:abcd C:abc", a="C F.5", b="C F.5", c="C F.5")
     assert c.record is not None
     promised = evolve(c, record=evolve(c.record, promised=Ballot(1, "register")))

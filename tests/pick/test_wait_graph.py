@@ -23,7 +23,10 @@ ALL = (*DISC, RAM)
 
 @define
 class Cluster:
-    """`data`: the commits of each node; `lists`: the nodes that it saw run; `up`: running nodes."""
+    """A small cluster of Mnesia nodes.
+
+    `data`: the commits of each node; `lists`: the nodes that it saw run; `up`: running nodes.
+    """
 
     data: dict[str, set[int]] = field(factory=lambda: {node: set[int]() for node in ALL})
     lists: dict[str, set[str]] = field(factory=lambda: {node: set(ALL) for node in ALL})

@@ -118,7 +118,7 @@ LOCKED = ["b", "b/joinproto/store.meta", "b/joinproto/store.lock", "b/frames.log
 def test_a_file_that_may_not_be_read_gives_exit_code_2_and_advises_sudo(
     what: str, shared: Path
 ) -> None:
-    """It is not called corrupt, because its content is unknown."""
+    """A file whose content is unknown is not called corrupt."""
     paths = [of_node(shared / name, "F -", "F", ("F", 2)) for name in "abc"]
     for path in shared.rglob("*"):
         path.chmod(0o755)

@@ -456,7 +456,7 @@ def test_help_imports_few_packages() -> None:
 
 
 def test_picking_needs_the_base_install_only(tmp_path: Path) -> None:
-    """It works without NumPy, Z3 or Spark, because operators run it on broken machines."""
+    """`pick` works without NumPy, Z3 or Spark, because operators run it on broken machines."""
     paths = [str(path) for path in _three(tmp_path)]
 
     done = run_apart("recover", "pick", *paths, python=("-X", "importtime"))
@@ -527,7 +527,7 @@ def test_recovered_positions_decide_among_galera_nodes(
 def test_the_next_step_with_other_brokers_can_be_taken(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """It is a command for Galera and an order for RabbitMQ, not a reference to documents."""
+    """The step is a command for Galera and an order for RabbitMQ, not a reference to documents."""
     galera = sorted((DATA / "galera-killed-in-turn").glob("n?"))
     rabbits = sorted((DATA / "rabbitmq-stopped-in-turn").glob("*@*"))
 
@@ -558,7 +558,7 @@ def test_stores_of_other_brokers_are_never_written(
 def test_a_store_that_did_not_learn_of_the_close_is_not_called_clean(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It has every frame, but only the other store knows of the orderly stop."""
+    """b has every frame, but only a knows of the orderly stop."""
     places = lay(tmp_path, "F X@F.5", a="F F.5", b="F F.5 of F")
 
     _, said = ask_json(capsys, "pick", *places.values())

@@ -34,7 +34,10 @@ MADE = {"who": "an operator", "when": "now"}
 
 @frozen
 class Step:
-    """`what`: promise, apply or undo.  `kill_in`: after how many changes the process ends."""
+    """A step of a run.
+
+    `what`: promise, apply, again or undo.  `kill_in`: after how many changes the process ends.
+    """
 
     what: str
     kill_in: int | None = None

@@ -145,7 +145,7 @@ def test_an_info_file_that_cannot_be_unpacked_is_refused(
 def test_a_file_that_is_too_large_is_reported_as_too_large(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is not cut off silently and then called damaged."""
+    """The file is not cut off silently and then called damaged."""
     path = tmp_path / "a.info"
     path.write_text(ask(capsys, "collect", lay(tmp_path, "F", a="F F.5")["a"]).out)
     monkeypatch.setattr(sources, "INFO_BYTES_MAX", 100)

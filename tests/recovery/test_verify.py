@@ -169,7 +169,7 @@ def test_each_set_of_answers_has_this_verdict_and_exit_code(
 def test_one_serving_member_is_enough_for_the_verdict(
     three: Callable[..., list[Path]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It serves only after all were ready, but does not know the others' present state."""
+    """A member serves only after all were ready, but does not know their present state."""
     files = three(b=None, c=None)
 
     done = ask(capsys, "verify", "--config", files[0])

@@ -101,7 +101,9 @@ class _Disk:
 
 @frozen
 class Enumerated:
-    """`bad`: the first state that is not legal.  `states`: how many were judged.
+    """The result of an enumeration.
+
+    `bad`: the first state that is not legal.  `states`: how many were judged.
 
     `choices`: at how many moments more than one legal outcome was really found.
     """

@@ -123,7 +123,7 @@ def test_fields_of_a_later_version_survive_a_rewrite(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         learned = store.record.learn(lineage(CHAIN))
         store.write(evolve(learned, update_unfinished=False))
-        # Contents that were made again, by a program that knows nothing of all this.
+        # Contents that were made again, by a program that does not know the later fields.
         store.write_contents(Contents(member="a", record=store.record, cluster_name="cluster"))
 
     tree = _tree(tmp_path)

@@ -71,7 +71,7 @@ def test_a_new_store_is_found_as_it_was_made(tmp_path: Path) -> None:
 def test_an_inspection_shows_both_generations_and_the_lock_and_changes_no_file(
     tmp_path: Path,
 ) -> None:
-    """It shows both generations, whether each is valid, and the lock; it changes nothing."""
+    """An inspection shows whether each generation is valid, and changes no file."""
     folder = made(tmp_path)
     before = {one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in folder.iterdir()}
 

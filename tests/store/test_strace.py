@@ -74,7 +74,7 @@ def calls(path: Path, log: Path) -> list[Call]:
 def test_a_fault_in_any_call_leaves_a_whole_record_and_says_so(
     tmp_path: Path, scenario: str, fault: str
 ) -> None:
-    """`strace` injecting EIO, ENOSPC and kill at every write, fsync and rename."""
+    """strace injects EIO, ENOSPC or a kill at every call."""
     log = tmp_path / "log"
     points = calls(prepared(tmp_path / "first", scenario), log)
     names = {call.name for call in points}

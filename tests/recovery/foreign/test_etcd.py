@@ -86,7 +86,7 @@ def test_a_majority_proves_the_latest_store_and_a_lagging_member_alone_does_not(
 
 
 def test_the_advice_to_force_a_cluster_names_the_entries_that_it_drops() -> None:
-    """It keeps only entries that the store knows to be committed: 49 of 50 acknowledged ones."""
+    """A forced start keeps only entries that the store knows to be committed: here 49 of 50."""
     together = judged(found("b"), found("c"))
     alone = judged(found("c"), lost=("a", "b"))
     whole = found("c")

@@ -41,7 +41,7 @@ def test_a_story_keeps_the_files_and_records_the_steps(tmp_path: Path) -> None:
 @pytest.mark.soak("rabbitmq")
 @pytest.mark.needs("rabbitmq-server")
 def test_real_rabbitmq_nodes_leave_the_same_lists_again(tmp_path: Path) -> None:
-    """They are killed one after the other; this takes about half a minute."""
+    """The nodes are killed one after the other; this takes about half a minute."""
     name = "rabbitmq-killed-in-turn"
 
     tell(rabbitmq, name, ignore).write(tmp_path)
@@ -53,7 +53,7 @@ def test_real_rabbitmq_nodes_leave_the_same_lists_again(tmp_path: Path) -> None:
 @pytest.mark.soak("rabbitmq")
 @pytest.mark.needs("mariadbd", galera.PROVIDER)
 def test_real_galera_nodes_leave_the_same_state_again(tmp_path: Path) -> None:
-    """They are stopped one after the other, in about half a minute; the ids are new each time."""
+    """The nodes are stopped one by one, in about half a minute; the ids are new each time."""
     name = "galera-stopped-in-turn"
 
     tell(galera, name, ignore).write(tmp_path)

@@ -37,7 +37,7 @@ def node(state: str, view: str | None = None, *, recovered: str = "", path: str 
 
 
 def test_a_node_that_was_stopped_in_order_is_clean_at_its_position() -> None:
-    """It has a seqno of 0 or more, and no view file."""
+    """Such a node has a seqno of 0 or more, and no view file."""
     found = node(grastate(seqno=7, safe=1))
 
     assert (State.CLEAN, 7, HISTORY) == (found.state, found.seq, found.cluster)
@@ -109,7 +109,7 @@ def test_a_position_alongside_a_view_is_of_the_time_before() -> None:
 
 
 def test_a_node_without_a_history_is_never_picked() -> None:
-    """It is new, or was being copied to; both look the same."""
+    """The node is new, or was being copied to; both look the same."""
     found = node(grastate(uuid=NULL_UUID, safe=1))
 
     assert (State.UNFINISHED, "") == (found.state, found.cluster)

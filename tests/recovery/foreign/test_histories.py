@@ -21,8 +21,8 @@ from tools.histories.kept import kept, laid_out
 HISTORIES = DATA / "histories"
 
 FULL = {
-    # All were killed during writes.  Each lost what it had not written yet, and the node with the
-    # most is proven.
+    # All were killed during writes.  Each lost the changes that it had not written yet; the node
+    # with the most is proven.
     "rabbitmq-killed-together-4005": (Verdict.PROVEN, {"b"}),
     "rabbitmq-killed-4006": (Verdict.PROVEN, {"a"}),
     # One node was reset, or its disk was wiped and it began again; it has nothing that others lack.

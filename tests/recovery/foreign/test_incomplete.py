@@ -118,7 +118,7 @@ def test_with_a_store_that_cannot_be_read_the_verdict_is_never_proven_clean_or_a
 def test_without_a_node_that_the_others_count_no_store_is_proven(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Even if it stopped first: only its own list shows whether it was forced to start later."""
+    """Only its own list shows whether a node that stopped first was forced to start later."""
     nodes = sorted(path for path in (DATA / name).iterdir() if path.is_dir())
     for victim in nodes:
         rest = [path for path in nodes if path != victim]
@@ -219,7 +219,7 @@ def test_a_node_that_was_alone_and_has_less_leaves_the_others_unproven() -> None
 
 
 def test_a_node_without_a_history_leaves_the_others_unproven() -> None:
-    """It is new, or its disk was wiped; its former data are unknown."""
+    """The node is new, or its disk was wiped; its former data are unknown."""
     blank = node(grastate(uuid=NULL_UUID, safe=1), path="a")
     clean = [node(grastate(seqno=5), path="b"), node(grastate(seqno=7, safe=1), path="c")]
     whole = pick([one.candidate for one in clean])
@@ -235,7 +235,7 @@ def test_a_node_without_a_history_leaves_the_others_unproven() -> None:
 def test_qpid_would_start_from_the_clean_store_and_that_may_be_wrong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It says what Qpid would choose, why that may be wrong, and which log line settles it."""
+    """The text has Qpid's choice, why it may be wrong, and the log line that settles it."""
     _qpid(tmp_path)
     (tmp_path / "b" / "cluster" / "store.status").write_text(f"{CLUSTER}\n{NULL_UUID}\n")
 

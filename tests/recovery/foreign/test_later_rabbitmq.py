@@ -84,7 +84,7 @@ def test_the_flag_shows_that_khepri_counts(mnesia: Mapping[str, Path]) -> None:
 def test_a_node_with_files_of_both_and_without_flags_is_not_called_damaged(
     mnesia: Mapping[str, Path],
 ) -> None:
-    """It is a node without others, whose file of flags was not copied."""
+    """The node has no other members, and its file of flags was not copied."""
     alone = mnesia[A]
     flags(alone).unlink()
     (alone / "cluster_nodes.config").write_text(f"{{['{A}'],['{A}']}}.\n", "utf-8")
@@ -168,7 +168,7 @@ def test_the_advice_for_a_real_minority_of_khepri_is_to_start_it_and_to_force_a_
 
 
 def test_after_a_forced_start_the_advice_leaves_the_removed_nodes_out(tmp_path: Path) -> None:
-    """They are of one cluster, and two others would elect a leader of their own."""
+    """The removed nodes are of the same cluster, and would elect a leader of their own."""
     forced = real(tmp_path / "forced", ra_files.FORCED)
 
     said = judged(*forced.values())

@@ -95,7 +95,7 @@ def test_a_transaction_that_asked_others_counts_once_it_is_decided() -> None:
 
 
 def test_a_node_that_wrote_its_log_earlier_lacks_the_later_changes() -> None:
-    """Both acknowledged the same changes, but a wrote its log later."""
+    """Both nodes acknowledged the same changes, but a wrote its log later."""
     a = node(commit(change("x-1")))
     b = node(commit(change("x-1")), commit(change("x-2")))
 

@@ -54,7 +54,7 @@ def judged(*stores: Found, nodes: int | None = None) -> Judgement:
     return judge(stores, nodes=nodes, words=[one.path for one in stores])
 
 
-def test_a_directory_says_its_timelines_and_where_its_log_ends() -> None:
+def test_the_facts_of_a_directory_have_its_timelines_and_the_end_of_its_log() -> None:
     """`pg_waldump` finds the same; a was killed, so only its log shows the end."""
     ends = {name: postgresql.lineage(control(name)) for name in "abc"}
 

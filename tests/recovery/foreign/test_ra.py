@@ -360,7 +360,7 @@ def test_a_queue_without_its_majority_is_shrunk(tmp_path: Path) -> None:
 
 
 def test_two_logs_that_contradict_each_other_are_unproven(tmp_path: Path) -> None:
-    """They are two queues with one name: Raft never has two entries under one index and term."""
+    """The logs are of two queues with one name: one index and term has one entry in Raft."""
     a = node(tmp_path, A, entries=entries(7))
     b = node(tmp_path, B, entries=[(at, 1, b"\x83other%d" % at) for at in range(1, 8)])
 

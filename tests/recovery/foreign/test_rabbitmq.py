@@ -181,7 +181,7 @@ def test_a_node_without_a_known_name_is_of_no_cluster() -> None:
 
 
 def test_a_forgotten_node_is_of_the_cluster_that_forgot_it() -> None:
-    """It counts the members, so it was once a member itself."""
+    """c counts the members, so it was once a member itself."""
     found = clustered(list(story("rabbitmq-forgotten").values()))
 
     assert {"a@localhost"} == {item.cluster for item in found}
@@ -237,7 +237,7 @@ def test_the_advice_says_why_not_to_start_all_at_once() -> None:
 
 
 def test_a_forgotten_node_is_named() -> None:
-    """It counts the others, and they do not count it."""
+    """c counts the other nodes, and they do not count c."""
     found = list(story("rabbitmq-forgotten").values())
 
     assert 2 == len(one_sided_memberships(found))

@@ -61,7 +61,7 @@ def test_an_empty_view_file_does_not_make_a_store_unreadable(
 def test_a_blank_node_that_is_marked_safe_is_reported_as_a_danger(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """It would found an empty cluster, and all nodes that join it would be overwritten."""
+    """The node would found an empty cluster, and all nodes that join it would be overwritten."""
     _, said = ask_json(capsys, "pick", *stores("blank-marked/a"))
 
     first = said["evidence"][0]
