@@ -74,8 +74,8 @@ def rehearse(body: Callable[..., int], /, states_max: int, as_object: bool, **as
     """Say what can follow at the restart from each choice of marks.
 
     Starts the real members from these stores in the model checker, in every order of events;
-    changes nothing.  It needs the extra `check`.  Exit code: 0 no choice
-    can lose an acknowledged frame; 5 a choice can, or the search is incomplete.
+    changes nothing.  It needs the extra `check`.  Exit code: 0 no choice can
+    lose a frame that may have been acknowledged; 5 a choice can, or the search is incomplete.
     """
     judgement = judgement_of(command="rehearse", **asked)
     # The search is not a part of the recovery tool, which must run with the base install only.
