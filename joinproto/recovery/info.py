@@ -55,8 +55,8 @@ def read(data: bytes, *, name: str) -> tuple[Raw, ...]:
         raise StoreCorrupt(f"{name}: is not an .info file, or was cut off", next=again)
     if tree[MAGIC] != VERSION:
         raise StoreNewer(
-            f"{name}: was collected by a newer version ({MAGIC} {tree[MAGIC]})",
-            next="use the version that collected it, or a newer one",
+            f"{name}: has version {str(tree[MAGIC])[:20]} of this format, expected {VERSION}",
+            next="use the version of joinproto that collected it, or a newer one",
         )
     said = tree.pop("sha256", None)
     if said != canonical_hash(tree):

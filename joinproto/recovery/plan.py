@@ -353,7 +353,10 @@ def load(data: bytes, *, name: str) -> Plan:
             code=STALE,
         )
     if tree[MAGIC] != VERSION:
-        raise StoreNewer(f"{name}: a plan of a newer version", next="use the version that made it")
+        raise StoreNewer(
+            f"{name}: has version {str(tree[MAGIC])[:20]} of the plan's format, expected {VERSION}",
+            next="use the version of joinproto that made it",
+        )
     try:
         plan: Plan = evolve(read(Plan, tree), made=read(Mapping[str, str], tree.get("made", {})))
     except Malformed as error:
