@@ -18,7 +18,7 @@ class Missing:
     newest view that may have been active.  `may_know_more`: together with other missing stores it
     may have chosen a later view.  `may_have_data`: no supplied store has every committed frame, so
     this store may have them.  `was_older`: by the given stores it stopped before others, but only
-    the store itself can tell whether it was started alone later.  `said`: replaces the text of
+    the store itself can tell whether it was started alone later.  `text`: replaces the text of
     `why`, for brokers without views.
     """
 
@@ -29,13 +29,13 @@ class Missing:
     may_know_more: bool = False
     may_have_data: bool = False
     was_older: bool = False
-    said: str = ""
+    text: str = ""
 
     @property
     def why(self) -> str:
         """Return why the missing store matters, in words."""
-        if self.said:
-            return self.said
+        if self.text:
+            return self.text
         if self.was_older:
             return "it may have been started again after the others stopped, and have run alone"
         if self.may_know_more:

@@ -1,7 +1,7 @@
 """The contents of a store's directory, of any format: first its bytes, then their meaning.
 
     Raw     the bytes of the few files that matter, and any errors in reading them
-    Found   what those bytes mean: member, cluster, state, how far the store is
+    Found   the meaning of those bytes: member, cluster, state, and the end of the data
 
 There are two steps, because `collect` carries a `Raw` to another machine, which interprets it
 again: no text that another program wrote about a store is believed.
@@ -131,7 +131,7 @@ class RawFile:
     file was read, if any; known on this machine only.
     """
 
-    name: Annotated[str, "below its directory"]
+    name: Annotated[str, "its path below the directory"]
     data: Annotated[bytes | None, _DEFLATED, "its bytes"] = field(default=None, repr=False)
     problem: Annotated[str, "why it could not be read"] = ""
     modified: Annotated[float | None, "when it was written"] = None
@@ -159,7 +159,7 @@ class Raw:
     host: Annotated[str, "where it was read"]
     format: Annotated[Format | None, "the program that wrote it"]
     in_use: Annotated[str, "the process that has it open"] = ""
-    lock_problem: Annotated[str, "why this is not known"] = ""
+    lock_problem: Annotated[str, "why it is unknown whether a process has it open"] = ""
     problem: Annotated[str, "why it could not be read"] = ""
     called: Annotated[str, "the last part of its path as it was typed"] = ""
     leftovers: Annotated[tuple[str, ...], "files that were being written"] = ()
@@ -198,7 +198,7 @@ class Raw:
         for file in sorted(self.files, key=lambda one: one.name):
             said = "-" if file.data is None else sha256(file.data).hexdigest()
             parts += [file.name, said, file.problem]
-        parts += ["no journal"] if self.journal is None else self.journal.said
+        parts += ["no journal"] if self.journal is None else self.journal.parts
         parts.append(sha256(self.recovered).hexdigest())
         text = json.dumps(["joinproto found 2", *parts])
         return sha256(text.encode()).hexdigest()

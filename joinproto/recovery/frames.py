@@ -51,7 +51,7 @@ class Journal:
     errno: int | None = field(default=None, eq=False, repr=False)
 
     @property
-    def said(self) -> list[str]:
+    def parts(self) -> list[str]:
         """Return the contents as texts, for a hash over all of them."""
         runs = [f"{run.view} {run.first} {run.last}" for run in self.runs]
         return [*runs, self.problem, str(self.is_unread), self.sha256, str(self.is_torn)]

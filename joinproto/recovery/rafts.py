@@ -54,7 +54,7 @@ def verdict_on(stores: Sequence[Found], *, lost: Collection[str] = ()) -> Judged
     _refuse_unknown(lost, stores, {*names, *names.values(), *found.voters})
     verdict, case = _verdict(stores, found)
     missing = tuple(
-        Missing(names.get(one, one), "", is_member=True, may_know_more=True, said=MORE)
+        Missing(names.get(one, one), "", is_member=True, may_know_more=True, text=MORE)
         for one in found.missing
     )
     pick = pick_of(

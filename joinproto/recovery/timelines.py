@@ -92,7 +92,7 @@ def verdict_on(stores: Sequence[Found], *, nodes: int | None) -> Judged:
             rule="timelines",
             case=case,
             latest=tuple(one.name for one in latest),
-            missing=(Missing(unknown, "", may_know_more=True, said=MORE),) if unknown else (),
+            missing=(Missing(unknown, "", may_know_more=True, text=MORE),) if unknown else (),
         ),
         sentence=sentence,
         lines=(

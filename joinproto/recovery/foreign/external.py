@@ -122,7 +122,7 @@ def end_of(term: bytes, at: int) -> int:
 
 def _end_of_node(term: bytes, at: int) -> int:
     if term[at : at + 1] not in (b"d", b"s", b"v", b"w"):
-        raise NotAsWritten("a process or a reference is of no node")
+        raise NotAsWritten("a process or a reference has no node")
     return end_of(term, at)
 
 

@@ -55,7 +55,7 @@ class Message(dict[int, Value]):
         for field, value in fields(data):
             known = numbers if isinstance(value, int) else texts
             if str(field) not in known.split():
-                raise NotAsWritten(f"field {field} is none of this message")
+                raise NotAsWritten(f"this message has no field {field}")
             found[field] = value
         return found
 

@@ -1,4 +1,4 @@
-"""What the foreign readers share: turn bytes into texts, terms and facts, and show bad bytes."""
+"""Helpers of the foreign readers: turn bytes into texts, terms and facts, and show bad bytes."""
 
 from __future__ import annotations
 

@@ -103,8 +103,8 @@ class Answers:
     answers: Annotated[Mapping[str, int], "kind of question and answer to how often"]
     unknown_as_absent: Annotated[
         Count,
-        "questions in which it chose a founder that does harm, as if a silent node had an empty"
-        " store, and would have chosen another, or none, had it answered",
+        "questions in which it chose a harmful founder, as if a silent node had an empty store, and"
+        " would have chosen another node, or none, if that node had answered",
     ]
     example: Annotated[str | None, "the first such question; null: none"]
     too_careful: Annotated[
