@@ -50,10 +50,11 @@ from joinproto.standby.replicates import Level
 class Following:
     """The state of a broker that follows or looks for a primary.
 
-    `view`: the youngest view it knows.  `primary`: the broker with which it has a link, or None.
+    `view`: the youngest view it knows.  `primary`: the primary with which it has a link, or None.
     `done`: the number of the last message on this link.  `wired`: the number of the primary's last
-    declaration or deletion that it has done, None before the wiring comes; until then `early` keeps
-    declarations and deletions.  `missing`: queues not yet caught up with since the wiring came.
+    declaration or deletion that this broker has done, None before the wiring comes; until then
+    `early` keeps declarations and deletions.  `missing`: the queues that the backup still catches
+    up with.
     """
 
     who: Who
@@ -83,7 +84,7 @@ def linked(state: Following, primary: str) -> Step:
 
 
 def lost(state: Following) -> Following:
-    """Return the state without the link, with all messages received so far: H8."""
+    """Return the state without the link; the replica keeps all that was received so far: H8."""
     return evolve(state, primary=None, done=0, wired=None, early=(), missing=frozenset())
 
 
@@ -94,10 +95,13 @@ def follow(state: Following, sender: str, content: Content) -> Step:
     if isinstance(content, Refuse):
         return Step(lost(state), (Leave(sender, content.why),))
     if isinstance(content, Wired) and _is_older(state, content.view):
-        why = f"{sender} serves in generation {content.view.generation}, which is over"
+        why = (
+            f"{sender} serves in generation {content.view.generation}, but this backup knows the"
+            f" younger generation {state.view.generation}"
+        )
         return Step(lost(state), (Leave(sender, why),))
     if isinstance(content, FromBackup):
-        why = f"{sender} is primary, and sends what only a backup does: {type(content).__name__}"
+        why = f"{sender} is primary, but sent a message of a backup: {type(content).__name__}"
         return Step(lost(state), (Leave(sender, why),))
     state = evolve(state, done=state.done + 1)
     state, effects = _taken(state, sender, content)
@@ -136,14 +140,14 @@ def _taken(state: Following, sender: str, content: FromPrimary) -> Taken:
 
 
 def _wired(state: Following, sender: str, wired: Wired) -> Taken:
-    """Take over the primary's wiring, then do the events that it does not include: H6."""
+    """Take over the primary's wiring, then do the events that the wiring does not include: H6."""
     rules = state.who.rules
     found = mirrored(rules, state.replica, wired.things)
     effects: list[Effect] = [*map(Remove, found.removes), *map(Make, found.makes)]
     view = wired.view
-    # A younger generation's first view leaves the backup in its role: the view's members were up to
-    # date.  In one generation only its own primary's views count, not those of another broker that
-    # was promoted into the same generation and waited for this backup.
+    # Another primary's view always replaces the backup's own, also within one generation.
+    # Otherwise: c is promoted, waits for b and dies; b is promoted into the same generation; c
+    # follows b, but keeps its own view.  Of one primary's views, an older one is not kept.
     is_anothers = view.primary != state.view.primary
     if not rules.generations or is_anothers or view.age >= state.view.age:
         effects.append(KeepView(view))
@@ -169,9 +173,9 @@ def _subscribe(state: Following, name: str) -> Subscribe:
 
 
 def _event(state: Following, sender: str, content: Declared | Deleted) -> Taken:
-    """Do a declaration or deletion unless the snapshot includes it already: LC6.
+    """Do a declaration or deletion unless the primary's wiring includes it already: LC6.
 
-    The prototype cannot tell whether it does.
+    The prototype cannot tell whether the wiring includes it.
     """
     if state.who.rules.numbers_wiring:
         if state.wired is None:

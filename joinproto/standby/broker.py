@@ -25,7 +25,10 @@ class Variant(Enum):
 
 
 class Role(Enum):
-    """The role of a broker; in `catchup` it lacks data, in `connecting` a primary."""
+    """The role of a broker.
+
+    In `catchup` the broker still lacks messages of its primary; in `connecting` it has no primary.
+    """
 
     STANDALONE = "standalone"
     CONNECTING = "connecting"
@@ -49,7 +52,7 @@ def word_of(role: Role, variant: Variant) -> str:
 def _role_of(word: str | None) -> Role | None:
     if word is None or word in WORDS:
         return WORDS.get(word or "")
-    raise Refusal(f"{word!r} is not a status", next=f"write one of {', '.join(WORDS)}")
+    raise Refusal(f"{word!r} is not a broker's status", next=f"write one of {', '.join(WORDS)}")
 
 
 AS_WORD = Written(str, attrgetter("value"), _role_of)
@@ -60,13 +63,17 @@ STATUS = (
     " or joining, ready, active, as the shipped broker calls them"
 )
 WHOSE = Annotated[Variant, "which rules: the document's, those of the broker that shipped, ours"]
-GENERATION = Annotated[int, AtLeast(0), "of the last primary it knows; 0: none"]
-NUMBER = Annotated[int, AtLeast(0), "of the last view it knows in that generation"]
-WAS_PRIMARY = Annotated[bool, "whether it was that primary"]
+GENERATION = Annotated[
+    int, AtLeast(0), "the generation of the last primary that the broker knows; 0: none"
+]
+NUMBER = Annotated[
+    int, AtLeast(0), "the number of the last view that the broker knows in that generation"
+]
+WAS_PRIMARY = Annotated[bool, "whether the broker was the primary of that view"]
 
 
 class Mark(Enum):
-    """The mark of a broker's last end on its disk."""
+    """The mark on a broker's disk, which says how the broker ended last."""
 
     CLEAN = "clean"
     DIRTY = "dirty"
@@ -78,13 +85,21 @@ class Store:
     """The contents of one broker's disk."""
 
     name: Annotated[str, "the broker"]
-    mark: Annotated[Mark, "clean: stopped in order; dirty: it crashed; empty: nothing is there"]
-    generation: Annotated[int, AtLeast(0), "of the last primary it knew; 0: none"] = 0
-    primary: Annotated[bool, "whether it was that primary itself"] = False
-    caught_up: Annotated[bool, "a backup: whether it had all that was confirmed"] = True
-    position: Annotated[int, AtLeast(0), "messages it had taken in that generation"] = 0
+    mark: Annotated[
+        Mark, "clean: the broker stopped in order; dirty: it crashed; empty: there are no data"
+    ]
+    generation: Annotated[
+        int, AtLeast(0), "the generation of the last primary that the broker knew; 0: none"
+    ] = 0
+    primary: Annotated[bool, "whether the broker was that primary itself"] = False
+    caught_up: Annotated[
+        bool, "of a backup: whether it had every message that was confirmed until then"
+    ] = True
+    position: Annotated[
+        int, AtLeast(0), "how many messages the broker had taken in that generation"
+    ] = 0
 
     @property
     def is_whole(self) -> bool:
-        """Return whether a store with data has everything confirmed in its generation."""
+        """Return whether the store is a primary's, or a backup's that had caught up."""
         return self.primary or self.caught_up

@@ -22,29 +22,31 @@ SEQUENCE = 1 << 32
 class Order(Enum):
     """The order in which a primary sends older messages."""
 
-    LIFO = "lifo"  # from the back, as clients take from the front: copying always comes to an end
-    FIFO = "fifo"
+    LIFO = "lifo"  # from the back; clients take from the front, so copying always comes to an end
+    FIFO = "fifo"  # from the front
 
 
 @frozen(kw_only=True)
 class Message:
     """A message without its content."""
 
-    id: Annotated[str, "its identity, in this queue for ever"]
-    sequence: Annotated[int, AtLeast(0), "its place in the queue's numbering, which wraps"]
+    id: Annotated[str, "its identity, which no other message of this queue ever has"]
+    sequence: Annotated[int, AtLeast(0), "its number in the queue; the numbers wrap"]
     durable: Annotated[bool, "whether each broker's own store keeps it"] = False
 
 
 @frozen
 class Exchange:
-    """The messages exchanged."""
+    """The messages that a primary and a backup exchange for one queue."""
 
-    replaced: Annotated[bool, "the backup's queue goes as a whole"]
-    drops: Annotated[tuple[str, ...], "what the backup gives up"]
-    sends: Annotated[tuple[str, ...], "what the primary sends, in its order"]
-    keeps: Annotated[tuple[str, ...], "what the backup keeps"]
-    loses: Annotated[tuple[str, ...], "what the primary has and the backup does not in the end"]
-    rule: Annotated[Rule, "the rule that decided, or the document's limit"]
+    replaced: Annotated[bool, "whether the primary's queue replaces the backup's whole queue"]
+    drops: Annotated[tuple[str, ...], "the messages that the backup removes"]
+    sends: Annotated[tuple[str, ...], "the messages that the primary sends, in the order sent"]
+    keeps: Annotated[tuple[str, ...], "the messages that the backup keeps"]
+    loses: Annotated[
+        tuple[str, ...], "the primary's messages that the backup still lacks at the end"
+    ]
+    rule: Annotated[Rule, "the rule that decided, or the limit of the document"]
     why: Why
 
 
@@ -58,21 +60,25 @@ def catch_up(
 ) -> Exchange:
     """Return the exchange for one queue.  Both lists go from the front of the queue to its back.
 
-    `same_queue`: both queues have one identity, not only one name.
+    `same_queue`: both queues have the same identity, not only the same name.
     """
     if variant is Variant.SEED:
         return _by_position(primary, backup, order)
     if not same_queue:
         sends = _sent([one.id for one in primary], order)
-        why = "the queues only have the same name: the backup's one is replaced"
+        why = "the queues have the same name but not the same identity: the backup's is replaced"
         return Exchange(True, tuple(one.id for one in backup), sends, (), (), "H6", why)
     there = {one.id for one in primary}
     here = {one.id for one in backup}
     drops = tuple(one.id for one in backup if one.id not in there)
     sends = _sent([one.id for one in primary if one.id not in here], order)
     keeps = tuple(one.id for one in primary if one.id in here)
-    what = "surplus goes by identity" if drops else "what is missing is sent"
-    return Exchange(False, drops, sends, keeps, (), "H9" if drops else "H5", what)
+    why = (
+        "the backup removes the messages that the primary does not have, by their identities"
+        if drops
+        else "the primary sends the messages that the backup lacks"
+    )
+    return Exchange(False, drops, sends, keeps, (), "H9" if drops else "H5", why)
 
 
 def _sent(missing: list[str], order: Order) -> tuple[str, ...]:
@@ -82,7 +88,8 @@ def _sent(missing: list[str], order: Order) -> tuple[str, ...]:
 def _by_position(primary: Sequence[Message], backup: Sequence[Message], order: Order) -> Exchange:
     """Return the exchange of the document's prototype.
 
-    Messages after the backup's last number are sent; the backup's other messages stay as they are.
+    The primary sends the messages after the backup's last number.  The backup keeps all that it
+    has.
     """
     last = backup[-1].sequence if backup else -1
     behind = [one for one in primary if not backup or is_after(one.sequence, last)]
@@ -90,11 +97,11 @@ def _by_position(primary: Sequence[Message], backup: Sequence[Message], order: O
     loses = tuple(one.id for one in primary if one.id not in has)
     is_ahead = bool(backup) and (not primary or is_after(last, primary[-1].sequence))
     why = (
-        "the backup is ahead, by its number: it is never told to go back (LM1)"
+        "the backup's last number is later than the primary's, but no message is removed (LM1)"
         if is_ahead
-        else "what has a later number is sent"
+        else "the primary sends the messages with later numbers"
     )
-    # The prototype recognizes no surplus: the backup's messages stay.
+    # The prototype does not recognize messages that the primary lacks, so they stay.
     stays = tuple(one.id for one in backup)
     return Exchange(False, (), _sent([one.id for one in behind], order), stays, loses, "LM1", why)
 

@@ -16,7 +16,7 @@ from joinproto.standby.variants import RULES
 
 
 class Entrance(Enum):
-    """The outcome of a connection."""
+    """The answer to a client's connection."""
 
     ADMITTED = "admitted"
     SENT_ON = "sent on"  # refused, with the address of the primary
@@ -25,7 +25,11 @@ class Entrance(Enum):
 
 @frozen(kw_only=True)
 class Visit:
-    """A connection to a broker.  `follows`: the broker knows the address of its primary."""
+    """A client's connection to a broker.
+
+    `role`: the broker's.  `is_admin`, `is_broker`: the client is an administrator, or another
+    broker.  `follows`: the broker follows a primary and knows its address.
+    """
 
     role: Role
     is_admin: bool = False
@@ -60,7 +64,10 @@ ENTERING: Table[Entrance] = Table(
 
 @frozen
 class Admission:
-    """The answer to a connection.  `primary`: address of the primary, None if it is not told."""
+    """The answer to a connection, and the reason.
+
+    `primary`: the primary's address for a client that is sent on, None for other clients.
+    """
 
     entrance: Entrance
     primary: str | None
@@ -79,7 +86,7 @@ def admit(
     is_admin: bool = False,
     is_broker: bool = False,
 ) -> Admission:
-    """Return the outcome of a connection to a broker with this role.
+    """Return the answer to a connection to a broker with this role.
 
     `primary`: the address of the primary that the broker follows, None if it follows none.
     """
@@ -87,10 +94,11 @@ def admit(
     case = ENTERING.choose((visit,), 0)
     if case.outcome is Entrance.SENT_ON:
         if RULES[variant].names_primary:
-            return Admission(case.outcome, primary, f"this broker is a backup: go to {primary}")
+            why = f"this broker is a backup: connect to {primary}"
+            return Admission(case.outcome, primary, why)
         return Admission(Entrance.REFUSED, None, "this broker is a backup")
     why = {
         "it does not run": "this broker does not run",
-        "no broker serves": "this broker is a backup, and knows no primary: try the next address",
+        "no broker serves": "this broker is a backup, and follows no primary: try another address",
     }.get(case.name, case.name)
     return Admission(case.outcome, None, why)

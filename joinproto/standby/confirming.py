@@ -12,7 +12,7 @@ from joinproto.standby.replication import PrimaryStep
 
 
 def settle(step: PrimaryStep) -> None:
-    """Do what the present state allows: change the view, then confirm requests."""
+    """Change the view as far as the present state allows, then confirm requests."""
     while True:
         _arrived(step)
         before = len(step.effects)
@@ -24,7 +24,10 @@ def settle(step: PrimaryStep) -> None:
 
 
 def _arrived(step: PrimaryStep) -> None:
-    """Stop waiting for each expected backup that has everything, and send it the view: H8."""
+    """Stop waiting for each expected backup that has caught up: H8.
+
+    If the view has the backup, send it the view.
+    """
     queues = step.state.replica.copied()
     for name in sorted(step.state.awaited & step.state.followers.keys()):
         if step.state.followers[name].is_whole(queues):
@@ -36,11 +39,11 @@ def _arrived(step: PrimaryStep) -> None:
 
 
 def _view_written(step: PrimaryStep) -> None:
-    """Make the proposal the view once it is written wherever it must be: H4."""
+    """Make the proposed view the current one once every store that must keep it has it: H4."""
     proposal, followers = step.state.proposal, step.state.followers
     if proposal is None or not proposal.written:
         return
-    # The next view drops a broker that has gone, so this view does not wait for that broker.
+    # The next view drops a broker whose link is gone, so this view does not wait for that broker.
     sent = [
         (followers[name], number) for name, number in proposal.sent.items() if name in followers
     ]
@@ -54,8 +57,8 @@ def _view_written(step: PrimaryStep) -> None:
 def wanted(state: PrimaryState) -> tuple[str, ...]:
     """Return the brokers that should be in the view, sorted.
 
-    They are the primary, the backups that have all messages, and those that had them all and may
-    come back.
+    They are the primary, the members with a link, the expected backups, and the other backups that
+    have all messages.
     """
     queues = state.replica.copied()
     members = {state.who.me, *state.awaited, *(state.members & state.followers.keys())}
@@ -102,9 +105,9 @@ def _has(state: PrimaryState, one: Pending, name: str) -> bool:
     number = one.sent.get(name, 0)
     for queue in one.queues:
         if queue not in state.replica.queues:
-            continue  # the queue was deleted meanwhile: none of its messages can be lost
+            continue  # the queue was deleted meanwhile, so none of its messages can be lost
         if queue in backup.level:
             number = max(number, backup.level[queue])
         elif name in state.members:
-            return False  # H8: it came back, and still lacks messages of this queue
+            return False  # H8: the backup came back, and still lacks messages of this queue
     return backup.done >= number

@@ -26,7 +26,7 @@ from joinproto.standby.tables import Verdict
 class Start:
     """The process starts.
 
-    `mark`, `replica`: as on its disk; `view`: the youngest view written there.
+    `mark`, `replica`: as they are on the broker's disk.  `view`: the youngest view on that disk.
     """
 
     mark: Mark = Mark.CLEAN
@@ -43,10 +43,7 @@ class Linked:
 
 @frozen
 class Gone:
-    """The link with this broker is lost or given up.
-
-    The broker is a backup of ours, or the primary that we follow.
-    """
+    """The link with this broker is lost or given up: with a backup of ours, or with our primary."""
 
     broker: str
 
@@ -56,9 +53,10 @@ class Promote:
     """The manager tells this broker to become primary.  `peers`: the other brokers' answers.
 
     `view`: the view that the built-in manager has written down for this promotion, with its
-    generation and the expected brokers; None if the manager is outside, as it writes no view.
-    `now`: seconds; `timeout`: how many seconds to wait for expected backups (H8).  `proven`: this
-    manager has seen all stores after a total failure, and ours is the last primary's (H10).
+    generation and the expected brokers; None with a manager outside, which writes no views.
+    `now`: the time in seconds; `timeout`: how many seconds to wait for expected backups (H8).
+    `proven`: the manager has seen all stores after a total failure, and this broker's store is the
+    last primary's (H10).
     """
 
     peers: tuple[Peer, ...] = ()
@@ -75,7 +73,7 @@ class Demote:
 
 @frozen(kw_only=True)
 class Stop:
-    """The process ends.  `in_order`: it was told to end, and has finished its work."""
+    """The process ends.  `in_order`: it was told to end, and has finished its clients' requests."""
 
     in_order: bool = True
 
@@ -155,7 +153,7 @@ class Received:
 
 @frozen
 class More:
-    """There is room on the link: send at most `count` of the queue's older messages (H5)."""
+    """The link to this backup has room for at most `count` older messages of the queue (H5)."""
 
     backup: str
     queue: str
@@ -164,14 +162,14 @@ class More:
 
 @frozen
 class ViewWritten:
-    """This view is written: by the built-in manager, or (manager outside) in our own store."""
+    """Our own store has this view, and so has the built-in manager, if there is one."""
 
     view: View
 
 
 @frozen
 class Superseded:
-    """There is a younger view than ours: another broker is or will be primary (H2)."""
+    """A younger view than ours exists: another broker is or will be primary (H2)."""
 
     view: View
 
@@ -194,7 +192,7 @@ class Send:
 
 @frozen
 class Answer:
-    """The answer to the manager: `rule` decided, `why` is the reason."""
+    """Answers the manager.  `rule`: the rule that decided; `why`: the reason."""
 
     verdict: Verdict
     rule: str
@@ -207,16 +205,16 @@ class Answer:
 
 @frozen
 class KeepView:
-    """Our own store keeps the view."""
+    """Stores the view in our own store."""
 
     view: View
 
 
 @frozen
 class KeepMark:
-    """Our own store keeps the mark that the next start finds.
+    """Stores the mark that the next start reads in our own store.
 
-    It is dirty while the broker runs, and then tells how the broker ended.
+    The mark is dirty while the broker runs.  At the end it says how the broker ended.
     """
 
     mark: Mark
@@ -224,7 +222,7 @@ class KeepMark:
 
 @frozen
 class WriteView:
-    """A primary: our own store writes the view down, and so does the manager if it is built in.
+    """A primary stores the view in our own store, and appends it to the built-in manager's chain.
 
     `ViewWritten` reports that both have written it.  `Superseded` reports that the manager has a
     younger view.
@@ -237,7 +235,7 @@ class WriteView:
 class Write:
     """Stores these changes of durable data in our own store; `Written` reports the end.
 
-    Without changes, `Written` comes once all that was made or removed before is stored.
+    Without changes, `Written` reports that all items made or removed before are stored.
     """
 
     token: int
@@ -274,7 +272,7 @@ class Confirm:
 
 @frozen
 class Serve:
-    """Opens the broker for ordinary clients (H11).  `generation`: in which it serves."""
+    """Opens the broker for ordinary clients (H11), as the primary of this generation."""
 
     generation: int
 

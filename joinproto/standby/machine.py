@@ -52,8 +52,9 @@ class Broker:
     """One broker.
 
     `standing`: the role that counts at a promotion (H8); a broker that loses its primary keeps it.
-    `mark`: of its store when it started.  It is clean once the broker was a backup or a primary,
-    because then it has all that was confirmed.  `side`: None while the broker does not run.
+    `mark`: the mark of its store when it started, or clean as soon as the broker is a backup or a
+    primary, because then it has all that was confirmed.  `side`: the broker's data, as a follower
+    or as a primary; None while the broker does not run.
     """
 
     who: Who
@@ -127,7 +128,9 @@ def _stepped(state: Broker, event: Event) -> Step:
         case Following():
             return _follows(state, state.side, event)
         case None:
-            raise MisuseError(f"{state.who.me} does not run", next="start it first: Start(...)")
+            raise MisuseError(
+                f"the broker {state.who.me} does not run", next="start it first: Start(...)"
+            )
         case never:
             assert_never(never)
 
@@ -163,12 +166,13 @@ def _follows(state: Broker, side: Following, event: Received | Gone | OfBackup |
             is_lost = other == side.primary
             return Step(_lost(evolve(state, side=backup.lost(side))) if is_lost else state)
         case Received(sender, Join()):
-            why = f"{state.who.me} is not primary, but {state.role.value}"
+            why = f"{state.who.me} is not primary, its role is {state.role.value}"
             return Step(state, (Send(sender, Refuse(rule="H1", why=why, view=side.view)),))
         case Received(sender, content):
             return _heard(state, side, sender, content)
         case Demote():
-            return Step(state, (Answer(Verdict.IGNORED, "H1", "it is not primary"),))
+            why = f"{state.who.me} is not primary, so nothing changes"
+            return Step(state, (Answer(Verdict.IGNORED, "H1", why),))
         case never:
             assert_never(never)
 
@@ -261,7 +265,10 @@ def _promoted(state: Broker, event: Promote) -> Step:
     if found.verdict is not Verdict.ACCEPTED:
         return Step(state, (answer,))
     if event.view is not None and not _is_ours(event.view, state):
-        why = f"the view of the manager, {event.view}, is not one in which {about.me} may serve"
+        why = (
+            f"{about.me} may not serve in the manager's view {event.view}: the view must name it as"
+            " primary and member, and have a younger generation than any that it knows"
+        )
         return Step(state, (Answer(Verdict.REFUSED, "H2", why),))
     new = event.view or View(
         generation=view.generation if found.generation is None else found.generation,

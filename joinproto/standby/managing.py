@@ -1,7 +1,7 @@
 """The built-in manager: promotions in turn, written views, and the end of old primaries' service.
 
-Each broker has a manager.  It reads the chain of views (`chain.py`), which all managers read in one
-order.  It hands in the views that it wants to append, and reads from the chain which of them were
+Each broker has a manager.  All managers read the chain of views (`chain.py`) in the same order.  A
+manager submits the views that it wants to append, and reads from the chain which of them were
 appended.
 
 Source: hot standby, H2 to H4, H8, H10.
@@ -29,9 +29,9 @@ TURN_SECONDS = 0.5
 class Managing:
     """The state of a manager.  `chain`: the last view.
 
-    `asked`, `writing`: a promotion of this broker, and a view of this primary, that were handed in
-    and are not decided yet.  `closed_at`: since when no view can be written; `unserved`: since when
-    no broker serves, and the last view at that time.  Times are in seconds.
+    `asked`, `writing`: a promotion of this broker, and a view of this primary, that were submitted
+    and are not decided yet.  `closed_at`: the time since which no view can be written; `unserved`:
+    the time since which no broker serves, and the last view at that time.  Times are in seconds.
     """
 
     chain: View = View()
@@ -41,7 +41,7 @@ class Managing:
     unserved: tuple[float, View] | None = None
 
     def wants(self, view: View) -> bool:
-        """Return whether this view must be handed in again if it is lost."""
+        """Return whether this view must be submitted again if it is lost."""
         return view in (self.asked, self.writing)
 
 
@@ -71,16 +71,16 @@ class Due(Enum):
 
 
 def appended(state: Managing, view: View) -> tuple[Managing, bool]:
-    """Return the state after the next view that was handed in, and whether the chain has it."""
+    """Return the state after the next submitted view, and whether the chain has that view."""
     fits = follows(state.chain, view)
     if fits:
         state = evolve(state, chain=view)
-    # A view that was handed in twice is in the chain already when its copy comes.
+    # A view that was submitted twice is in the chain already when its copy comes.
     return state, fits or view == state.chain
 
 
 def decided(state: Managing, view: View, *, fits: bool) -> tuple[Managing, Due]:
-    """Return the state after a decided view, and what is due.  `fits`: the view is in the chain."""
+    """Return the state after a decided view, and the action due.  `fits`: the chain has it."""
     if view == state.writing:
         return evolve(state, writing=None), Due.WRITTEN if fits else Due.NOTHING
     if view == state.asked:
@@ -130,10 +130,10 @@ def would(state: Managing, me: Broker, event: Promote, *, is_open: bool) -> Answ
     if me.serves:
         return Answer(Verdict.IGNORED, "H3", f"{name} is {me.role.value} already")
     if not is_open:
-        why = f"{name} reaches no majority of the brokers, so no broker can be promoted here"
+        why = f"{name} does not reach a majority of the brokers, so it cannot be promoted"
         return Answer(Verdict.REFUSED, "H2", why)
     if not may_promote(state.chain, name):
-        why = f"{name} is not in the last view of {state.chain.primary}: it lacks something"
+        why = f"{name} is not in the last view of {state.chain.primary}: it may lack messages"
         return Answer(Verdict.REFUSED, "H4", why)
     if is_emptied(state, me):
         why = f"{name} has an empty store, and {state.chain.primary} was primary before"
@@ -144,7 +144,7 @@ def would(state: Managing, me: Broker, event: Promote, *, is_open: bool) -> Answ
 def ticked(
     state: Managing, me: Broker, around: PeerReports, event: Promote, now: Now
 ) -> tuple[Managing, Due]:
-    """Return the state and what is due now: a promotion in turn, or a cut-off primary's end."""
+    """Return the state, and the action due: ask for a promotion, or end a cut-off primary."""
     if not now.is_open:
         since = now.at if state.closed_at is None else state.closed_at
         is_late = now.at - since > now.silence
@@ -171,6 +171,7 @@ def _is_served(state: Managing, around: PeerReports) -> bool:
 
 def _pause(state: Managing, me: Broker, around: PeerReports, now: Now, at: int) -> float:
     first = state.chain.primary
-    # The former primary takes part in the chain, and only this broker does not hear from it.
+    # The former primary takes part in the chain, although this broker does not hear from it: it may
+    # serve other brokers.
     is_unheard = first in now.there and first != me.who.me and around.others.get(first) is None
     return TURN_SECONDS * (at + 1) + (2 * now.silence if is_unheard else 0.0)

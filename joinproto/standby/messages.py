@@ -1,8 +1,8 @@
 """Messages between a primary and a backup, and the parts that both store.
 
-One link goes from a backup to the primary.  The primary numbers all that it sends on the link, from
-1, whether it is a message, wiring or a view.  A backup reports the number up to which it has done
-and stored everything.
+One link goes from a backup to the primary.  The primary numbers everything that it sends on the
+link, from 1, except a refusal: changes of queues, wiring and views.  A backup reports the number up
+to which it has done and stored everything.
 
 Source: hot standby, H2, H4 to H6, H9.
 """
@@ -25,21 +25,25 @@ from joinproto.standby.replicates import Default, Level
 class View:
     """The brokers that have every confirmed message, as last written down (H4).
 
-    Only these brokers may be promoted.  `number`: counts the views of a generation.  `primary`: the
-    broker whose view it is; it is a member, too.
+    Only these brokers may be promoted.
     """
 
-    generation: Annotated[int, AtLeast(0), "of the primary; 0: there was none yet"] = 0
-    number: Annotated[int, AtLeast(0), "of the view in its generation"] = 0
-    primary: Annotated[str, "of which broker it is; empty: none"] = ""
+    generation: Annotated[
+        int, AtLeast(0), "the primary's generation; 0: there was no primary yet"
+    ] = 0
+    number: Annotated[int, AtLeast(0), "the number of the view in its generation"] = 0
+    primary: Annotated[str, "the primary of this view; empty: there was none yet"] = ""
     members: Annotated[
-        tuple[str, ...], "the brokers that are up to date, the primary too, in order"
+        tuple[str, ...], "the brokers that are up to date, with the primary, sorted by name"
     ] = ()
 
     def __attrs_post_init__(self) -> None:
-        """Raise `ValueError` for values that no broker sends; no store with them could be read."""
+        """Raise `ValueError` for negative numbers, with which a stored view could not be read."""
         if self.generation < 0 or self.number < 0:
-            raise ValueError(f"a view of generation {self.generation}, number {self.number}")
+            raise ValueError(
+                f"a view has generation {self.generation} and number {self.number};"
+                " expected numbers from 0 on"
+            )
 
     @property
     def age(self) -> tuple[int, int]:
@@ -63,12 +67,18 @@ class WiringItem:
     """
 
     kind: Annotated[Kind, "queue, exchange or binding"]
-    name: Annotated[str, "of the queue or exchange; of a binding: exchange, queue and key"]
-    id: Annotated[str, "its identity: another one after it was deleted and declared again"]
-    says: Annotated[Level | None, "what it says of itself (H7); null: nothing"] = None
-    level: Annotated[Level, "what of it replicates; the primary says"] = Level.ALL
+    name: Annotated[
+        str, "the name of the queue or exchange; of a binding: its exchange, queue and key"
+    ]
+    id: Annotated[str, "its identity, which changes if it is deleted and declared again"]
+    says: Annotated[
+        Level | None, "the level that it was declared with (H7); null: without a level"
+    ] = None
+    level: Annotated[Level, "the parts of it that replicate, as the primary decided"] = Level.ALL
     durable: Annotated[bool, "whether it survives a restart"] = False
-    arguments: Annotated[str, "what else it was declared with, as text; not looked into"] = ""
+    arguments: Annotated[
+        str, "the other arguments of its declaration, as text that is not interpreted"
+    ] = ""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -78,11 +88,11 @@ class WiringItem:
 
 @frozen(kw_only=True)
 class Change:
-    """A change of one queue: new messages at its back, and messages removed."""
+    """A change of one queue: new messages and removed messages."""
 
-    queue: Annotated[str, "its name"]
+    queue: Annotated[str, "the name of the queue"]
     puts: Annotated[tuple[Message, ...], "new messages, in their order"] = ()
-    takes: Annotated[tuple[Message, ...], "messages that are gone"] = ()
+    takes: Annotated[tuple[Message, ...], "removed messages"] = ()
 
 
 # -- from the backup ---------------------------------------------------------------------------
@@ -93,25 +103,29 @@ class Join:
     """The first message on a link: the broker's name, and the youngest view that it knows."""
 
     name: Annotated[str, "the backup"]
-    view: Annotated[View, "the youngest one it knows"]
-    default: Annotated[Default, "its own setting, which must be the primary's (H7)"]
+    view: Annotated[View, "the youngest view that it knows"]
+    default: Annotated[Default, "its default level, which must be the same at the primary (H7)"]
 
 
 @frozen(kw_only=True)
 class Subscribe:
-    """A backup asks for one queue, and names the messages of it that it has: H5, H9."""
+    """A backup asks for one queue, and names the queue's messages that it has: H5, H9."""
 
-    queue: Annotated[str, "its name"]
-    id: Annotated[str, "its identity, as the wiring said"]
-    has: Annotated[tuple[str, ...], "identities of the messages it has; empty by sequence"]
-    last: Annotated[int | None, "the document: the last number it has; null: none"] = None
+    queue: Annotated[str, "the name of the queue"]
+    id: Annotated[str, "the identity of the queue, as the wiring gave it"]
+    has: Annotated[
+        tuple[str, ...], "the identities of its messages; empty if it asks by a number (LM1)"
+    ]
+    last: Annotated[
+        int | None, "the last number that it has, if it asks by a number (LM1); else null"
+    ] = None
 
 
 @frozen
 class Has:
     """The backup has done and stored everything up to this number."""
 
-    number: Annotated[int, AtLeast(1), "of the last message of this link"]
+    number: Annotated[int, AtLeast(1), "the number of a message on this link"]
 
 
 # -- from the primary --------------------------------------------------------------------------
@@ -123,19 +137,16 @@ class Refuse:
 
     rule: Annotated[str, "the rule that decided"]
     why: Annotated[str, "the reason, in a sentence"]
-    view: Annotated[View, "the youngest one that the answering broker knows"]
+    view: Annotated[View, "the youngest view that the answering broker knows"]
 
 
 @frozen(kw_only=True)
 class Wired:
-    """All wiring that replicates, and how many events it includes.
+    """All wiring that replicates: the primary's first message on a link (H6)."""
 
-    It is the primary's first message on a link (H6).
-    """
-
-    view: Annotated[View, "of the primary, as last written down"]
+    view: Annotated[View, "the primary's view, as last written down"]
     things: Annotated[tuple[WiringItem, ...], "exchanges, queues, bindings"]
-    events: Annotated[int, AtLeast(0), "this many declarations and deletions are in it"]
+    events: Annotated[int, AtLeast(0), "how many declarations and deletions the wiring includes"]
 
 
 @frozen(kw_only=True)
@@ -143,7 +154,7 @@ class Declared:
     """A queue, an exchange or a binding was declared."""
 
     event: Annotated[int, AtLeast(1), "its number among the declarations and deletions"]
-    thing: Annotated[WiringItem, "what was declared"]
+    thing: Annotated[WiringItem, "the declared item"]
 
 
 @frozen(kw_only=True)
@@ -151,15 +162,17 @@ class Deleted:
     """A queue, an exchange or a binding was deleted."""
 
     event: Annotated[int, AtLeast(1), "its number among the declarations and deletions"]
-    thing: Annotated[WiringItem, "what was deleted"]
+    thing: Annotated[WiringItem, "the deleted item"]
 
 
 @frozen(kw_only=True)
 class Surplus:
     """Messages of a queue that the backup has and the primary lacks; the backup drops them (H9)."""
 
-    queue: Annotated[str, "its name"]
-    drops: Annotated[tuple[str, ...], "identities; they need not be there any more"]
+    queue: Annotated[str, "the name of the queue"]
+    drops: Annotated[
+        tuple[str, ...], "the messages' identities; the backup may have dropped some already"
+    ]
     next: Annotated[int, AtLeast(0), "the number of the queue's next message"]
 
 
@@ -167,15 +180,15 @@ class Surplus:
 class Copy:
     """Messages that were in the queue before the backup asked for it, in the order of H5."""
 
-    queue: Annotated[str, "its name"]
-    messages: Annotated[tuple[Message, ...], "the last one is nearest to the front"]
+    queue: Annotated[str, "the name of the queue"]
+    messages: Annotated[tuple[Message, ...], "the messages, in the order of the copy"]
 
 
 @frozen(kw_only=True)
 class CaughtUp:
-    """The receiver has all earlier messages of this queue (H5)."""
+    """The backup was sent all older messages of this queue (H5)."""
 
-    queue: Annotated[str, "its name"]
+    queue: Annotated[str, "the name of the queue"]
 
 
 @frozen(kw_only=True)
@@ -187,7 +200,7 @@ class Changed:
 
 @frozen
 class Viewed:
-    """A view that was written down, or that the backup must write down (manager outside)."""
+    """A view that was written down or, with a manager outside, that the backup must write down."""
 
     view: Annotated[View, "the view"]
 
@@ -228,7 +241,7 @@ def to_tree(content: Content) -> list[Any]:
 def from_tree(tree: Any) -> Content:
     """Return the message that these JSON values stand for.
 
-    Raises `PeerError` for a malformed one.
+    Raises `PeerError` for malformed values.
     """
     match tree:
         case [str(tag), dict(fields)] if tag in KINDS:
@@ -238,8 +251,9 @@ def from_tree(tree: Any) -> Content:
             except Malformed as error:
                 raise PeerError(
                     f"the fields of the message {tag!r} are not as expected: {error}",
-                    next="see that both brokers run one version",
+                    next="check that both brokers run the same version",
                 ) from error
     raise PeerError(
-        "what came is not a message of a link", next="see that a broker of this kind is there"
+        "received a value that is not a message between a primary and a backup",
+        next="check that the other program is a broker of this kind and version",
     )

@@ -1,7 +1,7 @@
-"""A broker's knowledge of the other brokers, and what follows from it.
+"""A broker's knowledge of the other brokers, and the conclusions from it.
 
 Each broker sends its report to all others whenever the report changes.  A backup that hears of a
-primary makes a link to it; a primary that hears of a younger generation stops serving.
+primary opens a link to it; a primary that hears of a younger generation stops serving.
 
 Source: hot standby, H2, H3, H8 to H10.
 """
@@ -29,12 +29,16 @@ SERVING = (Role.PRIMARY, Role.RECOVERING)
 class PeerReport:
     """A broker's report about itself."""
 
-    role: Annotated[Role, "what it is"] = Role.CONNECTING
+    role: Annotated[Role, "the broker's role"] = Role.CONNECTING
     # Earlier versions did not send `standing` and `mark`.
-    standing: Annotated[Role, Absent(Role.CONNECTING), "what it is promoted as"] = Role.CONNECTING
-    mark: Annotated[Mark | None, Absent(), "of its store when it started"] = None
-    view: Annotated[View, "the youngest that it knows"] = View()
-    cluster: Annotated[str | None, "to which its store belongs; null: to none yet"] = None
+    standing: Annotated[Role, Absent(Role.CONNECTING), "the role that counts at a promotion"] = (
+        Role.CONNECTING
+    )
+    mark: Annotated[Mark | None, Absent(), "the mark of its store when it started"] = None
+    view: Annotated[View, "the youngest view that it knows"] = View()
+    cluster: Annotated[
+        str | None, "the cluster to which its store belongs; null: to no cluster yet"
+    ] = None
 
     @property
     def serves(self) -> bool:
@@ -42,7 +46,7 @@ class PeerReport:
 
 
 def said_by(broker: Broker, cluster: str | None = None) -> PeerReport:
-    """Return a broker's report about itself.  `cluster`: the one that its store belongs to."""
+    """Return a broker's report about itself.  `cluster`: the cluster of its store."""
     return PeerReport(
         role=broker.role,
         standing=broker.standing,
@@ -56,9 +60,9 @@ def said_by(broker: Broker, cluster: str | None = None) -> PeerReport:
 class PeerReports:
     """A broker's knowledge of the others.
 
-    `others`: the last report of each other broker, None without a session with it.  `cluster`: to
-    which our store belongs, None before it belongs to any.  `left`: brokers with which this broker
-    ended its link; it makes no new link to them until their report changes.
+    `others`: the last report of each other broker, None without a session with it.  `cluster`: the
+    cluster to which our store belongs, None as long as it belongs to none.  `left`: brokers with
+    which this broker ended its link; it makes no new link to them until their report changes.
     """
 
     others: Mapping[str, PeerReport | None]
@@ -66,7 +70,7 @@ class PeerReports:
     left: frozenset[str] = frozenset()
 
     def ours(self) -> dict[str, PeerReport]:
-        """Return the reports of the brokers that are there and may be of our cluster."""
+        """Return the reports of the brokers that have a session and may be of our cluster."""
         return {
             name: one
             for name, one in self.others.items()
@@ -75,14 +79,17 @@ class PeerReports:
         }
 
     def primary(self) -> str | None:
-        """Return the other broker that serves, by the youngest view; None if none is known."""
+        """Return the other broker that serves, or None.
+
+        Of several, return the one with the youngest view.
+        """
         there = {name: one.view.age for name, one in self.ours().items() if one.serves}
         return max(there, key=lambda name: there[name]) if there else None
 
     def peers(self) -> tuple[Peer, ...]:
         """Return the others' reports in the form that a promotion takes.
 
-        A broker that is away, or of another cluster, has the role None.
+        A broker without a session, or of another cluster, has the role None.
         """
         ours = self.ours()
         return tuple(_peer(name, ours.get(name)) for name in self.others)
@@ -120,7 +127,7 @@ def _store(name: str, one: PeerReport | None) -> Store | None:
 def met(around: PeerReports, name: str, said: PeerReport | None = None) -> PeerReports:
     """Return the knowledge after a report from this broker, or after a new session (`said` None).
 
-    A broker in `left` may be followed again once its report changes.
+    A broker in `left` may be followed again after a new session, or once its role or view changes.
     """
     before = around.others[name]
     now = said or PeerReport()
@@ -136,10 +143,10 @@ def parted(around: PeerReports, name: str) -> PeerReports:
 
 @frozen
 class Learned:
-    """What follows from a report.
+    """The conclusion from a report.
 
-    `event`: for our own broker.  `problem`: a problem that only a person can solve.  `is_rival`:
-    the problem is a second primary of the same generation.
+    `event`: an event for our own broker.  `problem`: a problem that only an operator can solve, or
+    "".  `is_rival`: the problem is a second primary of the same generation.
     """
 
     event: Superseded | Gone | None = None
@@ -148,7 +155,7 @@ class Learned:
 
 
 def learned(me: Broker, around: PeerReports, name: str) -> Learned:
-    """Return what follows from the last report of the broker `name`."""
+    """Return the conclusion from the last report of the broker `name`."""
     ours = around.ours()
     if name not in ours:
         other = around.others[name]
@@ -160,7 +167,10 @@ def learned(me: Broker, around: PeerReports, name: str) -> Learned:
             return Learned(Superseded(other.view))
         if other.view.generation == mine.generation:
             # Each may have confirmed messages that the other lacks: only an operator can choose.
-            why = f"{name} is primary in generation {mine.generation}, too: stop one of both"
+            why = (
+                f"{name} is also primary in generation {mine.generation}: stop one of the two"
+                " brokers"
+            )
             return Learned(problem=why, is_rival=True)
         return Learned()
     if me.follows == name:
@@ -187,8 +197,8 @@ def cluster_of(
 ) -> str | None:
     """Return the cluster to which our store belongs once it keeps this view.
 
-    `teller`: the broker that this one followed when it got the view.  `drawn`: the name that a
-    first primary gives to its cluster.
+    Return None if the cluster is not known yet.  `teller`: the broker that this one followed when
+    it got the view.  `drawn`: the name that a first primary gives to its cluster.
     """
     if around.cluster is not None:
         return around.cluster

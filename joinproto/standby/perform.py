@@ -36,8 +36,9 @@ Task_co = TypeVar("Task_co", covariant=True)
 class Ports(Protocol[Task_co]):
     """A method for each effect; `events.py` explains the effects.
 
-    A method does at once what the order of the effects requires, and returns the rest of its work.
-    A process, for example, takes over an effect's data at once and waits for its disk later.
+    A method does at once the part of its work that must keep the order of the effects, and returns
+    the rest.  A process, for example, takes over an effect's data at once and waits for its disk
+    later.
     """
 
     def send(self, to: str, content: Content) -> Task_co: ...

@@ -58,7 +58,8 @@ from joinproto.standby.replication import (
     wiring_spread,
 )
 
-# What a primary replicates: by the settings of a queue and of a message, and by the default.
+# The items and messages that a primary replicates: by a queue's and a message's own settings, and
+# by the default.
 #
 # Source: hot standby, H7; LC5.
 
@@ -124,7 +125,7 @@ def _take(step: PrimaryStep, event: Received | Gone | OfPrimary) -> None:
             _superseded(step, view)
         case Tick(now):
             if state.deadline is not None and now >= state.deadline:
-                # H8: it goes on waiting for those that have a link.
+                # H8: the primary goes on waiting for the expected backups that have a link.
                 step.change(awaited=state.awaited & state.followers.keys(), deadline=None)
         case never:
             assert_never(never)
@@ -140,7 +141,7 @@ def _drop(step: PrimaryStep, backup: str) -> None:
 
 def _received(step: PrimaryStep, sender: str, content: Content) -> None:
     if isinstance(content, FromPrimary | Refuse):
-        return  # it was sent on a link from before the promotion
+        return  # the message was sent on a link that this broker had as a backup
     match content:
         case Join(view=view):
             if step.state.who.rules.generations and (view.generation > step.state.view.generation):
@@ -231,7 +232,7 @@ def _deleted(step: PrimaryStep, token: int, thing: WiringItem) -> None:
 
 def _wired(step: PrimaryStep, token: int, content: Declared | Deleted) -> None:
     holds = step.state.who.rules.holds_declarations
-    # LC2: a client's declaration is confirmed once it is on our own disk, as a transfer is.
+    # LC2: a client's declaration, like a transfer, is confirmed once it is on our own disk.
     # Otherwise: a primary without backups confirms a queue, loses power, and the queue is gone.
     if holds:
         step.effects.append(Write(token))

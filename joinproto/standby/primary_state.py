@@ -1,4 +1,4 @@
-"""The state of a primary: its backups' links, what each must still get, and what is unconfirmed.
+"""The state of a primary: the links of its backups, their copies, and unconfirmed requests.
 
 Source: hot standby, H4, H5, H8.
 """
@@ -20,15 +20,19 @@ from joinproto.standby.variants import RULES, VariantRules
 
 
 class Keeper(Enum):
-    """The manager that keeps the views, and names the primary."""
+    """The manager that names the primary: built into the brokers, or outside them."""
 
-    BUILT_IN = "built in"  # the view chain: a view is written once it is in the chain
-    OUTSIDE = "outside"  # not a broker: a view is written once all its members have stored it
+    BUILT_IN = "built in"  # it keeps the views: a view is written once the chain has it
+    OUTSIDE = "outside"  # the brokers keep the views: a view is written once its members have it
 
 
 @frozen(kw_only=True)
 class Who:
-    """The constant part of a broker's state."""
+    """The name and the settings of a broker: the constant part of its state.
+
+    `keeper`: where the manager is.  `default`: the level of a queue that does not name one.
+    `order`: the order in which the broker, as a primary, copies older messages.
+    """
 
     me: str
     variant: Variant = Variant.OURS
@@ -46,8 +50,9 @@ class Follower:
     """A backup with a link.
 
     `sent`, `done`: the last number on this link that was sent, and that the backup has done.
-    `copying`: for each queue that it asked for, the older messages still to be sent.  `level`: for
-    each queue whose older messages were all sent, the number of the message that says so.
+    `copying`: for each queue that it asked for and whose copy is not complete, the older messages
+    still to be sent.  `level`: for each queue whose older messages were all sent, the number of the
+    message `CaughtUp`.
     """
 
     sent: int = 0
@@ -67,16 +72,17 @@ class Follower:
     def is_whole(self, queues: tuple[str, ...]) -> bool:
         """Return whether the backup has reported that it has everything of all these queues."""
         if not self.done:
-            return False  # the backup has not reported the wiring yet
+            return False  # the backup has not reported that it has the wiring
         return all(name in self.level and self.level[name] <= self.done for name in queues)
 
 
 @frozen(kw_only=True)
 class Pending:
-    """A confirmation that a client waits for.
+    """A request that is not confirmed yet.
 
     `queues`: the replicated queues that the request changed.  `sent`: for each backup, the number
-    on its link up to which it must have done all.  `written`: our own store has the changes.
+    up to which it must have done the messages on its link.  `written`: our own store has the
+    changes, or the request has no durable changes.
     """
 
     token: int
@@ -89,8 +95,8 @@ class Pending:
 class Proposal:
     """A view that is being written.
 
-    `written`: our own store has it, and so has the manager if it is built in.  `sent`: with a
-    manager outside, the number under which each member with a link was told of the view.
+    `written`: our own store has the view, and so has the manager if it is built in.  `sent`: with a
+    manager outside, the number of the message with the view on each member's link.
     """
 
     view: View
@@ -103,8 +109,8 @@ class PrimaryState:
     """A primary, also while it recovers.  `view`: the last view that was written.
 
     `awaited`: backups that were up to date and have not caught up with this primary yet (H8).
-    `deadline`: in seconds, until when it waits for those without a link; None if it no longer does.
-    `events`: how many declarations and deletions there were.
+    `deadline`: the time, in seconds, until which it waits for awaited backups without a link; None
+    if it no longer does.  `events`: the number of declarations and deletions.
     """
 
     who: Who
@@ -119,7 +125,7 @@ class PrimaryState:
 
     @property
     def copies(self) -> dict[str, tuple[str, ...]]:
-        """Return, for each backup, the queues of which messages are still to be copied."""
+        """Return, for each backup, the queues with messages that must still be copied."""
         return {name: tuple(one.copying) for name, one in self.followers.items() if one.copying}
 
     def coming(self, backup: str, queue: str, count: int) -> tuple[Message, ...]:
@@ -133,7 +139,7 @@ class PrimaryState:
 
     @property
     def members(self) -> frozenset[str]:
-        """Return the others that are in the written view, or in the view that is being written."""
+        """Return the other members of the written view and of the view that is being written."""
         coming = () if self.proposal is None else self.proposal.view.members
         return frozenset((*self.view.members, *coming)) - {self.who.me}
 
@@ -143,6 +149,6 @@ class PrimaryState:
         level = frozenset(name for name, one in self.followers.items() if one.level)
         if self.who.rules.records_drops:
             return level | self.members
-        # Unlike our rules, the others do not count a backup that is gone, recorded or not.
+        # A variant that does not record drops does not count a backup that is gone.
         early = self.awaited if self.who.rules.holds_early else frozenset()
         return level | (self.members & self.followers.keys()) | early

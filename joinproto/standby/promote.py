@@ -40,14 +40,18 @@ class Peer:
     `generation`, `number`: of the youngest view that it knows.
     """
 
-    name: Annotated[str, "of the broker"]
+    name: Annotated[str, "the broker's name"]
     role: Annotated[
-        Role | None, Key("status"), WORD_OR_NULL, f"{STATUS}; null: it does not answer"
+        Role | None, Key("status"), WORD_OR_NULL, f"{STATUS}; null: the broker does not answer"
     ] = None
-    generation: Annotated[GENERATION, "of the last primary it knows"] = 0
+    generation: Annotated[
+        GENERATION, "the generation of the last primary that the broker knows"
+    ] = 0
     number: NUMBER = 0
     was_primary: WAS_PRIMARY = False
-    lost: Annotated[bool, "its primary is gone: its status is what it was before (ours)"] = False
+    lost: Annotated[
+        bool, "whether its primary is gone, and `status` is its status before that (ours)"
+    ] = False
 
 
 @frozen(kw_only=True)
@@ -58,19 +62,25 @@ class Promotion:
     """
 
     variant: WHOSE = Variant.OURS
-    me: Annotated[str, Key("name"), "of the broker"]
+    me: Annotated[str, Key("name"), "the broker's name"]
     role: Annotated[Role, Key("status"), AS_WORD, STATUS]
-    mark: Annotated[Mark, Key("store"), "what its disk says of its last end"] = Mark.CLEAN
+    mark: Annotated[
+        Mark, Key("store"), "the mark on its disk, which says how the broker ended last"
+    ] = Mark.CLEAN
     generation: GENERATION = 0
     number: NUMBER = 0
     was_primary: WAS_PRIMARY = False
-    dropped: Annotated[bool, "the primary went on without it, and it knows"] = False
-    proven: Annotated[
-        bool, "all stores were seen after a total failure, and its own is the last primary's (ours)"
+    dropped: Annotated[
+        bool, "whether the broker knows that the primary went on without it (ours)"
     ] = False
-    peers: Annotated[tuple[Peer, ...], "the others, as far as they were asked"] = ()
+    proven: Annotated[
+        bool,
+        "whether all stores were seen after a total failure, and its own is the last primary's"
+        " (ours)",
+    ] = False
+    peers: Annotated[tuple[Peer, ...], "the other brokers that were asked"] = ()
     expected: Annotated[
-        tuple[str, ...], "backups that were up to date at the last primary, without the dead one"
+        tuple[str, ...], "the backups that were up to date at the last primary, without that one"
     ] = ()
 
 
@@ -78,24 +88,29 @@ class Promotion:
 class Promoted(ByCase):
     """The answer to a promotion, and the broker's role after it."""
 
-    verdict: Annotated[Verdict, "refused: the manager's script fails; ignored: nothing to do"]
+    verdict: Annotated[
+        Verdict, "refused: the manager's script fails; ignored: the broker is primary already"
+    ]
     case: Annotated[Named[Case[Verdict]], "the case of the variant's table"]
     role: Role
     generation: Annotated[
-        int | None, Last(1), "that it writes before it serves; null: there is none"
+        int | None,
+        Last(1),
+        "the generation that it writes before it serves, or keeps if it is not promoted;"
+        " null: the variant has no generations",
     ]
     waits_for: Annotated[
-        tuple[str, ...], Last(1), "backups that must catch up before it is primary"
+        tuple[str, ...], Last(1), "the backups that must catch up before it is primary"
     ]
     why: Why
     variant: Variant
 
     @property
-    def exit(self) -> Annotated[int, "of the manager's script, as OCF has them"]:
+    def exit(self) -> Annotated[int, "the exit code of the manager's script, as OCF defines it"]:
         return OCF_ERR_GENERIC if self.verdict is Verdict.REFUSED else OCF_SUCCESS
 
     @property
-    def status(self) -> Annotated[str, "what it is then, in the variant's words"]:
+    def status(self) -> Annotated[str, "the broker's status after the answer, in variant's words"]:
         return word_of(self.role, self.variant)
 
 
@@ -132,7 +147,7 @@ def _said(names: list[str], of_one: str, of_several: str) -> str:
 
 
 def rows_of(about: Promotion) -> tuple[Row, ...]:
-    """Return the rows for the tables, the promoted broker's row first."""
+    """Return the rows for the tables; the row of the broker that is asked comes first."""
     mine = Row(
         name=about.me,
         role=about.role,
@@ -161,7 +176,7 @@ def _row(about: Promotion, peer: Peer) -> Row:
 
 
 def _was_left(peer: Peer, about: Promotion) -> bool:
-    """Return whether this peer lost its primary in an older view than the promoted broker's view.
+    """Return whether this peer lost its primary, and knows only an older view than the broker's.
 
     A broker in a written view has all that was confirmed until then, so such a backup has no more
     than the promoted broker.  Otherwise: a is cut off, drops b and c, confirms alone, dies, and its
@@ -173,6 +188,9 @@ def _was_left(peer: Peer, about: Promotion) -> bool:
 
 
 def _was_later(peer: Peer, about: Promotion) -> bool:
-    """Return whether this peer, which starts, was the last primary of the generation of both."""
-    same = peer.generation == about.generation > 0
-    return peer.role is Role.CONNECTING and same and peer.was_primary and not about.was_primary
+    """Return whether this peer without a primary was the last primary in the broker's generation.
+
+    False if the broker itself was that primary.
+    """
+    is_same = peer.generation == about.generation > 0
+    return peer.role is Role.CONNECTING and is_same and peer.was_primary and not about.was_primary

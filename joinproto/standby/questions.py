@@ -42,29 +42,37 @@ from joinproto.standby.tables import BETTER
     expected=["b3"],
 )
 def answer_promote(asked: Promotion) -> Promoted:
-    """The answer of a broker that is told to be primary, and its role then."""
+    """The answer of a broker that is told to become primary, and its role after it."""
     names = [peer.name for peer in asked.peers]
     refuse_twice("peers", names)
     if asked.me in names:
-        raise DoesNotFit("peers", f"{asked.me!r} is its own peer", next="leave it out")
+        raise DoesNotFit(
+            "peers",
+            f"{asked.me!r} is the broker itself",
+            next="list only the other brokers",
+        )
     return promote(asked)
 
 
 @frozen(kw_only=True)
 class StatusCheckAnswer(Answer):
-    """Whether it may be promoted while it follows no broker."""
+    """Whether a broker that starts may be promoted while it follows no primary."""
 
-    vetoed: Annotated[bool, "it refuses until it is started again (real), or follows a primary"]
-    by: Annotated[tuple[str, ...], "the brokers that are better"]
+    vetoed: Annotated[
+        bool,
+        "whether it refuses a promotion until it follows a primary, or (real) is started again",
+    ]
+    by: Annotated[tuple[str, ...], "the better brokers, for which it refuses"]
     silent: Annotated[
-        tuple[str, ...], "the brokers that did not answer: no veto, and no proof either"
+        tuple[str, ...],
+        "the brokers that did not answer; they do not stop a promotion, and prove nothing",
     ]
     rule: Rule = "H3"
 
 
 @question(
     "standby.status-check",
-    "What a broker that starts hears of the others.",
+    "The others' answers to a broker that starts.",
     variant="real",
     peers=[{"name": "b2", "status": SHIPPED[Role.PRIMARY]}, {"name": "b3"}],
 )
@@ -74,7 +82,9 @@ def answer_status_check(
     generation: GENERATION = 0,
     number: NUMBER = 0,
     was_primary: WAS_PRIMARY = False,
-    peers: Annotated[tuple[Peer, ...], "the others; none: no list of brokers is configured"],
+    peers: Annotated[
+        tuple[Peer, ...], "the other brokers; empty: no list of brokers is configured"
+    ],
 ) -> StatusCheckAnswer:
     """Whether a broker that starts may be promoted, by the others' answers."""
     refuse_twice("peers", [peer.name for peer in peers])
@@ -96,10 +106,11 @@ def answer_status_check(
     if not checks:
         why = "the document asks no broker: the manager answers for it"
     elif by:
-        why = f"{', '.join(by)}: better than a broker without a primary"
+        are = "are" if len(by) > 1 else "is"
+        why = f"{', '.join(by)} {are} better than a broker without a primary"
     else:
         why = "no broker that answers is better" + (
-            f"; {', '.join(silent)} silent" if silent else ""
+            f"; {', '.join(silent)} did not answer" if silent else ""
         )
     return StatusCheckAnswer(vetoed=bool(by), by=by, silent=silent, why=why)
 
@@ -114,35 +125,41 @@ def answer_status_check(
     missing=["b3"],
 )
 def answer_best(
-    stores: Annotated[tuple[Store, ...], "those that were seen"],
+    stores: Annotated[tuple[Store, ...], "the stores that were seen"],
     missing: Annotated[tuple[str, ...], "brokers whose stores were not seen"] = (),
     chain: Annotated[
-        View, "the last view in the chain of the manager built in"
+        View, "the last view in the chain of the built-in manager"
     ] = best_store.NO_VIEW,
 ) -> best_store.Best:
     """After total failure: which store to start from, and whether that is proven."""
     names = [one.name for one in stores]
     for at, name in enumerate(names):
         if name in names[:at] or name in missing:
-            raise DoesNotFit(f"stores[{at}]", f"{name!r} is told twice", next="name each once")
+            raise DoesNotFit(
+                f"stores[{at}]",
+                f"the broker {name!r} is named twice",
+                next="name each broker once, in `stores` or in `missing`",
+            )
     return best_store.best(stores, missing, chain)
 
 
 @frozen(kw_only=True)
-class MessageTold:
+class QueuedMessage:
     """One message."""
 
     id: Annotated[str, "its identity"]
-    sequence: Annotated[int, AtLeast(0), "its number in the queue; below 2**32, and it wraps"] = 0
+    sequence: Annotated[int, AtLeast(0), "its number in the queue; numbers wrap at 2**32"] = 0
 
 
-def _messages(place: str, messages: tuple[MessageTold, ...]) -> list[Message]:
+def _messages(place: str, messages: tuple[QueuedMessage, ...]) -> list[Message]:
     ids = [one.id for one in messages]
     for at, one in enumerate(messages):
         refuse_twice(place, ids[: at + 1], next="name it once")
         if one.sequence >= SEQUENCE:
             raise DoesNotFit(
-                f"{place}[{at}].sequence", "expected a number below 2**32", next="numbers wrap"
+                f"{place}[{at}].sequence",
+                f"{one.sequence} is not below 2**32, where numbers wrap",
+                next="write the number modulo 2**32",
             )
     return [Message(id=one.id, sequence=one.sequence) for one in messages]
 
@@ -157,10 +174,16 @@ def _messages(place: str, messages: tuple[MessageTold, ...]) -> list[Message]:
 def answer_catch_up(
     *,
     variant: WHOSE = Variant.OURS,
-    primary: Annotated[tuple[MessageTold, ...], "what it has, from the front to the back"],
-    backup: Annotated[tuple[MessageTold, ...], "what it has, from the front to the back"],
-    same_queue: Annotated[bool, "it is one queue, not two of one name"] = True,
-    order: Annotated[Order, "in which the primary sends what was there before"] = Order.LIFO,
+    primary: Annotated[
+        tuple[QueuedMessage, ...], "the primary's messages, from the queue's front to its back"
+    ],
+    backup: Annotated[
+        tuple[QueuedMessage, ...], "the backup's messages, from the queue's front to its back"
+    ],
+    same_queue: Annotated[
+        bool, "whether it is the same queue, and not two queues with the same name"
+    ] = True,
+    order: Annotated[Order, "the order in which the primary sends older messages"] = Order.LIFO,
 ) -> catching_up.Exchange:
     """Return the messages that a new primary and a backup exchange for one queue."""
     of_primary, of_backup = _messages("primary", primary), _messages("backup", backup)
@@ -183,18 +206,24 @@ DEFAULTS = {
 )
 def answer_replicates(
     variant: WHOSE = Variant.OURS,
-    default: Annotated[Default, "what is done where a queue says nothing"] = Default.NONE,
+    default: Annotated[Default, "the level of a queue that does not name one"] = Default.NONE,
     *,
-    queue: Annotated[Level | None, "what the queue says of itself; null: nothing"] = None,
-    message: Annotated[bool | None, "what the message says of itself; null: nothing"] = None,
+    queue: Annotated[Level | None, "the queue's own level; null: it does not name one"] = None,
+    message: Annotated[
+        bool | None, "the message's own setting, whether it replicates; null: it has none"
+    ] = None,
     durable_queue: Annotated[bool, "whether the queue is durable"] = False,
     durable_message: Annotated[bool, "whether the message is durable"] = False,
 ) -> Replicates:
-    """Whether a queue, or a message on it, replicates, and which setting says so."""
+    """Whether a queue, or a message on it, replicates, and which setting decides."""
     known = DEFAULTS[variant]
     if default not in known:
         words = ", ".join(one.value for one in known)
-        raise DoesNotFit("default", "this variant has no such default", next=f"one of {words}")
+        raise DoesNotFit(
+            "default",
+            f"the variant {variant.value!r} has no default {default.value!r}",
+            next=f"use one of {words}",
+        )
     return replicates(
         variant,
         default,

@@ -1,8 +1,8 @@
 """The messages of one queue, in order, as a value that is cheap to change.
 
 A queue may hold 10^5 messages, and each step makes a new value.  The messages are therefore kept in
-blocks, and a change copies one block.  They are ordered by sequence numbers that have no upper
-bound here: a message may stay at the front while so many pass it that 32 bits would wrap (LM2).
+blocks, and a change copies one block.  They are ordered by sequence numbers without an upper bound,
+because a message can stay at the front while more than 2**32 others pass it (LM2).
 
 Source: hot standby, H5, H9.
 """
@@ -44,11 +44,11 @@ class MessageQueue:
 
     @property
     def last(self) -> Message | None:
-        """Return the message at the back, None if the queue is empty."""
+        """Return the message at the back, or None if the queue is empty."""
         return self.blocks[-1][-1] if self.blocks else None
 
     def at(self, sequence: int) -> Message | None:
-        """Return the message with this number, None if the queue has no such message."""
+        """Return the message with this number, or None if the queue has no such message."""
         if not self.blocks:
             return None
         where, place = self._find(sequence)
@@ -63,7 +63,7 @@ class MessageQueue:
         return found is not None and found.id == message.id
 
     def put(self, message: Message) -> MessageQueue:
-        """Return the queue with the message in its place, behind any with the same number."""
+        """Return the queue with the message in its place, after any with the same number."""
         if not self.blocks:
             return MessageQueue(((message,),))
         where, place = self._find(message.sequence, behind=True)
@@ -96,9 +96,10 @@ class MessageQueue:
         return MessageQueue(tuple(blocks)), tuple(taken)
 
     def _find(self, sequence: int, *, behind: bool = False) -> tuple[int, int]:
-        """Return block and place of the first number that is not below `sequence`.
+        """Return the block and place of the first message whose number is not below `sequence`.
 
-        `behind`: of the first number that is above it.
+        With `behind`, return those of the first message whose number is above it.  The place is the
+        block's length if the last block has no such message.
         """
         search = bisect_right if behind else bisect_left
         where = search(self.blocks, sequence, key=lambda block: _number(block[-1]))

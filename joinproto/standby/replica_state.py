@@ -1,6 +1,6 @@
-"""The data of a broker, which are its wiring and the messages of its queues, and their changes.
+"""The data of a broker: its wiring and the messages of its queues.
 
-Primary and backups hold the data in the same type, and change them by the same functions.
+A primary and its backups hold the data in the same type, and change them by the same functions.
 
 Source: hot standby, H5, H6, H9.
 """
@@ -32,9 +32,10 @@ class Queue:
 
 @frozen(kw_only=True)
 class ReplicaState:
-    """The wiring and the queues.
+    """The wiring and the queues of a broker.
 
-    `things`: by kind and name; `queues`: by name; each has its item in `things`.
+    `things`: the wiring, by kind and name.  `queues`: the queues by name; each has an item in
+    `things`, too.
     """
 
     things: Mapping[Key, WiringItem] = Factory(dict)
@@ -57,7 +58,7 @@ class ReplicaState:
 def declared(replica: ReplicaState, thing: WiringItem) -> ReplicaState:
     """Return the replica with this item.
 
-    An item with the same name and another identity is deleted, a queue with its messages.
+    An item of the same kind and name with another identity is deleted; a queue loses its messages.
     """
     old = replica.things.get(thing.key)
     if old is not None and old.id != thing.id:
@@ -72,7 +73,7 @@ def declared(replica: ReplicaState, thing: WiringItem) -> ReplicaState:
 def deleted(replica: ReplicaState, thing: WiringItem) -> ReplicaState:
     """Return the replica without this item and its messages.
 
-    An item with the same name and another identity stays.
+    An item of the same kind and name with another identity stays.
     """
     old = replica.things.get(thing.key)
     if old is None or old.id != thing.id:
@@ -87,9 +88,10 @@ def deleted(replica: ReplicaState, thing: WiringItem) -> ReplicaState:
 
 @frozen
 class Mirrored:
-    """A backup's wiring after it has become the primary's.
+    """The changes by which a backup takes over its primary's wiring.
 
-    `removes`, `makes`: the items to remove first, and then those to make.
+    `replica`: the backup's data after them.  `removes`, `makes`: the items to remove first, and the
+    items to make after that.
     """
 
     replica: ReplicaState
@@ -100,8 +102,8 @@ class Mirrored:
 def mirrored(rules: VariantRules, replica: ReplicaState, things: Iterable[WiringItem]) -> Mirrored:
     """Return the changes by which a backup takes over the whole wiring of its primary: H6.
 
-    An item that the primary lacks is removed if it replicates, and an item with another identity is
-    replaced.  The prototype does neither (LC3, LC4).
+    Of the items that replicate, an item that the primary lacks is removed, and an item with another
+    identity is replaced.  The prototype does neither (LC3, LC4).
     """
     told = {thing.key: thing for thing in things}
     removes: tuple[WiringItem, ...] = ()
@@ -120,7 +122,10 @@ def mirrored(rules: VariantRules, replica: ReplicaState, things: Iterable[Wiring
 
 
 def numbered(queue: Queue, ids: Iterable[tuple[str, bool]]) -> tuple[Message, ...]:
-    """Return messages with the next numbers of the queue.  `ids`: (identity, durable) of each."""
+    """Return new messages with the next numbers of the queue.
+
+    `ids`: for each message, its identity and whether it is durable.
+    """
     return tuple(
         Message(id=one, sequence=queue.next + at, durable=durable)
         for at, (one, durable) in enumerate(ids)
@@ -130,9 +135,10 @@ def numbered(queue: Queue, ids: Iterable[tuple[str, bool]]) -> tuple[Message, ..
 def changed(
     rules: VariantRules, replica: ReplicaState, change: Change, used: int = 0
 ) -> ReplicaState:
-    """Return the replica after a change, the same replica if the queue does not exist.
+    """Return the replica after a change, or the same replica if the queue does not exist.
 
-    `used`: how many numbers were given to new messages, including those that do not replicate.
+    `used`: at a primary, how many numbers were given to new messages, including the messages that
+    do not replicate.
     """
     queue = replica.queues.get(change.queue)
     if queue is None:
@@ -144,7 +150,7 @@ def changed(
         line = line.put(message)
         coming = max(coming, message.sequence + 1)
     for message in change.takes:
-        # The prototype knows a message by its number alone.
+        # The prototype recognizes a message by its number alone.
         there = message if rules.by_identity else line.at(message.sequence)
         line = line if there is None else line.without(there)
     return with_queue(replica, change.queue, evolve(queue, messages=line, next=coming))
@@ -153,7 +159,7 @@ def changed(
 def _is_new(rules: VariantRules, queue: Queue, message: Message) -> bool:
     if rules.by_identity:
         return not queue.messages.has(message)
-    # The prototype takes every number up to its last one as a message that it has (LM1, LM2).
+    # The prototype takes every message with a number up to its last one as known (LM1, LM2).
     return is_after(message.sequence, queue.next - 1)
 
 

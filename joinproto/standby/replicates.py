@@ -1,4 +1,4 @@
-"""Whether a queue, or a message on it, replicates, and which setting says so.
+"""Whether a queue, or a message on it, replicates, and which setting decides.
 
 Source: hot standby, H7.
 """
@@ -26,17 +26,17 @@ class Default(Enum):
     """The level of a queue that does not name one."""
 
     NONE = "none"
-    CONFIGURATION = "configuration"  # real, ours
+    CONFIGURATION = "configuration"  # in the variants real and ours
     ALL = "all"
-    DURABLE = "durable"  # seed, ours: durable queues, and the durable messages on them
+    DURABLE = "durable"  # in seed and ours: durable queues, and the durable messages on them
 
 
 @frozen
 class Replicates:
-    """The rules of replication."""
+    """The parts of a queue that replicate, and whether one message on it does."""
 
-    level: Annotated[Level, "of the queue"]
-    message: Annotated[bool, "whether this message does"]
+    level: Annotated[Level, "the level of the queue"]
+    message: Annotated[bool, "whether the message replicates"]
     why: Annotated[Why, "the setting that decided"]
     rule: Rule = "H7"
 
@@ -53,10 +53,10 @@ def replicates(
     """Return the parts of a queue that replicate.
 
     `queue`, `message`: their own settings, None without one.  The shipped broker numbers messages
-    by their place in the queue, so there a single message cannot be left out.
+    by their place in the queue, so it ignores a message's own setting.
     """
     if queue is not None:
-        level, why = queue, "the queue says so itself"
+        level, why = queue, "the queue's own setting decides"
     elif default is Default.DURABLE:
         level = Level.ALL if durable_queue else Level.NONE
         why = "durable queues replicate" if durable_queue else "the queue is not durable"
@@ -65,7 +65,7 @@ def replicates(
     if level is not Level.ALL:
         return Replicates(level, False, why)
     if variant is not Variant.REAL and message is not None:
-        return Replicates(level, message, "the message says so itself")
+        return Replicates(level, message, "the message's own setting decides")
     if default is Default.DURABLE and queue is None:
         said = why if durable_message else "the message is not durable"
         return Replicates(level, durable_message, said)

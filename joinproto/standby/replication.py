@@ -1,4 +1,4 @@
-"""The messages of a primary to its backups: wiring, older data, and current changes.
+"""The messages that a primary sends to its backups: wiring, older messages, and current changes.
 
 These functions make a step by changing a `PrimaryStep`.
 
@@ -61,17 +61,20 @@ def joined(step: PrimaryStep, join: Join) -> None:
     state, who, theirs = step.state, step.state.who, join.view
     rule = why = ""
     if join.name == who.me:
-        rule, why = "H1", f"{who.me} is asked to follow itself"
+        rule, why = "H1", f"{who.me} was asked to follow itself"
     elif join.default is not who.default:
         rule = "H7"
-        why = f"its default is {join.default.value}, the primary's is {who.default.value}"
+        why = (
+            f"the default level of {join.name} is {join.default.value}, but that of the primary"
+            f" {who.me} is {who.default.value}: give both the same"
+        )
     elif (
         who.rules.generations
         and theirs.generation == state.view.generation
         and theirs.primary != state.view.primary
-        # Otherwise: c is promoted, waits for b, and dies before b hears of it; b is promoted into
-        # the same generation, and c would never follow it.  In a view of b nothing is confirmed
-        # without b, which followed no other primary of its generation.
+        # Without this line: c is promoted, waits for b, and dies before b hears of it; b is
+        # promoted into the same generation, and refuses c for ever.  It need not: c's view has b as
+        # a member, so c confirmed no message without b, and b did not follow c.
         and who.me not in theirs.members
     ):
         rule = "H2"
@@ -93,7 +96,7 @@ _RANK = {Kind.EXCHANGE: 0, Kind.QUEUE: 1, Kind.BINDING: 2}
 
 
 def is_mirrored(state: PrimaryState, thing: WiringItem) -> bool:
-    """Return whether the backups are told of this item: H6, H7; LC1 and LC5 of the document."""
+    """Return whether the primary sends this item to backups: H6, H7; LC1, LC5 of the document."""
     rules = state.who.rules
     if thing.kind is Kind.BINDING and not rules.mirrors_bindings:
         return False
@@ -101,10 +104,13 @@ def is_mirrored(state: PrimaryState, thing: WiringItem) -> bool:
 
 
 def subscribed(step: PrimaryStep, name: str, wants: Subscribe) -> None:
-    """Answer a backup that asks for a queue: name its surplus, and note the messages it lacks."""
+    """Answer a backup that asks for a queue, and note which messages it lacks.
+
+    The answer names the backup's messages that the primary lacks (not in the prototype: LM1).
+    """
     queue = step.state.replica.queues.get(wants.queue)
     if name not in step.state.followers or queue is None or queue.id != wants.id:
-        return  # the queue was deleted meanwhile, and the backup is told so on this link
+        return  # the queue was deleted meanwhile, and this link brings the deletion
     if step.state.who.rules.by_identity:
         here = frozenset(queue.messages.ids)
         has = frozenset(wants.has)
@@ -138,18 +144,18 @@ def _ended(step: PrimaryStep, name: str, queue: str) -> None:
     one = step.state.followers[name]
     if queue not in one.copying or one.copying[queue].blocks:
         return
-    # From here on nothing is confirmed without this backup, which was sent all that was confirmed
-    # before.
+    # From here on, no message of this queue is confirmed before this backup has it.  The backup was
+    # sent all messages that were confirmed before.
     level = {**one.level, queue: one.sent + 1}
     step.set_follower(name, evolve(one, copying=_without(one.copying, queue), level=level))
     step.tell(name, CaughtUp(queue=queue))
 
 
 def spread(step: PrimaryStep, changes: tuple[Change, ...]) -> dict[str, int]:
-    """Send the changes to all backups; return the last number sent to each of them.
+    """Send the changes to all backups; return the last number sent to each backup.
 
-    A backup that still copies a queue gets new messages at once, or after the older ones with
-    `Order.FIFO`.  Messages that are removed before they were sent are not sent.
+    A backup that still copies a queue gets its new messages at once, but with `Order.FIFO` after
+    the older ones.  Older messages that are removed before they were sent are not sent.
     """
     numbers: dict[str, int] = {}
     for name in sorted(step.state.followers):
@@ -169,7 +175,7 @@ def _for_one(step: PrimaryStep, name: str, changes: tuple[Change, ...]) -> tuple
     mine: list[Change] = []
     for change in changes:
         if change.queue not in one.asked:
-            continue  # the backup has not asked for the queue: it gets the contents later
+            continue  # the backup has not asked for the queue, and gets its contents later
         puts, takes = change.puts, change.takes
         if change.queue in copying:
             rest = copying[change.queue]

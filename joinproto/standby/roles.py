@@ -20,10 +20,12 @@ class Facts:
     """The facts about a broker by which the tables choose.
 
     `member`: it is in the youngest view that it knows; `lacks`: it has not caught up with all
-    queues.  `was_backup`: it was a backup before, on this link.  `waits`: expected backups are
-    missing.  When it stops: `dirty`: its store was dirty at the start, and it has been neither
-    backup nor primary since; `copying`: it has only part of the primary's messages; `in_order`: it
-    was told to stop; `untouched`: its role is as at its start.
+    queues.  `was_backup`: its role on this link was backup until now.  `waits`: expected backups
+    have not caught up.
+
+    Facts about a broker that stops: `dirty`: its store was dirty at the start, and it has been
+    neither backup nor primary since; `copying`: it may have only a part of the primary's messages;
+    `in_order`: it was told to stop; `untouched`: it has still the role that it had at its start.
     """
 
     member: bool = False

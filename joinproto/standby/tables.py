@@ -1,6 +1,6 @@
 """Decision tables for a promotion: the document's, the shipped broker's and ours.
 
-B is the set of all known brokers; `me` is the broker that is told to become primary.
+B is the set of all known brokers; `me` is the broker that was told to become primary.
 
 Source: hot standby, H1 to H3, H8; the real table as read from the code that shipped.
 """
@@ -17,21 +17,22 @@ from joinproto.standby.broker import Mark, Role, Variant
 
 
 class Verdict(Enum):
-    """The outcome of a promotion."""
+    """The answer of a broker to a promotion."""
 
     ACCEPTED = "accepted"
-    REFUSED = "refused"  # the manager's script fails, and it tries the next one
-    IGNORED = "ignored"  # reported as success: there is nothing to do
+    REFUSED = "refused"  # the manager's script fails, and the manager tries the next broker
+    IGNORED = "ignored"  # the script succeeds, because the broker serves already
 
 
 @frozen(kw_only=True)
 class Row:
     """One broker, as a row of the tables.
 
-    Of another broker: `answers`: it could be asked; `better`: it has messages that the promoted
-    broker may lack, or follows a primary; `ahead`: it knows of a younger generation.  Of the
-    promoted broker: `mark`; `dropped`: the primary went on without it; `proven`: all stores were
-    seen, and its own is the last primary's.
+    Facts about another broker: `answers`: it answered a question; `better`: it has messages that
+    `me` may lack, or follows a primary; `ahead`: it knows of a younger generation.
+
+    Facts about `me`: `mark`: the mark of its store; `dropped`: the primary went on without it;
+    `proven`: all stores were seen, and its own is the last primary's.
     """
 
     name: str
@@ -74,7 +75,7 @@ REAL = Table(
         Case("H3", "promoted", ALWAYS, Verdict.ACCEPTED),
     ),
 )
-"""The shipped broker has neither generation nor mark; only brokers that answer count."""
+"""The shipped broker has neither generations nor marks; only brokers that answer count."""
 
 SEED = Table(
     "standby-seed",
@@ -103,7 +104,7 @@ OURS = Table(
         Case("H3", "promoted", ALWAYS, Verdict.ACCEPTED),
     ),
 )
-"""Ours: a broker is never promoted while one that answers knows a younger generation."""
+"""Ours: a broker is never promoted while another that answers knows a younger generation."""
 
 TABLES = {Variant.SEED: SEED, Variant.REAL: REAL, Variant.OURS: OURS}
 SETS = (BROKERS, OTHERS, ANSWERING, BETTER, AHEAD)
@@ -111,10 +112,10 @@ SETS = (BROKERS, OTHERS, ANSWERING, BETTER, AHEAD)
 WHY = {
     "it does not run": "{me} does not run: start it first",
     "it is primary already": "{me} is {role} already: nothing changes",
-    "it catches up": "{me} still catches up, and lacks what was confirmed",
+    "it catches up": "{me} still catches up, and may lack confirmed messages",
     "a younger generation answers": "{ahead} of a younger generation than {generation}",
-    "the primary went on without it": "the primary dropped {me}, and confirmed more without it",
-    "its store is dirty": "the store of {me} is dirty: mark it clean if it is the best one",
+    "the primary went on without it": "the primary dropped {me}, and may have gone on without it",
+    "its store is dirty": "the store of {me} is dirty: mark it clean if it is the best store",
     "a better one answers": "{better} more than a broker without a primary",
     "promoted": "{me} was {role}, and no broker that answers is better",
 }

@@ -99,7 +99,7 @@ def test_of_two_primaries_the_older_one_serves_no_more() -> None:
     assert Superseded(SECOND) == learned(me, around(c=evolve(SERVES, view=SECOND)), "c").event
     found = learned(me, around(c=rival), "c")
     assert (None, True) == (found.event, found.is_rival)
-    assert "c is primary in generation 1, too" in found.problem
+    assert "c is also primary in generation 1" in found.problem
     assert not learned(me, around(c=evolve(SERVES, view=View())), "c").problem
     assert "another cluster: y" in learned(me, around(c=evolve(rival, cluster="y")), "c").problem
 

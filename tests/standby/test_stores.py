@@ -48,14 +48,18 @@ def test_without_the_last_primary_a_backup_that_had_all_is_named_and_nothing_is_
     found = best(stores)
 
     assert found.store is not None
-    assert ("c", False, "as good") == (found.store.name, found.proven, found.case)
+    assert ("c", False, "a backup with all messages") == (
+        found.store.name,
+        found.proven,
+        found.case,
+    )
 
 
 @pytest.mark.parametrize(
     ("stores", "case"),
     [
-        ([], "nothing is kept"),
-        ([Store(name="a", mark=Mark.EMPTY)], "nothing is kept"),
+        ([], "no store has data"),
+        ([Store(name="a", mark=Mark.EMPTY)], "no store has data"),
         ([store("a", 4, primary=True), store("b", 4, primary=True)], "two primaries"),
         ([store("a", 4, caught_up=False), store("b", 3)], "only a broker that was catching up"),
     ],
