@@ -80,10 +80,10 @@ def _start(sim: Simulator, machine: Machine, action: Action) -> None:
 
 
 def _pause(sim: Simulator, machine: Machine, *, pauses: bool) -> None:
-    """If another program stops a node's broker, that program also starts it again, whatever the
-    node does meanwhile.
+    """Stop or start the broker of a node, as another program does.
 
-    A node that is left out, and whose timer runs, learns late that its broker has changed.
+    The other program starts the broker again even if the node was left out meanwhile and waits for
+    its shutdown timer.  A pause of a node that is neither ready nor pending changes nothing.
     """
     state = machine.state
     if state is None or state.paused is pauses:
@@ -100,7 +100,7 @@ def _pause(sim: Simulator, machine: Machine, *, pauses: bool) -> None:
 
 
 def _config(sim: Simulator, action: Action) -> Config | None:
-    """Return the action's config, None without one or if it is not valid."""
+    """Return the action's config, or None if there is none or if it is not valid."""
     if action.config is None:
         return None
     try:

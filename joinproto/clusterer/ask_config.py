@@ -19,9 +19,9 @@ from joinproto.codec.strict import DoesNotFit
 
 CONFIG = (
     'a config: {"version": 1, "nodes": {"a": "disc", "b": "ram"}, "gospel": {"node": "a"} or'
-    ' "reset", "shutdown_timeout": 30 or "infinity"}; `node_ids` (node to identity) may be there'
+    ' "reset", "shutdown_timeout": 30 or "infinity"}; it may have `node_ids` (node to identity)'
 )
-RELEASE = Annotated[Release, "seed: shutdown_timeout is required; head: there is none"]
+RELEASE = Annotated[Release, "seed: shutdown_timeout is required; head: it has no meaning"]
 ONE = {
     "version": 1,
     "nodes": {"a": "disc", "b": "ram"},
@@ -40,28 +40,30 @@ def config_at(place: str, value: Mapping[str, Any], release: Release) -> Held:
 
 
 def config_or_none(place: str, value: Mapping[str, Any] | None, release: Release) -> Held | None:
-    """Return the config of a question, None for None; raises `DoesNotFit` as `config_at`."""
+    """Return the config of a question, None for None; raises `DoesNotFit`, like `config_at`."""
     return None if value is None else config_at(place, value, release)
 
 
 @frozen(kw_only=True)
 class Fault:
-    """The first error, in the documented order of checks."""
+    """The first error of a config file, in the documented order of checks."""
 
-    line: Annotated[int, AtLeast(1), "where it stands"]
-    key: Annotated[str, "the key at fault, with the element's number; empty: the whole"]
-    found: Annotated[str, "what stands there"]
-    write: Annotated[str, "what to write there"]
+    line: Annotated[int, AtLeast(1), "the line of the error"]
+    key: Annotated[str, "the key at fault, with the element's number; empty: the whole config"]
+    found: Annotated[str, "the text or value that was found there"]
+    write: Annotated[str, "the text or value to write instead"]
 
 
 @frozen(kw_only=True)
 class ReadAnswer(Answer):
-    """The config, or the error."""
+    """The config that was read from a file, or the file's first error."""
 
-    config: Annotated[Mapping[str, Any] | None, "as JSON; null: the file is not valid"]
-    node_ids: Annotated[Mapping[str, str], "identities in the file: a stored one has them"]
-    error: Annotated[Fault | None, "null: it is valid"]
-    note: Annotated[str | None, "what the real one would not take, though it can be read"]
+    config: Annotated[Mapping[str, Any] | None, "the config as JSON; null: the file is not valid"]
+    node_ids: Annotated[Mapping[str, str], "the nodes' identities, which a stored config has"]
+    error: Annotated[Fault | None, "the first error; null: the file is valid"]
+    note: Annotated[
+        str | None, "what the real Clusterer would refuse or ignore; null: it would read all of it"
+    ]
 
 
 @question(
@@ -71,8 +73,8 @@ class ReadAnswer(Answer):
 )
 def answer_read(
     *,
-    text: Annotated[str, "what stands in the file"],
-    form: Annotated[Form | None, "how it is written; null: whatever it looks like"] = None,
+    text: Annotated[str, "the content of the file"],
+    form: Annotated[Form | None, "the form of the text; null: guessed from the text"] = None,
     release: RELEASE = Release.SEED,
 ) -> ReadAnswer:
     """A config file, Erlang terms or TOML, as JSON; or its first error."""
@@ -95,10 +97,10 @@ def answer_read(
 
 @frozen(kw_only=True)
 class CompareAnswer(Answer):
-    """The order of `a` and `b`."""
+    """How config `a` compares with config `b`."""
 
-    result: Annotated[Age, "what a is, compared with b"]
-    differs: Annotated[tuple[str, ...], "the keys in which they differ"]
+    result: Annotated[Age, "the age of `a`, compared with `b`"]
+    differs: Annotated[tuple[str, ...], "the keys in which the configs differ"]
 
 
 @question(
@@ -107,7 +109,7 @@ class CompareAnswer(Answer):
 def answer_compare(
     *,
     a: Annotated[Mapping[str, Any], CONFIG],
-    b: Annotated[Mapping[str, Any], "another one"],
+    b: Annotated[Mapping[str, Any], "another config, in the same form"],
     release: RELEASE = Release.SEED,
 ) -> CompareAnswer:
     """Whether one config is younger than another, older, coeval, or contradicts it."""
@@ -125,7 +127,7 @@ def compared(one: Any, other: Any) -> CompareAnswer:
         Age.COEVAL: "the content is the same",
         Age.YOUNGER: f"version {one.version} is higher than {other.version}",
         Age.OLDER: f"version {one.version} is lower than {other.version}",
-        Age.INVALID: f"both have version {one.version}, and {' and '.join(differs)}"
+        Age.INVALID: f"both configs have version {one.version}, but {' and '.join(differs)}"
         f" {'differs' if len(differs) == 1 else 'differ'}",
     }
     return CompareAnswer(result=age, differs=differs, rule="U1", why=why[age])

@@ -1,4 +1,4 @@
-"""Questions about one node: the config that it takes, its action on an incoming one, identities.
+"""Questions about one node: its config at a start, its action for an incoming config, identities.
 
 Source: Clusterer, U1 to U3 and U6.
 """
@@ -15,7 +15,7 @@ from joinproto.ask.question import Answer, Question, question
 from joinproto.clusterer.ask_config import CONFIG, ONE, config_at, config_or_none
 from joinproto.clusterer.config import Held, Notes, compare, default
 from joinproto.clusterer.coordinator import REPLIES
-from joinproto.clusterer.identities import boot, fits, noted, tidy, transferred, updated
+from joinproto.clusterer.identities import config_at_start, fits, noted, tidy, transferred, updated
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.status import BEGIN, WAITING, Status, Turn
 from joinproto.clusterer.tables import (
@@ -34,24 +34,26 @@ from joinproto.codec.strict import DoesNotFit
 from joinproto.machine.values import evolve
 
 RELEASE = Annotated[Release, "seed: with shutdown_timeout; head: without it"]
-VARIANT = Annotated[Variant, "which rules: the document's, those that shipped, ours"]
+VARIANT = Annotated[Variant, "the rules: the document's, those of the shipped software, or ours"]
 NODE = Annotated[str, "the node that decides"]
 
 
-OWN = Literal["preboot", "joining", "rejoining", "booting", "ready", "pending", "shutdown"]
+OwnStatus = Literal["preboot", "joining", "rejoining", "booting", "ready", "pending", "shutdown"]
 
 
 @frozen(kw_only=True)
 class CompatibleAnswer(Answer):
-    """Whether the present data go with the new config."""
+    """Whether a node's data are compatible with a new config."""
 
-    compatible: Annotated[bool, "true: data are kept; false: the node joins, and is wiped"]
-    case: Annotated[str, "the case of the table"]
+    compatible: Annotated[
+        bool, "true: the node keeps its data; false: it joins, and its data are deleted"
+    ]
+    case: Annotated[str, "the name of the case that decided"]
 
 
 @question(
     "clusterer.compatible",
-    "A new config and the last achieved one; both unmerged, each with its own `node_ids`.",
+    "A new config and the last achieved one, each with the `node_ids` that it came with.",
     node="b",
     new={**ONE, "version": 2, "node_ids": {"a": "a2"}},
     old={**ONE, "node_ids": {"a": "a1", "b": "b1"}},
@@ -60,11 +62,11 @@ def answer_compatible(
     *,
     node: NODE,
     new: Annotated[Mapping[str, Any], CONFIG],
-    old: Annotated[Mapping[str, Any] | None, "the last achieved one; null: none"] = None,
+    old: Annotated[Mapping[str, Any] | None, "the last achieved config; null: none"] = None,
     release: RELEASE = Release.SEED,
     variant: VARIANT = Variant.SEED,
 ) -> CompatibleAnswer:
-    """Whether the present data go with a new config, or the node is wiped."""
+    """Whether a node keeps its data under a new config, or deletes them and joins."""
     to, last = config_at("new", new, release), config_or_none("old", old, release)
     case = fits(to, last, node, RULES[variant, release])
     kept = "kept" if case.outcome is Fits.COMPATIBLE else "given up"
@@ -81,18 +83,22 @@ def answer_compatible(
 
 @frozen(kw_only=True)
 class BootAnswer(Answer):
-    """The config that the node takes, and the next action."""
+    """The config that a starting node takes, and its status."""
 
-    takes: Annotated[Takes, "the given, the stored or the default one"]
-    config: Annotated[Mapping[str, Any], "that it heads for"]
-    old: Annotated[Mapping[str, Any] | None, "that it is held against; null: none"]
-    becomes: Annotated[Status, "joining, rejoining, or left out"]
-    fresh_identity: Annotated[bool, "it is blank, and gets a new one"]
+    takes: Annotated[Takes, "whether it takes the given, the stored or the default config"]
+    config: Annotated[Mapping[str, Any], "the config that it takes"]
+    old: Annotated[
+        Mapping[str, Any] | None, "the stored config, with which `config` is compared; null: none"
+    ]
+    becomes: Annotated[
+        Status, "joining or rejoining; pending or shutdown: the config leaves the node out"
+    ]
+    fresh_identity: Annotated[bool, "whether it has no stored config, and gets a new identity"]
 
 
 @question(
     "clusterer.boot",
-    "What there is when a node starts.",
+    "The configs that a node finds when it starts.",
     node="a",
     given={**ONE, "version": 2},
     stored=ONE,
@@ -101,9 +107,11 @@ def answer_boot(
     *,
     node: NODE,
     given: Annotated[
-        Mapping[str, Any] | None, "the operator's; null: none, or one that is not valid"
+        Mapping[str, Any] | None, "the operator's config; null: none, or one that is not valid"
     ] = None,
-    stored: Annotated[Mapping[str, Any] | None, "on its disk; null: it is blank"] = None,
+    stored: Annotated[
+        Mapping[str, Any] | None, "the config on the node's disk; null: the node is blank"
+    ] = None,
     release: RELEASE = Release.SEED,
 ) -> BootAnswer:
     """Return the config that a starting node takes: given, stored or default."""
@@ -112,7 +120,7 @@ def answer_boot(
     blank = default(node)
     if release is Release.HEAD:
         blank = evolve(blank, shutdown_timeout=None)
-    found = boot(None if theirs is None else theirs.config, old, blank)
+    found = config_at_start(None if theirs is None else theirs.config, old, blank)
     new = own if found.new is old and own else Held(found.new)
     if theirs is not None and found.case.outcome is Takes.GIVEN:
         new = theirs
@@ -133,35 +141,39 @@ def answer_boot(
 
 @frozen(kw_only=True)
 class AskNews:
-    """A config that comes to a node in some status."""
+    """A config that arrives at a node, and the node's state."""
 
     node: NODE
-    status: Annotated[OWN, "of the node"]
+    status: Annotated[OwnStatus, "the node's status"]
     config: Annotated[Mapping[str, Any], CONFIG]
     current: Annotated[
-        Mapping[str, Any] | None, "the config it holds or heads for; null before the start"
+        Mapping[str, Any] | None,
+        "the config that the node holds or heads for; null: the node has not started",
     ] = None
     achieved: Annotated[
-        Mapping[str, Any] | None, "the last achieved one; null: the current one, none if it waits"
+        Mapping[str, Any] | None,
+        "the last achieved config; null: `current`, or none for a joining or rejoining node",
     ] = None
-    sender: Annotated[str | None, "the node that sent it"] = None
-    paused: Annotated[bool, "something else stopped the broker (head)"] = False
+    sender: Annotated[str | None, "the node that sent the config"] = None
+    paused: Annotated[bool, "whether another program stopped the broker (head)"] = False
     variant: VARIANT = Variant.OURS
     release: RELEASE = Release.SEED
 
 
 @frozen(kw_only=True)
 class NewsAnswer(Answer):
-    """The action of the node."""
+    """A node's action for an incoming config."""
 
-    does: Annotated[Does, "what it does with the config"]
-    reply: Annotated[str | None, "what an operator is answered", Absent()]
-    becomes: Annotated[Status, "the status that follows"]
-    config: Annotated[Mapping[str, Any] | None, "that it holds or heads for then"]
-    forwards_to: Annotated[tuple[str, ...], "the nodes that it sends the new config on to"]
-    sends_ours_to: Annotated[tuple[str, ...], "the nodes that it sends its own to"]
-    stores: Annotated[bool, "the new config is on disk before anything else happens"]
-    stops_broker: Annotated[bool, "the broker is stopped"]
+    does: Annotated[Does, "the node's action for the config"]
+    reply: Annotated[str | None, "the answer to the operator", Absent()]
+    becomes: Annotated[Status, "the node's status after the action"]
+    config: Annotated[
+        Mapping[str, Any] | None, "the config that the node holds or heads for after the action"
+    ]
+    forwards_to: Annotated[tuple[str, ...], "the nodes to which it forwards the new config"]
+    sends_ours_to: Annotated[tuple[str, ...], "the nodes to which it sends its own config"]
+    stores: Annotated[bool, "whether it stores the config, or notes on it, before all else"]
+    stops_broker: Annotated[bool, "whether it stops its broker"]
 
 
 @question("clusterer.apply", node="a", status="ready", config={**ONE, "version": 2}, current=ONE)
@@ -186,7 +198,11 @@ def answer_new_config(asked: AskNews) -> NewsAnswer:
 def _news(asked: AskNews, *, by_operator: bool) -> NewsAnswer:
     status = Status(asked.status)
     if asked.current is None and status is not Status.PREBOOT:
-        raise DoesNotFit("current", "current is missing", next="give the config that it holds")
+        raise DoesNotFit(
+            "current",
+            f"a node in status {status.value} has a config, but `current` is missing",
+            next="give the config that the node holds",
+        )
     current = config_or_none("current", asked.current, asked.release)
     new: Held | None = None
     try:
@@ -256,17 +272,19 @@ class IdsOp(Enum):
 
 @frozen(kw_only=True)
 class IdsAnswer(Answer):
-    """The identities afterwards."""
+    """The identities that a node knows after an operation on them."""
 
-    ids: Annotated[Mapping[str, str], "of the config's nodes only, one's own among them"]
-    changed: Annotated[bool, "add-one: another identity of that node was known before"]
+    ids: Annotated[
+        Mapping[str, str], "the identities of the config's nodes, by node, with the node's own"
+    ]
+    changed: Annotated[bool, "add-one: whether the node knew another identity of that node before"]
 
 
 SAID = {
     IdsOp.TRANSFER: "a new config takes the identities of the last achieved one",
-    IdsOp.UPDATE: "a node's own word on itself counts; where it says nothing, what was known does",
-    IdsOp.ADD: "new values win",
-    IdsOp.ADD_ONE: "what a node says of itself is noted",
+    IdsOp.UPDATE: "a node's own identity in its map counts; without one, the known one stays",
+    IdsOp.ADD: "the identities of the other map replace the known ones",
+    IdsOp.ADD_ONE: "the identity that a node gives for itself is noted",
 }
 
 
@@ -284,18 +302,19 @@ SAID = {
 def answer_ids(
     *,
     node: NODE,
-    identity: Annotated[str, "its own"],
-    nodes: Annotated[tuple[str, ...], "of its config"],
-    ids: Annotated[Mapping[str, str], "what it knows: node to identity"],
+    identity: Annotated[str, "the node's own identity"],
+    nodes: Annotated[tuple[str, ...], "the nodes of its config"],
+    ids: Annotated[Mapping[str, str], "the identities that it knows, by node"],
     op: Annotated[
         IdsOp,
         "transfer: a new config (`ids`) takes the map of the last achieved one (`other`);"
-        " update: what `of` says of itself in its map (`other`); add: all of `other`;"
-        " add-one: `of` says that its identity is `its`",
+        " update: take the identity that the node `of` gives itself in its map (`other`);"
+        " add: take all identities of `other`;"
+        " add-one: the node `of` says that its identity is `its`",
     ],
     other: Annotated[Mapping[str, str] | None, "the other map; null: there is none"] = None,
-    of: Annotated[str | None, "which node"] = None,
-    its: Annotated[str | None, "the identity that it says"] = None,
+    of: Annotated[str | None, "the node whose identity update and add-one take"] = None,
+    its: Annotated[str | None, "the identity that add-one takes"] = None,
     variant: VARIANT = Variant.SEED,
 ) -> IdsAnswer:
     """Bookkeeping of the nodes' identities."""
@@ -304,7 +323,7 @@ def answer_ids(
     theirs = None if other is None else Held(held.config, Notes.of(other))
     changed = False
     if op in (IdsOp.UPDATE, IdsOp.ADD_ONE) and of is None:
-        raise DoesNotFit("of", f"{op.value} needs a node", next="name it")
+        raise DoesNotFit("of", f"{op.value} needs a node, but `of` is missing", next="name it")
     match op:
         case IdsOp.TRANSFER:
             held = transferred(held, theirs, rules)
@@ -314,10 +333,12 @@ def answer_ids(
             held = evolve(held, ids=(theirs or Held(held.config)).ids.over(held.ids))
         case IdsOp.ADD_ONE:
             if its is None:
-                raise DoesNotFit("its", "add-one needs an identity", next="give it")
+                raise DoesNotFit(
+                    "its", "add-one needs an identity, but `its` is missing", next="give it"
+                )
             found = noted(held, of or "", its)
             held, changed = found.held, found.changed
-    more = "; ours keeps those that the new one brings" if rules.ours else ""
+    more = "; ours also keeps the identities that the new config brings" if rules.ours else ""
     return IdsAnswer(
         ids=dict(tidy(held, node, identity).ids.pairs),
         changed=changed,

@@ -1,4 +1,4 @@
-"""Questions about a node that waits: join, rejoin, the wait-for graph, locks.
+"""Questions about a waiting node: join, rejoin, the wait-for graph, locks.
 
 Source: Clusterer, U4 and U5.
 """
@@ -26,32 +26,35 @@ from joinproto.codec.strict import DoesNotFit
 from joinproto.machine.compiled import members_of
 
 NONE: Mapping[str, str] = MappingProxyType({})
-OTHERS = Literal["preboot", "joining", "rejoining", "booting", "ready", "pending", "unreachable"]
+PeerStatus = Literal[
+    "preboot", "joining", "rejoining", "booting", "ready", "pending", "unreachable"
+]
 
 
 @frozen(kw_only=True)
 class AskJoin:
-    """The statuses that a joining node has heard; all other nodes are coeval."""
+    """The statuses that a waiting node has heard from the others, which all have its config."""
 
     node: NODE
     config: Annotated[Mapping[str, Any], CONFIG]
     statuses: Annotated[
-        Mapping[str, OTHERS], "of the other nodes; one that is left out cannot be reached"
+        Mapping[str, PeerStatus],
+        "the statuses of the other nodes; a node that is left out cannot be reached",
     ]
     release: RELEASE = Release.SEED
 
 
 @frozen(kw_only=True)
 class JoinAnswer(Answer):
-    """The node's next action."""
+    """The next action of a waiting node."""
 
-    does: Annotated[Next, "what it does"]
-    wiped: Annotated[bool, "its data are thrown away now"]
+    does: Annotated[Next, "the next action"]
+    wiped: Annotated[bool, "whether it deletes its data now"]
     waits_for: Annotated[tuple[str, ...], "the nodes that it needs before it can go on"]
     awaited: Annotated[
         tuple[str, ...] | None, "rejoin: the nodes that may have newer data", Absent()
     ]
-    case: Annotated[str, Last(8), "the case of the table"]
+    case: Annotated[str, Last(8), "the name of the case that decided"]
 
 
 def _config(asked: AskJoin) -> Config:
@@ -61,7 +64,9 @@ def _config(asked: AskJoin) -> Config:
     for name in asked.statuses:
         if name not in config.nodes or name == asked.node:
             raise DoesNotFit(
-                f"statuses.{name}", "not another node of the config", next="leave it out"
+                f"statuses.{name}",
+                f"{name!r} is not another node of the config",
+                next="leave it out",
             )
     return config
 
@@ -74,7 +79,7 @@ def answer_join(asked: AskJoin) -> JoinAnswer:
 
 @question(
     "clusterer.rejoin",
-    "What a rejoining node has heard; all others are coeval.",
+    "The statuses that a rejoining node has heard from nodes with the same config.",
     node="a",
     config={**ONE, "nodes": {"a": "disc", "b": "disc"}},
     statuses={"b": "rejoining"},
@@ -103,7 +108,7 @@ def _next(asked: AskJoin, config: Config, own: Status, ran: frozenset[str]) -> J
             awaited=None,
             rule="U4",
             case="alone",
-            why="the config is this node alone",
+            why="the config names this node alone",
         )
     case = choose(own, rows, me)
     awaited = _awaited(rows, me) if own is Status.REJOINING else None
@@ -127,20 +132,20 @@ def _awaited(rows: tuple[WaitingPeer, ...], me: int) -> frozenset[str]:
 
 @frozen(kw_only=True)
 class MayGoAnswer:
-    """One node of the graph."""
+    """Whether one node of the wait-for graph may take the locks."""
 
-    goes: Annotated[bool, "it may take the locks"]
-    component: Annotated[tuple[str, ...], "its strongly connected component, itself included"]
-    out: Annotated[tuple[str, ...], "the nodes that the component awaits beyond itself"]
-    why: Annotated[str, "the case of the table"]
+    goes: Annotated[bool, "whether it may take the locks"]
+    component: Annotated[tuple[str, ...], "its strongly connected component, with the node itself"]
+    out: Annotated[tuple[str, ...], "the nodes outside the component that the component awaits"]
+    why: Annotated[str, "the name of the case that decided"]
 
 
 @frozen(kw_only=True)
 class WaitsAnswer(Answer):
-    """The nodes that may go."""
+    """The nodes of a wait-for graph that may take the locks."""
 
-    goes: Annotated[tuple[str, ...], "those that may take the locks, by name"]
-    nodes: Annotated[Mapping[str, MayGoAnswer], "each that has said which nodes it awaits"]
+    goes: Annotated[tuple[str, ...], "the nodes that may take the locks, sorted by name"]
+    nodes: Annotated[Mapping[str, MayGoAnswer], "the nodes that have said which nodes they await"]
 
 
 @question(
@@ -151,16 +156,17 @@ class WaitsAnswer(Answer):
 def answer_waits(
     *,
     awaits: Annotated[
-        Mapping[str, tuple[str, ...] | None], "the nodes that each awaits; null: it has not said"
+        Mapping[str, tuple[str, ...] | None],
+        "for each node, the nodes that it awaits; null: it has not said",
     ],
     variant: VARIANT = Variant.SEED,
 ) -> WaitsAnswer:
-    """The nodes that may go in a wait graph."""
+    """Return the nodes of a wait-for graph that may take the locks."""
     graph = {name: frozenset(said) for name, said in awaits.items() if said is not None}
     complete = len(graph) == len(awaits)
     found = {}
     for name in sorted(graph):
-        # A node that awaits no node asks no node.
+        # A node that awaits no other node need not ask the others.
         rules = RULES[variant, Release.SEED]
         may = may_go(graph, name, rules, complete=complete or not graph[name])
         found[name] = MayGoAnswer(
@@ -170,26 +176,34 @@ def answer_waits(
             why=may.case.name,
         )
     goes = tuple(name for name, one in found.items() if one.goes)
-    why = "no edge leads out of their components" if goes else "each awaits a node outside"
+    why = (
+        "no edge leads out of the components of these nodes"
+        if goes
+        else "no node may go: each component awaits a node outside it"
+    )
     if not complete:
-        why = "not all have said which nodes they await: only one that awaits none goes"
+        why = "not all nodes have answered, so only a node that awaits no other node may go"
     return WaitsAnswer(goes=goes, nodes=found, rule="U5", why=why)
 
 
 @frozen(kw_only=True)
 class LocksAnswer(Answer):
-    """Whether it gets them all."""
+    """Whether a node gets the locks of all nodes of its config."""
 
-    goes: Annotated[bool, "it holds all, and boots"]
-    order: Annotated[tuple[str, ...], "in which it asks: by name"]
-    taken: Annotated[tuple[str, ...], "that it holds; given back at once where it does not go"]
-    skipped: Annotated[tuple[str, ...], "a node that is away counts as granted"]
-    refused_by: Annotated[str | None, "the node at whose lock it ends; null: none"]
+    goes: Annotated[bool, "whether it boots, because no node that it reached refused its lock"]
+    order: Annotated[tuple[str, ...], "the order in which it asks the nodes: by name"]
+    taken: Annotated[
+        tuple[str, ...], "the nodes whose locks it took; if it does not go, it gives them back"
+    ]
+    skipped: Annotated[
+        tuple[str, ...], "the nodes that cannot be reached; their locks count as granted"
+    ]
+    refused_by: Annotated[str | None, "the first node that refuses its lock; null: none"]
 
 
 @question(
     "clusterer.locks",
-    "A node that is to go takes the lock of every node of its config.",
+    "A node that wants to go first takes the lock of every node of its config.",
     node="a",
     nodes=["a", "b", "c"],
     statuses={"b": "rejoining"},
@@ -198,24 +212,26 @@ class LocksAnswer(Answer):
 def answer_locks(
     *,
     node: NODE,
-    nodes: Annotated[tuple[str, ...], "of the config, itself included"],
+    nodes: Annotated[tuple[str, ...], "the nodes of the config, with the node itself"],
     statuses: Annotated[
-        Mapping[str, OTHERS], "of the nodes; one that is left out cannot be reached, itself waits"
+        Mapping[str, PeerStatus],
+        "the statuses of the nodes.  A node that is left out cannot be reached; the node itself"
+        " waits",
     ],
     held_by: Annotated[
-        Mapping[str, str], "locks that are taken: of which node, and by which"
+        Mapping[str, str], "the locks that are taken: the lock's node, and the node that holds it"
     ] = NONE,
 ) -> LocksAnswer:
     """Whether a node gets the locks of all nodes of its config."""
     if node not in nodes:
-        raise DoesNotFit("nodes", f"{node!r} is not among them", next="name it, too")
+        raise DoesNotFit("nodes", f"the node {node!r} is not among the nodes", next="add it")
     for field, named in (("statuses", statuses), ("held_by", held_by)):
         if strange := sorted(set(named) - set(nodes)):
             known = ", ".join(sorted(nodes))
             raise DoesNotFit(
                 f"{field}.{strange[0]}",
-                "is not a node of the config",
-                next=f"its nodes are {known}",
+                f"{strange[0]!r} is not a node of the config",
+                next=f"use its nodes: {known}",
             )
     order = tuple(sorted(set(nodes)))
     taken, skipped, refused, why = list[str](), list[str](), None, "every lock is granted"
@@ -232,7 +248,7 @@ def answer_locks(
         )
         case = LOCKS.choose((row,), 0)
         if case.outcome is Lock.REJECT:
-            refused, why = name, f"{name} refuses: {case.name}; all are given back"
+            refused, why = name, f"{name} refuses its lock: {case.name}; all locks are given back"
             break
         taken.append(name)
     return LocksAnswer(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from joinproto.clusterer.booting import ask_services, kept, stopped, without
+from joinproto.clusterer.booting import ask_services, drop_members, stop_broker, store_members
 from joinproto.clusterer.config import Held
 from joinproto.clusterer.identities import (
     data_of,
@@ -52,9 +52,9 @@ def spread(state: State, nodes: frozenset[str], held: Held) -> tuple[Send, ...]:
     """Return the messages that spread a config which is not achieved yet.
 
     A node that does not know the gospel's identity sends the config only to the other nodes, if it
-    knows any.  A node that knows the identity sends the config on to the gospel.  Otherwise: the
-    gospel's message to this node is lost, and the gospel is reset.  The blank gospel takes the
-    config as naming itself, but a node that knew the former gospel takes it as naming that one.
+    knows any.  One of these that knows the identity sends the config on to the gospel.  Otherwise:
+    the gospel's message to this node is lost, and the gospel is reset.  The blank gospel takes the
+    config as naming itself, but a node that knew the former gospel takes it as naming the former.
     """
     gospel, ids = held.config.gospel, held.ids
     known = state.contacts.union(name for name, _ in ids.pairs) - state.dead
@@ -65,7 +65,7 @@ def spread(state: State, nodes: frozenset[str], held: Held) -> tuple[Send, ...]:
 
 
 def begin(step: Step, new: Held) -> Step:
-    """Return the step after a config has begun.  `new`: as it came, with unmerged identities."""
+    """Return the step that begins a config.  `new`: the config with the identities it came with."""
     before = step.state
     me, rules, config = before.who.me, before.who.rules, new.config
     achieved = None if before.blank and rules.ours else before.achieved
@@ -88,12 +88,12 @@ def begin(step: Step, new: Held) -> Step:
         if rules.ours:
             held = evolve(held, ids=with_the_same(held.ids, before.identity))
         stored = begun.then(Keep(held, before.identity))
-        return without(stored, config.nodes).then(
+        return drop_members(stored, config.nodes).then(
             *tells, achieved=held, held=held, contacts=others, dead=NO_NODES
         )
     if rules.ours:
         held = returning(held, before.achieved, me)
-    waiting = (stopped(begun, ran=True) if turn.ready else begun).then(
+    waiting = (stop_broker(begun, ran=True) if turn.ready else begun).then(
         *spread(before, before.contacts, held),
         held=held,
         contacts=NO_NODES,
@@ -115,7 +115,7 @@ def _left(step: Step, new: Held, *, stops: bool) -> Step:
         new = tidy(transferred(new, state.achieved, state.who.rules), state.who.me, state.identity)
         new = leaving(new, state.who.me)
     out = step.then(Keep(new, state.identity))
-    out = (stopped(out, ran=True, leaves=True) if stops else out).then(
+    out = (stop_broker(out, ran=True, leaves=True) if stops else out).then(
         *spread(state, state.contacts, new),
         achieved=new,
         held=new,
@@ -146,7 +146,7 @@ def succeed(
 ) -> Step:
     """Return the step after a transition has succeeded: store the config, then boot the broker.
 
-    `wipes`: delete the data first.  `forget`: nodes that are members no more.  `source`: the
+    `wipes`: delete the data first.  `forget`: nodes that are no longer members.  `source`: the
     identity of a ready node, whose data this node must get.
     """
     state = step.state
@@ -160,8 +160,8 @@ def succeed(
         held = tidy(evolve(held, ids=with_the_same(held.ids, identity)), state.who.me, identity)
     why, token = state.why, 0 if state.round is None else state.round.token
     gone = _released(moved(step, "success")).then(why=why)
-    if wipes:  # a node that is killed now wipes at its next start, and joins
-        gone = kept(gone, Members(given_up=True))
+    if wipes:  # a node that is killed now deletes its data at its next start, and joins
+        gone = store_members(gone, Members(given_up=True))
     going = gone.then(
         Keep(held, identity),
         *((Wipe(),) if wipes else ()),
@@ -187,7 +187,7 @@ def _released(step: Step) -> Step:
 
 
 def rested(state: State) -> Step:
-    """Return the step after a round that led to nothing: the next round begins with a tick."""
+    """Return the step after a round without a decision: the next round begins with a tick."""
     mine = state.lock is not None and state.lock.node == state.who.me
     lock = None if mine else state.lock
     return Step(evolve(state, round=None, lock=lock), _unlocks(state))

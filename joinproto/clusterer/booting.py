@@ -1,8 +1,9 @@
-"""A boot, and with which nodes the broker runs: this is noted, stored, and kept after its end.
+"""The boot of a node's broker, and the stored list of the nodes that run with it.
 
-A node that must boot with others asks them again, because a ready node may be off by now.
+The list survives the end of the broker.  A node asks the others about their brokers before it
+boots, because a node that was ready may be off by now.
 
-Source: Clusterer, U4 and U5; the real one's nodes that ran at the last stop.
+Source: Clusterer, U4 and U5; the real Clusterer's list of nodes that ran at the last stop.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ def ask_services(step: Step, boots: BootBroker, token: int) -> Step:
 
 
 def boot(step: Step) -> Step:
-    """Return the step after all have answered: the broker boots, or reports that none runs."""
+    """Return the step after all others have answered: the broker boots, if it can.
+
+    If it must boot with others and no other broker runs, the host reports a failure (`BootFailed`).
+    """
     state = step.state
     boots = state.boots
     if boots is None:
@@ -68,7 +72,7 @@ def boot(step: Step) -> Step:
 
 
 def _went(state: State, boots: BootBroker) -> Notes[Notes[str] | None]:
-    """Return the data of the nodes that ran with this one last, if it boots first."""
+    """Return the data of the nodes that ran with this one last, if it boots with `Boot.FIRST`."""
     if boots.how is not Boot.FIRST:
         return Notes()
     said = dict(state.round_now.answers)
@@ -79,7 +83,7 @@ def _went(state: State, boots: BootBroker) -> Notes[Notes[str] | None]:
 
 
 def runs_with(state: State, said: ServiceTold) -> bool:
-    """Return whether a broker runs with the config of this node."""
+    """Return whether another node's broker runs with the version of this node's config."""
     return said.runs and said.version == state.config_now.config.version
 
 
@@ -95,7 +99,7 @@ def has_wanted_data(state: State, node: str) -> bool:
 
 
 def is_alone(boots: BootBroker, running: Notes[Notes[str]]) -> bool:
-    """Return whether the node must boot with others, and none of these runs."""
+    """Return whether the node must boot with others, but no other broker runs."""
     return boots.how in WITH_OTHERS and not running.pairs
 
 
@@ -110,7 +114,7 @@ def service_asked(state: State, sender: str, number: int) -> Step:
 # -- stored facts ----------------------------------------------------------------------------
 
 
-def kept(step: Step, members: Members) -> Step:
+def store_members(step: Step, members: Members) -> Step:
     """Return the step that stores these facts, unless they are stored already."""
     if members == step.state.record:
         return step
@@ -118,7 +122,7 @@ def kept(step: Step, members: Members) -> Step:
 
 
 def booted(step: Step) -> Step:
-    """Return the step after a boot, which stores the nodes that reported that they run with it."""
+    """Return the step after a boot, which stores the nodes that have reported that they run."""
     state = step.state
     boots = state.boots
     if boots is None:
@@ -126,16 +130,16 @@ def booted(step: Step) -> Step:
     ran = state.peers_running | {state.who.me}
     former = NO_NODES if boots.how is Boot.FOUND else state.record.members & boots.nodes
     found = Members(members=(former | ran) - boots.forget, ran=ran, stopped=False)
-    return kept(step, found).then(boots=None, peers_running=NO_NODES)
+    return store_members(step, found).then(boots=None, peers_running=NO_NODES)
 
 
-def stopped(step: Step, *, ran: bool, leaves: bool = False) -> Step:
-    """Return the step that stops the broker in order; `ran`: it had booted."""
+def stop_broker(step: Step, *, ran: bool, leaves: bool = False) -> Step:
+    """Return the step that stops the broker in order.  `ran`: the broker had booted."""
     after = step.then(StopBroker(leaves), boots=None, peers_running=NO_NODES)
-    return kept(after, evolve(step.state.record, stopped=True)) if ran else after
+    return store_members(after, evolve(step.state.record, stopped=True)) if ran else after
 
 
-def without(step: Step, nodes: frozenset[str]) -> Step:
+def drop_members(step: Step, nodes: frozenset[str]) -> Step:
     """Return the step after a config was stored without a restart: only `nodes` stay members.
 
     The config is stored first.  Otherwise: a forgets b, is killed before it has stored the config
@@ -144,8 +148,8 @@ def without(step: Step, nodes: frozenset[str]) -> Step:
     state = step.state
     record = state.record
     ran, left = record.ran & nodes, record.members - nodes
-    after = kept(step, evolve(record, members=record.members & nodes, ran=ran))
-    # One node is enough to strike them from the broker's own list.
+    after = store_members(step, evolve(record, members=record.members & nodes, ran=ran))
+    # One node is enough to remove them from the brokers' own lists.
     return (
         after.then(Forget(left))
         if left and state.who.me == min(ran, default=state.who.me)
@@ -154,7 +158,7 @@ def without(step: Step, nodes: frozenset[str]) -> Step:
 
 
 def still_left(state: State, nodes: frozenset[str]) -> frozenset[str]:
-    """Return those of the left-out nodes that the broker must still forget.
+    """Return the left-out nodes that the broker must still forget.
 
     The broker may have to wait until they are off.  A node that is named again meanwhile must not
     be forgotten, because the broker would then refuse it.
@@ -165,7 +169,8 @@ def still_left(state: State, nodes: frozenset[str]) -> frozenset[str]:
 def seen_to_end(step: Step, event: Event) -> Step:
     """Return the step that stores that another node's broker has ended, if the event shows this.
 
-    It is stored first: if this node's broker stops in the same step, this broker ran longer.
+    This is stored before the event is handled.  If the handling stops this node's broker, the list
+    shows that this broker ran longer.
     """
     match event:
         case Down(node):
@@ -183,8 +188,8 @@ def seen_to_end(step: Step, event: Event) -> Step:
 def doubted(step: Step, node: str) -> Step:
     """Return the step that asks a node, whose connection has ended, whether its broker runs.
 
-    Otherwise: the connection of a and b breaks, a takes b for gone, and stops.  b writes on, and
-    stops.  a comes back, and goes first.  The number -1 of this question belongs to no round.
+    Without the question: the connection of a and b breaks, a takes b for gone, and stops.  b writes
+    on, and stops.  a comes back, and goes first.  The question's number -1 belongs to no round.
     """
     state = step.state
     runs_with_it = state.record.ran if state.boots is None else state.peers_running
@@ -193,11 +198,14 @@ def doubted(step: Step, node: str) -> Step:
 
 
 def struck(step: Step, node: str) -> Step:
-    """Return the step after the broker of another node has ended, while this node's runs."""
+    """Return the step that removes another node, whose broker has ended, from the stored list.
+
+    The list changes only while this node's broker boots or runs.
+    """
     state, record = step.state, step.state.record
     if state.boots is not None:
         return step.then(peers_running=state.peers_running - {node})
-    return kept(step, evolve(record, ran=record.ran - {node})) if state.runs else step
+    return store_members(step, evolve(record, ran=record.ran - {node})) if state.runs else step
 
 
 def seen_to_run(step: Step, event: Event) -> Step:
@@ -209,13 +217,13 @@ def seen_to_run(step: Step, event: Event) -> Step:
     match event:
         case Receive(node, NewConfig(held, achieved=True)) if state.boots is not None or state.runs:
             if held.config != state.config_now.config:
-                return step  # it runs with another config, and will tell when it has this one
+                return step  # the node runs with another config, and will tell when it has this one
             if state.who.rules.ours and not has_the_same_data(state, held, node):
                 return step
             if state.boots is not None:
                 return step.then(peers_running=state.peers_running | {node})
             both = (record.ran | {node}, record.members | {node})
-            return kept(step, evolve(record, ran=both[0], members=both[1]))
+            return store_members(step, evolve(record, ran=both[0], members=both[1]))
     return step
 
 
@@ -231,9 +239,9 @@ def has_the_same_data(state: State, remote: Held, sender: str) -> bool:
 def missed_its_leaving(state: State, remote: Held, sender: str) -> bool:
     """Return whether this node missed a config that left it out, as a ready sender knows (ours).
 
-    This counts only if the sender has this node's data, or knows of later data of the gospel.
-    Otherwise: b is cut off, and a is given version 2 without b; version 3, given to b, names both,
-    and both continue with the data that they have by then.
+    The answer is true only if the sender has this node's data, or knows of later data of the
+    gospel.  The story that needs it: b is cut off, and a is given version 2 without b; version 3,
+    given to b, names both, and both would continue with the data that they have by then.
     """
     held, gospel = state.config_now, state.config_now.config.gospel
     if not was_out(remote, held, state.who.me) or gospel is None:

@@ -1,8 +1,7 @@
-"""The stand-in for a broker: which set of data a node has after a boot, and with which nodes it
-runs.
+"""The simulated broker of stories: its data after a boot, and the nodes that it runs with.
 
 A label stands for a set of data: equal labels mean equal data.  Outside of stories, an adapter to a
-real broker takes this place.
+real broker takes the place of this module.
 
 Source: Clusterer; the real broker's handling of data, as observed with a stand-in.
 """
@@ -21,7 +20,7 @@ from joinproto.clusterer.messages import NO_NODES, WITH_OTHERS, Boot, BootBroker
 class Disk:
     """The contents of a machine's disk, and whether its broker runs.
 
-    `record`: of the node; `members`: the broker's own list.
+    `record`: the node's list of members; `members`: the broker's own list.
     """
 
     stored: Held | None = None
@@ -33,7 +32,7 @@ class Disk:
 
     @property
     def whole(self) -> Record:
-        """Return the facts on the disk that the node may know."""
+        """Return the facts on the disk that the node reads at its start."""
         return Record(stored=self.stored, identity=self.identity, members=self.record)
 
     @property
@@ -55,8 +54,8 @@ def boot(
 ) -> bool:
     """Boot the broker of `me`, with its own data or with those of nodes that run.
 
-    Return False if it must boot with others, and none of them runs any more.  A node without data
-    takes those of the nodes in `does.running`, and not those of a known member that was reset.
+    Return False if it must boot with others, but no other broker runs any more.  A node without
+    data takes those of a node in `does.running`; a known member that was reset is not such a node.
     """
     disk = disks[me]
     there = {name for name in disks if name != me and disks[name].runs and reaches(me, name)}
@@ -75,7 +74,8 @@ def boot(
     if running:
         source = disks[running[0]]
         disk.data, disk.members = source.data, source.members | {me}
-        known |= there.intersection(cluster(running[0], disks, reaches))  # they learn of `me`
+        # The nodes of that cluster learn of `me`.
+        known |= there.intersection(cluster(running[0], disks, reaches))
     elif disk.data is None:
         disk.data = fresh()
     for name in known:

@@ -27,10 +27,10 @@ class Age(Enum):
 
 @frozen(cache_hash=True)
 class Config:
-    """The config that an operator declares.  Names in `disc` and `ram` are disjoint.
+    """The config that an operator declares.  No node is in both `disc` and `ram`.
 
-    `gospel`: the node whose data survive; None if there is none (reset).  `shutdown_timeout`:
-    seconds, INFINITY, or None where the release knows no such setting.
+    `gospel`: the node whose data survive; None if no data survive (reset).  `shutdown_timeout`: in
+    seconds, INFINITY, or None in a release without this setting.
     """
 
     version: int
@@ -52,7 +52,7 @@ class Config:
 
 
 def compare(one: Config, other: Config) -> Age:
-    """Return how `one` compares with `other`, identities aside."""
+    """Return the age of `one` compared with `other`; identities do not count."""
     if one == other:
         return Age.COEVAL
     if one.version == other.version:
@@ -71,7 +71,7 @@ class Notes(Generic[V]):
         return cls(tuple(sorted(known.items())))
 
     def get(self, node: str) -> V | None:
-        """Return the fact about this node, None if there is none."""
+        """Return the fact about this node, or None."""
         for name, value in self.pairs:
             if name == node:
                 return value
@@ -82,7 +82,7 @@ class Notes(Generic[V]):
         return self if self.get(node) == value else Notes.of({**dict(self.pairs), node: value})
 
     def over(self, other: Notes[V]) -> Notes[V]:
-        """Return both together; `self` counts for a node that both know."""
+        """Return the facts of both; for a node that both know, the fact in `self` counts."""
         return Notes.of({**dict(other.pairs), **dict(self.pairs)}) if other.pairs else self
 
     def of_nodes(self, nodes: frozenset[str]) -> Notes[V]:
@@ -97,9 +97,10 @@ NOTHING: Notes[Any] = Notes()
 
 @frozen(cache_hash=True)
 class Held:
-    """A config with its holder's notes.  `ids`: the last known identity of each node.
+    """A config with the notes of the node that holds it.  `ids`: each node's last known identity.
 
-    `since`: from which version on each node has been a member without a break; only in our variant.
+    `since`: for each node, the version from which on it has been a member without a break; only in
+    our variant.
     """
 
     config: Config
@@ -108,5 +109,5 @@ class Held:
 
 
 def default(node: str) -> Config:
-    """Return the config of a blank node: version 0, itself alone, itself the gospel."""
+    """Return the config of a blank node: version 0, with this node alone, which is the gospel."""
     return Config(0, frozenset({node}), gospel=node, shutdown_timeout=INFINITY)

@@ -10,7 +10,14 @@ from typing import assert_never
 from joinproto.clusterer import booting, locking, transitioner
 from joinproto.clusterer.beginning import armed, begin, spread, told
 from joinproto.clusterer.config import Config, Held, compare, default
-from joinproto.clusterer.identities import boot, combined, noted, tidy, transferred, updated
+from joinproto.clusterer.identities import (
+    combined,
+    config_at_start,
+    noted,
+    tidy,
+    transferred,
+    updated,
+)
 from joinproto.clusterer.messages import (
     NO_NODES,
     Answer,
@@ -71,10 +78,10 @@ def step(state: State, event: Event) -> Step:
     if state.is_over:
         return Step(state)
     ends = booting.seen_to_end(Step(state), event)
-    return booting.seen_to_run(ends.and_then(_told(ends.state, event)), event)
+    return booting.seen_to_run(ends.and_then(_handled(ends.state, event)), event)
 
 
-def _told(state: State, event: Event) -> Step:
+def _handled(state: State, event: Event) -> Step:
     match event:
         case Receive(sender, content):
             return _received(state, sender, content)
@@ -89,13 +96,13 @@ def _told(state: State, event: Event) -> Step:
         case Booted():
             return _booted(state)
         case BootFailed():
-            again = booting.stopped(Step(state), ran=False)
+            again = booting.stop_broker(Step(state), ran=False)
             return begin(again, state.config_now) if state.status is Status.BOOTING else Step(state)
         case Died(why):
             return Step(state, (Off(why, fails=True),)) if state.runs else Step(state)
         case Stop(why):
             has_broker = state.status in (Status.BOOTING, Status.READY)
-            ends = booting.stopped(Step(state), ran=state.runs) if has_broker else Step(state)
+            ends = booting.stop_broker(Step(state), ran=state.runs) if has_broker else Step(state)
             return ends.then(Off(why))
         case Paused(paused):
             return _paused(state, paused=paused)
@@ -135,13 +142,13 @@ def _received(state: State, sender: str, content: Content) -> Step:
 def _start(state: State, start: Start) -> Step:
     """Begin with the given config or the stored one: U1.
 
-    The stored config counts unless the given one is younger.  If both have one version and differ,
-    the operator is told: the config was changed, and its version was not.
+    The stored config counts unless the given one is younger.  If both have the same version but
+    other content, the node (ours) tells the operator, who changed the config without its version.
     """
     me, record = state.who.me, start.record
     stored = record.stored
     identity = record.identity if stored is not None and record.identity else start.fresh
-    taken = boot(start.given, None if stored is None else stored.config, default(me))
+    taken = config_at_start(start.given, None if stored is None else stored.config, default(me))
     is_stored = stored is not None and taken.new == stored.config
     new = stored if is_stored and stored is not None else Held(taken.new)
     if not is_stored and (stored is None or state.who.rules.ours):
@@ -164,8 +171,8 @@ def _asked(state: State, sender: str, identity: str, token: int) -> Step:
         asked = Step(evolve(state, held=found.held), (answer,))
         return begin(asked, found.held) if found.changed else asked
     if found.changed:
-        # The name now belongs to another node.  Its relation to us is decided when a config begins,
-        # from the earlier notes.
+        # The name now belongs to another node, or to one with other data.  The earlier notes stay,
+        # because the next config that begins is compared with them.
         answer = Send(sender, Told(token, held, state.says))
         return _once_more(Step(state, (answer,)))
     if not state.waits and who.rules.ours and held.ids.get(sender) is None:
@@ -214,7 +221,7 @@ def news(state: State, remote: Held, sender: str | None, *, achieved: bool = Fal
 
 
 def _note(state: State, remote: Held, sender: str, *, achieved: bool) -> Step:
-    """Note the facts of a sender with the same config; those of a ready node are certain."""
+    """Note the facts from a sender with the same config; a ready node's facts are certain."""
     rules, held = state.who.rules, state.config_now
     said = remote.ids.get(sender)
     tells = achieved and state.status is Status.READY and rules.ours
@@ -270,10 +277,10 @@ def _booted(state: State) -> Step:
 
 
 def _paused(state: State, *, paused: bool) -> Step:
-    """Note the pause or its end.
+    """Note that the broker was paused, or that its pause has ended.
 
-    A paused node took no config.  It now sends its own, so that others tell it of newer ones.  A
-    report that comes when the node is no longer ready is outdated.
+    A paused node took no config.  After the pause it sends its own config, so that others tell it
+    of younger ones.  A report that comes when the node is no longer ready is outdated.
     """
     is_ready = state.status is Status.READY
     after = Step(evolve(state, paused=paused and is_ready))
@@ -289,7 +296,7 @@ def _down(state: State, node: str) -> Step:
 
 
 def _poke(state: State) -> Step:
-    """Send the config to members that were away, in case they are back: U7."""
+    """Send the config to the members that were away, in case they are back: U7."""
     if state.status is not Status.READY:
         return Step(state)
     return Step(evolve(state, dead=NO_NODES), told(state.dead, state.config_now, achieved=True))

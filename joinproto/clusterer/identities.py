@@ -1,13 +1,14 @@
 """Bookkeeping of identities, which tell whether a config belongs to the data at hand.
 
 An identity tells apart nodes that had one name at different times.  In our variant it also names
-the node's set of data, and changes with it: `NODE~COUNT=SET`.  SET is the `NODE~COUNT` of the node
-that founded the set; the founder leaves it out.  Thus two nodes that never heard of each other know
-that they have the same data, and the count tells which of two identities of one node is later.
+the node's set of data, and changes with the set: `NODE~COUNT=SET`.  SET is the `NODE~COUNT` of the
+node that founded the set; the founder leaves `=SET` out.  Thus two nodes that never heard of each
+other know that they have the same data, and the count tells which of two identities of one node is
+later.
 After every operation, `tidy` drops the identities of nodes that the config does not name, and sets
 the node's own.
 
-Source: Clusterer, U3; the real one's node ids.
+Source: Clusterer, U3; the node ids of the real Clusterer.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def tidy(held: Held, me: str, identity: str, *, heads: bool = False) -> Held:
 
     `heads`: the node is only in transition to the config, and leaves an identity for its own name
     unchanged.  The identity there may belong to an earlier node of this name.  If the node sent its
-    own identity instead, its data would count as the gospel's.
+    own identity instead, and is the gospel, its data would count as that earlier node's.
     """
     ids = held.ids.of_nodes(held.config.nodes)
     if me in held.config.nodes and not (heads and ids.get(me) is not None):
@@ -37,7 +38,7 @@ def tidy(held: Held, me: str, identity: str, *, heads: bool = False) -> Held:
 
 
 def transferred(new: Held, old: Held | None, rules: Rules) -> Held:
-    """Return a new config with the identities of the last achieved one, before `tidy`.
+    """Return a new config with the identities of the last achieved config, before `tidy`.
 
     In our variant, the new config's own notes are kept too; in the others they are dropped.
     """
@@ -47,12 +48,11 @@ def transferred(new: Held, old: Held | None, rules: Rules) -> Held:
 
 
 def known(first: Notes[str], second: Notes[str]) -> Notes[str]:
-    """Merge both notes.
+    """Return both notes of identities together.
 
-    If both name a node, `first` wins, unless `second` has a later identity of the node (ours).
-
+    If both have a node, `first` wins, unless `second` has a later identity of that node (ours).
     Otherwise: c, left out by version 2 with gospel reset, comes back with version 4 and remembers
-    the a of version 1; a, the gospel, would take that for another node's data, and stop.
+    the a of version 1; a, the gospel, would take that identity for another node's data, and stop.
     """
     both = first.over(second)
     for name, one in second.pairs:
@@ -62,13 +62,13 @@ def known(first: Notes[str], second: Notes[str]) -> Notes[str]:
 
 
 def updated(held: Held, node: str, remote: Held, rules: Rules) -> Held:
-    """Return `held` with the identity that a node gives of itself, unchanged if it gives none.
+    """Return `held` with the identity that a node gives itself, or `held` if the node gives none.
 
     With `rules.crashes`, a node that the config does not name clears all identities.
     """
     said = remote.ids.get(node)
     if rules.crashes and node not in held.config.nodes:
-        return evolve(held, ids=Notes())  # a stranger invalidates the notes
+        return evolve(held, ids=Notes())
     return held if said is None else evolve(held, ids=held.ids.with_(node, said))
 
 
@@ -84,10 +84,7 @@ class NotedIdentities:
 
 
 def noted(held: Held, node: str, identity: str) -> NotedIdentities:
-    """Note the identity of `node`, if the config names this node.
-
-    Return the config, and whether the identity changed.
-    """
+    """Return the config with the identity of `node`, if the config names this node."""
     if node not in held.config.nodes:
         return NotedIdentities(held, changed=False)
     known = held.ids.get(node)
@@ -114,15 +111,15 @@ def stamped(new: Held, old: Held | None) -> Held:
 
 
 def leaving(new: Held, me: str) -> Held:
-    """Return the config, which leaves this node out, with a note (ours).
+    """Return a config that leaves this node out, with a note on this node (ours).
 
-    The note is the first version that can name the node again.
+    The note is the next version, the first in which the node can be a member again.
     """
     return evolve(new, since=new.since.with_(me, new.config.version + 1))
 
 
 def returning(new: Held, old: Held | None, me: str) -> Held:
-    """Return the new config with this node's note that it was left out (ours).
+    """Return the new config with the old config's note that this node was left out (ours).
 
     Otherwise: b is off, and version 2 leaves a out; version 3, given to a, names both, with gospel
     a; b, which knows a as a member, goes first with its older data.
@@ -134,22 +131,25 @@ def returning(new: Held, old: Held | None, me: str) -> Held:
 
 
 def says_of_all(held: Held) -> bool:
-    """Return whether `since` has each node; a node that was not ready notes only itself."""
+    """Return whether `since` has every node of the config.
+
+    A node that leaves a config before it is ready notes only itself.
+    """
     said = {node for node, _ in held.since.pairs}
     return bool(said) and held.config.nodes <= said
 
 
 def combined(one: Notes[int], other: Notes[int]) -> Notes[int]:
-    """Merge notes of the version since which each node is a member; the later version counts."""
+    """Return two notes of `Held.since` together; for each node, the later version counts."""
     both = {name: max(version, one.get(name) or 0) for name, version in other.pairs}
     return Notes.of({**dict(one.pairs), **both})
 
 
 def was_out(new: Held, old: Held, me: str) -> bool:
-    """Return whether this node became a member again after the last config it achieved (ours).
+    """Return whether this node became a member again after the last config that it achieved (ours).
 
-    If both configs are the same, the new notes may tell what this node missed, unless it is the
-    gospel, whose data count in any case.
+    If both configs are the same, the new notes may show a config that this node missed.  That does
+    not count for the gospel, whose data survive in any case.
     """
     is_same = new.config == old.config
     if is_same and new.config.gospel == me:
@@ -161,9 +161,9 @@ def is_apart(new: Held, old: Held, me: str) -> bool:
     """Return whether the gospel was left out, and has had other data than this node since (ours).
 
     The gospel was left out after the old config.  Or it was left out before the old config, and did
-    not hear of that.  A gospel that has joined again has a later identity.  Otherwise: a is cut
-    off, b is given version 2 without a, then version 3, which names both; version 4, given to a,
-    has the gospel a, and each continues with the data that it has by then.
+    not hear of that.  A gospel that has joined again has a later identity.  The story that needs
+    this: a is cut off, b is given version 2 without a, then version 3, which names both; version 4,
+    given to a, has the gospel a, and each would continue with the data that it has by then.
     """
     gospel = new.config.gospel
     if gospel is None or gospel == me or new.config == old.config:
@@ -178,10 +178,10 @@ def is_apart(new: Held, old: Held, me: str) -> bool:
 
 
 def with_the_same(ids: Notes[str], identity: str) -> Notes[str]:
-    """Return the identities of nodes that have the same data as `identity` (ours).
+    """Return the identities of the nodes that have the same data as `identity` (ours).
 
-    A node that only asked, or is only named, may have other data; so may a blank machine with a
-    member's name.  A config with such a gospel must not count as compatible with the data at hand.
+    A node that only asked, or that the config only names, may have other data.  So may a blank
+    machine with a member's name.  A config with such a gospel must not count as compatible.
     """
     data = data_of(identity)
     return Notes(tuple(pair for pair in ids.pairs if data_of(pair[1]) == data))
@@ -208,7 +208,7 @@ def of_node(identity: str | None) -> str | None:
 
 
 def data_of(identity: str | None) -> str | None:
-    """Return the set of data that an identity names, None if it names none."""
+    """Return the set of data that an identity names, or None."""
     return None if identity is None else _parts(identity)[2]
 
 
@@ -230,7 +230,7 @@ def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
     one, other = (new.ids.get(gospel), old.ids.get(gospel)) if gospel is not None else (None, None)
     never_came, contradicts = False, one is not None and other is not None and one != other
     if rules.ours:
-        # Without any identities, it is not known either whether the gospel ever came.
+        # Old notes without identities do not show whether the gospel ever came.
         never_came = bool(old.ids.pairs) and other is None
         if (mine := data_of(old.ids.get(me))) is not None:
             its = known(new.ids, old.ids).get(gospel or "")
@@ -251,9 +251,9 @@ def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
 
 @frozen
 class TakenConfig:
-    """The config that a start takes, and the case that decided.
+    """The config that a starting node takes, and the case that decided.
 
-    `differs`: the given and the stored config have one version and other content.
+    `differs`: the given and the stored config have the same version but other content.
     """
 
     case: Case[Takes]
@@ -261,8 +261,8 @@ class TakenConfig:
     differs: bool
 
 
-def boot(given: Config | None, stored: Config | None, blank: Config) -> TakenConfig:
-    """Return the config that a starting node takes; `blank`: the default."""
+def config_at_start(given: Config | None, stored: Config | None, blank: Config) -> TakenConfig:
+    """Return the config that a starting node takes.  `blank`: the default config."""
     age = compare(given, stored) if given is not None and stored is not None else None
     row = Choice(given=given is not None, stored=stored is not None, age=age)
     case = BOOT.choose((row,), 0)

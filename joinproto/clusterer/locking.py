@@ -21,7 +21,7 @@ from joinproto.machine.values import evolve
 def begin_locking(state: State) -> Step:
     """Return the step that asks for the first lock."""
     if state.yields:
-        # It has told the others which nodes it awaits, so that one with its data or more can go.
+        # It has told the others which nodes it awaits, so one with the same or newer data can go.
         return rested(evolve(state, why=Why("U5", "another is to go first")))
     nodes = state.config_now.config.nodes
     locks = OpenRound(what=RoundKind.LOCKS, token=state.round_now.token, left=nodes)
@@ -44,7 +44,7 @@ def _next(state: State) -> Step:
 
 
 def least(round_: OpenRound, _me: str) -> str:
-    """Return the node whose lock is next, in the one order for all nodes."""
+    """Return the node whose lock is next; all nodes take locks in the same order."""
     return min(round_.left)
 
 
@@ -60,9 +60,9 @@ def _refused(state: State, node: str) -> Step:
 def answer(state: State, sender: str) -> Lock:
     """Return this node's answer to a node that asks for its lock.
 
-    A holder that asks again gets the lock again: it has begun another round.  Otherwise: a asks,
-    and ends; its question comes after the news that a is gone, and the lock is held for a former
-    run of a.
+    A holder that asks again gets the lock again, because it has begun another round.  Otherwise: a
+    asks, and ends; its question arrives after the news that a is gone, so the lock is held for a
+    former run of a; a, started again, would never get it.
     """
     is_taken = state.lock is not None and state.lock.node != sender
     row = Row(waiting=state.status in WAITING, taken=is_taken)
@@ -70,7 +70,7 @@ def answer(state: State, sender: str) -> Lock:
 
 
 def wanted(state: State, sender: str, token: int) -> Step:
-    """Return the step after a node asked for this node's lock."""
+    """Return the step that answers a node that asks for this node's lock."""
     if answer(state, sender) is Lock.REJECT:
         return Step(state, (Send(sender, Locked(token, granted=False)),))
     held = evolve(state, lock=LockHolder(sender, token))
@@ -78,10 +78,10 @@ def wanted(state: State, sender: str, token: int) -> Step:
 
 
 def answered(state: State, sender: str, token: int, *, granted: bool) -> Step:
-    """Return the step after a lock was granted, or refused."""
+    """Return the step after another node granted or refused its lock."""
     round_ = state.round
     if round_ is None or round_.what is not RoundKind.LOCKS or round_.token != token:
-        # The round was given up meanwhile.  If the lock was kept, no node could take it again.
+        # The round was given up meanwhile.  If this node kept the lock, no other could take it.
         return Step(state, (Send(sender, Unlock(token)),) if granted else ())
     if not round_.left or sender != least(round_, state.who.me):
         return Step(state)
@@ -91,6 +91,6 @@ def answered(state: State, sender: str, token: int, *, granted: bool) -> Step:
 
 
 def freed(state: State, sender: str, token: int) -> Step:
-    """Return the step after a lock was given back."""
-    is_his = state.lock == LockHolder(sender, token)
-    return Step(evolve(state, lock=None)) if is_his else Step(state)
+    """Return the step after a node gave this node's lock back."""
+    is_holder = state.lock == LockHolder(sender, token)
+    return Step(evolve(state, lock=None)) if is_holder else Step(state)

@@ -1,6 +1,6 @@
 """Events of a node, messages between nodes, and effects for the host.
 
-Source: Clusterer, U7; the real one's messages.
+Source: Clusterer, U7; the messages of the real Clusterer.
 """
 
 from __future__ import annotations
@@ -24,21 +24,20 @@ def _names(found: Iterable[str]) -> frozenset[str]:
 
 @frozen(kw_only=True)
 class Members:
-    """Durable facts in addition to the config: the nodes that the broker ran with, and whether the
-    node's data count.
+    """The stored list of the nodes that a broker ran with, and whether the node's data count.
 
     `given_up`: the present data no longer count, even if they are still there.  `stopped`: the last
     run of the broker ended in order; None if an earlier version wrote the record.
     """
 
-    members: Annotated[frozenset[str], "of the broker's cluster, itself included"] = field(
-        default=NO_NODES, converter=_names
-    )
-    ran: Annotated[
-        frozenset[str], "the nodes that ran when the broker ran last, itself included"
+    members: Annotated[
+        frozenset[str], "the nodes of the broker's cluster, with the node itself"
     ] = field(default=NO_NODES, converter=_names)
-    given_up: Annotated[bool, "the present data must be deleted"] = False
-    stopped: Annotated[bool | None, "the broker was stopped in order", Absent()] = None
+    ran: Annotated[
+        frozenset[str], "the nodes that ran when the broker ran last, with the node itself"
+    ] = field(default=NO_NODES, converter=_names)
+    given_up: Annotated[bool, "whether the present data must be deleted"] = False
+    stopped: Annotated[bool | None, "whether the broker was stopped in order", Absent()] = None
 
     @property
     def is_doubtful(self) -> bool:
@@ -60,7 +59,10 @@ class Record:
 
 @frozen(kw_only=True)
 class Start:
-    """The node starts.  `given`: the operator's config; `fresh`: its identity if it is blank."""
+    """The node starts.
+
+    `given`: the operator's config, or None; `fresh`: the node's identity if it has no stored one.
+    """
 
     record: Record
     given: Config | None
@@ -69,9 +71,10 @@ class Start:
 
 @frozen
 class Tick:
-    """Half a second or more has passed.  `token`: of the next round, not used by an open one.
+    """Half a second or more has passed, so a waiting node begins a round.
 
-    `yields`: the host knows that another node must go first this time.
+    `token`: the number of the round, which no open round has.  `yields`: the host knows that
+    another node must go first this time.
     """
 
     token: int
@@ -88,7 +91,7 @@ class Receive:
 
 @frozen
 class Silence:
-    """This node cannot answer the question with `token` any more."""
+    """The named node can no longer answer the question with this `token`."""
 
     node: str
     token: int
@@ -96,7 +99,7 @@ class Silence:
 
 @frozen
 class Apply:
-    """An operator's config; None if it is not valid."""
+    """An operator gives the node a config; None if it is not valid."""
 
     config: Config | None
 
@@ -113,7 +116,7 @@ class BootFailed:
 
 @frozen
 class Died:
-    """The broker has ended, and its node has not stopped it."""
+    """The broker has ended, although its node has not stopped it."""
 
     why: str
 
@@ -134,21 +137,24 @@ class Paused:
 
 @frozen
 class Down:
-    """A node is gone, or cannot be reached any more."""
+    """Another node has ended, or cannot be reached any more."""
 
     node: str
 
 
 @frozen
 class BrokerGone:
-    """This node's broker saw another node's broker stop; not every kind of broker tells this."""
+    """This node's broker saw that the broker of `node` stopped.
+
+    Not every kind of broker reports this.
+    """
 
     node: str
 
 
 @frozen
 class Poke:
-    """Two seconds have passed since a node was found to be gone."""
+    """A while has passed since another node was found to be gone, so it may be back."""
 
 
 @frozen
@@ -168,7 +174,7 @@ Event: TypeAlias = (
 
 @frozen
 class AskStatus:
-    """Asks for config and status.  `identity`: of the node that asks."""
+    """Asks for config and status.  `identity`: the identity of the node that asks."""
 
     identity: str
     token: int
@@ -192,7 +198,10 @@ class AskAwaited:
 
 @frozen
 class Awaited:
-    """The answer to `AskAwaited`; None if the node does not know yet, or is not rejoining."""
+    """The answer to `AskAwaited`.
+
+    `nodes`: the awaited nodes; None if the node does not know them yet, or is not rejoining.
+    """
 
     token: int
     nodes: frozenset[str] | None
@@ -200,7 +209,7 @@ class Awaited:
 
 @frozen
 class NewConfig:
-    """A config, which is taken if it is younger.  `achieved`: the sender is ready with it."""
+    """A config, which a node takes if it is younger.  `achieved`: the sender is ready with it."""
 
     held: Held
     achieved: bool = False
@@ -232,7 +241,8 @@ class Unlock:
 class AskService:
     """Asks whether the broker of a node runs, and for the broker's own facts.
 
-    `number`: of the round; -1 outside of a round, after a connection with that node has ended.
+    `number`: the number of the round, or -1 for a question after the connection with that node has
+    ended.
     """
 
     number: int
@@ -240,7 +250,10 @@ class AskService:
 
 @frozen
 class ServiceTold:
-    """The answer to `AskService`.  `version`: of the config; `says`: the broker's own facts."""
+    """The answer to `AskService`.
+
+    `version`: the version of the node's config; `says`: the broker's own facts.
+    """
 
     number: int
     runs: bool
@@ -310,7 +323,7 @@ class Wipe:
 
 @frozen
 class StopBroker:
-    """Stops the broker; the node continues.  `leaves`: the next config does not name the node."""
+    """Stops the broker; the node continues.  `leaves`: the new config does not name the node."""
 
     leaves: bool = False
 
@@ -319,9 +332,9 @@ class Boot(Enum):
     """The manner in which the broker boots."""
 
     JOIN = "join"  # without data, into the cluster of the nodes that run
-    FOUND = "found"  # as the first one, with the present data if there are any
-    OWN = "own"  # with own data, with members that run
-    FIRST = "first"  # with own data, waiting for no node
+    FOUND = "found"  # as the first node of a cluster, with the present data if there are any
+    OWN = "own"  # with its own data, together with members that run
+    FIRST = "first"  # with its own data, without waiting for other nodes
 
 
 WITH_OTHERS = (Boot.JOIN, Boot.OWN)
@@ -329,10 +342,12 @@ WITH_OTHERS = (Boot.JOIN, Boot.OWN)
 
 @frozen
 class BootBroker:
-    """Boots the broker.  `nodes`, `ram`: of the config.  `forget`: nodes that are members no more.
+    """Boots the broker.
 
-    `members`: of the former cluster; `running`: the nodes that run with the config, with the facts
-    of each.  `went`: for each node that ran with this one last, its data, None without an answer.
+    `nodes`, `ram`: all nodes and the ram nodes of the config.  `forget`: nodes that are no longer
+    members.  `members`: the nodes of the former cluster.  `running`: the nodes that run with the
+    config, with the facts of each.  `went`: for each node that ran with this one last, its data, or
+    None if it did not answer.
     """
 
     how: Boot
@@ -346,12 +361,12 @@ class BootBroker:
 
 @frozen
 class BootNothing:
-    """No node runs with which the broker could boot; after a while, `BootFailed` comes."""
+    """Reports `BootFailed` after a while: no node runs with which the broker could boot."""
 
 
 @frozen
 class Forget:
-    """Makes the running broker forget former members, if need be only once these are off."""
+    """Makes the running broker forget former members, if necessary after these have ended."""
 
     nodes: frozenset[str]
 
@@ -384,7 +399,7 @@ class Reply(Enum):
 
 @frozen
 class Answer:
-    """Answers the operator.  `why`: more about a refusal, or ""."""
+    """Answers the operator.  `why`: details of a refusal, or ""."""
 
     reply: Reply
     why: str = ""
@@ -392,7 +407,7 @@ class Answer:
 
 @frozen
 class Off:
-    """Ends the node's process.  `fails`: it must be started again."""
+    """Ends the node's process.  `fails`: the process must be started again."""
 
     why: str
     fails: bool = False

@@ -34,12 +34,11 @@ W = TypeVar("W")
 
 
 class Ports(Protocol[W_co]):
-    """The ports through which a host performs effects.  The host must wait for the result of each
-    call, in order.
+    """A method for each effect.  The caller must wait for the result of each call, in order.
 
-    `keep`, `keep_members`: the data is durable when the call returns, or when the work that it
+    `keep`, `keep_members`: the data are durable when the call returns, or when the work that it
     returned is done.  `boot`, `boot_nothing`, `forget`: the call only begins the work; the result
-    of a boot is an event.  A call that raises ends the node: the effects after it must not happen.
+    of a boot is an event.  A call that raises ends the node: later effects must not happen.
     """
 
     def send(self, to: str, content: Content) -> Iterable[W_co] | None: ...

@@ -1,7 +1,7 @@
-"""The effect of a new config on a cluster that has reached the current one.
+"""The effect of a new config on a cluster that has reached the current config.
 
-The change is played as a story, in many orders.  The plan has the worst outcome for each node; this
-module decides nothing itself.
+The change is played as a story, in many orders.  The plan has the worst outcome for each node.  All
+decisions about the nodes are the simulated nodes' own.
 
 Source: Clusterer, U3 to U7.
 """
@@ -25,7 +25,7 @@ from joinproto.clusterer.writing import as_json
 from joinproto.codec.json_form import Count
 from joinproto.machine.values import evolve
 
-UNTOLD = "no node that hears of the config is in it: give it to a node that it names"
+UNTOLD = "no node that hears of the config is in it: give the config to a node that it names"
 
 
 class Effect(Enum):
@@ -34,8 +34,8 @@ class Effect(Enum):
     STAYS = "stays"  # its broker runs on
     RESTARTS = "restarts"  # its broker is stopped, and boots again
     JOINS = "joins"  # it was not in the current config, and is ready in the new one
-    LEAVES = "leaves"  # it is left out
-    WAITS = "waits"
+    LEAVES = "leaves"  # the new config does not name it
+    WAITS = "waits"  # it is not ready in the end
     AWAY = "is away"  # it is off, and hears of the config when it is back
     UNTOLD = "is not told"  # it is named, but no node that hears of the config stays to tell it
 
@@ -44,32 +44,36 @@ EFFECTS = (
     *(Effect.AWAY, Effect.STAYS, Effect.JOINS, Effect.RESTARTS),
     *(Effect.LEAVES, Effect.UNTOLD, Effect.WAITS),
 )
-"""The worst one last."""
+"""All effects, the best first and the worst last."""
 
 
 @frozen(kw_only=True)
 class PlannedNode:
-    """One node."""
+    """The effect of a new config on one node."""
 
-    name: Annotated[str, "of the node"]
-    does: Annotated[Effect, "what the new config does to it"]
-    wiped: Annotated[bool, "the data that it has now are lost"]
-    at_risk: Annotated[bool, "it waits to join, and the data that it has now may be lost then"]
+    name: Annotated[str, "the name of the node"]
+    does: Annotated[Effect, "the effect of the new config on the node"]
+    wiped: Annotated[bool, "whether the data that it has now are lost"]
+    at_risk: Annotated[
+        bool, "whether it waits to join, and the data that it has now may be lost when it joins"
+    ]
     waits_for: Annotated[tuple[str, ...], "the nodes that it needs before it can go on"]
     why: Annotated[str, "the reason, in a sentence"]
-    orders: Annotated[Count, "in how many orders it comes to this, the worst; else to better"]
+    orders: Annotated[
+        Count, "the number of orders with this outcome, the worst; all others end better"
+    ]
 
 
 @frozen(kw_only=True)
 class Plan:
-    """`clusterer plan --json`: what a new config does to each node."""
+    """`clusterer plan --json`: the effect of a new config on each node."""
 
     result: Annotated[Age, "how the new config compares with the current one"]
-    applied_at: Annotated[str | None, "to which node it is given; null: none is up"]
-    reply: Annotated[str | None, "what that node answers; null: none is up, or it starts with it"]
-    nodes: Annotated[tuple[PlannedNode, ...], "of both configs, by name"]
-    wiped: Annotated[tuple[str, ...], "whose data are lost, in some order"]
-    orders: Annotated[Count, "how many were tried"]
+    applied_at: Annotated[str | None, "the node that is given the config; null: no node is up"]
+    reply: Annotated[str | None, "the answer of that node; null: no node is up"]
+    nodes: Annotated[tuple[PlannedNode, ...], "the nodes of both configs, by name"]
+    wiped: Annotated[tuple[str, ...], "the nodes whose data are lost, at least in some orders"]
+    orders: Annotated[Count, "the number of orders that were tried"]
     rule: Annotated[str, "the rule that decided"]
 
 
@@ -86,10 +90,10 @@ def plan(
 ) -> Plan:
     """Return the effect of a new config on each node.
 
-    `statuses`: of nodes that are not ready.  A node that only the new config names, and that is
-    ready, runs by itself, with its own data unless it is `Up.BLANK`.  `at`: to which node the
-    config is given; None: to one that is ready.  `now`: the nodes as they are; None: as they are
-    after the current config.  `chances`: other orders to try.
+    `statuses`: the statuses of nodes that are not ready.  A node that only the new config names,
+    and that is ready, runs by itself, with its own data unless it is `Up.BLANK`.  `at`: the node
+    that is given the config; None: a node that is up.  `now`: the nodes as they are; None: as they
+    would be after the current config.  `chances`: other orders to try.
     """
     names = sorted(current.nodes | new.nodes)
     now = now or formed(current, new, statuses, release, variant)

@@ -1,5 +1,4 @@
-"""The start of a plan: nodes as they report themselves, or as they would be after the current
-config.
+"""The nodes at the start of a plan: as they report themselves, or as the current config makes them.
 
 Source: Clusterer, U3 to U7.
 """
@@ -31,14 +30,15 @@ class Up(Enum):
 
     READY = "ready"
     OFF = "off"
-    RESET = "reset"
-    BLANK = "blank"  # it runs, and no client has written anything there: nothing can be lost
+    RESET = "reset"  # it is off, and its disk is empty
+    BLANK = "blank"  # it runs, but has no data of clients that could be lost
 
 
 @frozen(kw_only=True)
 class NodeSaid:
-    """The status that a running node reports.  `achieved`: the config with which the next one is
-    compared.
+    """The state that a running node reports.
+
+    `achieved`: the config with which the next one is compared.  `blank`: its data were given up.
     """
 
     name: str
@@ -53,7 +53,10 @@ class NodeSaid:
 
 @frozen
 class Now:
-    """All machines before the new config.  `made`: labels and identities made so far."""
+    """All machines before the new config.
+
+    `made`: for each node, how many labels and identities were made so far.
+    """
 
     machines: tuple[Machine, ...]
     made: Mapping[str, int]
@@ -76,7 +79,7 @@ def formed(
 ) -> Now:
     """Return a cluster that has reached the current config, and the new config's other nodes.
 
-    `statuses`: of nodes that are not ready.
+    `statuses`: the statuses of nodes that are not ready.
     """
     names = sorted(current.nodes | new.nodes)
     sim = Simulator(blank(names), rules=variant, release=release)

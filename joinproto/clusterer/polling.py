@@ -1,5 +1,6 @@
-"""The rows of the join and rejoin tables, made from the statuses of a round; for which peers a node
-waits, and when it may go.
+"""The rows of the join and rejoin tables, the peers that a node waits for, and when it may go.
+
+The rows are made from the statuses of a round.
 
 Source: Clusterer, U4 and U5.
 """
@@ -19,7 +20,7 @@ from joinproto.machine.tables import Case
 
 
 def leader(config: Config) -> str:
-    """Return the node that founds the cluster: the gospel, or the least disc node after a reset."""
+    """Return the node that founds the cluster: the gospel, or the least disc node for a reset."""
     return config.gospel if config.gospel is not None else min(config.disc)
 
 
@@ -30,7 +31,7 @@ def seen(
     statuses: Mapping[str, Status],
     ran: frozenset[str],
 ) -> tuple[WaitingPeer, ...]:
-    """Return all nodes of the config, in the order of names.
+    """Return a row for each node of the config, in the order of names.
 
     `own`: the status of `me`.  A node that is not in `statuses` cannot be reached.
     """
@@ -54,7 +55,7 @@ def seen(
 
 
 def seen_by(state: State, statuses: Mapping[str, Status]) -> tuple[WaitingPeer, ...]:
-    """Return all nodes of the config as this one sees them."""
+    """Return a row for each node of the config, as this node sees it."""
     config = state.config_now.config
     return seen(config, state.who.me, state.status, statuses, state.record.ran)
 
@@ -92,9 +93,9 @@ def blockers(
 class MayGo:
     """Whether a node may go, by the wait-for graph.
 
-    `component`: the node's strongly connected component (its circle).  `out`: nodes outside of the
-    component that it awaits.  `in_cycle`: a way leads from the node back to itself.  `earlier`:
-    nodes of the component that stopped before another of its nodes.
+    `component`: the node's strongly connected component (its circle).  `out`: the nodes outside the
+    component that the component awaits.  `in_cycle`: a path leads from the node back to itself.
+    `earlier`: the nodes of the component that stopped before another of its nodes (ours).
     """
 
     case: Case[Next]
@@ -107,10 +108,11 @@ class MayGo:
 def may_go(
     graph: Mapping[str, frozenset[str]], me: str, rules: Rules, *, complete: bool = True
 ) -> MayGo:
-    """Return whether a node may go: all that it awaits, over any number of steps, await it, too.
+    """Return whether a node may go, by the wait-for graph.
 
-    `graph`: for each node, the nodes that it awaits; `complete`: all nodes have answered.  The real
-    one takes the strongly connected component without an edge out.
+    All nodes that it awaits, over any number of steps, must await it, too: its component has no
+    edge out.  In ours, no node of its component may have stopped later.  `graph`: for each node,
+    the nodes that it awaits; `complete`: all nodes have answered.
     """
     beyond = _reached(graph, me)
     component = frozenset({me, *(one for one in beyond if one == me or me in _reached(graph, one))})
@@ -125,7 +127,8 @@ def stopped_earlier(graph: Mapping[str, frozenset[str]], circle: frozenset[str])
 
     The other node saw them stop.  Otherwise: a stops; b sees this and writes; c, which has the
     write, too, stops before it sees that a stopped; a awaits b and c, and c awaits a; a goes, and
-    the write is lost.  If it holds for all nodes of the circle, as after cut links, return none.
+    the write is lost.  If all nodes of the circle are such nodes, as after cut links, return the
+    empty set.
     """
     found = frozenset(
         one for one in circle if any(one not in graph[other] for other in graph[one] & circle)

@@ -1,10 +1,11 @@
 """Reading a config from Erlang terms, TOML or JSON values, with errors in their documented order.
 
 All three forms become terms (`joinproto/codec/erlang_terms.py`) first, so that one set of checks
-reads them.  An error names the line, the value found there, and a valid one.
+reads them.  An error names the line, the value found there, and a valid value.
 
-Source: Clusterer, U2; the real one's order of checks: the form, keys that are missing, version,
-nodes, gospel, shutdown_timeout, node_ids.  Last, and ours alone, comes an unknown key.
+Source: Clusterer, U2; the order of checks of the real Clusterer: the form, missing keys, version,
+nodes, gospel, shutdown_timeout, node_ids.  Last, only in ours, come unknown keys, then elements
+that are no pair.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ KINDS = {"disc": "disc", "disk": "disc", "ram": "ram"}
 
 
 class Release(Enum):
-    """The release: `seed` has shutdown_timeout and a pending status, `head` has neither."""
+    """The release of the Clusterer: only `seed` has shutdown_timeout and the status pending."""
 
     SEED = "seed"
     HEAD = "head"
@@ -52,17 +53,17 @@ KEYS = {
 }
 
 
-MEANT = (*KEYS[Release.SEED], "node_ids", "node_id", "since")
+ALL_KEYS = (*KEYS[Release.SEED], "node_ids", "node_id", "since")
 """All known keys; the last three are in stored configs."""
 NAME_MAX = 255
-"""The most characters of a name, as of an Erlang atom."""
+"""A name has at most this many characters, like an Erlang atom."""
 
 
 class NotConfig(Exception):
-    """The config is not valid.
+    """A config is not valid.
 
-    `found`: what the line has; `write`: what to write there; `place`: the key, with the element's
-    number.
+    `found`: the value in the line; `write`: the value to write instead; `place`: the key, with the
+    element's number.
     """
 
     def __init__(self, line: int, found: str, write: str, place: str = "") -> None:
@@ -72,7 +73,10 @@ class NotConfig(Exception):
 
 @frozen
 class Read:
-    """A config that was read.  `own`: the holder's identity, if stored; `note`: warnings, or ""."""
+    """A config that was read.
+
+    `own`: the identity of the node that stored it, or None; `note`: warnings, or "".
+    """
 
     held: Held
     own: str | None = None
@@ -80,9 +84,7 @@ class Read:
 
 
 def read(text: str, form: Form | None = None, release: Release = Release.SEED) -> Read:
-    """Return the config of a file; raises `NotConfig`.  `form` None means by its first
-    character.
-    """
+    """Return the config of a file; raises `NotConfig`.  `form` None: guess the form."""
     if (form or guessed(text)) is Form.TOML:
         return checked(_toml(text), release)
     try:
@@ -98,7 +100,7 @@ def read(text: str, form: Form | None = None, release: Release = Release.SEED) -
 
 
 def guessed(text: str) -> Form:
-    """Return the form of a text: TOML begins with a key and `=`, or with the name of a table."""
+    """Return the form of a text: TOML begins with a key and `=`, or with a table's name alone."""
     stripped = re.sub(r"\A(?:\s+|[%#][^\n]*)*", "", text)
     toml = re.match(r"""(?:[\w-]+|"[^"\n]*")(?:\s*\.\s*[\w-]+)*\s*=|\[\s*["\w.-]+\s*\]\s*$""",
                     stripped, re.MULTILINE)  # fmt: skip
@@ -140,16 +142,18 @@ def checked(term: Term, release: Release, note: str = "") -> Read:
     ids = _ids(there.get("node_ids"))
     own = there.get("node_id")
     for name, found in there.items():
-        if name not in MEANT:
+        if name not in ALL_KEYS:
             known = ", ".join(KEYS[release])
-            raise NotConfig(found.line, f"there is no key {Atom(name)}", f"one of {known}", name)
+            raise NotConfig(found.line, f"unknown key {Atom(name)}", f"one of {known}", name)
     for item in others:
         raise NotConfig(
-            item.line, f"{item}, which is no {{key, value}}", "a tuple of two, or nothing"
+            item.line,
+            f"{item}, which is no {{key, value}}",
+            "a tuple {key, value}, or remove the element",
         )
     if "shutdown_timeout" in there and release is Release.HEAD:
         line = there["shutdown_timeout"].line
-        notes.append(f"line {line}: shutdown_timeout means nothing in this release")
+        notes.append(f"line {line}: shutdown_timeout is ignored, this release does not have it")
     return Read(
         Held(Config(version, disc, ram, gospel, timeout), ids, _since(there.get("since"))),
         own.text if isinstance(own, Binary | Text) else None,
@@ -161,7 +165,7 @@ def _version(found: Term) -> int:
     if isinstance(found, Number) and isinstance(found.value, int) and found.value >= 0:
         return found.value
     raise NotConfig(
-        found.line, f"version is {found}", "an integer from 0 on, for users from 1 on", "version"
+        found.line, f"version is {found}", "an integer from 1 on (a blank node has 0)", "version"
     )
 
 
@@ -200,7 +204,7 @@ def _nodes(found: Term) -> tuple[frozenset[str], frozenset[str]]:
         first = Atom(names[0])
         raise NotConfig(
             found.line, f"nodes has ram nodes only: {found}",
-            f"at least one disc node, as {first} or {{{first}, disc}}", "nodes",
+            f"at least one disc node, such as {first} or {{{first}, disc}}", "nodes",
         )  # fmt: skip
     of = dict(zip(names, kinds, strict=True))
     return (
@@ -210,7 +214,7 @@ def _nodes(found: Term) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _for_node(item: Term) -> str:
-    """Return what to write in place of an element of `nodes` that is no node."""
+    """Return the text to write instead of an element of `nodes` that is no node."""
     match item:
         case Text(text) if text:
             return f"the name without double quotes: {Atom(text)}"
@@ -220,7 +224,7 @@ def _for_node(item: Term) -> str:
             return f"{{{Atom(name)}, disc}} or {{{Atom(name)}, ram}}"
         case List(items) | Tuple(items) if len(items) > 1 and all(map(_is_node, items)):
             flat = ", ".join(map(str, items))
-            return f"its nodes one by one in the list, without a bracket of their own: [{flat}]"
+            return f"its nodes as elements of the outer list, without inner brackets: [{flat}]"
         case Tuple((Atom(name), *_)):
             return f"{Atom(name)}, {{{Atom(name)}, disc}} or {{{Atom(name)}, ram}}"
     return "a name, {name, disc} or {name, ram}"
@@ -247,7 +251,8 @@ def _gospel(found: Term, nodes: frozenset[str]) -> str | None:
         case Tuple((Atom("node"), named)):
             known = ", ".join(str(Atom(name)) for name in sorted(nodes))
             write = f"one of the nodes: {known}" if known else "reset, because there are no nodes"
-            raise NotConfig(found.line, f"gospel names {named}, not among nodes", write, "gospel")
+            text = f"gospel names {named}, which is not among nodes"
+            raise NotConfig(found.line, text, write, "gospel")
     raise NotConfig(found.line, f"gospel is {found}", "reset or {node, NAME}", "gospel")
 
 
@@ -277,7 +282,7 @@ def _ids(found: Term | None) -> Notes[str]:
 
 
 def _since(found: Term | None) -> Notes[int]:
-    """Return since when nodes are members; only our nodes write this, in stored configs."""
+    """Return the versions since which nodes are members, which only our nodes store."""
     known: dict[str, int] = {}
     for item in found.items if isinstance(found, List) else ():
         match item:
@@ -302,9 +307,9 @@ def _toml(text: str) -> Term:
             int(line[1]) if line else last, f"not a TOML file: {said}", "key = value"
         ) from None
     except RecursionError:
-        raise NotConfig(1, "too many brackets in brackets", "fewer") from None
+        raise NotConfig(1, "brackets are nested too deeply", "fewer levels of brackets") from None
     except ValueError:
-        raise NotConfig(1, "a number of thousands of digits", "a smaller one") from None
+        raise NotConfig(1, "a number has thousands of digits", "a smaller number") from None
     lines = text.splitlines()
 
     def line_of(word: str) -> int:

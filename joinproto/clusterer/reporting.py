@@ -25,38 +25,49 @@ SHOWN: Mapping[Status, Shown] = {
     Status.READY: "ready",
     Status.PENDING: "pending",
 }
-"""The printed states.  After a step no node is before its start or boots."""
+"""The printed states.  After a step, no node has the status preboot or booting."""
 
 
 @frozen(kw_only=True)
 class NodeTold:
     """One machine after a step."""
 
-    state: Annotated[Shown, "reset: nothing on its disk; off; pending: left out, and its time runs"]
-    version: Annotated[int | None, AtLeast(0), "of the config held; when off, of the stored one"]
-    data: Annotated[str | None, "the set of data on its disk: equal labels, equal data"]
-    cluster: Annotated[tuple[str, ...], "the nodes with which it is ready, itself included"]
-    identity: Annotated[str | None, "of the node; null: none is stored"]
+    state: Annotated[
+        Shown,
+        "reset: off, and its disk is empty; pending: left out, and its shutdown timer runs",
+    ]
+    version: Annotated[
+        int | None,
+        AtLeast(0),
+        "the version of its config; of a node that is off, of the stored config; null: none",
+    ]
+    data: Annotated[
+        str | None, "the label of the data on its disk; equal labels mean equal data; null: no data"
+    ]
+    cluster: Annotated[
+        tuple[str, ...], "the nodes of its cluster, with the node itself; empty: it is not ready"
+    ]
+    identity: Annotated[str | None, "the node's identity; null: none is stored"]
     waits_for: Annotated[tuple[str, ...], "the nodes that it needs before it can go on"]
     why: Annotated[str, "the reason, in a sentence"]
 
 
 @frozen(kw_only=True)
 class StepTold:
-    """One step of a story, after nothing changes any more."""
+    """The result of one step of a story, when no more events can happen."""
 
     nodes: Annotated[Mapping[str, NodeTold], "each machine, by name"]
     wiped: Annotated[
-        tuple[str, ...], "whose data, held when the step began, the protocol threw away"
+        tuple[str, ...], "the nodes that deleted the data that they had when the step began"
     ]
     replies: Annotated[
         Mapping[str, str],
-        "by node: what each apply was answered, and a start whose config is not valid",
+        "by node: the answer to an apply, or to a start whose config was not taken",
     ]
 
 
 def told(sim: Simulator) -> StepTold:
-    """Return the present visible state."""
+    """Return the present state of all machines, as a story shows it."""
     return StepTold(
         nodes={name: _node(sim, one) for name, one in sorted(sim.machines.items())},
         wiped=tuple(sorted(sim.wiped)),

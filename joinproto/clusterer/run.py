@@ -17,49 +17,55 @@ from joinproto.codec.json_form import Absent, Count
 from joinproto.errors import LimitReached
 
 EVENTS_MAX = 100
-"""How many events are reported of a step that does not come to rest."""
+"""At most so many events are reported of a step that does not come to rest."""
 
 
 @frozen(kw_only=True)
 class Differing:
-    """Two orders that end differently: the first step in which they do, and both outcomes."""
+    """The first step in which two orders have different results, and both results."""
 
-    step: Annotated[Count, "counted from 0"]
-    nodes: Annotated[tuple[str, ...], "whose outcome differs"]
-    one: Annotated[StepTold, "in one order"]
-    other: Annotated[StepTold, "in another"]
-    one_events: Annotated[tuple[str, ...], "what happened in that step, in its order"]
-    other_events: Annotated[tuple[str, ...], "the same of the other"]
-    seeds: Annotated[tuple[int, ...], "of the two orders; -1: the plain one"]
+    step: Annotated[Count, "the number of the step, counted from 0"]
+    nodes: Annotated[tuple[str, ...], "the nodes whose results differ"]
+    one: Annotated[StepTold, "the step's result in the plain order"]
+    other: Annotated[StepTold, "the step's result in the other order"]
+    one_events: Annotated[tuple[str, ...], "the step's events in the plain order"]
+    other_events: Annotated[tuple[str, ...], "the step's events in the other order"]
+    seeds: Annotated[tuple[int, ...], "the seeds of the two orders; -1: the plain order"]
 
 
 @frozen(kw_only=True)
 class Outcome:
-    """One outcome of a story, and one order that comes to it."""
+    """One outcome of a story, and one order that leads to it."""
 
-    orders: Annotated[Count, "how many of those that were tried come to it"]
-    seed: Annotated[int, "of one such order; -1: the plain one"]
-    step: Annotated[Count | None, "the first step unlike the plain order's; null: none"]
-    steps: Annotated[tuple[StepTold, ...], "what each step comes to; none after one without rest"]
-    events: Annotated[tuple[str, ...], "what happened in `step`, in its order"]
-    rests: Annotated[bool, "false: a step does not come to rest"]
+    orders: Annotated[Count, "the number of tried orders that lead to this outcome"]
+    seed: Annotated[int, "the seed of one such order; -1: the plain order"]
+    step: Annotated[
+        Count | None, "the first step whose result is not the plain order's; null: none"
+    ]
+    steps: Annotated[
+        tuple[StepTold, ...], "the result of each step, until a step that does not come to rest"
+    ]
+    events: Annotated[tuple[str, ...], "the events of `step`, in their order"]
+    rests: Annotated[bool, "whether every step comes to rest"]
 
 
 @frozen(kw_only=True)
 class StoryRun:
-    """`clusterer run --json`: what each step of the story came to."""
+    """`clusterer run --json`: the result of each step of a story."""
 
-    steps: Annotated[tuple[StepTold, ...], "one after the other"]
-    orders: Annotated[Count | None, "how many were tried", Absent()] = None
-    outcomes: Annotated[Count | None, "how many of them differ", Absent()] = None
+    steps: Annotated[tuple[StepTold, ...], "the results of the steps in the plain order"]
+    orders: Annotated[Count | None, "the number of orders that were tried", Absent()] = None
+    outcomes: Annotated[Count | None, "the number of different outcomes", Absent()] = None
     ends: Annotated[
-        tuple[Outcome, ...] | None, "each outcome; the one of most orders first", Absent()
+        tuple[Outcome, ...] | None, "each outcome, sorted by its number of orders", Absent()
     ] = None
-    differs: Annotated[Differing | None, "null: no order made a difference", Absent()] = None
+    differs: Annotated[
+        Differing | None, "the first different outcome; null: no order has one", Absent()
+    ] = None
 
 
 def play(story: Story, choose: Choose | None = None) -> tuple[StepTold, ...]:
-    """Return the result of each step, in the plain order or in the one that `choose` draws."""
+    """Return the result of each step, in the plain order or in the order that `choose` draws."""
     return _run(story, choose).steps
 
 
@@ -87,7 +93,10 @@ def play_orders(story: Story, seeds: int, chance: Callable[[int], Choose]) -> St
 
 @frozen
 class _Run:
-    """A story played in one order.  `events`: of each step; `rests`: each step came to rest."""
+    """A story played in one order.
+
+    `steps`, `events`: the result and the events of each step.  `rests`: every step came to rest.
+    """
 
     steps: tuple[StepTold, ...]
     events: tuple[tuple[str, ...], ...]
@@ -140,7 +149,7 @@ def _differing(plain: _Run, other: Outcome) -> Differing | None:
 
 @frozen
 class _StepShape:
-    """A step reduced to what makes an outcome: labels as numbers, without reasons."""
+    """The parts of a step's result that make an outcome: labels as numbers, without reasons."""
 
     nodes: tuple[tuple[str, Any], ...]
     wiped: tuple[str, ...]

@@ -1,10 +1,11 @@
 """Machines, network and time of a story, in one process: hosts around the steps of `coordinator`.
 
-The network keeps the order of messages between two nodes and nothing else; a link that is cut loses
-the messages under way.  Polling takes no story time, and a round that led nowhere is repeated only
-after something has changed; so a step of a story comes to an end.
+The network keeps the order of messages from one node to another, but no other order; a link that is
+cut loses the messages under way.  Polling takes no story time.  A round without a decision is
+repeated only after a change, or up to `RETRIES_MAX` times after a lock was refused or the round was
+given up; so a step of a story comes to an end.
 
-Chance is its caller's: `choose(n)` says which of n things that may happen now does.
+The caller decides what happens: `choose(n)` returns the number of one of n possible events.
 """
 
 from __future__ import annotations
@@ -55,24 +56,26 @@ Choose = Callable[[int], int]
 Queues = dict[str, deque[Action]]
 QUESTIONS, ANSWERS = get_args(Question), get_args(Reported)
 ACTIONS_MAX = 200_000
-"""In one step of a story; beyond that it would go on for ever."""
+"""The limit of events in one step of a story; a step with more would go on for ever."""
 PLAIN_MAX = 1_000
-"""Events for each machine, in a step in the plain order, after which nodes poll in turn: the one
-whose name is the least could else begin so often that no other one's round comes to an end."""
+"""In the plain order, nodes poll in turn after this many events per machine in one step.
+Otherwise the node with the least name could begin so often that no other round ends."""
 TOKENS = 16
-"""Rounds of one node are told apart by their numbers modulo this: links keep the order of
-messages, so no answer is that late."""
+"""A node numbers its rounds modulo this.  Links keep the order of messages, so no answer is so late
+that it could belong to a later round with the same number."""
 RETRIES_MAX = 8
-"""Rounds that are repeated without anything else having changed, after a refused lock or one that
-was given up: the real ones ask again for ever."""
+"""The limit of rounds of a node that are repeated without any other change, after a lock was
+refused or the round was given up.  Real nodes repeat them for ever."""
 
 
 @define
 class Machine:
-    """One machine.  `state` None if the node is off, and `why` names the event that stopped it.
+    """One machine.
 
-    `boots`: the start that its broker is about to make.  `stirred`: something has changed since its
-    last round began.  `ends_at`: when its shutdown timer runs out, in story seconds.
+    `state`: None if the node is off; `why`: the event that stopped it.  `boots`: the boot that its
+    broker is about to make.  `stirred`: something has changed since its last round began, so it
+    polls again.  `token`: the number of its last round; `retries`: how many rounds of this step
+    were repeated.  `ends_at`: when its shutdown timer runs out, in story seconds.
     """
 
     name: str
@@ -96,8 +99,9 @@ def blank(names: Iterable[str]) -> dict[str, Machine]:
 
 
 class Actions(Enum):
-    """The random order of a step's actions: uniform choice alone meets few of the orders in which
-    one action comes after all consequences of another.
+    """The time of a step's actions in a random order: before, between or after other events.
+
+    A uniform choice alone would seldom do an action after all consequences of another action.
     """
 
     FIRST = "first"
@@ -107,7 +111,7 @@ class Actions(Enum):
 
 @frozen
 class Act:
-    """Something that may happen now; `name`: unlike that of anything else that may."""
+    """An event that may happen now.  `name`: no other possible event has it."""
 
     name: str
     do: Callable[..., None]
@@ -116,10 +120,14 @@ class Act:
 
 @define(kw_only=True)
 class Simulator(MachineWorld[Event, Effect]):
-    """All machines of one run.  `rules`, `release`: of all nodes.
+    """All machines of one run, and their network.
 
-    Of a step: `wiped`, `before`: the nodes whose data were thrown away, and the data of each at the
-    beginning; `replies`, `events`: its report.
+    `rules`, `release`: the variant and release of all nodes.  `cut`: the pairs of nodes whose link
+    is cut.  `now`: the story's time in seconds.  `made`: for each name, how many labels or
+    identities were made.
+
+    For the current step: `before`: the data of each node at its beginning; `wiped`: the nodes that
+    have deleted these data; `replies`, `events`: the step's report.
     """
 
     machines: dict[str, Machine] = field(kw_only=False)
@@ -134,7 +142,8 @@ class Simulator(MachineWorld[Event, Effect]):
     replies: dict[str, str] = Factory(dict)
     events: list[str] = Factory(list)
     actions_when: Actions = Actions.FIRST
-    # In the plain order: numbers of the links that hold something, the first one on top.
+    # In the plain order, `_full` is a heap of the numbers of links that have messages; `_keys` and
+    # `_numbers` map numbers to links and back.
     _numbers: dict[tuple[str, str], int] = Factory(dict)
     _keys: list[tuple[str, str]] = Factory(list)
     _full: list[int] = Factory(list)
@@ -151,7 +160,7 @@ class Simulator(MachineWorld[Event, Effect]):
     # -- a step ------------------------------------------------------------------------------
 
     def play(self, actions: tuple[Action, ...]) -> None:
-        """Do a step's actions, and then all that follows, until nothing more can happen."""
+        """Do a step's actions and all events that follow, until no more events can happen."""
         self.begin()
         waits = [action for action in actions if action.op is Op.WAIT]
         queues = queued(actions)
@@ -184,13 +193,14 @@ class Simulator(MachineWorld[Event, Effect]):
             acts[at].do(*acts[at].args)
         raise LimitReached(
             f"a step of the story has not come to rest after {ACTIONS_MAX:,} events",
-            next="send the story: something repeats for ever",
+            next="report the story to the authors of joinproto: its events repeat for ever",
         )
 
     def possible(self, queues: Queues) -> list[Act]:
         """Return the events that may happen now.
 
-        In the plain order: one message if there is any, else the boots, else the polls.
+        In the plain order, return one message; without messages, the boots; without boots, the
+        polls and the pokes.
         """
         acts: list[Act] = [Act(f"do {key}", self._action, (queues, key)) for key in queues]
         if acts and self.actions_when is Actions.FIRST:
@@ -233,7 +243,7 @@ class Simulator(MachineWorld[Event, Effect]):
         self.tell(machine.name, Tick(machine.token))
 
     def stir(self) -> None:
-        """Make every waiting node look again."""
+        """Make every waiting node begin a new round."""
         for machine in self.machines.values():
             machine.stirred = True
 
@@ -248,7 +258,7 @@ class Simulator(MachineWorld[Event, Effect]):
         self.tell(name, Booted() if boots else BootFailed())
 
     def count(self, what: str) -> int:
-        """Return how often this was called for `what`, as a number for a label or an identity."""
+        """Return the next number, from 1, for a label or an identity; each `what` has its own."""
         self.made[what] = self.made.get(what, 0) + 1
         return self.made[what]
 
@@ -281,7 +291,7 @@ class Simulator(MachineWorld[Event, Effect]):
             self._lost(sender, to, content)
 
     def _first_full(self) -> tuple[str, str] | None:
-        """Return the first-made link of those that have messages, None if none has."""
+        """Return the link with messages that was used first, or None."""
         while self._full:
             key = self._keys[self._full[0]]
             if self.links[key]:
@@ -290,7 +300,7 @@ class Simulator(MachineWorld[Event, Effect]):
         return None
 
     def _lost(self, sender: str, to: str, content: Content) -> None:
-        """Tell the sender of a lost question or config that the other node does not hear it."""
+        """Tell the sender of a lost question or config that the receiver does not get it."""
         if not self.runs(sender):
             return
         if isinstance(content, QUESTIONS):
@@ -306,7 +316,7 @@ class Simulator(MachineWorld[Event, Effect]):
             self.tell(to, Receive(sender, content))
 
     def drop(self, lost: Callable[[str, str], bool]) -> None:
-        """Lose the messages on the links that `lost` names; questions on them get no answer."""
+        """Lose the messages on the links for which `lost` holds; their questions get no answer."""
         for (sender, to), link in list(self.links.items()):
             if lost(sender, to):
                 self.links[sender, to] = ()
@@ -315,9 +325,9 @@ class Simulator(MachineWorld[Event, Effect]):
         for machine in list(self.machines.values()):
             round_ = None if machine.state is None else machine.state.round
             for name in sorted(round_.left) if round_ is not None else ():
-                asked_in_vain = lost(machine.name, name) or lost(name, machine.name)
+                is_cut = lost(machine.name, name) or lost(name, machine.name)
                 link = self.links.get((name, machine.name), ())
-                if round_ and asked_in_vain and not any(isinstance(one, ANSWERS) for one in link):
+                if round_ and is_cut and not any(isinstance(one, ANSWERS) for one in link):
                     self.tell(machine.name, Silence(name, round_.token))
 
     # -- a node ------------------------------------------------------------------------------
@@ -348,7 +358,7 @@ class Simulator(MachineWorld[Event, Effect]):
         perform(effect, MachinePorts(self, self.machines[name]))
 
     def stop_broker(self, machine: Machine) -> None:
-        """Stop a broker.  In our variant, its node tells the others, not their own brokers."""
+        """Stop a broker.  In the other variants than ours, the others' brokers report its end."""
         runs, machine.disk.runs = machine.disk.runs, False
         self.stir()
         if runs and self.rules is not Variant.OURS:
@@ -397,7 +407,7 @@ class Simulator(MachineWorld[Event, Effect]):
 
 
 def queued(actions: tuple[Action, ...]) -> Queues:
-    """Return the actions of a step except waits, by node; those of one node keep their order."""
+    """Return the actions of a step except waits, by node; a node's actions keep their order."""
     queues: Queues = {}
     for action in actions:
         if action.op is not Op.WAIT:
@@ -408,10 +418,11 @@ def queued(actions: tuple[Action, ...]) -> Queues:
 
 
 def _is_repeated(state: State, event: Event) -> bool:
-    """Return whether the round that has ended may end differently although nothing has changed.
+    """Return whether a round that has ended must be repeated although no node has changed.
 
-    A round that was given up has found nothing out.  Otherwise: in the document's variant, a node
-    whose identity a does not know asks a; a begins again with its old notes, and rests.
+    That is a round that was given up, or that a refused lock ended.  Otherwise: in the document's
+    variant, a node whose identity a does not know asks a; a gives up its round, begins again with
+    its old notes, and polls no more.
     """
     is_answer = isinstance(event, Silence) or (
         isinstance(event, Receive) and isinstance(event.content, ANSWERS)

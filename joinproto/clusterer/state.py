@@ -28,7 +28,7 @@ from joinproto.machine import step as machine
 
 @frozen
 class Who:
-    """The constant part: the node's name and the rules it follows."""
+    """The constant part of a node's state: its name and the rules that it follows."""
 
     me: str
     variant: Variant = Variant.OURS
@@ -52,8 +52,8 @@ class RoundKind(Enum):
 class OpenRound:
     """A round that is under way.
 
-    `left`: nodes that have not answered, or whose lock is not taken yet.  `answers`: by name.
-    `taken`: nodes whose lock is held.
+    `left`: nodes that have not answered, or whose lock is not taken yet.  `answers`: each answer
+    with its node's name; None without an answer.  `taken`: nodes whose lock this node has.
     """
 
     what: RoundKind
@@ -81,14 +81,17 @@ class Why:
 
 @frozen(kw_only=True)
 class State:
-    """`achieved`: the config with which the next one is compared.  `held`: the config that the node
-    has, or is in transition to.
+    """The state of a node.
 
-    `contacts`: the nodes that get the next config.  `dead`: members that are away.
-    `awaited`, `joining`: the results of the last round of a rejoining node.  `timer`: number of the
-    shutdown timer that counts.  `record`: as it is on the disk.  `boots`: how the broker boots,
-    None while it does not; `peers_running`: nodes that reported meanwhile that they run with its
-    config.  `yields`: the node lets others go first in this round.
+    `achieved`: the config with which the next one is compared.  `held`: the config that the node
+    has, or is in transition to.  `contacts`: the nodes that get the next config.  `dead`: members
+    that are away.  `awaited`, `joining`: the nodes that a rejoining node awaits, and the nodes that
+    join, by its last round.  `record`: the list of members on the disk.  `boots`: how the broker
+    boots, None while it does not; `peers_running`: the nodes that have reported during the boot
+    that they run with its config.  `lock`: the node that has this node's lock.  `timer`: the number
+    of the shutdown timer that counts.  `paused`: another program stopped the broker.  `yields`: the
+    node lets others go first in this round.  `why`, `waits_for`: the case that decided last, and
+    the peers that the node waits for.
     """
 
     who: Who
@@ -113,7 +116,7 @@ class State:
 
     @property
     def config_now(self) -> Held:
-        """Return the node's config, which it has from its start on."""
+        """Return the node's config; the node must have started."""
         if self.held is None:
             raise AssertionError("asked before the start")
         return self.held
@@ -131,7 +134,10 @@ class State:
 
     @property
     def says(self) -> Status:
-        """Return the status that others receive: no node can join a broker that is paused."""
+        """Return the status that others are told.
+
+        In ours, a node with a paused broker says that it boots, because no node can join it.
+        """
         stands = self.paused and self.who.rules.ours and self.status is Status.READY
         return Status.BOOTING if stands else self.status
 
@@ -162,7 +168,7 @@ class State:
 
 
 Step: TypeAlias = machine.Step[State, Effect]
-"""The next state of a node, and the effects for its host, in this order."""
+"""The next state of a node, and the effects for its host, in their order."""
 
 
 _NO_TURN = Turn()

@@ -16,7 +16,7 @@ from joinproto.machine.terms import ALWAYS, Members
 
 
 class Status(Enum):
-    """The status of a node; UNREACHABLE is what others note of a node that does not answer."""
+    """The status of a node; UNREACHABLE is the status that others note if it does not answer."""
 
     PREBOOT = "preboot"
     JOINING = "joining"
@@ -35,7 +35,8 @@ WAITING = (Status.JOINING, Status.REJOINING)
 class Turn:
     """The row that the machine's tables read when another config begins.
 
-    `named`: the config names this node.  `compatible`: with the last achieved one.
+    `named`: the config names this node.  `compatible`: the config is compatible with the last
+    achieved one.  `ready`: the node is ready.
     """
 
     named: bool = True

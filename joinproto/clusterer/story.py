@@ -35,31 +35,32 @@ class Op(Enum):
 
 @frozen(kw_only=True)
 class Action:
-    """One thing that is done."""
+    """One action on a machine or on the network."""
 
-    op: Annotated[Op, "what is done"]
-    node: Annotated[str | None, "to which machine; cut, heal and wait have none"] = None
-    config: Annotated[Mapping[str, Any] | None, "of a start, or of apply"] = None
+    op: Annotated[Op, "the kind of the action"]
+    node: Annotated[str | None, "the machine; cut, heal and wait have none"] = None
+    config: Annotated[Mapping[str, Any] | None, "the config of a start or an apply"] = None
     between: Annotated[
-        tuple[tuple[str, ...], ...] | None, "two lists of nodes: cut and heal; heal without: all"
+        tuple[tuple[str, ...], ...] | None,
+        "the two lists of nodes between which cut or heal acts; null: heal everything",
     ] = None
-    seconds: Annotated[float, AtLeast(0), "of story time, to wait"] = 0
+    seconds: Annotated[float, AtLeast(0), "how long to wait, in story time"] = 0
 
 
 @frozen(kw_only=True)
 class StoryStep:
     """Actions that happen at the same time, in any order."""
 
-    do: Annotated[tuple[Action, ...], "actions; those of one node keep their order"]
+    do: Annotated[tuple[Action, ...], "the actions; a node's actions keep their order"]
 
 
 @frozen(kw_only=True)
 class Story:
-    """A story.  After each step the system runs until nothing changes any more."""
+    """A story: steps, after each of which the system runs until no more events can happen."""
 
-    steps: Annotated[tuple[StoryStep, ...], "one after the other"]
-    nodes: Annotated[tuple[str, ...], "machines that are there from the beginning"] = ()
+    steps: Annotated[tuple[StoryStep, ...], "the steps, in their order"]
+    nodes: Annotated[tuple[str, ...], "the machines that exist from the beginning"] = ()
     release: Annotated[Release, "seed: with shutdown_timeout; head: without it"] = Release.SEED
-    variant: Annotated[Variant, "which rules"] = Variant.OURS
-    name: Annotated[str, "of the story"] = ""
-    about: Annotated[str, "what it shows"] = ""
+    variant: Annotated[Variant, "the variant of the rules"] = Variant.OURS
+    name: Annotated[str, "the name of the story"] = ""
+    about: Annotated[str, "a sentence about what the story shows"] = ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from joinproto.clusterer.reading import MEANT as CONFIG_KEYS
+from joinproto.clusterer.reading import ALL_KEYS as CONFIG_KEYS
 from joinproto.clusterer.story import Action, Op, Story
 from joinproto.codec.strict import DoesNotFit, fitted
 
@@ -22,7 +22,7 @@ def story_of(value: Any) -> Story:
     """Return the story of a JSON value; raises `DoesNotFit` with the path of the error."""
     story = fitted(Story, value)
     if len(set(story.nodes)) < len(story.nodes):
-        raise DoesNotFit("nodes", "a machine is there twice", next="name each once")
+        raise DoesNotFit("nodes", "a machine is named twice", next="name each machine once")
     known = set(story.nodes)
     for at, step in enumerate(story.steps):
         known |= {action.node for action in step.do if action.op is Op.CREATE and action.node}
@@ -31,53 +31,63 @@ def story_of(value: Any) -> Story:
     return story
 
 
-MEANT = {
+ACTIONS_OF_FIELD = {
     "node": NAMES_A_NODE,
     "config": (Op.START, Op.APPLY),
     "between": (Op.CUT, Op.HEAL),
     "seconds": (Op.WAIT,),
 }
-"""The actions that each field is for."""
+"""The kinds of action that may have each field."""
 
 
-def _check_meant(place: str, action: Action) -> None:
-    for name, ops in MEANT.items():
+def _check_fields(place: str, action: Action) -> None:
+    for name, ops in ACTIONS_OF_FIELD.items():
         if getattr(action, name) and action.op not in ops:
             said = ", ".join(one.value for one in ops)
             raise DoesNotFit(
-                f"{place}.{name}", f"{action.op.value} has no {name}", next=f"{name} is for {said}"
+                f"{place}.{name}",
+                f"{action.op.value} has no field {name}",
+                next=f"remove {name}, which is for {said}",
             )
     for key in action.config or {}:
         if key not in CONFIG_KEYS:
             raise DoesNotFit(
                 f"{place}.config.{key}",
-                "there is no such key",
-                next=f"keys of a config: {', '.join(CONFIG_KEYS[:4])}",
+                f"a config has no key {key!r}",
+                next=f"use one of {', '.join(CONFIG_KEYS[:4])}",
             )
 
 
 def _check(place: str, action: Action, known: set[str]) -> None:
-    _check_meant(place, action)
+    _check_fields(place, action)
     if action.op in NAMES_A_NODE:
         if action.node is None:
             needs = f"{action.op.value} needs a node"
             raise DoesNotFit(f"{place}.node", needs, next="name a machine")
         _check_known(f"{place}.node", action.node, known)
     if action.op is Op.APPLY and action.config is None:
-        raise DoesNotFit(f"{place}.config", "apply needs a config", next="give one")
+        raise DoesNotFit(f"{place}.config", "apply needs a config", next="add the field config")
     if action.op is Op.CUT and action.between is None:
-        raise DoesNotFit(f"{place}.between", "cut needs two lists", next="name the two sides")
+        raise DoesNotFit(
+            f"{place}.between",
+            "cut needs two lists of nodes",
+            next="write the nodes of the two sides",
+        )
     if action.between is not None and len(action.between) != 2:
         raise DoesNotFit(
             f"{place}.between",
             f"expected two lists of nodes, found {len(action.between)}",
-            next="name the two sides",
+            next="write the nodes of the two sides",
         )
     for side, names in enumerate(action.between or ()):
         for name in names:
             _check_known(f"{place}.between[{side}]", name, known)
     if action.seconds > SECONDS_MAX:
-        raise DoesNotFit(f"{place}.seconds", "too long to tell", next="fewer seconds")
+        raise DoesNotFit(
+            f"{place}.seconds",
+            f"{action.seconds:g} s is too long a time",
+            next=f"write at most {SECONDS_MAX:g}",
+        )
 
 
 def _check_known(place: str, name: str, known: set[str]) -> None:
@@ -85,5 +95,5 @@ def _check_known(place: str, name: str, known: set[str]) -> None:
         raise DoesNotFit(
             place,
             f"there is no machine {name!r}",
-            next="list it under nodes, or create it before",
+            next="list it under nodes, or create it in an earlier or the same step",
         )

@@ -1,6 +1,6 @@
 """All decisions of a node, as decision tables.
 
-Source: Clusterer, U1 to U7; the real one's coordinator and transitioner.
+Source: Clusterer, U1 to U7; the coordinator and transitioner of the real Clusterer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,14 @@ class Fits(Enum):
 
 @frozen(kw_only=True)
 class Pair:
-    """A new config compared with the last achieved one, before their identities are merged."""
+    """A new config compared with the last achieved one, before their identities are merged.
+
+    `identical`: both are the same, identities too.  `has_old`: there is an old config.  `resets`:
+    the new gospel is reset.  `self_in_old`, `gospel_in_old`: the old config names this node, and
+    the new gospel.  `never_came`: the gospel's data are not known.  `contradicts`: the gospel is
+    another node, or has other data.  `was_out`, `is_apart`: this node, and the gospel, was left out
+    in between.
+    """
 
     identical: bool = False
     has_old: bool = True
@@ -92,7 +99,7 @@ class Takes(Enum):
 
 @frozen(kw_only=True)
 class Choice:
-    """Which configs there are at a start.  `age`: the given one, compared with the stored one."""
+    """Which configs exist at a start.  `age`: of the given config, compared with the stored one."""
 
     given: bool = False
     stored: bool = False
@@ -196,7 +203,7 @@ FROM_OPERATOR = Table(
 
 
 class Round(Enum):
-    """The result of a round over the configs of all others."""
+    """The action after a round over the configs of all others."""
 
     STOP = "stop"
     ADOPT = "adopt"
@@ -206,7 +213,11 @@ class Round(Enum):
 
 @frozen(kw_only=True)
 class OtherConfigs:
-    """The comparison of the others' configs, taken together, with ours and with each other."""
+    """The comparison of the others' configs with the node's own and with each other.
+
+    `conflict`: two configs of the same version differ.  `younger`, `older`: some node has a younger
+    or an older config.
+    """
 
     conflict: bool = False
     younger: bool = False
@@ -304,7 +315,8 @@ REJOIN = Table(
 class Component:
     """Facts about this node's strongly connected component of the wait-for graph.
 
-    `stopped_earlier`: by the lists of those that ran, another node of it stopped later than this.
+    `complete`: all nodes have said which nodes they await.  `edge_out`: an edge leads out of the
+    component.  `stopped_earlier`: another node of the component saw this node stop.
     """
 
     complete: bool
@@ -337,7 +349,10 @@ class Lock(Enum):
 
 @frozen(kw_only=True)
 class AskedLock:
-    """The state of a node that is asked for its lock."""
+    """The state of a node that is asked for its lock.
+
+    `waiting`: it joins or rejoins.  `taken`: another node than the asking one has its lock.
+    """
 
     waiting: bool
     taken: bool = False

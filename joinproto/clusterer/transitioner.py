@@ -1,4 +1,4 @@
-"""The rounds of a node that waits: ask all others, combine their answers, decide.
+"""The rounds of a waiting node: ask all others, combine their answers, decide.
 
 Source: Clusterer, U1, U4, U5, U7; the real transitioner.
 """
@@ -9,7 +9,7 @@ from attrs import frozen
 
 from joinproto.clusterer import locking
 from joinproto.clusterer.beginning import begin, ended, rested, succeed, told
-from joinproto.clusterer.booting import boot, kept
+from joinproto.clusterer.booting import boot, store_members
 from joinproto.clusterer.config import Age, Held, Notes, compare
 from joinproto.clusterer.identities import combined, data_of, fits, is_apart, known, tidy, was_out
 from joinproto.clusterer.messages import (
@@ -52,7 +52,7 @@ def ask(state: State, token: int, *, yields: bool = False) -> Step:
 
 
 def heard(state: State, sender: str, token: int, answer: Reported | None) -> Step:
-    """Return the step after an answer, or (`answer` None) once no answer can come."""
+    """Return the step after an answer, or (`answer` None) when an answer can no longer come."""
     round_ = state.round
     if isinstance(answer, Locked):
         return locking.answered(state, sender, token, granted=answer.granted)
@@ -78,14 +78,15 @@ def heard(state: State, sender: str, token: int, answer: Reported | None) -> Ste
         return Step(state)
     if round_.what is RoundKind.SERVICES:
         return boot(Step(state))
-    return _judged(state) if round_.what is RoundKind.STATUS else _circled(state)
+    return _judged(state) if round_.what is RoundKind.STATUS else _decide_by_graph(state)
 
 
 @frozen
 class Folded:
-    """The result of a round of statuses.
+    """The combined answers of a round of statuses.
 
-    `youngest`: the youngest config as received; `merged`: our config with what the answers bring.
+    `row`: the row for the table.  `youngest`: the youngest config as received.  `merged`: our
+    config with the identities from the answers.  `older`: the nodes with older configs.
     """
 
     row: OtherConfigs
@@ -101,7 +102,7 @@ def _judged(state: State) -> Step:
     if state.who.rules.crashes and any(
         said.held is not None and said.held.ids.get(name) is None for name, said in answers.items()
     ):
-        return ended(Step(state), "a config without its holder's identity: it crashed")
+        return ended(Step(state), "it crashed: a node's config lacks that node's own identity")
     found = folded(state, answers)
     case = ROUND.choose((found.row,), 0)
     match case.outcome:
@@ -112,7 +113,7 @@ def _judged(state: State) -> Step:
         case Round.TELL:
             told_ = told(found.older, found.merged)
             return rested(evolve(state, held=found.merged)).then(*told_)
-    if state.who.rules.ours and _turns(state, found.merged, answers):
+    if state.who.rules.ours and _changes_fit(state, found.merged, answers):
         return begin(Step(state), found.merged)
     state = evolve(state, held=found.merged)
     seen = seen_by(state, {name: said.status for name, said in answers.items()})
@@ -122,19 +123,20 @@ def _judged(state: State) -> Step:
         if said.status is Status.READY and said.held is not None
     }
     strange = {name for name, its in ready.items() if _is_strange(state, its, answers[name])}
-    if strange == ready.keys():  # one ready node with our data is enough to keep them
+    if strange == ready.keys():  # one ready node with our data is enough to keep these data
         seen = tuple(evolve(one, strange=one.name in strange) for one in seen)
     leads = leader(state.config_now.config)
     return _decided(state, seen, ready.get(leads) or next(iter(ready.values()), None))
 
 
-def _turns(state: State, merged: Held, answers: dict[str, Told]) -> bool:
-    """Return whether the answers change whether this node's data are those that count (ours).
+def _changes_fit(state: State, merged: Held, answers: dict[str, Told]) -> bool:
+    """Return whether the answers change whether this node may keep its data (ours).
 
-    A joining node may learn that they are.  Otherwise: b and c joined a while they were cut off
-    from each other; a ends; b is given a config with gospel c, and gives up its own data, which are
-    c's and newer.  A gospel that joins does not count here: it goes first, with a new set.  A
-    rejoining node may learn that they are not: a has the same data, and went on without it.
+    A joining node may learn that its data are the gospel's.  Otherwise: b and c joined a while they
+    were cut off from each other; a ends; b is given a config with gospel c, and gives up its own
+    data, which are c's and newer.  A gospel that joins does not count here: it goes first, with a
+    new set of data.  A rejoining node may learn that a node with its data went on without it, or
+    that the gospel has other data by now.
     """
     achieved = state.achieved
     if achieved is None or state.blank:
@@ -160,7 +162,7 @@ def goes_without(state: State, achieved: Held, answers: dict[str, Told]) -> bool
 
 
 def folded(state: State, answers: dict[str, Told]) -> Folded:
-    """Return the combined result of the answers, with the identities in them."""
+    """Return the combined answers."""
     held = state.config_now
     youngest, older, conflict, younger = held, [], False, False
     for name, said in answers.items():
@@ -183,9 +185,9 @@ def folded(state: State, answers: dict[str, Told]) -> Folded:
 def learned(state: State, sender: str, remote: Held, *, achieved: bool) -> Held:
     """Return our config with the facts from a node that is ready with an older config (ours).
 
-    Otherwise: the gospel was reset while this node was off.  Before its round ends, this node sends
-    its config to a ready node that has the new gospel's data.  The config names the former gospel,
-    so all give up the new one's data.
+    Without these facts: the gospel was reset while this node was off.  Before its round ends, this
+    node sends its config to a ready node that has the new gospel's data.  The config names the
+    former gospel, so all nodes give up the new gospel's data.
     """
     if not (achieved and state.waits and state.who.rules.ours):
         return state.config_now
@@ -193,11 +195,12 @@ def learned(state: State, sender: str, remote: Held, *, achieved: bool) -> Held:
 
 
 def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
-    """Return our config with the identities that the answers bring.
+    """Return our config with the identities from the answers.
 
-    The other variants take each node's identity from itself, whatever the age of its config.  Ours
-    takes all that a ready node knows, unless its config is older than our last achieved one; from
-    other nodes with our config it takes only what was unknown.  The config's note about us stays.
+    The other variants take each node's identity from that node, whatever the age of its config.
+    Ours takes all identities that a ready node knows, unless its config is older than our last
+    achieved one.  From other nodes with our config, it takes only identities that were unknown.
+    The config's note about this node stays.
     """
     me = state.who.me
     mine = (held.ids.get(me) if state.who.rules.ours else None) or state.identity
@@ -226,18 +229,18 @@ def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
 
 
 def of_themselves(ready: dict[str, Held], held: Held) -> Notes[str]:
-    """Return our identities, with those that ready nodes give of themselves (ours).
+    """Return our identities, with the identities that ready nodes give themselves (ours).
 
     Otherwise: the gospel b was reset, and is ready by itself; c, which knew the former b, is ready
-    with the former data.  a, which joins b, reads c's answer last, and notes what c remembers of b.
-    Then no node seems to run with the data that a must join, and a asks again for ever.
+    with the former data.  a, which joins b, reads c's answer last, and notes the identity of the
+    former b.  Then no node seems to run with the data that a must join, and a asks again for ever.
     """
     said = {name: one for name, its in ready.items() if (one := its.ids.get(name)) is not None}
     return Notes.of(said).over(held.ids)
 
 
 def told_by_ready(said: Held, held: Held) -> Notes[str]:
-    """Return a ready node's identities, with ours where these are later (ours).
+    """Return a ready node's identities, except where our own note is later (ours).
 
     Otherwise: a founds a new set, which c misses; both are ready; b joins a, and takes over c's
     outdated note about a.
@@ -256,7 +259,7 @@ def _is_strange(state: State, its: str | None, said: Told) -> bool:
 
 
 def _decided(state: State, seen: tuple[WaitingPeer, ...], source: str | None) -> Step:
-    """Act as the join or rejoin table says.  `source`: the identity of a ready node, or None."""
+    """Act by the join or rejoin table.  `source`: the identity of a ready node, or None."""
     me = next(at for at, one in enumerate(seen) if not one.other)
     case = choose(state.status, seen, me)
     state = evolve(state, why=Why(case.label, case.name), waits_for=NO_NODES)
@@ -290,7 +293,7 @@ def _ask_awaited(state: State, seen: tuple[WaitingPeer, ...]) -> Step:
     return Step(evolve(state, round=asked), sends)
 
 
-def _circled(state: State) -> Step:
+def _decide_by_graph(state: State) -> Step:
     """Go if no node of this node's circle awaits a node outside it: U5."""
     answers = state.round_now.answers
     said = {name: nodes for name, nodes in answers if isinstance(nodes, frozenset)}
@@ -298,11 +301,11 @@ def _circled(state: State) -> Step:
     graph = {state.who.me: state.awaited or NO_NODES, **said}
     found = may_go(graph, state.who.me, state.who.rules, complete=complete)
     if state.who.rules.crashes and complete and not found.in_cycle:
-        return ended(Step(state), "no circle in the wait graph: it crashed")
+        return ended(Step(state), "it crashed: its wait-for graph has no circle")
     state = evolve(state, why=Why(found.case.label, found.case.name), waits_for=NO_NODES)
     if found.case.outcome is not Next.LOCK:
         later = (state.awaited or NO_NODES) - found.earlier
         return rested(evolve(state, waits_for=later))
     record = state.record
-    known = kept(Step(state), evolve(record, ran=record.ran - found.earlier))
+    known = store_members(Step(state), evolve(record, ran=record.ran - found.earlier))
     return known.and_then(locking.begin_locking(known.state))

@@ -2,7 +2,7 @@
 
 The decision tables are the same in all variants; the facts that a node gives to them differ.
 
-Source: Clusterer; the seven holes of the real one, docs/clusterer.md.
+Source: Clusterer; the holes of the real Clusterer, docs/clusterer.md.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ class Rules:
     """How a node of a variant uses the facts that it learns.
 
     `ours`: the departures of docs/clusterer.md.  A config keeps the identities that it came with,
-    and since when each node is a member; an identity names its node's set of data; a waiting node
-    replaces a known identity only by a ready node's.  In the other variants, identities are copied
-    from the last achieved config, and a waiting node believes each identity that it is told.
+    and the version since which each node is a member; an identity names its node's set of data; a
+    waiting node replaces a known identity only by a ready node's report.  In the other variants,
+    identities are copied from the last achieved config, and a waiting node believes each identity
+    that it is told.
     `crashes`: the node crashes on three messages that the software's author did not expect.
     """
 
@@ -45,4 +46,4 @@ RULES = {
     for variant in Variant
     for release in Release
 }
-"""The last release fixed the crashes, and removed the document's shutdown_timeout."""
+"""The release `head` fixed the crashes, and removed the document's shutdown_timeout."""

@@ -12,7 +12,10 @@ from joinproto.codec.erlang_terms import Atom, Binary
 
 
 def as_erlang(held: Held, own: str | None = None) -> str:
-    """Return the file that the real one reads.  `own`: the holder's identity, when stored."""
+    """Return the config as a file that the real Clusterer reads.
+
+    `own`: the identity of the node that stores the config, or None.
+    """
     config = held.config
     nodes = [str(Atom(name)) for name in sorted(config.disc)]
     nodes += [f"{{{Atom(name)}, ram}}" for name in sorted(config.ram)]

@@ -10,7 +10,7 @@ from tools.faults.clusterer_service import Labelled
 
 
 class BootBreaks(Labelled):
-    """Its boot raises an error that nothing handles."""
+    """A service whose boot raises an error that no code handles."""
 
     def boot(self, booting: Booting) -> None:
         raise KeyError("electors")

@@ -43,7 +43,7 @@ def test_content_comes_first_then_the_version(changed: dict[str, Any], age: Age)
 
 
 @pytest.mark.parametrize("status", [Status.READY, Status.PENDING, *WAITING])
-def test_a_second_content_of_a_version_is_refused_and_both_are_named(status: Status) -> None:
+def test_another_content_of_the_same_version_is_refused_and_both_are_shown(status: Status) -> None:
     """U1: also by a node in transition; before, it accepted the second and then ignored it."""
     state = State(who=Who("a"), status=status, identity="a~1", held=Held(ONE), achieved=Held(ONE))
     given = evolve(ONE, gospel="b")
@@ -69,7 +69,9 @@ def test_validate_prints_the_line_and_what_to_write(run: Run, tmp_path: Path) ->
     assert 1 == run("validate", str(file), "--json").object["config"]["version"]
 
 
-def test_compare_says_what_the_first_is_compared_with_the_second(run: Run, tmp_path: Path) -> None:
+def test_compare_prints_the_age_of_the_first_config_compared_with_the_second(
+    run: Run, tmp_path: Path
+) -> None:
     """Two files are compared, in words and as JSON."""
     old, new = tmp_path / "old.config", tmp_path / "new.config"
     old.write_text(config_with())

@@ -55,7 +55,9 @@ def test_a_node_that_has_all_that_was_acknowledged_starts_first(
         assert "and all that is here: it starts first" in why
 
 
-def test_where_each_lacks_something_no_node_starts_until_a_person_says_who(tmp_path: Path) -> None:
+def test_if_each_node_lacks_definitions_no_node_starts_until_an_operator_chooses(
+    tmp_path: Path,
+) -> None:
     """a was forced to start, and wrote; c has definitions that a lacks."""
     history = laid("rabbitmq-forced-4022", tmp_path)
 
@@ -69,7 +71,9 @@ def test_where_each_lacks_something_no_node_starts_until_a_person_says_who(tmp_p
     assert "" != goes(history, "c@localhost")
 
 
-def test_an_unknown_fact_about_another_keeps_a_node_from_being_first(tmp_path: Path) -> None:
+def test_a_node_does_not_start_first_if_a_fact_about_another_node_is_unknown(
+    tmp_path: Path,
+) -> None:
     history = laid("rabbitmq-killed-together-4005", tmp_path)
     b = history.stores["b@localhost"]
     whole = told(history, "b@localhost")
@@ -87,7 +91,7 @@ def test_an_unknown_fact_about_another_keeps_a_node_from_being_first(tmp_path: P
     look("b@localhost", b, {**whole, "a@localhost": {TABLES: NONE}})
 
 
-def test_a_damaged_table_is_reported_as_such_and_an_empty_disk_as_nothing(tmp_path: Path) -> None:
+def test_a_damaged_table_is_reported_as_damaged_and_an_empty_disk_as_empty(tmp_path: Path) -> None:
     history = laid("rabbitmq-killed-together-4005", tmp_path)
     a = history.stores["a@localhost"]
     (a / "rabbit_vhost.DCD").unlink()
@@ -101,7 +105,7 @@ def test_a_damaged_table_is_reported_as_such_and_an_empty_disk_as_nothing(tmp_pa
     assert {TABLES: NONE} == held(tmp_path / "empty")
 
 
-def test_a_node_with_khepri_asks_no_node(tmp_path: Path) -> None:
+def test_a_node_with_khepri_asks_no_other_node(tmp_path: Path) -> None:
     """Khepri's majority has the latest definitions without the nodes' help."""
     (tmp_path / "k" / "coordination").mkdir(parents=True)
 

@@ -25,7 +25,7 @@ def said_at_its_end(fleet: Fleet, name: str) -> str:
 
 
 @pytest.mark.parametrize(("what", "word"), [("BootBreaks", "electors"), ("StatusBreaks", "says")])
-def test_a_node_whose_service_raises_what_it_should_not_ends(
+def test_a_node_ends_if_its_service_raises_an_unexpected_error(
     fleet: Fleet, what: str, word: str
 ) -> None:
     """Before, the node booted for ever, or never polled again, and did not say why."""
@@ -38,7 +38,7 @@ def test_a_node_whose_service_raises_what_it_should_not_ends(
     assert word in said_at_its_end(fleet, "a")
 
 
-def test_a_node_that_is_told_to_stop_ends_whatever_hangs(fleet: Fleet) -> None:
+def test_a_node_that_is_told_to_stop_ends_even_if_its_service_hangs(fleet: Fleet) -> None:
     """`timing.stop`: the node leaves a service that does not end, and says so."""
     fleet.service = lambda _: (
         LABELLED.replace(
@@ -55,7 +55,7 @@ def test_a_node_that_is_told_to_stop_ends_whatever_hangs(fleet: Fleet) -> None:
 
 
 def test_a_service_that_lacks_a_method_is_refused_at_the_start(fleet: Fleet) -> None:
-    """It is not refused only at the end, when the method is called."""
+    """Otherwise the node would fail only at its end, when it calls the method."""
     fleet.service = lambda _: (
         LABELLED.replace(
             "tools.faults.clusterer_service:Labelled", "tests.clusterer.services:NoEnd"
@@ -69,7 +69,7 @@ def test_a_service_that_lacks_a_method_is_refused_at_the_start(fleet: Fleet) -> 
     assert "Traceback" not in said
 
 
-def test_a_host_that_is_no_name_is_away_and_no_round_waits_for_it(fleet: Fleet) -> None:
+def test_a_node_with_an_invalid_host_counts_as_away_and_no_round_waits_for_it(fleet: Fleet) -> None:
     """Such an address raises another error than an address at which no node answers."""
     fleet.addresses = {("a", "b"): "x" * 70 + ".example:1"}
     fleet.start("a", Config(1, frozenset("ab"), gospel="a", shutdown_timeout=9))
@@ -77,7 +77,7 @@ def test_a_host_that_is_no_name_is_away_and_no_round_waits_for_it(fleet: Fleet) 
     fleet.until("a says for whom", lambda: (fleet.status("a") or {}).get("waits_for") == ["b"])
 
 
-def test_apply_asks_where_a_node_is_about_to_join(
+def test_apply_asks_the_operator_if_a_node_is_about_to_join(
     fleet: Fleet, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Both must take the data of a third node, which a plan from two configs does not show."""
@@ -112,7 +112,7 @@ def test_a_port_that_is_taken_ends_the_node_with_a_sentence(fleet: Fleet) -> Non
     assert not list((fleet.room).glob("events/*")) + list((fleet.room).glob("events/.*"))
 
 
-def test_an_operator_who_waits_no_more_gives_nothing(fleet: Fleet) -> None:
+def test_an_operator_who_no_longer_waits_does_not_give_the_config(fleet: Fleet) -> None:
     """Before, a config that was given during a long stop began later, unknown to the operator."""
     fleet.service = lambda _: (
         LABELLED.replace(

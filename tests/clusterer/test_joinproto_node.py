@@ -86,7 +86,7 @@ def logs(tmp_path: Path) -> Iterator[Logs]:
         found.fleet.close()
 
 
-def test_one_of_two_electors_that_is_reset_says_for_what_it_waits(
+def test_a_reset_elector_of_two_names_what_it_waits_for(
     logs: Logs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It has forgotten its votes, and the other elector is no majority, so an operator decides."""
@@ -111,7 +111,7 @@ def says(fleet: Fleet, name: str) -> dict[str, str]:
     return found
 
 
-def test_a_cluster_of_members_by_configs_alone(logs: Logs) -> None:
+def test_members_form_and_change_a_cluster_by_configs_alone(logs: Logs) -> None:
     """The clients' writes are there after each change, at all nodes of the config."""
     fleet = logs.fleet
     for name in "abc":

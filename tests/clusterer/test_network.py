@@ -92,7 +92,7 @@ def play(
     asyncio.run(told())
 
 
-def test_both_call_at_one_moment_and_each_message_comes_once() -> None:
+def test_if_both_nodes_call_at_once_each_message_comes_once() -> None:
     async def told(a: Node, b: Node) -> None:
         for round_ in range(5):
             a.network.send("b", AskStatus("a", round_))
@@ -104,7 +104,7 @@ def test_both_call_at_one_moment_and_each_message_comes_once() -> None:
     play(told)
 
 
-def test_a_node_of_the_next_version_speaks_with_one_of_this() -> None:
+def test_a_node_of_the_next_version_talks_to_a_node_of_this_version() -> None:
     """Connections take the highest version that both speak; the hello has its own versions."""
 
     async def told(a: Node, b: Node) -> None:
@@ -118,7 +118,7 @@ def test_a_node_of_the_next_version_speaks_with_one_of_this() -> None:
     play(told, versions=(2, 3))
 
 
-def test_a_node_that_speaks_no_common_version_is_refused_by_name(
+def test_a_node_without_a_common_version_is_refused_by_name(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The error names both versions, and no sent message counts as received."""
@@ -154,7 +154,9 @@ def test_a_message_to_an_absent_node_is_lost_soon() -> None:
     play(told)
 
 
-def test_an_answer_may_take_longer_than_a_request_may(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_may_take_longer_than_the_time_limit_of_a_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A config begins even if the service takes minutes to stop."""
     monkeypatch.setattr(network, "OPERATOR_SECONDS", 0.2)
 
@@ -187,7 +189,7 @@ def certificates(tmp_path: Path) -> dict[str, TlsFiles]:
     }
 
 
-def test_nodes_and_operators_are_whom_their_certificates_name(
+def test_nodes_and_operators_are_identified_by_their_certificates(
     certificates: dict[str, TlsFiles], caplog: pytest.LogCaptureFixture
 ) -> None:
     async def told(a: Node, _: Node) -> None:
@@ -208,7 +210,7 @@ def test_nodes_and_operators_are_whom_their_certificates_name(
     assert "its certificate names other" in caplog.text
 
 
-def test_a_node_with_the_certificate_of_another_one_is_not_reached(
+def test_a_node_with_another_nodes_certificate_is_not_reached(
     certificates: dict[str, TlsFiles],
 ) -> None:
     async def told(a: Node, b: Node) -> None:

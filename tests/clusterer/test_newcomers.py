@@ -69,7 +69,7 @@ def test_a_member_that_is_named_the_gospel_wipes_no_member_in_1000_orders(nodes:
 
 
 @pytest.mark.parametrize("gospel", [None, "a"])
-def test_members_know_each_other_however_they_came(gospel: str | None) -> None:
+def test_members_know_each_other_in_whatever_way_they_joined(gospel: str | None) -> None:
     """U3: each knows the identity of each member, with the data that all have."""
     for seed in range(40):
         told = story([start(name, config(1, "abcd", gospel)) for name in "abcd"])
@@ -109,7 +109,7 @@ def test_a_node_that_never_heard_of_the_gospel_learns_from_it_that_their_data_ar
         assert () == steps[6].wiped == steps[7].wiped
 
 
-def test_a_stranger_does_not_know_better_whose_data_a_member_has() -> None:
+def test_a_stranger_does_not_change_the_note_on_a_members_data() -> None:
     """U3: c, left out by a config with gospel reset, comes back with another config, gospel a.
 
     Before, a believed c's note about a, stopped, and waited for b, which was off.
@@ -144,7 +144,7 @@ def test_a_lock_that_comes_after_its_round_is_given_back(variant: str) -> None:
     assert {"ready"} == {node.state for end in ends(told, 250) for node in end.nodes.values()}
 
 
-def test_an_identity_says_whose_data_its_node_has() -> None:
+def test_an_identity_names_the_set_of_data_of_its_node() -> None:
     """U3: it changes with each set of data, and the later identity of a node counts."""
     founder = renewed("a#1")
     joined = renewed(renewed("b#1"), data_of(founder))

@@ -78,17 +78,17 @@ def written(folder: Path, **changes: str | None) -> str:
         ({"node": "="}, "not a TOML file"),
     ],
 )
-def test_settings_that_are_not_right_are_refused_with_their_place(
+def test_wrong_settings_are_refused_with_their_key(
     tmp_path: Path, run: Run, changes: dict[str, str | None], said: str
 ) -> None:
-    """The exit code is 2, and nothing begins."""
+    """The exit code is 2, and the node does not start."""
     found = run("node", "--check", "--config", written(tmp_path, **changes))
 
     assert 2 == found.code
     assert said in found.err
 
 
-def test_settings_that_are_right_are_said_to_be(tmp_path: Path, run: Run) -> None:
+def test_right_settings_are_reported_as_right(tmp_path: Path, run: Run) -> None:
     assert 0 == run("node", "--check", "--config", written(tmp_path)).code
     assert 2 == run("node", "--config", str(tmp_path / "none.toml")).code
 
@@ -116,7 +116,7 @@ def test_a_message_is_read_as_it_was_written(content: Any) -> None:
     assert content == wire.taken(wire.put(content), Release.SEED)
 
 
-def test_bytes_that_are_no_message_are_refused_and_nothing_else() -> None:
+def test_bytes_that_are_no_message_raise_no_other_error_than_a_refusal() -> None:
     """Every message with a value replaced, a key removed, and bytes changed."""
     chance = Random(1)
     others: list[Any] = [None, True, -1, 1.5, "", "x" * 300, [], [[]], {}, {"a": []}, 10**18]
@@ -145,7 +145,7 @@ def test_a_hello_of_another_kind_is_refused() -> None:
             wire.hello_of(json.dumps({**good, **changes}).encode(), Release.SEED)
 
 
-def test_a_node_that_ran_is_kept_and_a_damaged_file_is_refused(tmp_path: Path) -> None:
+def test_the_list_of_nodes_that_ran_is_stored_and_a_damaged_file_is_refused(tmp_path: Path) -> None:
     """The file is read whole, or refused."""
     file = MembersFile(tmp_path / "data")
     assert Members() == file.load()
@@ -158,8 +158,8 @@ def test_a_node_that_ran_is_kept_and_a_damaged_file_is_refused(tmp_path: Path) -
             file.load()
 
 
-def test_apply_says_what_does_not_answer(tmp_path: Path, run: Run) -> None:
-    """No answer, another protocol, half an answer: the error is clear, and nothing crashes."""
+def test_apply_names_a_node_that_does_not_answer(tmp_path: Path, run: Run) -> None:
+    """No answer, another protocol, half an answer: the error names the node; no traceback."""
     config = tmp_path / "c.config"
     config.write_text("[{version, 1}, {nodes, [a]}, {gospel, reset}, {shutdown_timeout, 1}].")
     with socket.create_server(("127.0.0.1", *free_ports(1))) as server:
@@ -204,7 +204,7 @@ def test_two_versions_of_the_protocol_work_together_or_refuse_each_other_by_name
     assert "1 to 1 of the protocol, and this node 2 to 3" in str(spoken(this, later))
 
 
-def test_a_hello_from_before_there_were_two_versions_is_taken() -> None:
+def test_a_hello_without_a_range_of_versions_is_accepted() -> None:
     """Such a hello has no `newest`, and its reader refuses any other `version` than 1 first."""
     tree = json.loads(wire.hello(Hello(node="a", release=Release.SEED)))
 

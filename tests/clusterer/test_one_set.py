@@ -29,8 +29,8 @@ def sets_of(told: Story, orders: int) -> set[frozenset[str | None]]:
     }
 
 
-def test_a_node_that_joins_takes_the_data_of_a_node_that_runs_with_its_config() -> None:
-    """U4: it does not take those of a node of that config which still runs by itself."""
+def test_a_joining_node_takes_the_data_of_a_node_that_runs_with_its_config() -> None:
+    """U4: it does not take the data of a node of that config that still runs by itself."""
     told = story(
         [start("b"), start("d")], [apply("b", config(2, "abcd", "b")), start("a")], nodes="abcd"
     )
@@ -39,7 +39,7 @@ def test_a_node_that_joins_takes_the_data_of_a_node_that_runs_with_its_config() 
 
 
 def test_a_blank_gospel_that_comes_back_alongside_others_gives_its_data_up() -> None:
-    """U3, U5: the ready node never had it as a member."""
+    """U3, U5: the ready node never had the gospel as a member."""
     told = story(
         [start("c"), start("d")],
         [apply("c", config(3, "abcd", "c"))],
@@ -54,7 +54,7 @@ def test_a_blank_gospel_that_comes_back_alongside_others_gives_its_data_up() -> 
     assert all(len(found) == 1 for found in sets_of(told, 100))
 
 
-def test_a_node_that_waits_forwards_a_config_with_the_gospel_that_it_knew() -> None:
+def test_a_waiting_node_forwards_a_config_with_the_gospels_identity_that_it_knew() -> None:
     """U3: a is blank, and waits with b and c, which come back; then b is given the next config."""
     told = story(
         [start("a", config(1, "abc", "a")), start("b"), start("c")],
@@ -68,7 +68,7 @@ def test_a_node_that_waits_forwards_a_config_with_the_gospel_that_it_knew() -> N
     assert {frozenset({"a/1"})} == sets_of(told, 60)
 
 
-def test_a_node_that_is_left_out_says_which_gospel_it_knew() -> None:
+def test_a_node_that_is_left_out_sends_the_gospels_identity_that_it_knew() -> None:
     """U3: a is blank, and hears of the config from b, which leaves, before it hears from c."""
     told = story(
         [start("a", config(1, "abc", "a")), start("b"), start("c")],
@@ -80,7 +80,7 @@ def test_a_node_that_is_left_out_says_which_gospel_it_knew() -> None:
     assert {frozenset({"a/1"})} == sets_of(told, 60)
 
 
-def test_a_node_that_missed_that_the_gospel_came_asks_before_it_tells_it() -> None:
+def test_a_node_that_missed_that_the_gospel_came_asks_before_it_sends_its_config() -> None:
     """U3: b joined while c was cut off from it, and is blank now; c is given a config, gospel b.
 
     Random stories found this: c told the blank b, which took the config as naming itself; a, which
@@ -100,7 +100,7 @@ def test_a_node_that_missed_that_the_gospel_came_asks_before_it_tells_it() -> No
         assert all(len(found) == 1 for found in sets_of(told, 200))
 
 
-def test_a_word_that_comes_during_a_round_may_be_missed() -> None:
+def test_a_message_that_comes_during_a_round_may_be_missed() -> None:
     """U3: b reports that it joined while c waits for the answers of a round, which are older."""
     told = story(
         [start("a", config(1, "abc", "a")), start("b"), start("c")],
@@ -111,7 +111,7 @@ def test_a_word_that_comes_during_a_round_may_be_missed() -> None:
     assert all(len(found) == 1 for found in sets_of(told, 600))
 
 
-def test_two_sides_of_a_cut_say_so_and_a_younger_config_makes_them_one() -> None:
+def test_two_sides_of_a_cut_report_two_sets_of_data_and_a_younger_config_makes_them_one() -> None:
     """The remaining case: one config is given on both sides; what operators see, and can do."""
     told = story(
         [start("a", config(1, "ab", "a")), start("b")],
@@ -145,7 +145,7 @@ def test_a_node_that_was_left_out_while_it_was_off_is_wiped_whatever_config_it_b
 
 
 @pytest.mark.parametrize(("gospel", "is_out"), [("a", False), ("b", True)])
-def test_a_ready_node_tells_another_that_it_was_out_but_not_the_gospel(
+def test_a_ready_node_tells_another_node_but_not_the_gospel_that_it_was_left_out(
     gospel: str, is_out: bool
 ) -> None:
     """D6: a missed a config that left it out; with version 4 the gospel's data count."""
@@ -158,7 +158,7 @@ def test_a_ready_node_tells_another_that_it_was_out_but_not_the_gospel(
 
 
 @pytest.mark.parametrize("says", [Status.JOINING, Status.REJOINING])
-def test_a_node_does_not_turn_back_to_its_data_for_a_gospel_that_joins(says: Status) -> None:
+def test_a_node_does_not_keep_its_data_for_a_gospel_that_joins(says: Status) -> None:
     """U3, seed 5000748: b goes first with a new set of data, unless it rejoins."""
     given = evolve(AB, version=2, gospel="b")
     is_a = State(
@@ -175,7 +175,7 @@ def test_a_node_does_not_turn_back_to_its_data_for_a_gospel_that_joins(says: Sta
     assert says is found.status
 
 
-def test_a_gospel_that_was_out_says_so_and_joined_again_it_is_a_member_like_others() -> None:
+def test_a_gospel_that_was_left_out_says_so_until_it_has_joined_again() -> None:
     """D6: version 2 left a out; b has the earlier config, or knows a's earlier identity."""
     before = Held(AB, IDS, Notes.of({"a": 1, "b": 1}))
     of_a = Held(evolve(AB, version=3), Notes.of({"a": "a~1"}), Notes.of({"a": 3}))

@@ -57,23 +57,23 @@ def test_a_plan_says_which_node_is_wiped_leaves_restarts_and_waits(
     assert does == said(plan(AB, new, statuses))
 
 
-def test_a_node_that_waits_is_told_which_ones_it_waits_for() -> None:
+def test_a_plan_names_the_nodes_that_a_waiting_node_waits_for() -> None:
     """With gospel reset and b off, a stops, and waits without end."""
     (waits, _) = plan(AB, config(2, "ab", None), {"b": Up.OFF}).nodes
 
     assert ("b",) == waits.waits_for
 
 
-def test_a_node_that_never_hears_of_the_config_is_said_not_to_stay() -> None:
+def test_a_plan_shows_a_node_that_is_not_told_of_the_config() -> None:
     """U7: the config names no node of the old one, so the nodes that it names are not told."""
     found = plan(config(1, "ab", "a"), config(2, "xy", "x"), {})
 
     assert {"a": "leaves", "b": "leaves", "x": "is not told", "y": "is not told"} == said(found)
-    assert "give it to a node that it names" in found.nodes[2].why
+    assert "give the config to a node that it names" in found.nodes[2].why
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"a": 1}', '{"z": "off"}'])
-def test_a_status_file_that_does_not_fit_is_named(
+def test_an_invalid_status_file_is_reported_with_its_path(
     text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """The error names the place, and what fits; it names no option that the command lacks."""
@@ -140,8 +140,8 @@ def cut_off_while_c_came() -> Simulator:
     return sim
 
 
-def test_a_plan_goes_by_what_the_nodes_know() -> None:
-    """It does not go by a cluster formed by the current config, in which b would know c."""
+def test_a_plan_uses_the_configs_that_the_nodes_report() -> None:
+    """A cluster formed by the current config, in which b would know c, has another plan."""
     sim = cut_off_while_c_came()
     current, new = config(2, "abc", "a"), config(3, "bc", "c")
     off = {"a": Up.OFF, "c": Up.OFF}
@@ -156,7 +156,7 @@ def test_a_plan_goes_by_what_the_nodes_know() -> None:
     assert b.orders == found.orders == 101
 
 
-def test_the_nodes_of_a_plan_are_left_as_they_are() -> None:
+def test_a_plan_does_not_change_the_nodes_that_it_is_given() -> None:
     """The plan may be asked for again, and in other orders."""
     told_ = story([start("a", json_config(1, "ab", "a")), start("b")], nodes="ab")
     sim = Simulator.of_story(told_)
@@ -171,8 +171,8 @@ def test_the_nodes_of_a_plan_are_left_as_they_are() -> None:
     assert plans[1] == plans[2]
 
 
-def test_of_each_node_the_worst_of_all_orders_is_reported() -> None:
-    """It has its number of orders; lost data are the worst."""
+def test_a_plan_reports_the_worst_outcome_of_all_orders_for_each_node() -> None:
+    """The outcome has its number of orders; lost data are the worst outcome."""
     (stays, _) = plan(AB, config(2, "ab", "b"), {}).nodes
     waits = evolve(stays, does=Effect.WAITS)
     wiped = evolve(stays, does=Effect.RESTARTS, wiped=True)
@@ -186,7 +186,7 @@ def test_of_each_node_the_worst_of_all_orders_is_reported() -> None:
 def test_plan_takes_a_node_or_a_current_config(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Both, or none of them, is an error: the exit code is 2, and a valid form is named."""
+    """Both, none, or a current config alone is an error with exit code 2."""
     file = tmp_path / "now"
     file.write_text(as_erlang(Held(AB)))
     for words in ((str(file),), (str(file), str(file), "--to", "127.0.0.1:1"), ()):

@@ -166,7 +166,7 @@ IDS = [
 
 
 @pytest.mark.parametrize(("fields", "ids", "changed"), IDS, ids=range(len(IDS)))
-def test_identities_are_kept_of_the_configs_nodes_and_ones_own_is_set(
+def test_only_identities_of_the_configs_nodes_are_kept_and_the_nodes_own_is_set(
     fields: dict[str, Any], ids: dict[str, str], changed: bool
 ) -> None:
     """U3: transfer, update, add, add one; and tidy after each."""
@@ -211,7 +211,7 @@ JOIN = [
 def test_join_goes_to_a_node_that_is_ready_or_all_join(
     node: str, given: Any, statuses: Any, does: str, waits: list[str]
 ) -> None:
-    """U4: join a ready node; else found if all are there and join; else wait, and say for whom."""
+    """U4: join a ready node; else found if all nodes are joining; else wait for named nodes."""
     found = asked("join", node=node, config=given, statuses=statuses)
 
     assert (does, waits) == (found["does"], found["waits_for"])
@@ -276,7 +276,7 @@ STOPS = [
 
 
 @pytest.mark.parametrize(("awaits", "goes"), STOPS, ids=range(len(STOPS)))
-def test_by_our_rules_none_goes_that_another_of_its_circle_saw_stop(
+def test_by_our_rules_no_node_goes_that_another_of_its_circle_saw_stop(
     awaits: Any, goes: list[str]
 ) -> None:
     assert goes == asked("waits", awaits=awaits, variant="ours")["goes"]

@@ -44,7 +44,7 @@ def test_the_first_example_of_the_seed_is_refused_with_what_to_write() -> None:
     assert refused.value.write.endswith("[rabbit@hostA, {rabbit@hostB, ram}, {rabbit@hostD, disc}]")
 
 
-def test_the_example_mended_is_read_and_its_full_stop_is_asked_for() -> None:
+def test_the_corrected_example_is_read_with_a_note_on_its_missing_full_stop() -> None:
     """The three nodes and their kinds, as its text describes them."""
     found = read(MENDED)
 
@@ -101,7 +101,7 @@ FAULTS = [
     (config_with(nodes="[{a, disq}]"), 2, "nodes[0]", "nodes has {a, disq}"),
     (config_with(nodes="[{a, ram}, a]"), 2, "nodes[1]", "nodes has a more than once"),
     (config_with(nodes="[{a, ram}, {a, ram}]"), 2, "nodes", "nodes has ram nodes only"),
-    (config_with(nodes="[]"), 3, "gospel", "gospel names a, not among nodes"),
+    (config_with(nodes="[]"), 3, "gospel", "gospel names a, which is not among nodes"),
     (config_with(gospel="{node, c}", shutdown_timeout="x"), 3, "gospel", "gospel names c"),
     (config_with(gospel="{a}"), 3, "gospel", "gospel is {a}"),
     (config_with(gospel="none"), 3, "gospel", "gospel is none"),
@@ -147,13 +147,13 @@ def test_the_suggested_text_has_the_intended_meaning(text: str, write: str) -> N
     assert refused.value.write.endswith(write)
 
 
-def test_a_key_that_the_real_one_ignores_is_noted() -> None:
-    """A key that is there twice, and a timeout in a release without one."""
+def test_a_key_that_the_real_clusterer_ignores_is_noted() -> None:
+    """A repeated key, and a timeout in a release without this setting."""
     twice = config_with().replace("{nodes", "{version, 2},\n{nodes")
 
     assert 1 == read(twice).held.config.version
     assert "line 2: version is here once more; the first one counts" == read(twice).note
-    assert "line 4: shutdown_timeout means nothing" in read(config_with(), None, Release.HEAD).note
+    assert "line 4: shutdown_timeout is ignored" in read(config_with(), None, Release.HEAD).note
 
 
 def test_many_nodes_are_read_in_seconds() -> None:
@@ -181,8 +181,8 @@ def test_a_ram_node_may_be_the_gospel() -> None:
     assert "b" == read(config_with(gospel="{node, b}")).held.config.gospel
 
 
-def test_the_head_release_knows_no_shutdown_timeout() -> None:
-    """The key is required in the seed release, and means nothing in the head release."""
+def test_the_head_release_has_no_shutdown_timeout() -> None:
+    """The key is required in the seed release, and ignored in the head release."""
     text = "[{version, 1}, {nodes, [a]}, {gospel, reset}]."
 
     assert read(text, release=Release.HEAD).held.config.shutdown_timeout is None
@@ -213,7 +213,7 @@ a = "disc"
 """
 
 
-def test_toml_says_the_same() -> None:
+def test_a_config_in_toml_is_read_as_the_same_config() -> None:
     """The nodes may be a table or a list."""
     found = read(TOML).held.config
     listed = 'version = 3\nnodes = ["a", ["b@host", "ram"]]\ngospel.node = "a"\n'
@@ -228,7 +228,7 @@ def test_toml_says_the_same() -> None:
         (TOML.replace('"ram"', '"rma"'), 8, "rma}"),
         (TOML.replace("= 3", "= true"), 2, "version is true"),
         (TOML.replace("version = 3", "version = "), 2, "not a TOML file"),
-        (TOML.replace("= 3", "= " + "9" * 5000), 1, "a number of thousands of digits"),
+        (TOML.replace("= 3", "= " + "9" * 5000), 1, "a number has thousands of digits"),
         (TOML.replace('node = "a"', 'node = "c"'), 3, "gospel names c"),
     ],
 )

@@ -48,7 +48,9 @@ def labels(fleet: Fleet, names: str = "abc") -> set[str | None]:
     return {fleet.label(name) for name in names}
 
 
-def test_a_config_given_to_one_forms_grows_shrinks_and_comes_back(fleet: Fleet) -> None:
+def test_configs_given_to_one_node_form_grow_and_shrink_a_cluster_that_comes_back(
+    fleet: Fleet,
+) -> None:
     """U3 to U7: the gospel's data are there at the end; a node that is left out has ended."""
     label = start(fleet, config(1, "ab", "a"), "ab")
     fleet.start("c")
@@ -139,8 +141,8 @@ def proved(link: socket.socket, me: str, *bodies: bytes) -> None:
     link.sendall(session.take_out() + said)
 
 
-def test_a_client_that_is_no_node_is_refused_and_hurts_none(fleet: Fleet) -> None:
-    """Clients send half a message, another protocol, garbage, nothing, or the node's own name."""
+def test_a_client_that_is_not_a_node_is_refused_and_disturbs_no_node(fleet: Fleet) -> None:
+    """Clients send half a message, another protocol, garbage, no byte, or the node's own name."""
     fleet.start("a")
     fleet.until_ready("a", 0)
     port = fleet.ports["a"]
@@ -205,7 +207,7 @@ def test_apply_asks_before_data_are_lost(
     assert ("ready", 1) == (status.object["status"], status.object["version"])
 
 
-def test_nodes_that_come_at_one_moment_know_each_other_and_a_plan_goes_by_that(
+def test_nodes_that_join_at_once_know_each_other_and_a_plan_uses_that(
     fleet: Fleet, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """U3: b and c join a while they are cut off from each other; then c is named the gospel.
@@ -245,7 +247,7 @@ def test_nodes_that_come_at_one_moment_know_each_other_and_a_plan_goes_by_that(
     assert "message" in fleet.data("b")
 
 
-def test_after_a_power_cut_a_node_that_has_most_starts_first(tmp_path: Path) -> None:
+def test_after_a_power_cut_the_node_with_the_most_data_starts_first(tmp_path: Path) -> None:
     """U5: the lists of nodes that ran are equal, but the data differ; a service that can compare
     them is asked.
     """

@@ -38,15 +38,15 @@ from joinproto.net.addresses import Address
 
 
 @pytest.mark.parametrize(("said", "reached"), [("0.0.0.0", "10.0.0.2"), ("10.0.0.7", "10.0.0.7")])
-def test_a_node_that_listens_everywhere_is_reached_where_it_calls_from(
+def test_a_node_that_listens_on_all_addresses_is_reached_at_the_address_of_its_calls(
     said: str, reached: str
 ) -> None:
-    """Otherwise others call themselves in its place, and wait for it without end."""
+    """Otherwise the other nodes call themselves instead, and wait for this node without end."""
     assert Address(reached, 7501) == _reached(f"{said}:7501", "10.0.0.2")
 
 
 def test_a_node_that_becomes_ready_while_a_service_boots_counts_as_one_that_ran() -> None:
-    """U5: it reports this once; if missed, a node that stops earlier goes first with older data."""
+    """U5: a node reports this once.  If it is missed, an earlier stopped node may go first."""
     held = Held(Config(1, frozenset("abc"), gospel="a"))
     boots = BootBroker(Boot.JOIN, held.config.nodes)
     state = State(
@@ -67,7 +67,7 @@ def test_a_node_that_becomes_ready_while_a_service_boots_counts_as_one_that_ran(
         (Receive("a", ServiceTold(-1, runs=True, version=1)), {"a", "b"}),
     ],
 )
-def test_a_node_whose_connection_ends_asks_whether_the_other_one_runs(
+def test_a_node_whose_connection_ends_asks_whether_the_other_node_runs(
     answer: Event, ran: set[str]
 ) -> None:
     """U5: a connection may end while both run.  If b took this for a's stop, b would go first after
@@ -83,7 +83,7 @@ def test_a_node_whose_connection_ends_asks_whether_the_other_one_runs(
     assert ran == step(asked.state, answer).state.record.ran
 
 
-def test_a_node_that_adopts_a_config_in_silence_still_counts_its_sender_as_one_that_runs() -> None:
+def test_a_node_that_adopts_a_config_in_silence_still_counts_the_sender_as_running() -> None:
     """U5: the sender, a, runs with the younger config.  If b forgot this, b would go first with
     older data than a, which ran longer.
     """
@@ -101,8 +101,8 @@ def test_a_node_that_adopts_a_config_in_silence_still_counts_its_sender_as_one_t
     assert {"b"} == step(adopted, Silence("a", -1)).state.record.ran
 
 
-def test_a_lock_is_granted_again_to_the_one_that_has_it() -> None:
-    """U5: the holder has begun another round.  If it was refused, it would wait for itself."""
+def test_a_lock_is_granted_again_to_the_node_that_has_it() -> None:
+    """U5: the holder has begun another round.  If it were refused, it would wait for itself."""
     held = Held(Config(1, frozenset("abc"), gospel="a"))
     state = State(who=Who("b"), status=Status.REJOINING, held=held, lock=LockHolder("a", 1))
     again, other = (step(state, Receive(name, AskLock(2))) for name in "ac")
@@ -117,7 +117,7 @@ def node(data: Path) -> JoinprotoNode:
     return JoinprotoNode(node="a", data=data, listen=where, clients=where)
 
 
-def test_a_disk_that_takes_nothing_is_reported_as_the_services_failure(tmp_path: Path) -> None:
+def test_a_disk_that_cannot_be_written_is_reported_as_the_services_failure(tmp_path: Path) -> None:
     """A boot that fails is tried again; before, an error of the disk ended the node as a bug."""
     with pytest.raises(ServiceFailed, match="No such file"):
         node(tmp_path / "gone" / "data")._keep_electors(["a"])
@@ -138,7 +138,7 @@ def test_a_process_that_a_killed_node_left_is_found_without_a_file(tmp_path: Pat
 
 @pytest.mark.parametrize("is_link", [False, True])
 @pytest.mark.parametrize("kind", ["joinproto", "rabbitmq"])
-def test_wiping_takes_what_is_in_the_data_directory_and_leaves_that(
+def test_wiping_empties_the_data_directory_but_keeps_the_directory(
     kind: str, is_link: bool, tmp_path: Path
 ) -> None:
     """U3: the directory may be a mount point or a link; before, its node could never join."""
@@ -167,7 +167,7 @@ def test_wiping_takes_what_is_in_the_data_directory_and_leaves_that(
         assert ["kept"] == [one.name for one in elsewhere.iterdir()]
 
 
-def test_an_error_without_text_is_reported_with_its_kind(
+def test_an_error_without_a_text_is_reported_by_its_type(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Some errors of the system have no text."""

@@ -16,10 +16,10 @@ SECRET = b"0123456789abcdef"
 AB = Config(1, frozenset("ab"), gospel="a", shutdown_timeout=9)
 
 
-def test_nodes_with_one_secret_form_a_cluster_and_no_other_node_gives_them_a_config(
+def test_nodes_with_one_secret_form_a_cluster_and_take_no_config_from_another_node(
     fleet: Fleet, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """An operator without the secret, or with another, can neither ask nor change anything."""
+    """An operator without the secret, or with another secret, cannot ask or change a node."""
     fleet.secret = SECRET
     fleet.start("a", AB)
     fleet.start("b")
@@ -44,7 +44,7 @@ def test_nodes_with_one_secret_form_a_cluster_and_no_other_node_gives_them_a_con
 
 
 def test_a_node_with_another_secret_is_away(fleet: Fleet) -> None:
-    """Only the log tells such a node from one that does not run."""
+    """Only the log shows whether such a node has another secret or does not run."""
     fleet.secret = SECRET
     fleet.start("a", AB)
     fleet.secret = b"another one of 16 bytes"

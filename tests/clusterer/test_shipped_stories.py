@@ -132,14 +132,14 @@ ENDS: dict[str, tuple[dict[int, dict[str, str]], list[str]]] = {
 DEPEND_ON_ORDER = {"two-younger-at-once", "two-of-one-version", "start-while-the-other-stops"}
 
 
-def test_every_shipped_story_is_here() -> None:
+def test_every_shipped_story_has_an_expected_outcome_here() -> None:
     """There is no other."""
     assert {path.stem for path in SHIPPED.glob("*.json")} == ENDS.keys()
 
 
 @pytest.mark.parametrize("variant", ["ours", "seed"])
 @pytest.mark.parametrize("name", ENDS)
-def test_a_story_comes_to_what_the_document_says(name: str, variant: str) -> None:
+def test_a_story_ends_as_the_document_says(name: str, variant: str) -> None:
     """The observation after its steps, and the nodes whose data are deleted."""
     steps = steps_of(shipped(name, variant=variant))
     ends, wiped = ENDS[name]
@@ -149,7 +149,7 @@ def test_a_story_comes_to_what_the_document_says(name: str, variant: str) -> Non
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_only_three_of_them_depend_on_the_order(name: str) -> None:
+def test_only_three_shipped_stories_depend_on_the_order(name: str) -> None:
     """If an order with another outcome exists, both orders are shown."""
     found = orders_of(shipped(name), 12)
 
@@ -159,7 +159,7 @@ def test_only_three_of_them_depend_on_the_order(name: str) -> None:
         assert alike((found.differs.one,)) != alike((found.differs.other,))
 
 
-def test_two_younger_configs_at_once_wipe_or_do_not() -> None:
+def test_two_younger_configs_at_once_wipe_data_in_some_orders_only() -> None:
     """The younger one wins in every order; the older one resets the data only in some."""
     ends = [end.steps[-1] for end in orders_of(shipped("two-younger-at-once"), 12).ends or ()]
 
@@ -180,7 +180,7 @@ def test_replies_name_the_reason() -> None:
     ] == [next(iter(step.replies.values())) for step in steps[1:]]
 
 
-def test_a_node_that_waits_says_which_ones_it_waits_for() -> None:
+def test_a_waiting_node_names_the_nodes_that_it_waits_for() -> None:
     """U4: wait without end, and say for which nodes."""
     joining = steps_of(shipped("waits-without-end"))[1].nodes["a"]
     coming_back = steps_of(shipped("all-restart"))[4].nodes["a"]

@@ -35,7 +35,7 @@ def test_a_stored_config_is_loaded_again(tmp_path: Path) -> None:
 
 
 def test_an_older_config_never_overwrites_a_younger_one(tmp_path: Path) -> None:
-    """Nor does another config of the same version; the same config with other identities does."""
+    """Another config of the same version is refused, too; other identities are stored."""
     stored = StoredConfig(tmp_path / "data")
     stored.keep(TWO, "a#1")
     other = evolve(TWO, config=evolve(TWO.config, gospel="b"))

@@ -74,7 +74,7 @@ def test_a_given_config_counts_for_that_start_and_only_if_younger() -> None:
     assert {"a": "ready 1 a/1", "b": "ready 1 a/1"} == seen(steps[2]) == seen(steps[4])
 
 
-def test_create_and_delete_are_machines() -> None:
+def test_create_and_delete_add_and_remove_machines() -> None:
     """A new machine is blank; a deleted one no longer exists."""
     steps = steps_of(
         story([action("create", "x"), start("x")], [action("delete", "x")], [action("create", "x")])
@@ -110,7 +110,7 @@ def test_the_network_is_perfect_unless_cut() -> None:
 
 
 def test_a_node_speaks_only_to_nodes_of_its_configs() -> None:
-    """Two clusters that share no node hear nothing of each other."""
+    """Two clusters that share no node never hear of each other."""
     steps = steps_of(
         story([start("a", AB), start("b"), start("c", config(9, "cd", "c")), start("d")])
     )
@@ -131,7 +131,7 @@ def test_an_action_that_does_not_apply_is_answered_and_changes_nothing() -> None
     assert {"a": "ready 0 a/1"} == seen(steps[1])
 
 
-def test_a_config_that_is_not_valid_is_as_if_none_was_given() -> None:
+def test_a_start_with_an_invalid_config_is_a_start_without_a_config() -> None:
     """The error does not end the story: the node starts without the config."""
     bad = {"version": 1, "nodes": {"a": "ram"}, "gospel": "reset", "shutdown_timeout": 1}
     steps = steps_of(story([start("a", bad)], [apply("a", bad)], nodes="a"))
@@ -182,7 +182,7 @@ BAD: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("value", "path"), BAD, ids=range(len(BAD)))
-def test_a_story_that_cannot_be_told_names_the_field(value: Any, path: str) -> None:
+def test_an_invalid_story_is_reported_with_its_field(value: Any, path: str) -> None:
     """The reader refuses it, and does not guess."""
     with pytest.raises(DoesNotFit) as refused:
         story_of(value)
@@ -256,8 +256,8 @@ def test_a_node_that_gave_its_data_up_and_was_stopped_before_others_came_joins_a
     assert (Status.REJOINING, Status.JOINING) == (kept, blank)
 
 
-def test_an_operator_hears_of_a_config_that_was_changed_without_its_version() -> None:
-    """U1: the stored config counts, unless the one that a start is given is younger."""
+def test_an_operator_is_told_of_a_config_that_was_changed_without_its_version() -> None:
+    """U1: the stored config counts, unless the given config is younger."""
     record = Record(stored=Held(of_json(AB).config, Notes.of({"a": "x", "b": "y"})), identity="y")
     others = {
         "same content": config(1, "ab", "a"),
@@ -322,7 +322,7 @@ def test_an_order_that_does_not_come_to_rest_is_an_outcome(
     assert "does not come to rest" in run("two-younger-at-once", "--seeds", "40").out
 
 
-def test_nodes_that_keep_each_other_from_asking_come_to_rest_all_the_same() -> None:
+def test_nodes_that_keep_each_other_from_asking_still_come_to_rest() -> None:
     """The document's rules: a node that an unknown node asks begins again, and drops its round.
 
     Real nodes ask each half second, and so a round ends sooner or later; in the plain order, nodes

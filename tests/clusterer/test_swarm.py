@@ -41,7 +41,7 @@ def told(found: Found) -> str:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_nodes_come_to_rest_with_one_set_of_data_and_every_message(seed: int) -> None:
+def test_nodes_come_to_rest_with_one_set_of_data_and_all_messages(seed: int) -> None:
     """U1 to U7: nodes are killed, cut off, reset and given configs; then all heals and starts."""
     found = run(seed, BURSTS)
 
@@ -64,7 +64,7 @@ def test_others_are_forgotten_once_the_config_that_lacks_them_is_stored() -> Non
     assert kinds.index(Keep) < kinds.index(Forget)
 
 
-def test_whom_a_younger_config_names_again_is_to_be_forgotten_no_more() -> None:
+def test_a_node_that_a_younger_config_names_again_is_not_forgotten() -> None:
     """U6: forgetting waits until a node that was left out is off."""
     left = step(ready(Held(AB, IDS)), Apply(ALONE)).state
     again = Config(3, frozenset("ab"), gospel="a", shutdown_timeout=0)
@@ -73,8 +73,8 @@ def test_whom_a_younger_config_names_again_is_to_be_forgotten_no_more() -> None:
     assert frozenset() == still_left(step(left, Apply(again)).state, frozenset("b"))
 
 
-def test_a_node_that_is_paused_notes_which_nodes_there_are_and_takes_no_config() -> None:
-    """U7: no node would tell it again."""
+def test_a_paused_node_notes_the_nodes_that_it_hears_and_takes_no_config() -> None:
+    """U7: no node would repeat the message after the pause."""
     paused = step(ready(Held(AB)), Paused(True)).state
 
     noted = step(paused, Receive("b", NewConfig(Held(AB, IDS), True))).state
@@ -84,8 +84,8 @@ def test_a_node_that_is_paused_notes_which_nodes_there_are_and_takes_no_config()
     assert AB == after.config_now.config
 
 
-def test_a_node_that_was_left_out_while_its_broker_was_looked_at_takes_the_next_config() -> None:
-    """U7, seed 5000026: the report came to a pending node, which then took no config any more."""
+def test_a_node_that_is_left_out_during_a_look_at_its_broker_takes_the_next_config() -> None:
+    """U7, seed 5000026: the report came to a pending node, which then took no more configs."""
     of_b = Config(2, frozenset("b"), gospel="b", shutdown_timeout=30)
     left = step(ready(Held(AB)), Receive("b", NewConfig(Held(of_b, IDS), True))).state
     looked = step(left, Paused(True)).state
@@ -97,8 +97,8 @@ def test_a_node_that_was_left_out_while_its_broker_was_looked_at_takes_the_next_
     assert again == after.config_now.config
 
 
-def test_a_ready_gospel_may_stop_where_a_config_means_the_node_before_its_reset() -> None:
-    """U3: a knew b before b was reset, so b cannot know whose data version 2 means.
+def test_a_ready_gospel_may_stop_if_a_config_means_the_node_before_its_reset() -> None:
+    """U3: a knew b before b was reset, so b cannot know which data version 2 means.
 
     If a was ready with the present b, b does know, and must go on.
     """

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.soak("nodes")
 SECONDS = 12.0
 
 
-def test_nothing_is_lost_in_a_storm(fleet: Fleet) -> None:
+def test_no_message_is_lost_in_a_storm(fleet: Fleet) -> None:
     """No version goes back, the gospel's data are there, and in the end all are ready."""
     storm = Storm(Clusterer(fleet), 3)
     found = storm.run(SECONDS)
@@ -23,7 +23,7 @@ def test_nothing_is_lost_in_a_storm(fleet: Fleet) -> None:
     assert storm.counts.total() > 2
 
 
-def test_a_storm_over_nodes_without_a_rule_fails_and_says_why(fleet: Fleet) -> None:
+def test_a_storm_over_nodes_without_a_rule_fails_with_a_reason(fleet: Fleet) -> None:
     """`older-wins`: the cluster does not even form, and each node says why it waits."""
     fleet.mutant = "older-wins"
 
