@@ -19,10 +19,11 @@ from joinproto.reconcile.target import Wanted, wanted
 
 @frozen
 class Decision:
-    """The next action, and all facts for its explanation.
+    """The next action for a queue, and all facts for its explanation.
 
-    `nodes`: those to add or to remove; more than one only when the shipped broker removes.
-    `spots`, `me`: the rows that the table read, and the index of the evaluating node.
+    `nodes`: the nodes to add or to remove; more than one only when the shipped broker removes.
+    `spots`, `me`: the rows that the table read, and the index of the evaluating node's row.
+    `choice`: the reason for a node that is added.
     """
 
     situation: Situation
@@ -47,7 +48,10 @@ class Decision:
 
 
 def evaluate(situation: Situation, place: Placement | None = None) -> Decision:
-    """Return the variant's decision.  `place`: chooses nodes instead of the settings' function."""
+    """Return the variant's decision for a queue.
+
+    `place`: the function that chooses a node, instead of the function that the settings name.
+    """
     target = wanted(situation.queue.target, situation.variant)
     spots = spots_of(situation, target.count)
     here = situation.evaluates or ""
@@ -107,7 +111,7 @@ def spots_of(situation: Situation, target: int) -> tuple[Spot, ...]:
 
 
 def _is_lost(situation: Situation, name: str, node: Node | None) -> bool:
-    """Return whether this replica no longer counts: its node left, or it was away for too long."""
+    """Return whether this replica no longer counts: its node left, or it is away for too long."""
     if node is None:
         return True
     if situation.runs(name) or situation.variant is Variant.REAL:

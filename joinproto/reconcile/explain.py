@@ -23,9 +23,9 @@ from joinproto.reconcile.target import ANY
 
 WHY = {
     "the nodes are not known": "the nodes of the cluster are not known: the question failed",
-    "the members are not known": "the queue did not say who its members are",
-    "no leader": "no node leads: the replicas have not elected one, so nothing is committed, and no"
-    " replica can be added or removed",
+    "the members are not known": "the queue did not say which its members are",
+    "no leader": "no node leads: the replicas have not elected a leader, so no message is"
+    " committed, and no replica can be added or removed",
     "another node leads": "{leader} leads the queue and evaluates it, not {here}",
     "the leader is down": "{here} has to evaluate it, and does not run",
     "it fails": "{wanted}: its process ends, and no queue is evaluated",
@@ -34,29 +34,30 @@ WHY = {
     "a change is under way": "a change of its members is not committed yet: {changing}",
     "no majority": "{running} of {size} replicas run, and a change needs {majority}",
     "one catches up": "{behind} still catches up",
-    "drop a node that left": "{gone} has a replica and is not in the cluster any more{survives}",
-    "drop a lost member": "{lost} counts no more, and is listed: of {size} a majority is {majority}"
-    "{survives}",
+    "drop a node that left": "{gone} has a replica, but is no longer in the cluster{survives}",
+    "drop a lost member": "{lost} no longer counts, but is still listed, so the majority is"
+    " {majority} of {size} replicas{survives}",
     "enough": "{there}{although}{survives}",
-    "no free node": "{there}, and no node can take one{survives}",
-    "it would be even": "one more would make {next_size}, and no second node could take another",
-    "a member is down": "{down} has a replica and does not run",
+    "no free node": "{there}, and no node can take another{survives}",
+    "it would be even": "one more replica would make {next_size}, and no second node could take"
+    " another",
+    "a member is down": "{down} has a replica, but does not run",
     "one more": "{there}; {choice}",
-    "one more for one that stays": "{lost} counts no more, and is listed: of {size} a majority is"
-    " {majority}; {choice}{survives}",
+    "one more for one that stays": "{lost} no longer counts, but is still listed, so the majority"
+    " is {majority} of {size} replicas; {choice}{survives}",
     "away, not for long": "{away} is away, for {away_for:g} of {interval:g} seconds",
 }
 """The reason of each case, by the name of the case."""
 
 CHANGES = {
     "the nodes are not known": "an answer with the cluster's nodes",
-    "the members are not known": "an answer of the queue",
+    "the members are not known": "an answer of the queue with its members",
     "no leader": "an election: look at the logs of {up}, and restart one of them",
     "another node leads": "{leader} evaluates it at its next turn",
     "the leader is down": "another leader, or {here} running",
-    "it fails": "a configured size of 1 or more, or none",
+    "it fails": "a configured size of 1 or more, or no configured size",
     "in maintenance": "the end of the maintenance of {here}",
-    "no target": "an argument, a policy or a setting that says how many",
+    "no target": "an argument, a policy or a setting with a number of replicas",
     "a change is under way": "the commit of that change, or its failure",
     "no majority": "{missing} more of {down} running{shrink}",
     "one catches up": "{behind} being caught up, or lost",
@@ -75,7 +76,7 @@ def why(decision: Decision) -> str:
 
 
 def would_change(decision: Decision) -> str | None:
-    """Return what would make the decision a change, None if the decision is one already."""
+    """Return the facts that would lead to a change, or None if the decision is a change."""
     if decision.action in (Action.ADD, Action.REMOVE):
         return None
     return CHANGES[_case(decision)].format_map(_words(decision))
@@ -156,62 +157,69 @@ def _words(decision: Decision) -> _Words:
         interval=lambda: interval,
         left=lambda: round(max(0.0, interval - longest()), 1),
         choice=lambda: "" if decision.choice is None else decision.choice.why,
-        although=lambda: _although(down, gone()) if counts_all else "",
+        although=lambda: _despite(down, gone()) if counts_all else "",
         not_enough=lambda: _not_enough(decision, counted(), down, gone()),
-        room=lambda: _room_made(decision, down, gone()),
+        room=lambda: _too_few(decision, down, gone()),
     )
 
 
-def _although(down: Sequence[str], gone: Sequence[str]) -> str:
+def _despite(down: Sequence[str], gone: Sequence[str]) -> str:
     if gone:
-        return f", as {listed(gone)} counts, which left the cluster"
-    return f", as {listed(down)} counts, which does not run" if down else ""
+        return f", because {listed(gone)} counts, although it left the cluster"
+    return f", because {listed(down)} counts, although it does not run" if down else ""
 
 
 def _not_enough(decision: Decision, counted: int, down: Sequence[str], gone: Sequence[str]) -> str:
-    """Return when the variant would add or remove a replica of a queue that has enough."""
+    """Return the facts with which the variant would change a queue that has enough replicas."""
     situation, spare = decision.situation, counted - decision.wanted.count
     more = f"a number over {counted}" if spare else "a higher number"
     if situation.variant is Variant.REAL:
         # A member that left counts as one that does not run: no target helps until it is dropped.
-        also = "" if gone else _with(more, _room(decision, counted), down)
+        also = "" if gone else _joined(more, _nodes_missing(decision, counted), down)
         if counted - len(down) >= decision.wanted.count:
             down = ()  # enough are left without these
-        return _mended(decision, down, gone, also=also)
-    room = _room(decision, counted)
-    ways = [_with(more, room, ())]
+        return _ways_of_shipped(decision, down, gone, also=also)
+    room = _nodes_missing(decision, counted)
+    ways = [_joined(more, room, ())]
     size, left = len(situation.members), len(decision.names(PRESENT)) - spare - 1
     if left > 0 and (2 * left > size or situation.variant is Variant.SEED):
         lost = f"{spare + 1} replicas" if spare else "a replica"
-        ways.append(_with(f"the loss of {lost}", _room(decision, counted, loses=True), ()))
+        ways.append(
+            _joined(f"the loss of {lost}", _nodes_missing(decision, counted, loses=True), ())
+        )
     return "; or ".join(ways)
 
 
-def _room_made(decision: Decision, down: Sequence[str], gone: Sequence[str]) -> str:
-    """Return when the variant would add a replica to a queue that has too few."""
-    room = _room(decision, len(decision.situation.members))
+def _too_few(decision: Decision, down: Sequence[str], gone: Sequence[str]) -> str:
+    """Return the facts with which the variant would add a replica to a queue with too few."""
+    room = _nodes_missing(decision, len(decision.situation.members))
     if decision.situation.variant is not Variant.REAL:
         return room
-    return _mended(decision, down, gone, also=_with("", room, down))
+    return _ways_of_shipped(decision, down, gone, also=_joined("", room, down))
 
 
-def _mended(decision: Decision, down: Sequence[str], gone: Sequence[str], *, also: str) -> str:
-    """Return how the shipped code gets rid of replicas that do not run; `also`: another way."""
+def _ways_of_shipped(
+    decision: Decision, down: Sequence[str], gone: Sequence[str], *, also: str
+) -> str:
+    """Return the ways to a change by the shipped rules, which count replicas that do not run.
+
+    `also`: another way, or "".
+    """
     situation = decision.situation
     size = len(situation.members)
     ways = [also] if also and not gone else []
     if down:
-        room = _room(decision, size - len(down))
-        ways.insert(0, _with(f"{listed(down)} removed from the queue by hand", room, ()))
+        room = _nodes_missing(decision, size - len(down))
+        ways.insert(0, _joined(f"{listed(down)} removed from the queue by hand", room, ()))
     if gone:
         ways.insert(0, "auto_remove")
     elif situation.removes and size > 1:
-        ways.append("a node of it leaving the cluster")
+        ways.append("one of its nodes leaving the cluster")
     return "; or ".join(ways)
 
 
-def _room(decision: Decision, size: int, *, loses: bool = False) -> str:
-    """Return which nodes a queue of this size lacks to get one more replica, "" if it lacks none.
+def _nodes_missing(decision: Decision, size: int, *, loses: bool = False) -> str:
+    """Return which nodes are missing to give a queue of this size one more replica, or "".
 
     `loses`: the queue has lost one more replica by then.
     """
@@ -231,7 +239,7 @@ def _room(decision: Decision, size: int, *, loses: bool = False) -> str:
     return f"{nodes} without a replica, not in maintenance{full}"
 
 
-def _with(first: str, room: str, down: Sequence[str]) -> str:
+def _joined(first: str, room: str, down: Sequence[str]) -> str:
     running = f"{listed(down)} running" if down else ""
     return ", and ".join(filter(None, (first, room, running)))
 

@@ -3,10 +3,10 @@
 The keeper is a value with pure steps; times are arguments, in seconds of one clock.  The host reads
 the broker, stores each intent before it acts on it, and reports the outcome.
 
-    observe     after one look at the broker: which nodes are down since when, which queues exist
+    observe     note the nodes and queues of the broker, and since when nodes are down
     due         which queues must be looked at now, by their clocks
-    judge       what to do with one queue, by the broker's list or by the leader's own answer
-    follow      the outcome of a change that was begun
+    judge       decide about one queue, by the broker's list or by the leader's own answer
+    follow      find the outcome of a change that was begun
 
 Source: reconciliation, Q2, Q4 and Q5.
 """
@@ -35,7 +35,7 @@ class Rules:
     """The rules for all queues.
 
     `settle`: how many seconds after its tool has ended a change without effect may be tried again.
-    `place`: chooses nodes instead of the settings' function.
+    `place`: the function that chooses a node, instead of the function that the settings name.
     """
 
     pace: Timers = Timers()
@@ -47,9 +47,10 @@ class Rules:
 
 @frozen
 class Intent:
-    """A change that was begun, or is about to be.  `since`: when, in seconds since the epoch.
+    """A change that was begun, or is about to begin.
 
-    `ended`: when its tool ended, in the same seconds; None if it has not ended.
+    `since`: when it begins, in seconds since the epoch.  `ended`: when its tool ended, on the same
+    clock, or None if it has not ended.
     """
 
     key: Key
@@ -76,7 +77,7 @@ class Ended(Enum):
 
 @frozen
 class Verdict:
-    """A decision for one queue, and what to do now.
+    """A decision for one queue, and whether its change begins now.
 
     `intent`: the change to begin now, or None.  `busy`: why a change must wait for copies, or "".
     """
@@ -97,11 +98,12 @@ class Verdict:
 
 @frozen
 class Keeper:
-    """All that is remembered between two looks; `intents` are on disk as well.
+    """The knowledge that is kept between two looks; `intents` are on disk as well.
 
-    `stays`: nodes whose replica of a stream could not be removed: in 3.x, that of a node that is
-    down cannot.  The removal is tried again once a node has come or gone; `changed_at`: when one
-    last did.  `doubted`: queues whose list of members must be wrong, so their leaders are asked.
+    `stays`: the nodes whose replica of a stream could not be removed.  In 3.x, the replica of a
+    node that is down cannot be removed.  The removal is tried again once a node has come or gone.
+    `changed_at`: when a node last came or went.  `doubted`: queues whose list of members must be
+    wrong, so their leaders are asked.
     """
 
     rules: Rules
@@ -121,7 +123,7 @@ class Keeper:
     def observe(self, facts: Facts, now: float) -> Keeper:
         """Return the keeper after one look at the broker.
 
-        No tool of this process runs meanwhile.  A tool whose end is not known was therefore
+        No tool of this process runs during a look.  A tool whose end is not known was therefore
         started by an earlier process, and counts as ended now.
         """
         down = {node.name for node in facts.nodes if not node.running}
@@ -154,8 +156,9 @@ class Keeper:
     def due(self, now: float) -> list[Key]:
         """Return the queues that must be looked at now.
 
-        Those with the fewest replicas to spare come first, then the smallest, then the longest due.
-        While nodes can take only some copies, this order decides which copies begin (Q5).
+        Queues with the fewest replicas to spare come first, then the smallest, then the queues that
+        are due longest.  If nodes can take only some copies, this order decides which copies begin
+        (Q5).
         """
         found = [
             (at, key)
@@ -171,7 +174,10 @@ class Keeper:
         return [key for *_, key in sorted(order)]
 
     def judge(self, key: Key, now: float, replicas: tuple[Replica, ...] | None = None) -> Verdict:
-        """Return what to do with a queue now.  `replicas`: its leader's latest answer, if asked."""
+        """Return the decision for a queue, and whether its change begins now.
+
+        `replicas`: the latest answer of the queue's leader, or None if the leader was not asked.
+        """
         decision = evaluate(self._situation(key, now, replicas), self.rules.place)
         if not decision.nodes:
             return Verdict(decision)
@@ -203,20 +209,21 @@ class Keeper:
         """Return whether a tool's change has taken effect by now, or never will.
 
         The time counts from the tool's end.  Otherwise: the tool that adds d hangs for a minute,
-        and is ended by its time-out.  Counted from its begin, it has had no effect at once.  d is
-        drained, so e is added, and then d appears, too.
+        and is ended by its time-out.  Counted from its start, the time is over at once, and the
+        change counts as without effect.  d is drained, so e is added, and then d appears, too.
         """
         return intent.ended is not None and now - intent.ended >= self.rules.settle
 
     def after(
         self, intent: Intent, ended: Ended, now: float, replicas: tuple[Replica, ...] | None
     ) -> Verdict | None:
-        """Return what to do with the queue of a change that has ended; None: look in its turn.
+        """Return the decision for the queue of a change that has ended.
 
-        A tool that fails half-way may have changed the list and not the group, and a list that
-        looks right is not doubted again.  Therefore the leader's answer decides at once.  It does
-        so after a change that was done, too: until the dead member that it replaces is dropped, a
-        failure of the new member may stop a queue that would have survived.
+        Return None if the queue needs no decision before its turn.  A tool that fails half-way may
+        have changed the list but not the group, and a list that looks right is not doubted again.
+        Therefore the leader's answer decides at once, also after a change that was done: until the
+        replaced dead member is dropped, a failure of the new member may stop a queue that would
+        have survived.
         """
         if intent.key not in self.queues or replicas is None:
             return None
@@ -225,15 +232,17 @@ class Keeper:
         return None if is_left else verdict
 
     def begun(self, intent: Intent) -> Keeper:
-        """Return the keeper with this change among those that were begun."""
+        """Return the keeper with this change among the begun changes."""
         return evolve(self, intents={**self.intents, intent.key: intent})
 
     def ended(self, intent: Intent, how: Ended) -> Keeper:
+        """Return the keeper without this change, which has ended."""
         rest = {key: one for key, one in self.intents.items() if key != intent.key}
         stays = dict(self.stays)
         is_removal = intent.action is Action.REMOVE and intent.kind is Kind.STREAM
-        # Otherwise: b is down, and its removal is refused.  Before this is noticed, b is forgotten,
-        # so its replica could now be removed; but no node comes or goes any more.
+        # Without `is_steady`: b is down, and its removal is refused.  Before this is noticed, b is
+        # forgotten, so its replica could now be removed; but no more node comes or goes, and the
+        # removal is never tried again.
         is_steady = intent.since >= self.changed_at
         if is_removal and is_steady and how is Ended.UNDONE:
             stays[intent.key] = stays.get(intent.key, frozenset()) | {intent.node}
@@ -252,7 +261,7 @@ class Keeper:
     def _situation(self, key: Key, now: float, replicas: tuple[Replica, ...] | None) -> Situation:
         queue = self.queues[key]
         if replicas is not None:
-            queue = _as_told(queue, replicas, self.running)
+            queue = _as_reported(queue, replicas, self.running)
         running = self.running
         members = queue.members or ()
         intent = self.intents.get(key)
@@ -266,13 +275,13 @@ class Keeper:
         return Situation(queue=queue, nodes=self.nodes, settings=self.rules.settings)
 
     def _busy(self, intent: Intent) -> str | None:
-        """Return which node, or all of them, has enough copies; None if one more may begin: Q5."""
+        """Return why no more copy may begin now, or None if one may: Q5."""
         if intent.action is not Action.ADD:
             return None
         begun = sum(one.action is Action.ADD for one in self.intents.values())
         in_all = self.rules.limits.copies_in_all
         if in_all is not None and begun >= in_all:
-            return f"{begun} of {in_all} copies are made at a time"
+            return f"{begun} copies are under way, of at most {in_all} at a time"
         most = self.rules.limits.copies_at_once
         for node in (intent.node, intent.leader):
             copies = sum(
@@ -284,8 +293,8 @@ class Keeper:
         return None
 
 
-def _as_told(queue: Queue, replicas: tuple[Replica, ...], running: frozenset[str]) -> Queue:
-    """Return the queue with its members, its leader and those behind, as the leader reports."""
+def _as_reported(queue: Queue, replicas: tuple[Replica, ...], running: frozenset[str]) -> Queue:
+    """Return the queue with its members, leader and late replicas, by the leader's answer."""
     leader = next((one.node for one in replicas if one.leads and one.answers), None)
     if leader is None:
         return evolve(queue, leader=None)
@@ -304,8 +313,9 @@ def _members(
 ) -> tuple[str, ...]:
     """Return the nodes with a replica.
 
-    A stream's status leaves out nodes that are down; for these the list counts.  The list does not
-    count for running nodes, because a tool that failed half-way may have changed only the list.
+    A stream's status leaves out nodes that are down, so the list of members counts for these nodes.
+    It does not count for running nodes, because a tool that failed half-way may have changed only
+    the list.
     """
     told = {one.node for one in replicas}
     if queue.kind is Kind.STREAM:

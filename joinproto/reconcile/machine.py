@@ -1,6 +1,6 @@
 """One round of `reconcile run` as a machine: follow begun changes, then look at the due queues.
 
-A round begins when the broker was read (`Read`).  Leaders of queues are asked one at a time, and
+A round begins once the broker was read (`Read`).  Leaders of queues are asked one at a time, and
 changes are begun one at a time: after `Ask` and `Begin` the machine waits for the outcome.  No
 action rests on unknown facts: nothing changes if the broker cannot be read, and a change is begun
 only after the queue's leader has answered in this round.
@@ -59,7 +59,10 @@ class LeaderReply:
 
 @frozen
 class Changed:
-    """The tool has ended.  `why`: how it failed, or ""; it may have changed something even then."""
+    """The tool has ended.
+
+    `why`: how the tool failed, or ""; it may have made its change even if it failed.
+    """
 
     now: float
     why: str = ""
@@ -103,7 +106,7 @@ class TellRead:
 
 @frozen
 class TellVerdict:
-    """Reports one evaluation.  `applies`: whether its changes are made."""
+    """Reports one evaluation.  `applies`: whether its change is made."""
 
     key: Key
     verdict: Verdict
@@ -134,10 +137,11 @@ Effect: TypeAlias = Ask | Keep | Begin | TellRead | TellVerdict | TellChange | T
 class State:
     """The keeper and the round that is under way.
 
-    `applies`: changes are made, not only reported.  `follows`, `looks`: changes to follow and
-    queues to look at that are left (`looks` None: which are due is not known yet).  `changed`:
-    queues that were looked at, and whether they are looked at again soon.  `asked`: the change or
-    queue whose leader or tool is awaited.  `at`: the time of the last event.
+    `applies`: changes are made, not only reported.  `follows`: the changes that must still be
+    followed in this round.  `looks`: the queues that must still be looked at, None while it is not
+    known which are due.  `changed`: for each queue that was looked at, whether it is looked at
+    again soon.  `asked`: the change or queue whose leader or tool is awaited.  `at`: the time of
+    the last event.
     """
 
     keeper: Keeper
@@ -172,12 +176,12 @@ def step(state: State, event: Event) -> Step[State, Effect]:
                 draft.tool_ended(state.asked, why)
         case never:
             assert_never(never)
-    return draft.gone_on()
+    return draft.go_on()
 
 
 @define
 class _RoundInMaking:
-    """A round during one step; `gone_on` puts `changed` into the state."""
+    """A round during one step.  `go_on` puts `changed` into the state."""
 
     state: State
     changed: dict[Key, bool] = field(factory=dict)
@@ -200,7 +204,7 @@ class _RoundInMaking:
     def at(self) -> float:
         return self.state.at
 
-    def gone_on(self) -> Step[State, Effect]:
+    def go_on(self) -> Step[State, Effect]:
         """Go on until an answer is awaited or the round is over, and return the step."""
         while self.state.asked is None:
             follows, looks = self.state.follows, self.state.looks
@@ -246,7 +250,8 @@ class _RoundInMaking:
         if intent.key in self.keeper.queues:
             self._ask(intent, intent.key)
         elif self.keeper.has_settled(intent, self.at):
-            # If the list lacks the queue, the broker may be starting; later, it was deleted.
+            # If the list lacks a queue, the broker may be starting.  If it still lacks the queue
+            # after a while, the queue was deleted.
             self._followed(intent, Ended.LOST, None)
 
     def _followed(self, intent: Intent, ended: Ended, replicas: tuple[Replica, ...] | None) -> None:
@@ -255,7 +260,7 @@ class _RoundInMaking:
         left = self.keeper.ended(intent, ended)
         verdict = left.after(intent, ended, self.at, replicas)
         if verdict is not None and verdict.is_change and verdict.intent is None:
-            return  # the nodes are busy: keep the intent, as nothing else remembers this change
+            return  # the nodes are busy: keep the intent, the only record of this change
         self.keeper = left
         self.effects.append(TellChange(intent, ended.value))
         if verdict is not None and verdict.intent is not None:
@@ -290,7 +295,8 @@ class _RoundInMaking:
 
     def _begin(self, intent: Intent) -> None:
         self.state = evolve(self.state, keeper=self.keeper.begun(intent), asked=intent)
-        # Stored before it begins, so a keeper that starts again asks the leader for the outcome.
+        # The change is stored before it begins, so a process that starts again asks the leader for
+        # its outcome.
         self.effects += [Keep(self.keeper.intents), TellChange(intent, "begun"), Begin(intent)]
 
     def _ask(self, one: Intent | Key, key: Key) -> None:

@@ -1,4 +1,6 @@
-"""The node on which a new replica goes.  An embedder may pass another function of this type.
+"""The placement of a new replica: functions that choose its node.
+
+An embedder may pass another function of this type.
 
 Source: reconciliation, Q3.
 """
@@ -23,17 +25,17 @@ class Choice:
 
 
 Placement: TypeAlias = "Callable[[tuple[Node, ...], Situation], Choice]"
-"""Returns one of the candidates, which are at least one, in the order of names."""
+"""A function that returns one of the candidates; there is at least one, in the order of names."""
 
 
 def random(candidates: tuple[Node, ...], situation: Situation) -> Choice:
     """Return the candidate that the situation's `dice` select."""
     node = candidates[situation.dice % len(candidates)]
-    return Choice(node.name, f"{node.name} is one of {len(candidates)}, taken at random")
+    return Choice(node.name, f"{node.name} is one of {len(candidates)} candidates, taken at random")
 
 
 def least_loaded(candidates: tuple[Node, ...], _situation: Situation) -> Choice:
-    """Return the node with the least load, or the first by name of several."""
+    """Return the node with the least load; of several, the first by name."""
     node = min(candidates, key=lambda one: (one.load, one.name))
     return Choice(node.name, f"{node.name} has the least load, {node.load:g}")
 
@@ -44,9 +46,7 @@ def zone_aware(candidates: tuple[Node, ...], situation: Situation) -> Choice:
     there = Counter(zones[name] for name in situation.members if situation.runs(name))
     node = min(candidates, key=lambda one: (there[one.zone], one.load, one.name))
     if node.zone is None:
-        return Choice(
-            node.name, f"no zone is told, and {node.name} has the least load, {node.load:g}"
-        )
+        return Choice(node.name, f"{node.name} has no zone, and has the least load, {node.load:g}")
     count = there[node.zone]
     others = "no replica runs" if count == 0 else f"{count} run" + "s" * (count == 1)
     return Choice(

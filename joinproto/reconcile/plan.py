@@ -1,9 +1,9 @@
 """A plan of all changes of all queues, in which no node copies more than it may.
 
 Each queue changes one replica at a time and waits until the change is done.  The queue with the
-fewest replicas to spare goes first, and of several the smallest.  `Limits` bounds the copies of a
-node, and of all nodes, at a time.  The plan uses only the given facts, and assumes that every copy
-succeeds.
+fewest replicas to spare goes first; of several such queues, the smallest.  `Limits` bounds the
+copies of a node, and of all nodes, at a time.  The plan uses only the given facts, and assumes that
+every copy succeeds.
 
 Source: reconciliation, Q4 and Q5.
 """
@@ -26,7 +26,7 @@ from joinproto.reconcile.queue import Node, Situation, Variant, titled
 from joinproto.reconcile.tables import Action
 
 STEPS_MAX = 100
-"""More changes than any queue needs; a queue that reaches it is reported as unfinished."""
+"""A queue with this many changes is reported as unfinished; no queue should need so many."""
 
 
 @frozen(kw_only=True)
@@ -37,22 +37,22 @@ class Limits:
         int, AtLeast(1), "copies that a node sends and receives at a time"
     ] = 2
     copies_in_all: Annotated[
-        int | None, AtLeast(1), "copies of all nodes at a time; null: as their nodes allow"
+        int | None, AtLeast(1), "copies of all nodes at a time; null: as many as the nodes allow"
     ] = None
-    bytes_per_second: Annotated[float, AtLeast(1), "of one copy"] = 50e6
+    bytes_per_second: Annotated[float, AtLeast(1), "the speed of one copy"] = 50e6
 
 
 @frozen(kw_only=True)
 class Change:
-    """One replica more or less."""
+    """One replica that a queue gains or loses."""
 
-    queue: Annotated[str, "its name"]
-    vhost: Annotated[str, "where it is"]
+    queue: Annotated[str, "the name of the queue"]
+    vhost: Annotated[str, "the virtual host of the queue"]
     action: Annotated[Action, "add or remove"]
-    node: Annotated[str, "where"]
-    starts: Annotated[float, "seconds from the start of the plan"]
-    ends: Annotated[float, "seconds from the start of the plan"]
-    bytes: Annotated[Count, "that are copied"]
+    node: Annotated[str, "the node that gains or loses the replica"]
+    starts: Annotated[float, "when the change starts, in seconds from the start of the plan"]
+    ends: Annotated[float, "when the change ends, in seconds from the start of the plan"]
+    bytes: Annotated[Count, "the bytes that are copied"]
     rule: Annotated[str, "the rule that decided"]
     why: Annotated[str, "the reason, in a sentence"]
 
@@ -63,14 +63,14 @@ class Change:
 
 @frozen(kw_only=True)
 class Load:
-    """The load that a change puts on a node."""
+    """The load that a plan puts on a node."""
 
-    node: Annotated[str, "its name"]
-    adds: Annotated[Count, "replicas it gets"]
-    removes: Annotated[Count, "replicas it loses"]
-    bytes_in: Annotated[Count, "it receives"]
-    bytes_out: Annotated[Count, "it sends"]
-    load: Annotated[float, "as told, and 1 for each replica more"]
+    node: Annotated[str, "the name of the node"]
+    adds: Annotated[Count, "the replicas that it gains"]
+    removes: Annotated[Count, "the replicas that it loses"]
+    bytes_in: Annotated[Count, "the bytes that it receives"]
+    bytes_out: Annotated[Count, "the bytes that it sends"]
+    load: Annotated[float, "its given load, plus 1 for each gain and minus 1 for each loss"]
 
 
 @frozen(kw_only=True)
@@ -86,11 +86,11 @@ class Plan:
 
 
 _ALL = ""
-"""Stands for the name of a node: all nodes together."""
+"""Stands for all nodes together, where the name of a node is expected."""
 
 
 class _Copies:
-    """Which nodes copy, and until when.  It must be asked at times that never decrease."""
+    """Which nodes copy, and until when.  Times of questions must never decrease."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -117,23 +117,23 @@ Turn = tuple[int, int, int, int]
 class _Waiting:
     """The queues that wait until a node may copy again.
 
-    Only the first queue of each node is looked at.  Otherwise all that wait for a node would be
-    looked at each time one of its copies ends."""
+    Only the first queue of each node is looked at.  Otherwise all queues that wait for a node would
+    be looked at each time one of its copies ends."""
 
     def __init__(self, copies: _Copies) -> None:
         self._copies = copies
         self._turns: dict[str, list[Turn]] = {}
         self._ends: list[tuple[float, str]] = []
-        self._told: set[str] = set()
+        self._announced: set[str] = set()
 
     def put(self, turn: Turn, node: str, until: float) -> None:
         """Make a queue wait for this node."""
         heapq.heappush(self._turns.setdefault(node, []), turn)
-        self._tell(node, until)
+        self._announce(node, until)
 
-    def _tell(self, node: str, until: float) -> None:
-        if node not in self._told:
-            self._told.add(node)
+    def _announce(self, node: str, until: float) -> None:
+        if node not in self._announced:
+            self._announced.add(node)
             heapq.heappush(self._ends, (until, node))
 
     def move_due(self, coming: list[tuple[float, Turn, str | None]]) -> None:
@@ -144,9 +144,9 @@ class _Waiting:
 
     def go_on(self, node: str, now: float) -> None:
         """Let the next queue that waits for this node have its turn once the node may copy."""
-        self._told.discard(node)
+        self._announced.discard(node)
         if self._turns.get(node):
-            self._tell(node, self._copies.free_at(node, now))
+            self._announce(node, self._copies.free_at(node, now))
 
     def __bool__(self) -> bool:
         return bool(self._ends)
@@ -162,8 +162,8 @@ class _Loads:
     def more(self, node: str, by: int) -> None:
         self.of[node] = self.of.get(node, 0.0) + by
 
-    def told(self, situation: Situation) -> Situation:
-        """Return the situation with the present loads; nodes with the same load are not copied."""
+    def put_into(self, situation: Situation) -> Situation:
+        """Return the situation with the present loads of its nodes."""
         return evolve(situation, nodes=tuple(map(self._now, situation.nodes)))
 
     def _now(self, told: Node) -> Node:
@@ -177,7 +177,7 @@ class _Loads:
 def plan(situations: Sequence[Situation], limits: Limits, place: Placement | None = None) -> Plan:
     """Return the changes until no queue can or must change any more.
 
-    `place`: chooses nodes instead of the settings' function.
+    `place`: the function that chooses a node, instead of the function that the settings name.
     """
     loads, copies = _Loads(situations), _Copies(limits)
     coming: list[tuple[float, Turn, str | None]] = [
@@ -185,7 +185,8 @@ def plan(situations: Sequence[Situation], limits: Limits, place: Placement | Non
     ]
     heapq.heapify(coming)
     current = list(situations)
-    # A queue that waits keeps its decision; otherwise all that wait would choose the same node.
+    # A queue that waits keeps its decision.  Otherwise all waiting queues would choose the same
+    # node.
     decided: dict[int, Decision] = {}
     waiting = _Waiting(copies)
     ends: list[Decision | None] = [None] * len(current)
@@ -195,7 +196,7 @@ def plan(situations: Sequence[Situation], limits: Limits, place: Placement | Non
         _, bytes_, at, steps = turn
         decision = decided.pop(at, None)
         if decision is None:
-            decision = evaluate(loads.told(current[at]), place)
+            decision = evaluate(loads.put_into(current[at]), place)
             if not decision.nodes or steps == STEPS_MAX:
                 ends[at] = decision
                 return
@@ -203,14 +204,14 @@ def plan(situations: Sequence[Situation], limits: Limits, place: Placement | Non
                 loads.more(node, 1 if decision.action is Action.ADD else -1)
         end, size = now, current[at].queue.size if decision.action is Action.ADD else 0
         if size:
-            both = (*decision.nodes, decision.situation.evaluates or "")
-            free, last = max((copies.free_at(one, now), one) for one in (*both, _ALL))
+            copiers = (*decision.nodes, decision.situation.evaluates or "")
+            free, last = max((copies.free_at(one, now), one) for one in (*copiers, _ALL))
             if free > now:
                 decided[at] = decision
                 waiting.put(turn, last, free)
                 return
             end = now + size / limits.bytes_per_second
-            copies.take(both, end)
+            copies.take(copiers, end)
         for node in decision.nodes:
             changes.append(_change(decision, node, now, end, size))
             current[at] = _changed(current[at], decision.action, node)
@@ -278,7 +279,7 @@ def _loads(
 
 
 def is_settled(decision: Decision) -> bool:
-    """Return whether the queue has the wanted replicas: `enough`, or there is no target."""
+    """Return whether the queue has enough replicas, or no target."""
     if decision.situation.variant is Variant.REAL:
         return decision.case.name == "enough"
     return decision.case.name in ("enough", "no target")

@@ -22,7 +22,7 @@ from joinproto.reconcile.timers import Event, Look, Timers, looks
 
 @question(
     "reconcile.target",
-    "How many replicas of one queue are wanted, and by what.",
+    "How many replicas a queue must have, and which source sets the number.",
     variant="seed",
     argument=3,
     policy=5,
@@ -36,14 +36,19 @@ def answer_target(target: Target, variant: WHOSE = Variant.OURS) -> Wanted:
 class AskQueue(Queue):
     """One evaluation of one queue, by its leader."""
 
-    nodes: Annotated[tuple[Node, ...], "of the cluster; none: not known"]
-    settings: Annotated[Settings, "what holds for all queues"] = Settings()
+    nodes: Annotated[tuple[Node, ...], "the nodes of the cluster; empty: they are not known"]
+    settings: Annotated[Settings, "the settings for all queues"] = Settings()
     variant: WHOSE = Variant.OURS
     at: Annotated[str | None, "the node that evaluates; null: the leader"] = None
-    dice: Annotated[int, AtLeast(0), "which candidate a random placement takes"] = 0
+    dice: Annotated[
+        int, AtLeast(0), "the index, modulo their number, of the candidate for a random placement"
+    ] = 0
 
     def situation(self) -> Situation:
-        """Return the situation to evaluate; raises `DoesNotFit` for names that cannot be right."""
+        """Return the situation to evaluate.
+
+        Raises `DoesNotFit` for an empty, repeated or unknown name.
+        """
         refuse_twice("nodes", [node.name for node in self.nodes])
         refuse_twice("members", list(self.members or ()))
         self._check_names()
@@ -64,18 +69,20 @@ class AskQueue(Queue):
         if self.leader and self.members and self.leader not in self.members:
             raise DoesNotFit(
                 "leader",
-                f"{self.leader!r} leads and has no replica",
-                next=f"one of {', '.join(self.members)}, or null",
+                f"{self.leader!r} is the leader, but is not among `members`",
+                next=f"name one of {', '.join(self.members)}, or null",
             )
         self._check_replicas()
         known = {*(node.name for node in self.nodes), *(self.members or ())}
         if self.at is not None and self.nodes and self.at not in known:
             raise DoesNotFit(
-                "at", f"there is no node {self.at!r}", next=f"one of {', '.join(sorted(known))}"
+                "at",
+                f"there is no node {self.at!r}",
+                next=f"name one of {', '.join(sorted(known))}",
             )
 
     def _check_replicas(self) -> None:
-        """Refuse facts about replicas that do not exist: a misspelt name would be ignored."""
+        """Refuse facts about replicas that do not exist: else a misspelt name would be ignored."""
         if not self.members:
             return
         told = [*((f"behind[{at}]", name) for at, name in enumerate(self.behind))]
@@ -86,21 +93,23 @@ class AskQueue(Queue):
                 raise DoesNotFit(
                     place,
                     f"{name!r} has no replica of this queue",
-                    next=f"one of {', '.join(self.members)}",
+                    next=f"name one of {', '.join(self.members)}",
                 )
 
 
 @frozen(kw_only=True)
 class QueueAnswer(Answer):
-    """The action of the evaluation, and the reason."""
+    """The result of one evaluation of a queue, and the reason."""
 
-    action: Annotated[Action, "what is done now"]
-    nodes: Annotated[tuple[str, ...], "the nodes that it adds or removes"]
+    action: Annotated[Action, "the action for the queue now"]
+    nodes: Annotated[tuple[str, ...], "the nodes that gain or lose a replica"]
     candidates: Annotated[tuple[str, ...], "the nodes that could take a replica"]
-    target: Annotated[int, "how many are wanted"]
+    target: Annotated[int, "the number of replicas that the queue must have"]
     survives: Annotated[int, "failures that the queue survives now; below 0: no majority runs"]
-    case: Annotated[str, Last(8), "the case of the variant's table"]
-    would_change: Annotated[str | None, Last(10), "what would make this a change; null: it is one"]
+    case: Annotated[str, Last(8), "the name of the case that decided"]
+    would_change: Annotated[
+        str | None, Last(10), "the facts that would lead to a change; null: the action is a change"
+    ]
 
 
 @question(
@@ -139,9 +148,9 @@ def answered(found: Decision) -> QueueAnswer:
 
 @frozen(kw_only=True)
 class TimerAnswer(Answer):
-    """All evaluations in their order."""
+    """The times of all evaluations."""
 
-    looks: Annotated[tuple[Look, ...], "in their order"]
+    looks: Annotated[tuple[Look, ...], "the evaluations, in their order"]
     rule: Rule = "Q2"
 
 
@@ -163,19 +172,25 @@ PACE = Timers()
 )
 def answer_timer(
     variant: WHOSE = Variant.OURS,
-    pace: Annotated[Timers, "how often"] = PACE,
-    events: Annotated[tuple[Event, ...], "what happens, and when"] = (),
-    until: Annotated[float, AtLeast(0), "seconds that are looked at"] = 3600.0,
-    queue: Annotated[str, "whose turn it is: sets the first look (seed, ours)"] = "",
+    pace: Annotated[Timers, "the time between evaluations"] = PACE,
+    events: Annotated[tuple[Event, ...], "events with their times"] = (),
+    until: Annotated[float, AtLeast(0), "the end of the time that is covered, in seconds"] = 3600.0,
+    queue: Annotated[
+        str, "the name of the queue, which determines its first look (seed, ours)"
+    ] = "",
     changes: Annotated[
-        tuple[float, ...], "for each, the first look from this second on changes something"
+        tuple[float, ...], "times in seconds; the first look at or after each changes something"
     ] = (),
 ) -> TimerAnswer:
     """Return the times of evaluations, for a list of timed events."""
     if pace.interval == 0:
-        raise DoesNotFit("pace.interval", "expected more than 0", next="null: the default")
+        raise DoesNotFit(
+            "pace.interval", "expected more than 0", next="use null for the default interval"
+        )
     if until / max(pace.between(variant), 1e-9) > 1e5:
-        raise DoesNotFit("until", "more than 100,000 looks", next="less time or a longer interval")
+        raise DoesNotFit(
+            "until", "expected at most 100,000 looks", next="use less time or a longer interval"
+        )
     found = looks(variant, pace, events, until, queue=queue, changes=changes)
     why = WHEN[variant] if pace.enabled else "reconciliation is switched off"
     return TimerAnswer(looks=tuple(found), why=why)

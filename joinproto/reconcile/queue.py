@@ -1,4 +1,4 @@
-"""What a queue's leader knows when it evaluates the queue: the queue, the nodes, the settings.
+"""The facts by which a queue's leader evaluates the queue: the queue, the nodes, the settings.
 
 Source: reconciliation, Q1 to Q4.
 """
@@ -22,7 +22,7 @@ class Variant(Enum):
     OURS = "ours"
 
 
-WHOSE = Annotated[Variant, "which rules: the design's, those of the broker that shipped, ours"]
+WHOSE = Annotated[Variant, "the rules: the design's, those of the shipped broker, or ours"]
 EVALUATING = ""
 """Stands for the leader's name: the node that evaluates the queue leads it."""
 
@@ -46,22 +46,24 @@ class Placing(Enum):
 class Node:
     """A node of the cluster."""
 
-    name: Annotated[str, "its name, once in the list"]
-    zone: Annotated[str | None, "what fails together with it"] = None
-    load: Annotated[float, AtLeast(0), "any number; less is better"] = 0.0
-    running: Annotated[bool, "seen by the evaluating node"] = True
-    drained: Annotated[bool, "in maintenance: takes no replica"] = False
-    full: Annotated[bool, "its disk: takes no replica (ours)"] = False
+    name: Annotated[str, "its name, which no other node has"]
+    zone: Annotated[str | None, "the zone of nodes that fail together; null: not known"] = None
+    load: Annotated[float, AtLeast(0), "its load, as any number; less is better"] = 0.0
+    running: Annotated[bool, "whether it runs, as the evaluating node sees it"] = True
+    drained: Annotated[bool, "whether it is in maintenance, and takes no replica"] = False
+    full: Annotated[bool, "whether its disk or memory is full, so it takes no replica (ours)"] = (
+        False
+    )
 
 
 @frozen(kw_only=True)
 class Target:
     """The number of replicas that each source asks for; null if it names none."""
 
-    argument: Annotated[int | None, AtLeast(0), "of the queue, by its declaration"] = None
-    policy: Annotated[int | None, AtLeast(0), "the user's"] = None
-    operator_policy: Annotated[int | None, AtLeast(0), "the operator's"] = None
-    configuration: Annotated[int | None, AtLeast(0), "of the node"] = None
+    argument: Annotated[int | None, AtLeast(0), "the number in the queue's declaration"] = None
+    policy: Annotated[int | None, AtLeast(0), "the number in the user's policy"] = None
+    operator_policy: Annotated[int | None, AtLeast(0), "the number in the operator's policy"] = None
+    configuration: Annotated[int | None, AtLeast(0), "the number in the node's settings"] = None
 
 
 @frozen(kw_only=True)
@@ -69,36 +71,41 @@ class Settings:
     """Settings for all queues."""
 
     auto_remove: Annotated[
-        bool | None, "drop replicas that count no more; null: real no, seed and ours yes"
+        bool | None,
+        "whether to drop replicas that no longer count; null: no in real, yes in seed and ours",
     ] = None
     failure_interval: Annotated[
-        float, AtLeast(0), "seconds away until a replica counts as lost (seed, ours)"
+        float, AtLeast(0), "a replica that is away for so many seconds is lost (seed, ours)"
     ] = 60.0
-    placement: Annotated[Placing, "how the node is chosen; real: random"] = Placing.ZONE_AWARE
+    placement: Annotated[Placing, "how a node is chosen; real always chooses at random"] = (
+        Placing.ZONE_AWARE
+    )
 
 
 @frozen(kw_only=True)
 class Queue:
     """One replicated queue, as its leader sees it; the input of `reconcile.queue`."""
 
-    name: Annotated[str, "for the answer's words"] = "queue"
-    vhost: Annotated[str, "where it is"] = "/"
-    kind: Annotated[Kind, "of what there are replicas"] = Kind.QUORUM
+    name: Annotated[str, "the name of the queue"] = "queue"
+    vhost: Annotated[str, "the virtual host of the queue"] = "/"
+    kind: Annotated[Kind, "the kind of the queue"] = Kind.QUORUM
     members: Annotated[
-        tuple[str, ...] | None, "nodes that have a replica; null: asked, and no answer"
+        tuple[str, ...] | None, "the nodes that have a replica; null: the queue did not answer"
     ] = ()
     leader: Annotated[
-        str | None, "the leader's node; null: no node leads; left out: the evaluating one"
+        str | None, "the leader's node; null: no node leads; left out: the evaluating node leads"
     ] = EVALUATING
-    target: Annotated[Target, "how many are wanted, and by what"] = Target()
+    target: Annotated[Target, "the number of replicas that each source asks for"] = Target()
     away: Annotated[
         Mapping[str, Annotated[float, AtLeast(0)]],
-        "seconds for which the replica on this node has not answered",
+        "by node: for how many seconds the replica there has not answered",
     ] = field(factory=dict)
     behind: Annotated[tuple[str, ...], "nodes whose replica still catches up"] = ()
     stays: Annotated[tuple[str, ...], "nodes whose replica could not be removed"] = ()
-    changing: Annotated[str | None, "a change of members that is not committed, in words"] = None
-    size: Annotated[int, AtLeast(0), "bytes that a new replica copies"] = 0
+    changing: Annotated[
+        str | None, "a change of members that is not committed, in words; null: there is none"
+    ] = None
+    size: Annotated[int, AtLeast(0), "the bytes that a new replica copies"] = 0
 
     @property
     def title(self) -> str:
@@ -128,17 +135,17 @@ class Situation:
 
     @property
     def spare(self) -> int:
-        """Return how many failures the queue survives now; below 0 no majority runs.
+        """Return how many failures the queue survives now; below 0, no majority runs.
 
-        The majority is one of all listed replicas, including the dead ones.
+        The majority is a majority of all listed replicas, including dead replicas.
         """
         return sum(map(self.runs, self.members)) - (len(self.members) // 2 + 1)
 
     @property
     def evaluates(self) -> str | None:
-        """Return the node that evaluates: the leader, unless stated otherwise.
+        """Return the node that evaluates: `at`, or else the leader.
 
-        If no leader is named, it is the first member that runs, or else the first member.
+        Without both, it is the first member that runs, or else the first member.
         """
         told = self.at or self.queue.leader
         if told or not self.members:
@@ -146,9 +153,10 @@ class Situation:
         return next((name for name in self.members if self.runs(name)), self.members[0])
 
     def runs(self, name: str) -> bool:
-        """Return whether a node runs and, if it has a replica, whether its replica answers.
+        """Return whether a node runs and its replica, if it has one, answers.
 
-        The real variant looks at nodes only; the replica of the evaluating node always answers.
+        The real variant looks at nodes only.  The replicas of the evaluating node and of the leader
+        count as answering.
         """
         for node in self.nodes:
             if node.name == name:

@@ -1,10 +1,10 @@
 """Reading queues, nodes and replicas from the answers of a broker's management API and its tools.
 
-A malformed answer raises `HalfAnswer`, and the caller changes nothing.  A single queue that cannot
-be understood gets a problem in words, and the others are read.
+A malformed answer raises `HalfAnswer`, and the caller must change nothing.  If only the facts of
+one queue are wrong, that queue gets a problem in words, and the other queues are read.
 
 Source: RabbitMQ 3.10, `/api/nodes`, `/api/queues`, `quorum_status` and `stream_status` with
-`--formatter json`, as seen; the two columns that are new or renamed in 4.x, as read.
+`--formatter json`, as observed; the two columns that are new or renamed in 4.x, as in its code.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ class Key:
 
 @frozen
 class Facts:
-    """The facts from one look at the broker.  `problems`: queues that were not understood, and why.
+    """The facts from one look at the broker.
 
-    `doubted`: queues whose list of members lacks their leader, so the list must be wrong.
+    `problems`: for each queue whose facts are wrong, the reason.  `doubted`: queues whose list of
+    members lacks their leader, so the list must be wrong.
     """
 
     nodes: tuple[Node, ...]
@@ -56,9 +57,10 @@ class Facts:
 
 @frozen
 class Replica:
-    """One replica.  `at`: the end of its log; `leads`: it is the leader, or a stream's writer.
+    """One replica.  `leads`: it is the leader, or a stream's writer.
 
-    `votes`: false until it is promoted (from 4.0 on; before, every replica votes).
+    `at`, `committed`: the end of its log, and the last committed entry that it knows.  `votes`:
+    false until it is promoted (from 4.0 on; before, every replica votes).
     """
 
     node: str
@@ -72,7 +74,7 @@ class Replica:
 def facts_of(nodes: Any, queues: Any, target: int | None, zones: Mapping[str, str]) -> Facts:
     """Return the facts in the answers of `/api/nodes` and `/api/queues`.
 
-    `target`: of the configuration.  `zones`: of nodes, by name.
+    `target`: the configured number of replicas, or None.  `zones`: the zone of each node, by name.
     """
     known: dict[Key, Queue] = {}
     problems: dict[Key, str] = {}
@@ -100,7 +102,9 @@ def _node(one: Mapping[str, Any], load: Mapping[str, int], zones: Mapping[str, s
     name = _text(one, "name", "/api/nodes")
     running = one.get("running")
     if not isinstance(running, bool):
-        raise HalfAnswer(f"/api/nodes: {name} does not say whether it runs", next="ask again")
+        raise HalfAnswer(
+            f"/api/nodes: the field `running` of {name} is not true or false", next="ask again"
+        )
     return Node(
         name=name,
         running=running,
@@ -156,9 +160,9 @@ def replicas_of(kind: Kind, answer: Any) -> tuple[Replica, ...]:
 
 
 def caught_up(replicas: tuple[Replica, ...]) -> frozenset[str]:
-    """Return the nodes whose replica votes and holds all that the leader has committed.
+    """Return the nodes whose replica votes and has every entry that the leader has committed.
 
-    No node if no leader answers.
+    Without an answer of the leader, return no nodes.
     """
     leader = next((one for one in replicas if one.leads and one.answers), None)
     if leader is None:
@@ -177,12 +181,12 @@ def _list(value: Any, where: str) -> list[Mapping[str, Any]]:
 def _text(one: Mapping[str, Any], name: str, where: str) -> str:
     found = one.get(name)
     if not isinstance(found, str) or not found:
-        raise HalfAnswer(f"{where}: an object without {name!r}", next="ask again")
+        raise HalfAnswer(f"{where}: an object has no text in its field {name!r}", next="ask again")
     return found
 
 
 def _names(one: Mapping[str, Any], name: str) -> tuple[str, ...] | None:
-    """Return a list of nodes, None without one, as before the broker has collected statistics."""
+    """Return a list of nodes, or None: the broker sends no list before it has statistics."""
     found = one.get(name)
     if not isinstance(found, list) or not all(isinstance(node, str) and node for node in found):
         return None
@@ -195,7 +199,7 @@ def _number(told: Any, name: str) -> int | None:
         return None
     if isinstance(found, bool) or not isinstance(found, int) or found < 0:
         raise HalfAnswer(
-            f"{name} is {found!r}, and a number of replicas was expected",
+            f"{name} is {found!r}, expected a number of replicas",
             next=f"declare the queue again, or set the policy again, with {name} as a number",
         )
     return found

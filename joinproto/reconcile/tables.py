@@ -1,4 +1,4 @@
-"""Decision tables for one evaluation of one queue: the seed's, the shipped broker's and ours.
+"""Decision tables for one evaluation of one queue: the design's, the shipped broker's and ours.
 
 N is the set of all nodes that matter: nodes of the cluster, and nodes that have a replica but have
 left the cluster.  `me` is the evaluating node.
@@ -30,11 +30,14 @@ class Action(Enum):
 class Spot:
     """One node, and the replica on it if it has one.
 
-    `in_cluster`: it is in the cluster now.  `lost`: its replica counts no more.  `takes`: it may
-    get a replica.  `stays`: its replica could not be removed.  Read of the evaluating node only:
-    `knows_nodes`, `knows_members`, `leads`, `has_leader`, `drained`, `removes`, `changing`,
-    `has_majority`, `target`; `fails`: the shipped code crashes at this target; `survives_less`:
-    fewer failures are survived than the target promises; `is_odd`: the number of replicas is odd.
+    `in_cluster`: the node is in the cluster now.  `lost`: its replica no longer counts.  `takes`:
+    it may get a replica.  `behind`: its replica has not caught up.  `stays`: its replica could not
+    be removed.
+
+    The tables read these fields of the evaluating node only: `knows_nodes`, `knows_members`,
+    `leads`, `has_leader`, `drained`, `removes`, `changing`, `has_majority`, `target`; `fails`: the
+    shipped code crashes at this target; `survives_less`: the queue survives fewer failures than the
+    target promises; `is_odd`: the number of replicas is odd.
     """
 
     name: str
@@ -78,7 +81,7 @@ _REMOVES = _here("replicas that count no more are dropped", removes=True)
 _SURVIVES_LESS = _here("fewer failures are survived than the target promises", survives_less=True)
 _IS_ODD = _here("the number of replicas is odd", is_odd=True)
 _HELPS = ~(_IS_ODD & DROPPED.fewer_than(2))
-"""Dropping one dead member lowers the majority of an even number; an odd number needs two."""
+"""To drop one dead member lowers the majority of an even number; an odd number needs two drops."""
 _WOULD_BE_EVEN = _IS_ODD & CANDIDATES.fewer_than(2)
 _CANNOT_DROP = ~LOST.is_empty & (~_REMOVES | DROPPED.is_empty)
 
@@ -140,7 +143,10 @@ SEED = _table(
     _AWAY_NOT_FOR_LONG,
     _ENOUGH,
 )
-"""The design: a replica that is away for the failure interval is replaced; a surplus may stay."""
+"""The design: a replica that is away for the failure interval is replaced.
+
+Surplus replicas stay, except on nodes that have left the cluster.
+"""
 
 OURS = _table(
     Variant.OURS,
@@ -179,11 +185,13 @@ OURS = _table(
     _AWAY_NOT_FOR_LONG,
     _ENOUGH,
 )
-"""The design, with one change at a time: the next begins when the last has ended and caught up.
+"""The design, with one change at a time: a change begins when the last one has ended and its new
+replica has caught up.
 
 A dead member that is still listed counts towards the majority.  Of a, b and c, c dies and d is
 added: three of four run, and one more failure leaves two of four.  Therefore a lost member is
-dropped if the queue then survives more failures; if it cannot be dropped, the number is made odd.
+dropped if the queue then survives more failures.  If it cannot be dropped, another replica is added
+to make the number odd.
 """
 
 TABLES = {Variant.SEED: SEED, Variant.REAL: REAL, Variant.OURS: OURS}

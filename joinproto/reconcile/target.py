@@ -15,7 +15,7 @@ from joinproto.reconcile.queue import Target, Variant
 
 RULE = "Q1"
 ANY = 1_000_000
-"""What the shipped broker makes of a queue's argument, whatever its value.
+"""The number that the shipped broker reads from a queue's argument, whatever its value.
 
 The broker compares the argument as a pair with its type, and in the order of terms of its language
 any pair is larger than any number.  Seen in 3.13.7, 4.2.9 and 4.3.5 (rabbitmq-server 17307, 17310).
@@ -24,20 +24,23 @@ any pair is larger than any number.  Seen in 3.13.7, 4.2.9 and 4.3.5 (rabbitmq-s
 
 @frozen
 class Wanted:
-    """How many replicas are kept; the count `ANY` is more than any cluster has nodes."""
+    """The number of replicas that a queue must have, and its source.
 
-    count: Annotated[int, Key("target"), "0: no target, nothing is added"]
-    said_by: Annotated[str | None, "what decided; null: nothing"]
+    The count `ANY` is larger than the number of nodes of any cluster.
+    """
+
+    count: Annotated[int, Key("target"), "the number of replicas; 0: no target, none is added"]
+    said_by: Annotated[str | None, "the source that decided; null: no source"]
     why: Why
     rule: Rule = RULE
 
 
 def wanted(target: Target, variant: Variant) -> Wanted:
-    """Return how many replicas this variant keeps.
+    """Return how many replicas a queue must have in this variant.
 
     In the seed and ours the most specific source decides: the argument, then the policies, of which
     the larger counts, then the configuration.  In the real variant the largest number decides, and
-    an argument counts as the largest.
+    an argument other than 0 counts as the largest.
     """
     policies = {"policy": target.policy, "operator policy": target.operator_policy}
     levels = (
@@ -49,7 +52,7 @@ def wanted(target: Target, variant: Variant) -> Wanted:
         why = f"the argument says {target.argument}, and counts as more than any number"
         return Wanted(ANY, "argument", f"{why}: the queue grows to all nodes")
     if variant is Variant.REAL and target.configuration == 0:
-        return Wanted(0, None, "the configuration says 0, at which the shipped broker fails")
+        return Wanted(0, None, "the configuration says 0, with which the shipped broker crashes")
     if variant is Variant.REAL:
         return _largest({name: count for level in levels for name, count in level.items()})
     for level in levels:

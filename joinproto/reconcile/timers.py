@@ -1,9 +1,9 @@
 """When evaluations (looks) happen, as a state machine over times; the host has the clock.
 
-Seed: each queue is looked at once in each interval, at its own time within the interval.
-Real: each node has one timer, and an event arms it again.  Therefore events that keep coming delay
-it for ever, and an event that is handled after the timer has fired, but before its message is read,
-leaves two timers.  Ours: as the seed, but an event may bring the next look forward.
+Seed: each queue is looked at once in each interval, at its own time within the interval.  Real:
+each node has one timer, and an event arms it again.  Therefore events that keep coming delay the
+look for ever, and an event that is handled after the timer has fired, but before its message is
+read, leaves two timers.  Ours: like the seed, but an event may bring the next look forward.
 
 Source: reconciliation, Q2 and Q5; the real machine as read from the code that shipped.
 """
@@ -27,7 +27,7 @@ from joinproto.reconcile.queue import Variant
 
 
 class Happens(Enum):
-    """An event that the broker gives to the machine."""
+    """The kind of an event in the cluster that may bring a look forward."""
 
     NODE_UP = "node_up"
     NODE_DOWN = "node_down"
@@ -41,9 +41,9 @@ class Happens(Enum):
 
 @frozen(kw_only=True)
 class Timers:
-    """Seconds between evaluations, and after an event."""
+    """The time between evaluations, and from an event to one, in seconds."""
 
-    enabled: Annotated[bool, "false: nothing is ever evaluated"] = True
+    enabled: Annotated[bool, "whether queues are evaluated at all"] = True
     interval: Annotated[
         float | None, AtLeast(0), "seconds between two looks; null: real 3600, seed and ours 60"
     ] = None
@@ -59,16 +59,20 @@ class Timers:
 
 
 class Armed(Enum):
-    """The timer or event that the machine waits for."""
+    """The phase of a clock."""
 
     OFF = "off"
-    RESTING = "resting"  # the next look is an interval away
-    ALERT = "alert"  # something happened, or the last look changed something
+    RESTING = "resting"  # the next look is at most an interval away
+    ALERT = "alert"  # an event happened, or the last look changed something or lacked a fact
 
 
 @frozen(kw_only=True)
 class Tick:
-    """The row that the machine's tables read."""
+    """The row that the machine's tables read.
+
+    `hears`: the variant listens to this event.  `changed`: the look changed something, or lacked a
+    fact.
+    """
 
     enabled: bool = True
     hears: bool = True
@@ -113,7 +117,7 @@ CLOCK = StateMachine(
         Arrow("look", (Armed.RESTING, Armed.ALERT), LOOKED),
     ),
 )
-"""An event while a clock is alert leaves the phase; `Clock.hear` decides what the timers do."""
+"""An event while a clock is alert does not change its phase; `Clock.hear` changes its timers."""
 
 HEARD_BY = {
     Variant.SEED: frozenset[Happens](),
@@ -121,17 +125,19 @@ HEARD_BY = {
     - {Happens.NODE_DRAINED, Happens.NODE_UNDRAINED, Happens.MEMBER_LEFT},
     Variant.OURS: frozenset(Happens),
 }
-"""The events that each variant listens to: the seed to none, and the shipped broker neither to
-maintenance nor to a node that leaves.
+"""The events that each variant listens to.
+
+The seed listens to none.  The shipped broker does not listen to maintenance or to a node that
+leaves.
 """
 
 
 @frozen(kw_only=True)
 class Clock:
-    """A clock: of a node in the real variant, of a queue in the others.
+    """The clock of a node (real) or of a queue (seed, ours).
 
-    `looks_at`: the times, in seconds, at which the armed timers fire; the real variant may have
-    more than one timer.
+    `looks_at`: the times, in seconds, at which the armed timers fire; only the real variant can
+    have more than one timer.
     """
 
     variant: Variant
@@ -142,7 +148,7 @@ class Clock:
 
     @property
     def next(self) -> float | None:
-        """Return the time of the next look, None if there is none."""
+        """Return the time of the next look, or None if the clock is off."""
         return min(self.looks_at, default=None)
 
     def __str__(self) -> str:
@@ -161,7 +167,7 @@ class Clock:
     def hear(self, what: Happens, now: float) -> Clock:
         """Return the clock after an event that is handled at `now`.
 
-        In the real variant, a timer whose time has come fires nevertheless, and another is armed.
+        In the real variant, a timer whose time has come still fires, and a second timer is armed.
         """
         if self.phase is Armed.OFF or what not in HEARD_BY[self.variant]:
             return self
@@ -205,21 +211,23 @@ class _Model:
 
 @frozen(kw_only=True)
 class Event:
-    """Something that happens at a time; the machine may be busy and handle it later."""
+    """An event at a time; a busy node may handle it later."""
 
-    at: Annotated[float, AtLeast(0), "seconds from the start"]
-    what: Annotated[Happens, "what happens"]
-    handled: Annotated[float | None, AtLeast(0), "when the machine gets to it; null: at once"] = (
-        None
-    )
+    at: Annotated[float, AtLeast(0), "when it happens, in seconds from the start"]
+    what: Annotated[Happens, "the kind of event"]
+    handled: Annotated[
+        float | None, AtLeast(0), "when it is handled, in seconds from the start; null: at once"
+    ] = None
 
 
 @frozen(kw_only=True)
 class Look:
-    """One evaluation."""
+    """One evaluation of a queue."""
 
-    at: Annotated[float, "seconds from the start"]
-    because: Annotated[str, "interval, change, or the event"]
+    at: Annotated[float, "when it happens, in seconds from the start"]
+    because: Annotated[
+        str, "interval; change: the look before changed something; or the event's kind"
+    ]
 
 
 def looks(

@@ -139,7 +139,7 @@ def test_a_url_that_is_none_is_refused(capsys: pytest.CaptureFixture[str], url: 
         ({"target": {"argument": 0}}, "the argument says 0"),
         ({"target": {}}, "no target is set"),
         ({"nodes": []}, "the nodes of the cluster are not known: the question failed"),
-        ({"members": None}, "the queue did not say who its members are"),
+        ({"members": None}, "the queue did not say which its members are"),
     ],
 )
 def test_in_each_variant_what_is_not_known_or_asked_is_clear(
@@ -195,7 +195,7 @@ def test_queues_of_two_virtual_hosts_are_told_apart(run: Run) -> None:
     [
         ({"target": {"argument": 0}}, "the argument says 0"),
         ({"nodes": []}, "the nodes of the cluster are not known: the question failed"),
-        ({"members": None}, "the queue did not say who its members are"),
+        ({"members": None}, "the queue did not say which its members are"),
         ({"leader": "c"}, "c has to evaluate it, and does not run"),
     ],
 )

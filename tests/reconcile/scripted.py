@@ -28,7 +28,9 @@ if [ -e "on-$verb" ]; then . "./on-$verb"; fi
 
 @define
 class Broker:
-    """`how`: for a path, what is answered instead of the value: a status, or bytes."""
+    """A broker that answers by a script.
+
+    `how`: by path, the answer that is sent instead of the value: a status, or bytes."""
 
     room: Path
     nodes: list[dict[str, Any]] = field(factory=list)

@@ -69,14 +69,14 @@ def test_ours_repairs_sooner_at_a_lower_peak() -> None:
     assert 2 * beyond(ours) < beyond(periodic)
 
 
-def test_where_nothing_fails_nothing_is_evaluated() -> None:
-    """A look that finds nothing to do does not count as an event."""
+def test_a_run_without_failures_has_no_evaluations_and_no_changes() -> None:
+    """A look without a change does not count as an evaluation."""
     run = played(Care.PERIODIC, [])
 
     assert (0, 0) == (run.evaluations, run.changes)
 
 
-def test_restarts_longer_than_the_interval_are_repaired_for_nothing() -> None:
+def test_restarts_longer_than_the_interval_cause_needless_repairs() -> None:
     """Each node comes back after 90 s: with an interval of 60 s it is replaced, with 120 s not."""
     story = list(blows(Story.ROLLING, SMALL, 1))
     patient = Shape(queues=300, nodes=20, zones=5, bytes_mean=1e9, failure_interval=120)
@@ -110,7 +110,7 @@ def test_the_same_dice_give_the_same_run() -> None:
     assert one.moments == other.moments
 
 
-def test_the_shortlist_holds_whom_all_nodes_would_give() -> None:
+def test_the_shortlist_has_the_node_that_would_be_chosen_of_all() -> None:
     """The node that zone and load choose among all nodes is in the shortlist."""
     dice = random.Random(3)
     cluster = Cluster.of(Shape(queues=200, nodes=40, zones=5))
@@ -159,8 +159,8 @@ def test_the_command_compares_and_draws(capsys: pytest.CaptureFixture[str], tmp_
     assert json.dumps(done.object)
 
 
-def test_all_nodes_together_copy_no_more_than_they_may() -> None:
-    """Q5: the limit is used up; of queues with as much to spare, the smallest are first."""
+def test_all_nodes_together_do_not_make_more_copies_than_the_limit() -> None:
+    """Q5: the limit is used up, and the number of changes is the same as without it."""
     run = Run(SMALL, Care.OURS, 4, 24 * HOUR, copies_in_all=6)
     run.play(RACK)
     alone = Run(SMALL, Care.OURS, 4, 24 * HOUR)
@@ -172,7 +172,7 @@ def test_all_nodes_together_copy_no_more_than_they_may() -> None:
     assert run.changes == alone.changes
 
 
-def test_at_periodics_peak_ours_needs_less_than_half_beyond_the_interval() -> None:
+def test_at_the_peak_of_periodic_ours_needs_less_than_half_the_time_after_the_interval() -> None:
     """Q5: all nodes together copy as many bytes a second, and each node fewer."""
     shape = Shape(queues=3_000, nodes=50, bytes_mean=150e6)
     story = list(blows(Story.RACK, shape, 1))
@@ -202,13 +202,13 @@ def test_settings_that_do_not_go_together_are_refused(
     assert (2, True) == (refused.code, "expected a folder" in refused.err)
 
 
-def test_a_cluster_that_cannot_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_impossible_cluster_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """There are more replicas than zones, more zones than nodes, or no nodes."""
     for words in (("--replicas", "11"), ("--zones", "200"), ("--nodes", "0")):
         assert 2 == run_here(capsys, "reconcile", "simulate", *words).code
 
 
-def test_a_run_says_how_far_it_is_and_ends_when_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_reports_its_progress_and_ends_when_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "EVENTS_BETWEEN", 10)
     heard: list[float] = []
 
@@ -224,7 +224,7 @@ def test_a_run_says_how_far_it_is_and_ends_when_told(monkeypatch: pytest.MonkeyP
     assert 0 <= heard[0] <= heard[-1] <= 1
 
 
-def test_ctrl_c_tells_the_ways_that_were_played(
+def test_ctrl_c_prints_the_ways_that_were_played(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play = many.played

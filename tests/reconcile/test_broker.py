@@ -1,4 +1,4 @@
-"""`reconcile run` with a failing broker: it guesses nothing, and does nothing twice."""
+"""`reconcile run` with a failing broker: it does not guess facts, or make a change twice."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def rig(
     return Rig(broker, loop, told, now)
 
 
-def test_read_only_says_what_it_would_do_and_does_nothing(broker: Broker) -> None:
+def test_a_read_only_run_reports_changes_and_makes_none(broker: Broker) -> None:
     """Point 6: read-only unless `--apply`; a decision is reported only once."""
     found = rig(broker, applies=False)
 
@@ -150,7 +150,7 @@ class Endless(BaseRequestHandler):
     ("bytes_max", "seconds_a_look", "why"),
     [(10_000, 0, "more than 10000 bytes"), (1 << 28, 30, "no whole answer within")],
 )
-def test_an_answer_without_end_is_given_up(
+def test_an_endless_answer_is_given_up(
     monkeypatch: pytest.MonkeyPatch, bytes_max: int, seconds_a_look: int, why: str
 ) -> None:
     """Otherwise the answer would be read and kept for ever, because each piece comes in time."""
@@ -165,7 +165,7 @@ def test_an_answer_without_end_is_given_up(
         server.shutdown()
 
 
-def test_a_tool_that_is_not_there_is_told_before_anything_is_begun(
+def test_a_missing_tool_is_reported_before_any_change_begins(
     broker: Broker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The exit code is 4 at the start, not at the first change."""
@@ -178,8 +178,8 @@ def test_a_tool_that_is_not_there_is_told_before_anything_is_begun(
 
 
 @pytest.mark.parametrize("what", HALF)
-def test_an_answer_that_is_not_whole_changes_nothing(broker: Broker, what: str) -> None:
-    """If the API is down or gives half an answer, nothing is guessed, and the run goes on."""
+def test_an_incomplete_answer_causes_no_change(broker: Broker, what: str) -> None:
+    """If the API is down or gives half an answer, no fact is guessed, and the run goes on."""
     found = rig(broker)
     broker.how.update(HALF[what])
 
@@ -190,7 +190,7 @@ def test_an_answer_that_is_not_whole_changes_nothing(broker: Broker, what: str) 
     assert ["add_member q c"] == found.rounds(2)
 
 
-def test_no_nodes_and_no_members_are_not_known_rather_than_gone(broker: Broker) -> None:
+def test_empty_lists_of_nodes_and_members_count_as_unknown_and_not_as_gone(broker: Broker) -> None:
     """Q2: an empty list means that the question failed."""
     found = rig(broker)
     broker.nodes = []
@@ -204,7 +204,7 @@ def test_no_nodes_and_no_members_are_not_known_rather_than_gone(broker: Broker) 
     )
 
 
-def test_an_argument_that_is_text_is_reported_and_the_others_go_on(broker: Broker) -> None:
+def test_a_queue_with_a_text_as_argument_is_reported_and_the_others_go_on(broker: Broker) -> None:
     """RabbitMQ 3.10 takes any value as x-quorum-target-group-size."""
     broker.has("bad", "ab")
     broker.queues["bad"]["arguments"] = {"x-quorum-target-group-size": "3"}
@@ -226,7 +226,7 @@ def test_bad_credentials_at_the_start_are_a_mistake_of_the_command_line(broker: 
     assert "401" in raised.value.message
 
 
-def test_the_next_node_is_asked_where_one_is_down(broker: Broker) -> None:
+def test_the_next_node_is_asked_if_one_is_down(broker: Broker) -> None:
     """One of the URLs may be that of a node that is gone."""
     found = rig(broker, urls=(CLOSED,))
 
@@ -243,7 +243,7 @@ def test_the_leader_has_the_last_word(broker: Broker) -> None:
     assert ["enough"] == found.said("decision", "case")
 
 
-def test_a_leader_that_does_not_answer_is_not_guessed(broker: Broker) -> None:
+def test_no_change_is_made_if_the_leader_does_not_answer(broker: Broker) -> None:
     """The status fails, is not JSON, or names no leader."""
     found = rig(broker)
     for text in ("", "Error: noproc", "{}", '[{"Node Name": "a", "Raft State": "follower"}]'):
@@ -292,7 +292,7 @@ def test_a_queue_may_be_named_like_an_option(broker: Broker) -> None:
     assert {"add_member q c", "add_member -q c"} == set(found.rounds(2))
 
 
-def test_no_node_copies_more_than_it_may(broker: Broker) -> None:
+def test_no_node_makes_more_copies_than_its_limit(broker: Broker) -> None:
     """Q5: if a node may copy one queue, three queues that lack a replica take turns."""
     for name in ("r", "s"):
         broker.has(name, "ab")
@@ -302,7 +302,7 @@ def test_no_node_copies_more_than_it_may(broker: Broker) -> None:
     assert "c takes part in 1 of 1 copies at a time" in found.said("decision", "why")
 
 
-def test_the_queue_that_has_least_to_spare_is_begun_first_and_then_the_smallest(
+def test_the_queue_with_least_to_spare_is_changed_first_and_then_the_smallest(
     broker: Broker,
 ) -> None:
     """Q5: all are due; three of three may lose one replica, two of two none, whatever the size."""
@@ -315,7 +315,7 @@ def test_the_queue_that_has_least_to_spare_is_begun_first_and_then_the_smallest(
     assert ["z", "b", "q", "a"] == [one.split()[1] for one in found.rounds(2)]
 
 
-def test_a_function_of_ones_own_chooses_and_one_that_fails_stops_no_other_queue(
+def test_an_embedders_function_chooses_and_its_failure_stops_no_other_queue(
     broker: Broker, keep: Run, tmp_path: Path
 ) -> None:
     """Q3: the placement is a port here, too."""
@@ -333,7 +333,7 @@ def test_a_function_of_ones_own_chooses_and_one_that_fails_stops_no_other_queue(
     assert 2 == keep("--placement", "farthest").code
 
 
-def test_a_node_that_left_is_dropped_after_another_one_was_added(broker: Broker) -> None:
+def test_a_node_that_left_is_dropped_after_another_node_was_added(broker: Broker) -> None:
     """Scenario One: a replica is added before the old one is removed."""
     broker.runs("abde")
     broker.has("q", "abc", online="ab")
@@ -359,7 +359,7 @@ def loses_c(broker: Broker, *, removes: str) -> None:
     broker.says("q", "abd", file="less.json")
 
 
-def test_a_dead_member_is_dropped_as_soon_as_another_one_is_there(broker: Broker) -> None:
+def test_a_dead_member_is_dropped_as_soon_as_its_replacement_is_there(broker: Broker) -> None:
     """Q4: of a, b, c and d three run, and the failure of d would stop the queue that a and b had
     kept.
     """
@@ -377,7 +377,7 @@ def test_a_dead_member_is_dropped_as_soon_as_another_one_is_there(broker: Broker
     )
 
 
-def test_where_a_dead_replica_of_a_stream_stays_the_number_becomes_odd(broker: Broker) -> None:
+def test_the_number_becomes_odd_if_a_dead_replica_of_a_stream_stays(broker: Broker) -> None:
     """Q4: 3.10 removes no replica of a stream from a node that is down; four of five run then."""
     loses_c(broker, removes="exit 69")
     broker.queues["q"]["type"] = "stream"
@@ -405,8 +405,8 @@ def test_where_a_dead_replica_of_a_stream_stays_the_number_becomes_odd(broker: B
     )
 
 
-def test_a_wait_is_reported_once_and_what_is_left_is_counted(broker: Broker) -> None:
-    """The seconds for which a node is away are not reported again; once back, nothing is left."""
+def test_a_wait_is_reported_once_and_waiting_queues_are_counted(broker: Broker) -> None:
+    """A wait is not reported again each second; no queue waits once the node is back."""
     broker.runs("abde", down="c")
     broker.has("q", "abc", online="ab")
     found = rig(broker, applies=False)
@@ -466,7 +466,7 @@ def keep(broker: Broker, run: Run) -> Run:
 
 
 @pytest.mark.parametrize("effect", ["cp done.json q.json", "true"])
-def test_killed_during_a_change_it_begins_nothing_twice(
+def test_a_run_that_was_killed_during_a_change_does_not_begin_it_twice(
     broker: Broker, keep: Run, effect: str
 ) -> None:
     """The tool kills its caller with kill -9, after or before the effect; then it starts again."""
@@ -488,7 +488,7 @@ def test_killed_during_a_change_it_begins_nothing_twice(
     assert {"intents": []} == json.loads(kept.payload)
 
 
-def test_a_change_that_changed_the_list_alone_is_decided_anew_from_the_leader(
+def test_a_change_of_the_list_alone_is_decided_again_by_the_leaders_answer(
     broker: Broker, keep: Run
 ) -> None:
     """Incident 30: the call ends, the list looks right, but the group has no new replica."""
@@ -531,7 +531,7 @@ def test_a_state_file_in_use_or_damaged_is_refused(broker: Broker, keep: Run) ->
     assert 4 == keep().code
 
 
-def test_a_change_that_cannot_be_written_down_is_not_begun(
+def test_a_change_that_cannot_be_stored_is_not_begun(
     broker: Broker, keep: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The exit code is 4: after a restart, no keeper would know of the change."""

@@ -87,7 +87,7 @@ ACTIONS: dict[str, Callable[[Situation, str], Situation]] = {
     r"auto_remove()": lambda asked, _: evolve(
         asked, settings=evolve(asked.settings, auto_remove=True)
     ),
-    r"a node of it leaving the cluster()": lambda asked, _: _left(asked),
+    r"one of its nodes leaving the cluster()": lambda asked, _: _left(asked),
 }
 
 
@@ -101,9 +101,7 @@ def done(asked: Situation, part: str) -> Situation:
 
 @pytest.mark.parametrize("removes", [True, False])
 @pytest.mark.parametrize("variant", Variant)
-def test_each_way_that_is_named_to_change_a_noop_changes_it(
-    variant: Variant, *, removes: bool
-) -> None:
+def test_each_named_way_to_change_a_noop_changes_it(variant: Variant, *, removes: bool) -> None:
     """Explaining: once anything that is named has come true, a replica is added or removed."""
     seen = set()
     for asked in situations(variant, removes=removes):

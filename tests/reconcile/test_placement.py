@@ -24,7 +24,7 @@ def placed(placing: Placing, dice: int = 0) -> str:
     return evaluate(asked).nodes[0]
 
 
-def test_each_function_chooses_by_its_own_measure() -> None:
+def test_each_placement_chooses_by_its_own_measure() -> None:
     """Zone comes before load, and load before name; the random one uses the given dice."""
     assert "E" == placed(Placing.ZONE_AWARE)
     assert "C" == placed(Placing.LEAST_LOADED)
@@ -44,14 +44,14 @@ def test_a_zone_whose_replica_does_not_run_is_free() -> None:
     )
 
 
-def test_the_shipped_code_knows_only_chance() -> None:
+def test_the_shipped_code_chooses_only_at_random() -> None:
     """Real: it chooses uniformly at random, whatever is set."""
     asked = evolve(ASKED, variant=Variant.REAL, dice=1)
 
     assert ("D",) == evaluate(asked).nodes
 
 
-def test_a_function_of_ones_own_takes_its_place() -> None:
+def test_an_embedders_function_replaces_the_placement() -> None:
     """Q3: the placement is a port."""
 
     def last(candidates: tuple[Node, ...], _situation: Situation) -> Choice:

@@ -36,7 +36,7 @@ def test_a_queue_changes_one_replica_at_a_time_and_adds_before_it_removes() -> N
     assert (20, 2000) == (found.seconds, found.bytes)
 
 
-def test_a_node_copies_no_more_than_it_may() -> None:
+def test_a_node_does_not_make_more_copies_than_its_limit() -> None:
     """Q5: mass failure does not become mass load."""
     found = plan([queue(f"q{at}", "AB", "ABC") for at in range(10)], LIMITS)
 
@@ -61,8 +61,8 @@ def test_a_queue_that_waits_for_a_node_keeps_its_place() -> None:
     assert {"C": 10, "D": 10, "E": 10} == {one.node: one.adds for one in found.loads if one.adds}
 
 
-def test_all_nodes_together_copy_no_more_than_they_may_and_the_smallest_first() -> None:
-    """Q5: of queues with as much to spare, the first is the one that is done soonest."""
+def test_all_nodes_together_keep_their_limit_of_copies_and_copy_the_smallest_first() -> None:
+    """Q5: of queues with as much to spare, the smallest goes first, because it is done soonest."""
     asked = [queue(f"q{at}", "AB", "ABCDE", leader="AB"[at % 2]) for at in range(4)]
     asked = [
         evolve(one, queue=evolve(one.queue, size=size))
@@ -75,7 +75,7 @@ def test_all_nodes_together_copy_no_more_than_they_may_and_the_smallest_first() 
     ]
 
 
-def test_a_queue_that_can_lose_least_goes_first() -> None:
+def test_the_queue_with_the_fewest_replicas_to_spare_goes_first() -> None:
     """Q4: two of three are nearer to no majority than three of four."""
     asked = [queue("safe", "ABC", "ABCD", target=4), queue("poor", "AB", "ABCD")]
 
@@ -102,7 +102,7 @@ NAMES = "ABCDEF"
     variant=st.sampled_from(Variant),
     removes=st.none() | st.booleans(),
 )
-def test_every_plan_ends_and_takes_no_node_below_the_minimum(
+def test_every_plan_ends_and_takes_no_queue_below_the_minimum(
     members: set[str],
     nodes: set[str],
     stopped: set[str],
@@ -164,7 +164,7 @@ class Polling:
     at_once=st.integers(1, 3),
     in_all=st.none() | st.integers(1, 4),
 )
-def test_a_queue_that_waits_goes_on_as_if_all_were_asked_each_time(
+def test_waiting_queues_go_on_as_if_all_queues_were_asked_each_time(
     queues: list[tuple[str, int, int]], at_once: int, in_all: int | None
 ) -> None:
     """Each node, and all nodes together, have their own order of waiting queues."""
@@ -180,7 +180,7 @@ def test_a_queue_that_waits_goes_on_as_if_all_were_asked_each_time(
         assert found == plan(asked, limits)
 
 
-def test_many_that_wait_for_one_node_are_not_all_asked_each_time(
+def test_many_queues_that_wait_for_one_node_are_not_all_asked_each_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Before, each turn looked at all: the square of the number of queues."""

@@ -56,7 +56,7 @@ def test_each_variant_does_what_its_worked_table_says(
         ("ABC", "ABDE", {"remove C, add D", "remove C, add E"}),
     ],
 )
-def test_the_next_rounds_of_the_worked_table_are_as_it_says(
+def test_the_next_rounds_agree_with_the_worked_table(
     members: str, nodes: str, rounds: set[str]
 ) -> None:
     """Real: add B or C, in the next round the other; remove C, in the next round add D or E."""
@@ -84,8 +84,10 @@ def test_the_next_rounds_of_the_worked_table_are_as_it_says(
         (7, "a number over 4, and one more running node without a replica, not in maintenance"),
     ],
 )
-def test_each_noop_of_the_worked_table_says_what_would_change_it(row: int, said: str) -> None:
-    """Explaining, real; test_explain.py applies what is said."""
+def test_each_noop_of_the_worked_table_names_the_facts_that_would_change_it(
+    row: int, said: str
+) -> None:
+    """Explaining, real; test_explain.py makes the named changes."""
     members, nodes, running, drained, removes, _ = WORKED[row]
     asked = evaluate(
         situation(
@@ -101,15 +103,15 @@ def test_each_noop_of_the_worked_table_says_what_would_change_it(row: int, said:
     assert (Action.NOTHING, said) == (asked.action, would_change(asked))
 
 
-def test_enough_says_how_many_may_be_lost() -> None:
-    """Explaining, ours: if three of five are lost there is no majority, so nothing can be done."""
+def test_enough_names_the_number_or_the_loss_that_would_change_it() -> None:
+    """Explaining, ours: the loss of three of five is not named, because no majority would run."""
     five, three = situation("ABDEF", "ABCDEF"), situation("ABD", "ABDE")
 
     assert "a number over 5" == would_change(evaluate(five))
     assert "a higher number; or the loss of a replica" == would_change(evaluate(three))
 
 
-def test_where_one_that_is_lost_stays_and_as_many_may_fail_as_promised_nothing_is_added() -> None:
+def test_no_replica_is_added_for_a_lost_one_if_the_queue_survives_enough_failures() -> None:
     """Q4: four of five run, and one more may fail, as with three of three."""
     more = {"running": "ABCDFG", "away": {"E": 60.0}, "auto_remove": False}
 
@@ -120,7 +122,7 @@ def test_where_one_that_is_lost_stays_and_as_many_may_fail_as_promised_nothing_i
     assert Action.ADD is evaluate(fewer).action
 
 
-def test_real_drops_all_that_left_at_once_and_ours_one_by_one() -> None:
+def test_real_drops_all_nodes_that_left_at_once_and_ours_one_by_one() -> None:
     """Q4: one change of one queue at a time."""
     real = situation("ABCDE", "ABC", auto_remove=True, variant=Variant.REAL)
     ours = situation("ABCDE", "ABC", auto_remove=True)
@@ -148,7 +150,7 @@ def test_a_replica_that_is_away_for_the_interval_is_replaced() -> None:
         ({"behind": ("B",)}, "one catches up"),
     ],
 )
-def test_ours_begins_nothing_before_the_last_change_is_done(
+def test_ours_begins_no_change_before_the_last_change_is_done(
     more: dict[str, str], case: str
 ) -> None:
     """Q4: it is committed, caught up, and has a majority; only the design's table would add."""
@@ -160,7 +162,7 @@ def test_ours_begins_nothing_before_the_last_change_is_done(
 
 
 @pytest.mark.parametrize("variant", Variant)
-def test_an_unknown_fact_changes_nothing(variant: Variant) -> None:
+def test_no_replica_changes_while_a_fact_is_unknown(variant: Variant) -> None:
     """Q2: an empty cluster means that the question failed, not that all nodes are gone."""
     unknown = situation("ABC", "", auto_remove=True, variant=variant)
     silent = evolve(unknown, nodes=(Node(name="A"),), queue=Queue(members=None, leader="A"))
@@ -179,7 +181,7 @@ def test_only_the_leader_evaluates(variant: Variant) -> None:
     assert "B leads the queue and evaluates it, not A" == why(evaluate(asked))
 
 
-def test_where_nothing_asks_the_queue_is_left_alone() -> None:
+def test_a_queue_without_a_target_is_not_changed() -> None:
     """Q1: without a setting the target is 0; the shipped code drops a node that left even then."""
     asked = situation("ABC", "AB", target=None, auto_remove=True)
 
@@ -205,7 +207,7 @@ def test_streams_follow_the_same_rules() -> None:
     assert evaluate(queue).nodes == evaluate(stream).nodes == ("C",)
 
 
-def test_every_case_has_its_words() -> None:
+def test_every_case_has_a_reason_in_words() -> None:
     """Explaining: each case has a reason; each case without a change, what would change that."""
     for table in TABLES.values():
         for case in table.cases:
@@ -224,7 +226,8 @@ def test_the_even_rule_of_the_shipped_code_holds_a_queue_below_its_target() -> N
     """Real, scenario One with a target of 5 and four nodes left: the queue has 3 for ever."""
     asked = situation("ABC", "ABCD", target=5, variant=Variant.REAL)
 
-    assert "one more would make 4, and no second node could take another" == why(evaluate(asked))
+    told = "one more replica would make 4, and no second node could take another"
+    assert told == why(evaluate(asked))
     assert ("D",) == evaluate(evolve(asked, variant=Variant.OURS)).nodes
 
 
@@ -232,8 +235,9 @@ def test_a_node_that_left_keeps_the_shipped_code_from_repairing() -> None:
     """Real: without auto_remove, a forgotten node still counts, and no replica is ever added."""
     asked = situation("ABC", "ABDE", auto_remove=False, variant=Variant.REAL)
 
-    assert "3 of 3 wanted replicas are there, as C counts, which left the cluster" == why(
-        evaluate(asked)
+    assert (
+        "3 of 3 wanted replicas are there, because C counts, although it left the cluster"
+        == why(evaluate(asked))
     )
 
 
@@ -262,7 +266,7 @@ def ended(asked: Situation) -> list[str]:
 
 
 @pytest.mark.parametrize("variant", [Variant.SEED, Variant.OURS])
-def test_the_scenarios_of_the_design_end_as_it_says(variant: Variant) -> None:
+def test_the_scenarios_of_the_design_end_as_the_design_says(variant: Variant) -> None:
     """One: A, B, D.  Two: one was added by hand, and one is added.  Three: nothing changes."""
     one = situation("ABC", "ABDE", variant=variant)
     two = situation("ABCD", "ABDE", variant=variant, away={"C": 60.0})
@@ -288,15 +292,15 @@ def test_a_leader_that_does_not_run_changes_nothing(variant: Variant) -> None:
         assert () == evaluate(asked).nodes
 
 
-def test_where_no_leader_is_named_a_member_that_runs_leads() -> None:
-    """Explaining: without a named leader, the evaluating member must be one that can lead."""
+def test_a_running_member_leads_if_no_leader_is_named() -> None:
+    """Explaining: without a named leader, a member that can lead must evaluate."""
     asked = situation("ABC", "ABCD", running="BCD", away={"A": 60.0})
 
     assert "B" == asked.evaluates
     assert ("D",) == evaluate(asked).nodes
 
 
-def test_a_replica_may_be_away_though_its_node_runs() -> None:
+def test_a_replica_may_be_away_although_its_node_runs() -> None:
     """Q2: facts about a replica count; the shipped code looks only at nodes."""
     asked = situation("ABC", "ABCD", away={"C": 75.0})
     soon = situation("ABC", "ABCD", away={"C": 5.0})
@@ -309,7 +313,7 @@ def test_a_replica_may_be_away_though_its_node_runs() -> None:
 
 
 @pytest.mark.parametrize("variant", Variant)
-def test_a_queue_without_members_has_not_answered(variant: Variant) -> None:
+def test_a_queue_without_members_counts_as_a_queue_that_did_not_answer(variant: Variant) -> None:
     """Q2: no node could lead such a queue, so the list was not read."""
     assert "the members are not known" == evaluate(situation("", "AB", variant=variant)).case.name
 
@@ -319,8 +323,8 @@ def test_queues_of_one_name_have_two_titles() -> None:
     assert ["q", "q in v"] == [Queue(name="q", vhost=one).title for one in ("/", "v")]
 
 
-def test_a_queue_without_a_leader_is_not_enough_whichever_node_runs() -> None:
-    """Q2: all replicas follow, and nothing is committed (rabbitmq-server 15725, 14779)."""
+def test_a_queue_without_a_leader_does_not_count_as_enough_whichever_nodes_run() -> None:
+    """Q2: all replicas follow, and no message is committed (rabbitmq-server 15725, 14779)."""
     for variant in Variant:
         asked = situation("ABC", "ABCD", leader=None, variant=variant)
         found = evaluate(asked)
@@ -330,7 +334,7 @@ def test_a_queue_without_a_leader_is_not_enough_whichever_node_runs() -> None:
         assert "look at the logs of A, B and C" in str(would_change(found))
 
 
-def test_a_majority_that_is_lost_for_good_may_be_given_up() -> None:
+def test_a_forced_shrink_is_named_if_a_majority_is_lost_for_good() -> None:
     """Explaining, ours: the explanation names the cost; a node that may come back is waited for."""
     lost = situation("ABC", "ABCDE", running="ADE", away={"B": 75.0, "C": 75.0})
     gone = situation("ABC", "ADE")

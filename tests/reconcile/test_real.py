@@ -195,7 +195,7 @@ def running_of(cluster: Rabbits, name: str) -> set[str]:
 
 
 @pytest.mark.soak("rabbitmq")
-def test_the_scenarios_of_the_design_end_as_it_says(
+def test_the_scenarios_of_the_design_end_as_the_design_says(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Scenarios Three, One and Two in one cluster of five nodes, because it starts slowly."""
@@ -212,7 +212,7 @@ def test_the_scenarios_of_the_design_end_as_it_says(
 
 
 @pytest.mark.soak("rabbitmq")
-def test_a_queue_lives_on_when_the_replica_that_was_added_dies(
+def test_a_queue_serves_on_when_the_added_replica_dies(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Of a, b and c, c dies and d is added: if c stays listed, the death of d stops the queue."""

@@ -53,7 +53,7 @@ def after(found: Decision) -> Situation:
 
 
 def changes(asked: Situation) -> Iterator[Decision]:
-    """Yield each evaluation; the last one changes nothing."""
+    """Yield each evaluation; the last one leads to no change."""
     for _ in range(20):
         found = evaluate(asked)
         yield found

@@ -85,7 +85,7 @@ def test_a_run_that_fails_is_shortened() -> None:
 
 
 @pytest.mark.soak("system-worlds")
-def test_every_claim_holds_of_a_thousand_runs() -> None:
+def test_every_claim_holds_in_a_thousand_runs() -> None:
     """These seeds are used by no other test."""
     found = [run(draw(seed, 60)) for seed in range(10_000, 11_000)]
 
@@ -125,12 +125,12 @@ def test_a_change_is_tried_again_only_once_its_tool_cannot_act_any_more() -> Non
 
 
 def test_a_list_without_its_leader_is_doubted() -> None:
-    """Seed 21 found this: the list was not written, and a queue that could be repaired was not."""
+    """Seed 21 found this: the list was not written, so a queue was not repaired."""
     assert {Key("/", "q")} == facts("bc", "a", NODES).doubted
     assert set() == facts("abc", "a", NODES).doubted
 
 
-def test_a_stream_has_no_replica_on_a_node_that_runs_and_says_so() -> None:
+def test_a_stream_has_no_replica_on_a_running_node_that_denies_it() -> None:
     """Seed 174 found this: a call ended half-way, and the listed replica was awaited for ever."""
     keeper = Keeper(RULES).observe(facts("abc", "a", NODES), 0.0)
     leads, others = ("writer", "a"), ("replica", "d")
@@ -144,7 +144,7 @@ def test_a_stream_has_no_replica_on_a_node_that_runs_and_says_so() -> None:
     assert ("a", "b", "d") == found.situation.members
 
 
-def test_a_seed_is_one_run_whatever_the_process_id_is() -> None:
+def test_a_seed_gives_the_same_run_in_every_process() -> None:
     """A lock file has the process id, and a simulated disk's draws depend on a write's length."""
     steps = set()
     for process in (1000, 10000):

@@ -31,7 +31,7 @@ def test_the_design_takes_the_most_specific_source_and_the_shipped_code_the_larg
     assert real == wanted(target, Variant.REAL).count
 
 
-def test_the_answer_names_the_sources_that_count_and_those_that_do_not() -> None:
+def test_the_reason_names_the_sources_that_count_and_the_other_sources() -> None:
     """Operators ask why, so the answer names the sources that do not count."""
     target = Target(argument=3, policy=5)
 

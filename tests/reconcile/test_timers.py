@@ -21,13 +21,13 @@ def down(at: float, handled: float | None = None) -> Event:
     return Event(at=at, what=Happens.NODE_DOWN, handled=handled)
 
 
-def test_the_shipped_timer_is_armed_anew_by_each_event() -> None:
+def test_each_event_arms_the_shipped_timer_again() -> None:
     """Real: an event cancels the timer, and arms it with the trigger interval."""
     assert [50, 100, 150, 200] == times(Variant.REAL)
     assert [11, 61, 111, 161] == times(Variant.REAL, down(1))
 
 
-def test_events_that_keep_coming_put_the_shipped_timer_off_for_ever() -> None:
+def test_events_that_keep_coming_delay_the_shipped_timer_for_ever() -> None:
     """Real, starvation: with an event every 9 seconds there is no look; ours looks nevertheless."""
     storm = [down(at) for at in range(0, 200, 9)]
 
@@ -44,7 +44,7 @@ def test_an_event_handled_after_the_timer_has_fired_leaves_two_timers() -> None:
     assert len(times(Variant.OURS, down(49.9, handled=50.1))) <= 5
 
 
-def test_a_look_that_changed_something_is_followed_by_one_soon() -> None:
+def test_a_look_soon_follows_a_look_that_changed_something() -> None:
     """Real and ours: a look follows soon until there is nothing to do."""
     found = looks(Variant.REAL, PACE, (), 100, changes=(0, 0))
 
@@ -52,7 +52,7 @@ def test_a_look_that_changed_something_is_followed_by_one_soon() -> None:
     assert ["interval", "change", "change"] == [one.because for one in found]
 
 
-def test_queues_look_at_times_of_their_own() -> None:
+def test_each_queue_is_looked_at_at_its_own_time() -> None:
     """Q5, seed: "naturally spread this load over time"."""
     first = [times(Variant.SEED, queue=f"q{at}")[0] for at in range(1000)]
 
@@ -61,14 +61,14 @@ def test_queues_look_at_times_of_their_own() -> None:
     assert min(tenths) > 60
 
 
-def test_the_design_looks_at_nothing_but_its_clock() -> None:
+def test_no_event_brings_a_look_of_the_design_forward() -> None:
     """Q2, seed: "periodic async checks"."""
     assert times(Variant.SEED, down(1)) == times(Variant.SEED)
     assert not HEARD_BY[Variant.SEED]
 
 
 @pytest.mark.parametrize("what", [Happens.NODE_DRAINED, Happens.NODE_UNDRAINED])
-def test_the_shipped_code_does_not_hear_of_maintenance(what: Happens) -> None:
+def test_the_shipped_code_does_not_listen_to_maintenance(what: Happens) -> None:
     """Real: it waits for a full interval; ours looks soon."""
     event = Event(at=1, what=what)
 
@@ -76,7 +76,7 @@ def test_the_shipped_code_does_not_hear_of_maintenance(what: Happens) -> None:
     assert times(Variant.OURS, event)[0] <= 11
 
 
-def test_switched_off_it_never_looks() -> None:
+def test_no_queue_is_looked_at_if_reconciliation_is_switched_off() -> None:
     """Q2: real hibernates, and ignores all events."""
     for variant in Variant:
         assert [] == looks(variant, Timers(enabled=False), (down(1),), 10_000)
