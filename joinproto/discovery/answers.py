@@ -1,4 +1,6 @@
-"""The answer of a backend: a list, one node, or an error; an error is never an empty list.
+"""The answer of a backend: a list of nodes, one node, or an error.
+
+An error is never the same as an empty list.
 
 Source: discovery, D1.
 """

@@ -31,12 +31,14 @@ class ListingAnswer(Answer):
 
 @frozen(kw_only=True)
 class Served:
-    """The result of one request."""
+    """A server's answer to one request, or the failure of the request."""
 
-    status: Annotated[int | None, AtLeast(100), "of a whole answer; null: none came"] = 200
-    body: Annotated[str, "of the answer"] = ""
-    broken: Annotated[str | None, "why none came, where status is null"] = None
-    took: Annotated[float, AtLeast(0), "seconds"] = 0.0
+    status: Annotated[
+        int | None, AtLeast(100), "the status of the answer; null: no complete answer came"
+    ] = 200
+    body: Annotated[str, "the body of the answer"] = ""
+    broken: Annotated[str | None, "why no answer came, if `status` is null"] = None
+    took: Annotated[float, AtLeast(0), "how long the request took, in seconds"] = 0.0
 
     @property
     def value(self) -> Response | Broken:
@@ -58,15 +60,17 @@ class Outcome(Enum):
 
 @frozen(kw_only=True)
 class Exchanged(Answer):
-    """The requests of an exchange, and the result of the answers."""
+    """The requests of an exchange, and its result."""
 
-    requests: Annotated[tuple[Request, ...], "in their order; each takes one answer"]
-    waits: Annotated[tuple[float, ...], "seconds between requests, in their order"]
+    requests: Annotated[tuple[Request, ...], "the requests in their order; each takes one answer"]
+    waits: Annotated[tuple[float, ...], "the pauses between requests, in seconds"]
     outcome: Annotated[Outcome, "asks: one more answer is needed; error: never an empty list"]
-    nodes: Annotated[tuple[str, ...] | None, "the nodes that are there; null: not known"] = None
-    error: Annotated[str | None, "why it failed; null: it did not"] = None
-    again: Annotated[bool, "a lost record was written again"] = False
-    lock: Annotated[str | None, "what unlocks: the key that is held"] = None
+    nodes: Annotated[
+        tuple[str, ...] | None, "the nodes that the backend lists or selects; null: not known"
+    ] = None
+    error: Annotated[str | None, "why the exchange failed; null: it did not fail"] = None
+    again: Annotated[bool, "whether a lost record was written again"] = False
+    lock: Annotated[str | None, "the key of the held lock, with which it is unlocked"] = None
 
 
 class _Unanswered(Exception):
@@ -75,7 +79,7 @@ class _Unanswered(Exception):
 
 @define
 class RecordedPorts:
-    """Ports that record requests, and give prepared answers; `left`: those not given yet."""
+    """Ports that record requests, and give prepared answers.  `left`: the answers still to give."""
 
     left: list[Any]
     asked: list[Any] = field(factory=list)
@@ -113,17 +117,17 @@ def played_with(flow: Flow[R], answers: Sequence[object]) -> tuple[R | None, Rec
         flow.close()
     if given.left:
         path = f"answers[{len(answers) - len(given.left)}]"
-        raise DoesNotFit(path, "nothing asks for it", next="leave it out")
+        raise DoesNotFit(path, "no request asks for this answer", next="leave it out")
     return result, given
 
 
 def played(flow: Flow[R], answers: tuple[Served, ...], rule: str) -> Exchanged:
-    """Return a flow's requests and result; raises `DoesNotFit` as `played_with`."""
+    """Return a flow's requests and result; raises `DoesNotFit`, like `played_with`."""
     result, given = played_with(flow, answers)
-    return _told(result, given.asked, given.waits, rule)
+    return _exchanged(result, given.asked, given.waits, rule)
 
 
-def _told(result: object, requests: list[Request], waits: list[float], rule: str) -> Exchanged:
+def _exchanged(result: object, requests: list[Request], waits: list[float], rule: str) -> Exchanged:
     more: dict[str, object] = {}
     match result:
         case Listed(nodes):
@@ -139,7 +143,8 @@ def _told(result: object, requests: list[Request], waits: list[float], rule: str
             outcome, why = Outcome.HELD, "no other node holds the lock"
             more["lock"] = result.key
         case Done():
-            outcome, why = Outcome.DONE, "the server took it" if requests else "nothing is asked"
+            why = "the server accepted it" if requests else "this operation needs no request"
+            outcome = Outcome.DONE
             more["again"] = result.again
         case _:
             outcome, why = Outcome.ASKS, "the last request is not answered yet"

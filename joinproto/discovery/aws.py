@@ -1,4 +1,4 @@
-"""AWS: the instances of this instance's autoscaling group, or those with some tags.
+"""AWS: the instances of this instance's autoscaling group, or the instances with some tags.
 
 Real: without tags, for an instance in no group, or after a listing by tags that fails, the list is
 empty.  Ours: each of these is an error, and all pages of instances are read.
@@ -63,7 +63,7 @@ AGAIN = frozenset(
 
 @frozen(kw_only=True)
 class Endpoint:
-    """An address for all services in place of AWS's own, as AWS_ENDPOINT_URL has it."""
+    """An address for all services instead of AWS's own, like AWS_ENDPOINT_URL."""
 
     scheme: Annotated[Scheme, "http or https"]
     host: Annotated[str, "the server"]
@@ -72,20 +72,24 @@ class Endpoint:
 
 @frozen(kw_only=True)
 class Aws:
-    """The settings, by their names in the file."""
+    """The settings of the AWS backend, by their names in the file."""
 
-    variant: Annotated[Variant, "whose rules"] = Variant.OURS
-    region: Annotated[str, "whose services are asked"] = "us-east-1"
-    use_autoscaling_group: Annotated[bool, "list its own group"] = False
-    instance_tags: Annotated[Mapping[str, str], "which an instance must have"] = field(factory=dict)
+    variant: Annotated[Variant, "the rules: the shipped broker's, or ours"] = Variant.OURS
+    region: Annotated[str, "the region whose services are asked"] = "us-east-1"
+    use_autoscaling_group: Annotated[
+        bool, "whether to list the autoscaling group of this instance"
+    ] = False
+    instance_tags: Annotated[Mapping[str, str], "the tags that an instance must have"] = field(
+        factory=dict
+    )
     ec2_instance_states: Annotated[
-        tuple[str, ...] | None, "which count; null: no filter, as before 4.3"
+        tuple[str, ...] | None, "the states of instances to list; null: all, as before 4.3"
     ] = STATES
     endpoint: Annotated[Endpoint | None, "another address for all services"] = None
 
     @property
     def states(self) -> tuple[str, ...] | None:
-        """Return the states to list without unknown ones, None for no filter."""
+        """Return the known states to list, or None to list all states."""
         if self.ec2_instance_states is None:
             return None
         return tuple(one for one in self.ec2_instance_states if one in KNOWN_STATES)
@@ -111,9 +115,9 @@ def groups(about: Aws, token: str | None = None) -> Request:
 
 
 def instances(about: Aws, ids: tuple[str, ...] = (), token: str | None = None) -> Request:
-    """Return the request for instances: these, and those with the tags and states."""
+    """Return the request for one page of the instances with these ids, tags and states."""
     pairs = {"Action": "DescribeInstances", "Version": "2015-10-01"}
-    for one in ids:  # their numbers begin at 3, after the two arguments above
+    for one in ids:  # like the shipped plugin, count the two arguments above: the first id is 3
         pairs[f"InstanceId.{len(pairs) + 1}"] = one
     for at, (name, value) in enumerate(about.instance_tags.items(), 1):
         pairs[f"Filter.{at}.Name"] = f"tag:{name}"
@@ -132,10 +136,11 @@ class Names(BackendSettings):
 
     long_names: Annotated[bool, "whether names keep their dots"] = False
     hostname_paths: Annotated[
-        tuple[tuple[str, ...], ...], "from an instance to its host names; numbers count from 1"
+        tuple[tuple[str, ...], ...],
+        "the paths from an instance to its host names; numbers in a path count from 1",
     ] = (("privateDnsName",),)
     use_private_ip: Annotated[
-        bool, "the private address in place of the private name, in each path that is that alone"
+        bool, "whether the path `privateDnsName` is replaced by `privateIpAddress`"
     ] = False
 
     @property
@@ -153,9 +158,10 @@ class Names(BackendSettings):
 
 @frozen
 class AwsBackend(Backend):
-    """The backend of AWS.  `keys`: None means those of the instance's role.
+    """The backend of AWS.
 
-    `region`: None means that of the instance's zone.
+    `keys`: the keys for signing; None: the keys of the instance's role.  `region`: the region;
+    None: the region of the instance's zone.
     """
 
     about: Aws

@@ -16,9 +16,12 @@ HostPath: TypeAlias = tuple[str, ...]
 
 
 def tree_of(text: str) -> Element:
-    """Return the root, with tags without namespaces; raises `Refused` if it is not XML."""
+    """Return the root of an answer, with tags without namespaces.
+
+    Raises `Refused` if the text is not XML, or declares a document type.
+    """
     if "<!DOCTYPE" in text:
-        raise Refused("the answer of AWS: it declares a document type, as AWS never does")
+        raise Refused("the answer of AWS: it declares a document type, which AWS never does")
     try:
         root = fromstring(text)
     except ParseError as error:
@@ -36,7 +39,7 @@ def _root(text: str, name: str) -> Element:
 
 
 def error_code(text: str) -> str | None:
-    """Return the error code in an answer, None without one."""
+    """Return the error code in an answer, or None."""
     try:
         return tree_of(text).findtext(".//Code") if text else None
     except Refused:
@@ -44,7 +47,7 @@ def error_code(text: str) -> str | None:
 
 
 def next_page(page: str) -> str | None:
-    """Return the token of the next page, None after the last page."""
+    """Return the token of the next page, or None after the last page."""
     root = tree_of(page)
     of_groups = root.findtext("DescribeAutoScalingInstancesResult/NextToken")
     return root.findtext("nextToken") or of_groups or None
@@ -62,7 +65,7 @@ def _members(page: str) -> Iterator[Element]:
 
 
 def group_of(pages: Iterable[str], instance: str) -> str | None:
-    """Return the group of this instance; None if it is in none."""
+    """Return the group of this instance, or None if it is in no group."""
     for page in pages:
         for one in _members(page):
             if one.findtext("InstanceId") == instance:
@@ -89,9 +92,9 @@ def hosts(
     states: Sequence[str] | None = None,
     ids: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """Return the host names, each once in its reservation.
+    """Return the host names of a page; within a reservation, each name once.
 
-    `states`, `ids`: count only instances in these states, and with these ids; None: all.
+    `states`, `ids`: list only instances in these states, and with these ids; None: all.
     """
     root = _root(page, "DescribeInstancesResponse")
     reservations = root.find("reservationSet")
@@ -113,7 +116,7 @@ def hosts(
 
 
 def _walk(instance: Element, path: HostPath) -> str | None:
-    """Return the text at a path in an instance, None if there is no text."""
+    """Return the text at a path in an instance, or None if there is no text."""
     at: Element | None = instance
     items: list[Element] | None = None
     for step in path:

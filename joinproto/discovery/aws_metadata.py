@@ -51,7 +51,7 @@ def _read(about: Metadata, path: str) -> Flow[str]:
     got = yield from asked(about.request("GET", f"meta-data/{path}", headers))
     text = got.body.strip()
     if not text or "<" in text:
-        raise Refused(f"{path} of the metadata: nothing that can be read")
+        raise Refused(f"{path} of the metadata: expected a text, found nothing or a page")
     return text
 
 
@@ -61,7 +61,7 @@ def instance_id(about: Metadata) -> Flow[str]:
 
 
 def zone(about: Metadata) -> Flow[str | None]:
-    """Return this instance's availability zone, None if the service does not tell it."""
+    """Return this instance's availability zone, or None if the service does not tell it."""
     try:
         return (yield from _read(about, "placement/availability-zone"))
     except Refused:
@@ -86,11 +86,11 @@ def role_keys(about: Metadata) -> Flow[Signing]:
 class RegionFacts:
     """The sources of the region, in the order of requests."""
 
-    variant: Annotated[Variant, "whose rules"] = Variant.OURS
-    configured: Annotated[str | None, "the setting, or AWS_EC2_REGION"] = None
-    environment: Annotated[str | None, "AWS_DEFAULT_REGION"] = None
-    profile: Annotated[str | None, "the profile of AWS's own file"] = None
-    zone: Annotated[str | None, "the instance's zone, as the metadata have it"] = None
+    variant: Annotated[Variant, "the rules: the shipped broker's, or ours"] = Variant.OURS
+    configured: Annotated[str | None, "the region in the setting, or in AWS_EC2_REGION"] = None
+    environment: Annotated[str | None, "the region in AWS_DEFAULT_REGION"] = None
+    profile: Annotated[str | None, "the region in the profile of AWS's own file"] = None
+    zone: Annotated[str | None, "the instance's availability zone, by its metadata"] = None
 
 
 _ZONE = re.compile(r"([a-z]+(?:-[a-z]+)+-[0-9]+).*")
@@ -110,5 +110,5 @@ def region(about: RegionFacts) -> tuple[str, str]:
     if about.zone and (found := _ZONE.fullmatch(about.zone)):
         return found[1], "the zone"
     if about.variant is Variant.REAL:
-        return FALLBACK, "no source: it is the default"
-    raise Refused("no region: it is not set, and the metadata name none")
+        return FALLBACK, "the default, because no source has a region"
+    raise Refused("no region: it is not set, and the instance's metadata have no zone")

@@ -37,9 +37,13 @@ _KEYS = {"access_key": "AKIDEXAMPLE", "secret_key": "wJalrXUtnFEMI/K7MDENG+bPxRf
 
 @frozen(kw_only=True)
 class DescribeAnswer(ListingAnswer):
-    """The requests, unsigned."""
+    """The requests for instances, not signed."""
 
-    requests: Annotated[tuple[Request, ...], "for the group, where its ids are not given; else"]
+    requests: Annotated[
+        tuple[Request, ...],
+        "the request for all instances in groups, if ids are needed but not given; else the request"
+        " for the instances; empty: none",
+    ]
 
 
 @question(
@@ -48,8 +52,10 @@ class DescribeAnswer(ListingAnswer):
 def answer_describe(
     about: aws.Aws,
     *,
-    instance_ids: Annotated[tuple[str, ...], "of its own group"] = (),
-    next_token: Annotated[str | None, "of the page before; null: the first page"] = None,
+    instance_ids: Annotated[tuple[str, ...], "the ids of the instances of its own group"] = (),
+    next_token: Annotated[
+        str | None, "the token in the page before; null: ask for the first page"
+    ] = None,
 ) -> DescribeAnswer:
     """The requests for a group or for instances, with their arguments in order."""
     if about.use_autoscaling_group and not instance_ids:
@@ -74,30 +80,30 @@ class HeaderSet(Enum):
 
 @frozen(kw_only=True)
 class AskSign:
-    """A request, the keys and the time."""
+    """A request to sign, the keys and the time."""
 
     access_key: Annotated[str, "the id of the key"]
     secret_key: Annotated[str, "the key"]
-    token: Annotated[str | None, "of keys that end"] = None
-    region: Annotated[str, "of the service"] = "us-east-1"
+    token: Annotated[str | None, "the session token of temporary keys"] = None
+    region: Annotated[str, "the region of the service"] = "us-east-1"
     service: Annotated[str, "ec2 or autoscaling"] = "ec2"
-    time: Annotated[str, "UTC, as 20150830T123600Z"]
-    headers_signed: Annotated[HeaderSet, "which headers, besides those of the request"] = (
-        HeaderSet.SHIPPED
-    )
-    method: Annotated[str, "of the request"] = "GET"
-    scheme: Annotated[Scheme, "of the request"] = "https"
-    host: Annotated[str, "of the request"]
-    port: Annotated[int, AtLeast(1), "of the request"] = 443
-    path: Annotated[str, "encoded, as it is sent"] = "/"
-    arguments: Annotated[tuple[Argument, ...], "not encoded"] = ()
-    headers: Annotated[tuple[Header, ...], "more that are signed"] = ()
-    body: Annotated[str, "of the request"] = ""
+    time: Annotated[str, "the time in UTC, such as 20150830T123600Z"]
+    headers_signed: Annotated[
+        HeaderSet, "the set of headers to sign, in addition to the request's own"
+    ] = HeaderSet.SHIPPED
+    method: Annotated[str, "the method of the request"] = "GET"
+    scheme: Annotated[Scheme, "the scheme of the request"] = "https"
+    host: Annotated[str, "the host of the request"]
+    port: Annotated[int, AtLeast(1), "the port of the request"] = 443
+    path: Annotated[str, "the path of the request, encoded"] = "/"
+    arguments: Annotated[tuple[Argument, ...], "the arguments of the request, not encoded"] = ()
+    headers: Annotated[tuple[Header, ...], "the request's own headers, which are signed"] = ()
+    body: Annotated[str, "the body of the request"] = ""
 
 
 @frozen(kw_only=True)
 class SignAnswer(ListingAnswer):
-    """The signature, and how it came about."""
+    """A signature, and the texts from which it was computed."""
 
     signed: Annotated[sigv4.Signed, Merged()]
 
@@ -108,7 +114,11 @@ class SignAnswer(ListingAnswer):
 def answer_sign(asked: AskSign) -> SignAnswer:
     """A signed request."""
     if not sigv4.TIME.fullmatch(asked.time):
-        raise DoesNotFit("time", f"found {asked.time!r}", next="write it as 20150830T123600Z")
+        raise DoesNotFit(
+            "time",
+            f"expected a time such as 20150830T123600Z, found {asked.time!r}",
+            next="write the time in UTC in this form",
+        )
     request, by = filled(Request, asked), filled(Signing, asked)
     is_shipped = asked.headers_signed is HeaderSet.SHIPPED
     chosen = sigv4.shipped if is_shipped else sigv4.usual
@@ -120,11 +130,13 @@ def answer_sign(asked: AskSign) -> SignAnswer:
 
 @frozen(kw_only=True)
 class HostnamesAnswer(ListingAnswer):
-    """The nodes, or why they are not known."""
+    """The nodes on instances, or the reason why they are not known."""
 
-    hosts: Annotated[tuple[str, ...] | None, "host names, in the order of the answers"] = None
-    nodes: Annotated[tuple[str, ...] | None, "the nodes on them"] = None
-    error: Annotated[str | None, "why nothing is known; null: it is"] = None
+    hosts: Annotated[
+        tuple[str, ...] | None, "the host names in the order of the answers; null: not known"
+    ] = None
+    nodes: Annotated[tuple[str, ...] | None, "the nodes on these hosts; null: not known"] = None
+    error: Annotated[str | None, "why the pages cannot be read; null: they can"] = None
 
 
 @question("discovery.aws.hostnames", "Pages of instances, and how they are named.", pages=[_PAGE])
@@ -133,7 +145,8 @@ def answer_hostnames(
     *,
     pages: Annotated[tuple[str, ...], "answers of DescribeInstances, in XML"],
     states: Annotated[
-        tuple[str, ...] | None, "which count (ours); null: the server has sorted them out"
+        tuple[str, ...] | None,
+        "the states of instances to list (ours); null: all, because the server has filtered them",
     ] = aws.STATES,
 ) -> HostnamesAnswer:
     """The nodes, from pages of instances."""
@@ -143,20 +156,20 @@ def answer_hostnames(
     except Refused as refused:
         return HostnamesAnswer(error=refused.why, why="an error is not a list")
     paths = ", ".join(".".join(path) for path in about.paths)
-    why = f"what stands at {paths}; what leads nowhere is skipped"
+    why = f"the texts at {paths}; instances without a text there are skipped"
     return HostnamesAnswer(hosts=found, nodes=about.nodes(found), why=why)
 
 
 @frozen(kw_only=True)
 class GroupAnswer(ListingAnswer):
-    """Its own group."""
+    """The autoscaling group of an instance."""
 
-    group: Annotated[str | None, "its name; null: none, or not known"] = None
-    instances: Annotated[tuple[str, ...], "ids of all in it"] = ()
+    group: Annotated[str | None, "the name of the group; null: none, or not known"] = None
+    instances: Annotated[tuple[str, ...], "the ids of all instances in the group"] = ()
     next_token: Annotated[
-        str | None, "what asks for the page after the last; null: there is none"
+        str | None, "the token for the page after the last given one; null: there is none"
     ] = None
-    error: Annotated[str | None, "why nothing is known; null: it is"] = None
+    error: Annotated[str | None, "why the pages cannot be read; null: they can"] = None
 
 
 @question(
@@ -183,19 +196,19 @@ def answer_group(
 
 @frozen(kw_only=True)
 class RegionAnswer(ListingAnswer):
-    """The region."""
+    """The region of AWS that a node uses."""
 
-    region: Annotated[str | None, "null: not set"]
+    region: Annotated[str | None, "the region; null: no source has one"]
 
 
 @question("discovery.aws.region", zone="eu-west-1b")
 def answer_region(asked: RegionFacts) -> RegionAnswer:
-    """The region, and which source says it."""
+    """The region, and its source."""
     try:
         found, who = region(asked)
     except Refused as refused:
         return RegionAnswer(region=None, why=refused.why)
-    return RegionAnswer(region=found, why=f"said by {who}")
+    return RegionAnswer(region=found, why=f"from {who}")
 
 
 @question(
@@ -209,9 +222,11 @@ def answer_list(
     about: aws.Aws,
     *,
     node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost",
-    access_key: Annotated[str | None, "null: the role's are asked for"] = None,
-    secret_key: Annotated[str | None, "of the key"] = None,
-    answers: Annotated[tuple[Served, ...], "one for each request, in their order"] = (),
+    access_key: Annotated[
+        str | None, "the id of the key; null: the role's keys are asked for"
+    ] = None,
+    secret_key: Annotated[str | None, "the key; null: the role's keys are asked for"] = None,
+    answers: Annotated[tuple[Served, ...], "one answer for each request, in their order"] = (),
 ) -> Exchanged:
     """A whole listing: metadata, group, instances."""
     keys = None

@@ -38,20 +38,26 @@ _REAL = _AT | {"variant": "real"}
 
 def _port(port: int) -> None:
     if port > PORT_MAX:
-        raise DoesNotFit("port", f"expected at most {PORT_MAX}, found {port}", next="write a port")
+        raise DoesNotFit(
+            "port", f"expected at most {PORT_MAX}, found {port}", next="use a smaller number"
+        )
 
 
 def _node(node: str) -> None:
     prefix, _, host = node.partition("@")
     if not prefix or not host:
-        raise DoesNotFit("node", f"expected PREFIX@HOST, found {node!r}", next="as rabbit@host1")
+        raise DoesNotFit(
+            "node",
+            f"expected PREFIX@HOST, found {node!r}",
+            next="write a name such as rabbit@host1",
+        )
 
 
 @frozen(kw_only=True)
 class NameAnswer(ListingAnswer):
     """The node on a host."""
 
-    node: Annotated[str, "its name"]
+    node: Annotated[str, "the name of the node"]
 
 
 @question(
@@ -63,26 +69,28 @@ class NameAnswer(ListingAnswer):
 def answer_name(
     *,
     host: Annotated[str, "a host name, or an IPv4 address"],
-    node: Annotated[str, "this node, whose prefix is taken"] = "rabbit@localhost",
+    node: Annotated[str, "the asking node, whose prefix is used"] = "rabbit@localhost",
     long_names: Annotated[bool, "whether names keep their dots"] = False,
 ) -> NameAnswer:
     """The node on a host."""
     _node(node)
     if not host or "@" in host:
-        raise DoesNotFit("host", f"expected a host, found {host!r}", next="as host1.example")
+        raise DoesNotFit(
+            "host", f"expected a host, found {host!r}", next="write a name such as host1.example"
+        )
     found = node_of(prefix_of(node), host, long_names=long_names)
     cut = not found.endswith(f"@{host}")
-    why = "short names end at the first dot" if cut else "its own prefix stands before the host"
+    why = "short names end at the first dot" if cut else "the asking node's prefix, and the host"
     return NameAnswer(node=found, why=why)
 
 
 @frozen(kw_only=True)
 class DnsAnswer(ListingAnswer):
-    """The look-ups, and their result."""
+    """Look-ups in DNS, and their result."""
 
-    lookups: Annotated[tuple[Lookup, ...], "in their order; each takes one answer"]
+    lookups: Annotated[tuple[Lookup, ...], "the look-ups in their order; each takes one answer"]
     nodes: Annotated[tuple[str, ...] | None, "the nodes that are listed; null: not known"] = None
-    error: Annotated[str | None, "why it failed; null: it did not"] = None
+    error: Annotated[str | None, "why a look-up failed; null: none failed"] = None
 
 
 @question(
@@ -98,7 +106,7 @@ class DnsAnswer(ListingAnswer):
 def answer_dns(
     about: dns.Dns,
     *,
-    answers: Annotated[tuple[LookedUp, ...], "one for each look-up, in their order"] = (),
+    answers: Annotated[tuple[LookedUp, ...], "one answer for each look-up, in their order"] = (),
 ) -> DnsAnswer:
     """The look-ups, and the nodes that they list."""
     _node(about.node)
@@ -117,22 +125,24 @@ def answer_dns(
 
 @frozen(kw_only=True)
 class AskEndpoints(k8s.K8s):
-    """The endpoints of a service."""
+    """The settings of Kubernetes, and the answers of its API."""
 
-    answers: Annotated[tuple[Served, ...], "one for each request, in their order"] = ()
+    answers: Annotated[tuple[Served, ...], "one answer for each request, in their order"] = ()
 
 
 @frozen(kw_only=True)
 class PodAnswer(ListingAnswer):
-    """The pods, by their names."""
+    """The nodes on the pods of a set, computed from a pod's name."""
 
-    nodes: Annotated[tuple[str, ...] | None, "the seed, or all pods; null: not known"]
-    error: Annotated[str | None, "why nothing is known; null: it is"]
+    nodes: Annotated[
+        tuple[str, ...] | None, "the node on the seed, or on all pods; null: not known"
+    ]
+    error: Annotated[str | None, "why the nodes are not known; null: they are"]
 
 
 @question("discovery.k8s.pod", node="rabbit@rabbit-server-2.rabbit-nodes.default")
 def answer_pod(asked: k8s.Pod) -> PodAnswer:
-    """The seed, from its own pod's name."""
+    """The node on the seed's pod, computed from this node's own name."""
     match k8s.pods(asked):
         case Listed(nodes):
             why = "the set has this many pods, numbered from the first"
@@ -150,18 +160,22 @@ def answer_pod(asked: k8s.Pod) -> PodAnswer:
 
 @frozen(kw_only=True)
 class AskConsul(Consul):
-    """A node and its agent."""
+    """The settings of Consul, and the answers of its agent."""
 
-    answers: Annotated[tuple[Served, ...], "one for each request, in their order"] = ()
-    locked: Annotated[bool, "list: under the lock, as 3.13 and later do"] = False
+    answers: Annotated[tuple[Served, ...], "one answer for each request, in their order"] = ()
+    locked: Annotated[
+        bool, "discovery.consul.list: whether the nodes are listed under the lock, as since 3.13"
+    ] = False
 
 
 @frozen(kw_only=True)
 class AddressAnswer(Answer):
     """The address that is registered, and the id of the record."""
 
-    address: Annotated[str | None, "null: none is sent, Consul takes its agent's"]
-    id: Annotated[str, "of the service"]
+    address: Annotated[
+        str | None, "the address; null: none is sent, so Consul takes its agent's address"
+    ]
+    id: Annotated[str, "the id of the service, under which the record is kept"]
 
 
 @question("discovery.consul.address", **_REAL, svc_addr_auto=True, svc_addr_use_nodename=True)
@@ -174,22 +188,22 @@ def answer_address(asked: Consul) -> AddressAnswer:
     elif asked.svc_addr_auto:
         why = "the host of the node's name" if asked.svc_addr_use_nodename else "the host name"
     else:
-        why = "as it is set" if found is not None else "none is set"
+        why = "the configured address" if found is not None else "no address is configured"
     return AddressAnswer(address=found, id=consul.service_id(asked), rule="D2", why=why)
 
 
 @frozen(kw_only=True)
 class AskEtcd2(Etcd2):
-    """A node and etcd v2."""
+    """The settings of etcd v2, and its answers."""
 
-    answers: Annotated[tuple[Served, ...], "one for each request, in their order"] = ()
+    answers: Annotated[tuple[Served, ...], "one answer for each request, in their order"] = ()
 
 
 @frozen(kw_only=True)
 class AskEtcd3(Etcd3):
-    """A node and the JSON gateway of etcd v3."""
+    """The settings of etcd v3, and the answers of its JSON gateway."""
 
-    answers: Annotated[tuple[Served, ...], "one for each request, in their order"] = ()
+    answers: Annotated[tuple[Served, ...], "one answer for each request, in their order"] = ()
 
 
 def _consul(asked: AskConsul) -> Backend:
@@ -213,7 +227,7 @@ ABOUT = {
 }
 CONSUL_ABOUT = ABOUT | {
     "list": "The request for the records, and the node that is selected.",
-    "keep-alive": "The request that keeps the record, and the next one where the record is lost.",
+    "keep-alive": "The request that keeps the record, and the requests after it if it is lost.",
     "lock": "The requests for the lock: session, key, blocking read.",
 }
 _CONSUL: dict[str, dict[str, Any]] = {
@@ -251,7 +265,9 @@ def _exchange(
 class ProxyAnswer(ListingAnswer):
     """The proxy of a request, if any."""
 
-    proxy: Annotated[str | None, "as http://host:port; null: directly"]
+    proxy: Annotated[
+        str | None, "the proxy as http://[user@]host:port; null: the request goes directly"
+    ]
     error: Annotated[str | None, "why the setting cannot be read; null: it can"]
 
 
@@ -265,16 +281,20 @@ class ProxyAnswer(ListingAnswer):
 def answer_proxy(
     about: proxy.Proxies,
     *,
-    scheme: Annotated[str, "of the request: http or https"] = "http",
-    host: Annotated[str, "of the request"],
+    scheme: Annotated[str, "the scheme of the request: http or https"] = "http",
+    host: Annotated[str, "the host of the request"],
 ) -> ProxyAnswer:
     """The proxy that a request goes through, if any."""
     if scheme not in ("http", "https"):
-        raise DoesNotFit("scheme", f"expected http or https, found {scheme!r}", next="http")
+        raise DoesNotFit(
+            "scheme", f"expected http or https, found {scheme!r}", next="write http or https"
+        )
     try:
         found = proxy.way(about, scheme, host)
     except Refused as refused:
-        return ProxyAnswer(proxy=None, error=refused.why, why="the setting is wrong")
+        return ProxyAnswer(
+            proxy=None, error=refused.why, why="the setting of the proxy cannot be read"
+        )
     return ProxyAnswer(proxy=found.proxy, error=None, why=found.why)
 
 

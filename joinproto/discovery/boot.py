@@ -1,6 +1,6 @@
 """One round of the boot of a blank node, as decision tables: 3.7 to 3.12, since 3.13, and ours.
 
-P is the set of all nodes that matter: the booting node, `me`, and those that the backend named.
+P is the set of the booting node, `me`, and the nodes that the backend named.
 
 Source: discovery, D3; the two shipped tables as read from the code that shipped.
 """
@@ -40,20 +40,24 @@ class Step(Enum):
     JOIN = "join"
     RETRY = "retry"  # the next round, after the interval
     CRASH = "crash"
-    WAIT = "wait"  # the next round, without end; the node names those that it waits for
+    WAIT = "wait"  # the next round, without end
     REFUSE = "refuse"  # the node ends, and names the fault
     FOUND = "found"  # the node proposes a cluster; a majority of the expected must vote for it
 
 
 @frozen(kw_only=True)
 class Peer:
-    """One node.  `seen`: it answers.  `first`: the node that the rules choose among these.
+    """One node, as a row of the tables.
 
-    `ready`: it is not known to be still booting.  `in_cluster`: it has a database.  Read of the
-    booting node only: `failed`: the backend failed; `selects`: the backend named one node, not a
-    list; `only_me`: only this node is listed; `wants_two`: a cluster of two or more is wanted;
-    `last`: no try is left; `expected`, `majority`: numbers of members; `too_many`: more nodes are
-    known, this one included, than expected; `locked`: the lock is held, or not needed.
+    `listed`: the backend named it.  `seen`: it answers.  `first`: of the nodes that answer, the
+    rules prefer it.  `ready`: it is not known to be still booting.  `in_cluster`: it has a
+    database.
+
+    The tables read these fields of the booting node only: `failed`: the backend failed; `selects`:
+    the backend named one node, not a list; `only_me`: only this node is listed; `wants_two`: a
+    cluster of two or more nodes is wanted; `last`: no try is left; `expected`: how many members the
+    cluster must have; `majority`: how many of them must vote; `too_many`: more nodes are known than
+    expected; `locked`: the lock is held, or not needed.
     """
 
     name: str
@@ -123,8 +127,8 @@ REAL = Table(
         Case("D3", "the first one", ALWAYS, Step.JOIN),
     ),
 )
-"""Since 3.13: all nodes sort in one order.  The first of those that answer stands alone, and the
-others join it."""
+"""Since 3.13: all nodes sort in the same order.  Of the nodes that answer, the first stands alone,
+and the others join it."""
 
 OURS = Table(
     "discovery-ours",
@@ -144,7 +148,7 @@ TABLES = {Rules.SEED: SEED, Rules.REAL: REAL, Rules.OURS: OURS}
 SETS = (PEERS, LISTED, SEEN, OTHERS, FIRST, ANSWERING, LIVING)
 
 WHY = {
-    "no lock": "the lock was not had in time",
+    "no lock": "the node did not get the lock in time",
     "the backend failed": "the backend failed: {failed}",
     "it failed to the end": "the backend failed, and no try is left: {failed}",
     "the first that answers": "{chosen} is the first in the list that answers",
@@ -152,13 +156,13 @@ WHY = {
     "no other node is listed": "the backend lists no other node",
     "only this node is listed": "the backend lists this node alone",
     "it does not see itself": "{me} is not among the nodes that are listed and answer",
-    "fewer than two answer": "{seen} of {hint} nodes answer, and two are needed",
-    "this node is first": "of the nodes that answer {me} is first",
-    "the first one is not ready": "{chosen} is first, and still boots",
-    "the first one": "of the nodes that answer {chosen} is first",
+    "fewer than two answer": "{seen} of {hint} nodes answer, but two are needed",
+    "this node is first": "of the nodes that answer, {me} is first",
+    "the first one is not ready": "{chosen} is first, but still boots",
+    "the first one": "of the nodes that answer, {chosen} is first",
     "a member answers": "{chosen} is a member of a cluster",
     "more are listed than expected": "{known} nodes are listed, with {me}; {expected} are expected",
-    "fewer are listed than expected": "{listed} nodes are listed, and {expected} are expected",
+    "fewer are listed than expected": "{listed} nodes are listed, but {expected} are expected",
     "no majority answers": "{seen} nodes answer; of {expected}, {majority} are needed",
     "a majority answers": "{seen} of {expected} nodes answer, and none is a member of a cluster",
 }

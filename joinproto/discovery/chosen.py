@@ -38,7 +38,10 @@ TLS = ("cacertfile", "certfile", "keyfile", "password", "verify")
 
 @frozen(kw_only=True)
 class Chosen:
-    """The choice in a file.  `about`: settings of the backend by its key's last part."""
+    """The backend that a file chooses, with the configuration.
+
+    `about`: the settings in force, by key.  `given`: the release, plugins and environment.
+    """
 
     backend: str
     variant: Variant
@@ -53,7 +56,7 @@ class Chosen:
     def labelled(self, name: str) -> dict[str, Any]:
         """Return the values below a key by their labels, numeric labels first and in their order.
 
-        One variable of the environment has all of them, and wins over the file.
+        If a variable of the environment sets this key, it has all values, and wins over the file.
         """
         below = self.about.below(name)
         labels = {key.removeprefix(f"{name}."): one for key, one in below.items()}
@@ -102,7 +105,7 @@ class Chosen:
 
     @property
     def is_pods(self) -> bool:
-        """Return whether the release computes pods from their names, and asks no server."""
+        """Return whether the release computes the pods' names, without asking a server."""
         return does(self.given.release, "PODS")
 
     @property
@@ -227,7 +230,10 @@ def _number_first(pair: tuple[str, Any]) -> tuple[bool, int, str]:
 def chosen(
     text: str | bytes, given: LintInput, *, variant: Variant = Variant.OURS, node: str | None = None
 ) -> Chosen:
-    """Return the choice of a file; raises `UsageProblem` for one that the schemas refuse."""
+    """Return the backend that a file chooses.
+
+    Raises `UsageProblem` for a file that the schemas refuse.
+    """
     linted = lint(text, given)
     if not linted.accepted:
         raise _refused(linted)

@@ -3,9 +3,9 @@
     [{rabbit, [{cluster_formation, [{peer_discovery_backend, rabbit_peer_discovery_consul},
                                     {peer_discovery_consul, [{consul_host, "consul.example"}]}]}]}].
 
-`advanced.config` has this form, too.  No schema checks it: a name that the code does not read is
-not refused, and a value reaches the code as it is written.  The code reads the names to which the
-schema of rabbitmq.conf translates its keys.
+`advanced.config` has this form, too.  No schema checks this form: a name that the code does not
+read is not refused, and a value reaches the code as it is written.  The code reads the names to
+which the schema of rabbitmq.conf translates its keys.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BLANK = re.compile(rb"(?:\s|%[^\n]*(?:\n|$))*")
 def _names() -> dict[str, Setting]:
     """Return the settings by the names that the code reads, without the application's name."""
     found = {one.term.removeprefix(f"{APPLICATION}."): one for one in SETTINGS}
-    # The schema writes this setting under two names, and the code reads the second.
+    # The schema writes this setting under two names; the code reads the second.
     one = found.pop(f"{PREFIX}.peer_discovery_consul.include_nodes_with_warnings")
     return found | {f"{PREFIX}.peer_discovery_consul.consul_include_nodes_with_warnings": one}
 
@@ -46,7 +46,7 @@ NAMES = _names()
 
 
 def is_classic(raw: bytes) -> bool:
-    """Return whether a file begins as a list of Erlang: a key never begins with a bracket."""
+    """Return whether a file begins with an Erlang list; a key never begins with a bracket."""
     found = _BLANK.match(raw)
     return raw[found.end() if found else 0 :][:1] == b"["
 
@@ -63,13 +63,13 @@ def read(raw: bytes) -> tuple[list[Line], list[NotRead]]:
         terms = read_terms(text)
     except (NotTerms, RecursionError) as error:
         line = error.line if isinstance(error, NotTerms) else 1
-        found = error.found if isinstance(error, NotTerms) else "brackets in brackets"
-        write = error.write if isinstance(error, NotTerms) else "fewer"
+        found = error.found if isinstance(error, NotTerms) else "brackets are nested too deeply"
+        write = error.write if isinstance(error, NotTerms) else "fewer levels of brackets"
         return [], [NotRead(line, "", f"not Erlang terms: {found}", f"write {write}")]
     wrong: list[NotRead] = []
     if not terms.ended:
         wrong.append(
-            NotRead(terms.line, "", "the last term has no full stop", "write . behind the last ]")
+            NotRead(terms.line, "", "the last term has no full stop", "write . after the last ]")
         )
     if len(terms.all) != 1 or not isinstance(terms.all[0], List):
         why = "the file is not one list of applications"
@@ -144,7 +144,7 @@ def _text(term: Term) -> str:
 
 
 def nearest_term(key: str) -> str | None:
-    """Return the nearest name that the code reads, None if none is near.
+    """Return the nearest name that the code reads, or None if no name is near.
 
     Lists of backends are `peer_discovery_NAME`, and most of their members `NAME_MEMBER`.
     """

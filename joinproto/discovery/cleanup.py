@@ -1,4 +1,4 @@
-"""Cleanup of members that are not seen, as decision tables: the shipped table, and ours.
+"""Cleanup of members that do not answer, as decision tables: the shipped table, and ours.
 
 Source: discovery, D4; the shipped table as read from the code that shipped.
 """
@@ -32,10 +32,15 @@ class Action(Enum):
 
 @frozen(kw_only=True)
 class Spot:
-    """A member.  `gone`: it has been away for long enough.
+    """A member, as a row of the tables.
 
-    Read of the checking node only: `failed`, `selects`, `warns`, `has_majority`; `breaks`: the
-    release crashes because the backend names one node; `skips`: it skips the check on a failure.
+    `unseen`: it does not answer.  `listed`: the backend lists it.  `gone`: it has been away for
+    long enough.
+
+    The tables read these fields of the checking node only: `failed`: the backend failed; `selects`:
+    it named one node; `warns`: the setting says to warn only; `has_majority`: a majority answers;
+    `breaks`: the release crashes because the backend names one node; `skips`: the release skips the
+    check if the backend fails.
     """
 
     name: str
@@ -86,18 +91,18 @@ OURS = Table(
         Case("D4", "removed", ALWAYS, Action.REMOVE),
     ),
 )
-"""No node is removed on an error, by a single name, without a majority, or at once."""
+"""No node is removed if the backend failed or named one node, without a majority, or at once."""
 
 WHY = {
     "all are seen": "every member answers",
-    "the backend failed": "the backend failed, so it is unknown which nodes are meant to be there",
-    "one node where a list is read": "the release reads a list, and the backend named one node",
-    "one node is not a list": "the backend named one node, which says nothing of the others",
-    "no majority": "fewer than a majority answer: those that do may be the ones that are cut off",
-    "all unseen are listed": "all that do not answer are still listed",
+    "the backend failed": "the backend failed, so nothing is known about the wanted nodes",
+    "one node where a list is read": "the release expects a list, but the backend named one node",
+    "one node is not a list": "the backend named one node, so nothing is known about the others",
+    "no majority": "no majority answers, so the nodes that answer may be the ones that are cut off",
+    "all unseen are listed": "all nodes that do not answer are still listed",
     "it only warns": "the setting says to warn only",
     "not for long": "no node has been away for long enough",
-    "removed": "nodes that do not answer are not listed either",
+    "removed": "these nodes do not answer, and are not listed",
 }
 """The reason of each case, in a sentence."""
 
@@ -109,8 +114,8 @@ SETS = (SPOTS, UNSEEN, CANDIDATES, GONE)
 class Check:
     """One check by one member.
 
-    `unseen`: the members that do not answer, with the seconds since they last did.  `patience`:
-    ours, the seconds for which a node must be away.
+    `unseen`: the members that do not answer, with the seconds since they last answered.  `answer`:
+    the backend's answer.  `patience`: the seconds for which a node must be away (ours).
     """
 
     members: tuple[str, ...]
@@ -123,11 +128,11 @@ class Check:
 
 @frozen
 class CleanupResult(ByCase):
-    """The result for the members."""
+    """The result of one check."""
 
-    action: Annotated[Action, Key("deed"), "what is done"]
+    action: Annotated[Action, Key("deed"), "the action"]
     case: Annotated[Named[Case[Action]], "the case of the table"]
-    nodes: Annotated[tuple[str, ...], "with whom"]
+    nodes: Annotated[tuple[str, ...], "the nodes that are removed, or named in the warning"]
 
     @property
     def why(self) -> Why:
@@ -135,7 +140,7 @@ class CleanupResult(ByCase):
 
 
 def check(about: Check, whose: str) -> CleanupResult:
-    """Return the fate of the unseen nodes by these rules, `real` or `ours`."""
+    """Return the result of a check by these rules, `real` or `ours`."""
     spots = [_spot(about, name) for name in about.members]
     case = TABLES[whose].choose(spots, 0)
     is_ours, action = whose == "ours", case.outcome
@@ -143,7 +148,7 @@ def check(about: Check, whose: str) -> CleanupResult:
         return CleanupResult(action, case, ())
     group = CANDIDATES if not is_ours else GONE if action is Action.REMOVE else UNSEEN
     nodes = tuple(spots[at].name for at in members_of(group, spots, 0))
-    # Ours removes one node at a time, so that each time a majority of those left is seen.
+    # Ours removes one node at a time, so that at each removal a majority of the members answers.
     return CleanupResult(action, case, nodes[:1] if is_ours and action is Action.REMOVE else nodes)
 
 

@@ -20,9 +20,10 @@ _INCLUDE = re.compile(r"[ \t]*include[ \t]+(\S+)[ \t]*(?:#.*)?")
 
 @frozen
 class Line:
-    """One setting.  `number`: of its line, from 1.  `parts`: of its key, with `\\.` read as a dot.
+    """One setting in a file.
 
-    `is_term`: the setting is in Erlang terms, which no schema checks.
+    `number`: the number of its line, from 1.  `parts`: the parts of its key, in which `\\.` is a
+    dot.  `is_term`: the setting is in Erlang terms, which no schema checks.
     """
 
     number: int
@@ -88,8 +89,10 @@ def _not_read(number: int, line: str) -> NotRead:
             number, shown, why, "write words of letters, digits, _ and -, with dots between"
         )
     if not value.strip() or value.strip().startswith("#"):
-        return NotRead(number, shown, "there is no value", "write one, or take the line out")
-    return NotRead(number, shown, "a quoted value does not end", "write it between two '")
+        return NotRead(number, shown, "there is no value", "write a value, or remove the line")
+    return NotRead(
+        number, shown, "a quoted value has no closing '", "write the value between two '"
+    )
 
 
 def _short(text: str) -> str:

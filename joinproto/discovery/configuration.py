@@ -30,7 +30,7 @@ PLUGINS = (values.AWS, values.K8S, values.CONSUL, values.ETCD)
 
 
 def variable(environment: Mapping[str, str], name: str) -> str | None:
-    """Return a variable of the node's environment, which may have the prefix RABBITMQ_."""
+    """Return a variable of the node's environment, with or without the prefix RABBITMQ_."""
     return environment.get(f"RABBITMQ_{name}", environment.get(name)) if name else None
 
 
@@ -38,7 +38,8 @@ def variable(environment: Mapping[str, str], name: str) -> str | None:
 class Configuration:
     """The values in force, by key without `cluster_formation.`.
 
-    `written`: all keys, including those that keep the node from starting.
+    `lines`: the line of each key in the file, 0 for a key that the environment sets.  `written`:
+    all keys, including keys that keep the node from starting.
     """
 
     release: Release
@@ -57,7 +58,10 @@ class Configuration:
         node: str | None,
         environment: Mapping[str, str] | None = None,
     ) -> Configuration:
-        """Return the configuration of these settings, including ignored ones; later ones win."""
+        """Return the configuration of these settings; of two for one key, the later one counts.
+
+        Ignored settings have a value, too.
+        """
         short = {one.key.removeprefix(f"{PREFIX}."): one for one in found}
         told = {
             key: one
@@ -75,7 +79,7 @@ class Configuration:
         )
 
     def get(self, name: str) -> Any:
-        """Return the value of a key, or its default as if the file set it, or None."""
+        """Return the value of a key, or else its default in this release, or None."""
         if name in self.values:
             return self.values[name]
         setting = setting_of((PREFIX, *name.split(".")))
@@ -94,7 +98,7 @@ class Configuration:
 
     @property
     def backend(self) -> str:
-        """Return the backend's module; since 3.8.5 its plugin's name stands for it, too."""
+        """Return the name of the backend's module, also if its plugin is named (since 3.8.5)."""
         name = str(self.get(BACKEND))
         module = name.replace("rabbitmq_", "rabbit_", 1)
         is_alias = does(self.release, "PLUGIN_NAMES") and module in PLUGINS
@@ -102,7 +106,7 @@ class Configuration:
 
     @property
     def room(self) -> str:
-        """Return the first part of the keys of this backend, "" for one that does not ship."""
+        """Return the first part of the keys of this backend, or "" for an unknown backend."""
         return ROOMS.get(self.backend, "")
 
     @property

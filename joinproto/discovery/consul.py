@@ -1,13 +1,13 @@
 """Consul: requests to its agent, the nodes that its answers list, and its lock.
 
-Real: a node's record lives as long as its check passes; the oldest passing record is selected,
-under a lock whose wait ends with the request.  Ours: a record stays until it is removed, all
-registered nodes are listed, and no node is chosen because its check happens to pass.
+Real: only records whose check passes are asked for; the oldest of them is selected, under a lock
+whose wait ends with the request.  Ours: a record stays until it is removed, all registered nodes
+are listed, and no node is chosen because its check happens to pass.
 
 To lock, a node makes a session, lets it acquire a key, and waits in a blocking read until the key
-is free.  Real: every request ends after 2250 ms, also the blocking read.  Therefore the lock fails
+is free.  Real: every request ends after 2250 ms, even the blocking read.  Therefore the lock fails
 if another node holds it for that long, and the session is left behind.  Ours: the reads may take
-the rest of the time for the lock, and a session whose lock failed is ended.
+all the time that is left for the lock, and a session that did not get the lock is ended.
 
 Source: the settings and Consul requests of the peer discovery plugin; discovery, D1 to D3.
 """
@@ -54,30 +54,46 @@ REQUEST_SECONDS = 2.25
 class Consul(BackendSettings):
     """The settings, by their names in the file, and the facts about the node and its host."""
 
-    host: Annotated[str, "the agent"] = "localhost"
-    port: Annotated[int, AtLeast(1), "its port"] = 8500
+    host: Annotated[str, "the host of the agent"] = "localhost"
+    port: Annotated[int, AtLeast(1), "the agent's port"] = 8500
     scheme: Annotated[Scheme, "http or https"] = "http"
-    acl_token: Annotated[str | None, "sent as X-Consul-Token"] = None
-    cluster_name: Annotated[str, "default: neither tagged nor asked for"] = "default"
-    svc: Annotated[str, "the service"] = "rabbitmq"
-    svc_id: Annotated[str | None, "its id; null: derived"] = None
+    acl_token: Annotated[str | None, "the token, sent as X-Consul-Token; null: none"] = None
+    cluster_name: Annotated[str, "the tag of records; `default`: records have no such tag"] = (
+        "default"
+    )
+    svc: Annotated[str, "the name of the service"] = "rabbitmq"
+    svc_id: Annotated[str | None, "the id of the record; null: derived from other settings"] = None
     svc_port: Annotated[int, AtLeast(1), "the service's port"] = 5672
-    svc_addr: Annotated[str | None, "the address, where none is found"] = None
-    svc_addr_auto: Annotated[bool, "the address is found"] = False
-    svc_addr_nic: Annotated[str | None, "the interface whose address is taken"] = None
-    svc_addr_use_nodename: Annotated[bool, "the node's own host is the address"] = False
+    svc_addr: Annotated[str | None, "the address, if no other setting gives one"] = None
+    svc_addr_auto: Annotated[
+        bool, "whether the address is the machine's or the node's host name"
+    ] = False
+    svc_addr_nic: Annotated[str | None, "the interface whose address is registered"] = None
+    svc_addr_use_nodename: Annotated[
+        bool, "with svc_addr_auto: the host of the node's name, not the machine's host name"
+    ] = False
     hostname: Annotated[str, "the host name of this machine"] = "localhost"
     nic_address: Annotated[str | None, "the interface's IPv4 address"] = None
-    svc_ttl: Annotated[int | None, AtLeast(0), "seconds of the check; null: no check"] = 30
-    deregister_after: Annotated[int | None, AtLeast(0), "seconds; null: never"] = None
-    svc_tags: Annotated[tuple[str, ...], "in their order"] = ()
+    svc_ttl: Annotated[
+        int | None, AtLeast(0), "the time to live of the check, in seconds; null: no check"
+    ] = 30
+    deregister_after: Annotated[
+        int | None, AtLeast(0), "a failing record is removed after so many seconds; null: never"
+    ] = None
+    svc_tags: Annotated[tuple[str, ...], "further tags of the record, in their order"] = ()
     svc_meta: Annotated[Mapping[str, str], "further metadata of the service"] = field(factory=dict)
-    domain_suffix: Annotated[str, "behind .node, for long names"] = "consul"
+    domain_suffix: Annotated[str, "the domain after .node, for long names"] = "consul"
     long_names: Annotated[bool, "whether names keep their dots"] = False
-    include_nodes_with_warnings: Annotated[bool, "count nodes in the warning state"] = False
+    include_nodes_with_warnings: Annotated[
+        bool, "whether to list records whose check is in the warning state"
+    ] = False
     lock_prefix: Annotated[str, "the first part of the lock's key"] = "rabbitmq"
-    lock_timeout: Annotated[int, AtLeast(0), "seconds after which the lock is given up"] = 300
-    selects: Annotated[bool, "real: it names one node, as since 3.13.5; false: all"] = True
+    lock_timeout: Annotated[
+        int, AtLeast(0), "for how many seconds a node tries to get the lock"
+    ] = 300
+    selects: Annotated[
+        bool, "real: whether one node is selected, as since 3.13.5, or all are listed"
+    ] = True
     retry_interval: Annotated[float, AtLeast(0), "seconds between two listings"] = 1.0
 
     def request(
@@ -99,7 +115,7 @@ class Consul(BackendSettings):
 
 
 def address(about: Consul) -> str | None:
-    """Return the address that is registered, None if Consul takes that of its agent."""
+    """Return the address that is registered, or None if Consul takes its agent's address."""
     if about.svc_addr_nic is not None and about.nic_address is not None:
         return about.nic_address
     if about.svc_addr_auto:
@@ -108,8 +124,10 @@ def address(about: Consul) -> str | None:
 
 
 def service_id(about: Consul) -> str:
-    """Return the record's id: as it is set, else the service with (real) the address if there is
-    one, or (ours) the node's name.
+    """Return the record's id.
+
+    Without a configured id, it is the service's name with the node's name (ours), or with the
+    registered address, if there is one (real).
     """
     if about.svc_id is not None:
         return about.svc_id
@@ -149,7 +167,7 @@ def registration(about: Consul) -> Request:
 
 
 def listing(about: Consul) -> Request:
-    """Return the request for the list; ours asks for all records, not only for passing ones."""
+    """Return the request for the list; ours asks for all records, not only passing records."""
     passing = about.is_real and not about.include_nodes_with_warnings
     named = about.cluster_name != "default"
     return about.request(
@@ -164,7 +182,10 @@ def listing(about: Consul) -> Request:
 
 @frozen
 class Record:
-    """One record.  `created`: its index, None without one; `checks`: the states of its checks."""
+    """One record.
+
+    `created`: the index of its creation, or None; `checks`: the states of its checks.
+    """
 
     node: str
     created: int | None
@@ -172,7 +193,7 @@ class Record:
 
 
 def records(about: Consul, text: str) -> tuple[Record, ...]:
-    """Return the records of an answer, in its order; raises `Refused` for malformed ones."""
+    """Return the records of an answer, in its order; raises `Refused` for malformed records."""
     return tuple(_record(about, one) for one in Tree.read_list(text, "the list of Consul"))
 
 
@@ -200,7 +221,10 @@ def _node(about: Consul, entry: Tree, service: Tree) -> str:
 
 
 def selected(about: Consul, found: tuple[Record, ...]) -> Answer:
-    """Return (real) the node created first, or all before 3.13.5; (ours) all nodes by name."""
+    """Return the answer: all nodes, sorted by name (ours), or the oldest record's node (real).
+
+    Real before 3.13.5: all nodes, in the order of the records.
+    """
     if not about.is_real:
         return Listed(tuple(sorted({one.node for one in found})))
     if about.include_nodes_with_warnings:
@@ -239,7 +263,7 @@ def _acquired(about: Consul, session: str) -> Flow[None]:
         if parsed(got.body, bool, what):
             return
         if left <= 0:
-            raise Refused(f"{what}: another node holds it, after {about.lock_timeout} s")
+            raise Refused(f"{what}: another node still holds it after {about.lock_timeout} s")
         got = yield from asked(about.request("GET", _key(about)), ok=(200, 404))
         left -= got.took
         if got.status == 404:  # the key is gone: acquire it again, after a short pause
@@ -280,14 +304,17 @@ def _renewal(session: str) -> str:
 
 @frozen
 class ConsulBackend(KeepingBackend):
-    """The backend of Consul.  `locked`: the nodes are listed under the lock (real, from 3.13)."""
+    """The backend of Consul.  `locked`: list the nodes under the lock (as real does since 3.13)."""
 
     about: Consul
     locked: bool = False
 
     @property
     def keep_alive_every(self) -> float | None:
-        """Return the pause in seconds, None without a check; real: 15 s for any check."""
+        """Return the seconds between two keep-alives, or None without a check.
+
+        Real always waits for 15 s.
+        """
         if not self.about.svc_ttl:
             return None
         return 15.0 if self.about.is_real else self.about.svc_ttl / 2
@@ -328,7 +355,7 @@ class ConsulBackend(KeepingBackend):
         return Done(again=True)
 
     def _is_wanted(self) -> Flow[bool]:
-        """Return whether real writes a lost record again.
+        """Return whether the real broker writes a lost record again.
 
         It does not if the node itself is selected, or if each of `RETRIES_MAX` listings fails.
         """

@@ -1,6 +1,7 @@
 """The operations of every backend, as flows.
 
-An operation that a backend lacks returns `Done` without a request; a lock that it lacks, `Failed`.
+A backend that lacks an operation returns `Done` without a request; without a lock, `lock` returns
+`Failed`.
 
 Source: the backend contract; discovery, D1 and D2.
 """
@@ -19,7 +20,7 @@ from joinproto.discovery.exchange import Flow, Request, asked
 
 
 class Variant(Enum):
-    """Whose rules: those of the broker that ships, defects included, or ours."""
+    """The variant of the rules: the shipped broker's, with its defects, or ours."""
 
     REAL = "real"
     OURS = "ours"
@@ -27,20 +28,20 @@ class Variant(Enum):
 
 @frozen(kw_only=True)
 class BackendSettings:
-    """The facts that the settings of most backends have."""
+    """The settings that most backends have."""
 
-    variant: Annotated[Variant, "whose rules"] = Variant.OURS
-    node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost"
+    variant: Annotated[Variant, "the rules: the shipped broker's, or ours"] = Variant.OURS
+    node: Annotated[str, "this node, such as rabbit@host"] = "rabbit@localhost"
 
     @property
     def is_real(self) -> bool:
-        """Return whether the rules are those of the broker that ships."""
+        """Return whether the rules are the shipped broker's."""
         return self.variant is Variant.REAL
 
 
 @frozen
 class Done:
-    """The operation was done; `again`: the record was gone, and was written again."""
+    """The operation was done.  `again`: the record was lost, and was written again."""
 
     again: bool = False
 
@@ -49,8 +50,8 @@ class Done:
 class Held:
     """A held lock, with the data that unlock it.
 
-    `key`: its name on the server; `session`: of Consul, or the lease of etcd; `value`: its content.
-    `renew_every`: the seconds between two renewals, None if the lock is not renewed.
+    `key`: its name on the server; `session`: the session of Consul, or the lease of etcd; `value`:
+    its content.  `renew_every`: the seconds between two renewals, None if the lock is not renewed.
     """
 
     key: str

@@ -37,16 +37,25 @@ _FORM = Header("Content-Type", "application/x-www-form-urlencoded")
 
 @frozen(kw_only=True)
 class Etcd2(BackendSettings):
-    """The settings, by their names in the file.  `nonce`: drawn by the caller for each lock."""
+    """The settings of the etcd v2 backend, by their names in the file.
+
+    `nonce`: a random text, which the caller draws for each lock.
+    """
 
     host: Annotated[str, "the server"] = "localhost"
-    port: Annotated[int, AtLeast(1), "its port"] = 2379
+    port: Annotated[int, AtLeast(1), "the server's port"] = 2379
     scheme: Annotated[Scheme, "http or https"] = "http"
     key_prefix: Annotated[str, "the first part of all keys; slashes are kept"] = "rabbitmq"
-    cluster_name: Annotated[str, "the second part; slashes are kept"] = "default"
-    node_ttl: Annotated[int, AtLeast(1), "seconds that a record lives (real), or a lock"] = 30
-    lock_timeout: Annotated[int, AtLeast(0), "seconds after which the lock is given up"] = 300
-    nonce: Annotated[str, "32 random letters"] = "a" * NONCE_LENGTH
+    cluster_name: Annotated[str, "the second part of all keys; slashes are kept"] = "default"
+    node_ttl: Annotated[
+        int, AtLeast(1), "for how many seconds a lock or (real) a record lives unless renewed"
+    ] = 30
+    lock_timeout: Annotated[
+        int, AtLeast(0), "for how many seconds a node tries to get the lock"
+    ] = 300
+    nonce: Annotated[str, "32 random letters, which tell two locks of one node apart"] = (
+        "a" * NONCE_LENGTH
+    )
 
     @property
     def base(self) -> str:
@@ -69,7 +78,7 @@ class Etcd2(BackendSettings):
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Return the nodes of a listing, in its order; raises `Refused` for another text."""
+    """Return the nodes of a listing, in its order; raises `Refused` for a malformed listing."""
     answer = Tree.read(text, "the list of etcd")
     answer.need("node", dict)
     keys = (one.get("key", str) or "" for one in answer.below("node").each("nodes"))
@@ -78,7 +87,7 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def error_code(text: str) -> int | None:
-    """Return etcd's own error code, None if the answer has none."""
+    """Return etcd's own error code, or None if the answer has none."""
     try:
         return Tree.read(text, "etcd").get("errorCode", int)
     except Refused:
@@ -119,7 +128,7 @@ class Etcd2Backend(KeepingBackend):
         return done(request, ok=(200, 201))
 
     def keep_alive(self) -> Flow[Done | Failed]:
-        """Write the record again, whether it is there or not (real); do nothing (ours)."""
+        """Write the record again, even if it exists (real); do nothing (ours)."""
         return self.register() if self.keep_alive_every is not None else super().keep_alive()
 
     @failing
@@ -140,7 +149,7 @@ class Etcd2Backend(KeepingBackend):
                 return Held(key=about.lock_key, value=value, renew_every=about.node_ttl / 2)
             left -= got.took + 1.0
             if left <= 0:
-                held = f"another node holds it, after {about.lock_timeout} s"
+                held = f"another node still holds it after {about.lock_timeout} s"
                 raise Refused(f"the lock of etcd: {held}")
             yield Wait(1.0)
 

@@ -1,9 +1,9 @@
 """etcd v3: settings, keys and requests of its JSON gateway; records under a prefix, and its lock.
 
-Real: a record ends with its lease, and the record created first is selected; an error of writing it
-is ignored; an empty list ends the boot; the lock's lease is not kept alive.  Ours: a record stays
-until it is removed, all are listed by name, and no error is ignored.  The plugin speaks gRPC; the
-gateway is the same service in JSON.
+Real: a record ends with its lease, and the record created first is selected; an error when a record
+is written is ignored; an empty list ends the boot; the lock's lease is not kept alive.  Ours: a
+record stays until it is removed, all nodes are listed by name, and no error is ignored.  The plugin
+speaks gRPC; the gateway is the same service in JSON.
 
 Source: etcd v3 requests and keys (from 3.8.4 on) of the peer discovery plugin; etcd's own API
 reference for its gateway; discovery, D1 to D3.
@@ -43,24 +43,30 @@ LOCK_CALL_SECONDS = 15.0
 
 @frozen(kw_only=True)
 class Etcd3(BackendSettings):
-    """The settings, by their names in the file."""
+    """The settings of the etcd v3 backend, by their names in the file."""
 
     host: Annotated[str, "the server"] = "localhost"
-    port: Annotated[int, AtLeast(1), "its port"] = 2379
+    port: Annotated[int, AtLeast(1), "the server's port"] = 2379
     scheme: Annotated[Scheme, "http or https"] = "http"
-    key_prefix: Annotated[str, "a part of all keys; real: dropped"] = "rabbitmq"
+    key_prefix: Annotated[str, "a part of all keys; real ignores it"] = "rabbitmq"
     cluster_name: Annotated[str, "a part of all keys"] = "default"
-    node_ttl: Annotated[int, AtLeast(0), "seconds of a record (real); 15 at least"] = NODE_TTL
+    node_ttl: Annotated[int, AtLeast(0), "the lease of a record in seconds, at least 15 (real)"] = (
+        NODE_TTL
+    )
     lock_timeout: Annotated[
-        int, AtLeast(0), "seconds of the lock's lease, and of the wait for it; real: dropped, 70"
+        int,
+        AtLeast(0),
+        "the lease of the lock in seconds, at least 30; real ignores the setting, and has 70",
     ] = LOCK_TTL
-    username: Annotated[str | None, "null: no user"] = None
-    password: Annotated[str | None, "of the user"] = None
-    selects: Annotated[bool, "real: it names one node, as since 3.13.5; false: all"] = True
+    username: Annotated[str | None, "the user; null: no user"] = None
+    password: Annotated[str | None, "the user's password"] = None
+    selects: Annotated[
+        bool, "real: whether one node is selected, as since 3.13.5, or all are listed"
+    ] = True
 
     @property
     def prefix(self) -> str:
-        # The plugin passes neither the prefix nor the lock's time to the real client.
+        # The plugin does not pass the prefix and the lock's time to the real client.
         return "rabbitmq" if self.is_real else self.key_prefix
 
     @property
@@ -103,7 +109,7 @@ def plain(text: str, what: str) -> str:
     try:
         return b64decode(text, validate=True).decode()
     except ValueError:
-        raise Refused(f"{what}: not base64 of a text") from None
+        raise Refused(f"{what}: expected a text in base64") from None
 
 
 def after(prefix: str) -> str:
@@ -112,7 +118,7 @@ def after(prefix: str) -> str:
 
 
 def whole(tree: Tree, name: str) -> int | None:
-    """Return a number of 64 bits, which the gateway writes as text."""
+    """Return a number of 64 bits, which the gateway writes as text, or None if it is absent."""
     value = tree.fields.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
@@ -129,7 +135,7 @@ def answer_of(text: str, what: str) -> Tree:
 
 
 def authenticated(about: Etcd3) -> Flow[str | None]:
-    """Return the token of the user, None if no user is set."""
+    """Return the token of the user, or None if no user is set."""
     if about.username is None:
         return None
     tree = {"name": about.username, "password": about.password or ""}
@@ -151,7 +157,10 @@ LEASE, LIST = "the lease of etcd", "the list of etcd"
 
 @frozen
 class Record:
-    """One record.  `created`: the store's revision in which the record was first written."""
+    """One record.
+
+    `created`: the store's revision in which it was first written; `lease`: the id of its lease.
+    """
 
     node: str
     created: int
@@ -161,8 +170,7 @@ class Record:
 def records(text: str) -> tuple[Record, ...]:
     """Return the records of a range, in its order; records that name no node are skipped.
 
-    Raises `Refused` for a malformed answer, as one without etcd's header, and for an incomplete
-    one.
+    Raises `Refused` for an incomplete or malformed answer, such as one without etcd's header.
     """
     answer = answer_of(text, LIST)
     found = []
@@ -174,7 +182,7 @@ def records(text: str) -> tuple[Record, ...]:
                 raise Refused(f"{LIST}: an entry without create_revision")
             found.append(Record(node, created, str(whole(one, "lease") or "0")))
     if answer.fields.get("more"):
-        raise Refused(f"{LIST}: it goes on, and the rest was not sent")
+        raise Refused(f"{LIST}: the list is incomplete, the rest was not sent")
     return tuple(found)
 
 
@@ -198,7 +206,10 @@ def selected(about: Etcd3, found: tuple[Record, ...]) -> Answer:
 
 @frozen
 class Etcd3Backend(KeepingBackend):
-    """The backend of etcd v3.  `lease`: the lease of its own record, once it is known."""
+    """The backend of etcd v3.
+
+    `lease`: the lease of its own record, as a list of one, empty until the record is written.
+    """
 
     about: Etcd3
     lease: list[str] = field(factory=list)
@@ -216,7 +227,7 @@ class Etcd3Backend(KeepingBackend):
         return selected(about, records(got.body))
 
     def register(self) -> Flow[Done | Failed]:
-        return self._hoped() if self.about.is_real else self._registered()
+        return self._registered_as_real() if self.about.is_real else self._registered()
 
     @failing
     def _registered(self) -> Flow[Done]:
@@ -228,7 +239,7 @@ class Etcd3Backend(KeepingBackend):
         answer_of(got.body, "the record")
         return Done()
 
-    def _hoped(self) -> Flow[Done | Failed]:
+    def _registered_as_real(self) -> Flow[Done | Failed]:
         """Write the record as real does: only the connection and the lease can fail."""
         about = self.about
         try:
@@ -246,10 +257,10 @@ class Etcd3Backend(KeepingBackend):
     def keep_alive(self) -> Flow[Done]:
         """Keep the lease alive (real); a record whose lease has ended is not written again."""
         if self.about.is_real and self.lease:
-            yield from self._kept(self.lease[0])
+            yield from self._keep_lease(self.lease[0])
         return Done()
 
-    def _kept(self, lease: str) -> Flow[None]:
+    def _keep_lease(self, lease: str) -> Flow[None]:
         about = self.about
         token = yield from authenticated(about)
         got = yield from asked(about.post("/v3/lease/keepalive", {"ID": lease}, token))
@@ -278,8 +289,8 @@ class Etcd3Backend(KeepingBackend):
             name = Tree.read(got.body, "the lock of etcd").need("key", str)
         except Refused:
             if not real:
-                # The place in the queue ends with the lease.  Otherwise we would get the lock
-                # later, and would not know it.
+                # The place in the queue ends with the lease.  Otherwise this node would get the
+                # lock later without knowing it.
                 yield about.post("/v3/lease/revoke", {"ID": lease}, token)
             raise
         return Held(key=name, session=lease, renew_every=None if real else about.lock_ttl / 3)
@@ -287,7 +298,7 @@ class Etcd3Backend(KeepingBackend):
     @failing
     def hold(self, held: Held) -> Flow[Done]:
         if not self.about.is_real:
-            yield from self._kept(held.session)
+            yield from self._keep_lease(held.session)
         return Done()
 
     @failing

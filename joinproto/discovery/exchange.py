@@ -35,16 +35,16 @@ def escaped(text: str, also: str = "") -> str:
 class Argument:
     """One argument of a request, before it is encoded."""
 
-    name: Annotated[str, "its name"]
-    value: Annotated[str | None, "its value; null: the name stands alone"] = None
+    name: Annotated[str, "the name of the argument"]
+    value: Annotated[str | None, "the value of the argument; null: it has only a name"] = None
 
 
 @frozen
 class Header:
-    """One header."""
+    """One header of a request."""
 
-    name: Annotated[str, "its name"]
-    value: Annotated[str, "its value"]
+    name: Annotated[str, "the name of the header"]
+    value: Annotated[str, "the value of the header"]
 
 
 @frozen(kw_only=True)
@@ -60,17 +60,19 @@ class Signing:
 
 @frozen(kw_only=True)
 class Request:
-    """One request.  `path` is encoded already."""
+    """One request to a server.  `signing`: the keys to sign it with, or None."""
 
     method: Annotated[str, "GET, PUT, POST or DELETE"]
     scheme: Annotated[str, "http or https"]
-    host: Annotated[str, "the server"]
-    port: Annotated[int, "its port"]
-    path: Annotated[str, "encoded, with its first slash"]
-    arguments: Annotated[tuple[Argument, ...], "in their order, not encoded"] = ()
-    headers: Annotated[tuple[Header, ...], "besides Host and Content-Length, in their order"] = ()
-    body: Annotated[str, "what is sent; empty: nothing"] = ""
-    seconds: Annotated[float, "after which the exchange is given up"] = SECONDS
+    host: Annotated[str, "the host of the server"]
+    port: Annotated[int, "the port of the server"]
+    path: Annotated[str, "the encoded path, with its first slash"]
+    arguments: Annotated[tuple[Argument, ...], "the arguments in their order, not encoded"] = ()
+    headers: Annotated[
+        tuple[Header, ...], "the headers in their order, without Host and Content-Length"
+    ] = ()
+    body: Annotated[str, "the body; empty: none is sent"] = ""
+    seconds: Annotated[float, "the exchange is given up after so many seconds"] = SECONDS
     signing: Signing | None = None
 
     @property
@@ -82,7 +84,7 @@ class Request:
         )
 
     @property
-    def target(self) -> Annotated[str, "path and arguments as they are sent"]:
+    def target(self) -> Annotated[str, "the path and the arguments, as they are sent"]:
         return self.path + (f"?{self.query}" if self.arguments else "")
 
     def __str__(self) -> str:
@@ -97,7 +99,7 @@ def request_to(settings: Any, method: str, path: str, **more: Any) -> Request:
 
 @frozen(kw_only=True)
 class Response:
-    """A complete answer.  `took`: seconds from the beginning of the exchange."""
+    """A complete answer.  `took`: how long the exchange took, in seconds."""
 
     status: int
     body: str = ""
@@ -106,7 +108,7 @@ class Response:
 
 @frozen(kw_only=True)
 class Broken:
-    """No answer came, or an incomplete one."""
+    """An exchange without an answer, or with an incomplete answer."""
 
     why: str
     took: float = 0.0
@@ -114,9 +116,9 @@ class Broken:
 
 @frozen
 class Wait:
-    """Go on after this many seconds."""
+    """A pause between two requests."""
 
-    seconds: Annotated[float, "until the next request"]
+    seconds: Annotated[float, "the length of the pause, in seconds"]
 
 
 class Kind(Enum):
@@ -129,19 +131,23 @@ class Kind(Enum):
 
 @frozen
 class Lookup:
-    """One look-up.  `name`: of a PTR the address itself."""
+    """One look-up in DNS."""
 
     kind: Annotated[Kind, "A, AAAA, or PTR for the name of an address"]
-    name: Annotated[str, "the name; of PTR: the address"]
+    name: Annotated[str, "the name; for PTR: the address"]
 
 
 @frozen
 class LookedUp:
-    """The result of a look-up.  `error`: the reason of a failure; None if `values` is complete."""
+    """The result of a look-up."""
 
-    values: Annotated[tuple[str, ...], "in the order of the answer"] = ()
-    error: Annotated[str | None, "why nothing is known; null: these are all"] = None
-    no_such_name: Annotated[bool, "the server knows no such name, of any kind"] = False
+    values: Annotated[tuple[str, ...], "the addresses or names, in the order of the answer"] = ()
+    error: Annotated[
+        str | None, "why the look-up failed; null: it did not, and `values` is complete"
+    ] = None
+    no_such_name: Annotated[bool, "whether the server has no record of any kind for the name"] = (
+        False
+    )
 
 
 Effect = Request | Wait | Lookup
@@ -150,7 +156,10 @@ Flow = Generator[Effect, Event, R]
 
 
 class Refused(Exception):
-    """An exchange failed; `status`: of the answer, None if none came or it was incomplete."""
+    """An exchange failed.
+
+    `status`: the status of the answer, None if no answer came or it was incomplete.
+    """
 
     def __init__(self, why: str, status: int | None = None, body: str = "") -> None:
         super().__init__(why)
@@ -160,7 +169,7 @@ class Refused(Exception):
 
 
 def netloc(host: str, port: int) -> str:
-    """Return host and port in the form of an address, an IPv6 host in brackets."""
+    """Return `host:port`, with an IPv6 host in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -239,11 +248,11 @@ class Tree:
 
     @classmethod
     def read_list(cls, text: str, what: str) -> list[Tree]:
-        """Return the objects of an answer that is a list of them."""
+        """Return the objects of an answer that is a list of objects."""
         return [cls(what, fitting(one, dict, what)) for one in parsed(text, list, what)]
 
     def get(self, name: str, kind: type[R]) -> R | None:
-        """Return a field of this kind, None where it is absent or null."""
+        """Return a field of this kind, or None if it is absent or null."""
         value = self.fields.get(name)
         return None if value is None else fitting(value, kind, f"{self.what}: {name}")
 
@@ -251,19 +260,19 @@ class Tree:
         """Return a field of this kind; raises `Refused` if it is absent, null or an empty text."""
         found = self.get(name, kind)
         if found is None or found == "":
-            raise Refused(f"{self.what}: an answer without {name}")
+            raise Refused(f"{self.what}: the field {name} is missing or empty")
         return found
 
     def below(self, name: str) -> Tree:
-        """Return the object in a field, an object without fields if it is absent."""
+        """Return the object in a field, or an object without fields if the field is absent."""
         return Tree(self.what, self.get(name, dict) or {})
 
     def each(self, name: str) -> list[Tree]:
-        """Return the objects of the list in a field, none if the field is absent."""
+        """Return the objects of the list in a field, or no objects if the field is absent."""
         found = self.get(name, list) or []
         return [Tree(self.what, fitting(one, dict, self.what)) for one in found]
 
 
 def compact(tree: Any) -> str:
-    """Return JSON without blanks; keys in their order."""
+    """Return the value as JSON without blanks, with keys in their order."""
     return json.dumps(tree, separators=(",", ":"), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The results of reading a configuration: each setting as it holds, and problems."""
+"""The results of reading a configuration: each setting with its effect, and problems."""
 
 from __future__ import annotations
 
@@ -22,43 +22,45 @@ class SettingEffect(Enum):
     """The effect of a setting in a release."""
 
     ACCEPTED = "accepted"
-    IGNORED = "ignored"  # accepted, with or without a warning, and of no effect
+    IGNORED = "ignored"  # accepted, with or without a warning, but without effect
     UNKNOWN = "unknown"  # the whole file is refused: the node does not start
-    INVALID = "invalid"
+    INVALID = "invalid"  # the value is refused: the node does not start
 
 
 @frozen(kw_only=True)
 class Found:
-    """One setting."""
+    """One setting, with its effect in a release."""
 
-    key: Annotated[str, "as it is written"]
-    value: Annotated[str | int | bool | tuple[str, ...], "as the node reads it; ... for a secret"]
-    status: Annotated[SettingEffect, "what the release does with it"]
-    origin: Annotated[Origin, "what set it"]
-    line: Annotated[int, AtLeast(0), "of the file; 0: of none"] = 0
-    why: Annotated[str, "the reason, where there is one to say"] = ""
+    key: Annotated[str, "the key as it is written"]
+    value: Annotated[
+        str | int | bool | tuple[str, ...], "the value as the node reads it; `...` for a secret"
+    ]
+    status: Annotated[SettingEffect, "the effect of the setting in the release"]
+    origin: Annotated[Origin, "where the setting comes from"]
+    line: Annotated[int, AtLeast(0), "its line in the file; 0: it is not in the file"] = 0
+    why: Annotated[str, "the reason for the status, or an empty text"] = ""
 
 
 class Severity(Enum):
     """The severity of a problem; problems are printed in this order."""
 
     ERROR = "error"  # the node does not start
-    UNSAFE = "unsafe"  # the node starts, and may split, remove a node wrongly, or stand alone
-    WARNING = "warning"  # the node starts, and ignores the setting
+    UNSAFE = "unsafe"  # the node starts, but may split, remove a node wrongly, or stand alone
+    WARNING = "warning"  # the node starts, but the setting has no or another effect
 
 
 @frozen(kw_only=True)
 class Problem:
-    """One problem."""
+    """One problem of a configuration."""
 
     severity: Annotated[
         Severity,
         "error: the node does not start; unsafe: it may split, remove a member or stand alone;"
-        " warning: it does not do what is written",
+        " warning: a setting does not have the effect that the file suggests",
     ]
-    line: Annotated[int, AtLeast(0), "of the file, from 1; 0: of no single line"] = 0
-    key: Annotated[str | None, "the setting; null: the line is not one"] = None
-    found: Annotated[str | None, "what stands there"] = None
+    line: Annotated[int, AtLeast(0), "its line in the file, from 1; 0: no single line"] = 0
+    key: Annotated[str | None, "the key of the setting; null: the line is not a setting"] = None
+    found: Annotated[str | None, "the value or the line that was found; null: not shown"] = None
     why: Annotated[str, "the reason, in a sentence"]
-    next: Annotated[str, "what to do"]
+    next: Annotated[str, "the next step"]
     rule: Annotated[str, "the rule of docs/discovery.md"]

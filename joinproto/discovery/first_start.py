@@ -15,17 +15,22 @@ from joinproto.discovery.releases import Release
 from joinproto.discovery.rules import does
 
 Kind = Literal["lists", "registered", "selects", "seed"]
-"""The backend lists all nodes, or those registered, or selects the oldest; or all know a seed."""
+"""How a backend names nodes: it lists all, lists registered nodes, or selects the oldest; or all
+nodes know the seed.
+"""
 REGISTERING = (values.CONSUL, values.ETCD)
 STANDS_FOR = {"lists": values.CLASSIC, "selects": values.ETCD, "seed": values.K8S}
-"""The backend whose rules hold where only a kind is named."""
+"""The backend whose rules hold if only a kind is named."""
 
 
 @frozen(kw_only=True)
 class FirstStart:
-    """`tries`: rounds after the first, None without an end.  `locks`: a lock is held over the boot.
+    """The facts of a first start.
 
+    `tries`: how many rounds follow the first, None for rounds without an end.  `registers_late`: a
+    node registers after it has listed the nodes.  `locks`: a lock is held over the boot.
     `is_global`: the nodes that hear each other share that lock; otherwise the service keeps it.
+    `words`: these facts in words.
     """
 
     kind: Kind
@@ -62,7 +67,7 @@ def first_start(release: Release, backend: str, limit: int | str | None = None) 
     if name in REGISTERING:
         words.append(f"a node registers {'after it has looked' if late else 'before it looks'}")
     words.append("it tries without end" if tries is None else f"tries after the first: {tries}")
-    held = "a lock is held over the whole boot" if locks else "no lock is held over the look"
+    held = "a lock is held over the boot" if locks else "no lock is held over the boot"
     words.append(f"{held} ({kept.why})")
     return FirstStart(
         kind=kind,

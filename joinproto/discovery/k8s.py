@@ -1,10 +1,10 @@
 """Kubernetes: the endpoints of a service (up to 4.0), and the names of pods (from 4.1 on).
 
-The lock is a Lease that a node creates, or takes over once its holder is silent.  No two clocks are
-compared: a holder counts its renewals in the Lease, and a waiting node takes the Lease over when
-its version has not changed for its whole duration.  The request names that version, so of two nodes
-that take the Lease over one is refused.  The real plugin has no such lock; client libraries of
-Kubernetes elect leaders this way.
+The lock is a Lease that a node creates, or takes over once its holder is silent.  The clocks of two
+nodes are never compared: a holder counts its renewals in the Lease, and a waiting node takes the
+Lease over when the Lease's version has not changed for its whole duration.  The request names that
+version, so if two nodes try to take the Lease over, one is refused.  The real plugin has no such
+lock; client libraries of Kubernetes elect leaders this way.
 
 Source: the peer discovery plugin up to 4.0 and from 4.1 on; discovery, D1 and D3.
 """
@@ -49,20 +49,24 @@ class K8s(BackendSettings):
     """The settings, and the contents of the pod's files."""
 
     host: Annotated[str, "the API server"] = "kubernetes.default.svc.cluster.local"
-    port: Annotated[int, AtLeast(1), "its port"] = 443
+    port: Annotated[int, AtLeast(1), "the API server's port"] = 443
     scheme: Annotated[Scheme, "http or https"] = "https"
-    namespace: Annotated[str, "what the namespace file holds"] = "default"
-    token: Annotated[str, "what the token file holds"] = ""
-    service_name: Annotated[str, "whose endpoints"] = "rabbitmq"
-    address_type: Annotated[AddressType, "what of an address is taken"] = AddressType.IP
-    hostname_suffix: Annotated[str, "put behind what is taken"] = ""
+    namespace: Annotated[str, "the content of the namespace file"] = "default"
+    token: Annotated[str, "the content of the token file"] = ""
+    service_name: Annotated[str, "the service whose endpoints are listed"] = "rabbitmq"
+    address_type: Annotated[AddressType, "the field of an address that names the node's host"] = (
+        AddressType.IP
+    )
+    hostname_suffix: Annotated[str, "the text that is added to this host"] = ""
     not_ready: Annotated[
-        bool | None, "whether addresses that are not ready count; null: real no (3.7), ours yes"
+        bool | None,
+        "whether addresses that are not ready are listed; null: no in real (3.7), yes in ours",
     ] = None
 
     @property
     def counts_not_ready(self) -> bool:
-        # Without these, a node never sees the first pods, which are ready only once they serve.
+        # Without the addresses that are not ready, a node never sees the first pods, because a pod
+        # is ready only once it serves.
         return not self.is_real if self.not_ready is None else self.not_ready
 
     def request(self, method: str, path: str, tree: dict[str, Any] | None = None) -> Request:
@@ -91,7 +95,7 @@ def names(about: K8s, text: str) -> tuple[str, ...]:
     answer = Tree.read(text, LIST)
     kind = answer.get("kind", str)
     if not about.is_real and kind != "Endpoints":
-        raise Refused(f"{LIST}: the answer is of kind {kind or 'nothing'}, not Endpoints")
+        raise Refused(f"{LIST}: the answer has the kind {kind!r}, expected 'Endpoints'")
     found: dict[str, None] = {}
     for subset in answer.each("subsets"):
         addresses = subset.each("addresses")
@@ -107,7 +111,7 @@ WHAT = "the Lease of Kubernetes"
 DURATION = 30
 """Seconds of silence after which the lock is free."""
 LOCK_SECONDS = 300.0
-"""Seconds after which the lock is given up."""
+"""For how many seconds a node tries to get the lock."""
 PAUSE = 1.0
 _RENEWALS = "joinproto/renewals"
 
@@ -217,7 +221,7 @@ class EndpointsBackend(KeepingBackend):
                     return _held(about)
             yield Wait(PAUSE)
             left -= PAUSE
-        raise Refused(f"{WHAT}: another node holds it, after {LOCK_SECONDS:g} s")
+        raise Refused(f"{WHAT}: another node still holds it after {LOCK_SECONDS:g} s")
 
     @failing
     def hold(self, held: Held) -> Flow[Done]:
@@ -236,32 +240,34 @@ class EndpointsBackend(KeepingBackend):
 
 @frozen(kw_only=True)
 class Pod(BackendSettings):
-    """Names by arithmetic.  No request is made."""
+    """The facts from which the names of a set's pods are computed, without a request."""
 
-    node: Annotated[str, "this node, as rabbit@set-2.service"]
+    node: Annotated[str, "this node, such as rabbit@set-2.service"]
     ordinal_start: Annotated[int, AtLeast(0), "the number of the seed's pod"] = 0
     seed_node: Annotated[str | None, "the seed; null: the pod with that number"] = None
     replicas: Annotated[
-        int | None, AtLeast(1), "how many pods the set has, where that is known (ours)"
+        int | None, AtLeast(1), "the number of the set's pods; null: not known (ours)"
     ] = None
 
 
 PODS_MAX = 10_000
-"""The most names that are made."""
+"""A set with more pods is an error."""
 
 _POD = re.compile(r"([^@\s]+)@([^@.\s]*-)([0-9]+)((?:\.[^@\s]*)?)")
 
 
 def pods(about: Pod) -> Answer:
-    """Return the seed; ours: all pods of the set, if their number is known.
+    """Return the seed's node, or (ours) the nodes on all pods of the set, if their number is known.
 
-    Real: for the seed's own pod the answer is itself, even if it has lost its volume.
+    For the seed's own pod, real returns this pod's node, even if the pod has lost its volume.
     """
     if about.seed_node is not None:
         return Selected(about.seed_node)
     parts = _POD.fullmatch(about.node)
     if parts is None:
-        return Failed(f"{about.node} does not end its first label in a number, as rabbit@set-0")
+        return Failed(
+            f"the first label of {about.node} does not end in -NUMBER, such as rabbit@set-0"
+        )
     prefix, name, _, domain = parts.groups()
 
     def pod(ordinal: int) -> str:
@@ -269,7 +275,7 @@ def pods(about: Pod) -> Answer:
 
     if not about.is_real and about.replicas is not None:
         if about.replicas > PODS_MAX:
-            return Failed(f"a set of more than {PODS_MAX} pods: give how many it really has")
+            return Failed(f"a set of {about.replicas} pods, expected at most {PODS_MAX}")
         numbers = range(about.ordinal_start, about.ordinal_start + about.replicas)
         return Listed(tuple(pod(one) for one in numbers))
     return Selected(pod(about.ordinal_start))

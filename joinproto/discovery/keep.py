@@ -1,7 +1,7 @@
 """Decision tables for a keep-alive that finds its record gone: the shipped table, and ours.
 
 Source: discovery, D2; the shipped table as rabbitmq-server#17211 describes 4.3.5: the backend
-answers one name, the check reads it as a list of names, and crashes each time.
+returns one name, and the check, which expects a list of names, crashes each time.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ class KeepAliveResult(Enum):
 
 @frozen(kw_only=True)
 class Record:
-    """A node's record.  `there`: the service has it.  `failed`: the backend could not be asked for
-    the nodes.  `others`: the service has other records, and names one node.
+    """A node's record, as a row of the tables.
+
+    `there`: the service has the record.  `failed`: the backend could not be asked for the nodes.
+    `others`: the service has other records, and names one node.
     """
 
     name: str
@@ -55,10 +57,10 @@ REAL = Table(
         _WRITTEN,
     ),
 )
-"""Asks the backend for the nodes, and writes its record again if it is not among them."""
+"""The node asks the backend for the nodes, and writes its record again if it is not among them."""
 
 OURS = Table("discovery-keep-ours", "discovery, keep-alive, ours", (_THERE, _WRITTEN))
-"""Asks no other node: a record that is gone is written again."""
+"""The node writes its record again if it is gone, without asking for the nodes."""
 
 TABLES = {"real": REAL, "ours": OURS}
 SETS = (RECORDS,)

@@ -3,8 +3,8 @@
 `settings.tsv` has the rules of the tagged releases' schemas: the key (a part `$` stands for any
 label), the plugin that knows it, the name in Erlang terms, the datatype, and the releases that
 accept it.  `tools/discovery_settings.py` makes this table.  `settings_code.tsv` tells how the
-releases' code uses the value: its default, the environment variable that overrides it, and from
-which release on no code reads it (discovery, D6).
+releases' code uses the value: its default, the environment variable that overrides it, and the
+releases whose code does not read it (discovery, D6).
 """
 
 from __future__ import annotations
@@ -39,11 +39,13 @@ class Owner(Enum):
 
 @frozen(kw_only=True)
 class Setting:
-    """One key.  `term`: its name in Erlang terms, with dots.  `default`: at run time.
+    """One setting, by its key.
 
-    `datatype` and `default` may differ by release (`at_release`).  `variable`: its name in the
-    environment, with or without `RABBITMQ_`; "" for none.  `idle`: the releases that do not read
-    it, for the reason `why_idle`.
+    `owner`: the plugin that knows it, or the server.  `term`: its name in Erlang terms, with dots.
+    `ages`: the releases that accept it.  `datatype`, `default`: the texts for `at_release`, because
+    they may differ by release.  `variable`: its name in the environment, with or without
+    `RABBITMQ_`, or "".  `idle`: the releases that accept it but do not read it, for the reason
+    `why_idle`.
     """
 
     key: str
@@ -87,7 +89,7 @@ class Setting:
         return SettingEffect.ACCEPTED, ""
 
     def default_at(self, at: Release) -> str | None:
-        """Return the default of this release, None without one."""
+        """Return the default in this release, or None."""
         return at_release(self.default, at) or None
 
 

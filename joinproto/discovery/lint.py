@@ -1,4 +1,4 @@
-"""What a release makes of a configuration: each setting's status, and all problems by line.
+"""The effect of a configuration in a release: each setting's status, and all problems by line.
 
 Source: discovery, D6; operators' cases (docs/discovery.md, the table of cases).
 """
@@ -29,20 +29,22 @@ from joinproto.errors import nearest
 
 @frozen(kw_only=True)
 class Linted:
-    """The result for the file.
+    """The effect of a file in a release.
 
     `accepted`: the schemas accept the file; the code may still end the boot because of it. `needs`:
     the plugins without which the node does not start; empty if `LintInput` gives the plugins.
     """
 
-    settings: Annotated[tuple[Found, ...], Last(1), "of discovery, in the order of the file"]
-    problems: Annotated[tuple[Problem, ...], Last(1), "in the order of their lines"]
+    settings: Annotated[
+        tuple[Found, ...], Last(1), "the settings of discovery, in the order of the file"
+    ]
+    problems: Annotated[tuple[Problem, ...], Last(1), "the problems, in the order of their lines"]
     accepted: bool
     needs: tuple[str, ...] = ()
     rule: Rule = "D6"
 
     @property
-    def starts(self) -> Annotated[bool, "whether a node with it starts"]:
+    def starts(self) -> Annotated[bool, "whether a node with this file starts"]:
         """Return whether a node with this file starts."""
         return not any(one.severity is Severity.ERROR for one in self.problems)
 
@@ -66,8 +68,8 @@ def _problems_in(number: int, which: str = "") -> str:
 class LintInput:
     """The input of `lint`, in addition to the file.
 
-    `plugins`: those enabled, None for all that a key or the backend needs.  `environment`: of the
-    node.  `node`: its own name, if known.
+    `plugins`: the enabled plugins, or None for all plugins that a key or the backend needs.
+    `environment`: the variables of the node.  `node`: its own name, or None if it is not known.
     """
 
     release: Release = LATEST
@@ -112,7 +114,7 @@ def lint(text: str | bytes, given: LintInput) -> Linted:
         if not _is_ours(line.parts):
             continue
         if last[line.parts] is not line:
-            why = f"line {last[line.parts].number} sets it again, and the last one holds"
+            why = f"line {last[line.parts].number} sets it again, and the last value counts"
             problems.append(_one_of_two(line.number, line.key, why))
             continue
         setting = setting_of(line.parts)
@@ -136,7 +138,7 @@ def lint(text: str | bytes, given: LintInput) -> Linted:
 
 
 def read(text: str | bytes) -> tuple[list[conf.Line], list[conf.NotRead]]:
-    """Return the lines of a configuration in either form, and the lines that are no settings."""
+    """Return the settings of a configuration in either form, and the lines that are no settings."""
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     raw = raw.removeprefix(b"\xef\xbb\xbf")
     return classic.read(raw) if classic.is_classic(raw) else conf.read(raw)
@@ -164,7 +166,7 @@ def _disabled(about: Configuration, given: LintInput) -> Iterator[Problem]:
         yield about.problem(
             Severity.UNSAFE,
             BACKEND,
-            f"the backend belongs to {owner.value}, which is not enabled: no server can be asked",
+            f"the backend belongs to {owner.value}, which is not enabled, so it asks no server",
             f"rabbitmq-plugins --offline enable {owner.value}",
             "D6",
         )
@@ -178,7 +180,7 @@ def _needs(found: list[Found], about: Configuration, given: LintInput) -> tuple[
     owners = {one.owner for one in settings if one is not None}
     owners |= {one for one in Owner if one.value == about.backend.replace(*_PLUGIN, 1)}
     apart = owners - {Owner.CORE, Owner.COMMON, Owner.AWS_LIBRARY}
-    # The plugins of backends enable the common plugin, and that of AWS the library.
+    # The plugins of backends enable the common plugin, and the plugin of AWS enables the library.
     shared = owners & {Owner.COMMON} if not apart else set()
     library = owners & {Owner.AWS_LIBRARY} if Owner.AWS not in apart else set()
     return tuple(sorted(one.value for one in apart | shared | library))
@@ -190,7 +192,7 @@ def _unread(one: Found) -> Problem:
         key=one.key,
         found=str(one.value),
         why=f"{one.why}: the code that reads it crashes",
-        next="set the variable to such a value, or unset it",
+        next="set the variable to an expected value, or unset it",
         rule="D6",
     )
 
@@ -200,7 +202,7 @@ def _overridden(found: list[Found], overriding: tuple[Found, ...]) -> Iterator[P
     names = {one.key: one.why for one in overriding if one.status is SettingEffect.ACCEPTED}
     for one in found:
         if one.status is SettingEffect.ACCEPTED and one.key in names:
-            yield _one_of_two(one.line, one.key, f"{names[one.key]} is taken instead")
+            yield _one_of_two(one.line, one.key, f"{names[one.key]} overrides it")
 
 
 def _judged(line: conf.Line, setting: Setting | None, given: LintInput) -> Found:
@@ -222,7 +224,7 @@ def _judged(line: conf.Line, setting: Setting | None, given: LintInput) -> Found
         return say(unknown, "no release has this setting")
     status, why = setting.status(given.release)
     if status is SettingEffect.UNKNOWN:
-        no_schema = f"rabbitmq.conf has it {setting.ages}; this release's code may not read it"
+        no_schema = f"rabbitmq.conf has it {setting.ages}; this release's code perhaps ignores it"
         return say(unknown, no_schema if line.is_term else why)
     if not given.knows(setting.owner):
         return say(unknown, f"it belongs to {setting.owner.value}, which is not enabled")
@@ -258,7 +260,7 @@ def _next(one: Found, setting: Setting | None, given: LintInput, is_term: bool) 
         return f"write {PREFIX}.classic_config.nodes.1 = rabbit@host1, and so on"
     if setting is None:
         near = classic.nearest_term(one.key) if is_term else _nearest(one.key)
-        return f"did you mean {near}?" if near else "take the line out, or mend the key"
+        return f"did you mean {near}?" if near else "take the line out, or correct the key"
     if one.status is SettingEffect.INVALID:
         return f"write {setting.kind(given.release).about}"
     if "not enabled" in one.why:
@@ -278,7 +280,7 @@ def _nearest(key: str) -> str | None:
 
 
 def _from_environment(found: list[Found], given: LintInput) -> Iterator[Found]:
-    """Yield the settings in the environment, which override those of the file."""
+    """Yield the settings in the environment, which override the settings of the file."""
     for setting in SETTINGS:
         status, why = setting.status(given.release)
         if status is SettingEffect.UNKNOWN or not given.knows(setting.owner):

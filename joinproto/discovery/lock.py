@@ -18,7 +18,7 @@ from joinproto.discovery.rules import does
 
 
 class Guard(Enum):
-    """The means that keeps two nodes apart."""
+    """The means that keeps two nodes that start from founding two clusters."""
 
     NOTHING = "nothing"
     DELAY = "delay"  # each node waits for a random time: collisions become rare, not impossible
@@ -29,11 +29,13 @@ class Guard(Enum):
 
 @frozen
 class Guarded:
-    """The protection against the race."""
+    """The protection against two nodes that start at the same time."""
 
-    guard: Annotated[Guard, Key("lock"), "what keeps two nodes apart"]
-    retries: Annotated[int | None, "tries for the lock; null: none is taken"]
-    delay: Annotated[tuple[int, ...], "least and most seconds before the start; none: at once"]
+    guard: Annotated[Guard, Key("lock"), "the means that keeps the two nodes apart"]
+    retries: Annotated[int | None, "the number of tries for the lock; null: no lock is taken"]
+    delay: Annotated[
+        tuple[int, ...], "the least and the most seconds before the start; empty: no delay"
+    ]
     why: Why
     rule: Rule = "D3"
 
@@ -51,10 +53,10 @@ def guard(release: Release, backend: str, least: int | None, most: int | None) -
         tries = LOCKED_TRIES if does(release, "LOCKED_BOOT") else 1
         return Guarded(Guard.SERVICE, tries, (), f"the service keeps a lock, tries: {tries}")
     if name == values.CONSUL:
-        return Guarded(Guard.NOTHING, None, (), "the lock is held while the nodes are listed only")
+        return Guarded(Guard.NOTHING, None, (), "a lock is held only while the nodes are listed")
     lock = "K8S_LOCK" if name == values.K8S else "GLOBAL_LOCK"
     if name in (values.CLASSIC, values.AWS, values.K8S) and does(release, lock):
-        why = "the nodes lock each other, 80 tries unless set; those that are cut off do not meet"
+        why = "a lock among the nodes that see each other, 80 tries unless set"
         return Guarded(Guard.GLOBAL, 80, (), why)
     if name == values.K8S and does(release, "PODS"):
         return Guarded(Guard.SEED, None, (), "one pod is the seed, and all others wait for it")

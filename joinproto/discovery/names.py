@@ -23,14 +23,17 @@ def host_of(node: str) -> str:
 
 
 def is_name_in_dns(text: str) -> bool:
-    """Return whether DNS can be asked for a name: labels of 1 to 63 characters, 253 in all."""
+    """Return whether DNS can be asked for a name.
+
+    It has at most 253 characters, in labels of 1 to 63 characters.
+    """
     text = text.removesuffix(".")
     labels = text.split(".")
     return len(text) <= _NAME_MAX and all(_LABEL.fullmatch(label) for label in labels)
 
 
 def port_of(text: str) -> int | None:
-    """Return the port, None if the text is not a number from 1 to 65535."""
+    """Return the port, or None if the text is not a number from 1 to 65535."""
     is_number = len(text) < 6 and text.isascii() and text.isdigit()
     return int(text) if is_number and 0 < int(text) < 65_536 else None
 

@@ -1,7 +1,7 @@
 """Performing a flow's effects: the only place where an effect becomes an action.
 
-A flow is discovery's step: it gets the outcome of its last effect, and yields the next one, until
-it returns its result.  Clients, questions and tests implement the ports.
+A flow takes the place of a step function: it gets the outcome of its last effect, and yields the
+next effect, until it returns its result.  Clients, questions and tests implement the ports.
 
 Source: discovery, D1; `joinproto/machine/step.py`.
 """

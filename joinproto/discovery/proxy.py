@@ -1,8 +1,8 @@
 """Whether a request goes through a proxy, and through which.
 
 Real: only a proxy key in the file configures a proxy, the environment alone does not.  Ours: a
-setting holds wherever it is set; a network may be excluded, and link-local addresses always are,
-because an instance gets its keys from one of them.
+setting counts wherever it is set; an exclusion may be a network, and requests to the addresses of a
+metadata service, from which an instance gets its keys, never go through a proxy.
 
 Source: the settings of the common plugin; discovery, D1.
 """
@@ -21,23 +21,30 @@ from joinproto.discovery.names import port_of
 METADATA_IPV6 = ip_address("fd00:ec2::254")
 """The IPv6 address of the metadata service of AWS; its IPv4 address is link-local."""
 PORT = 80
-"""The port of both proxies if none is written."""
+"""The default port of both proxies."""
 
 
 @frozen(kw_only=True)
 class Proxies:
-    """The settings.  Both proxies are spoken to in HTTP; `in_file`: the file sets one of them."""
+    """The settings of the proxies, which both speak HTTP."""
 
-    variant: Annotated[Variant, "whose rules"] = Variant.OURS
-    http_proxy: Annotated[str | None, "for http; the scheme may be left out, the port is 80"] = None
-    https_proxy: Annotated[str | None, "for https; as the other"] = None
-    exclusions: Annotated[tuple[str, ...], "hosts that are asked directly, as *.local"] = ()
-    in_file: Annotated[bool, "whether a proxy key stands in the file"] = True
+    variant: Annotated[Variant, "the rules: the shipped broker's, or ours"] = Variant.OURS
+    http_proxy: Annotated[
+        str | None, "the proxy for http; the scheme may be left out; the default port is 80"
+    ] = None
+    https_proxy: Annotated[str | None, "the proxy for https, in the same form"] = None
+    exclusions: Annotated[
+        tuple[str, ...], "the hosts to which requests go directly, such as *.local"
+    ] = ()
+    in_file: Annotated[bool, "whether a proxy key is in the file"] = True
 
 
 @frozen
 class Route:
-    """The route to a host.  `proxy`: its address, None for a direct connection."""
+    """The route to a host, with the reason.
+
+    `proxy`: the address of the proxy, None for a direct connection.
+    """
 
     proxy: str | None
     why: str
@@ -52,9 +59,9 @@ def way(about: Proxies, scheme: str, host: str) -> Route:
     if not text:
         return Route(None, f"no proxy is set for {scheme}")
     if about.variant is Variant.REAL and not about.in_file:
-        return Route(None, "no proxy key stands in the file, and the environment alone sets none")
-    if about.variant is Variant.OURS and _is_link_local(host):
-        return Route(None, "a link-local address is never behind a proxy")
+        return Route(None, "no proxy key is in the file, and the environment alone sets no proxy")
+    if about.variant is Variant.OURS and _is_always_direct(host):
+        return Route(None, "a metadata or link-local address never goes through a proxy")
     for one in about.exclusions:
         if excludes(one, host, about.variant):
             return Route(None, f"{one} is excluded")
@@ -64,7 +71,8 @@ def way(about: Proxies, scheme: str, host: str) -> Route:
 def excludes(pattern: str, host: str, variant: Variant) -> bool:
     """Return whether an exclusion matches this host.
 
-    `*` matches all hosts, `*.local` all below a domain; ours: a network matches its addresses.
+    `*` matches all hosts, and `*.local` all hosts below a domain.  In ours, a network matches its
+    addresses.
     """
     pattern, host = pattern.strip().lower(), host.lower()
     if pattern in ("*", host):
@@ -79,8 +87,8 @@ def excludes(pattern: str, host: str, variant: Variant) -> bool:
         return False
 
 
-def _is_link_local(host: str) -> bool:
-    """Return whether it is a link-local address, or that of the metadata service, in any form."""
+def _is_always_direct(host: str) -> bool:
+    """Return whether a host is a link-local address or the metadata service's, in any form."""
     try:
         found = ip_address(host.removeprefix("[").removesuffix("]"))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The answers of `joinproto ask discovery.*`; those about backends are in `backend_questions.py`.
+"""The answers of `joinproto ask discovery.*`; `backend_questions.py` has those about backends.
 
 Source: discovery, D1 to D6.
 """
@@ -27,9 +27,9 @@ from joinproto.errors import UsageProblem
 
 @frozen(kw_only=True)
 class Told:
-    """The answer of a backend: one of the three fields."""
+    """The answer of a backend, in one of three fields."""
 
-    list: Annotated[tuple[str, ...] | None, "all nodes it knows, in its order"] = None
+    list: Annotated[tuple[str, ...] | None, "all nodes that it knows, in its order"] = None
     one: Annotated[str | None, "the one node that it selected"] = None
     error: Annotated[str | None, "why it could not answer"] = None
 
@@ -38,7 +38,9 @@ class Told:
         said = [one for one in (self.list, self.one, self.error) if one is not None]
         if len(said) != 1:
             raise DoesNotFit(
-                "answer", "expected one of list, one and error", next="leave the others out"
+                "answer",
+                f"expected exactly one of list, one and error, found {len(said)}",
+                next="give one of them, and leave the others out",
             )
         if self.list is not None:
             return Listed(self.list)
@@ -61,7 +63,7 @@ def _rules(text: str) -> Rules:
 
 @question(
     "discovery.conf",
-    "A `rabbitmq.conf`, and who reads it.",
+    "A `rabbitmq.conf`, and the release that reads it.",
     release="4.1",
     plugins=[Owner.CONSUL.value],
     conf="cluster_formation.peer_discovery_backend = consul\n"
@@ -70,14 +72,16 @@ def _rules(text: str) -> Rules:
 def answer_conf(
     *,
     conf: Annotated[str, "the text of the file"],
-    release: Annotated[str, "a release, as 4.1 or 3.8.4"] = "head",
+    release: Annotated[str, "a release, such as 4.1 or 3.8.4"] = "head",
     plugins: Annotated[
-        tuple[str, ...] | None, "the plugins that are enabled; null: whatever is needed"
+        tuple[str, ...] | None, "the enabled plugins; null: all plugins that are needed"
     ] = None,
-    environment: Annotated[Mapping[str, str], "variables of the node"] = MappingProxyType({}),
-    node: Annotated[str | None, "the node's own name, where it is known"] = None,
+    environment: Annotated[Mapping[str, str], "the node's environment variables"] = (
+        MappingProxyType({})
+    ),
+    node: Annotated[str | None, "the node's own name; null: not known"] = None,
 ) -> lint.Linted:
-    """Return the effect of a rabbitmq.conf in a release, and its errors."""
+    """Return the effect of a rabbitmq.conf in a release, and the file's problems."""
     given = lint.LintInput(
         release=_release_of(release),
         plugins=None if plugins is None else frozenset(plugins),
@@ -90,14 +94,16 @@ def answer_conf(
 # -- booting ------------------------------------------------------------------------------
 
 
-RELEASE = Annotated[str, "a release, as 4.1 or 3.8.4; ours: our own rules"]
+RELEASE = Annotated[str, "a release, such as 4.1 or 3.8.4; ours: our own rules"]
 NODE = Annotated[str, "the node that boots"]
-ANSWER = Annotated[Told, "what the backend answered"]
-SEEN = Annotated[Mapping[str, Properties], "the nodes that answer, itself too, by name"]
+ANSWER = Annotated[Told, "the backend's answer"]
+SEEN = Annotated[
+    Mapping[str, Properties], "the nodes that answer, by name, with the booting node itself"
+]
 
 
 def _round(about: Round, release: str) -> Round:
-    """Return the round with what the release's rules set: retries, and the order by name."""
+    """Return the round with the facts that the release sets: tries, and the order by name."""
     if release == "ours":
         return about
     at = _release_of(release)
@@ -125,11 +131,15 @@ def answer_boot(
     tries_left: Annotated[
         int | None, AtLeast(0), "rounds that are left after this one; null: without end"
     ] = 30,
-    target_cluster_size_hint: Annotated[int, AtLeast(1), "how many nodes are meant"] = 1,
+    target_cluster_size_hint: Annotated[
+        int, AtLeast(1), "the number of nodes that the cluster should have, by the setting"
+    ] = 1,
     expected: Annotated[
-        int | None, AtLeast(1), "ours: how many members there will be; null: as many as listed"
+        int | None,
+        AtLeast(1),
+        "the number of members (ours); null: the known nodes, or the hint if it is larger",
     ] = None,
-    locked: Annotated[bool, "whether the lock was had, where one is taken"] = True,
+    locked: Annotated[bool, "whether the node has the lock, or needs none"] = True,
     ignores_locks: Annotated[bool, "lock_acquisition_failure_mode = ignore"] = False,
 ) -> Decision:
     """One round of the boot of a blank node: which node it joins, or that it stands alone."""
@@ -148,14 +158,14 @@ def answer_boot(
 
 @frozen(kw_only=True)
 class SortAnswer(Answer):
-    """The order."""
+    """The order in which a release prefers the nodes that answer."""
 
-    order: Annotated[tuple[str, ...], "those that answer, the best first"]
+    order: Annotated[tuple[str, ...], "the nodes that answer, the preferred node first"]
     rule: Rule = "D3"
 
 
 ORDER = {
-    Rules.SEED: "those that have their tables, in the list's order, or by name since 3.8.4",
+    Rules.SEED: "nodes that have their tables, in the list's order, or by name since 3.8.4",
     Rules.REAL: "the larger cluster, then the earlier start, then the name",
     Rules.OURS: "members of a cluster, then the name, without the node itself",
 }
@@ -163,14 +173,14 @@ ORDER = {
 
 @question(
     "discovery.sort",
-    "Those that answer, and whose order is asked for.",
+    "The nodes that answer, and the release that sorts them.",
     release="4.1",
     node="rabbit@b",
     answer={"list": ["rabbit@a", "rabbit@b"]},
     seen={"rabbit@a": {"started": 2}, "rabbit@b": {"started": 1}},
 )
 def answer_sort(*, release: RELEASE = "head", node: NODE, answer: ANSWER, seen: SEEN) -> SortAnswer:
-    """In which order a release prefers the nodes that answer."""
+    """The order in which a release prefers the nodes that answer."""
     rules = _rules(release)
     about = Round(me=node, answer=answer.answer(), seen=dict(seen))
     return SortAnswer(order=sort(_round(about, release), rules), why=ORDER[rules])
@@ -190,8 +200,8 @@ SECONDS = Annotated[int | None, AtLeast(0)]
 )
 def answer_lock(
     *,
-    release: Annotated[str, "a release, as 4.1 or 3.8.4"] = "head",
-    backend: Annotated[str, "as peer_discovery_backend has it"],
+    release: Annotated[str, "a release, such as 4.1 or 3.8.4"] = "head",
+    backend: Annotated[str, "the value of peer_discovery_backend"],
     delay_min: Annotated[
         SECONDS, "randomized_startup_delay_range.min, seconds; null: not set"
     ] = None,
@@ -205,7 +215,7 @@ def answer_lock(
 
 @question(
     "discovery.cleanup",
-    "One check by one member.",
+    "One check of a cluster by one of its members.",
     release="4.1",
     members=["rabbit@a", "rabbit@b", "rabbit@c"],
     unseen={"rabbit@c": 10},
@@ -215,11 +225,15 @@ def answer_lock(
 def answer_cleanup(
     *,
     release: RELEASE = "head",
-    members: Annotated[tuple[str, ...], "all members, the checking one too"],
-    unseen: Annotated[Mapping[str, float], "nodes that do not answer, and for how many seconds"],
+    members: Annotated[tuple[str, ...], "all members, with the checking member"],
+    unseen: Annotated[
+        Mapping[str, float], "the members that do not answer, and for how many seconds"
+    ],
     answer: ANSWER,
-    only_log_warning: Annotated[bool, "the setting"] = True,
-    patience: Annotated[float, AtLeast(0), "ours: seconds that one must be away"] = 3600.0,
+    only_log_warning: Annotated[bool, "the setting of this name"] = True,
+    patience: Annotated[
+        float, AtLeast(0), "how many seconds a member must be away before it is removed (ours)"
+    ] = 3600.0,
 ) -> cleanup.CleanupResult:
     """Return the outcome for members that are not seen."""
     unknown = sorted(set(unseen) - set(members))
@@ -235,7 +249,7 @@ def answer_cleanup(
         release=LATEST if ours else _release_of(release),
     )
     if not about.members:
-        raise DoesNotFit("members", "there are none", next="name the checking member at least")
+        raise DoesNotFit("members", "the list is empty", next="name at least the checking member")
     return cleanup.check(about, "ours" if ours else "real")
 
 

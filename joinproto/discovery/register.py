@@ -1,7 +1,7 @@
 """A register in etcd or Consul: a key that is set once, by compare-and-set.
 
-Only a node that finds the key absent sets it; a later node gets its value.  If no answer comes, the
-key may be set or not, and must be read again.
+Only a node that finds the key absent sets it; a later node gets the key's value.  If no answer
+comes, the key may be set or not, and must be read again.
 
 Source: join protocol, 3.7; the transactions of etcd v3, the check-and-set of Consul.
 """
@@ -31,7 +31,7 @@ WHAT = "the register"
 
 @frozen
 class Stands:
-    """The value of a register; None if it has none."""
+    """The value of a key in a register; None if the key is not set."""
 
     value: str | None
 
@@ -71,7 +71,7 @@ class EtcdRegister:
         first = (answer.each("responses") or [Tree(WHAT, {})])[0]
         stands = _first(first.below("response_range"))
         if stands.value is None:
-            raise Refused(f"{WHAT}: it was set before, and nothing stands there")
+            raise Refused(f"{WHAT}: the key was set before, but has no value now")
         return stands
 
     @failing
@@ -108,7 +108,7 @@ class ConsulRegister:
             return Stands(value)
         stands = yield from self.read(name)
         if isinstance(stands, Stands) and stands.value is None:
-            raise Refused(f"{WHAT}: it was set before, and nothing stands there")
+            raise Refused(f"{WHAT}: the key was set before, but has no value now")
         return stands
 
     @failing

@@ -37,10 +37,11 @@ LATEST = Release(4, 3, 5)
 
 @frozen
 class Ages:
-    """The releases in which something holds, including backports.
+    """The releases in which a rule holds, including backports.
 
-    `since`: in ascending order.  It holds from each of these on in the same series, and from the
-    last one on in all later series.  `gone`: from this release on it holds no more, or None.
+    `since`: releases in ascending order.  The rule holds from each of them on in the same series,
+    and from the last one on in all later series.  `gone`: the first release in which it no longer
+    holds, or None.
     """
 
     since: tuple[Release, ...]
@@ -54,7 +55,7 @@ class Ages:
         return cls(tuple(one for is_gone, one in words if not is_gone), gone[0] if gone else None)
 
     def holds(self, at: Release) -> bool:
-        """Return whether it holds in this release."""
+        """Return whether the rule holds in this release."""
         if self.gone is not None and at >= self.gone:
             return False
         if at.series > self.since[-1].series:
@@ -76,24 +77,28 @@ def at_release(text: str, at: Release) -> str:
 
 
 def release(text: str) -> Release:
-    """Return the release; raises `UsageProblem` for another text, and for one before 3.7."""
+    """Return the release of a text like `4.1`, `3.8.4` or `head`.
+
+    Raises `UsageProblem` for another text, and for a release before 3.7 or of a later major version
+    than the latest known release.
+    """
     if text in ("head", "latest"):
         return LATEST
     found = _FORM.fullmatch(text)
     if found is None:
         raise UsageProblem(
             f"{text!r} is not a release",
-            next=f"write {FIRST} to {LATEST}, as 4.1.0 or 3.8.4; or head",
+            next=f"write a release from {FIRST} to {LATEST}, such as 3.8.4, or head",
         )
     numbers = Release(*(int(part or 0) for part in found.groups()))
     if numbers < FIRST or numbers.major > LATEST.major:
         raise UsageProblem(
-            f"release {numbers} is not known", next=f"write one from {FIRST} to {LATEST}"
+            f"release {numbers} is not known", next=f"write a release from {FIRST} to {LATEST}"
         )
     return numbers
 
 
 def rows(table: str) -> list[list[str]]:
-    """Return the rows of a table of this package, which is data as its modules are."""
+    """Return the rows of a table, a file of this package."""
     text = files("joinproto.discovery").joinpath(table).read_text("utf-8")
     return [line.split("\t") for line in text.splitlines() if not line.startswith("#")]

@@ -57,7 +57,7 @@ def form_of(node: str | None) -> str:
 
 
 def own_name(about: Configuration) -> str | None:
-    """Return the node's own name, None if it is not known."""
+    """Return the node's own name, or None if it is not known."""
     named = variable(about.environment, "NODENAME")
     return about.node or (named if named and "@" in named else None)
 
@@ -291,8 +291,8 @@ def _listed_once(about: Configuration) -> Iterator[Problem]:
     seen = set()
     for name, node in about.below("classic_config.nodes").items():
         if node in seen:
-            why = f"{node} stands twice"
-            yield about.problem(Severity.WARNING, name, why, "keep one line of it", "D1")
+            why = f"{node} is listed twice"
+            yield about.problem(Severity.WARNING, name, why, "keep one of the two lines", "D1")
         seen.add(node)
         if not re.fullmatch(r"[^@\s]+@[^@\s]+", node):
             why = f"{node!r} is not the name of a node"

@@ -19,10 +19,12 @@ from joinproto.machine.tables import Case
 
 @frozen(kw_only=True)
 class Properties:
-    """The properties of a node, as it answers them."""
+    """The properties of a node that answers."""
 
-    members: Annotated[int, AtLeast(0), "nodes in its cluster; itself alone, blank or not: 1"] = 1
-    started: Annotated[float, "when it started, in seconds; earlier is less"] = 0.0
+    members: Annotated[
+        int, AtLeast(0), "the number of nodes in its cluster, 1 for a node alone, even if blank"
+    ] = 1
+    started: Annotated[float, "when it started, in seconds; an earlier start is less"] = 0.0
     ready: Annotated[bool | None, "whether its database is ready; null: not known"] = None
     in_cluster: Annotated[bool, "whether it has a database, alone or with others"] = False
 
@@ -32,8 +34,9 @@ class Round:
     """The facts of a round.  `seen`: the nodes that answer, by name.
 
     `tries`: how many rounds are left after this one, None without an end.  `hint`: the configured
-    size of the cluster.  `expected`: ours, the number of members.  `by_name`: until 3.12, nodes are
-    tried in the order of names, not of the list.
+    size of the cluster.  `expected`: the number of members (ours), or None.  `locked`: the node has
+    the lock, or needs none.  `by_name`: until 3.12, nodes are tried in the order of names, not of
+    the list.
     """
 
     me: str
@@ -49,14 +52,14 @@ class Round:
 
 @frozen
 class Decision(ByCase):
-    """The node's next action."""
+    """The next action of a booting node."""
 
-    step: Annotated[Step, "what the node does"]
+    step: Annotated[Step, "the next action"]
     case: Annotated[Named[Case[Step]], "the case of the rules' table"]
-    node: Annotated[str | None, "whom it joins"]
+    node: Annotated[str | None, "the node that it joins; null: none"]
     why: Why
-    order: Annotated[tuple[str, ...], "those that answer, the best first"]
-    gave_up: Annotated[bool, "no try was left, and it stands alone for that"] = False
+    order: Annotated[tuple[str, ...], "the nodes that answer, the preferred node first"]
+    gave_up: Annotated[bool, "whether it stands alone because no try was left"] = False
 
 
 def decide(about: Round, rules: Rules) -> Decision:
@@ -100,7 +103,7 @@ def named(answer: Answer) -> tuple[str, ...]:
 def sort(about: Round, rules: Rules) -> tuple[str, ...]:
     """Return the nodes that answer, in the order in which the rules prefer them.
 
-    Until 3.12: those that have their tables, without the node itself, in the list's order or by
+    Until 3.12: the nodes that have their tables, without the node itself, in the list's order or by
     name.  Since 3.13: by the larger cluster, then the earlier start, then the name.  Ours, without
     the node itself: members of a cluster first, then by name.
     """
@@ -110,7 +113,7 @@ def sort(about: Round, rules: Rules) -> tuple[str, ...]:
             found = [name for name in seen if name != about.me and _has_tables(about.seen[name])]
             return tuple(sorted(found) if about.by_name else found)
         case Rules.REAL:
-            return tuple(sorted(seen, key=lambda name: _of_today(name, about.seen[name])))
+            return tuple(sorted(seen, key=lambda name: _order_since_3_13(name, about.seen[name])))
         case Rules.OURS:
             others = [name for name in seen if name != about.me]
             return tuple(sorted(others, key=lambda name: (not about.seen[name].in_cluster, name)))
@@ -120,7 +123,7 @@ def _has_tables(told: Properties) -> bool:
     return told.in_cluster and told.ready is not False
 
 
-def _of_today(name: str, told: Properties) -> tuple[int, float, str]:
+def _order_since_3_13(name: str, told: Properties) -> tuple[int, float, str]:
     return (-told.members, told.started, name)
 
 
@@ -130,15 +133,18 @@ def hint_of(about: Round) -> int:
 
 
 def expected_of(about: Round) -> int:
-    """Return how many members are expected: the setting, or at least the hint and known nodes."""
+    """Return how many members are expected.
+
+    Without the setting, it is the hint or the number of known nodes, whichever is larger.
+    """
     return about.expected or max(about.hint, len(known_by(about)))
 
 
 def known_by(about: Round) -> tuple[str, ...]:
-    """Return the node itself and those that are listed.
+    """Return the node itself and the listed nodes.
 
     The node counts even if the list lacks it.  Otherwise: one member is expected, c is listed and
-    has founded a cluster; b, which is not listed and does not hear c, founds another.
+    has founded a cluster; b, which is not listed and does not hear c, founds another cluster.
     """
     return tuple(dict.fromkeys((about.me, *named(about.answer))))
 
@@ -149,7 +155,7 @@ def majority_of(expected: int) -> int:
 
 
 def peers_of(about: Round, rules: Rules, order: tuple[str, ...]) -> tuple[Peer, ...]:
-    """Return the rows for the tables: the node itself, then those that are listed."""
+    """Return the rows for the tables: the node itself, then the listed nodes."""
     listed, known = named(about.answer), known_by(about)
     expected = expected_of(about)
     peers = []

@@ -15,7 +15,10 @@ from joinproto.discovery.releases import Ages, Release, rows
 
 @frozen
 class ReleaseRule:
-    """What some releases do.  `source`: the file, and the text to search for in it."""
+    """A rule of some releases.
+
+    `what`: the rule in words.  `source`: the file, and the text to search for in it.
+    """
 
     ages: Ages
     what: str

@@ -1,8 +1,8 @@
 """Signatures of requests to AWS, version 4.
 
 There are two sets of headers: the shipped plugin signs the time in `date`, and AWS's own examples
-sign it in `x-amz-date`.  Source: AWS, "Create a signed AWS API request"; the tests compare with
-AWS's published vectors and its own signer.
+sign the time in `x-amz-date`.  Source: AWS, "Create a signed AWS API request"; the tests compare
+with AWS's published vectors and its own signer.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ TIME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 
 @frozen(kw_only=True)
 class Signed:
-    """A signature, and how it came about.  `headers`: `Authorization` is the last."""
+    """A signature, and the texts from which it was computed."""
 
-    canonical: Annotated[str, Key("canonical_request"), "what is hashed first"]
-    to_sign: Annotated[str, Key("string_to_sign"), "what is signed"]
-    signed_headers: Annotated[str, "their names, sorted"]
-    signature: Annotated[str, "in hexadecimal"]
-    authorization: Annotated[str, "the header's value"]
-    headers: Annotated[tuple[Header, ...], "all that are sent, in their order"]
+    canonical: Annotated[str, Key("canonical_request"), "the text that is hashed first"]
+    to_sign: Annotated[str, Key("string_to_sign"), "the text that is signed"]
+    signed_headers: Annotated[str, "the names of the signed headers, sorted"]
+    signature: Annotated[str, "the signature, in hexadecimal"]
+    authorization: Annotated[str, "the value of the header Authorization"]
+    headers: Annotated[
+        tuple[Header, ...], "all headers that are sent, in their order, Authorization last"
+    ]
 
 
 def host_header(request: Request) -> str:
@@ -65,7 +67,7 @@ def usual(request: Request, time: str, token: str | None) -> tuple[Header, ...]:
 def sign(request: Request, by: Signing, time: str, headers: tuple[Header, ...]) -> Signed:
     """Return the signature of a request with these headers and its own.
 
-    `time`: UTC as 20150830T123600Z.
+    `time`: in UTC, such as 20150830T123600Z.
     """
     together = (*headers, *request.headers)
     values: dict[str, list[str]] = {}

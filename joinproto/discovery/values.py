@@ -1,4 +1,4 @@
-"""Kinds of settings' values: which texts the schema accepts, and what they are converted to."""
+"""Kinds of settings' values: the texts that the schema accepts, and their values."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from attrs import frozen
 
 @frozen
 class Kind:
-    """A kind of value.  `about`: what is expected, in words.
+    """A kind of value.
 
-    `read`: converts a text; raises `ValueError` or `KeyError` for any other text.
+    `about`: the accepted texts, in words.  `read`: returns the value of an accepted text; raises
+    `ValueError` or `KeyError` for any other text.
     """
 
     about: str

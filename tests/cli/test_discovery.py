@@ -147,7 +147,7 @@ def test_boot_joins_a_node_that_answers(tmp_path: Path) -> None:
 
     found = run("boot", str(file), "--node", "rabbit@a", "--seen", str(seen))
 
-    assert "now: join rabbit@b: of the nodes that answer rabbit@b is first (D3)" in found.output
+    assert "now: join rabbit@b: of the nodes that answer, rabbit@b is first (D3)" in found.output
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_states_that_are_not_known_are_ignored_and_may_leave_a_filter_without_va
     assert "Filter.2.Value" not in request.target
 
 
-def test_a_group_is_sought_among_all_instances_of_the_account() -> None:
+def test_a_group_is_looked_for_among_all_instances_of_the_account() -> None:
     """Action=DescribeAutoScalingInstances&Version=2011-01-01[&NextToken=..]."""
     request = groups(Aws(region="cn-north-1"), "a/b")
 
@@ -157,14 +157,14 @@ def test_a_path_leads_to_a_host_name_or_nowhere(path: tuple[str, ...], found: st
     assert ((found,) if found else ()) == hosts(page(instance("host", more=CARDS)), (path,))
 
 
-def test_names_are_unique_in_a_reservation_alone() -> None:
+def test_names_are_unique_only_within_a_reservation() -> None:
     """Unique per reservation; each path adds its names."""
     text = page(instance("a") + instance("a"), instance("a"), instance(""))
 
     assert ("a", "a") == hosts(text, (("privateDnsName",),))
 
 
-def test_nodes_have_the_own_prefix_and_short_names() -> None:
+def test_nodes_have_the_asking_nodes_prefix_and_short_names() -> None:
     """prefix@host, host cut at the first dot unless long names or IPv4."""
     found = ("ip-10-0-0-1.ec2.internal", "10.0.0.2")
 
@@ -273,7 +273,7 @@ def test_real_takes_three_errors_for_an_empty_list() -> None:
         assert Outcome.ERROR is listed(ours, *answers).outcome
 
 
-def test_a_group_query_that_fails_is_an_error_of_both() -> None:
+def test_a_group_query_that_fails_is_an_error_in_both_variants() -> None:
     """ASG query failing: error; EC2 API 503 at boot (operators' case 5)."""
     for about in (REAL_GROUP, BY_GROUP):
         done = listed(about, TOKEN, ok("i-1"), ok("", status=503))
@@ -320,12 +320,12 @@ def test_metadata_without_tokens_are_asked_as_in_version_one() -> None:
 
 
 def test_metadata_that_do_not_answer_are_an_error() -> None:
-    """They cause neither a wait nor an empty list."""
+    """They do not cause a wait or an empty list."""
     assert Outcome.ERROR is listed(BY_GROUP, BROKEN, BROKEN).outcome
     assert Outcome.ERROR is listed(REAL_GROUP, BROKEN, ok("<html>")).outcome
 
 
-def test_the_region_is_reported_by_the_first_that_knows() -> None:
+def test_the_region_comes_from_the_first_source_that_has_one() -> None:
     """Setting, AWS_DEFAULT_REGION, profile, zone minus its last letter, us-east-1."""
     facts = {"configured": "a", "environment": "b", "profile": "c", "zone": "eu-west-1b"}
     said = []
@@ -338,7 +338,7 @@ def test_the_region_is_reported_by_the_first_that_knows() -> None:
     assert ["a", "b", "c", "eu-west-1", "us-east-1"] == said
 
 
-def test_ours_guesses_no_region_and_knows_local_zones() -> None:
+def test_ours_does_not_guess_a_region_and_knows_local_zones() -> None:
     """us-east-1 by default finds no node, elsewhere; a local zone ends in more than a letter."""
     with pytest.raises(Refused):
         region(RegionFacts())

@@ -58,8 +58,8 @@ def test_the_record_has_its_keys_in_order() -> None:
     assert ("rabbitmq:10.0.0.1", 5672) == (tree["ID"], tree["Port"])
 
 
-def test_without_settings_nothing_is_sent_for_them() -> None:
-    """Address?, Tags?: left out; default is neither tagged nor asked for."""
+def test_unset_settings_are_left_out_of_requests() -> None:
+    """Address?, Tags?: left out; the cluster name `default` is not a tag, and is not asked for."""
     plain = Consul(variant=REAL, node="rabbit@a", svc_ttl=None)
     tree = json.loads(play(ConsulBackend(plain).register(), ok()).requests[0].body)
 
@@ -70,7 +70,7 @@ def test_without_settings_nothing_is_sent_for_them() -> None:
     )
 
 
-def test_two_nodes_of_one_agent_overwrite_each_other_unless_ours() -> None:
+def test_two_nodes_of_one_agent_overwrite_each_other_in_real_but_not_in_ours() -> None:
     """Consul service ID without address is just "rabbitmq"."""
     assert "rabbitmq" == service_id(Consul(variant=REAL, node="rabbit@a"))
     assert "rabbitmq" == service_id(Consul(variant=REAL, node="rabbit@b"))
@@ -109,7 +109,7 @@ def test_real_selects_the_node_that_was_created_first() -> None:
     assert () == listed(real)
 
 
-def test_ours_lists_all_whether_they_pass_or_not() -> None:
+def test_ours_lists_all_records_whether_their_checks_pass_or_not() -> None:
     """D2: ours never chooses by facts that change in time."""
     entries = (entry("rabbit@b", 7, "critical"), entry("rabbit@a", 5))
 
@@ -122,7 +122,7 @@ def test_a_blank_node_elects_itself_when_older_records_are_critical() -> None:
     assert ("rabbit@new",) == listed(Consul(variant=REAL), entry("rabbit@new", 99))
 
 
-def test_with_warnings_entries_must_have_nothing_worse() -> None:
+def test_with_warnings_included_a_critical_record_is_not_selected() -> None:
     """Keep entries whose checks are all passing or warning; critical never comes back."""
     about = Consul(variant=REAL, include_nodes_with_warnings=True)
     warning = entry("rabbit@w", 2, "passing", "warning")
@@ -130,7 +130,7 @@ def test_with_warnings_entries_must_have_nothing_worse() -> None:
     assert ("rabbit@w",) == listed(about, entry("rabbit@x", 1, "critical"), warning)
 
 
-def test_a_node_is_named_by_meta_then_address_then_machine() -> None:
+def test_a_node_is_named_by_its_metadata_or_its_address_or_its_machine() -> None:
     """Meta erlang-node-name; else Service.Address; else Node.Node (+ .node.<domain> if long)."""
     short = Consul(variant=REAL, node="bunny@x")
     long = Consul(variant=REAL, node="bunny@x", long_names=True, domain_suffix="example.local")
@@ -141,7 +141,7 @@ def test_a_node_is_named_by_meta_then_address_then_machine() -> None:
     assert ("bunny@machine.node.example.local",) == listed(long, by_machine)
 
 
-def test_the_interface_wins_even_where_nothing_is_found_automatically() -> None:
+def test_the_address_of_the_interface_wins_even_without_svc_addr_auto() -> None:
     """auto+nic: NIC (NIC wins even if auto=false); auto: host or node name; else svc_addr."""
     nic = {"svc_addr_nic": "en0", "nic_address": "10.1.1.1"}
     own = {"node": "rabbit@h.example", "hostname": "machine", "svc_addr": "set"}
@@ -157,14 +157,14 @@ def test_the_interface_wins_even_where_nothing_is_found_automatically() -> None:
     "answer",
     [BROKEN, ok("", status=500), ok("{}"), ok("nothing"), ok([1]), ok([{}]), ok([{"Service": 1}])],
 )
-def test_an_error_of_listing_is_no_empty_list(answer: Served) -> None:
+def test_a_failed_listing_is_not_an_empty_list(answer: Served) -> None:
     """An error is never an empty list."""
     for variant in Variant:
         done = play(ConsulBackend(Consul(variant=variant)).list_nodes(), answer)
         assert Outcome.ERROR is done.outcome
 
 
-def test_real_pings_every_15_seconds_whatever_is_set() -> None:
+def test_real_keeps_its_record_alive_every_15_seconds_whatever_is_set() -> None:
     """The health-check helper reads another section: svc_ttl ignored, always 15 s."""
     assert 15 == ConsulBackend(Consul(variant=REAL, svc_ttl=10)).keep_alive_every
     assert 20 == ConsulBackend(Consul(svc_ttl=40)).keep_alive_every
@@ -237,7 +237,7 @@ def test_the_wait_of_real_ends_with_the_request_and_leaves_the_session() -> None
     assert "PUT /v1/session/destroy/s-1" == lines(ours)[-1]
 
 
-def test_the_lock_is_given_up_in_time() -> None:
+def test_a_node_stops_waiting_for_the_lock_in_time() -> None:
     """There is no silent wait: the lock ends after lock_timeout."""
     about = Consul(lock_timeout=40)
     round_ = (ok("false"), HELD_BY_OTHER, ok("[]", took=15.0), ok())

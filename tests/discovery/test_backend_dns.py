@@ -53,7 +53,7 @@ def test_short_names_end_at_the_first_dot() -> None:
     assert Listed(("rabbit@n1",)) == answer
 
 
-def test_of_several_names_of_one_address_the_same_one_is_taken_each_time() -> None:
+def test_ours_takes_the_same_of_several_names_of_one_address_each_time() -> None:
     """Servers rotate the names; ours never chooses by facts that change in time, D2."""
     both = ("n2.a.", "n1.a.")
     for names in (both, both[::-1]):
@@ -73,7 +73,7 @@ def test_real_makes_a_server_that_is_down_an_empty_list() -> None:
     assert 1 == len(seen)
 
 
-def test_one_name_that_is_not_found_is_skipped_by_real_and_an_error_of_ours() -> None:
+def test_an_address_without_a_name_is_skipped_by_real_and_an_error_in_ours() -> None:
     """A partial list counts as an error: a node that it lacks would found a cluster alone."""
     answers = (LookedUp(("10.0.0.1", "10.0.0.2")), LookedUp(), LookedUp(("n1",)), DOWN)
 
@@ -99,4 +99,4 @@ def test_a_name_that_no_server_knows_is_an_error_unless_it_has_other_addresses()
 def test_without_a_hostname_real_lists_no_node_and_ours_says_why() -> None:
     """Without a key, real logs a warning and lists no node, so it never finds any."""
     assert ([], Listed(())) == asked(Dns(variant=Variant.REAL))
-    assert ([], Failed("no hostname is set: no name can be asked for")) == asked(Dns())
+    assert ([], Failed("no hostname is set, so no name can be looked up")) == asked(Dns())

@@ -46,7 +46,7 @@ def test_v2_lists_a_directory() -> None:
     assert ("rabbit@b", "rabbit@a") == done.nodes
 
 
-def test_v2_has_no_node_where_there_is_no_directory_yet() -> None:
+def test_v2_lists_no_node_if_the_directory_does_not_exist() -> None:
     """404 is an empty list; ours accepts this only from etcd."""
     from_etcd = ok({"errorCode": 100, "message": "Key not found"}, status=404)
     from_another = ok("<html>", status=404)
@@ -57,7 +57,7 @@ def test_v2_has_no_node_where_there_is_no_directory_yet() -> None:
     assert Outcome.ERROR is play(ours.list_nodes(), from_another).outcome
 
 
-def test_v2_records_live_for_a_time_and_ours_until_they_are_removed() -> None:
+def test_v2_records_of_real_expire_and_ours_stay_until_they_are_removed() -> None:
     """PUT ../nodes/<node>?ttl=N, body value=enabled; DELETE ..?recursive=true."""
     done = play(Etcd2Backend(V2).register(), ok(status=201))
 
@@ -73,7 +73,7 @@ def test_v2_records_live_for_a_time_and_ours_until_they_are_removed() -> None:
     )
 
 
-def test_v2_keeps_slashes_of_prefix_and_cluster() -> None:
+def test_v2_keeps_the_slashes_of_the_prefix_and_the_cluster() -> None:
     """Slashes in prefix/cluster kept."""
     about = Etcd2(key_prefix="env/qa", cluster_name="a b")
 
@@ -89,7 +89,7 @@ def test_v2_waits_a_second_while_the_lock_is_held() -> None:
     assert (1.0,) == done.waits
 
 
-def test_v2_gives_up_the_lock_after_its_time() -> None:
+def test_v2_gives_up_waiting_for_the_lock_after_its_timeout() -> None:
     """Up to 300 s."""
     done = play(Etcd2Backend(V2).lock(), *[ok(status=412)] * 300)
 
@@ -125,7 +125,7 @@ def test_v3_puts_a_record_on_a_lease() -> None:
     assert "77" == tree["lease"]
 
 
-def test_v3_real_takes_an_error_of_writing_for_a_success() -> None:
+def test_v3_real_takes_a_failed_write_for_a_success() -> None:
     """Real ignores errors and answers ok; ours reports them."""
     assert Outcome.DONE is play(Etcd3Backend(V3).register(), LEASE, BROKEN).outcome
     assert Outcome.ERROR is play(Etcd3Backend(Etcd3()).register(), BROKEN).outcome
@@ -154,7 +154,7 @@ def test_v3_lists_a_prefix_and_real_selects_the_first_node() -> None:
     assert ("rabbit@a", "rabbit@b") == play(Etcd3Backend(Etcd3()).list_nodes(), answer).nodes
 
 
-def test_v3_an_empty_list_ends_the_boot_of_real() -> None:
+def test_v3_an_empty_list_ends_the_boot_of_the_real_node() -> None:
     """[]: pattern-match crash at boot."""
     assert Outcome.ERROR is play(Etcd3Backend(V3).list_nodes(), ok(HEADER)).outcome
     assert () == play(Etcd3Backend(Etcd3()).list_nodes(), ok(HEADER)).nodes
@@ -176,12 +176,12 @@ def test_v3_an_empty_list_ends_the_boot_of_real() -> None:
         ok({"error": "etcdserver: request timed out", "code": 14}, status=503),
     ],
 )
-def test_v3_an_error_is_no_empty_list(answer: Served) -> None:
+def test_v3_an_error_is_not_an_empty_list(answer: Served) -> None:
     """An error is never an empty list: `{}` is no answer of etcd, which always has a header."""
     assert Outcome.ERROR is play(Etcd3Backend(Etcd3()).list_nodes(), answer).outcome
 
 
-def test_v3_drops_prefix_and_lock_time_and_keeps_floors() -> None:
+def test_v3_real_ignores_the_prefix_and_the_lock_time_and_keeps_minimal_times() -> None:
     """key_prefix and lock_timeout dropped by the code; node_ttl floor 15, lock floor 30."""
     assert (70, "rabbitmq") == (V3.lock_ttl, V3.prefix)
     assert (300, 30) == (Etcd3(lock_timeout=300).lock_ttl, Etcd3(lock_timeout=1).lock_ttl)
@@ -198,7 +198,7 @@ def test_v3_locks_by_a_lease_and_the_servers_own_lock() -> None:
     assert 15 == done.requests[1].seconds  # less than the lock's time
 
 
-def test_v3_a_lock_that_did_not_come_is_taken_back_by_ours() -> None:
+def test_v3_ours_revokes_the_lease_of_a_lock_that_did_not_come() -> None:
     """Otherwise its place in the queue stays, and it gets a lock that no caller keeps."""
     real = play(Etcd3Backend(V3).lock(), LEASE, LATE)
     ours = play(Etcd3Backend(Etcd3()).lock(), LEASE, LATE, ok(HEADER))
@@ -218,15 +218,15 @@ def test_v3_a_lease_that_has_ended_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize("number", ["--5", "5-", "", "²", "1" * 24, "1" * 5000, True, 0.5, []])
-def test_v3_a_number_that_is_none_is_an_error(number: object) -> None:
-    """It is neither shortened nor guessed, and it ends no boot with a traceback."""
+def test_v3_a_malformed_number_is_an_error(number: object) -> None:
+    """It is not shortened or guessed, and does not end the boot with a traceback."""
     done = play(Etcd3Backend(Etcd3()).lock(), ok({"ID": number, "TTL": "61"}))
 
     assert (1, Outcome.ERROR) == (len(done.requests), done.outcome)
 
 
 def test_v3_a_user_is_asked_for_a_token_first() -> None:
-    """username, password: the token stands in each request."""
+    """username, password: each request has the token."""
     about = Etcd3(username="u", password="secret")
     done = play(Etcd3Backend(about).list_nodes(), ok({"token": "t.1"}), ok(HEADER))
 

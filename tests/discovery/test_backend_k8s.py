@@ -39,7 +39,7 @@ def test_endpoints_are_asked_for_with_the_token() -> None:
     assert (Header("Authorization", "Bearer a-token"),) == request.headers
 
 
-def test_ours_counts_a_node_that_is_not_ready_and_the_first_release_does_not() -> None:
+def test_ours_lists_a_node_that_is_not_ready_and_the_first_release_does_not() -> None:
     """notReady endpoints filtered: the first pods never see each other (operators' case 19)."""
     ours = play(EndpointsBackend(K8s()).list_nodes(), ENDPOINTS)
     real = play(EndpointsBackend(K8s(variant=Variant.REAL)).list_nodes(), ENDPOINTS)
@@ -50,7 +50,7 @@ def test_ours_counts_a_node_that_is_not_ready_and_the_first_release_does_not() -
     assert ours.nodes == play(EndpointsBackend(later).list_nodes(), ENDPOINTS).nodes
 
 
-def test_host_names_take_the_suffix_as_it_is() -> None:
+def test_the_suffix_is_added_to_host_names_unchanged() -> None:
     """Field ip or hostname, + hostname_suffix."""
     about = K8s(address_type=AddressType.HOSTNAME, hostname_suffix=".rmq.eng.example.local")
     done = play(EndpointsBackend(about).list_nodes(), ENDPOINTS)
@@ -58,7 +58,7 @@ def test_host_names_take_the_suffix_as_it_is() -> None:
     assert ("rabbit@rabbit-0.rmq.eng.example.local",) == (done.nodes or ())[:1]
 
 
-def test_an_error_is_no_empty_list() -> None:
+def test_an_error_is_not_an_empty_list() -> None:
     """API server down, cleanup removes healthy nodes: error taken for an empty list (case 10)."""
     wrong = [ok(status=403), ok(status=404), ok(status=500), ok(""), ok("[]"), BROKEN]
     wrong += [ok({"kind": "Status"}), ok({"kind": "Endpoints", "subsets": [{"addresses": [{}]}]})]
@@ -118,7 +118,7 @@ def lease(holder: str | None, version: str = "7") -> dict[str, object]:
     }
 
 
-def test_a_lease_that_no_node_has_is_made() -> None:
+def test_a_missing_lease_is_created() -> None:
     """D1: Lease."""
     done = play(EndpointsBackend(K8s(node="rabbit@a")).lock(), ok(status=201))
 
@@ -126,7 +126,7 @@ def test_a_lease_that_no_node_has_is_made() -> None:
     assert ["POST /apis/coordination.k8s.io/v1/namespaces/default/leases"] == lines(done)
 
 
-def test_a_lease_of_another_is_taken_over_only_when_it_was_silent_for_its_duration() -> None:
+def test_another_nodes_lease_is_taken_over_only_after_a_silence_of_its_duration() -> None:
     """The request names the version seen last, so one of two nodes is refused."""
     conflict = ok(status=409)
     busy = [answer for n in range(40) for answer in (conflict, ok(lease("rabbit@b", str(n))))]
@@ -143,7 +143,7 @@ def test_a_lease_of_another_is_taken_over_only_when_it_was_silent_for_its_durati
     assert k8s.DURATION == sum(silent.waits)
 
 
-def test_a_lease_that_was_taken_over_is_neither_renewed_nor_removed() -> None:
+def test_a_holder_does_not_renew_or_remove_a_lease_that_was_taken_over() -> None:
     """Its former holder gets an error."""
     held = Held(key="/x", value="rabbit@a")
 
@@ -155,7 +155,9 @@ def test_a_lease_that_was_taken_over_is_neither_renewed_nor_removed() -> None:
 
 
 @pytest.mark.parametrize("renewals", ["²", "-1", "1" * 5000, None, [], 1.5])
-def test_a_lease_with_an_odd_count_of_renewals_is_taken_as_never_renewed(renewals: object) -> None:
+def test_a_lease_with_a_malformed_count_of_renewals_counts_as_never_renewed(
+    renewals: object,
+) -> None:
     """Anybody may write annotations; a boot does not end with a traceback because of one."""
     held = lease("rabbit@a")
     held["metadata"] = {**held["metadata"], "annotations": {k8s._RENEWALS: renewals}}  # type: ignore[dict-item]
@@ -170,7 +172,7 @@ def test_a_lease_with_an_odd_count_of_renewals_is_taken_as_never_renewed(renewal
     assert "1" == json.loads(done.requests[-1].body)["metadata"]["annotations"][k8s._RENEWALS]
 
 
-def test_a_set_of_more_pods_than_can_be_is_refused() -> None:
+def test_a_set_of_too_many_pods_is_refused() -> None:
     """A server may answer any number, and the names of 10^12 pods would take all the memory."""
     assert isinstance(pods(Pod(node="rabbit@r-0.n", replicas=10_000)), Listed)
     assert isinstance(pods(Pod(node="rabbit@r-0.n", replicas=10**12)), Failed)

@@ -24,7 +24,7 @@ def test_each_scheme_has_its_proxy_and_exclusions_go_directly() -> None:
     assert way(Proxies(), "http", "anywhere").proxy is None
 
 
-def test_the_environment_alone_sets_none_for_real() -> None:
+def test_the_environment_alone_sets_no_proxy_for_real() -> None:
     """The proxy is configured iff any proxy key is present: env alone is not enough."""
     real = Proxies(variant=Variant.REAL, http_proxy="p", in_file=False)
     ours = Proxies(http_proxy="p", in_file=False)
@@ -40,7 +40,7 @@ def test_the_environment_alone_sets_none_for_real() -> None:
         *("fd00:ec2::254", "FD00:EC2:0:0::254", "[fd00:ec2::254]", "fe80::1", "[fe80::1]"),
     ],
 )
-def test_a_request_of_an_instance_about_itself_goes_through_no_proxy(host: str) -> None:
+def test_a_request_to_the_metadata_service_goes_through_no_proxy(host: str) -> None:
     """Its keys are in the answer; real uses the proxy unless the host is excluded."""
     assert way(Proxies(http_proxy="p"), "http", host).proxy is None
     assert "http://p:80" == way(Proxies(variant=Variant.REAL, http_proxy="p"), "http", host).proxy
@@ -64,7 +64,7 @@ def test_an_address_of_a_proxy_is_read(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "proxy:0", "proxy:99999", "proxy:x", "a b", "p/path", ":80"])
-def test_a_malformed_address_is_refused_and_not_repeated(text: str) -> None:
+def test_a_malformed_address_is_refused_and_the_message_does_not_repeat_it(text: str) -> None:
     """The address may contain a password."""
     with pytest.raises(Refused) as refused:
         address(f"secret@{text}")

@@ -30,7 +30,7 @@ def ask(name: str, **asked: Any) -> dict[str, Any]:
 
 
 @EACH
-def test_the_schema_and_the_code_are_in_step(question: Question[Any, Any]) -> None:
+def test_the_schema_and_the_code_agree(question: Question[Any, Any]) -> None:
     """The example fits the input's schema, and its answer fits the answer's, with rule and why."""
     fastjsonschema.compile(schema_of(question.asks, read=True))(dict(question.example))
     answer = ask(question.name, **question.example)
@@ -41,7 +41,7 @@ def test_the_schema_and_the_code_are_in_step(question: Question[Any, Any]) -> No
     assert json.dumps(answer)
 
 
-def test_every_question_of_the_backends_is_there() -> None:
+def test_every_operation_of_the_backends_has_a_question() -> None:
     """Each backend has questions for its requests and for the result of given answers."""
     of = {name.split(".")[1] for name in NAMES}
 
@@ -64,7 +64,9 @@ def test_every_question_of_the_backends_is_there() -> None:
         ("discovery.etcd3.list", {"varian": "real"}, "varian"),
     ],
 )  # fmt: skip
-def test_bad_input_is_named_by_its_path(name: str, asked: dict[str, Any], path: str) -> None:
+def test_invalid_input_is_reported_with_its_path(
+    name: str, asked: dict[str, Any], path: str
+) -> None:
     """The error has the path of the field at fault."""
     with pytest.raises(DoesNotFit) as refused:
         ask(name, **asked)
@@ -83,7 +85,9 @@ LISTS = [name for name in NAMES if name.endswith((".list", ".endpoints"))]
 @pytest.mark.parametrize("name", LISTS)
 @settings(max_examples=40)
 @given(body=st.text(max_size=20) | JUNK.map(json.dumps), status=st.sampled_from([200, 404, 500]))
-def test_whatever_is_answered_there_is_an_answer(name: str, body: str, status: int) -> None:
+def test_a_question_has_an_answer_whatever_the_server_sends(
+    name: str, body: str, status: int
+) -> None:
     """Garbage leads to an error or one more request, never to a traceback or a list of ours."""
     more: dict[str, Any] = {"instance_tags": {"a": "b"}} | KEYS
     asked = more if "aws" in name else {}

@@ -49,7 +49,9 @@ def get(*pairs: tuple[str, str], path: str = "/", **more: object) -> Request:
         ),
     ],
 )
-def test_a_published_vector_is_met(name: str, request_: Request, signature: str) -> None:
+def test_a_signature_equals_its_published_vector(
+    name: str, request_: Request, signature: str
+) -> None:
     """AWS's test suite for signature version 4: host;x-amz-date."""
     done = sign(request_, KEYS, TIME, usual(request_, TIME, None))
 
@@ -60,7 +62,7 @@ def test_a_published_vector_is_met(name: str, request_: Request, signature: str)
     ) == done.authorization
 
 
-def test_the_example_of_the_reference_is_met() -> None:
+def test_the_signature_equals_the_example_of_the_reference() -> None:
     """IAM ListUsers, as AWS's general reference signs it step by step."""
     by = Signing(
         access_key=KEYS.access_key, secret_key=KEYS.secret_key, region="us-east-1", service="iam"
@@ -103,7 +105,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), ma
     token=st.none() | st.text("abc/+=", min_size=1, max_size=9),
     is_shipped=st.booleans(),
 )
-def test_every_signature_is_that_of_awss_own_signer(
+def test_every_signature_equals_that_of_awss_own_signer(
     pairs: dict[str, str], body: str, token: str | None, is_shipped: bool
 ) -> None:
     """Both sets of headers: content-length;date;host;x-amz-content-sha256, and host;x-amz-date."""
@@ -136,7 +138,7 @@ def test_the_shipped_headers_are_signed_with_the_time_in_date() -> None:
     assert Header("x-amz-content-sha256", empty) in plain.headers
 
 
-def test_a_request_is_signed_once_and_its_keys_do_not_travel() -> None:
+def test_a_request_is_signed_once_and_its_keys_are_not_sent() -> None:
     """The sent request has the signature, and no key."""
     request = Request(method="GET", scheme="https", host="h", port=443, path="/", signing=KEYS)
     sent = signed(request, TIME)

@@ -40,7 +40,7 @@ def boots(
         (Selected("a"), {"a": SERVES}, (Step.JOIN, "the first one")),
     ],
 )
-def test_the_shipped_rules(
+def test_the_shipped_rules_decide_as_in_the_table(
     answer: Answer, seen: dict[str, Properties], expected: tuple[Step, str]
 ) -> None:
     """4.x: two that answer are enough, an error is tried again, unknown readiness counts."""
@@ -54,7 +54,7 @@ def test_without_a_try_left_the_shipped_rules_stand_alone() -> None:
     assert Step.CRASH is boots(Rules.SEED, Failed("503"), tries=0)[0]
 
 
-def test_until_3_12_the_first_in_the_list_that_has_its_tables_is_joined() -> None:
+def test_until_3_12_a_node_joins_the_first_listed_node_that_has_its_tables() -> None:
     """A node that still boots is left out, and so is this node; alone after the last try."""
     assert (Step.JOIN, "the first that answers") == boots(Rules.SEED, a=BLANK, c=SERVES)
     assert Step.RETRY is boots(Rules.SEED, a=BLANK, c=BOOTING)[0]
@@ -76,7 +76,9 @@ def test_until_3_12_the_first_in_the_list_that_has_its_tables_is_joined() -> Non
         (ABC, {"c": BLANK}, (Step.FOUND, "a majority answers")),
     ],
 )
-def test_ours(answer: Answer, seen: dict[str, Properties], expected: tuple[Step, str]) -> None:
+def test_our_rules_decide_as_in_the_table(
+    answer: Answer, seen: dict[str, Properties], expected: tuple[Step, str]
+) -> None:
     """No node stands alone; a waiting node says for which nodes; an unlisted node counts itself."""
     asked = Round(me="b", answer=answer, seen={"b": BLANK, **seen}, expected=3)
     found = decide(asked, Rules.OURS)
@@ -84,7 +86,7 @@ def test_ours(answer: Answer, seen: dict[str, Properties], expected: tuple[Step,
     assert expected == (found.step, found.case.name)
 
 
-def test_the_orders_differ() -> None:
+def test_each_variant_sorts_nodes_in_its_own_order() -> None:
     """Until 3.12: the list's; since 3.13: size, start, name; ours: members first, then the name."""
     seen = {
         "a": Properties(started=3),

@@ -56,7 +56,7 @@ def test_five_nodes_started_at_once_are_one_cluster(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["etcd", "dns", "consul"])
-def test_a_server_that_fails_in_every_manner_gives_one_cluster_and_no_silence(
+def test_a_server_that_fails_in_every_manner_still_leads_to_one_cluster(
     backend: str,
 ) -> None:
     """Killed, hanging, 500, half an answer, garbage, an empty list, at random moments."""
@@ -88,8 +88,8 @@ def test_nodes_in_namespaces_of_their_own_are_one_cluster_though_one_is_cut_off(
     assert told["waited for"]
 
 
-def test_a_node_that_comes_back_is_taken_in_by_those_that_founded_without_it() -> None:
-    """Four of five may found a cluster; the fifth finds a member, and founds nothing."""
+def test_a_node_that_comes_back_is_admitted_by_the_cluster_founded_without_it() -> None:
+    """Four of five may found a cluster; the fifth finds a member, and founds no cluster."""
     words = ("--spaces", "--cut-off", "--found-with", "4", "--weather", "any", "--times", "2")
     told = boots("--backend", "etcd", *words)
 
@@ -183,8 +183,8 @@ def consul(state: ConsulServer) -> str:
     )
 
 
-def test_two_members_with_a_register_do_what_takes_three(tmp_path: Path) -> None:
-    """Each is killed in turn; the other goes on alone, and takes it in again; logs are valid."""
+def test_two_members_with_a_register_survive_the_loss_of_one(tmp_path: Path) -> None:
+    """Each is killed in turn; the other serves alone, and admits it again; the logs are valid."""
     with (
         serving(state := ConsulServer()),
         nodes(tmp_path, consul(state), expected=2, register="consul") as both,
@@ -206,7 +206,7 @@ def test_two_members_with_a_register_do_what_takes_three(tmp_path: Path) -> None
     assert 0 == valid.returncode, valid.stdout + valid.stderr
 
 
-def test_it_registers_again_what_the_service_forgot_and_unregisters_at_its_end(
+def test_a_node_registers_a_forgotten_record_again_and_unregisters_at_its_end(
     tmp_path: Path,
 ) -> None:
     """Case 9: a record that is gone is written again, and no node crashes; SIGTERM removes it."""
@@ -225,7 +225,7 @@ def test_it_registers_again_what_the_service_forgot_and_unregisters_at_its_end(
         assert not state.services
 
 
-def test_more_than_expected_is_refused_and_says_so(tmp_path: Path) -> None:
+def test_a_node_refuses_if_more_nodes_are_listed_than_expected(tmp_path: Path) -> None:
     """Otherwise two clusters might be founded: exit code 2, the names, and the next step."""
     settings = (
         'backend = "config"\n[discovery.settings]\nclassic_config.nodes ='
@@ -239,7 +239,7 @@ def test_more_than_expected_is_refused_and_says_so(tmp_path: Path) -> None:
         assert "nothing was founded" in some.said(1)
 
 
-def test_records_that_name_no_host_are_waited_for_and_end_no_node(tmp_path: Path) -> None:
+def test_a_node_waits_for_records_that_name_no_host(tmp_path: Path) -> None:
     """Any node may write a record; a record that cannot be called is reported, and ends no node."""
     names = ["n@127.0.0.31", "n@a..b", "n@ho st", "n@xn--a", "n@\\u0001"]
     settings = (
@@ -254,7 +254,7 @@ def test_records_that_name_no_host_are_waited_for_and_end_no_node(tmp_path: Path
         assert "no majority answers" == one.status(1)["discovery"]["case"]
 
 
-def test_a_node_that_gives_up_says_so_by_its_exit_code(tmp_path: Path) -> None:
+def test_a_node_that_gives_up_has_its_own_exit_code(tmp_path: Path) -> None:
     """Case 18: with `timing.wait` a node that finds no other ends with code 3, never with 0."""
     settings = 'backend = "config"\n[discovery.settings]\nclassic_config.nodes = ["n@127.0.0.31"]'
     with nodes(tmp_path, settings, expected=3) as one:
@@ -271,10 +271,10 @@ def test_a_node_that_gives_up_says_so_by_its_exit_code(tmp_path: Path) -> None:
             check=False,
         )
         assert 3 == process.returncode
-        assert "1 nodes are listed, and 3 are expected" in process.stderr
+        assert "1 nodes are listed, but 3 are expected" in process.stderr
 
 
-def test_a_node_that_founds_at_once_listens_where_it_listened_before(tmp_path: Path) -> None:
+def test_a_node_that_founds_at_once_listens_on_the_same_address(tmp_path: Path) -> None:
     """The member starts again in the same process, as soon as it has begun to listen."""
     settings = 'backend = "config"\n[discovery.settings]\nclassic_config.nodes = ["n@127.0.0.31"]'
     with nodes(tmp_path, settings, expected=1) as one:
@@ -285,7 +285,7 @@ def test_a_node_that_founds_at_once_listens_where_it_listened_before(tmp_path: P
             shutil.rmtree(tmp_path / "1")
 
 
-def test_a_newcomer_beyond_those_expected_is_taken_in_where_a_cluster_answers(
+def test_a_newcomer_beyond_the_expected_number_is_admitted_if_a_cluster_answers(
     tmp_path: Path,
 ) -> None:
     """If a member answers, it joins; the number of founders does not limit later members."""

@@ -31,7 +31,7 @@ SHOWS = {
     15: "holds",
     16: '"goes": ["pod-2"]',
     17: "holds",
-    18: "1 nodes are listed, and 3 are expected",
+    18: "1 nodes are listed, but 3 are expected",
     19: "“one cluster” is violated after 7 steps",
     20: "rabbit@c is not in its own list",
     21: '"step": "standalone"',
@@ -64,7 +64,7 @@ def test_a_command_shows_its_case(
     assert SHOWS[case] in done.out
 
 
-def test_case_18_a_node_that_gives_up_says_so_by_its_code(tmp_path: Path) -> None:
+def test_case_18_a_node_that_gives_up_has_its_own_exit_code(tmp_path: Path) -> None:
     """The node waits, says for which nodes, and ends with code 3."""
     words = shlex.split(commands()[18])
     copy = tmp_path / "alone.toml"

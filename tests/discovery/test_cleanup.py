@@ -38,7 +38,7 @@ def checked(
         (Listed(ALL), Release(4, 2), (Action.NOTHING, ())),
     ],
 )
-def test_the_shipped_rules_remove_on_an_error_and_by_one_name(
+def test_the_shipped_rules_remove_nodes_after_an_error_and_by_one_name(
     answer: Answer, at: Release, expected: tuple[Action, tuple[str, ...]]
 ) -> None:
     """Operators' cases 10 and 11: both nodes were members that were only cut off."""
@@ -56,15 +56,15 @@ def test_the_shipped_rules_remove_on_an_error_and_by_one_name(
         (Listed(ALL), {}, (Action.NOTHING, ())),
     ],
 )
-def test_ours_removes_no_node_on_an_error_or_without_a_majority(
+def test_ours_removes_no_node_after_an_error_or_without_a_majority(
     answer: Answer, unseen: dict[str, float], expected: tuple[Action, tuple[str, ...]]
 ) -> None:
-    """Ours removes one node at a time, and only one that has been away for long."""
+    """Ours removes one node at a time, and only a node that has been away for long."""
     assert expected == checked("ours", answer, unseen)
 
 
 @pytest.mark.parametrize("whose", ["real", "ours"])
-def test_it_only_warns_unless_told_otherwise(whose: str) -> None:
+def test_the_cleanup_only_warns_unless_the_setting_says_otherwise(whose: str) -> None:
     found = checked(whose, Listed(("a", "b", "c")), {"d": 9e9}, only_warns=True)
 
     assert (Action.WARN, ("d",)) == found

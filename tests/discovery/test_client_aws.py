@@ -168,7 +168,7 @@ def test_instances_with_the_tag_that_run_are_listed(
 
 @pytest.mark.landing
 @pytest.mark.parametrize("tokens", [True, False])
-def test_the_own_group_is_listed_by_private_address(
+def test_the_instances_own_group_is_listed_by_private_address(
     port: int, instances: dict[str, list[dict[str, Any]]], tokens: bool
 ) -> None:
     """Metadata v1 and v2, role, region, group, instances: a whole listing without a key set.
@@ -210,7 +210,7 @@ def test_host_names_are_found_by_a_path_through_interfaces(
 
 
 @pytest.mark.landing
-def test_an_instance_in_no_group_is_an_error_and_an_empty_list_of_real(
+def test_an_instance_in_no_group_is_an_error_in_ours_and_an_empty_list_in_real(
     port: int, instances: dict[str, list[dict[str, Any]]]
 ) -> None:
     """Own instance in no ASG: []."""

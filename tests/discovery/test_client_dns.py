@@ -66,8 +66,8 @@ def test_an_address_without_a_name_is_skipped_by_real_alone(port: int) -> None:
     assert "192.168.100.77" in ours.why
 
 
-def test_a_name_without_addresses_is_empty_and_no_name_is_an_error(port: int) -> None:
-    """The server reports that no node is there; for a missing name, nothing is known of nodes."""
+def test_a_name_without_addresses_is_an_empty_list_and_a_missing_name_an_error(port: int) -> None:
+    """The server reports that there is no node; a missing name tells nothing about nodes."""
     assert Listed(()) == listed(port, "empty")
     assert isinstance(listed(port, "missing"), Failed)
     assert Listed(()) == listed(port, "missing", Variant.REAL)
@@ -103,7 +103,7 @@ def test_a_real_dns_conforms_and_a_name_without_records_does_not(port: int) -> N
     assert not conforms("partly")
 
 
-def test_of_a_dns_that_is_down_nothing_is_reported() -> None:
+def test_a_dns_server_that_is_down_is_not_judged() -> None:
     """The exit code is 4, without a list of its errors."""
     (nobody,) = free_ports(1)
     stand_ins = StandIns(resolver=Resolver(servers=("127.0.0.1",), port=nobody, seconds=0.5))

@@ -91,7 +91,7 @@ def test_real_keeps_its_record_alive_by_its_lease(etcd: Etcd) -> None:
     assert isinstance(ask(backend, lambda port: port.list_nodes()), Failed)  # [], so it ends
 
 
-def test_a_lock_of_a_dead_holder_is_not_given_before_its_lease_ends(etcd: Etcd) -> None:
+def test_the_lock_of_a_dead_holder_is_free_only_after_its_lease_ends(etcd: Etcd) -> None:
     """A waiting node learns in time that it did not get the lock, and leaves the queue."""
     one, two = v3(etcd, "rabbit@a", "lock"), v3(etcd, "rabbit@b", "lock")
     held = ask(one, lambda port: port.lock())
@@ -125,7 +125,7 @@ def test_v2_records_of_real_end_and_ours_stay(etcd: Etcd) -> None:
         listed = ask(ours, lambda port: port.list_nodes())
 
 
-def test_of_three_etcds_one_may_die_or_hang_and_two_may_not(tmp_path: Path) -> None:
+def test_one_of_three_etcds_may_die_or_hang_but_two_may_not(tmp_path: Path) -> None:
     """With one of three killed or hanging, the list comes; with two, an error comes in time."""
     with etcds(tmp_path, 3) as (one, two, three):
         backend = v3(one, "rabbit@a", "three")
@@ -187,7 +187,7 @@ def test_five_nodes_at_once_are_all_listed_and_each_locks_alone(etcd: Etcd) -> N
     assert Listed(tuple(f"rabbit@n{n}" for n in range(5))) == seen[-1]
 
 
-def test_of_many_that_set_a_key_one_does(etcd: Etcd) -> None:
+def test_one_of_many_nodes_that_set_a_key_sets_it(etcd: Etcd) -> None:
     """Join protocol, 3.7: the register takes the first that is written."""
     register = EtcdRegister(Etcd3(host="127.0.0.1", port=etcd.client, cluster_name="once"))
     name = f"view-{os.getpid()}"

@@ -79,7 +79,7 @@ def test_however_a_server_misbehaves_writing_is_an_error(manner: Manner) -> None
             assert isinstance(ask(backend, lambda port: port.lock(), seconds=SECONDS), Failed), name
 
 
-def test_real_makes_two_of_these_errors_an_empty_list() -> None:
+def test_real_takes_two_of_these_errors_for_an_empty_list() -> None:
     """The shipped defects, on real sockets: 404 of etcd v2 from any server, a failing tag query."""
     with rude(Manner.S404) as server:
         real = Etcd2Backend(Etcd2(variant=Variant.REAL, host="127.0.0.1", port=server.port))
@@ -110,7 +110,7 @@ def get(port: int, *headers: Header, host: str = "127.0.0.1") -> Request:
     )
 
 
-def test_a_request_is_sent_as_it_was_decided() -> None:
+def test_a_request_is_sent_unchanged() -> None:
     """Method, path and arguments are sent in their order, and no further header."""
     with serving(state := ConsulServer()):
         about = Consul(
@@ -127,7 +127,7 @@ def test_a_request_is_sent_as_it_was_decided() -> None:
     assert {"host", "x-consul-token", "connection"} == set(headers)
 
 
-def test_an_answer_without_end_is_given_up_at_a_size() -> None:
+def test_an_endless_answer_is_given_up_at_a_maximal_size() -> None:
     """A server must not be able to fill the client's memory."""
     with rude(Manner.HUGE) as server:
         got = exchanged(get(server.port))
@@ -265,7 +265,7 @@ def test_the_authority_and_the_token_of_kubernetes_are_those_of_its_files(
 
 
 @pytest.mark.parametrize("host", ["a..b", "xn--a", "h o", "\ud800", "x" * 70, "[::1"])
-def test_a_host_that_is_none_is_an_error(host: str) -> None:
+def test_a_malformed_host_is_an_error(host: str) -> None:
     assert isinstance(exchanged(get(1, host=host)), Broken)
 
 
@@ -278,8 +278,8 @@ def test_a_proxy_that_is_down_is_an_error() -> None:
     assert [] == state.seen
 
 
-def test_where_one_address_gives_no_answer_the_next_is_asked() -> None:
-    """Of etcd's endpoints, the one that answered is asked first the next time."""
+def test_the_next_address_is_asked_if_one_gives_no_answer() -> None:
+    """The endpoint of etcd that answered is asked first the next time."""
     with rude(Manner.CLOSES) as bad, rude(Manner.S503) as busy, serving(good := ConsulServer()):
         addresses = [Address("127.0.0.1", one.port) for one in (bad, busy, good)]
 

@@ -88,7 +88,7 @@ def test_a_server_that_forgets_does_not_conform() -> None:
 
 
 def test_a_server_that_is_down_is_not_judged() -> None:
-    """Nothing is known of a silent server; one that answers garbage does not conform."""
+    """A silent server is not judged; a server that answers garbage does not conform."""
     with (
         rude(Manner.REFUSES) as server,
         pytest.raises(EnvironmentProblem, match=f"{server.port} gives no answer"),
@@ -101,7 +101,7 @@ def test_a_server_that_is_down_is_not_judged() -> None:
     assert not any(one.holds for one in done.checks)
 
 
-def test_real_selects_the_oldest_that_passes_and_then_itself(consul: ConsulServer) -> None:
+def test_real_selects_the_oldest_passing_record_and_then_its_own(consul: ConsulServer) -> None:
     """If all older records are critical, a blank node elects itself besides the living cluster."""
     first, blank = node(consul, "rabbit@a", Variant.REAL), node(consul, "rabbit@b", Variant.REAL)
     ask(first, lambda port: port.register())
@@ -115,7 +115,9 @@ def test_real_selects_the_oldest_that_passes_and_then_itself(consul: ConsulServe
     assert Listed(("rabbit@a", "rabbit@b")) == ours
 
 
-def test_two_nodes_of_one_agent_overwrite_each_other_unless_ours(consul: ConsulServer) -> None:
+def test_two_nodes_of_one_agent_overwrite_each_other_in_real_but_not_in_ours(
+    consul: ConsulServer,
+) -> None:
     """Consul service ID without address is just "rabbitmq"."""
     at = {"host": "127.0.0.1", "port": consul.port}
     for variant, expected in ((Variant.REAL, 1), (Variant.OURS, 2)):
@@ -217,7 +219,7 @@ def leased(state: K8sServer, name: str) -> Served:
     return Served(EndpointsBackend(about), directly(state))
 
 
-def test_of_five_that_lock_a_lease_each_holds_it_alone() -> None:
+def test_each_of_five_nodes_that_lock_a_lease_holds_it_alone() -> None:
     """D3: five nodes at once take a lock that is a Lease."""
     state, inside, most = K8sServer(), 0, 0
 
@@ -241,7 +243,7 @@ def test_of_five_that_lock_a_lease_each_holds_it_alone() -> None:
     assert (1, {}) == (most, state.leases)
 
 
-def test_a_dead_holder_is_followed_once_it_was_silent() -> None:
+def test_the_lease_of_a_dead_holder_is_taken_over_after_its_silence() -> None:
     """A node that waits for a dead holder takes the Lease over after its whole duration."""
     state, got = K8sServer(), []
 

@@ -128,8 +128,8 @@ def test_two_members_on_the_recorded_shapes_of_consul(story: Story) -> None:
 
 @pytest.mark.soak("boots")
 @pytest.mark.needs("etcd")
-def test_an_etcd_that_hangs_closes_both_and_lets_them_go_on(tmp_path: Path) -> None:
-    """Without the register they close in time, and nothing is chosen meanwhile."""
+def test_an_etcd_that_hangs_closes_both_members_until_it_answers_again(tmp_path: Path) -> None:
+    """Without the register the members close in time, and no successor is chosen meanwhile."""
     with etcds(tmp_path) as (one,):
 
         async def story(cluster: Cluster) -> None:
@@ -145,8 +145,8 @@ def test_an_etcd_that_hangs_closes_both_and_lets_them_go_on(tmp_path: Path) -> N
         played_on_etcd(one, story)
 
 
-def test_a_value_that_no_member_wrote_is_no_successor(caplog: pytest.LogCaptureFixture) -> None:
-    """It counts neither as a successor nor as none: the member closes, and the log says why."""
+def test_a_value_that_no_member_wrote_is_not_a_successor(caplog: pytest.LogCaptureFixture) -> None:
+    """It does not count as "no successor", either: the member closes, and the log says why."""
     with serving(state := ConsulServer()):
         register = ConsulRegister(Consul(host="127.0.0.1", port=state.port))
 

@@ -33,7 +33,7 @@ def conf(backend: str, **keys: object) -> str:
 
 
 def of(text: str, at: str = "4.2", variant: Variant = Variant.OURS, **env: str) -> Chosen:
-    """Return what a file chooses, in a release and with an environment."""
+    """Return the backend that a file chooses, in a release and with an environment."""
     given = LintInput(release=release(at), environment=env, node="rabbit@a.example")
     return chosen(text, given, variant=variant)
 
@@ -184,20 +184,20 @@ def test_a_file_with_which_no_node_starts_is_refused_with_its_line() -> None:
         (conf("consul", consul__ssl_options__cacertfile="/missing"), "TLS"),
     ],
 )
-def test_settings_that_cannot_hold_here_are_refused(text: str, said: str) -> None:
-    """There is neither a traceback nor a silent default."""
+def test_settings_that_cannot_be_used_are_refused(text: str, said: str) -> None:
+    """There is no traceback and no silent default."""
     with pytest.raises(UsageProblem, match=said):
         listing(text)
 
 
-def test_the_pods_files_are_read(tmp_path: Path) -> None:
+def test_the_files_of_a_pod_are_read(tmp_path: Path) -> None:
     """token_path must be a readable file."""
     missing = conf("k8s", k8s__token_path=tmp_path / "token")
     with pytest.raises(UsageProblem, match="cannot be read"):
         listing(missing, "4.0")
 
 
-def test_verify_none_is_taken_at_its_word_and_no_options_are_no_context() -> None:
+def test_verify_none_disables_verification_and_without_options_there_is_no_context() -> None:
     """The TLS client options are the usual ones."""
     assert tls_context({}) is None
     context = tls_context({"verify": "verify_none"})
@@ -205,7 +205,7 @@ def test_verify_none_is_taken_at_its_word_and_no_options_are_no_context() -> Non
     assert not context.check_hostname
 
 
-def test_an_interface_has_its_address() -> None:
+def test_the_address_of_an_interface_is_found() -> None:
     """The IP address of a NIC."""
     assert "127.0.0.1" == nic_address("lo")
     assert nic_address("no-such-nic") is None
@@ -224,7 +224,7 @@ def test_an_interface_has_its_address() -> None:
         f"consul+http://h:{'1' * 5_000}",
     ],
 )
-def test_an_address_that_is_no_server_is_refused(url: str) -> None:
+def test_a_malformed_address_of_a_server_is_refused(url: str) -> None:
     """KIND+http://HOST:PORT."""
     with pytest.raises(UsageProblem, match="not a server"):
         server_of(url)

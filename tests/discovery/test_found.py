@@ -38,7 +38,7 @@ def of(backend: str, *lines: str) -> str:
         ("k8s", "k8s.host = https://kubernetes.default", "4.0", "unsafe"),
     ],
 )
-def test_a_host_with_a_scheme_or_a_port_is_no_host(
+def test_a_host_with_a_scheme_or_a_port_is_reported(
     backend: str, line: str, at: str, severity: str
 ) -> None:
     """The broker adds a port to the value; etcd's client splits it at each colon, and fails."""
@@ -58,12 +58,12 @@ def test_a_host_with_a_scheme_or_a_port_is_no_host(
         ("k8s", "k8s.host = kubernetes.default", "4.0"),
     ],
 )
-def test_a_host_alone_is_one(backend: str, line: str, at: str) -> None:
+def test_a_plain_host_is_accepted(backend: str, line: str, at: str) -> None:
     assert [] == said(of(backend, line), at)
 
 
-def test_a_search_needs_a_boot_that_comes_to_its_end() -> None:
-    """A file with which the boot crashes is refused, as is one that the schema refuses."""
+def test_a_file_with_which_the_boot_crashes_is_not_searched() -> None:
+    """Such a file is refused, like a file that the schema refuses."""
     text = of("etcd", "etcd.host = etcd:2379").encode()
 
     with pytest.raises(UsageProblem, match=r"line 2: .*the boot crashes"):
@@ -119,7 +119,7 @@ def test_a_name_of_erlang_terms_or_a_label_is_reported_as_a_key(key: str, next: 
 
 
 @pytest.mark.parametrize("text", ["k8s.address_type = hostname", "consul.host = consul"])
-def test_settings_of_a_backend_that_is_not_chosen_leave_each_node_alone(text: str) -> None:
+def test_settings_of_a_backend_that_is_not_chosen_are_reported_as_unsafe(text: str) -> None:
     found = said(f"{F}.{text}", "3.7")
 
     assert ["unsafe"] == [one for one, why, _ in found if "each node stands alone" in why]
@@ -134,7 +134,7 @@ def test_settings_of_a_backend_that_is_not_chosen_leave_each_node_alone(text: st
         (of("aws"), None),
     ],
 )
-def test_a_search_has_no_list_where_no_settings_say_whom_to_ask(
+def test_a_search_has_no_list_if_no_setting_names_a_server(
     text: str, told: tuple[str, ...] | None
 ) -> None:
     """Before, all nodes counted as listed, and three single brokers were called one cluster."""
@@ -149,7 +149,7 @@ def test_a_search_has_no_list_where_no_settings_say_whom_to_ask(
         assert told == first.list
 
 
-def test_one_problem_is_not_called_many() -> None:
+def test_one_problem_is_reported_in_the_singular() -> None:
     one = lint(f"{F}.foo = 1", LintInput())
 
     assert one.why == "1 line keeps the node from starting; 0 other problems"

@@ -1,4 +1,4 @@
-"""What a release makes of a rabbitmq.conf.
+"""The effect of a rabbitmq.conf in a release, and its problems.
 
 Source: discovery, D6.
 """
@@ -33,7 +33,7 @@ def of(text: str, at: str = "head", **given: object) -> Linted:
     return lint(text, LintInput(release=release(at), **given))  # type: ignore[arg-type]
 
 
-def test_a_quoted_value_may_hold_what_begins_a_comment() -> None:
+def test_a_quoted_value_may_contain_a_number_sign() -> None:
     """The format: `#` ends an unquoted value, a part of a key may hold a dot."""
     lines, wrong = conf.read(b"a.b = 'x # y'  # z\n\n# c\n  c\\.d.e=1 # two\n")
 
@@ -48,7 +48,7 @@ def test_a_quoted_value_may_hold_what_begins_a_comment() -> None:
         (b"443 is used by default", "there is no = between a key and a value"),
         (b"a.b =", "there is no value"),
         (b"a b = 1", "'a b' is not a key"),
-        (b"a = 'x", "a quoted value does not end"),
+        (b"a = 'x", "a quoted value has no closing '"),
         (b"a = \xff", "byte 5 of the line is not UTF-8"),
         (b"include other.conf", "an included file is not read here"),
     ],
@@ -64,7 +64,7 @@ def test_a_line_that_is_not_a_setting_is_reported_with_its_number(line: bytes, w
 @pytest.mark.parametrize(
     ("at", "status"), [("3.8", "accepted"), ("3.13", "ignored"), ("4.0", "unknown")]
 )
-def test_the_startup_delay_was_taken_out_in_two_steps(at: str, status: str) -> None:
+def test_the_startup_delay_was_removed_in_two_releases(at: str, status: str) -> None:
     """3.9.0 ignores it, 4.0 refuses the whole file."""
     found = of(f"{F}.randomized_startup_delay_range.max = 60\n", at)
 
@@ -94,7 +94,7 @@ def test_cleanup_is_known_with_any_plugin_and_unknown_with_none() -> None:
     assert of(text, plugins=frozenset({"rabbitmq_peer_discovery_etcd"})).starts
 
 
-def test_a_misspelt_key_is_reported_with_the_nearest_one() -> None:
+def test_a_misspelt_key_is_reported_with_the_nearest_key() -> None:
     found = of(f"{F}.consul.svc_adr_auto = true\n")
 
     assert [SettingEffect.UNKNOWN] == [one.status for one in found.settings]
@@ -137,7 +137,7 @@ def test_the_environment_wins_over_the_file_and_secrets_are_hidden() -> None:
 @pytest.mark.parametrize(
     ("text", "at", "given", "next"),
     [
-        (f"{F}.foo = 1", "4.3", {}, "take the line out, or mend the key"),
+        (f"{F}.foo = 1", "4.3", {}, "take the line out, or correct the key"),
         (f"{F}.etcd.ssl_options.fail_if_no_peer_cert = true", "4.3", {}, "take the line out"),
         (f"{F}.node_type = ram", "4.3", {}, "write disc"),
         (f"{F}.peer_discovery_backend = foo", "4.3", {}, "write classic_config, dns"),
@@ -150,7 +150,7 @@ def test_the_environment_wins_over_the_file_and_secrets_are_hidden() -> None:
         (f"{F}.node_cleanup.interval = 7", "4.3", {"CLEANUP_INTERVAL": "8"}, "keep one of the two"),
     ],
 )
-def test_advice_is_of_the_same_backend_and_settings_without_effect_are_reported(
+def test_advice_names_a_key_of_the_same_backend_and_ignored_settings_are_reported(
     text: str, at: str, given: dict[str, str], next: str
 ) -> None:
     """Advice never names another backend's key; an unknown backend and overridden settings show."""
@@ -168,7 +168,7 @@ def test_a_backend_whose_plugin_is_off_cannot_be_asked() -> None:
     assert any("rabbitmq_peer_discovery_consul, which is not enabled" in one.why for one in off)
 
 
-def test_the_last_of_two_lines_holds() -> None:
+def test_the_last_of_two_lines_counts() -> None:
     found = of(f"{F}.node_type = disc\n{F}.node_type = disk\n")
 
     assert ["disc"] == [one.value for one in found.settings]
@@ -249,7 +249,7 @@ def test_the_examples_of_the_guide_are_judged() -> None:
     assert {"15"} == refused
 
 
-def test_an_example_whose_comments_lost_their_sign_is_refused_by_the_line() -> None:
+def test_an_example_with_comments_without_a_sign_is_refused_with_their_lines() -> None:
     """Copies of the guide have such lines, and its example in Erlang terms has curly quotes."""
     lost = of(f"443 is used by default\n{F}.k8s.port = 443\n")
     terms = of("[\n{rabbit, [\n{cluster_nodes, {[\u2018rabbit@a\u2019], disc}}\n]}\n].\n")
@@ -271,7 +271,7 @@ def test_every_setting_has_one_row_and_a_default_that_can_be_read() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "4", "2.8", "5.0", "4.x", "four"])
-def test_another_text_is_not_a_release(text: str) -> None:
+def test_a_malformed_or_unknown_release_is_refused(text: str) -> None:
     with pytest.raises(UsageProblem):
         release(text)
 
@@ -302,7 +302,7 @@ def test_the_older_form_is_read_with_the_keys_of_the_newer_one() -> None:
     assert "..." == found["consul.acl_token"].value
 
 
-def test_in_the_older_form_no_node_refuses_what_no_node_reads() -> None:
+def test_in_the_older_form_unknown_names_are_ignored_and_not_refused() -> None:
     """No schema checks it: such settings are ignored; in the newer form the node does not start."""
     found = of(CLASSIC)
 

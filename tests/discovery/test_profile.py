@@ -20,7 +20,7 @@ def written(home: Path, credentials: str = "", config: str = "") -> Path:
 KEYS = "[{}]\naws_access_key_id = {}\naws_secret_access_key = s\naws_session_token = t\n"
 
 
-def test_nothing_anywhere_is_nothing(tmp_path: Path) -> None:
+def test_without_files_and_variables_there_are_no_keys(tmp_path: Path) -> None:
     assert Profile() == profile({}, tmp_path)
 
 

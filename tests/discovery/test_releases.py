@@ -88,7 +88,7 @@ def test_the_shipped_table_is_made_from_the_source() -> None:
     assert made() == TARGET.read_text("utf-8")
 
 
-def test_since_when_a_key_is_accepted_is_reported_with_all_backports() -> None:
+def test_the_releases_that_accept_a_key_are_reported_with_all_backports() -> None:
     """The hint came with 3.8.24, 3.9.9 and 3.10."""
     text = "cluster_formation.target_cluster_size_hint = 3\n"
 
@@ -103,11 +103,11 @@ def test_since_when_a_key_is_accepted_is_reported_with_all_backports() -> None:
     ("at", "holds"),
     [("3.8.3", False), ("3.8.4", True), ("3.8.99", True), ("3.9.0", True), ("4.1", False)],
 )
-def test_ages_hold_in_their_series_and_after_the_last(at: str, holds: bool) -> None:
+def test_a_rule_holds_in_its_series_and_after_the_last_one(at: str, holds: bool) -> None:
     assert holds is Ages.read("3.8.4 3.9 !4.1").holds(release(at))
 
 
-def test_a_backport_holds_in_its_own_series_alone() -> None:
+def test_a_backport_holds_only_in_its_own_series() -> None:
     ages = Ages.read("3.7.27 3.8.4 3.9")
 
     assert [True, False, True] == [ages.holds(release(at)) for at in ("3.7.28", "3.8.3", "3.10")]

@@ -77,7 +77,7 @@ def test_the_next_release_starts(name: str, at: str) -> None:
 
 @pytest.mark.parametrize("name", ["F04a.json", "F04b.json"])
 def test_until_3_12_a_node_joins_the_first_that_has_its_tables(name: str) -> None:
-    """It does not choose itself, nor by the time of a start (cluster-operator 662)."""
+    """It does not choose itself, or by the time of a start (cluster-operator 662)."""
     asked = fitted(answer_boot.asks, parse((REPORTS / name).read_bytes()))
     told = answer_boot.answer(asked)
 
@@ -145,7 +145,7 @@ def test_a_first_start_follows_from_a_configuration(backend: str, at: str, split
 
 
 @pytest.mark.parametrize("tries", [30, 1000])
-def test_as_many_tries_as_a_release_makes_are_accepted(tries: int) -> None:
+def test_the_number_of_tries_of_each_release_is_accepted(tries: int) -> None:
     facts = f'{{"nodes": ["a", "b", "c"], "release": "4.0.2", "tries": {tries}}}'
 
     assert searched(start_of(facts.encode(), None, 3)).splits
@@ -171,7 +171,7 @@ def test_names_of_pods_without_a_suffix_do_not_reach_a_node_with_a_long_name() -
 # -- reports of other kinds ------------------------------------------------------------------
 
 
-def test_the_name_in_erlang_terms_is_no_key() -> None:
+def test_a_name_of_erlang_terms_is_not_a_key() -> None:
     """The guide had `cluster_nodes.disc.1` (rabbitmq-website 658)."""
     found = lint("cluster_nodes.disc.1 = rabbit@a\n", LintInput())
 
@@ -179,7 +179,7 @@ def test_the_name_in_erlang_terms_is_no_key() -> None:
     assert f"write {F}.classic_config.nodes.1" in found.problems[0].next
 
 
-def test_addresses_are_no_hosts_of_short_names() -> None:
+def test_addresses_do_not_fit_short_names() -> None:
     """AWS with private addresses, and nodes with short names (rabbitmq-peer-discovery-aws 11)."""
     text = f"{F}.peer_discovery_backend = aws\n{F}.aws.use_autoscaling_group = true\n"
     text += f"{F}.aws.use_private_ip = true\n"
@@ -214,7 +214,7 @@ def test_the_private_address_is_listed_in_the_place_of_the_private_name_alone(
 
 
 @pytest.mark.parametrize(("at", "why"), [("3.7.8", "accepted since 3.7.9"), ("4.0", "expected")])
-def test_tags_are_no_list_in_brackets(at: str, why: str) -> None:
+def test_tags_in_brackets_are_refused(at: str, why: str) -> None:
     """`svc_tags = ["rabbitmq"]` (rabbitmq-peer-discovery-consul 18)."""
     text = f'{F}.peer_discovery_backend = consul\n{F}.consul.svc_tags = ["rabbitmq"]\n'
 
@@ -298,8 +298,8 @@ def test_the_guard_that_keeps_two_nodes_apart_by_release(
     assert expected is guard(release(at), backend, None, None).guard
 
 
-def test_erlang_terms_pass_no_schema() -> None:
-    """A port that the schema refuses, a name that the code does not read, and one that it reads."""
+def test_erlang_terms_are_not_checked_by_a_schema() -> None:
+    """A port that the schema refuses, a name that the code ignores, and a name that it reads."""
     text = (
         "[{rabbit, [{cluster_formation, [{peer_discovery_backend, rabbit_peer_discovery_consul},"
         " {lock_acquisition_failure_mode, ignore}, {node_type, disk}, {peer_discovery_consul,"
@@ -323,7 +323,7 @@ def test_erlang_terms_pass_no_schema() -> None:
         (None, {"RABBITMQ_NODENAME": "rabbit@a.b"}, "by short names, and this node has a long"),
     ],
 )
-def test_variables_that_decide_the_form_of_names_are_looked_at(
+def test_variables_that_decide_the_form_of_names_count(
     node: str | None, environment: dict[str, str], why: str
 ) -> None:
     text = f"{F}.classic_config.nodes.1 = rabbit@a\n{F}.classic_config.nodes.2 = rabbit@b\n"
@@ -333,7 +333,7 @@ def test_variables_that_decide_the_form_of_names_are_looked_at(
     assert any(why in one.why for one in found), found
 
 
-def test_a_variable_that_cannot_be_read_is_an_error_and_no_traceback() -> None:
+def test_a_malformed_variable_is_reported_as_an_error() -> None:
     text = f"{F}.peer_discovery_backend = consul\n{F}.consul.host = c\n"
 
     found = lint(text, LintInput(environment={"CONSUL_SVC_TTL": "soon"}))

@@ -23,7 +23,7 @@ def is_known(word: str) -> bool:
 
 
 @pytest.mark.parametrize("risk", RISKS, ids=lambda one: f"{one.key}: {' '.join(one.when)}")
-def test_each_word_of_a_row_means_something(risk: Risk) -> None:
+def test_each_word_of_a_row_is_known(risk: Risk) -> None:
     words = [one.lstrip("!") for word in risk.when for one in word.split("|")]
     words += [one for one in risk.key.split("|") if "{" not in one]
     named = set(re.findall(r"{(\w+)", f"{risk.key} {risk.why} {risk.next}"))
@@ -32,5 +32,5 @@ def test_each_word_of_a_row_means_something(risk: Risk) -> None:
     assert named <= FACTS.keys() | {"value"}
 
 
-def test_a_misspelt_word_is_not_known() -> None:
+def test_a_misspelt_word_of_a_row_is_not_known() -> None:
     assert not is_known("consul.svc_tll<16")

@@ -13,7 +13,7 @@ from joinproto_worlds.mutations.named import mutation
 from tools.swarms.discovery import run
 
 
-def test_there_is_one_cluster_or_a_refusal() -> None:
+def test_every_run_ends_with_one_cluster_or_a_refusal() -> None:
     """A few seeds run here, and many in the soak; some nodes meet a record of a stranger."""
     found = [run(seed, 40) for seed in range(40)]
 
@@ -26,7 +26,7 @@ def test_a_run_is_known_by_its_seed() -> None:
     assert run(3, 40) == run(3, 40)
 
 
-def test_two_clusters_are_found() -> None:
+def test_a_run_with_two_clusters_is_reported() -> None:
     """The shipped rules find two clusters, because no lock is held here."""
     assert any("two clusters" in run(seed, 40, Rules.REAL).problem for seed in range(20))
 
@@ -46,7 +46,7 @@ def test_a_rule_that_is_left_out_is_found(left_out: str, seed: int, problem: str
 
 
 @pytest.mark.soak("system-worlds")
-def test_there_is_one_cluster_or_a_refusal_in_three_thousand_runs() -> None:
+def test_three_thousand_runs_end_with_one_cluster_or_a_refusal() -> None:
     """These seeds are used by no other test."""
     found = [run(seed, 40) for seed in range(10_000, 13_000)]
 
