@@ -143,10 +143,10 @@ NOTICED_BY = {
         "disk:Disk.append:always yes:1",
         "disk:Disk.append:always no:1",
     ),
-    "tests/standby/test_kept.py::test_a_part_that_is_gone_is_missed": (
+    "tests/standby/test_kept.py::test_a_missing_part_of_the_store_is_detected": (
         "disk:_require_both:always no:1",
     ),
-    "tests/standby/test_kept.py::test_after_a_loss_of_power_there_is_the_old_or_the_new_one": (
+    "tests/standby/test_kept.py::test_after_a_power_failure_the_old_or_the_new_store_is_there": (
         "disk:_folder:without sync_directory:1",
     ),
     "tests/standby/test_kept.py::test_an_older_store_is_never_written_over_a_younger_one": (

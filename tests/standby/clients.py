@@ -39,7 +39,7 @@ def publish(urls: Sequence[str], *bodies: str, queue: str = "q", durable: bool =
 
 
 def consume(urls: Sequence[str], count: int, *, queue: str = "q") -> list[tuple[str, bool]]:
-    """Take messages; return of each its body, and whether it is marked as delivered before."""
+    """Take messages; return the body of each, and whether it is marked as delivered before."""
     found = []
     with connected(urls) as connection:
         receiver = connection.create_receiver(queue, credit=count)

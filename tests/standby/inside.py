@@ -1,8 +1,8 @@
 """Brokers in this process: their time is virtual, and the links between them are in memory.
 
-Above its sockets a broker does the same as in its own process, and its store is on the disk
-(`tools/swarms` has the same in random orders, and disks that lose what was not synced).
-Only the AMQP port is missing: clients call the code behind it.
+Above its sockets a broker does the same as in its own process, and its store is on the disk.  Only
+the AMQP port is missing: clients call the code behind it.  (`tools/swarms` has such brokers in
+random orders, with disks that lose writes that were not synced.)
 """
 
 from __future__ import annotations
@@ -101,14 +101,14 @@ class Inside:
         self.loop.kill(name)
         for task in self._tasks.pop(name):
             task.cancel()
-        await asyncio.sleep(0)  # callbacks that are due find that the broker has ended
+        await asyncio.sleep(0)  # let due callbacks see that the broker has ended
         core._turn_is_due = True  # no further turn is scheduled
         if isinstance(core.worker, SlowDisk):
             core.worker.is_open = False
         core.disk.close()
 
     async def promote(self, *names: str) -> str:
-        """Promote the first broker that accepts; return its name, "" if none does."""
+        """Promote the first broker that accepts; return its name, or "" if no broker accepts."""
         for name in names:
             if (await self.cores[name].promote())["verdict"] == "accepted":
                 return name
@@ -150,7 +150,7 @@ class Inside:
     async def consume(
         self, name: str, count: int, *, queue: str = "q", into: Delivered | None = None
     ) -> Delivered:
-        """Take messages; return of each its body, and whether it is marked as delivered before.
+        """Take messages; return the body of each, and whether it is marked as delivered before.
 
         `into`: gets each message at once, even if this call is cancelled.
         """

@@ -37,7 +37,11 @@ Sent = TypeVar("Sent")
 
 @define
 class Cluster:
-    """`holds_views`: a view is written only when a test does it; `confirmed`: tokens."""
+    """Brokers and the links between them.
+
+    `confirmed`: the tokens of confirmed requests.  `said`: all effects so far.  `holds_views`: a
+    view is not written before the test does it; until then it is in `views_wait`.
+    """
 
     brokers: dict[str, Broker] = Factory(dict)
     links: dict[tuple[str, str], deque[Any]] = Factory(dict)
@@ -85,7 +89,7 @@ class Cluster:
             self.do(to, Received(sender, content))
 
     def run(self) -> None:
-        """Deliver everything, and copy all queues."""
+        """Deliver all messages, and copy all queues."""
         while True:
             waiting = [ends for ends, queue in self.links.items() if queue]
             if waiting:

@@ -33,7 +33,7 @@ def as_a_manager(action: str, **environment: str) -> subprocess.CompletedProcess
     )
 
 
-def test_its_metadata_are_what_the_api_asks_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_agents_metadata_are_what_the_api_asks_for(capsys: pytest.CaptureFixture[str]) -> None:
     """meta-data: well formed, every parameter and action with its required parts."""
     done = run_here(capsys, "standby", "agent", "meta-data")
     tree = ET.fromstring(done.out)
@@ -58,7 +58,7 @@ def test_its_metadata_are_what_the_api_asks_for(capsys: pytest.CaptureFixture[st
     assert 2 == len({one["interval"] for one in monitors})
 
 
-def test_an_error_before_anything_runs_has_its_code(
+def test_each_error_before_the_agent_acts_has_its_exit_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """2 arguments, 3 no such action, 5 not installed, 6 configuration, 7 not running."""
@@ -124,7 +124,7 @@ def test_a_manager_starts_promotes_demotes_and_stops(tmp_path: Path) -> None:
 @pytest.mark.soak("brokers")
 @pytest.mark.usefixtures("proton")
 @pytest.mark.needs("ocf-tester", "xmllint")
-def test_it_passes_ocf_tester(tmp_path: Path) -> None:
+def test_the_agent_passes_ocf_tester(tmp_path: Path) -> None:
     """Debian has ocf-tester in `resource-agents`; it checks the metadata with xmllint."""
     call = f"cd {ROOT} && exec {sys.executable} -m joinproto standby agent"
     if os.getuid() == 0:
@@ -145,7 +145,7 @@ def test_it_passes_ocf_tester(tmp_path: Path) -> None:
 
 @pytest.mark.soak("brokers")
 @pytest.mark.usefixtures("proton")
-def test_a_refused_promotion_makes_the_manager_go_on_to_the_next(tmp_path: Path) -> None:
+def test_a_refused_promotion_makes_the_manager_try_the_next_broker(tmp_path: Path) -> None:
     """H3: a broker with a dirty store refuses until it is marked clean; the next one accepts."""
     with running(Manager.of(tmp_path, "ab")) as manager:
         manager.start()

@@ -31,7 +31,7 @@ def comes(session: Session, envelope: Envelope) -> list[Envelope]:
     return [one for piece in envelope.pieces() if (one := session.taken(piece)) is not None]
 
 
-def test_a_long_message_goes_in_pieces_and_comes_as_one() -> None:
+def test_a_long_message_is_sent_in_pieces_and_arrives_as_one_message() -> None:
     """A commit may have any number of messages of up to 960 KiB, too long for one frame."""
     long = Envelope("link", {"has": ["1.a.1"] * 400_000}, b"x" * 5_000_000)
     session = Session(is_met=True)
@@ -46,7 +46,7 @@ def test_pieces_of_a_broker_that_has_not_greeted_are_refused() -> None:
         comes(Session(), Envelope("link", {}, b"x" * 5_000_000))
 
 
-def test_a_message_too_long_for_one_thing_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_that_is_too_long_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other side would refuse it, and this side would not learn why."""
     monkeypatch.setattr(peers, "WHOLE_BYTES_MAX", 5_000_000)
 
@@ -115,7 +115,7 @@ def test_queues_are_copied_alongside_each_other(
     asyncio.run(told())
 
 
-def test_of_long_messages_fewer_are_copied_at_once(core: Core) -> None:
+def test_fewer_long_messages_than_short_ones_are_copied_at_once(core: Core) -> None:
     """A frame of a hundred long messages would be three times in memory."""
 
     async def told() -> None:
@@ -131,7 +131,7 @@ def test_of_long_messages_fewer_are_copied_at_once(core: Core) -> None:
     asyncio.run(told())
 
 
-def test_a_message_that_waits_for_the_disk_goes_on_the_link_for_which_it_was_meant(
+def test_a_message_that_waits_for_the_disk_is_sent_on_its_own_link(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """H4: on a new link, the backup would report one message more than was sent there."""
@@ -155,7 +155,7 @@ def test_a_message_that_waits_for_the_disk_goes_on_the_link_for_which_it_was_mea
     asyncio.run(told())
 
 
-def test_a_broker_that_follows_refuses_on_the_link_of_a_newcomer(
+def test_a_backup_refuses_a_newcomer_on_the_newcomers_link(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the newcomer waits for ever: it ignores an answer on another link."""

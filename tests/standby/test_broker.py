@@ -58,7 +58,7 @@ def test_a_confirmed_message_is_there_when_another_broker_takes_over(pair: Manag
     assert 2 == pair.status("b")["generation"]
 
 
-def test_a_backup_refuses_clients_and_says_where_the_primary_is(pair: Manager) -> None:
+def test_a_backup_refuses_clients_and_names_the_primarys_address(pair: Manager) -> None:
     """H11: a client that asks is told; another client tries the next address; an administrator is
     admitted.
     """
@@ -78,7 +78,7 @@ def test_a_backup_refuses_clients_and_says_where_the_primary_is(pair: Manager) -
     assert [("by the list", False)] == consume([backup, primary], 1)
 
 
-def test_the_commands_speak_to_a_running_broker(
+def test_the_commands_show_and_change_a_running_broker(
     pair: Manager, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """The commands status, promote, demote and set: their text, JSON and exit codes."""
@@ -118,7 +118,7 @@ def _elsewhere(tmp_path: Path) -> Path:
     return Manager.of(tmp_path / "x", "x").files["x"]
 
 
-def test_an_administrator_does_not_wait_for_a_broker_that_serves_no_more(pair: Manager) -> None:
+def test_an_administrator_does_not_wait_for_a_broker_that_no_longer_serves(pair: Manager) -> None:
     """The administrator's messages are confirmed no more, so this connection ends as all others."""
     pid = pair.agent("b")._pid()
     assert pid is not None
@@ -135,8 +135,8 @@ def test_an_administrator_does_not_wait_for_a_broker_that_serves_no_more(pair: M
             os.kill(pid, signal.SIGCONT)
 
 
-def test_a_message_without_an_end_does_not_fill_the_memory(pair: Manager) -> None:
-    """A message that is too long is refused, and one that is far too long before it is complete."""
+def test_an_endless_message_does_not_fill_the_memory(pair: Manager) -> None:
+    """A message that is too long is refused; a far too long message before it is complete."""
     with pytest.raises(ConnectionException), connected(pair.urls()[:1]) as connection:
         connection.create_sender("q").send(Message(body="x" * 80_000_000))
 
@@ -147,7 +147,7 @@ def test_a_message_without_an_end_does_not_fill_the_memory(pair: Manager) -> Non
 
 
 def _refused_links(urls: list[str]) -> None:
-    """Assert that an impossible link is refused with the reason, and nothing else ends."""
+    """Assert that an impossible link is refused with the reason, and ends nothing else."""
     with connected(urls) as connection:
         with pytest.raises(LinkDetached, match="printable characters"):
             connection.create_sender("q" * 300)
@@ -157,7 +157,7 @@ def _refused_links(urls: list[str]) -> None:
             connection.create_sender("q").send(Message(body="x" * 1_000_000))
 
 
-def test_metrics_and_health_say_what_a_broker_is(tmp_path: Path) -> None:
+def test_metrics_and_health_show_a_brokers_role(tmp_path: Path) -> None:
     """A serving broker is healthy, and its metrics have its clients' numbers."""
     (port,) = free_ports(1)
     manager = Manager.of(tmp_path, "a", more=f'http = "127.0.0.1:{port}"')
@@ -176,7 +176,9 @@ def test_metrics_and_health_say_what_a_broker_is(tmp_path: Path) -> None:
         assert f"joinproto_standby_{line}" in metrics
 
 
-def test_nothing_confirmed_is_lost_while_the_primary_is_killed_five_times(tmp_path: Path) -> None:
+def test_no_confirmed_message_is_lost_while_the_primary_is_killed_five_times(
+    tmp_path: Path,
+) -> None:
     """Three brokers and a manager's script; a client publishes with confirmation, and consumes.
 
     `tools/torture --system standby` does the same for minutes, with all kinds of faults.

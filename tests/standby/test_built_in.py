@@ -58,7 +58,7 @@ def until(holds: Callable[[], bool], seconds: float = 30.0) -> bool:
     return holds()
 
 
-def test_nothing_confirmed_is_lost_whatever_happens_to_the_primary(tmp_path: Path) -> None:
+def test_no_confirmed_message_is_lost_whatever_happens_to_the_primary(tmp_path: Path) -> None:
     """The primary is killed with -9, cut off from the others, stopped; two are promoted at once."""
     brokers = Brokers.make(tmp_path, "abc", built_in=True)
     try:
@@ -71,8 +71,10 @@ def test_nothing_confirmed_is_lost_whatever_happens_to_the_primary(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_manager_outside_loses_exactly_where_it_breaks_a_guard(tmp_path: Path, name: str) -> None:
-    """Three runs each break one guard and lose messages; the runs that break none lose nothing."""
+def test_a_manager_outside_loses_messages_exactly_if_it_breaks_a_guard(
+    tmp_path: Path, name: str
+) -> None:
+    """Each of three runs breaks one guard and loses messages; the other runs lose no message."""
     found = run(tmp_path, name)
 
     assert found["confirmed"]
@@ -101,7 +103,7 @@ def test_an_emptied_broker_is_not_promoted_although_its_name_is_in_the_last_view
     assert last == chain_of(three, emptied)["primary"]
 
 
-def test_a_broker_that_was_demoted_is_promoted_again_and_has_all(
+def test_a_demoted_broker_is_promoted_again_and_has_all_messages(
     three: Manager, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """H8: another broker takes over; when it dies, too, the first may be promoted again."""
@@ -124,7 +126,9 @@ def test_a_broker_that_was_demoted_is_promoted_again_and_has_all(
     assert ["1", "2", "3"] == [body for body, _ in consume(three.urls(), 3)]
 
 
-def test_whom_pick_names_is_primary_although_a_promotion_was_never_kept(three: Manager) -> None:
+def test_the_broker_that_pick_names_becomes_primary_although_no_store_kept_a_promotion(
+    three: Manager,
+) -> None:
     """H10: the chain has a younger view than any store, and the former primary is not in it."""
     publish(three.urls(), "1")
 
@@ -134,7 +138,7 @@ def test_whom_pick_names_is_primary_although_a_promotion_was_never_kept(three: M
 
 
 @pytest.mark.parametrize("continues", [False, True])
-def test_after_a_total_failure_they_go_on_where_all_are_there_and_asked_to(
+def test_brokers_go_on_after_a_total_failure_if_all_are_there_and_the_setting_says_so(
     tmp_path: Path, continues: bool
 ) -> None:
     """H10: all three stores agree, so the last primary's store is proven to be the last."""
@@ -148,7 +152,7 @@ def test_after_a_total_failure_they_go_on_where_all_are_there_and_asked_to(
             manager.kill(name)
         *there, last = sorted("abc", key=lambda name: name != primary)
         manager.start(*there)
-        assert "" == manager.serving(seconds=6), "one that was not seen may know more"
+        assert "" == manager.serving(seconds=6), "a broker that was not seen may know more"
         manager.start(last)
 
         assert (primary if continues else "") == manager.serving(seconds=30 if continues else 8)
@@ -159,7 +163,7 @@ def test_after_a_total_failure_they_go_on_where_all_are_there_and_asked_to(
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_a_queue_under_load_is_caught_up_with_from_the_back_only(
+def test_a_backup_catches_up_with_a_queue_under_load_only_from_the_back(
     tmp_path: Path, order: str
 ) -> None:
     """H5: more messages are put and taken than are copied; docs/standby.md has the long run."""

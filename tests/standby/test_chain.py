@@ -1,5 +1,4 @@
-"""The chain of the manager that is built in: which broker may be promoted, and which view comes
-next.
+"""The chain of the built-in manager: which broker may be promoted, and which view comes next.
 
 Source: hot standby, H2 to H4.
 """
@@ -31,21 +30,21 @@ LAST = View(generation=3, number=2, primary="a", members=("a", "b", "c"))
 GONE_ON = evolve(LAST, number=3, members=("a", "b"))
 
 
-def test_of_two_promotions_at_once_the_second_does_not_fit_any_more() -> None:
-    """H2: both were made behind the same view; after the first one, that view is not the last."""
+def test_the_second_of_two_concurrent_promotions_does_not_fit() -> None:
+    """H2: both were made after the same view, which is not the last view after the first one."""
     first, second = promoted(LAST, "b"), promoted(LAST, "c")
 
     assert follows(LAST, first)
     assert follows(LAST, second)
     assert not follows(first, second)
     assert 4 == first.generation == second.generation
-    # Behind the first promotion, c's promotion is another view of a younger generation.
+    # After the first promotion, c's promotion is another view of a younger generation.
     assert View(generation=5, number=1, primary="c", members=("c",)) == promoted(first, "c")
     assert follows(first, promoted(first, "c"))
 
 
 def test_a_view_that_came_with_the_state_of_the_log_is_written() -> None:
-    """H4: the view comes again, behind itself in the chain; before, its primary waited for ever."""
+    """H4: the view comes a second time; before, its primary waited for ever."""
     written: list[View] = []
     core = SimpleNamespace(
         state=SimpleNamespace(view=LAST, serves=True),
@@ -65,8 +64,8 @@ def test_a_view_that_came_with_the_state_of_the_log_is_written() -> None:
     assert [GONE_ON] == written
 
 
-def test_an_old_primary_drops_no_broker_behind_a_promotion() -> None:
-    """H4: nor does a promotion fit that was made before the primary dropped a broker."""
+def test_an_old_primarys_view_does_not_fit_after_a_promotion() -> None:
+    """H4: a promotion that was made before the primary dropped a broker does not fit, either."""
     assert follows(LAST, GONE_ON)
     assert not follows(promoted(LAST, "b"), GONE_ON)
     assert not follows(GONE_ON, promoted(LAST, "b"))
@@ -91,14 +90,14 @@ def test_a_view_that_skips_or_repeats_or_takes_in_a_stranger_does_not_fit(view: 
     assert not follows(LAST, view)
 
 
-def test_at_first_any_broker_may_be_promoted_then_those_of_the_last_view() -> None:
+def test_any_broker_may_be_promoted_first_and_then_only_members_of_the_last_view() -> None:
     assert may_promote(View(), "d")
     assert not may_promote(LAST, "d")
     assert follows(View(), promoted(View(), "d"))
 
 
 def test_turns_differ_and_the_former_primary_comes_last() -> None:
-    """A broker that is not up to date, or is not there, has no turn."""
+    """A broker that is not up to date, or does not take part in the chain, has no turn."""
     everybody = {"a", "b", "c", "d"}
     turns = {name: turn(LAST, name, everybody) for name in everybody}
 
@@ -154,7 +153,7 @@ def test_wrong_copying_in_the_file_is_reported(tmp_path: Path, line: str, told: 
         read_settings(file)
 
 
-def test_copies_are_as_many_as_the_pace_allows() -> None:
+def test_no_more_copies_are_made_than_the_rate_allows() -> None:
     """This holds over any time; unused copies are not saved up for long."""
     pace = CopyRate(50.0)
     counts = [pace.take(at / 100, 100) for at in range(1_001)]
@@ -164,7 +163,7 @@ def test_copies_are_as_many_as_the_pace_allows() -> None:
     assert 100 == CopyRate(None).take(0.0, 100)
 
 
-def test_every_broker_needs_its_place_in_the_chain(tmp_path: Path) -> None:
+def test_every_broker_needs_its_own_address_in_the_chain(tmp_path: Path) -> None:
     file = Manager.of(tmp_path, "abc", built_in=True).files["a"]
     text, _, chain = file.read_text().partition("[chain]\n")
     lines = chain.splitlines()
@@ -187,7 +186,7 @@ def test_every_broker_needs_its_place_in_the_chain(tmp_path: Path) -> None:
         read_settings(file)
 
 
-def test_a_broker_s_name_makes_no_directory(tmp_path: Path) -> None:
+def test_a_brokers_name_with_a_slash_is_refused(tmp_path: Path) -> None:
     """Its event logs are files whose names begin with its name."""
     file = Manager.of(tmp_path, "ab").files["a"]
     file.write_text(file.read_text().replace("b = ", '"b/c" = '))
@@ -218,7 +217,7 @@ STORES = {
         ("b", {}, View(generation=3, number=3, primary="a", members=("a",)), False),
     ],
 )
-def test_after_a_total_failure_the_last_primary_alone_is_proven_to_be_the_last(
+def test_after_a_total_failure_only_the_last_primary_is_proven_to_be_the_last(
     me: str, changed: dict[str, Store | None], chain: View, proven: bool
 ) -> None:
     """H10: all stores were seen, and no broker has followed or served since it started."""

@@ -143,7 +143,7 @@ def test_a_message_that_cannot_be_read_goes_out_as_it_came() -> None:
     assert NOT_UTF8 == redelivered(NOT_UTF8)
 
 
-def test_all_that_comes_in_one_piece_is_taken_though_proton_has_less_room() -> None:
+def test_a_piece_larger_than_protons_room_is_taken_whole() -> None:
     """The system may give many bytes at once; if some are left out, all later frames break."""
 
     async def told() -> None:
@@ -192,7 +192,7 @@ def test_a_connection_that_no_client_opens_is_ended(monkeypatch: pytest.MonkeyPa
     assert not asyncio.run(ended(opens=True, seconds=0.02))
 
 
-def test_a_client_that_says_nothing_makes_room_for_one_that_does(core: Core) -> None:
+def test_a_silent_client_is_closed_to_make_room_for_another(core: Core) -> None:
     """The oldest unopened connection is ended; if all are opened, there is no room."""
     core.clients.most = 2
     wires = [Wire() for _ in range(4)]

@@ -37,7 +37,7 @@ for name in ("fsync", "fdatasync"):
 """Code that Python runs at its start: a sync takes five seconds while a file exists."""
 
 
-def test_a_disk_that_takes_five_seconds_costs_latency_and_no_backup(
+def test_a_disk_that_takes_five_seconds_delays_answers_but_drops_no_backup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """H4: a session ends after three seconds of silence, but no broker falls silent."""
@@ -87,7 +87,7 @@ print(sum(one.recv(100) == b"" for one in idle))
 
 
 def test_two_thousand_idle_connections_stop_neither_status_nor_publishing(tmp_path: Path) -> None:
-    """Each process has at most 1,000 files: a client that sends nothing is ended to make room for
+    """Each process has at most 1,000 files: a silent client is ended to make room for
     another client.
     """
     with running(Manager.of(tmp_path, "ab")) as manager, ExitStack() as stack:

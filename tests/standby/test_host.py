@@ -63,7 +63,7 @@ def test_a_join_counts_only_in_the_name_of_the_session(
     asyncio.run(told())
 
 
-def test_a_view_that_cannot_be_ends_the_session(
+def test_a_view_with_impossible_numbers_ends_the_session(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the view would be stored, and the store be refused at the next start."""
@@ -81,7 +81,7 @@ def test_a_view_that_cannot_be_ends_the_session(
 def test_a_broker_that_has_only_started_yields_to_one_that_lost_its_primary(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """H3, H8: the other broker had all messages; this broker's store may be older."""
+    """H3, H8: the other broker had all messages, and this broker's store may be older."""
     monkeypatch.setattr(links, "ASK_SECONDS", 0.0)
 
     async def told() -> None:
@@ -96,8 +96,8 @@ def test_a_broker_that_has_only_started_yields_to_one_that_lost_its_primary(
     asyncio.run(told())
 
 
-def test_a_store_that_was_catching_up_is_not_clean_by_an_orderly_stop(core: Core) -> None:
-    """H3, H10: its directory was emptied, it is in the view, and its copy is not complete."""
+def test_an_orderly_stop_does_not_mark_a_half_copied_store_clean(core: Core) -> None:
+    """H3, H10: its directory was emptied; it is in the view, but its copy is incomplete."""
 
     async def told() -> None:
         follows(core, View(generation=3, number=1, primary="b", members=("b", "c")))
@@ -110,8 +110,8 @@ def test_a_store_that_was_catching_up_is_not_clean_by_an_orderly_stop(core: Core
     asyncio.run(told())
 
 
-def test_a_view_that_cannot_be_kept_ends_the_broker(core: Core) -> None:
-    """The built-in manager has written the view; a broker that cannot store it confirms nothing."""
+def test_a_view_that_cannot_be_stored_ends_the_broker(core: Core) -> None:
+    """The built-in manager has written the view, but the broker's own disk fails."""
 
     async def told() -> None:
         core.promoted(Promote(now=core.now()))
@@ -156,7 +156,9 @@ def test_a_start_that_fails_leaves_a_clean_store_clean(tmp_path: Path, port: str
         assert Mark.CLEAN is disk.kept.mark
 
 
-def test_events_where_no_directory_can_be_are_the_machines_fault(tmp_path: Path) -> None:
+def test_an_event_log_that_cannot_be_created_is_reported_as_the_machines_problem(
+    tmp_path: Path,
+) -> None:
     """Exit code 4 and a sentence, for any obstacle."""
     settings = read_settings(Manager.of(tmp_path, "abc").files["c"])
     (tmp_path / "file").touch()

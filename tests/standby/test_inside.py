@@ -68,7 +68,7 @@ def test_a_dead_primary_that_comes_back_follows(tmp_path: Path) -> None:
     play(tmp_path, "ab", told)
 
 
-def test_nothing_is_confirmed_that_a_backup_lacks(tmp_path: Path) -> None:
+def test_no_message_is_confirmed_that_a_backup_lacks(tmp_path: Path) -> None:
     """H4: while a backup is cut off, nothing is confirmed; then the primary goes on without it,
     and writes that down first.  The backup catches up when it is back."""
 
@@ -96,7 +96,7 @@ def test_nothing_is_confirmed_that_a_backup_lacks(tmp_path: Path) -> None:
     play(tmp_path, "ab", told)
 
 
-def test_total_failure_and_the_store_that_is_the_best(
+def test_after_a_total_failure_the_last_primary_serves_once_its_store_is_marked_clean(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """H10: both are killed; `recover pick` names the last primary, whose store is marked clean."""
@@ -154,7 +154,7 @@ def test_a_primary_that_was_cut_off_follows_the_younger_generation(tmp_path: Pat
     play(tmp_path, "ab", told)
 
 
-def test_two_that_are_promoted_apart_have_one_generation_until_one_is_again(
+def test_two_brokers_promoted_apart_have_one_generation_until_one_is_promoted_again(
     tmp_path: Path,
 ) -> None:
     """H2: neither may follow the other; an operator who keeps one loses the messages of the other.
@@ -292,7 +292,7 @@ def test_messages_of_any_length_are_copied_and_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", ["lifo", "fifo"])
-def test_a_queue_under_load_is_caught_up_with_from_the_back_only(
+def test_a_backup_catches_up_with_a_queue_under_load_only_from_the_back(
     tmp_path: Path, order: str
 ) -> None:
     """H5: more messages are published and taken than copied in the same time."""
@@ -322,7 +322,9 @@ def test_a_queue_under_load_is_caught_up_with_from_the_back_only(
     play(tmp_path, "ab", told, copying=Copying(order=Order(order), per_second=70.0))
 
 
-def test_a_disk_that_hangs_for_five_seconds_costs_latency_and_no_backup(tmp_path: Path) -> None:
+def test_a_disk_that_hangs_for_five_seconds_delays_answers_but_drops_no_backup(
+    tmp_path: Path,
+) -> None:
     """H4: a session ends after 3 s of silence, but the event loop waits for no disk."""
     slow = [0.0]
 
@@ -363,7 +365,7 @@ def test_a_queue_is_given_once_its_declaration_is_on_the_disk(tmp_path: Path) ->
     play(tmp_path, "ab", told, sync=lambda: slow[0])
 
 
-def test_a_promotion_that_is_not_on_the_disk_is_told_to_no_other(tmp_path: Path) -> None:
+def test_a_promotion_is_not_reported_to_others_before_it_is_on_the_disk(tmp_path: Path) -> None:
     """H2: the generation is durable before the broker serves; a crash before that forgets it."""
     slow = [0.0]
 
@@ -392,7 +394,7 @@ def test_a_promotion_that_is_not_on_the_disk_is_told_to_no_other(tmp_path: Path)
 
 
 @pytest.mark.parametrize("is_slow", [False, True], ids=["quick", "slow"])
-def test_nothing_confirmed_is_lost_while_the_primary_is_killed_twelve_times(
+def test_no_confirmed_message_is_lost_while_the_primary_is_killed_twelve_times(
     tmp_path: Path, is_slow: bool
 ) -> None:
     """H4: a client publishes and consumes at each primary; a message that comes twice is marked.
@@ -439,7 +441,7 @@ def test_nothing_confirmed_is_lost_while_the_primary_is_killed_twelve_times(
     assert max(unmarked.values()) == 1
 
 
-def test_a_transaction_is_not_confirmed_by_a_primary_that_is_one_no_more(tmp_path: Path) -> None:
+def test_a_broker_that_is_no_longer_primary_does_not_confirm_a_transaction(tmp_path: Path) -> None:
     """LM3: its disk is slow, so its clients are still connected when it stops being primary.
 
     Before, such a transaction was confirmed and never stored.

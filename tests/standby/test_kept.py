@@ -54,7 +54,7 @@ def ids(disk: Disk) -> list[str]:
     return [one.id for one in disk.queues["q"].in_order]
 
 
-def test_written_records_are_there_again(tmp_path: Path) -> None:
+def test_written_records_are_read_again(tmp_path: Path) -> None:
     """H2, H4, H10: generation, view, and the messages' identities and places are on the disk."""
     with open_disk(tmp_path, "a", brokers=("a", "b")) as disk:
         disk.write(evolve(LIFE[2], brokers=("a", "b")))
@@ -70,7 +70,7 @@ def test_written_records_are_there_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("syncs_nothing")
-def test_of_what_was_done_at_once_a_torn_tail_leaves_all_or_nothing(tmp_path: Path) -> None:
+def test_a_torn_tail_leaves_all_or_none_of_the_actions_written_together(tmp_path: Path) -> None:
     """LM3: a transaction that is only partly on disk was not confirmed, and is left out."""
     with open_disk(tmp_path, "a") as disk:
         disk.append([QUEUE, put(1)])
@@ -94,7 +94,7 @@ def test_of_what_was_done_at_once_a_torn_tail_leaves_all_or_nothing(tmp_path: Pa
 @pytest.mark.parametrize(
     "action", [QUEUE, put(1), Taken("q", "x"), Deleted("q", "i1"), Together(2)]
 )
-def test_a_action_comes_back_from_its_bytes(action: object) -> None:
+def test_an_action_comes_back_from_its_bytes(action: object) -> None:
     assert action == action_of(as_bytes(action))  # type: ignore[arg-type]
 
 
@@ -156,7 +156,9 @@ def test_a_store_is_of_the_cluster_whose_name_it_has(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("left", [0, 1, 7])
 @pytest.mark.parametrize("garbage", [b"", bytes(range(200))])
-def test_frames_that_were_on_the_disk_are_missed(tmp_path: Path, left: int, garbage: bytes) -> None:
+def test_lost_frames_that_were_on_the_disk_are_detected(
+    tmp_path: Path, left: int, garbage: bytes
+) -> None:
     """H9: otherwise a primary that lost frames makes its backups drop theirs, too."""
     with open_disk(tmp_path, "a") as disk:
         disk.append([QUEUE, put(1), put(2)])
@@ -171,7 +173,7 @@ def test_frames_that_were_on_the_disk_are_missed(tmp_path: Path, left: int, garb
     assert damaged == frames.read_bytes()
 
 
-def test_a_part_that_is_gone_is_missed(tmp_path: Path) -> None:
+def test_a_missing_part_of_the_store_is_detected(tmp_path: Path) -> None:
     """Messages without metadata, or metadata without messages, are not a new store."""
     with open_disk(tmp_path, "a") as disk:
         disk.write(LIFE[1])
@@ -260,7 +262,7 @@ def live(path: Path, files: Recording) -> None:
 
 
 @pytest.mark.usefixtures("syncs_nothing")
-def test_after_a_loss_of_power_there_is_the_old_or_the_new_one(tmp_path: Path) -> None:
+def test_after_a_power_failure_the_old_or_the_new_store_is_there(tmp_path: Path) -> None:
     """This holds in each state that a crash after any operation may leave on the disk."""
     files = Recording()
     live(tmp_path, files)
@@ -329,7 +331,7 @@ for number in range(1, 100_000):
 
 @pytest.mark.soak("stores")
 def test_a_reported_write_survives_a_kill(tmp_path: Path) -> None:
-    """A real process is killed with kill -9, and nothing that it reported is lost."""
+    """A real process is killed with kill -9; no write that it reported is lost."""
     with subprocess.Popen(
         [sys.executable, "-c", WRITER, str(tmp_path)],
         stdout=subprocess.PIPE,

@@ -74,8 +74,8 @@ def test_the_generation_is_on_disk_before_a_new_primary_serves() -> None:
     assert 2 == it.brokers["b"].view.generation
 
 
-def test_a_broker_that_catches_up_is_not_promoted_and_stays_what_it_was_without_a_link() -> None:
-    """H3, H8: it lacks confirmed messages, and the loss of the link does not change that."""
+def test_a_broker_that_catches_up_is_not_promoted_even_after_its_link_is_lost() -> None:
+    """H3, H8: it still lacks confirmed messages after the loss of the link."""
     it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
     it.promote("a")
     it.declare("a")
@@ -110,8 +110,8 @@ def test_the_documents_broker_forgets_that_it_was_catching_up() -> None:
     assert ["m1"] != list(it.ids("b"))
 
 
-def test_a_primary_that_hears_of_a_younger_generation_turns() -> None:
-    """H2: it was cut off and not fenced; now it confirms nothing more, and follows."""
+def test_a_primary_that_hears_of_a_younger_generation_stops_serving() -> None:
+    """H2: the primary was cut off and not fenced; now it stops serving, and follows."""
     it = pair()
     old = it.brokers["a"]
     it.cut("a", "b")
@@ -127,8 +127,8 @@ def test_a_primary_that_hears_of_a_younger_generation_turns() -> None:
     assert Role.BACKUP is it.role("a")
 
 
-def test_an_old_primary_is_told_by_the_first_word_that_its_generation_is_over() -> None:
-    """H2: nor does a backup follow a primary that answers with an older generation."""
+def test_the_first_message_of_a_backup_ends_an_old_primarys_service() -> None:
+    """H2: a backup does not follow a primary that answers with an older generation, either."""
     it = pair()
     it.change("b", view=View(generation=2, primary="c"))
     wired = Wired(view=it.brokers["a"].view, things=(), events=0)
@@ -155,8 +155,8 @@ def test_two_primaries_of_one_generation_do_not_take_each_others_backups() -> No
     assert Role.CONNECTING is it.role("c")
 
 
-def test_demoting_is_the_way_back() -> None:
-    """A demoted broker lacks nothing by it; a broker that is not primary ignores a demotion."""
+def test_a_demoted_primary_may_be_promoted_again() -> None:
+    """A demotion loses no messages; a broker that is not primary ignores it."""
     it = pair()
 
     it.do("a", Demote())
@@ -170,7 +170,7 @@ def test_demoting_is_the_way_back() -> None:
     assert 2 == it.brokers["a"].view.generation
 
 
-def test_a_primary_that_sends_what_a_backup_does_is_left() -> None:
+def test_a_backup_leaves_a_primary_that_sends_a_backups_message() -> None:
     it = pair()
 
     effects = it.do("b", Received("a", Has(1)))
@@ -179,8 +179,8 @@ def test_a_primary_that_sends_what_a_backup_does_is_left() -> None:
     assert Role.CONNECTING is it.role("b")
 
 
-def test_the_manager_that_is_built_in_writes_the_view_before_the_promotion() -> None:
-    """H2: a view that is not younger than what the broker knows is refused."""
+def test_a_promotion_is_refused_if_the_managers_view_is_not_younger() -> None:
+    """H2: the built-in manager has written the view before the promotion."""
     it = pair(keeper=Keeper.BUILT_IN)
     it.cut("a", "b")
     old = View(generation=1, number=9, primary="b", members=("b",))
@@ -189,7 +189,7 @@ def test_the_manager_that_is_built_in_writes_the_view_before_the_promotion() -> 
     assert Verdict.ACCEPTED is it.promote("b", view=evolve(old, generation=2)).verdict
 
 
-def test_every_role_can_stop_and_only_a_stopped_one_starts() -> None:
+def test_a_broker_can_stop_in_every_role_and_start_only_when_stopped() -> None:
     """H1."""
     for role in Role:
         assert machine().can(role, "stop")
@@ -203,7 +203,9 @@ def test_every_role_can_stop_and_only_a_stopped_one_starts() -> None:
     ("variant", "transfer", "taken"),
     [(SEED, False, True), (REAL, False, True), (OURS, False, False)],
 )
-def test_confirmed_when_the_backup_has_it(variant: Variant, transfer: bool, taken: bool) -> None:
+def test_transfers_and_acknowledgements_are_confirmed_once_the_backup_has_them(
+    variant: Variant, transfer: bool, taken: bool
+) -> None:
     """H4; LM4: by the document an acknowledgement is confirmed before the backup knows."""
     it = pair(variant)
     it.publish("a", "m1")
@@ -246,7 +248,7 @@ def test_a_drop_is_written_down_before_the_next_confirmation(keeper: Keeper) -> 
     assert ("a",) == it.members("a")
 
 
-def test_a_manager_outside_has_the_view_in_the_stores_of_those_that_remain() -> None:
+def test_with_a_manager_outside_the_stores_of_the_remaining_members_have_the_view() -> None:
     """H4: only these brokers can be promoted."""
     it = Cluster.of("a", "b", "c", keeper=Keeper.OUTSIDE)
     it.promote("a")
@@ -265,8 +267,8 @@ def test_a_manager_outside_has_the_view_in_the_stores_of_those_that_remain() -> 
     assert ("a", "b") == it.members("b")
 
 
-def test_a_backup_that_catches_up_is_not_waited_for_until_it_is_level() -> None:
-    """H4, H5: from then on, nothing is confirmed without the backup."""
+def test_confirmations_do_not_wait_for_a_backup_that_catches_up() -> None:
+    """H4, H5: once the older messages are sent, no message is confirmed without the backup."""
     it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
     it.promote("a")
     it.declare("a")
@@ -286,7 +288,7 @@ def test_a_backup_that_catches_up_is_not_waited_for_until_it_is_level() -> None:
     assert ("m1", "m2", "m3", "m4") == it.ids("b")
 
 
-def test_a_backup_is_level_once_it_has_said_that_it_heard_so() -> None:
+def test_a_backup_has_caught_up_once_it_has_acknowledged_the_message_caught_up() -> None:
     """H5: the last messages before that may not be on the backup's disk yet."""
     it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
     it.promote("a")
@@ -323,7 +325,9 @@ def copies(it: Cluster) -> list[str]:
 @pytest.mark.parametrize(
     ("order", "first"), [(Order.LIFO, ["m3", "m2"]), (Order.FIFO, ["m1", "m2"])]
 )
-def test_older_messages_are_sent_from_the_back(order: Order, first: list[str]) -> None:
+def test_older_messages_are_sent_from_the_back_or_with_fifo_from_the_front(
+    order: Order, first: list[str]
+) -> None:
     """H5: clients take from the front meanwhile, so the copy always comes to an end."""
     it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE, order=order)
     it.promote("a")
@@ -341,7 +345,7 @@ def test_older_messages_are_sent_from_the_back(order: Order, first: list[str]) -
     assert ("m1", "m2", "m3") == it.ids("b")
 
 
-def test_messages_that_clients_took_meanwhile_are_not_sent() -> None:
+def test_older_messages_that_clients_took_meanwhile_are_not_sent() -> None:
     """H5: active consumers reduce the work."""
     it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
     it.promote("a")
@@ -381,7 +385,7 @@ def test_only_selected_messages_are_copied() -> None:
     assert it.token in it.confirmed
 
 
-def test_a_backup_of_another_setting_is_refused() -> None:
+def test_a_backup_with_another_default_level_is_refused() -> None:
     """H7: primary and backup must agree."""
     it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
     it.promote("a")
@@ -424,8 +428,8 @@ def test_a_new_primary_confirms_nothing_that_expected_backups_lack(
     assert (Role.PRIMARY, Role.BACKUP) == (it.role("b"), it.role("c"))
 
 
-def test_expected_backups_are_waited_for_until_a_deadline() -> None:
-    """H8: then those without a link are dropped, after this was written down."""
+def test_a_new_primary_waits_for_expected_backups_until_a_deadline() -> None:
+    """H8: then the primary writes a view without the backups that have no link."""
     it = three()
     it.promote("b", now=5.0, timeout=10.0)
     one = it.publish("b", "m1")
@@ -437,8 +441,8 @@ def test_expected_backups_are_waited_for_until_a_deadline() -> None:
     assert ("b",) == it.members("b")
 
 
-def test_an_expected_backup_stands_while_it_catches_up_with_the_new_primary() -> None:
-    """H8: it has all that was confirmed before, and the new primary confirms nothing without it."""
+def test_an_expected_backup_stays_a_backup_while_it_catches_up_with_the_new_primary() -> None:
+    """H8: it has all confirmed messages, and the new primary confirms none without it."""
     it = three()
     it.promote("b")
     it.link("c", "b")
@@ -471,21 +475,21 @@ def ahead(variant: Variant) -> Cluster:
     return it
 
 
-def test_a_backup_that_is_ahead_gives_its_surplus_up() -> None:
+def test_a_backup_that_is_ahead_removes_its_surplus_messages() -> None:
     """H9: messages are compared by identity; y has the number that x had."""
     it = ahead(OURS)
 
     assert ("y",) == it.ids("b") == it.ids("c")
 
 
-def test_by_number_the_surplus_stays_and_what_is_new_is_missing() -> None:
+def test_by_number_the_surplus_stays_and_new_messages_are_missing() -> None:
     """LM1: by the document, messages with the same number count as the same."""
     it = ahead(SEED)
 
     assert ("x",) == it.ids("c")
 
 
-def test_numbers_do_not_wrap_and_the_prototypes_do() -> None:
+def test_our_numbers_do_not_wrap_but_the_prototypes_do() -> None:
     """LM2: after half of all numbers, the prototype takes new messages for old ones."""
     lines = {}
     for variant in (SEED, OURS):
@@ -530,7 +534,7 @@ def test_a_transaction_is_one_message_over_all_its_queues(variant: Variant, part
 # -- H10 ---------------------------------------------------------------------------------------
 
 
-def test_a_dirty_store_refuses() -> None:
+def test_a_broker_with_a_dirty_store_refuses_a_promotion() -> None:
     """H10: the store is dirty until it is marked clean."""
     it = pair()
     view = it.brokers["b"].view
@@ -557,7 +561,7 @@ def test_a_message_comes_back_as_it_was() -> None:
     assert said == from_tree(to_tree(said))
 
 
-def test_a_line_of_many_blocks_is_as_a_list() -> None:
+def test_a_queue_of_many_blocks_behaves_like_a_list() -> None:
     """Messages are put, taken and split, at both ends and in the middle."""
     many = [Message(id=f"m{at}", sequence=at) for at in range(3 * BLOCK)]
     line = MessageQueue()

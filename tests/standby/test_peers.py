@@ -72,7 +72,7 @@ def test_a_backup_follows_the_youngest_primary_that_it_has_not_left() -> None:
     assert to_follow(late.brokers["b"], around(a=SERVES)) is None
 
 
-def test_one_that_was_left_is_followed_again_once_it_says_something_new() -> None:
+def test_a_primary_that_was_left_is_followed_again_once_its_report_changes() -> None:
     left = evolve(around(a=SERVES), left=frozenset({"a"}))
 
     assert {"a"} == met(left, "a", SERVES).left
@@ -91,7 +91,7 @@ def test_a_backup_leaves_its_primary_for_a_younger_one() -> None:
     assert Gone("a") == learned(me, around(a=PeerReport(view=FIRST)), "a").event
 
 
-def test_of_two_primaries_the_older_one_serves_no_more() -> None:
+def test_the_older_of_two_primaries_stops_serving() -> None:
     """H2: only a person can choose between two primaries of one generation."""
     me = pair().brokers["a"]
     rival = evolve(SERVES, view=evolve(FIRST, primary="c"))
@@ -136,7 +136,7 @@ def test_a_member_of_the_last_view_asks_when_its_turn_has_come() -> None:
     assert Due.NOTHING is due
 
 
-def test_a_primary_without_a_majority_serves_no_more_after_the_silence() -> None:
+def test_a_primary_without_a_majority_stops_serving_after_the_silence() -> None:
     me, state = pair().brokers["a"], Managing(chain=FIRST)
 
     for at, due in [(0.0, Due.NOTHING), (3.0, Due.NOTHING), (3.1, Due.TURN)]:
@@ -153,7 +153,9 @@ def test_a_primary_without_a_majority_serves_no_more_after_the_silence() -> None
         (SECOND, Due.CAME_LATE),
     ],
 )
-def test_a_promotion_counts_where_it_stands_behind_the_last_view(chain: View, due: Due) -> None:
+def test_a_promotion_counts_only_if_it_directly_follows_the_last_view(
+    chain: View, due: Due
+) -> None:
     asked = View(generation=2, number=1, primary="b", members=("b",))
 
     state, fits = appended(Managing(chain=chain, asked=asked), asked)
@@ -163,11 +165,11 @@ def test_a_promotion_counts_where_it_stands_behind_the_last_view(chain: View, du
     assert state.asked is None
 
 
-def test_a_backup_that_was_dropped_stands_in_no_other_s_way() -> None:
-    """H3, H10: it runs on and lacks what was confirmed since; a member's store was marked clean.
+def test_a_dropped_backup_does_not_stop_the_promotion_of_a_member() -> None:
+    """H3, H10: the backup runs on and lacks later messages; a member's store was marked clean.
 
-    Before, that member was refused because the dropped backup "has more", and by the chain no other
-    broker may be promoted.
+    Before, that member was refused because the dropped backup "has more", although by the chain no
+    other broker may be promoted.
     """
     me = waiting("a")
     state = Managing(chain=View(generation=2, number=1, primary="a", members=("a",)))

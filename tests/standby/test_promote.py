@@ -54,7 +54,7 @@ def test_a_second_promotion_changes_nothing(variant: Variant, role: Role) -> Non
         (Peer(name="c", role=Role.CONNECTING, generation=3, was_primary=True), YES, YES, NO),
     ],
 )
-def test_a_broker_that_follows_no_other_accepts_only_where_no_better_one_answers(
+def test_a_broker_without_a_primary_accepts_only_if_no_better_broker_answers(
     peer: Peer, seed: Verdict, real: Verdict, ours: Verdict
 ) -> None:
     """H3: in all variants, a broker that does not answer does not count as better."""
@@ -78,7 +78,7 @@ def test_a_broker_that_follows_no_other_accepts_only_where_no_better_one_answers
         ({"generation": 2, "number": 9, "role": Role.PRIMARY}, NO),
     ],
 )
-def test_a_backup_that_was_left_in_an_older_view_is_not_better(
+def test_a_backup_that_lost_its_primary_in_an_older_view_is_not_better(
     peer: dict[str, Any], verdict: Verdict
 ) -> None:
     """H3: a broker in a view has all that was confirmed before that view."""
@@ -87,8 +87,8 @@ def test_a_backup_that_was_left_in_an_older_view_is_not_better(
     assert verdict is found.verdict
 
 
-def test_only_ours_refuses_what_an_older_generation_would_lose() -> None:
-    """H2, H4: a backup that missed a promotion, and one that the primary dropped."""
+def test_only_ours_refuses_the_promotion_of_an_older_generation() -> None:
+    """H2, H4: a backup that missed a promotion, and a backup that the primary dropped."""
     behind = [promoted(variant, Role.BACKUP, PRIMARY).verdict for variant in Variant]
     dropped = [promoted(variant, Role.BACKUP, dropped=True).verdict for variant in Variant]
 
@@ -120,7 +120,7 @@ def test_a_new_primary_waits_for_the_expected_backups() -> None:
     assert Role.PRIMARY is promoted(Variant.OURS, Role.BACKUP, expected=("b",)).role
 
 
-def test_a_refusal_says_why_and_changes_nothing() -> None:
+def test_a_refusal_has_a_reason_and_changes_nothing() -> None:
     found = promoted(Variant.OURS, Role.CATCHUP)
 
     assert (Role.CATCHUP, 3) == (found.role, found.generation)
@@ -134,7 +134,9 @@ def test_a_refusal_says_why_and_changes_nothing() -> None:
         (STARTS, "c answers, and has more", "a, c and d answer, and have more"),
     ],
 )
-def test_a_reason_is_said_of_one_and_of_several(peer: Peer, of_one: str, of_several: str) -> None:
+def test_a_reason_has_the_grammar_of_one_or_several_brokers(
+    peer: Peer, of_one: str, of_several: str
+) -> None:
     """H2, H3: the peers start, too, and were primary in the same generation."""
     peer = evolve(peer, was_primary=True)
     others = [evolve(peer, name=name) for name in ("a", "c", "d")]

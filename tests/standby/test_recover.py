@@ -43,12 +43,12 @@ def lay(
     return at
 
 
-def test_the_last_to_be_primary_is_named_and_proven(
+def test_the_last_primary_is_named_and_proven(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Not the one with the most messages; and with a store missing it is not proven.
+    """The best store need not have the most messages; if a store is missing, it is not proven.
 
-    b was in a's last view: so what b lacks of a's generation was never confirmed.
+    b was in a's last view, so the messages of a's generation that b lacks were never confirmed.
     """
     a = lay(tmp_path, "a", 3, "a", "b", messages=90)
     b = lay(tmp_path, "b", 4, "b", "c")
@@ -73,7 +73,7 @@ def test_the_last_to_be_primary_is_named_and_proven(
 def test_a_former_primary_that_went_on_alone_is_a_rival(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """a was cut off and dropped b from its view; b was promoted, and nothing fenced a."""
+    """a was cut off and dropped b from its view; b was promoted, and a was not fenced."""
     a = lay(tmp_path, "a", 3, "a", messages=2)
     b = lay(tmp_path, "b", 4, "b", "c", messages=90)
     c = lay(tmp_path, "c", 4, "b", "c", primary="b")
@@ -89,7 +89,7 @@ def test_a_former_primary_that_went_on_alone_is_a_rival(
     assert (5, 8) == (rival, best)
 
 
-def test_a_follower_of_the_broker_that_was_in_that_view_has_all(
+def test_the_successor_of_a_broker_of_the_last_view_has_all_messages(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """a died with unconfirmed messages; b took over, and after it c, which had been away."""
@@ -116,7 +116,7 @@ def test_a_backup_alone_is_never_proven(tmp_path: Path, capsys: pytest.CaptureFi
 def test_two_primaries_of_one_generation_diverged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Neither was fenced, and neither has all messages."""
+    """Both served at the same time, so each may have messages that the other lacks."""
     both = [lay(tmp_path, name, 4, name, brokers=("a", "b")) for name in "ab"]
 
     code, found = ask_json(capsys, "pick", *both)
@@ -124,8 +124,10 @@ def test_two_primaries_of_one_generation_diverged(
     assert (4, "diverged", []) == (code, found["verdict"], found["latest"])
 
 
-def test_other_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A store of another cluster, a copy, an empty, an open and a damaged store."""
+def test_each_kind_of_store_has_its_own_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The stores: of another cluster, a copy, an empty, an open and a damaged store."""
     a = lay(tmp_path, "a", 1, "a")
     (tmp_path / "x").mkdir()
     other = lay(tmp_path / "x", "b", 1, "b", cluster="d" * 32)
@@ -148,7 +150,7 @@ def _verdict(capsys: pytest.CaptureFixture[str], *paths: Path) -> tuple[int, str
     return code, found["verdict"]
 
 
-def test_inspect_and_compare_show_what_a_broker_was_and_change_nothing(
+def test_inspect_and_compare_show_a_brokers_role_and_change_no_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     a = lay(tmp_path, "a", 3, "a")
@@ -272,7 +274,7 @@ def test_the_chain_of_views_says_which_broker_was_promoted_last(
     assert any("only b, c may be promoted" in line for line in found["evidence"])
 
 
-def test_with_a_chain_that_cannot_be_read_nothing_is_proven(
+def test_no_store_is_proven_if_the_chain_cannot_be_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The base of the chain is damaged, or its file is a symbolic link."""

@@ -1,4 +1,4 @@
-"""`joinproto recover rehearse` on real directories of brokers: which broker serves, what is lost.
+"""`joinproto recover rehearse` on real stores: which broker serves, and which messages are lost.
 
 Source: hot standby, H2 to H4, H8, H10.
 """
@@ -54,7 +54,7 @@ def messages(path: Path) -> set[str]:
 
 
 @searches
-def test_the_wrong_one_is_promoted_and_confirmed_messages_are_lost(
+def test_the_promotion_of_the_wrong_broker_loses_confirmed_messages(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """H10: a broker that was primary before the last failover lacks what came after it."""
@@ -78,7 +78,7 @@ def test_the_wrong_one_is_promoted_and_confirmed_messages_are_lost(
 
 
 @searches
-def test_the_best_one_serves_and_the_others_refuse_or_lose_nothing(
+def test_the_best_broker_serves_and_the_others_refuse_or_lose_no_message(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """H3: a dirty store refuses until it is marked; then a better broker that answers counts."""
@@ -98,7 +98,7 @@ def test_the_best_one_serves_and_the_others_refuse_or_lose_nothing(
 
 
 @searches
-def test_where_each_choice_is_safe_the_exit_code_is_0(
+def test_the_exit_code_is_0_if_each_choice_is_safe(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All were up to date and stopped in order; a clean store need not be marked."""
@@ -111,7 +111,7 @@ def test_where_each_choice_is_safe_the_exit_code_is_0(
 
 
 @searches
-def test_a_message_that_a_primary_confirmed_alone_is_lost_with_the_later_one(
+def test_the_later_primary_loses_a_message_that_the_earlier_one_confirmed_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """H4: it had dropped all, and the manager outside promoted a broker that did not know this."""
@@ -124,10 +124,10 @@ def test_a_message_that_a_primary_confirmed_alone_is_lost_with_the_later_one(
 
 
 @searches
-def test_an_empty_store_that_is_promoted_loses_everything(
+def test_the_promotion_of_an_empty_store_loses_all_messages(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It refuses only while another broker answers."""
+    """The broker with the empty store refuses only while another broker answers."""
     b = lay(tmp_path, "b", 2, "b", clean=True)
     open_disk(tmp_path / "a", "a").close()
 
@@ -138,7 +138,7 @@ def test_an_empty_store_that_is_promoted_loses_everything(
 
 
 @searches
-def test_with_the_manager_built_in_only_a_broker_that_is_in_the_last_view_serves(
+def test_with_the_built_in_manager_only_a_member_of_the_last_view_serves(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """H4: a majority must be there, too."""
@@ -158,7 +158,7 @@ def test_with_the_manager_built_in_only_a_broker_that_is_in_the_last_view_serves
 
 
 @searches
-def test_an_empty_store_in_the_last_view_is_not_promoted_by_its_name(
+def test_a_member_of_the_last_view_with_an_empty_store_is_not_promoted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its data are gone, because it was given an empty directory."""
@@ -194,10 +194,10 @@ def test_a_store_that_cannot_be_read_stops_its_broker(
 
 
 @searches
-def test_a_store_that_is_not_here_may_know_more(
+def test_a_store_that_was_not_seen_makes_the_rehearsal_unproven(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 5: its broker may have been primary last.  `.info` files carry the others here."""
+    """Exit code 5: its broker may have been primary last.  `.info` files carry the other stores."""
     words = []
     for path in failed_over(tmp_path):
         words.append(tmp_path / f"{path.name}.info")

@@ -1,4 +1,4 @@
-"""A broker's journal is shortened between its writes, and a kill at any moment loses nothing."""
+"""A broker's journal is shortened between its writes, and a kill at any moment loses no write."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def live(disk: Disk, first: int = 1, last: int = WRITES) -> Iterator[int]:
         yield number
 
 
-def test_it_is_made_shorter_and_no_write_waits_for_long(
+def test_the_journal_is_shortened_in_small_pieces_between_writes(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Shortening a million messages at once would take seconds, in which sessions would end."""
@@ -87,7 +87,7 @@ def test_it_is_made_shorter_and_no_write_waits_for_long(
     assert {"frames.index", "frames.log", "standby"} == {one.name for one in store.iterdir()}
 
 
-def test_it_goes_on_where_nothing_is_written(store: Path) -> None:
+def test_a_shortening_can_be_finished_without_further_writes(store: Path) -> None:
     with open_disk(store, "a") as disk:
         last = next(number for number in live(disk) if disk._chore is not None)
         before = disk.journal.size
@@ -97,7 +97,7 @@ def test_it_goes_on_where_nothing_is_written(store: Path) -> None:
         assert disk.journal.size < before
 
 
-def test_it_is_made_shorter_though_each_run_writes_little(store: Path) -> None:
+def test_the_journal_is_shortened_even_if_each_run_writes_little(store: Path) -> None:
     """A broker that is restarted before the journal has doubled still shortens it in time."""
     for first in range(1, 400, 10):
         with open_disk(store, "a") as disk:
@@ -105,7 +105,7 @@ def test_it_is_made_shorter_though_each_run_writes_little(store: Path) -> None:
             assert disk.journal.size < 20_000
 
 
-def test_actions_before_the_first_piece_are_not_left_out(store: Path) -> None:
+def test_actions_that_are_written_before_the_first_piece_are_kept(store: Path) -> None:
     with open_disk(store, "a") as disk:
         assert [*live(disk, last=40)]
         while disk.go_on():
@@ -125,7 +125,9 @@ def _lives(path: Path) -> Iterator[int]:
 
 @pytest.mark.soak("stores")
 @pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
-def test_killed_at_any_step_nothing_is_lost(store: Path, tmp_path: Path, half: bool) -> None:
+def test_a_store_has_all_confirmed_writes_after_a_kill_at_any_step(
+    store: Path, tmp_path: Path, half: bool
+) -> None:
     """All confirmed writes are there; the journal goes on, and is shortened again."""
     for step in range(10_000):
         path = Path(shutil.copytree(store, tmp_path / f"{step}"))

@@ -12,7 +12,7 @@ pytest.importorskip("proton")
 from tools.failover import rabbitmq, speed
 
 
-def test_where_rabbitmq_is_not_installed_it_is_left_out_by_name(
+def test_a_measurement_names_rabbitmq_as_left_out_if_it_is_not_installed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The other systems are measured nevertheless."""

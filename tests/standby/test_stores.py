@@ -27,7 +27,7 @@ def messages(*told: str, begins: int = 1) -> list[Message]:
 # -- H10 ------------------------------------------------------------------------------------
 
 
-def test_the_last_to_be_primary_is_the_best() -> None:
+def test_the_store_of_the_last_primary_is_the_best() -> None:
     """The youngest generation decides, not the number of messages."""
     found = best([store("a", 3, primary=True, position=900), store("b", 4, primary=True)])
 
@@ -35,13 +35,13 @@ def test_the_last_to_be_primary_is_the_best() -> None:
     assert ("b", True) == (found.store.name, found.proven)
 
 
-def test_it_is_proven_only_when_all_stores_were_seen() -> None:
+def test_the_best_store_is_proven_only_if_all_stores_were_seen() -> None:
     found = best([store("b", 4, primary=True)], missing=["c"])
 
     assert (False, ("c",)) == (found.proven, found.needs)
 
 
-def test_without_the_last_primary_a_backup_that_had_all_is_named_and_nothing_is_proven() -> None:
+def test_without_the_last_primary_a_backup_with_all_messages_is_named_but_not_proven() -> None:
     """A confirmed message is in every backup that is up to date (H4), unless it was dropped."""
     stores = [store("b", 4, position=7), store("c", 4, position=9), store("d", 4, caught_up=False)]
 
@@ -64,7 +64,7 @@ def test_without_the_last_primary_a_backup_that_had_all_is_named_and_nothing_is_
         ([store("a", 4, caught_up=False), store("b", 3)], "only a broker that was catching up"),
     ],
 )
-def test_nothing_is_proven_where_it_cannot_be(stores: list[Store], case: str) -> None:
+def test_some_sets_of_stores_have_no_proven_best_store(stores: list[Store], case: str) -> None:
     found = best(stores)
 
     assert (False, case) == (found.proven, found.case)
@@ -74,7 +74,7 @@ def in_chain(generation: int, *members: str, number: int = 1) -> View:
     return View(generation=generation, number=number, primary=members[0], members=members)
 
 
-def test_a_broker_that_is_promoted_in_the_chain_is_the_best_though_no_store_knows_of_it() -> None:
+def test_a_broker_promoted_in_the_chain_is_the_best_although_no_store_knows_of_it() -> None:
     """All died before a store had the promotion; the former primary is not in its view."""
     stores = [store("a", 3, primary=True, position=9), store("b", 3), store("c", 3)]
 
@@ -84,7 +84,7 @@ def test_a_broker_that_is_promoted_in_the_chain_is_the_best_though_no_store_know
     assert not best(stores, ["d"], in_chain(4, "b", "c")).proven
 
 
-def test_where_its_store_was_not_seen_another_member_is_named_and_nothing_is_proven() -> None:
+def test_another_member_is_named_but_not_proven_if_the_primarys_store_was_not_seen() -> None:
     found = best([store("a", 3, primary=True), store("c", 3)], chain=in_chain(4, "b", "c"))
 
     assert found.store is not None
@@ -92,7 +92,7 @@ def test_where_its_store_was_not_seen_another_member_is_named_and_nothing_is_pro
     assert best([store("a", 3, primary=True)], chain=in_chain(4, "b", "c")).store is None
 
 
-def test_a_broker_that_was_dropped_in_the_chain_is_not_named_before_one_that_was_not() -> None:
+def test_a_broker_that_the_chain_dropped_is_not_named_before_another_broker() -> None:
     """H4: the dropped broker's disk does not have the view that dropped it."""
     stores = [store("b", 3, position=9), store("c", 3, position=1)]
 
@@ -111,7 +111,7 @@ def chosen(stores: list[Store], chain: View) -> str:
 # -- H5, H6, H9 -----------------------------------------------------------------------------
 
 
-def test_a_surplus_goes_by_identity_and_the_rest_is_sent_from_the_back() -> None:
+def test_surplus_messages_are_removed_by_identity_and_missing_messages_sent_from_the_back() -> None:
     """H9 and H5: the same numbers may belong to other messages."""
     found = catch_up(Variant.OURS, messages("b", "x", "y"), messages("b", "c", "d"))
 
@@ -121,7 +121,7 @@ def test_a_surplus_goes_by_identity_and_the_rest_is_sent_from_the_back() -> None
     ).sends
 
 
-def test_by_position_a_backup_that_is_ahead_keeps_its_surplus_and_misses_others() -> None:
+def test_by_number_a_backup_that_is_ahead_keeps_its_surplus_and_misses_messages() -> None:
     """LM1: the new primary is behind, so its new messages get numbers that the backup has."""
     found = catch_up(Variant.SEED, messages("a", "x"), messages("a", "b", "c"))
 
@@ -148,10 +148,10 @@ NAMES = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8)
 
 
 @given(NAMES, NAMES, st.sampled_from([Variant.REAL, Variant.OURS]), st.sampled_from(Order))
-def test_afterwards_the_backup_has_all_messages_of_the_primary(
+def test_after_the_exchange_the_backup_has_all_messages_of_the_primary(
     primary: list[str], backup: list[str], variant: Variant, order: Order
 ) -> None:
-    """H5: a queue is caught up when nothing earlier is missing."""
+    """H5: a queue is caught up when no earlier message is missing."""
     found = catch_up(variant, messages(*primary), messages(*backup), order=order)
 
     assert set(primary) == (set(backup) - set(found.drops)) | set(found.sends)

@@ -1,4 +1,4 @@
-"""What a connection's transactions contain, and what makes them fail.
+"""The contents of a connection's transactions, and the reasons for their failure.
 
 Source: hot standby, LM3; AMQP 1.0, part 4.
 """
@@ -60,7 +60,7 @@ def asked(transactions: Transactions, name: str, *values: Any) -> Reply:
     return found[0]
 
 
-def test_a_transaction_s_contents_have_a_bound_also_for_messages_without_content(
+def test_a_transactions_size_is_limited_even_for_messages_without_content(
     transactions: Transactions, commits: Commits
 ) -> None:
     """Messages without content cost no bytes, but a commit of a million of them delays all
@@ -75,7 +75,7 @@ def test_a_transaction_s_contents_have_a_bound_also_for_messages_without_content
     assert 0 == transactions.held_bytes
 
 
-def test_a_message_that_is_not_taken_fails_all_of_it(
+def test_a_message_that_is_not_accepted_fails_the_whole_transaction(
     transactions: Transactions, commits: Commits
 ) -> None:
     """LM3: a client that sent the message settled learns of the failure only in this way."""
@@ -102,6 +102,6 @@ class Delivery:
 
 
 @pytest.mark.parametrize("outcome", [[], 3.5, None, "nonsense", symbol("no:outcome")])
-def test_an_outcome_that_is_none_is_no_outcome(outcome: object) -> None:
+def test_an_unknown_value_is_not_an_outcome(outcome: object) -> None:
     assert (b"1", -1) == told_in(Delivery([b"1", Described(outcome, [])]))
     assert (b"1", 0x24) == told_in(Delivery([b"1", Described(ulong(0x24), [])]))

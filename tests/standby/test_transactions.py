@@ -133,7 +133,7 @@ def counts(manager: Manager, name: str = "a") -> dict[str, int]:
     return found
 
 
-def test_a_commit_is_whole_here_and_at_the_backup(pair: Manager) -> None:
+def test_a_commit_is_whole_at_the_primary_and_at_the_backup(pair: Manager) -> None:
     publish(pair.urls(), "1", "2", "3")
     moving = Moving(pair.url("a"), [True])
 
@@ -146,7 +146,7 @@ def test_a_commit_is_whole_here_and_at_the_backup(pair: Manager) -> None:
 
 
 @pytest.mark.parametrize("early", [False, True], ids=["settled-after", "settled-before"])
-def test_an_aborted_transaction_never_was(pair: Manager, early: bool) -> None:
+def test_an_aborted_transaction_leaves_no_trace(pair: Manager, early: bool) -> None:
     """Taken messages come again, and are marked; the next transaction can have them."""
     publish(pair.urls(), "1", "2")
     moving = Moving(pair.url("a"), [False, True], early=early)
@@ -158,7 +158,7 @@ def test_an_aborted_transaction_never_was(pair: Manager, early: bool) -> None:
     assert [False, False] == moving.redelivered[:2]
 
 
-def test_a_transaction_open_when_the_connection_ends_never_was(pair: Manager) -> None:
+def test_a_transaction_that_is_open_when_the_connection_ends_leaves_no_trace(pair: Manager) -> None:
     publish(pair.urls(), "1", "2")
     moving = Moving(pair.url("a"), [])
     thread = threading.Thread(target=Container(moving).run, daemon=True)
@@ -175,7 +175,9 @@ def test_a_transaction_open_when_the_connection_ends_never_was(pair: Manager) ->
 
 
 @pytest.mark.parametrize("moved", [3, 90, 300])
-def test_a_primary_that_dies_in_the_middle_leaves_all_or_nothing(pair: Manager, moved: int) -> None:
+def test_a_primary_that_dies_during_a_transaction_leaves_all_or_none_of_it(
+    pair: Manager, moved: int
+) -> None:
     """LM3: each message is in one of the two queues; three are moved at a time."""
     bodies = [str(at) for at in range(900)]
     publish(pair.urls(), *bodies)
@@ -198,7 +200,7 @@ def test_a_primary_that_dies_in_the_middle_leaves_all_or_nothing(pair: Manager, 
     assert left["r"] // 3 - moving.seen.count("committed") in (0, 1)
 
 
-def test_an_unknown_transaction_is_refused_with_its_condition(pair: Manager) -> None:
+def test_an_unknown_transaction_is_refused_with_the_condition_of_amqp(pair: Manager) -> None:
     """A transaction that was never declared, and bytes that are not a request."""
 
     class Coordinator:

@@ -40,7 +40,9 @@ def test_bindings_are_mirrored(variant: Variant, there: bool) -> None:
 
 
 @pytest.mark.parametrize(("variant", "kept"), [(SEED, {"q", "r"}), (OURS, {"q"})])
-def test_a_queue_deleted_while_a_backup_was_away_goes(variant: Variant, kept: set[str]) -> None:
+def test_a_queue_that_was_deleted_while_a_backup_was_away_is_removed(
+    variant: Variant, kept: set[str]
+) -> None:
     """LC3: a queue that does not replicate stays, because it is the backup's own."""
     it = pair(variant)
     it.declare("a", "r", "2")
@@ -54,7 +56,9 @@ def test_a_queue_deleted_while_a_backup_was_away_goes(variant: Variant, kept: se
 
 
 @pytest.mark.parametrize(("variant", "kept"), [(SEED, "1"), (OURS, "2")])
-def test_another_queue_of_one_name_replaces_it(variant: Variant, kept: str) -> None:
+def test_another_queue_of_the_same_name_replaces_the_backups_queue(
+    variant: Variant, kept: str
+) -> None:
     """H6, LC4: the old queue's messages are removed with it."""
     it = pair(variant)
     it.publish("a", "m1")
@@ -69,7 +73,7 @@ def test_another_queue_of_one_name_replaces_it(variant: Variant, kept: str) -> N
 
 
 @pytest.mark.parametrize(("variant", "kept"), [(SEED, True), (OURS, False)])
-def test_a_deletion_that_overtakes_the_snapshot_is_not_lost(variant: Variant, kept: bool) -> None:
+def test_a_deletion_that_comes_before_the_wiring_is_not_lost(variant: Variant, kept: bool) -> None:
     """LC6: by the document the answer to the query and the events have no common order."""
     it = Cluster.of("a", "b", variant=variant, keeper=Keeper.OUTSIDE)
     it.promote("a")
@@ -82,7 +86,7 @@ def test_a_deletion_that_overtakes_the_snapshot_is_not_lost(variant: Variant, ke
     assert kept is ("q" in names(it, "b"))
 
 
-def test_an_event_that_is_in_the_snapshot_is_not_done_again() -> None:
+def test_an_event_that_the_wiring_includes_is_not_done_again() -> None:
     """LC6: otherwise a queue that was declared again would lose its messages."""
     it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
     it.promote("a")
@@ -108,7 +112,7 @@ def test_a_declaration_is_confirmed_when_the_backups_have_it(
     assert one in it.confirmed
 
 
-def test_messages_of_a_new_queue_wait_for_the_backups_too() -> None:
+def test_messages_of_a_new_queue_are_confirmed_once_the_backups_have_them() -> None:
     """H4, H6: before the backup has asked for the queue, none of its messages is confirmed."""
     it = pair()
     it.declare("a", "r", "2")
@@ -124,7 +128,7 @@ def test_messages_of_a_new_queue_wait_for_the_backups_too() -> None:
     assert Role.BACKUP is it.role("b")
 
 
-def test_a_queue_that_is_deleted_holds_no_other_up() -> None:
+def test_a_deleted_queue_does_not_delay_other_confirmations() -> None:
     """H4: its messages can be lost no more."""
     it = pair()
     one = it.publish("a", "m1")
@@ -179,6 +183,6 @@ def test_administrators_and_brokers_may_enter_a_backup() -> None:
         assert Entrance.ADMITTED is admit(OURS, Role.BACKUP, primary="a:1", **who).entrance
 
 
-def test_by_the_document_the_primary_is_not_named() -> None:
+def test_the_documents_broker_does_not_name_the_primary() -> None:
     """Clients try the addresses in turn."""
     assert admit(SEED, Role.BACKUP, primary="a:1").primary is None
