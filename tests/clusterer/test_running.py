@@ -78,7 +78,7 @@ def test_configs_given_to_one_node_form_grow_and_shrink_a_cluster_that_comes_bac
 
 
 def test_a_reset_gospel_with_an_older_config_is_wiped(fleet: Fleet) -> None:
-    """U3: the data that it had before the reset survive at the other nodes."""
+    """U3: the data that the gospel had before the reset survive at the other nodes."""
     label = start(fleet, config(1, "abc", "a"))
     fleet.reset("a")
     fleet.start("a")
@@ -248,7 +248,7 @@ def test_nodes_that_join_at_once_know_each_other_and_a_plan_uses_that(
 
 
 def test_after_a_power_cut_the_node_with_the_most_data_starts_first(tmp_path: Path) -> None:
-    """U5: the lists of nodes that ran are equal, but the data differ; a service that can compare
+    """U5: the lists of nodes that ran are equal, but the data differ, so a service that can compare
     them is asked.
     """
     counted = 'kind = "python"\nobject = "tests.clusterer.services:Counted"\n'
@@ -276,7 +276,7 @@ def test_after_a_power_cut_the_node_with_the_most_data_starts_first(tmp_path: Pa
 
 
 def test_a_node_says_that_the_config_given_at_its_start_is_not_taken(fleet: Fleet) -> None:
-    """U1: an operator who changed it, and not its version, would wait for the change for ever."""
+    """U1: an operator who changed a config without its version would wait for ever otherwise."""
     start(fleet, config(1, "ab", "a"), "ab")
     for name in "ba":
         fleet.stop(name)
@@ -298,7 +298,7 @@ def test_a_node_says_that_the_config_given_at_its_start_is_not_taken(fleet: Flee
 def test_a_node_that_was_not_stopped_in_order_says_so_before_it_boots(
     fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """U5: after a power cut the lists of nodes that ran do not tell whose data are the newest."""
+    """U5: after a power cut, the lists of nodes that ran do not show which data are the newest."""
     start(fleet, config(1, "ab", "a"), "ab")
     fleet.until("each sees both", lambda: all({*"ab"} == seen_by(fleet, name) for name in "ab"))
     for name in "ab":

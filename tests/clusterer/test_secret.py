@@ -1,4 +1,4 @@
-"""Nodes that share a secret, and one that does not know it."""
+"""Nodes that share a secret, and a node that does not know it."""
 
 from __future__ import annotations
 

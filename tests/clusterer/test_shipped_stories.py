@@ -133,14 +133,14 @@ DEPEND_ON_ORDER = {"two-younger-at-once", "two-of-one-version", "start-while-the
 
 
 def test_every_shipped_story_has_an_expected_outcome_here() -> None:
-    """There is no other."""
+    """No other story has one."""
     assert {path.stem for path in SHIPPED.glob("*.json")} == ENDS.keys()
 
 
 @pytest.mark.parametrize("variant", ["ours", "seed"])
 @pytest.mark.parametrize("name", ENDS)
 def test_a_story_ends_as_the_document_says(name: str, variant: str) -> None:
-    """The observation after its steps, and the nodes whose data are deleted."""
+    """The states of the nodes after some steps, and the nodes whose data are deleted."""
     steps = steps_of(shipped(name, variant=variant))
     ends, wiped = ENDS[name]
 
@@ -160,7 +160,7 @@ def test_only_three_shipped_stories_depend_on_the_order(name: str) -> None:
 
 
 def test_two_younger_configs_at_once_wipe_data_in_some_orders_only() -> None:
-    """The younger one wins in every order; the older one resets the data only in some."""
+    """The younger config wins in every order; the older one resets the data only in some."""
     ends = [end.steps[-1] for end in orders_of(shipped("two-younger-at-once"), 12).ends or ()]
 
     assert {(), ("a", "b")} == {end.wiped for end in ends}
@@ -181,7 +181,7 @@ def test_replies_name_the_reason() -> None:
 
 
 def test_a_waiting_node_names_the_nodes_that_it_waits_for() -> None:
-    """U4: wait without end, and say for which nodes."""
+    """U4: the node waits without end."""
     joining = steps_of(shipped("waits-without-end"))[1].nodes["a"]
     coming_back = steps_of(shipped("all-restart"))[4].nodes["a"]
 

@@ -22,7 +22,7 @@ TWO = evolve(ONE, config=evolve(ONE.config, version=2))
 
 
 def test_a_stored_config_is_loaded_again(tmp_path: Path) -> None:
-    """It has the config, identities, since when each node is a member, and its own identity."""
+    """The file has the config, all identities, and the versions since which nodes are members."""
     stored = StoredConfig(tmp_path / "data")
     assert stored.load() is None
     stored.keep(ONE, "a#1")
@@ -51,7 +51,7 @@ def test_an_older_config_never_overwrites_a_younger_one(tmp_path: Path) -> None:
 
 
 class Killed(BaseException):
-    """The process is gone."""
+    """Raised when the simulated process is killed."""
 
 
 @define
@@ -87,7 +87,7 @@ class Dying(RealFileSystem):
 
 
 def test_a_kill_at_every_byte_leaves_the_old_or_the_new_config(tmp_path: Path) -> None:
-    """There is never a part of a config, and never none; the next write succeeds and cleans up."""
+    """The file never has a part of a config or no config; the next write succeeds and cleans up."""
     seen = set()
     for operations in range(10_000):
         data = tmp_path / str(operations) / "data"

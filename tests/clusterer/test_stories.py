@@ -183,7 +183,7 @@ BAD: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("value", "path"), BAD, ids=range(len(BAD)))
 def test_an_invalid_story_is_reported_with_its_field(value: Any, path: str) -> None:
-    """The reader refuses it, and does not guess."""
+    """The reader refuses the story, and does not guess."""
     with pytest.raises(DoesNotFit) as refused:
         story_of(value)
 
@@ -228,7 +228,7 @@ def test_the_same_seed_is_the_same_run() -> None:
 
 
 def test_a_gospel_that_never_came_is_not_known() -> None:
-    """{a, b} grow by c, which is off, and then name c the gospel: they wait for its data."""
+    """A cluster of a and b grows by c, which is off, and then names c the gospel: both wait."""
     never = [
         [start("a", AB), start("b")],
         [apply("a", config(2, "abc", "a"))],

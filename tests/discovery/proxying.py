@@ -13,7 +13,7 @@ from attrs import define, field
 
 @define(eq=False)
 class Proxy:
-    """`asked`: the first line of each request; `headers`: all headers received."""
+    """A proxy.  `asked`: the first line of each request; `headers`: all received headers."""
 
     to: int
     port: int = 0

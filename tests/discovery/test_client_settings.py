@@ -246,7 +246,7 @@ def test_a_server_is_read_from_its_address() -> None:
 
 
 def test_a_backend_without_records_and_locks_says_so() -> None:
-    """The contract: an operation that a backend lacks is done, and a lock that it lacks fails."""
+    """The contract: an operation that a backend lacks counts as done; a missing lock fails."""
 
     async def story() -> tuple[object, object]:
         async with opened(of(conf("classic_config"))) as port:

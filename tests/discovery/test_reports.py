@@ -71,7 +71,7 @@ def test_a_setting_that_keeps_the_node_from_starting_is_reported_with_its_line(
     ],
 )
 def test_the_next_release_starts(name: str, at: str) -> None:
-    """A defect ends with the release that mended it."""
+    """A defect ends with the release that fixed it."""
     assert linted(name, at).starts
 
 
@@ -86,7 +86,7 @@ def test_until_3_12_a_node_joins_the_first_that_has_its_tables(name: str) -> Non
 
 
 def test_a_node_that_its_own_list_lacks_adds_itself_since_3_13() -> None:
-    """It does not stand alone therefore, but the others do not know it (11534, 11586)."""
+    """So it does not stand alone, but the others do not know it (11534, 11586)."""
     node = "rabbit@rmq0.local"
     found = linted("F06.conf", "4.3", node=node)
     nodes = [

@@ -1,4 +1,4 @@
-"""The table of settings that do not go together: an unknown word in it would never hold.
+"""The table of settings that are unsafe together: a row with an unknown word would never apply.
 
 Source: discovery, D6.
 """

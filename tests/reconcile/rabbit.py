@@ -26,7 +26,7 @@ PATIENCE = 300.0  # 4.0 answers late while it lists a node that was killed
 
 
 def home() -> Path:
-    """Return where the broker's scripts are; skip the test if there are none."""
+    """Return the folder of the broker's scripts; skip the test if RabbitMQ is not installed."""
     need("rabbitmq-server")
     return scripts()
 
@@ -46,7 +46,10 @@ def until(what: str, says: Callable[[], Any]) -> Any:
 
 @define
 class Rabbits:
-    """`names`: of all nodes, such as `a@localhost`; requests go to the first node."""
+    """A cluster of RabbitMQ nodes.
+
+    `names`: the names of all nodes, such as `a@localhost`; requests go to the first node.
+    """
 
     room: Path
     sbin: Path

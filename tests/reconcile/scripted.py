@@ -30,7 +30,8 @@ if [ -e "on-$verb" ]; then . "./on-$verb"; fi
 class Broker:
     """A broker that answers by a script.
 
-    `how`: by path, the answer that is sent instead of the value: a status, or bytes."""
+    `how`: by path, the answer that is sent instead of the value: a status, or bytes.
+    """
 
     room: Path
     nodes: list[dict[str, Any]] = field(factory=list)
@@ -84,7 +85,7 @@ class Broker:
 
     @property
     def calls(self) -> list[str]:
-        """Return the calls that change something."""
+        """Return the calls that change a queue."""
         file = self.room / "calls"
         lines = file.read_text().splitlines() if file.exists() else []
         return [line for line in lines if "_status" not in line]

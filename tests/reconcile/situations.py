@@ -1,4 +1,4 @@
-"""Situations written in letters, one for each node: which have a replica, exist, and run."""
+"""Situations written in letters, one for each node: a string of members, and a string of nodes."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ RACK = list(blows(Story.RACK, SMALL, 1))
 
 @pytest.mark.parametrize("way", Care)
 def test_each_way_repairs_all_queues_of_a_failed_rack(way: Care) -> None:
-    """Each queue gets as many live replicas as wanted, and no node copies more than it may."""
+    """Each queue gets as many live replicas as wanted, and no node copies more than its limit."""
     run = played(way, RACK)
     up = [machine.up for machine in run.cluster.machines]
 
@@ -173,7 +173,7 @@ def test_all_nodes_together_do_not_make_more_copies_than_the_limit() -> None:
 
 
 def test_at_the_peak_of_periodic_ours_needs_less_than_half_the_time_after_the_interval() -> None:
-    """Q5: all nodes together copy as many bytes a second, and each node fewer."""
+    """Q5: all nodes together have at most the same peak of copies, and each node a lower one."""
     shape = Shape(queues=3_000, nodes=50, bytes_mean=150e6)
     story = list(blows(Story.RACK, shape, 1))
     periodic = played(Care.PERIODIC, story, 25, shape)

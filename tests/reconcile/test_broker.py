@@ -227,7 +227,7 @@ def test_bad_credentials_at_the_start_are_a_mistake_of_the_command_line(broker: 
 
 
 def test_the_next_node_is_asked_if_one_is_down(broker: Broker) -> None:
-    """One of the URLs may be that of a node that is gone."""
+    """One of the URLs may belong to a node that is down."""
     found = rig(broker, urls=(CLOSED,))
 
     assert ["add_member q c"] == found.rounds(2)
@@ -516,7 +516,7 @@ def test_a_status_of_4_x_is_read(broker: Broker) -> None:
 
 
 def test_a_state_file_in_use_or_damaged_is_refused(broker: Broker, keep: Run) -> None:
-    """Two keepers have one file, or no keeper wrote the file."""
+    """Two keepers have the same file, or no keeper wrote the file."""
     file = broker.room / "state.json"
     journal = Journal.open(file)
     with pytest.raises(StoreInUse):

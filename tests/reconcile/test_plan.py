@@ -183,7 +183,7 @@ def test_waiting_queues_go_on_as_if_all_queues_were_asked_each_time(
 def test_many_queues_that_wait_for_one_node_are_not_all_asked_each_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Before, each turn looked at all: the square of the number of queues."""
+    """Before, each turn looked at all queues, so the time grew with the square of their number."""
     asked, count = _Copies.free_at, Counter[str]()
 
     def counted(self: _Copies, node: str, now: float) -> float:
@@ -210,7 +210,7 @@ def test_queues_of_one_name_are_told_apart() -> None:
 
 
 def test_an_empty_list_of_queues_is_an_empty_plan() -> None:
-    """Without a request no change is made."""
+    """A plan without queues has no change."""
     found = plan([], LIMITS)
 
     assert ((), (), 0, 0) == (found.changes, found.loads, found.seconds, found.bytes)

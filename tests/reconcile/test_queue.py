@@ -132,7 +132,7 @@ def test_real_drops_all_nodes_that_left_at_once_and_ours_one_by_one() -> None:
 
 
 def test_a_replica_that_is_away_for_the_interval_is_replaced() -> None:
-    """Q2, the design: it is not replaced earlier, as its node may only restart."""
+    """Q2, the design: it is not replaced earlier, because its node may only restart."""
     soon = situation("ABC", "ABCDE", running="ABDE", away={"C": 59.9})
     late = evolve(soon, queue=evolve(soon.queue, away={"C": 60.0}))
 
@@ -174,7 +174,7 @@ def test_no_replica_changes_while_a_fact_is_unknown(variant: Variant) -> None:
 
 @pytest.mark.parametrize("variant", Variant)
 def test_only_the_leader_evaluates(variant: Variant) -> None:
-    """Q2: therefore no two nodes change one queue."""
+    """Q2: therefore two nodes never change one queue."""
     asked = evolve(situation("AB", "ABC", variant=variant, leader="B"), at="A")
 
     assert "another node leads" == evaluate(asked).case.name
@@ -208,7 +208,7 @@ def test_streams_follow_the_same_rules() -> None:
 
 
 def test_every_case_has_a_reason_in_words() -> None:
-    """Explaining: each case has a reason; each case without a change, what would change that."""
+    """Explaining: each case has a reason; each case without a change has the facts for one."""
     for table in TABLES.values():
         for case in table.cases:
             assert case.name in WHY

@@ -106,7 +106,7 @@ def victim(cluster: Rabbits, *queues: str) -> str:
 
 
 def three(cluster: Rabbits) -> None:
-    """C was rebooted, and came back in time: nothing is done."""
+    """C was rebooted, and came back in time, so no replica changes."""
     cluster.declare("qq.3", **THREE)
     until("qq.3 has three", lambda: 3 == len(cluster.members("qq.3")))
     before, gone = cluster.members("qq.3"), victim(cluster, "qq.3")
@@ -158,7 +158,7 @@ def one(cluster: Rabbits) -> None:
 
 
 def two(cluster: Rabbits) -> None:
-    """C is lost for good; an operator adds a replica at the very moment that we do."""
+    """C is lost for good; an operator adds a replica at the same moment as the daemon."""
     cluster.declare("qq.2", **THREE)
     until("qq.2 has three", lambda: 3 == len(cluster.members("qq.2")))
     lost = victim(cluster, "qq.2")

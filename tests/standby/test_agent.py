@@ -146,7 +146,7 @@ def test_the_agent_passes_ocf_tester(tmp_path: Path) -> None:
 @pytest.mark.soak("brokers")
 @pytest.mark.usefixtures("proton")
 def test_a_refused_promotion_makes_the_manager_try_the_next_broker(tmp_path: Path) -> None:
-    """H3: a broker with a dirty store refuses until it is marked clean; the next one accepts."""
+    """H3: a broker with a dirty store refuses until it is marked clean; the next broker accepts."""
     with running(Manager.of(tmp_path, "ab")) as manager:
         manager.start()
         assert "a" == manager.promote("a")

@@ -1,4 +1,4 @@
-"""Messages between brokers: long ones in pieces, on their own link, and several queues at once.
+"""Messages between brokers: long messages in pieces, links, and copies of several queues at once.
 
 Source: hot standby, H4, H5.
 """
@@ -94,7 +94,7 @@ def serves(core: Core, *queues: str, messages: int = 0) -> None:
 def test_queues_are_copied_alongside_each_other(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """H5: also if the first queue alone could use up all that may be copied."""
+    """H5: this holds even if the first queue alone could use up the whole rate of copies."""
     times = (each / 100 for each in count())
     monkeypatch.setattr(Core, "now", lambda _: next(times))
     slow = evolve(core.settings.copying, per_second=1_000.0)
@@ -116,7 +116,7 @@ def test_queues_are_copied_alongside_each_other(
 
 
 def test_fewer_long_messages_than_short_ones_are_copied_at_once(core: Core) -> None:
-    """A frame of a hundred long messages would be three times in memory."""
+    """A frame of a hundred long messages would be in memory three times."""
 
     async def told() -> None:
         serves(core, "q", messages=5)
@@ -134,7 +134,7 @@ def test_fewer_long_messages_than_short_ones_are_copied_at_once(core: Core) -> N
 def test_a_message_that_waits_for_the_disk_is_sent_on_its_own_link(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """H4: on a new link, the backup would report one message more than was sent there."""
+    """H4: on a new link, the backup would report one message more than this link sent."""
     sent: list[tuple[str, str]] = []
 
     def send(_: Peers, name: str, kind: str, facts: Any, body: bytes = b"") -> bool:

@@ -43,7 +43,7 @@ def pair(tmp_path: Path) -> Iterator[Manager]:
 
 
 def test_a_confirmed_message_is_there_when_another_broker_takes_over(pair: Manager) -> None:
-    """H4: durable or not; the message is marked, as a client may have had it before."""
+    """H4: durable or not; the message is marked, because a client may have had it before."""
     publish(pair.urls(), "1", "2", "3")
     publish(pair.urls(), "only in memory", durable=False)
     assert [("1", False)] == consume(pair.urls(), 1)
@@ -119,7 +119,7 @@ def _elsewhere(tmp_path: Path) -> Path:
 
 
 def test_an_administrator_does_not_wait_for_a_broker_that_no_longer_serves(pair: Manager) -> None:
-    """The administrator's messages are confirmed no more, so this connection ends as all others."""
+    """Its messages are no longer confirmed, so this connection ends like all others."""
     pid = pair.agent("b")._pid()
     assert pid is not None
     admin = {symbol("qpid.ha-admin"): 1}

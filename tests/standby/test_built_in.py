@@ -32,7 +32,7 @@ FAULTS = [
 
 @pytest.fixture
 def three(tmp_path: Path) -> Iterator[Manager]:
-    """Give three brokers of which one has become primary by itself."""
+    """Give three brokers, one of which has become primary without an operator."""
     with running(Manager.of(tmp_path, "abc", built_in=True, cuts=True)) as manager:
         manager.start()
         assert manager.serving()
@@ -86,7 +86,7 @@ def test_a_manager_outside_loses_messages_exactly_if_it_breaks_a_guard(
 def test_an_emptied_broker_is_not_promoted_although_its_name_is_in_the_last_view(
     three: Manager, tmp_path: Path
 ) -> None:
-    """H4: all were killed, and its directory was lost, but the chain still has its name."""
+    """H4: all brokers were killed, and one lost its directory, but the chain still has its name."""
     publish([three.url(three.primary)], "1")
     emptied, other = backups(three)
     last = three.primary

@@ -154,7 +154,7 @@ def test_wrong_copying_in_the_file_is_reported(tmp_path: Path, line: str, told: 
 
 
 def test_no_more_copies_are_made_than_the_rate_allows() -> None:
-    """This holds over any time; unused copies are not saved up for long."""
+    """The rate holds over any span of time; unused copies are not saved up for long."""
     pace = CopyRate(50.0)
     counts = [pace.take(at / 100, 100) for at in range(1_001)]
 
@@ -187,7 +187,7 @@ def test_every_broker_needs_its_own_address_in_the_chain(tmp_path: Path) -> None
 
 
 def test_a_brokers_name_with_a_slash_is_refused(tmp_path: Path) -> None:
-    """Its event logs are files whose names begin with its name."""
+    """The names of a broker's event logs begin with its name, so a slash would be a directory."""
     file = Manager.of(tmp_path, "ab").files["a"]
     file.write_text(file.read_text().replace("b = ", '"b/c" = '))
 

@@ -114,7 +114,7 @@ def test_an_address_that_is_no_text_ends_the_connection(
 
 
 def test_lists_in_lists_without_end_are_no_request_to_the_coordinator() -> None:
-    """The client is told so, and goes on; before, this was an unhandled error of Python."""
+    """The client gets an answer, and goes on; before, this was an unhandled error of Python."""
     inner = b"\x45"
     for _ in range(3_000):
         inner = b"\xd0" + (len(inner) + 4).to_bytes(4, "big") + b"\0\0\0\x01" + inner

@@ -1,4 +1,4 @@
-"""One broker in this process, without sockets: its input, the clients it accepts, its losses.
+"""One broker in this process, without sockets: its input, its clients, and failures of its disk.
 
 Source: hot standby, H3, H4, H8.
 """
