@@ -43,7 +43,7 @@ def said(found: Linted, severity: Severity) -> list[tuple[int, str]]:
         ("F02.config", "3.10.12", 3, "consul is taken for the name of a module"),
         ("F02.config", "4.3.5", 3, "consul is taken for the name of a module"),
         ("F08.conf", "3.7.6", 7, "no clause takes svc_addr_auto = true with svc_addr_nic"),
-        ("F09.conf", "3.7.28", 9, "'httploopback_users.guest = false' is no scheme"),
+        ("F09.conf", "3.7.28", 9, "'httploopback_users.guest = false' is not a scheme"),
         ("F11.conf", "3.8.4", 5, "the lock's answer has a form that the server does not know"),
         ("F12.conf", "4.2.1", 4, "the stored password is wrapped twice"),
     ],
@@ -318,8 +318,8 @@ def test_erlang_terms_are_not_checked_by_a_schema() -> None:
 @pytest.mark.parametrize(
     ("node", "environment", "why"),
     [
-        ("rabbit@a", {"RABBITMQ_USE_LONGNAME": "true"}, "a short name, and RABBITMQ_USE_LONGNAME"),
-        ("rabbit@a.b", {"USE_LONGNAME": "false"}, "a long name, and RABBITMQ_USE_LONGNAME"),
+        ("rabbit@a", {"RABBITMQ_USE_LONGNAME": "true"}, "a short name, but RABBITMQ_USE_LONGNAME"),
+        ("rabbit@a.b", {"USE_LONGNAME": "false"}, "a long name, but RABBITMQ_USE_LONGNAME"),
         (None, {"RABBITMQ_NODENAME": "rabbit@a.b"}, "by short names, and this node has a long"),
     ],
 )
