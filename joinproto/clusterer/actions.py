@@ -1,7 +1,7 @@
 """Actions of a story on machines and the network.
 
-An action that does not apply changes nothing: a start of a node that runs, a stop of one that is
-off.
+An action that does not apply has no effect, such as a start of a node that runs, or a stop of a
+node that is off.
 
 Source: the format of stories, docs/clusterer.md.
 """

@@ -272,7 +272,7 @@ def _ids(found: Term | None) -> Notes[str]:
     if found is None:
         return Notes()
     if not isinstance(found, List):
-        raise NotConfig(found.line, f"node_ids is {found}", "a list, or nothing", "node_ids")
+        raise NotConfig(found.line, f"node_ids is {found}", "a list, or remove the key", "node_ids")
     known: dict[str, str] = {}
     for item in found.items:
         match item:

@@ -61,7 +61,7 @@ class MachinePorts(Ports[Never]):
         self.machine.boots = BootNothing()
 
     def forget(self, nodes: frozenset[str]) -> None:
-        """Do nothing: the stand-in for a broker forgets nodes when it boots."""
+        """Do nothing, because the simulated broker forgets nodes when it boots."""
 
     def arm(self, seconds: int | None, number: int) -> None:
         self.machine.ends_at = None if seconds is None else self.sim.now + seconds

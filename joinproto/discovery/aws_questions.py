@@ -62,7 +62,7 @@ def answer_describe(
         request = aws.groups(about, next_token)
         why = "all instances in groups are asked for, to find this instance's group"
     elif not instance_ids and not about.instance_tags:
-        why = "neither a group nor tags are set: nothing is requested"
+        why = "no group and no tags are set, so there is no request"
         return DescribeAnswer(requests=(), why=why)
     else:
         request = aws.instances(about, instance_ids, next_token)
@@ -221,7 +221,7 @@ def answer_region(asked: RegionFacts) -> RegionAnswer:
 def answer_list(
     about: aws.Aws,
     *,
-    node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost",
+    node: Annotated[str, "this node, such as rabbit@host"] = "rabbit@localhost",
     access_key: Annotated[
         str | None, "the id of the key; null: the role's keys are asked for"
     ] = None,

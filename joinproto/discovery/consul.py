@@ -345,7 +345,7 @@ class ConsulBackend(KeepingBackend):
     def keep_alive(self) -> Flow[Done | Failed]:
         about = self.about
         path = f"/v1/agent/check/pass/service:{escaped(service_id(about), ':@')}"
-        # With 429 the agent is busy, and nothing is known about the record.
+        # With 429 the agent is busy, and does not say whether it has the record.
         got = yield from asked(about.request("PUT", path), ok=(200, 429, 404, 500))
         if got.status in (200, 429):
             return Done()

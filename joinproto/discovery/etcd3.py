@@ -281,7 +281,7 @@ class Etcd3Backend(KeepingBackend):
         token = yield from authenticated(about)
         lease = yield from granted(about, about.lock_ttl, token)
         real = about.is_real
-        # Ours waits for less than the lease's time, because nothing renews it meanwhile.
+        # Ours waits for less than the lease's time, because the lease is not renewed meanwhile.
         seconds = LOCK_CALL_SECONDS if real else about.lock_ttl * 0.8
         tree = {"name": key(about.lock_name), "lease": lease}
         try:

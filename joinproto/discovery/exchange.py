@@ -1,7 +1,7 @@
 """Requests to a server and its answers, as values; a flow is an exchange in steps.
 
 A flow is a generator: it yields an effect (a request, a wait, or a look-up in DNS) and gets the
-outcome; its return value is its result.  It decides everything and performs nothing: clients
+outcome; its return value is its result.  It makes all decisions and performs no effect: clients
 perform the effects, and a test or a question plays the server.  Source: discovery, D1.
 """
 

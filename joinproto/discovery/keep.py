@@ -19,7 +19,7 @@ class KeepAliveResult(Enum):
 
     THERE = "there"
     WRITTEN = "written again"
-    LEFT = "left"  # nothing is done until the next keep-alive
+    LEFT = "left"  # the node does not act before the next keep-alive
     CRASH = "crash"
 
 

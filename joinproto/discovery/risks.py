@@ -296,7 +296,7 @@ def _listed_once(about: Configuration) -> Iterator[Problem]:
         seen.add(node)
         if not re.fullmatch(r"[^@\s]+@[^@\s]+", node):
             why = f"{node!r} is not the name of a node"
-            write = "write PREFIX@HOST, as rabbit@host1"
+            write = "write PREFIX@HOST, such as rabbit@host1"
             yield about.problem(Severity.UNSAFE, name, why, write, "D1")
 
 

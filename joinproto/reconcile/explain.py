@@ -29,7 +29,7 @@ WHY = {
     "another node leads": "{leader} leads the queue and evaluates it, not {here}",
     "the leader is down": "{here} has to evaluate it, and does not run",
     "it fails": "{wanted}: its process ends, and no queue is evaluated",
-    "in maintenance": "{here} is in maintenance and evaluates nothing",
+    "in maintenance": "{here} is in maintenance and evaluates no queue",
     "no target": "{wanted}",
     "a change is under way": "a change of its members is not committed yet: {changing}",
     "no majority": "{running} of {size} replicas run, and a change needs {majority}",
@@ -67,7 +67,7 @@ CHANGES = {
     "a member is down": "{room}",
     "away, not for long": "{away} staying away for {left:g} more seconds",
 }
-"""For each case that adds and removes nothing: the facts that would change that."""
+"""For each case without a change: the facts that would lead to a change."""
 
 
 def why(decision: Decision) -> str:

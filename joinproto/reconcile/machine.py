@@ -2,7 +2,7 @@
 
 A round begins once the broker was read (`Read`).  Leaders of queues are asked one at a time, and
 changes are begun one at a time: after `Ask` and `Begin` the machine waits for the outcome.  No
-action rests on unknown facts: nothing changes if the broker cannot be read, and a change is begun
+action rests on unknown facts: no replica changes if the broker cannot be read, and a change begins
 only after the queue's leader has answered in this round.
 
 Source: reconciliation, Q2, Q4 and Q5; `joinproto/machine/step.py`.

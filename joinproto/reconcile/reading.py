@@ -1,6 +1,6 @@
 """Reading queues, nodes and replicas from the answers of a broker's management API and its tools.
 
-A malformed answer raises `HalfAnswer`, and the caller must change nothing.  If only the facts of
+A malformed answer raises `HalfAnswer`, and the caller must make no change.  If only the facts of
 one queue are wrong, that queue gets a problem in words, and the other queues are read.
 
 Source: RabbitMQ 3.10, `/api/nodes`, `/api/queues`, `quorum_status` and `stream_status` with

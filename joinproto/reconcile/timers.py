@@ -50,7 +50,7 @@ class Timers:
     trigger_interval: Annotated[float, AtLeast(0), "seconds from an event to a look"] = 10.0
 
     def between(self, variant: Variant) -> float:
-        """Return the seconds between two looks at a queue for which nothing must be done."""
+        """Return the seconds between two looks at a queue that needs no change."""
         return (
             self.interval
             if self.interval is not None
@@ -189,7 +189,7 @@ class Clock:
         return evolve(clock, looks_at=(*rest, now + pause))
 
     def idle(self, until: float) -> Clock:
-        """Return the clock after all looks before `until`, each of which found nothing to do."""
+        """Return the clock after all looks before `until`, none of which led to a change."""
         between = self.pace.between(self.variant)
         if self.next is None or self.next >= until or between <= 0:
             return self

@@ -89,7 +89,7 @@ def lost(state: Following) -> Following:
 
 
 def follow(state: Following, sender: str, content: Content) -> Step:
-    """Return a backup's step for a message; a message not from its primary changes nothing."""
+    """Return a backup's step for a message; it ignores a message that is not from its primary."""
     if sender != state.primary:
         return Step(state)
     if isinstance(content, Refuse):

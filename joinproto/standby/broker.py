@@ -62,7 +62,7 @@ STATUS = (
     "connecting, catchup, backup, recovering, primary, standalone, stopped;"
     " or joining, ready, active, as the shipped broker calls them"
 )
-WHOSE = Annotated[Variant, "which rules: the document's, those of the broker that shipped, ours"]
+WHOSE = Annotated[Variant, "the rules: the document's, those of the shipped broker, or ours"]
 GENERATION = Annotated[
     int, AtLeast(0), "the generation of the last primary that the broker knows; 0: none"
 ]

@@ -218,7 +218,7 @@ def _leads(
 ) -> Step:
     if isinstance(event, Demote):
         effects = (Answer(Verdict.ACCEPTED, "H1", "demoted"), Turn("demoted"))
-        # Like a backup that lost its primary, it lacks nothing that was confirmed (H8).
+        # Like a backup that lost its primary, it has every confirmed message (H8).
         return _turned(state, side, effects, Role.BACKUP)
     if isinstance(event, Linked):
         return Step(state)

@@ -115,7 +115,7 @@ class Promoted(ByCase):
 
 
 def promote(about: Promotion) -> Promoted:
-    """Return the answer, and the broker's role after it; a refusal changes nothing."""
+    """Return the answer, and the broker's role after it; a refused broker keeps its role."""
     rows = rows_of(about)
     case = TABLES[about.variant].choose(rows, 0)
     better = [rows[at].name for at in members_of(BETTER, rows, 0)]

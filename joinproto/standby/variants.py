@@ -19,7 +19,7 @@ class VariantRules:
     `generations` (H2): each promotion raises the generation; messages of an older one are refused.
     `holds_transfers` (H4): a transfer is confirmed when all backups that are up to date have it;
     `holds_acknowledgements` (LM4) and `holds_declarations` (LC2): so are these.  `holds_early` (H8,
-    LM5): while expected backups are missing, nothing is confirmed that they lack.  `records_drops`
+    LM5): no request is confirmed that a missing expected backup lacks.  `records_drops`
     (H4): a dropped backup is written down before the next confirmation.  `by_identity` (H9, LM1,
     LM2): a backup names its messages by identities, not by the last number.  `whole_transactions`
     (LM3): a transaction is sent as a whole.  `mirrors_bindings` (LC1): bindings replicate.

@@ -1,4 +1,4 @@
-"""A real DNS server (dnsmasq), and one that does not run; discovery, D1."""
+"""A real DNS server (dnsmasq), and a server that does not run; discovery, D1."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_a_server_that_is_down_is_not_judged() -> None:
 
 
 def test_real_selects_the_oldest_passing_record_and_then_its_own(consul: ConsulServer) -> None:
-    """If all older records are critical, a blank node elects itself besides the living cluster."""
+    """If all older records are critical, a blank node selects itself although a cluster runs."""
     first, blank = node(consul, "rabbit@a", Variant.REAL), node(consul, "rabbit@b", Variant.REAL)
     ask(first, lambda port: port.register())
     ask(blank, lambda port: port.register())

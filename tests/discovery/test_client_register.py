@@ -94,7 +94,7 @@ async def one_of_two_goes_on(cluster: Cluster) -> None:
     await both(cluster)
 
 
-async def without_the_register_nobody_goes_on(cluster: Cluster) -> None:
+async def no_member_goes_on_without_the_register(cluster: Cluster) -> None:
     """A member closes if for two heartbeats it has not heard that its view has no successor."""
     await both(cluster)
     cluster.unregistered |= {"a", "b"}
@@ -107,7 +107,7 @@ def _has_left(cluster: Cluster, view: str) -> bool:
     return bool({*cluster.serving.values()} - {view})
 
 
-STORIES = [two_do_what_takes_three, one_of_two_goes_on, without_the_register_nobody_goes_on]
+STORIES = [two_do_what_takes_three, one_of_two_goes_on, no_member_goes_on_without_the_register]
 EACH = pytest.mark.parametrize("story", STORIES, ids=lambda one: one.__name__)
 
 

@@ -129,7 +129,7 @@ def test_messages_of_a_new_queue_are_confirmed_once_the_backups_have_them() -> N
 
 
 def test_a_deleted_queue_does_not_delay_other_confirmations() -> None:
-    """H4: its messages can be lost no more."""
+    """H4: the messages of a deleted queue can no longer be lost."""
     it = pair()
     one = it.publish("a", "m1")
     it.do("a", Delete(99, thing("q", "1")))
