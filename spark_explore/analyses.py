@@ -41,10 +41,10 @@ def judge_runs(frontier: Frontier, context: Any, claims: list[Claim], found: Fin
             # As a local search does, it ended at a state that an abstract world does not have.
             claims = [claim for claim in claims if claim.property.abstract is not None]
             found.whole = False
-        of = {claim.property.name: claim for claim in here.judge.claims}
-        judge_graph(here, [of[claim.property.name] for claim in claims], found)
+        local = {claim.property.name: claim for claim in here.judge.claims}
+        judge_graph(here, [local[claim.property.name] for claim in claims], found)
         for claim in claims:
-            claim.premise_met = of[claim.property.name].premise_met
+            claim.premise_met = local[claim.property.name].premise_met
         return
     for claim in claims:
         if claim.property.kind == "no deadlock":
@@ -63,7 +63,7 @@ def judge_runs(frontier: Frontier, context: Any, claims: list[Claim], found: Fin
         names_ = ", ".join(repr(claim.property.name) for claim in rest)
         found.stopped_by = (
             f"the memory limit: {names_} must be judged in one process; {missing}"
-            " (give the driver more, --max-memory, or check these claims in a smaller world)"
+            " (allow more memory with --max-memory, or check these claims in a smaller world)"
         )
 
 
@@ -75,7 +75,7 @@ def memory_missing(frontier: Frontier) -> str:
     if resident_bytes() + needed <= limit:
         return ""
     return (
-        f"{frontier.generated:,} steps take {needed / 2**30:.1f} GiB, and"
+        f"{frontier.generated:,} steps and their states take {needed / 2**30:.1f} GiB, and"
         f" {limit / 2**30:.1f} GiB are allowed"
     )
 
@@ -84,10 +84,10 @@ def memory_missing(frontier: Frontier) -> str:
 
 
 def judge_deadlocks(frontier: Frontier, context: Any, claim: Claim, found: Findings) -> None:
-    """Add the nearest state in which `claim` is not done, and only faults are possible."""
+    """Add the run to the nearest state that is not done for `claim` and has no step but faults."""
     faults = context.broadcast(Faults.of(frontier.search.tables))
-    job = Stuck(frontier.task(context), faults, claim.bit)
-    lots = frontier.lots
+    job = StuckSearch(frontier.task(context), faults, claim.bit)
+    lots = frontier.level_files
     found_ = context.parallelize(lots, len(lots)).flatMap(job.look).collect()
     faults.destroy()
     if not found_:
@@ -102,7 +102,7 @@ def judge_deadlocks(frontier: Frontier, context: Any, claim: Claim, found: Findi
 
 
 @frozen
-class Stuck:
+class StuckSearch:
     """One job, in which every task searches one owner's levels for stuck rows, from level 0 on."""
 
     task: Task

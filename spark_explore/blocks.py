@@ -49,7 +49,7 @@ class Block:
         keys, keys_map = _mapped(self.keys, folder)
         return Block(keys, rows.reshape(-1, words), (rows_map, keys_map))
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Free the memory of pages that were read from files; they can be read again."""
         for one in self.maps:
             one.madvise(mmap.MADV_DONTNEED)
@@ -89,8 +89,8 @@ class BlockBuilder:
         return [*self._blocks, _joined(self._arrived, wide=self.wide)]
 
 
-def met(blocks: Sequence[Block], words: int) -> Iterator[tuple[Keys, Rows]]:
-    """Merge blocks: yield their keys and rows in the order of the keys, each row once."""
+def merge(blocks: Sequence[Block], words: int) -> Iterator[tuple[Keys, Rows]]:
+    """Yield the keys and rows of all blocks in the order of the keys, each row once."""
     for parts in ranges([block.keys for block in blocks], words):
         every = [(block.keys[at], block.rows[at]) for block, at in zip(blocks, parts, strict=True)]
         if len(every) == 1:
@@ -100,7 +100,7 @@ def met(blocks: Sequence[Block], words: int) -> Iterator[tuple[Keys, Rows]]:
             keys = np.concatenate([keys for keys, _ in every])
             yield unique(keys, np.concatenate([padded(rows, words) for _, rows in every]))
         for block in blocks:
-            block.rest()
+            block.release()
 
 
 def _joined(arrived: Sequence[Rows], *, wide: bool) -> Block:

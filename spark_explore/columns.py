@@ -29,7 +29,7 @@ from joinproto.check.freeze import thaw
 from joinproto.check.view import DOWN, Seen
 from spark_explore.forms import form_of, name_of
 
-LEFT = ("crashes", "wipes", "losses", "duplicates", "partitions")
+FAULTS = ("crashes", "wipes", "losses", "duplicates", "partitions")
 
 
 @frozen
@@ -47,8 +47,8 @@ class Columns:
 
     `claims`: name of a claim about the world to its bit in a combination's flags.  `broken`: name
     of an `always` about one member or two to the observations that break it.  `contents`: a queue's
-    field to the length of each of its values.  `names`: of all parts and claims, also of
-    `constants`, to their types.
+    field to the length of each of its values.  `about`: name of a column to its meaning.  `names`:
+    name of each part and claim to its type; `constants` are among them.
     """
 
     world: str
@@ -130,12 +130,16 @@ def columns_of(search: Search) -> Columns:
     """Return the columns of a world, from the values that a search of it has numbered."""
     tables, judge = search.tables, search.judge
     judge.refresh()
-    made = _Made()
+    builder = _ColumnBuilder()
     codes = [*tables.codes.members, *([tables.codes.monitor] if tables.codes.monitor else [])]
     for number, code in enumerate(codes):
-        told = [_told(code, local) for local in tables.values[number].values]
-        made.add(f"{column_of(code.name)}_", number, told)
-    made.add("", tables.env_field, [_left(item) for item in tables.values[tables.env_field].values])
+        shown = [_parts_shown(code, local) for local in tables.values[number].values]
+        builder.add(f"{column_of(code.name)}_", number, shown)
+    builder.add(
+        "",
+        tables.env_field,
+        [_faults_left(item) for item in tables.values[tables.env_field].values],
+    )
     # A claim about the whole world is evaluated for each combination of observations.  If the
     # search did not number the combination of every state, there are too many for a column.
     in_every_state = search.world.together is not None or any(
@@ -144,20 +148,20 @@ def columns_of(search: Search) -> Columns:
     claims = {claim.property.name: claim.bit for claim in judge.whole if in_every_state}
     for name, bit in claims.items():
         flags = judge.flags[: judge.met]
-        made.claim(name, set(has_bit(flags, bit).tolist()))
+        builder.add_claim(name, set(has_bit(flags, bit).tolist()))
     local = [c.property.name for c in judge.local if c.property.kind == "always"]
     broken = {
         name: tuple(key for key, names in judge.broken.items() if name in names) for name in local
     }
     for name, breaking in broken.items():
-        made.claim(name, {True, not breaking})
+        builder.add_claim(name, {True, not breaking})
     about = {
-        "level": "steps from the first state, at least",
-        "messages": "in the network",
-        "id": "the state's number, from 0; those of a level are less than those of the next",
-        "parent": "the state before it on a shortest run; null: it is a first one, or unknown",
-        "step": "the step from there, in words",
-        "is_stuck": "no step but a fault changes anything; null: not looked for",
+        "level": "the number of steps of a shortest run to the state",
+        "messages": "the number of messages in the network",
+        "id": "the state's number, from 0; the states of a level come before those of the next",
+        "parent": "the id of the state before it on a shortest run; null: none, or unknown",
+        "step": "the step from the parent to the state, in words",
+        "is_stuck": "no step but a fault changes the state; null: the state was not expanded",
     }
     about |= {
         column_of(claim.property.name): f"{claim.property.kind}: {claim.property.name}"
@@ -167,7 +171,7 @@ def columns_of(search: Search) -> Columns:
     return Columns(
         world=search.world.name,
         members=tuple(tables.names),
-        parts=tuple(made.parts),
+        parts=tuple(builder.parts),
         claims=claims,
         broken=broken,
         contents={
@@ -175,24 +179,24 @@ def columns_of(search: Search) -> Columns:
             for f in range(tables.queue_field, tables.fields)
         },
         about=about,
-        names=made.names,
-        constants=made.constants,
+        names=builder.names,
+        constants=builder.constants,
     )
 
 
 @define
-class _Made:
-    """The columns and constants that were made.  `names`: of both, to their types."""
+class _ColumnBuilder:
+    """The columns and constants made so far.  `names`: the name of each, to its type."""
 
     parts: list[Column] = field(factory=list)
     names: dict[str, str] = field(factory=dict)
     constants: dict[str, Any] = field(factory=dict)
 
-    def add(self, prefix: str, number: int, told: list[dict[str, Any]]) -> None:
-        """Add the columns of field `number`.  `told`: the parts of each of its values."""
-        parts = [*dict.fromkeys(name for item in told for name in item)]
+    def add(self, prefix: str, number: int, shown: list[dict[str, Any]]) -> None:
+        """Add the columns of field `number`.  `shown`: the parts of each of its values."""
+        parts = [*dict.fromkeys(name for item in shown for name in item)]
         for part in parts:
-            values = [item.get(part) for item in told]
+            values = [item.get(part) for item in shown]
             name, form = f"{prefix}{part}", form_of(values)
             first, *others = form.written(values)
             is_same = all(other == first for other in others)
@@ -204,14 +208,14 @@ class _Made:
             else:
                 self.parts.append(Column(name, number, form.array(values)))
 
-    def claim(self, name: str, found: set[bool]) -> None:
+    def add_claim(self, name: str, found: set[bool]) -> None:
         """Add a claim; `found`: its possible values."""
         self.names[column_of(name)] = "bool"
         if len(found) == 1:
             (self.constants[column_of(name)],) = found
 
 
-def _told(code: Any, local: Any) -> dict[str, Any]:
+def _parts_shown(code: Any, local: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"up": local.up}
     shown = thaw(code.shows(local))
     if shown is not DOWN:
@@ -244,8 +248,8 @@ def _spread(name: str, value: Any) -> dict[str, Any]:
     return {column_of(f"{name}_{part}"): item for part, item in fields.items()}
 
 
-def _left(item: Surroundings) -> dict[str, Any]:
+def _faults_left(item: Surroundings) -> dict[str, Any]:
     left = (item.crash, item.wipe, item.lose, item.double, item.partitions)
-    found: dict[str, Any] = {f"{name}_left": n for name, n in zip(LEFT, left, strict=True)}
+    found: dict[str, Any] = {f"{name}_left": n for name, n in zip(FAULTS, left, strict=True)}
     found["split"] = None if item.split is None else words_of_split(item.split)
     return found

@@ -1,7 +1,7 @@
 """The explored states as Parquet, whichever engine explored them.
 
 In a folder, the dataset is written under another name and renamed at the end.  A store cannot
-rename, so `_about.json` is written last there, and files without it are no dataset.
+rename, so `_about.json` is written last there, and files without it are not a dataset.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from spark_explore.origins import (
     NONE,
     STEPS,
     STUCK,
-    Arrived,
+    Arrivals,
     Item,
-    Outgoing,
-    Own,
-    Owned,
-    Words,
+    Origins,
+    OutgoingSteps,
+    OwnerFiles,
+    StepNames,
 )
 from spark_explore.parcels import sent
 from spark_explore.places import Folder, Place
@@ -59,10 +59,10 @@ _CHUNK_ROWS = 1 << 16
 
 
 @define
-class Parts:
+class PartsWriter:
     """Writes tables as files of a million rows.
 
-    `name`: the beginning of the files' names.  `metadata`: of each file.
+    `name`: the beginning of the files' names.  `metadata`: is written to each file.
     """
 
     place: Place
@@ -132,7 +132,7 @@ def stuck_in(
     joint: Ints | None,
     note: Callable[[Batch], None] | None = None,
 ) -> Flags:
-    """Return which rows are stuck: no step but a fault changes them.  `note` gets all steps."""
+    """Return a mask of the stuck rows: no step but a fault changes them.  `note` gets all steps."""
     moves = np.zeros(len(rows), np.bool_)
     expander.quiet = True
     try:
@@ -168,16 +168,18 @@ def write_local(search: Search, out: Place, *, edges: bool = False) -> None:
         (out / EDGES).clear()
     with ExitStack() as replacing:
         folder = replacing.enter_context(_Replacing(out / STATES))
-        parts, steps = Parts(folder, "part", columns.metadata()), None
+        parts, steps = PartsWriter(folder, "part", columns.metadata()), None
         if edges:
-            steps = Parts(replacing.enter_context(_Replacing(out / EDGES)), "part")
+            steps = PartsWriter(replacing.enter_context(_Replacing(out / EDGES)), "part")
         uncounted(search, lambda: _write_rows(search, columns, parts, steps))
         for written in filter(None, (parts, steps)):
             written.flush()
         _describe(folder, columns, search, ends[-1])
 
 
-def _write_rows(search: Search, columns: Columns, parts: Parts, edges: Parts | None) -> None:
+def _write_rows(
+    search: Search, columns: Columns, parts: PartsWriter, edges: PartsWriter | None
+) -> None:
     judge, tables, found = search.judge, search.tables, search.found
     faults, ends = Faults.of(tables), found.levels
     # If the search ended early, its last level was not expanded.
@@ -187,12 +189,12 @@ def _write_rows(search: Search, columns: Columns, parts: Parts, edges: Parts | N
         steps = zip(info.tolist(), search.rows()[sources], strict=True)
         return [said(move_of(search, one, row)) for one, row in steps]
 
-    def own_of(begin: int, end: int) -> Own:
+    def own_of(begin: int, end: int) -> Origins:
         states, every = search.states, end - begin == search.states.count
         known = states if every and not states.is_direct else set_of(search.rows()[begin:end])
-        return Own(known, np.arange(begin, end), search.begins)
+        return Origins(known, np.arange(begin, end), search.begins)
 
-    words, own = Words(ask), own_of(0, ends[1] if edges is None else ends[-1])
+    words, own = StepNames(ask), own_of(0, ends[1] if edges is None else ends[-1])
     for level, (first, end) in enumerate(itertools.pairwise(ends)):
         last = is_open and end == ends[-1]
         following = own
@@ -222,9 +224,14 @@ def _write_rows(search: Search, columns: Columns, parts: Parts, edges: Parts | N
 
 
 def _note(
-    own: Own, words: Words, edges: Parts | None, next_level: int, ids: Ints, batch: Batch
+    own: Origins,
+    words: StepNames,
+    edges: PartsWriter | None,
+    next_level: int,
+    ids: Ints,
+    batch: Batch,
 ) -> None:
-    """Take in steps of states with these `ids`; `next_level`: the first id of the next level."""
+    """Take in the steps out of the states `ids`; `next_level`: the first id of the next level."""
     source, places = ids[batch.source], own.find(batch.rows)
     target = np.where(places == NONE, NONE, own.ids[places]) if len(own.ids) else places
     if edges is not None:
@@ -241,14 +248,14 @@ def _note(
 class Decoding:
     """One job, in which every owner sends its steps, and then writes its states.
 
-    `columns`, `faults`: broadcasts.  `place`: for the parts with states; `edges`: for the parts
-    with steps, or None.  `unexpanded`: the last level of a search that ended early, else -1.
+    `columns`, `faults`: broadcasts.  `place`: the folder for states; `edges`: the folder for steps,
+    or None.  `unexpanded`: the last level of a search that ended early, else -1.
     """
 
     task: Task
     columns: Any
     faults: Any
-    owned: Owned
+    owned: OwnerFiles
     place: Place
     edges: Place | None
     unexpanded: int
@@ -261,7 +268,7 @@ class Decoding:
             if level == self.unexpanded:
                 continue
             joint = cache.combinations(rows)[0] if cache.tables.shape().joint else None
-            steps = Outgoing(cache, ids, rows, task.wide, self.edges is not None)
+            steps = OutgoingSteps(cache, ids, rows, task.wide, self.edges is not None)
             stuck = stuck_in(cache.expander, self.faults.value, rows, joint, steps.note)
             yield owner, (STUCK, level, begin, stuck.tobytes())
             parts = steps.by_owner(task.owners)
@@ -278,13 +285,13 @@ class Decoding:
             # The driver knows the names of joint steps since `send`; other steps need no state.
             return cache.words(info, np.zeros((len(info), cache.tables.layout.words), np.uint64))
 
-        words = Words(ask)
-        parts = Parts(self.place, f"part-{owner}", self.columns.value.metadata())
-        with Arrived.of(items) as arrived:
+        words = StepNames(ask)
+        parts = PartsWriter(self.place, f"part-{owner}", self.columns.value.metadata())
+        with Arrivals.of(items) as arrived:
             groups = [range(level, level + 1) for level in levels]
             edges = note = None
             if self.edges is not None:
-                edges = Parts(self.edges, f"part-{owner}")
+                edges = PartsWriter(self.edges, f"part-{owner}")
                 groups, note = [levels], partial(_add_edges, edges, words)
             for group in groups:
                 own = self._own(owner, cache, group, arrived, note)
@@ -313,15 +320,15 @@ class Decoding:
         owner: int,
         cache: WorkerCache,
         levels: range,
-        arrived: Arrived,
+        arrived: Arrivals,
         note: Callable[[Ints, Ints, Ints], None] | None = None,
-    ) -> Own:
+    ) -> Origins:
         """Return states of some levels with the steps into them; `note` gets these steps."""
         none = np.zeros((0, cache.tables.layout.words), np.uint64)
         chunks = [(none[:0, 0].astype(np.int64), none)]
         chunks += [(ids, rows) for _, _, ids, rows in self._chunks(owner, cache, levels)]
         ids, rows = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
-        own = Own(set_of(rows), ids, self.owned.begins)
+        own = Origins(set_of(rows), ids, self.owned.begins)
         for level in range(levels.start - 1, levels.stop if note else levels.stop - 1):
             for targets, source, info in arrived.of_level(level):
                 places = own.find(targets)
@@ -342,7 +349,9 @@ class Decoding:
         )
 
 
-def _add_edges(parts: Parts, words: Words, source: Ints, target: Ints, info: Ints) -> None:
+def _add_edges(
+    parts: PartsWriter, words: StepNames, source: Ints, target: Ints, info: Ints
+) -> None:
     parts.add(words.edges(source, target, info))
 
 
@@ -353,7 +362,7 @@ def write_frontier(frontier: Frontier, context: Any, out: Place, *, edges: bool 
     faults = context.broadcast(Faults.of(frontier.search.tables))
     task = frontier.task(context)
     files = tuple(share.files for share in frontier.shares)
-    owned = Owned.of(context, task.storage, files)
+    owned = OwnerFiles.of(context, task.storage, files)
     if not edges:
         (out / EDGES).clear()
     with ExitStack() as replacing:
@@ -397,7 +406,7 @@ def _describe(folder: Place, columns: Columns, search: Search, count: int) -> No
 
 @define
 class _Replacing:
-    """Makes a folder that replaces `place` when all is written."""
+    """Makes a folder that replaces `place` when all files are written."""
 
     place: Place
     _other: Place = field(init=False)

@@ -1,4 +1,4 @@
-"""Searches on Spark (`run`), here (`here`), or first here and then on Spark (`auto`)."""
+"""Searches on Spark (`run`), in this process (`here`), or in both, one after the other (`auto`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,14 @@ from spark_explore.frontier import Frontier
 from spark_explore.handover import Seeding, take_over
 from spark_explore.journal import Journal
 from spark_explore.places import Folder, Place, as_place
-from spark_explore.session import cores_of, explained, is_here, open_context, owners_for, ready
+from spark_explore.session import (
+    cores_of,
+    explained,
+    is_here,
+    open_context,
+    owners_for,
+    refuse_without_spark,
+)
 from spark_explore.storage import Storage, seen_by_all
 from spark_explore.table_server import Outgrown
 from spark_explore.temporary import own_folder
@@ -45,8 +52,8 @@ class Plan:
     `identity`: the facts that identify the run, for its folder.  `seed`: the size of a frontier
     from which Spark takes over.  `owners`: the number of shares of the states; None means one for
     each core.  `keeps_states`: write the dataset to `out`; `keeps_edges`: write also all steps.
-    `tell`: gets messages for the user.  Only for a search here: `answers`, members' known answers;
-    `workers`, the number of threads; `witnesses`, find the run to every `sometimes`.
+    `tell`: gets messages for the user.  Only for a search in this process: `answers`, members'
+    known answers; `workers`, the number of threads; `witnesses`, find a run to every `sometimes`.
     """
 
     limits: Limits = field(factory=Limits)
@@ -86,7 +93,7 @@ def run(world: World, plan: Plan) -> Report:
     if unknown := unknown_to_executors(world):
         raise UsageProblem(
             f"world {world.name} has {unknown}, which executors do not know",
-            next="leave out --engine spark, or this",
+            next=f"leave out --engine spark, or take {unknown} out of the world",
         )
     with cost.Watch() as watch, _context(plan.master) as context:
         return explore(world, plan, context, watch)
@@ -118,7 +125,7 @@ def _search(world: World, plan: Plan, **more: Any) -> Search:
 
 
 def here(world: World, plan: Plan) -> Report:
-    """Search without Spark, and write the dataset if the plan has `out`."""
+    """Search in this process, without Spark; write the dataset if the plan has `out`."""
     began, cpu = time.perf_counter(), time.process_time()
     search = _search(world, plan, answers=plan.answers, workers=plan.workers)
     search.run()
@@ -128,7 +135,7 @@ def here(world: World, plan: Plan) -> Report:
 def _concluded(search: Search, plan: Plan, began: float, cpu: float) -> Report:
     report = conclude(search, began=began, cpu=cpu, witnesses=plan.witnesses)
     if plan.out is not None:
-        # The file is from an earlier run on Spark.
+        # If there is such a file, it is of an earlier run on Spark.
         (plan.out / "search").remove(["growth.json"])
     problem = _keep_states(plan, "write_local", search)
     return _with_note(report, problem) if problem else report
@@ -155,7 +162,7 @@ def _keep_states(plan: Plan, write: str, *searched: Any) -> str:
 
 
 def auto(world: World, plan: Plan) -> Report:
-    """Search here, and hand over to Spark if memory ends or a frontier is large enough."""
+    """Search in this process; hand over to Spark if memory ends or a frontier is large enough."""
     began, cpu = time.perf_counter(), time.process_time()
     search = _search(world, plan, answers=plan.answers, workers=plan.workers)
     cluster = plan.master is not None and cores_of(plan.master) is None
@@ -164,27 +171,29 @@ def auto(world: World, plan: Plan) -> Report:
     if not seeding.paused and not seeding.is_out_of_memory:
         return _concluded(search, plan, began, cpu)
     try:
-        ready()
+        refuse_without_spark()
         if plan.symmetry:
-            raise UsageProblem("not with --symmetry", next="")
+            raise UsageProblem("it does not support --symmetry", next="")
         if unknown := unknown_to_executors(world):
-            raise UsageProblem(f"not a world with {unknown}", next="")
+            raise UsageProblem(f"it does not support a world's {unknown}", next="")
         if (numbered := sum(search.tables.value_counts())) * 2 > search.states.count:
             raise UsageProblem(
-                f"{numbered:,} values are numbered for {search.states.count:,} states, and these"
-                " the driver would hold, too",
+                f"its driver also holds the numbered values in memory, and the"
+                f" {search.states.count:,} states have {numbered:,} of them",
                 next="",
             )
     except (EnvironmentProblem, UsageProblem) as problem:
         # The search may have paused for a cluster; then it is not complete.
-        search.found.stopped_by = search.found.stopped_by or "a large frontier, left to a cluster"
+        search.found.stopped_by = (
+            search.found.stopped_by or "a large frontier, which a cluster should search"
+        )
         return _with_note(
-            _concluded(search, plan, began, cpu), f"Spark would go on: {problem.message}"
+            _concluded(search, plan, began, cpu), f"Spark cannot continue: {problem.message}"
         )
     plan.say(
-        f"going on with Spark from {search.states.count:,} states:"
-        f" {search.found.stopped_by or 'a large frontier, and a cluster'}; its processes take"
-        " memory of their own"
+        f"Spark continues from {search.states.count:,} states:"
+        f" {search.found.stopped_by or 'a large frontier, and a cluster'}; Spark's processes take"
+        " additional memory"
     )
     with cost.Watch() as watch, explained(), _storage(plan) as storage:
         spent = cost.Spent.now(watch, began=began)
@@ -229,7 +238,7 @@ def _go_on(
             found.stopped_by = f"the limit of {limits.seconds:g} seconds"
             break
         try:
-            frontier.advance(context, frontier.chain())
+            frontier.advance(context, frontier.levels_of_job())
         except Outgrown:
             frontier.repack(context)
             journal.keep(frontier)

@@ -1,12 +1,12 @@
 """Whether some fair run breaks a claim, decided on tables of all states and steps.
 
-The local engine looks for parts in which all states lead to one another, which needs all steps in
-one memory (`fair_runs.py` in `joinproto/check/engine/liveness/`).  Reachability within a set does
-not need that: round by round, each state learns what its successors can reach.  Take a region in
-which a claim stays unmet.  The analysis removes
+The local engine looks for strongly connected components, which needs all steps in the memory of one
+process (`fair_runs.py` in `joinproto/check/engine/liveness/`).  Reachability within a set does not
+need that: round by round, each state learns what its successors can reach.  Take a region in which
+a claim stays unmet.  The analysis removes
 
 * a state that cannot, within the region, come to a step that fulfils a weak duty or to a state
-  where that is not possible;
+  where no such step is possible;
 * a state where a strong duty is possible, if it cannot come to a step that fulfils it.
 
 It repeats that until it removes no more states (Emerson and Lei; for strong duties Kesten, Pnueli
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from attrs import define, field
-from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
+from pyspark.sql import functions as F  # noqa: N812  the usual name
 
 from joinproto.check.engine.liveness.fair_runs import DutyBits
 from spark_explore.listing import Listed, StoredFrame
@@ -43,7 +43,7 @@ class TooManyRounds(Exception):
 
 @define
 class Analysis:
-    """Rounds over the tables.  `kinds`: the (info, changes) of every kind of step, numbered."""
+    """The analysis of the tables, in rounds.  `kinds`: (info, changes) of each kind of step."""
 
     tables: Listed
     kinds: Any
@@ -163,7 +163,7 @@ class Analysis:
         possible: StoredFrame,
         wanted: Any,
     ) -> StoredFrame:
-        """Return the states from which all duties can be fulfilled within the states alive."""
+        """Return the states of `alive` from which all duties can be fulfilled within `alive`."""
         taken = inside.frame.join(self._masks(bits.masks), ["info", "changes"])
         taken = taken.filter("mask != 0").groupBy(F.col("source").alias("id"))
         taken = taken.agg(F.expr("bit_or(mask)").alias("taken"))

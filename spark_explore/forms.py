@@ -73,11 +73,13 @@ def form_of(values: Sequence[Any]) -> Form:
         return _sequence(some)
     fields = [fields_of(value) for value in some]
     if len(kinds) == 1 and fields[0]:
-        return _struct({name: [item[name] for item in fields if item] for name in fields[0]}, _got)
+        return _struct(
+            {name: [item[name] for item in fields if item] for name in fields[0]}, _field_values
+        )
     return _TEXT if len(kinds) == 1 else _MIXED
 
 
-def _got(value: Any) -> Iterator[Any]:
+def _field_values(value: Any) -> Iterator[Any]:
     return iter((fields_of(value) or {}).values())
 
 

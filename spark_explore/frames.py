@@ -21,8 +21,8 @@ _BATCH_ROWS = 1 << 16
 def read(session: Any, place: Place, kinds: Any = None, names: Iterable[str] = ()) -> Any:
     """Return the Parquet files of a place as a DataFrame.
 
-    `kinds`: its schema as Spark takes it; None means that of the files.  `names`: of the files; ()
-    means all files.
+    `kinds`: the schema of the DataFrame in Spark's form; None means the schema of the files.
+    `names`: the names of the files; () means all files.
     """
     if isinstance(place, Folder):
         reader = session.read if kinds is None else session.read.schema(kinds)
@@ -32,7 +32,7 @@ def read(session: Any, place: Place, kinds: Any = None, names: Iterable[str] = (
         from pyspark.sql.pandas.types import from_arrow_schema
 
         with place.open(files[0]) as file:
-            kinds = from_arrow_schema(plain(pq.read_schema(file)))
+            kinds = from_arrow_schema(without_dictionaries(pq.read_schema(file)))
     flow = session.sparkContext.parallelize([(name,) for name in files], max(1, len(files)))
     listed = session.createDataFrame(flow, "name string")
     return listed.mapInArrow(lambda batches: _batches(place, batches), kinds)
@@ -43,12 +43,12 @@ def _batches(place: Address, listed: Iterable[Any]) -> Iterator[Any]:
         for name in one.column("name").to_pylist():
             with place.open(name) as file:
                 found = pq.ParquetFile(file)
-                kinds = plain(found.schema_arrow)
+                kinds = without_dictionaries(found.schema_arrow)
                 for batch in found.iter_batches(_BATCH_ROWS):
                     yield from pa.Table.from_batches([batch]).cast(kinds).to_batches()
 
 
-def plain(schema: Any) -> Any:
+def without_dictionaries(schema: Any) -> Any:
     """Return an Arrow schema in which dictionary types are replaced by their value types."""
     return pa.schema(
         (item.name, item.type.value_type if pa.types.is_dictionary(item.type) else item.type)

@@ -49,8 +49,8 @@ class Frontier:
     `search`: the driver's search, with tables, claims, counters, and the first states.  `levels`:
     the number of new states of each level.  `outcomes`: how many outcomes were numbered up to the
     last level; a job may have gone further, so `numbered` has that number for each level.
-    `counts`: values of each field when rows were last packed.  `shares`: every owner's data after
-    the last level.
+    `counts`: how many values each field had when rows were last packed.  `shares`: every owner's
+    data after the last level.
     """
 
     search: Search
@@ -74,7 +74,7 @@ class Frontier:
     counts: list[int] = Factory(list)
     _homes: Homes | None = field(init=False, default=None)
     _everything: Any = field(init=False, default=None)
-    _told: int = field(init=False, default=0)
+    _asked_before: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
         self.verdicts = Verdicts(self.search)
@@ -93,7 +93,7 @@ class Frontier:
         return len(self.levels) - 1
 
     @property
-    def lots(self) -> list[list[tuple[int, str]]]:
+    def level_files(self) -> list[list[tuple[int, str]]]:
         """Return the level files of each owner, with their levels."""
         return [
             [(level, file) for level, file in enumerate(share.files) if file]
@@ -145,11 +145,11 @@ class Frontier:
             raise Outgrown
         if self.table_server.stopped is not None:
             raise self.table_server.stopped
-        self._refuse(found)
+        self._raise_problems(found)
         counted = [what for kind, what, *_ in found if kind == step.COUNTS]
         self._take(task, counted, time.perf_counter() - began)
 
-    def chain(self) -> int:
+    def levels_of_job(self) -> int:
         """Return the number of levels of the next job."""
         size = self.levels[-1]
         return 6 if size < SMALL else 3 if size < MIDDLE else 1
@@ -157,10 +157,10 @@ class Frontier:
     def task(self, context: Any) -> Task:
         """Return the data that every step of the present job needs."""
         assert self.rpc_server is not None
-        # A new worker gets the tables from the broadcast, and asks only for what came later.
-        if self._everything is None or self.table_server.asked > 2 * self._told + 1000:
+        # A new worker gets the tables from the broadcast, and asks only for later updates.
+        if self._everything is None or self.table_server.asked > 2 * self._asked_before + 1000:
             self._everything = context.broadcast(packed(self.table_server.everything()))
-            self._told = self.table_server.asked
+            self._asked_before = self.table_server.asked
         judge, local = self.search.judge, cores_of(str(context.master)) is not None
         always = sum(1 << c.bit for c in judge.whole if c.property.kind == "always")
         always |= sum(1 << c.bit for c in judge.implementing)
@@ -197,7 +197,7 @@ class Frontier:
             # The counts of all owners would fill the driver's memory, so executors add them up.
             parts = isqrt(owners)
             flow = flow.map(_with_owner).partitionBy(parts, _itself).values()
-            flow = flow.mapPartitions(step.together)
+            flow = flow.mapPartitions(step.add_up)
         parcels.forget(self.storage.here / parcels.FOLDER)
         found: list[tuple[Any, ...]] = flow.collect()
         # They are removed before a job, too: a killed run or a failed job leaves some.
@@ -210,7 +210,7 @@ class Frontier:
         return flow if self._homes is None else self._homes.prefer(flow)
 
     @staticmethod
-    def _refuse(found: Iterable[tuple[Any, ...]]) -> None:
+    def _raise_problems(found: Iterable[tuple[Any, ...]]) -> None:
         problems = [what for kind, *what in found if kind == step.PROBLEM]
         # A full disk is reported first: it makes other executors fail to find a file.
         for what, text in problems:
@@ -268,14 +268,14 @@ class Frontier:
     def _count(self, level: int, parts: list[Counts]) -> None:
         """Take in the counts of steps out of a level, unless it was not expanded or is violated."""
         if self.verdicts.violated or not all(item.expanded for item in parts):
-            self._bytes(parts)
+            self._add_bytes(parts)
             return
         self.outcomes = max(self.outcomes, self.numbered.get(level, 0))
         generated = sum(item.generated for item in parts)
         self.generated += generated
         if self.growth and self.growth[-1].level == level:
             self.growth[-1].generated = generated
-        self._bytes(parts)
+        self._add_bytes(parts)
         tables = self.search.tables
         for item in parts:
             if item.taken is not None and item.events is not None:
@@ -283,7 +283,7 @@ class Frontier:
                 np.add.at(tables.out["taken"].array, which, times)
                 tables.event_taken += item.events
 
-    def _bytes(self, parts: list[Counts]) -> None:
+    def _add_bytes(self, parts: list[Counts]) -> None:
         if self.growth:
             self.growth[-1].sent += sum(item.sent for item in parts)
             self.growth[-1].written += sum(item.written for item in parts)

@@ -1,4 +1,4 @@
-"""Hand a local search over to Spark: its progress is kept, and its states go to files."""
+"""Hand a local search over to Spark: its progress is kept, and its states are moved to files."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from spark_explore.frontier import Frontier
 from spark_explore.layouts import roomy
 from spark_explore.storage import Storage
 
-# Seconds between two times that a search's counts are remembered, for which they are gathered from
-# all workers' tables.  Work since the last time is done again on Spark.
+# Seconds after which a search's counts are remembered again, which gathers them from all workers'
+# tables.  Work since the last time is done again on Spark.
 REMEMBER_SECONDS = 1.0
 
 
@@ -55,7 +55,7 @@ class Seeding:
 
     @property
     def counts_before(self) -> list[int]:
-        """The number of values of each field two levels before the last."""
+        """The number of values of each field two levels before the last, or at the first level."""
         return self._counts[0]
 
     def _look(self) -> bool:

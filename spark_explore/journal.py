@@ -103,7 +103,7 @@ class Journal:
                 raise full_disk(f"{place}") from error
             raise EnvironmentProblem(
                 f"cannot write to {place}: {error.strerror or error}",
-                next="--resume goes on from the last level kept",
+                next="--resume continues from the last level that was written",
             ) from error
 
     def keep_growth(self, frontier: Frontier) -> None:
@@ -116,7 +116,7 @@ class Journal:
         """Return whether there is a state to continue from.
 
         False for a run that died before it wrote a state, and so must begin again.  Raises
-        `UsageProblem` if `out` has no such run.
+        `UsageProblem` if `out` has neither a state nor such a run.
         """
         assert self.out is not None
         if "state.json" in self.storage.place.names():
@@ -127,8 +127,8 @@ class Journal:
             run = None
         if run != json.loads(json.dumps(self.identity)):
             raise UsageProblem(
-                f"{self.out} holds no search to go on with",
-                next="leave out --resume, and it begins anew",
+                f"{self.out} has no search that can be resumed",
+                next="leave out --resume to start a new search",
             )
         return False
 
@@ -172,8 +172,8 @@ class Journal:
         state: dict[str, Any] = json.loads(self.storage.place.read("state.json"))
         if state.get("format") != FORMAT:
             raise UsageProblem(
-                f"{self.out} was written in format {state.get('format')}, this is {FORMAT}",
-                next=f"resume it with joinproto {state.get('version')}, or begin anew",
+                f"{self.out} has format {state.get('format')}; this version reads format {FORMAT}",
+                next=f"resume it with joinproto {state.get('version')}, or start a new search",
             )
         here = {"version": __version__, "run": self.identity, "code": code_of(search.tables)}
         here = json.loads(json.dumps(here))
@@ -181,10 +181,10 @@ class Journal:
         if differs:
             told = differences(*({**of["run"], "version": of["version"]} for of in (state, here)))
             if "code" in differs:
-                told.append("the model's source has changed since")
+                told.append("the model's source has changed since then")
             raise UsageProblem(
                 f"{self.out} holds another run: {'; '.join(told)}",
-                next="give what it was started with, or begin anew in another folder",
+                next="repeat the options that it was started with, or use another folder",
             )
         return state
 
@@ -204,7 +204,7 @@ def _content(place: Place, name: str, names: Names) -> dict[str, Any]:
         found: dict[str, Any] = read(place.read(name), names)
     except Exception as error:
         raise UsageProblem(
-            f"{place}/{name} cannot be read: {error}", next="begin anew in another folder"
+            f"{place}/{name} cannot be read: {error}", next="start a new search in another folder"
         ) from error
     return found
 
@@ -212,7 +212,7 @@ def _content(place: Place, name: str, names: Names) -> dict[str, Any]:
 def _put_back(search: Search, content: dict[str, Any]) -> None:
     # As after a handover, the driver holds only numbers and the first states.
     search.budget.lift()
-    take_back(search, content, kept="run", next="begin anew in another folder")
+    take_back(search, content, kept="run", next="start a new search in another folder")
     search.states = RowSet(search.tables.layout.words, search.budget, room=1)
     search.begins = len(content["first"])
     search.states.insert(content["first"], search.begins)

@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 from attrs import define, field, frozen
 from pyspark.sql import Observation
-from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
+from pyspark.sql import functions as F  # noqa: N812  the usual name
 
 from joinproto.check.engine.shapes import Rows
 from joinproto.errors import EnvironmentProblem
 from spark_explore import frames
-from spark_explore.dataset import Parts
+from spark_explore.dataset import PartsWriter
 from spark_explore.frontier import Frontier
 from spark_explore.keys import padded
 from spark_explore.places import Place
@@ -99,7 +99,7 @@ class Listed:
         if (found := self.steps.count()) != count:
             raise EnvironmentProblem(
                 f"{count:,} steps lead out of the states found, and {found:,} to one of them",
-                next="begin anew in another folder: files of the run are missing or changed",
+                next="start a new search in another folder: files here are missing or changed",
             )
 
     def rows_of(self, states: Any) -> Rows:
@@ -127,8 +127,8 @@ class Listing:
         """
         cache = self.task.cache()
         cache.catch_up()
-        states = Parts(self.place / "states", f"part-{number}")
-        steps = Parts(self.place / "listed", f"part-{number}")
+        states = PartsWriter(self.place / "states", f"part-{number}")
+        steps = PartsWriter(self.place / "listed", f"part-{number}")
         at, count = number << _OWNER_BITS, 0
         for level, name in files:
             for _, part in self.task.storage.chunks(name, _CHUNK_ROWS):
@@ -175,7 +175,7 @@ def listed(frontier: Frontier, context: Any) -> Listed:
     place.clear()
     for name in ("states", "listed"):
         (place / name).make()
-    lots = frontier.lots
+    lots = frontier.level_files
     job = Listing(frontier.task(context), place)
     flow = context.parallelize(lots, len(lots))
     counts = flow.mapPartitionsWithIndex(

@@ -42,7 +42,7 @@ _KIND = 15
 
 
 @frozen
-class Owned:
+class OwnerFiles:
     """The level files of all owners.
 
     `files[owner][level]`: "" if there is none.  `first[level, owner]`: int64, the id of the first
@@ -63,7 +63,7 @@ class Owned:
         return int(self.first[1, 0]) if len(self.first) > 1 else self.count
 
     @classmethod
-    def of(cls, context: Any, storage: Storage, files: tuple[tuple[str, ...], ...]) -> Owned:
+    def of(cls, context: Any, storage: Storage, files: tuple[tuple[str, ...], ...]) -> OwnerFiles:
         """Number the states, level by level, and in each level owner by owner."""
 
         def count(names: tuple[str, ...]) -> list[int]:
@@ -76,7 +76,7 @@ class Owned:
 
 
 @define
-class Outgoing:
+class OutgoingSteps:
     """Steps out of some states of a level, to be sent to the owners of their targets.
 
     `ids`: of the states, which batches number from 0.  `every`: keep all steps; otherwise one step
@@ -91,7 +91,7 @@ class Outgoing:
     _found: list[Rows] = field(init=False, factory=list)
 
     def note(self, batch: Batch) -> None:
-        """Take in steps."""
+        """Take in steps out of the states."""
         joint = (batch.info & _KIND) == kernel.TOGETHER
         if joint.any():
             # The name of a joint step depends also on the state, so the driver is asked now.
@@ -119,7 +119,7 @@ class Outgoing:
 
 
 @define
-class Arrived:
+class Arrivals:
     """The items that have arrived.
 
     `steps[level]`: words in a row, and the parcel.  `stuck[level, begin]`: flags of a chunk.
@@ -130,8 +130,8 @@ class Arrived:
 
     @classmethod
     @contextmanager
-    def of(cls, items: Iterable[Item]) -> Iterator[Arrived]:
-        """Yield the items as `Arrived`; a temporary file holds rows that came through Spark."""
+    def of(cls, items: Iterable[Item]) -> Iterator[Arrivals]:
+        """Yield the items as `Arrivals`; a temporary file holds rows that came through Spark."""
         with ExitStack() as stack:
             found, file = cls(), stack.enter_context(tempfile.NamedTemporaryFile(prefix="steps-"))
             for _, (kind, level, number, content) in items:
@@ -155,11 +155,11 @@ class Arrived:
 
 
 @define
-class Own:
+class Origins:
     """Some states in the order of their ids, with the origin of each.
 
     `states`: their rows, each at the place of its id.  `begins`: states with smaller ids have no
-    parent.  `parent`, `info`: source and kind of the least step to each that was taken in.
+    parent.  `parent`, `info`: for each state, source and kind of the least step to it so far.
     """
 
     states: RowSet
@@ -187,7 +187,7 @@ class Own:
         first[1:] &= places[1:] != places[:-1]
         self.parent[places[first]], self.info[places[first]] = source[first], info[first]
 
-    def with_origin(self, table: Any, ids: Ints, words: Words) -> Any:
+    def with_origin(self, table: Any, ids: Ints, words: StepNames) -> Any:
         """Return `table` with columns `id`, `parent`, `step`; its states have consecutive `ids`."""
         at = slice(begin := int(np.searchsorted(self.ids, ids[0])), begin + len(ids))
         known = (self.parent[at] != _LATER) & (ids >= self.begins)
@@ -205,7 +205,7 @@ class Own:
 
 
 @define
-class Words:
+class StepNames:
     """Names of steps, each of which is asked for once.
 
     `ask`: returns the names of kinds of steps, each given with the id of a state that has one.

@@ -1,4 +1,4 @@
-"""Rows that are sent to their owners: through Spark, or in files if all is on one machine.
+"""Rows that are sent to their owners, through Spark or, on one machine, in files.
 
 Spark copies what it exchanges six times, which is more work than finding the rows.  On one machine
 all processes can open a file, so Spark carries only its name.
@@ -36,7 +36,7 @@ Content = bytes | Parcel
 
 
 def sent(parts: Iterable[tuple[int, Rows]], folder: Path | None) -> Iterator[tuple[int, Content]]:
-    """Yield each owner with its rows, in a file of `folder`; None means as bytes."""
+    """Yield each owner with its rows, in a file of `folder`, or as bytes if `folder` is None."""
     if folder is not None:
         # A new name each time, because a step that runs again sends its rows again.
         path = folder / secrets.token_hex(16)

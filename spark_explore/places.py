@@ -50,7 +50,7 @@ class Folder:
         return Folder(self.path / name)
 
     def absolute(self) -> Folder:
-        """Return the folder for processes whose working folder is another one."""
+        """Return the folder for processes with another working folder."""
         return Folder(self.path.resolve())
 
     def open(self, name: str) -> IO[bytes]:
@@ -79,18 +79,18 @@ class Folder:
         self.path.mkdir(parents=True, exist_ok=True)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove those of the files that exist."""
+        """Remove the files; a file that does not exist is skipped."""
         for name in names:
             (self.path / name).unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Remove the folder and all that is in it."""
+        """Remove the folder and its content."""
         shutil.rmtree(self.path, ignore_errors=True)
 
 
 @frozen
 class Address:
-    """A folder of a store.  `url`: SCHEME://BUCKET/PATH; `options`: what came after its `?`."""
+    """A folder of a store.  `url`: SCHEME://BUCKET/PATH; `options`: those after its `?`."""
 
     url: str
     options: tuple[tuple[str, str], ...] = ()
@@ -206,11 +206,11 @@ class Address:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             lines = str(error).partition(" (Request ID")[0].splitlines()
-            raise StoreFailure((lines or ["it says nothing"])[0][:400]) from error
+            raise StoreFailure((lines or ["(no message)"])[0][:400]) from error
 
 
 def _arrow_error() -> type[Exception]:
-    """Return the class of exceptions of stores that are no `OSError`."""
+    """Return the class of the stores' exceptions that are not of class `OSError`."""
     try:
         from pyarrow import ArrowException
     except ModuleNotFoundError:
@@ -239,24 +239,28 @@ def place_of(text: str) -> Place:
     if parts.fragment or (scheme == "file" and parts.query):
         mark = "#" if parts.fragment else "?"
         raise UsageProblem(
-            f"{text} has a {mark}, and what follows it is no part of a place",
+            f"{text} contains a {mark}, which does not belong to a place",
             next="write it as %23 or %3F in file:///PATH, or choose another name",
         )
     if scheme == "file":
         if parts.netloc not in ("", "localhost"):
-            raise UsageProblem(f"{text} names another machine", next="file:///PATH, or a path")
+            raise UsageProblem(
+                f"{text} names another machine", next="write file:///PATH, or a path"
+            )
         return Folder(Path(unquote(parts.path)))
     if scheme in ("s3a", "s3n"):
-        raise UsageProblem(f"{scheme}:// is Hadoop's name for it", next="the same with s3://")
+        raise UsageProblem(
+            f"{scheme}:// is Hadoop's name for S3", next="write the same address with s3://"
+        )
     if scheme not in STORES:
         raise UsageProblem(
-            f"no store is called {scheme}://",
-            next=f"a path, file:///PATH, or an address of {', '.join(STORES)}",
+            f"{scheme}:// is not a known store",
+            next=f"write a path, file:///PATH, or an address of {', '.join(STORES)}",
         )
     user = parts.netloc.rpartition("@")[0]
     if ":" in user or (user and not scheme.startswith("abfs")):
         raise UsageProblem(
-            f"an address of {scheme} holds a name or a password, which others could read",
+            f"an address of {scheme} contains a user name or a password, which others could read",
             next="give them in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY), in the"
             " store's own files, or as the machine's role",
         )
@@ -264,7 +268,7 @@ def place_of(text: str) -> Place:
     if not path or (not parts.netloc and scheme not in _RENAMES):
         raise UsageProblem(
             f"{scheme}://{parts.netloc}{parts.path} names no folder of a bucket",
-            next=f"{scheme}://BUCKET/PATH",
+            next=f"write {scheme}://BUCKET/PATH",
         )
     options = parse_qsl(parts.query, keep_blank_values=True)
     known = next((names for kind, names in OPTIONS.items() if scheme.startswith(kind)), ())
@@ -272,7 +276,7 @@ def place_of(text: str) -> Place:
     if unknown:
         raise UsageProblem(
             f"an address of {scheme} takes no option {unknown[0]}",
-            next=f"one of {', '.join(known) or 'none'}",
+            next=f"use one of {', '.join(known)}" if known else "leave it out",
         )
     return Address(f"{scheme}://{parts.netloc}/{path}", tuple(options))
 
@@ -342,15 +346,17 @@ def problem_with(place: Place, error: Exception) -> JoinprotoError:
             f"cannot write to {place}: {said}", next="give --out a folder that may be written"
         )
     if "NO_SUCH_BUCKET" in said or "NoSuchBucket" in said:
-        return UsageProblem(f"{place}: there is no such bucket", next="make it, or name another")
+        return UsageProblem(
+            f"{place}: there is no such bucket", next="create the bucket, or name another"
+        )
     if re.search("ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|HTTP status 40[13]", said):
         return EnvironmentProblem(
             f"{place}: the store denies access: {said}",
-            next="credentials are looked for in the environment, the store's files and the"
-            " machine's role; they need to read, list, write and delete below that address",
+            next="give credentials in the environment, the store's files or the machine's role,"
+            " with the rights to read, list, write and delete below that address",
         )
     return EnvironmentProblem(
-        f"{place}: the store does not do it: {said}",
-        next="name its endpoint and region (?endpoint_override=...&region=..., or in the"
-        " environment), and see that it can be reached from here and from the executors",
+        f"{place}: the store fails: {said}",
+        next="give the store's endpoint and region (?endpoint_override=...&region=..., or in the"
+        " environment), and check that this machine and the executors can reach it",
     )

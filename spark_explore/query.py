@@ -52,7 +52,7 @@ def dataset_in(given: Path | Place) -> Dataset:
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise UsageProblem(
             f"{out} holds no explored states",
-            next="joinproto check WORLD --out DIR writes them",
+            next="run joinproto check WORLD --out DIR, which writes them",
         ) from error
 
 
@@ -60,12 +60,12 @@ def question(dataset: Dataset, name: str) -> str:
     """Return the SQL of a predefined question; raises `UsageProblem`."""
     if name not in QUESTIONS:
         raise UsageProblem(
-            f"there is no question called {name!r}", next="one of " + ", ".join(QUESTIONS)
+            f"there is no question called {name!r}", next="ask one of " + ", ".join(QUESTIONS)
         )
     sql = QUESTIONS[name].sql(dataset.members, dataset.columns)
     if sql is None:
         raise UsageProblem(
-            f"{name} needs {QUESTIONS[name].needs}, and {dataset.world} has none",
-            next="joinproto query DIR   lists the columns",
+            f"{name} needs {QUESTIONS[name].needs}, which {dataset.world} does not have",
+            next="run joinproto query DIR, which lists the columns",
         )
     return sql

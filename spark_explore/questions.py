@@ -34,7 +34,7 @@ def _growth(_members: tuple[str, ...], _columns: Columns) -> str:
     return "SELECT level, count(*) AS states FROM states GROUP BY level ORDER BY level"
 
 
-def _alone(members: tuple[str, ...], columns: Columns) -> str | None:
+def _active(members: tuple[str, ...], columns: Columns) -> str | None:
     phases = _phases(members, columns)
     if not phases:
         return None
@@ -44,7 +44,7 @@ def _alone(members: tuple[str, ...], columns: Columns) -> str | None:
     )
 
 
-def _together(members: tuple[str, ...], columns: Columns) -> str | None:
+def _phase_combinations(members: tuple[str, ...], columns: Columns) -> str | None:
     phases = _phases(members, columns)
     if not phases:
         return None
@@ -67,7 +67,7 @@ def _aborts(members: tuple[str, ...], columns: Columns) -> str | None:
     )
 
 
-def _ends(members: tuple[str, ...], columns: Columns) -> str | None:
+def _stuck(members: tuple[str, ...], columns: Columns) -> str | None:
     if "is_stuck" not in columns:
         return None
     seen = [
@@ -85,19 +85,21 @@ def _ends(members: tuple[str, ...], columns: Columns) -> str | None:
 QUESTIONS: Mapping[str, Question] = {
     "growth": Question("how many states there are at each distance", _growth),
     "active": Question(
-        "in how many states is only one member active, or two, or none",
-        _alone,
+        "how many states have no active member, how many one, how many two, ...",
+        _active,
         "members that show a phase",
     ),
     "phases": Question(
-        "which phases members are in together", _together, "members that show a phase"
+        "which combinations of phases occur", _phase_combinations, "members that show a phase"
     ),
     "aborts": Question(
-        "which faults precede most aborts", _aborts, "members that show a phase, and faults"
+        "after which faults most states have an aborted member",
+        _aborts,
+        "members that show a phase, and faults",
     ),
     "stuck": Question(
-        "how do members get stuck: where no step but a fault changes anything",
-        _ends,
+        "in which phases members are stuck: no step but a fault changes the state",
+        _stuck,
         "the column is_stuck",
     ),
 }

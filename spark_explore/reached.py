@@ -87,7 +87,8 @@ def in_full(condition: str, columns: Iterable[str]) -> str:
         meant = [name for name in known if name.endswith(f"_{word.lower()}")]
         if len(meant) > 1:
             raise UsageProblem(
-                f"{word} may be {' or '.join(meant)}", next="write the name of the column in full"
+                f"{word} fits the columns {' and '.join(meant)}",
+                next="write the name of the column in full",
             )
         return f"{dot}{meant[0]}" if meant else found[0]
 

@@ -12,7 +12,7 @@ import numpy as np
 from attrs import frozen
 
 from joinproto.check.engine.rows.layout import Layout
-from spark_explore.blocks import BlockBuilder, met
+from spark_explore.blocks import BlockBuilder, merge
 from spark_explore.keys import by_owner, padded
 from spark_explore.storage import Share, Storage
 
@@ -72,6 +72,6 @@ class Repack:
         for _, (level, content) in items:
             arrived[level - first].add(np.frombuffer(content, np.uint64).reshape(-1, words))
         for gathering in arrived:
-            pieces = met(gathering.blocks(), words)
+            pieces = merge(gathering.blocks(), words)
             share = storage.extend(self.job, share, pieces, words, wide=words > 1)
         yield share

@@ -52,7 +52,7 @@ def _frame(words: dict[str, Any], parts: Parts) -> Iterator[bytes | memoryview]:
 def _read(read_into: Callable[[memoryview], int]) -> tuple[dict[str, Any], Parts]:
     size = int.from_bytes(_filled(read_into, bytearray(8)), "little")
     if size > _HEADER_MAX:
-        raise ConnectionError("what arrived is not a frame of ours")
+        raise ConnectionError("the received bytes are not a frame of this protocol")
     header = json.loads(_filled(read_into, bytearray(size)))
     parts: Parts = {}
     for name, kind, shape in header["parts"]:

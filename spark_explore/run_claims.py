@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from attrs import define, evolve, field, frozen
-from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
+from pyspark.sql import functions as F  # noqa: N812  the usual name
 
 from joinproto.check.engine.claims.judge import Claim
 from joinproto.check.engine.liveness.duties import Duties, duties_of, unheard
@@ -115,19 +115,19 @@ class _Judging:
     ) -> Trace:
         """Return the run with its end: its loop, or the state where the claim is given up."""
         part = Neighbours.of(self.frontier.search, row, claim, entry.region, most=REGION_MAX)
-        told = part.broken_by(claim)
+        end = part.broken_by(claim)
         due_at = len(trace.steps) if claim.premise_bit >= 0 else None
-        if told is None:
+        if end is None:
             note = (
-                f"{claim.property.name!r}: the run is shown up to where it can be put off for ever;"
-                f" its circle was not found among {REGION_MAX:,} states about that one"
+                f"{claim.property.name!r}: the run is shown up to a state from which the claim can"
+                f" be put off forever; its loop was not found among {REGION_MAX:,} states near it"
             )
             found.notes += (note,)
             return evolve(trace, due_at=due_at)
-        begin, run = len(trace.steps), told.run
+        begin, run = len(trace.steps), end.run
         return evolve(
             trace,
-            steps=(*trace.steps, *told.steps),
+            steps=(*trace.steps, *end.steps),
             loop_at=None if run.loop_at is None else begin + run.loop_at,
             fairness=run.fairness,
             due_at=None if run.due_at is None else begin + run.due_at,
@@ -136,7 +136,7 @@ class _Judging:
     # -- the questions -----------------------------------------------------------------
 
     def _impossible(self, claim: Claim) -> _Entry | None:
-        """Return the nearest states from which only faults, if any, lead to where it holds."""
+        """Return the nearest states from which only faults, if any, lead to a state with it."""
         faults = Faults.of(self.frontier.search.tables).of_steps(self.infos)
         steps = self.analysis.steps_with(np.where(faults, 0, 1)).filter("mask != 0")
         states = self.tables.states.select("id", "level", "flags")
@@ -164,7 +164,7 @@ class _Judging:
             return self._nearest(lasting, None, lasting)
         region = lasting
         if any(one.strong for one in bits):
-            # `lasting` leaves out states because of strong duties, from which a run may enter it.
+            # Strong duties keep states out of `lasting` from which a run can enter it.
             goal = lasting.frame.select("id", F.lit(True).alias("lasts"))
             states = states.join(goal, "id", "left")
             lasts = F.coalesce("lasts", F.lit(False))
@@ -172,7 +172,7 @@ class _Judging:
         return self._nearest(region, due, region)
 
     def _given_up(self, claim: Claim, without: Any, then: Any, due: Any) -> _Entry | None:
-        """Return the nearest due states that lead to one where neither part of `until` holds."""
+        """Return the nearest due states that lead to a state with neither part of `until`."""
         states = self.tables.states.filter(without).select("id", "level", "flags")
         meanwhile = _bit("flags", claim.meanwhile_bit)
         steps = self.tables.steps.filter(without & meanwhile & then).select("source", "target")

@@ -22,7 +22,7 @@ from spark_explore.places import StoreFailure
 JAVA_LEAST = 17
 _INSTALL = (
     f"install Java {JAVA_LEAST} or 21 (Debian: apt install openjdk-{JAVA_LEAST}-jre-headless)"
-    " and set JAVA_HOME, or search with --engine local, which needs none"
+    " and set JAVA_HOME, or search with --engine local, which needs no Java"
 )
 
 
@@ -30,10 +30,10 @@ def refuse_connect(master: str | None) -> None:
     """Raise `UsageProblem` for an address of Spark Connect."""
     if (master or os.environ.get("SPARK_REMOTE", "")).startswith("sc://"):
         raise UsageProblem(
-            "Spark Connect carries DataFrames alone, and a search sends executors its own steps, as"
-            " RDDs, and is asked by them",
-            next="start it where the cluster is, with spark-submit, or with the cluster's own"
-            " master (spark://, yarn, k8s://)",
+            "a search does not run on Spark Connect: it needs RDDs, and Spark Connect supports"
+            " DataFrames only",
+            next="run joinproto on a machine of the cluster with spark-submit, or with"
+            " --master spark://HOST:PORT, yarn or k8s://...",
         )
 
 
@@ -42,7 +42,9 @@ def need_java() -> None:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None:
-        raise EnvironmentProblem("there is no Java, which Spark runs on", next=_INSTALL)
+        raise EnvironmentProblem(
+            f"Java was not found; Spark needs Java {JAVA_LEAST} or later", next=_INSTALL
+        )
     try:
         done = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=60, check=False
@@ -58,7 +60,7 @@ def need_java() -> None:
     version = int(found[2] or 0) if found[1] == "1" else int(found[1])
     if version < JAVA_LEAST:
         raise EnvironmentProblem(
-            f"{java} is Java {version}; Spark runs on {JAVA_LEAST} or 21", next=_INSTALL
+            f"{java} is Java {version}; Spark needs Java {JAVA_LEAST} or later", next=_INSTALL
         )
 
 
@@ -76,7 +78,7 @@ def cores_of(master: str) -> int | None:
     return len(os.sched_getaffinity(0)) if found[1] == "*" else max(1, int(found[1]))
 
 
-def _that_tries_again(master: str) -> str:
+def _master_with_retries(master: str) -> str:
     """Return a local master that tries a failed task again, as a cluster does.
 
     By default Spark ends a local run with the first task that fails.
@@ -98,9 +100,9 @@ def is_here(master: str) -> bool:
 def owners_for(context: Any) -> int:
     """Return the number of shares: one for each core that exists or was asked for, at least two.
 
-    `spark.default.parallelism` decides instead, if it is set.
-    Executors of YARN and Kubernetes, and those that are allocated dynamically, start later than
-    the context, which until then knows of two cores.
+    If `spark.default.parallelism` is set, it is the number.  Executors of YARN and Kubernetes, and
+    dynamically allocated executors, start later than the context, which until then knows of two
+    cores.
     """
     conf = context.getConf()
 
@@ -136,7 +138,8 @@ def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
     return {
         # The JVM needs little memory: it only moves rows, as blocks of bytes.
         "spark.driver.memory": heap,
-        # The page exists only during the run, so few users see it, and it costs half a second.
+        # Spark's own page exists only during the run, so few users see it, and it costs half a
+        # second.
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # The address from which this machine reaches the master, so that others can reach it.
@@ -173,7 +176,7 @@ def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
     }
 
 
-def ready() -> None:
+def refuse_without_spark() -> None:
     """Raise `ImportError` without pyspark, and `EnvironmentProblem` without a suitable Java."""
     import pyspark  # noqa: F401  to see whether it is installed
 
@@ -189,7 +192,8 @@ def explained() -> Iterator[None]:
         raise
     except StoreFailure as error:
         raise EnvironmentProblem(
-            f"the store of the run fails: {error}", next="--resume goes on from the last level kept"
+            f"the store of the run failed: {error}",
+            next="--resume continues from the last level that was written",
         ) from error
     except OSError as error:
         if not is_full(error):
@@ -200,7 +204,7 @@ def explained() -> Iterator[None]:
             raise
         text = str(error)
         if "No space left on device" in text:
-            raise full_disk("Spark could not write what it exchanges") from error
+            raise full_disk("Spark could not write its shuffle files") from error
         absent = re.search(r"No module named '?([\w.]+)", text)
         if absent:
             raise EnvironmentProblem(
@@ -210,7 +214,8 @@ def explained() -> Iterator[None]:
             ) from error
         raise EnvironmentProblem(
             f"Spark gave up: {_reason(text)}",
-            next="its own log says more; with --out, --resume goes on from the last level kept",
+            next="Spark's own log says more; with --out, --resume continues from the last level"
+            " that was written",
         ) from error
 
 
@@ -221,9 +226,9 @@ def is_full(error: OSError) -> bool:
 
 def full_disk(what: str) -> EnvironmentProblem:
     return EnvironmentProblem(
-        f"the disk is full: {what}",
-        next="free some space (Spark's own files are where SPARK_LOCAL_DIRS says); with --out,"
-        " --resume goes on from the last level kept",
+        f"the disk is full, or a quota or a limit of a file's size is reached: {what}",
+        next="free some space, or raise the limit (Spark's own files are where SPARK_LOCAL_DIRS"
+        " says); with --out, --resume continues from the last level that was written",
     )
 
 
@@ -235,7 +240,7 @@ def _reason(text: str) -> str:
 
 def lines_of(text: str) -> list[str]:
     """Return the lines of a message that are not empty; at least one line."""
-    return [line.strip() for line in text.splitlines() if line.strip()] or ["it says nothing"]
+    return [line.strip() for line in text.splitlines() if line.strip()] or ["(no message)"]
 
 
 def _own_address(master: str) -> str:
@@ -271,7 +276,7 @@ def open_context(master: str | None, *, more: dict[str, str] | None = None) -> A
     for most searches: a session takes seconds to start, and few searches need DataFrames.
     """
     refuse_connect(master)
-    ready()
+    refuse_without_spark()
     import pyspark
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
@@ -295,7 +300,7 @@ def open_context(master: str | None, *, more: dict[str, str] | None = None) -> A
         _for_local_workers()
     chosen = SparkConf().setAppName("joinproto")
     if not submitted:
-        chosen.setMaster(_that_tries_again(master or "local[*]"))
+        chosen.setMaster(_master_with_retries(master or "local[*]"))
     for name, value in settings(master or "local[*]").items():
         if submitted and name not in NEEDED:
             chosen.setIfMissing(name, value)
@@ -317,7 +322,7 @@ def open_context(master: str | None, *, more: dict[str, str] | None = None) -> A
         raise UsageProblem(
             f"Spark does not start{f' with master {master!r}' if master else ''}:"
             f" {_first_line(str(error))}",
-            next="local[2], or spark://HOST:PORT of a master that runs",
+            next="use --master local[2], or --master spark://HOST:PORT of a running master",
         ) from error
     context.setLogLevel("OFF" if local else "ERROR")
     return context

@@ -37,7 +37,10 @@ class Session(Protocol):
 
 
 def engine_for(wanted: str, master: str | None) -> Engine:
-    """Return the engine that answers: `auto` is DuckDB, or Spark if only Spark is installed."""
+    """Return the engine that answers.
+
+    `auto` is Spark if there is a master or only Spark is installed, and DuckDB otherwise.
+    """
     if wanted == "spark" or (wanted == "auto" and master is not None):
         return "spark"
     if importlib.util.find_spec("duckdb") is None:
@@ -93,11 +96,11 @@ def _arrow(folder: Address, files: list[str]) -> Any:
     from pyarrow import dataset as arrow
     from pyarrow import parquet
 
-    from spark_explore.frames import plain
+    from spark_explore.frames import without_dictionaries
 
     with folder.open(files[0]) as file:
-        # Texts without dictionaries: otherwise they would be sorted by their numbers there.
-        kinds = plain(parquet.read_schema(file))
+        # Texts without dictionaries, because dictionary columns would be sorted by their codes.
+        kinds = without_dictionaries(parquet.read_schema(file))
     paths = [folder.at(one) for one in files]
     return arrow.dataset(paths, kinds, format="parquet", filesystem=folder.store)
 
@@ -147,7 +150,7 @@ class _DuckDb:
         try:
             found = self.connection.execute(sql)
             if found.description is None:
-                raise UsageProblem("the query asks for nothing", next="begin it with SELECT")
+                raise UsageProblem("the query returns no table", next="begin it with SELECT")
             rows = found.fetchmany(rows_max + 1)
         except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException) as error:
             raise _wrong(self.dataset, error) from error
@@ -183,13 +186,13 @@ def _wrong(dataset: Dataset, error: Exception) -> UsageProblem:
     names = ", ".join(list(dataset.columns)[:6])
     return UsageProblem(
         f"the query is wrong: {_said(error)}",
-        next=f"the table is `states`, with {names}, ...; joinproto query DIR lists all",
+        next=f"the table is `states`, with {names}, ...; joinproto query DIR lists all columns",
     )
 
 
 def _failed(error: Exception) -> UsageProblem:
     return UsageProblem(
-        f"the query failed: {_said(error)}", next="joinproto query DIR   lists the columns"
+        f"the query failed: {_said(error)}", next="run joinproto query DIR, which lists the columns"
     )
 
 

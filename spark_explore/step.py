@@ -1,8 +1,8 @@
 """The step of one owner for one level: collect arriving rows, keep the new rows, expand them.
 
-The result of a step depends only on the owner's share after the level before, and on what arrives.
-So a step that runs twice gives the same rows and the same numbers.  Its counts are sent with the
-rows, so that nothing is counted twice or lost if a step runs again.
+The result of a step depends only on the owner's share after the level before, and on the items
+that arrive.  So a step that runs twice gives the same rows and the same numbers.  Its counts are
+sent with the rows, so that no row is counted twice or lost if a step runs again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from attrs import Factory, define, evolve, field, frozen
 
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.shapes import Ints, Keys, Rows
-from spark_explore.blocks import Block, BlockBuilder, met
+from spark_explore.blocks import Block, BlockBuilder, merge
 from spark_explore.keys import by_owner, padded
 from spark_explore.parcels import received, sent
 from spark_explore.session import is_full
@@ -78,10 +78,10 @@ class Counts:
             self.level,
             self.owner,
             new=self.new + other.new,
-            bad=_either(self.bad, other.bad),
+            bad=_joined(self.bad, other.bad),
             seen=seen,
             flags_any=self.flags_any | other.flags_any,
-            flags_bad=_either(self.flags_bad, other.flags_bad),
+            flags_bad=_joined(self.flags_bad, other.flags_bad),
             generated=self.generated + other.generated,
             taken=_times(self.taken, other.taken),
             events=_sum(self.events, other.events),
@@ -98,7 +98,8 @@ class Task:
 
     `job`: its number.  `first`: the level with which it begins.  `flags`: 1 if combinations of new
     states are numbered for claims, 0 if not.  `always`: the flags that every state must have.
-    `parcels`: the folder for files with sent rows if all is on one machine; None: Spark sends them.
+    `parcels`: the folder for files with sent rows, if all processes are on one machine; None means
+    that Spark sends the rows.
     """
 
     address: Address
@@ -122,21 +123,21 @@ def start(task: Task, owner: int, shares: Iterable[Share]) -> Iterator[Item]:
 
 
 def middle(task: Task, level: int, owner: int, items: Iterable[Item]) -> Iterator[Item]:
-    """Take in `level`, and expand it."""
+    """Take in the owner's part of `level`, and expand it."""
     rest: list[Item] = []
     work = partial(_arrived, task, owner, level, items, rest, expands=True)
     yield from _guarded(owner, work, rest)
 
 
 def end(task: Task, level: int, owner: int, items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
-    """Take in the last level of the job; yield the counts of all its levels."""
+    """Take in the owner's part of the job's last level; yield the counts of all its levels."""
     rest: list[Item] = []
     work = partial(_arrived, task, owner, level, items, rest, expands=False)
     for _, what in _guarded(owner, work, rest):
         yield what
 
 
-def together(found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+def add_up(found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     """Add up the results of `end` of several owners: yield one `Counts` for each level."""
     levels: dict[int, Counts] = {}
     for kind, *what in found:
@@ -149,7 +150,7 @@ def together(found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     yield from ((COUNTS, counts) for counts in levels.values())
 
 
-def _either(rows: Rows | None, others: Rows | None) -> Rows | None:
+def _joined(rows: Rows | None, others: Rows | None) -> Rows | None:
     if rows is None or others is None:
         return others if rows is None else rows
     words = max(rows.shape[1], others.shape[1])
@@ -177,8 +178,8 @@ def _sum(one: Ints | None, other: Ints | None) -> Ints | None:
 def _guarded(owner: int, work: Callable[[], Iterator[Item]], rest: list[Item]) -> Iterator[Item]:
     """Yield the results of `work`; an error is yielded, too, so that the driver reports it.
 
-    After an error, `rest` is also yielded.  It has what came with the rows: if an earlier step
-    failed, its problem is there.
+    After an error, `rest` is also yielded.  It has the items that came with the rows: if an earlier
+    step failed, its problem is among them.
     """
     try:
         yield from work()
@@ -237,7 +238,7 @@ def _take_in(
     def note(size: int) -> None:
         counts.written += size
 
-    storage = evolve(task.storage, written=note)
+    storage = evolve(task.storage, on_written=note)
     blocks = _gather(task, items, rest)
     # Rows may have numbers and words that are newer than this cache.
     cache.catch_up()
@@ -246,7 +247,7 @@ def _take_in(
     share = _share_before(counts, rest)
 
     def new() -> Iterator[tuple[Keys, Rows]]:
-        for arrived in met(blocks, words):
+        for arrived in merge(blocks, words):
             keys, rows = storage.drop_known(share, *arrived)
             if len(rows):
                 _judge(task, cache, rows, counts)
@@ -280,13 +281,13 @@ def _gather(task: Task, items: Iterable[Item], rest: list[Item]) -> list[Block]:
 
 
 def _judge(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> None:
-    """Add what some new rows show to the counts."""
+    """Add the observations and the broken claims of some new rows to the counts."""
     bad, seen = cache.watch(rows)
     if len(bad):
-        counts.bad = _either(counts.bad, rows[bad])
+        counts.bad = _joined(counts.bad, rows[bad])
     no_field: list[int] = []
-    both = zip_longest(counts.seen, seen, fillvalue=no_field)
-    counts.seen = [sorted({*before, *here}) for before, here in both]
+    pairs = zip_longest(counts.seen, seen, fillvalue=no_field)
+    counts.seen = [sorted({*before, *here}) for before, here in pairs]
     if not task.flags:
         return
     always = np.uint64(task.always)
@@ -297,14 +298,14 @@ def _judge(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> None:
         broken = piece[flags & always != always]
         room = BAD_MAX - (0 if counts.flags_bad is None else len(counts.flags_bad))
         if len(broken) and room:
-            counts.flags_bad = _either(counts.flags_bad, broken[:room])
+            counts.flags_bad = _joined(counts.flags_bad, broken[:room])
 
 
 # -- expanding -------------------------------------------------------------------------
 
 
 class _Outbox:
-    """Successors to be sent to their owners; each is once in a block."""
+    """Successors that must be sent to their owners, each only once in a block."""
 
     def __init__(self, task: Task, cache: WorkerCache) -> None:
         words = cache.tables.layout.words

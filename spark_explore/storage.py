@@ -91,8 +91,8 @@ def share_of(found: dict[str, Any]) -> Share:
     for name in share.names():
         if _NAME.fullmatch(name) is None:
             raise UsageProblem(
-                f"the search's note names {name!r}, which is no file of a search",
-                next="begin it anew, without --resume",
+                f"state.json names {name!r}, which is not a file of a search",
+                next="start a new search, without --resume",
             )
     return share
 
@@ -109,11 +109,11 @@ class Growing:
     def add(self, piece: Column) -> None:
         """Append items."""
         if not self.count:
-            self.head()
+            self.write_header()
         self.file.write(np.ascontiguousarray(piece, self.dtype).data)
         self.count += len(piece)
 
-    def head(self) -> None:
+    def write_header(self) -> None:
         """Write the header, whose length does not depend on the count."""
         self.file.seek(0)
         array: Column = np.empty((0, *self.shape), self.dtype)
@@ -127,13 +127,13 @@ class Growing:
 class Storage:
     """The files of a search at a place.
 
-    `cache`: the folder for files of a store; None means a cache of this executor.  `written`: is
-    called with the number of bytes of each file.
+    `cache`: the folder for files of a store; None means a cache of this executor.  `on_written`:
+    is called with the number of bytes of each file.
     """
 
     place: Place = field(converter=as_place)
     cache: Path | None = None
-    written: Callable[[int], None] = field(default=lambda _: None, repr=False)
+    on_written: Callable[[int], None] = field(default=lambda _: None, repr=False)
 
     @property
     def here(self) -> Path:
@@ -165,11 +165,11 @@ class Storage:
             yield array
             if array.count:
                 # Not np.save: its error for a full disk says how much it wrote, but not why.
-                array.head()
+                array.write_header()
                 file.seek(0, os.SEEK_END)
         if not array.count:
             (self.here / name).unlink()
-        self.written(array.count * int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize)
+        self.on_written(array.count * int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize)
 
     def load(self, name: str) -> Column:
         """Map an array into memory; it cannot be changed."""
@@ -200,7 +200,7 @@ class Storage:
         return self.load(share.files[-1])
 
     def drop_known(self, share: Share, keys: Keys, rows: Rows) -> tuple[Keys, Rows]:
-        """Return those of the sorted `keys` and `rows` that the owner does not have yet."""
+        """Return the sorted `keys` and `rows` without the rows that the owner already has."""
         for run in reversed(share.runs):
             if len(keys) == 0:
                 break
@@ -241,14 +241,14 @@ class Storage:
         run = Run(f"runs/keys-{name}", f"runs/places-{name}", 0) if wide else Run(file, "", 0)
         with ExitStack() as files:
             levels = files.enter_context(self.growing(file, np.uint64, (words,)))
-            beside: list[Growing] = []
+            run_files: list[Growing] = []
             if wide:
-                beside.append(files.enter_context(self.growing(run.keys, np.uint64)))
-                beside.append(files.enter_context(self.growing(run.places, np.int64)))
+                run_files.append(files.enter_context(self.growing(run.keys, np.uint64)))
+                run_files.append(files.enter_context(self.growing(run.places, np.int64)))
             for keys, rows in pieces:
                 places = np.arange(levels.count, levels.count + len(rows), dtype=np.int64)
                 places += np.int64(level) << _PLACE_BITS
-                for array, piece in zip(beside, (keys, places), strict=False):
+                for array, piece in zip(run_files, (keys, places), strict=False):
                     array.add(piece)
                 levels.add(rows)
         count, runs = levels.count, share.runs
@@ -258,7 +258,7 @@ class Storage:
             runs = (*kept, self._merged(name, (*tail, new)) if tail else new)
         after = Share(level, owner, count, (*share.files, file if count else ""), runs)
         if wide and (not runs or runs[-1].keys != run.keys):
-            # This run was merged into another, or is empty, so its files are not needed.
+            # This run was merged into another run, or is empty, so its files are not needed.
             for one in (run.keys, run.places):
                 (self.here / one).unlink(missing_ok=True)
         if isinstance(self.place, Address):
@@ -335,14 +335,14 @@ def _cache_of(place: str) -> Path:
 
 
 def seen_by_all(context: Any, place: Place) -> None:
-    """Raise `UsageProblem` if an executor cannot read what the driver writes to `place`."""
+    """Raise `UsageProblem` if an executor cannot read a file that the driver writes to `place`."""
     word, name = secrets.token_hex(16), f"probe-{secrets.token_hex(4)}"
     place.write(name, word.encode())
 
     def look(_: Iterable[int]) -> Iterator[tuple[str, str]]:
         try:
             there = place.read(name) == word.encode()
-            yield socket.gethostname(), "" if there else "it holds another file"
+            yield socket.gethostname(), "" if there else "it has another content there"
         except OSError as error:
             yield socket.gethostname(), error.strerror or str(error)
 

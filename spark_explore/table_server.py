@@ -29,7 +29,7 @@ from joinproto.check.engine.tables import kernel
 from joinproto.check.steps import said
 from joinproto.errors import EnvironmentProblem
 from spark_explore import rpc
-from spark_explore.table_updates import UpdateLog, since
+from spark_explore.table_updates import UpdateLog, updates_after
 
 Parts = rpc.Parts
 
@@ -42,8 +42,8 @@ class Outgrown(Exception):
 class TableServer:
     """Answers for one search.
 
-    `wide`: rows have more than one word, and may get more.  `numbered`: for each level, the number
-    of outcomes after its last new cell.
+    `wide`: rows have more than one word, and may become wider.  `numbered`: for each level, the
+    number of outcomes after its last new cell.
     """
 
     search: Search
@@ -68,7 +68,7 @@ class TableServer:
     def everything(self) -> Parts:
         """Return the whole tables, for a new replica."""
         with self._lock:
-            return self._since(np.zeros(0, np.int64))
+            return self._updates_after(np.zeros(0, np.int64))
 
     def answer(self, words: dict[str, Any], parts: Parts) -> tuple[dict[str, Any], Parts]:
         """Return the answer to one question.
@@ -95,7 +95,7 @@ class TableServer:
             steps = zip(parts["info"].tolist(), parts["rows"], strict=True)
             text = json.dumps([self._words_of(info, row) for info, row in steps])
             found = {"words": np.frombuffer(text.encode(), np.uint8)}
-        return {**found, **self._since(parts["position"])}
+        return {**found, **self._updates_after(parts["position"])}
 
     def _words_of(self, info: int, row: Rows) -> str:
         found = self._words.get(info)
@@ -103,11 +103,11 @@ class TableServer:
             found = self._words[info] = said(move_of(self.search, info, row))
         return found
 
-    def _since(self, position: Ints) -> Parts:
+    def _updates_after(self, position: Ints) -> Parts:
         tables, judge = self.search.tables, self.search.judge
         judge.refresh()
         shown = [len(numbers) for numbers in tables.shown[: judge.parts]]
-        return since(tables, self.log, shown, list(judge.broken), position)
+        return updates_after(tables, self.log, shown, list(judge.broken), position)
 
     def _fill(self, asked: Ints, level: int) -> None:
         tables = self.search.tables
@@ -130,8 +130,8 @@ class TableServer:
     def _settle(self) -> None:
         """Make the layout fit all numbered values; raises `Outgrown` if rows must be repacked."""
         search = self.search
-        for closed in search.expander.on_new:
-            closed()
+        for callback in search.expander.on_new:
+            callback()
         if search.tables.outgrown():
             layout = extended(search.tables.layout, search.tables.value_counts(), self.search)
             if layout is None or not self.wide:
@@ -141,7 +141,7 @@ class TableServer:
     # -- calls -------------------------------------------------------------------------
 
     def open(self, host: str) -> RpcServer:
-        """Accept connections at an address that executors can reach."""
+        """Return a server at `host`, an address that executors can reach."""
         return RpcServer(self, host)
 
 
@@ -187,8 +187,8 @@ class RpcServer:
                     self._tables.stopped = EnvironmentProblem(
                         f"{len(self._callers):,} executors ask the driver, which may open no more"
                         " connections",
-                        next="raise its limit of open files (ulimit -n) to twice the cores of the"
-                        " cluster, and --resume",
+                        next="raise the driver's limit of open files (ulimit -n) to twice the"
+                        " number of the cluster's cores, and use --resume",
                     )
                     for caller in [*self._callers]:
                         caller.close()

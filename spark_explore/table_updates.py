@@ -1,7 +1,7 @@
-"""Table updates: what the driver's tables have and a replica of them lacks.
+"""Table updates: the entries of the driver's tables that a replica of them lacks.
 
-The tables only grow.  So a replica sends its position, and gets what was added after it; an empty
-position gets everything.
+The tables only grow.  So a replica sends its position, and gets the entries that were added after
+it; an empty position gets everything.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class UpdateLog:
             self.filled[name].append((x, y, z, grid.get(x, y, z)))
 
 
-def since(
+def updates_after(
     arrays: Arrays,
     log: UpdateLog,
     shown: Sequence[int],
@@ -68,7 +68,8 @@ def since(
 ) -> Parts:
     """Return the updates after `position`; an empty position means everything.
 
-    `shown`: the number of observations of each part.  `broken`: those that break a claim.
+    `shown`: the number of observations of each part.  `broken`: the observations that break a
+    claim.
     """
     whole = len(position) == 0
     at = iter(np.zeros(1 << 12, np.int64).tolist() if whole else position.tolist())
@@ -107,7 +108,8 @@ def since(
 class Replica(Arrays):
     """A copy of the driver's arrays, without the values that the numbers stand for.
 
-    `shown`: the number of observations of each part.  `broken`: those that break a claim.
+    `shown`: the number of observations of each part.  `broken`: the observations that break a
+    claim.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -175,7 +177,7 @@ class Replica(Arrays):
             self._counts[name] += len(parts[name])
         self._needed = parts["needed"]
         self.shown = parts["shown"].tolist()
-        self._given = parts["layout"].tolist()
+        self._driver_layout = parts["layout"].tolist()
 
     def value_counts(self) -> list[int]:
         return self._values
@@ -192,8 +194,8 @@ class Replica(Arrays):
     def outgrown(self) -> bool:
         """Return whether the driver now uses another layout."""
         layout = self.layout
-        return [layout.words, layout.slots, *layout.widths] != self._given
+        return [layout.words, layout.slots, *layout.widths] != self._driver_layout
 
     def grow_layout(self, layout: Layout | None = None) -> Layout:
-        words, slots, *widths = self._given
+        words, slots, *widths = self._driver_layout
         return super().grow_layout(layout or Layout(widths, slots, words))

@@ -18,7 +18,7 @@ def own_folder() -> Iterator[Path]:
     """Yield a new folder and remove it at the end; first remove folders of killed runs."""
     place = Path(tempfile.gettempdir())
     for left in place.glob(f"{_PREFIX}*"):
-        _remove_if_nobodys(left)
+        _remove_if_unlocked(left)
     # Its name begins with a dot until it is locked, so that no other run sees it before.
     folder = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}", dir=place))
     try:
@@ -30,7 +30,7 @@ def own_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove_if_nobodys(folder: Path) -> None:
+def _remove_if_unlocked(folder: Path) -> None:
     # The system releases the locks of a dead process.  Another user's file cannot be opened.
     with suppress(OSError), (folder / _LOCK).open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

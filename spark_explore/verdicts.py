@@ -79,5 +79,5 @@ class Verdicts:
         return ~judge.have(judge.number(rows, 0, len(rows)), claim.bit)
 
     def is_open(self, claim: Claim) -> bool:
-        """Return whether the claim was neither broken nor reached so far."""
+        """Return whether the claim has been neither broken nor reached so far."""
         return all(hit.claim is not claim for hit in self.hits)

@@ -1,7 +1,7 @@
 """A worker's cache of the driver's tables, kept from task to task.
 
-During its work it asks the table server for what it lacks: a call takes a millisecond, but to do a
-level again takes a second.
+During its work a worker asks the table server for missing entries: a call takes a millisecond, but
+to do a level again takes a second.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from spark_explore import rpc
 from spark_explore.table_updates import Parts, Replica
 
 SECONDS_MAX = 600.0
-"""Seconds to wait for an answer; it may have to wait for others, each a call of member code."""
+"""Seconds to wait for an answer, which may come after answers that call other members."""
 
 
 class Stopped(Exception):
@@ -43,7 +43,7 @@ class Address:
 
 
 class RemoteTables(Replica):
-    """A replica that asks for what it lacks.  `level`: the level that is being expanded."""
+    """A replica that asks the driver for missing entries.  `level`: the level being expanded."""
 
     def __init__(self, address: Address, parts: Parts) -> None:
         super().__init__(parts)
@@ -118,7 +118,7 @@ class WorkerCache:
         self._numbers, self._flags = np.zeros(0, np.int64), np.zeros(0, np.uint64)
 
     def catch_up(self) -> None:
-        """Get what was numbered since the last call: rows of other workers may have new numbers."""
+        """Get all updates since the last call: rows of other workers may have new numbers."""
         self.tables.ask("news", {})
         self.expander.refresh()
 

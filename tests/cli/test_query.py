@@ -123,7 +123,7 @@ def test_the_nearest_state_that_fits_is_reported_with_the_way(run: Run, states: 
     [
         (("SELECT nothing FROM states",), "nothing"),
         (("SELEKT 1",), "SELEKT"),
-        (("--to", "phase ="), "phase may be a_phase or b_phase"),
+        (("--to", "phase ="), "phase fits the columns a_phase and b_phase"),
         (("--to", "face = 1"), "the query is wrong"),
         (("SELECT CAST('x' AS INT)",), "the query failed"),
         (("SELECT 1", "--to", "true"), "SQL, --ask and --to"),

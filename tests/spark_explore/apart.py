@@ -68,7 +68,7 @@ def add_worker(spark: Cluster, network: Namespaces, name: str, folder: Path) -> 
 
 
 def kept_by(folder: Path, name: str) -> set[str]:
-    """Return the owners whose files are in a worker's cache."""
+    """Return the owners whose files are in the cache of worker `name`."""
     kept = (folder / f"of-{name}").rglob("joinproto-cache-*/*/*-*-*-*.npy")
     return {file.name.split("-")[-2] for file in kept}
 

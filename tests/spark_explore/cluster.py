@@ -21,7 +21,7 @@ SECONDS_MAX = 120.0
 
 @define
 class Cluster:
-    """`workers`: processes, in the order of their starts."""
+    """A standalone cluster.  `workers`: processes, in the order of their starts."""
 
     folder: Path
     environment: dict[str, str]
@@ -34,7 +34,7 @@ class Cluster:
         log = self.folder / "master.log"
         ports = ("--port", "0", "--webui-port", "0")
         self._master = self._spawn("master.Master", log, "--host", self.host, *ports)
-        self.address = self._told(log, r"(spark://[\d.]+:\d+)", self._master)
+        self.address = self._wait_for(log, r"(spark://[\d.]+:\d+)", self._master)
         for _ in range(workers):
             self.add_worker()
 
@@ -49,7 +49,7 @@ class Cluster:
         words = ("--host", host, *size, *place, self.address)
         worker = self._spawn("worker.Worker", log, *words, within=within)
         self.workers.append(worker)
-        self._told(log, r"(Successfully registered)", worker)
+        self._wait_for(log, r"(Successfully registered)", worker)
 
     def _spawn(
         self, name: str, log: Path, *words: str, within: Sequence[str] = ()
@@ -66,7 +66,7 @@ class Cluster:
             )
 
     @staticmethod
-    def _told(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> str:
+    def _wait_for(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> str:
         end = time.monotonic() + SECONDS_MAX
         while time.monotonic() < end:
             found = re.search(pattern, log.read_text(errors="replace"))
@@ -75,7 +75,9 @@ class Cluster:
             if process.poll() is not None:
                 break
             time.sleep(0.1)
-        raise AssertionError(f"it did not start:\n{log.read_text(errors='replace')[-2000:]}")
+        raise AssertionError(
+            f"the process did not start:\n{log.read_text(errors='replace')[-2000:]}"
+        )
 
     def kill_worker(self, number: int) -> None:
         """Kill a worker, its executor, and the executor's Python with kill -9."""
@@ -128,7 +130,7 @@ def cluster(
         "SPARK_HOME": str(SPARK_HOME),
         # Without this a worker looks for the folders of Spark's own build.
         "SPARK_SCALA_VERSION": "2.13",
-        # If the host is another one, each process is given its own address.
+        # With another host, each process is given its own address.
         **({"SPARK_LOCAL_IP": host} if host == "127.0.0.1" else {}),
         "PYTHONPATH": path,
         "PYSPARK_PYTHON": sys.executable,

@@ -16,7 +16,7 @@ from tests.needs import need
 
 HERE = Path(__file__).parent
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "somebody", "AWS_SECRET_ACCESS_KEY": "hush-hush"}
-"""For the store that stands for S3: it checks none, but handles unsigned requests differently."""
+"""For the store in place of S3, which does not check them, but treats unsigned requests apart."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -33,7 +33,7 @@ def context() -> Iterator[Any]:
     """Return a local session's context; skips with the reason if Spark cannot run."""
     need("pyspark", "java")
     with pytest.MonkeyPatch.context() as patch:
-        # Executors inherit the environment of now, and a store's tests come later.
+        # Executors inherit the environment of this moment, and tests of stores run later.
         for name, value in CREDENTIALS.items():
             patch.setenv(name, value)
         found = session.open_session("local[2]")

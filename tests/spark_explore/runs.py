@@ -1,4 +1,4 @@
-"""The command as a process, and the progress of its run."""
+"""Run `joinproto` as a process, and wait for the progress of its run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def wait_for_level(
     process: subprocess.Popen[str],
     seconds: float = 2 * SECONDS_MAX,
 ) -> None:
-    """Wait until the run with this folder `search` has noted this many levels."""
+    """Wait until the run with this folder `search` has written this many levels."""
     place = as_place(search)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -69,4 +69,4 @@ def wait_for_level(
         time.sleep(0.05)
     kill_tree(process.pid)
     told = "".join(process.communicate())
-    raise AssertionError(f"it never came to level {level}: {told}")
+    raise AssertionError(f"the search never reached level {level}: {told}")

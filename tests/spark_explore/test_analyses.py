@@ -35,9 +35,9 @@ def test_the_nearest_deadlock_is_found_by_executors(context: Any, name: str) -> 
 
 @pytest.mark.usefixtures("_small_driver")
 def test_a_claim_that_needs_all_steps_at_once_is_left_open_with_the_reason(context: Any) -> None:
-    """It is unknown; the reason is the number of steps, and the memory that they need.
+    """The claim is unknown; the reason is the number of steps, and the memory that they need.
 
-    Judged claims are reported, because the search reached its end.
+    The verdicts on other claims are reported, because the search reached its end.
     """
     world = clock(implements("hours", hours(), by_hours))
     low = always("low", lambda view: view["clock"].hour < 4)
@@ -46,11 +46,11 @@ def test_a_claim_that_needs_all_steps_at_once_is_left_open_with_the_reason(conte
     assert ["unknown", "holds"] == [item.result for item in report.properties]
     assert "incomplete" == report.result
     assert "must be judged in one process" in report.stopped_by
-    assert "steps take" in report.stopped_by
+    assert "steps and their states take" in report.stopped_by
 
 
-def test_a_state_of_no_abstract_one_is_reported_as_by_a_search_here(context: Any) -> None:
-    """Executors find all states; the driver's own search ends at the same state as one here."""
+def test_a_state_without_an_abstract_state_is_reported_as_by_the_local_search(context: Any) -> None:
+    """Executors find all states; the driver's search ends at the same state as a local search."""
     up_to_two = evolve(hours(), members={"hours": lambda: Held(2)})
     world = clock(implements("hours", up_to_two, by_hours))
     here = check(world)
@@ -62,8 +62,8 @@ def test_a_state_of_no_abstract_one_is_reported_as_by_a_search_here(context: Any
     assert here.notes[0] in there.notes
 
 
-def test_the_document_says_what_a_step_takes() -> None:
-    """It is 100 bytes a step, as docs/spark.md says."""
+def test_the_document_gives_the_bytes_of_a_step() -> None:
+    """`docs/spark.md` gives the number that the code uses."""
     text = (Path(__file__).parents[2] / "docs" / "spark.md").read_text()
 
     assert f"{analyses.BYTES_PER_STEP} bytes for each" in text

@@ -18,7 +18,7 @@ pytestmark = [
 ]
 
 
-def test_machines_that_share_only_a_store_lose_and_double_nothing(tmp_path: Path) -> None:
+def test_machines_that_share_only_a_store_find_the_same_states_after_kills(tmp_path: Path) -> None:
     """After kill -9 of a worker, the driver and an executor, counts are as without kills."""
     words = [sys.executable, "-m", "tests.spark_explore.apart", str(tmp_path)]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""`--engine auto` searches here while the states fit, then on Spark, with the same result."""
+"""`--engine auto` searches locally while the states fit, then on Spark, with the same result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from spark_explore.handover import take_over
 from tests.spark_explore.compare import FOUND
 
 
-def tight() -> Limits:
+def tight_limits() -> Limits:
     """Return a limit a little above the memory of this process: millions of states do not fit."""
     # The compiled loops are loaded first; memory that other tests left would be released during
     # the search, and make room.
@@ -40,7 +40,7 @@ def tight() -> Limits:
 def test_a_world_that_does_not_fit_is_handed_over(
     words_max: int, workers: int, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The local engine stops at the limit; auto continues, and finds the same.
+    """The local engine stops at the limit; auto continues, and gives the report of a whole search.
 
     `words_max`: wider rows have numbers for messages under way, which become bits on Spark.
     `seconds`: between two levels at which Spark may continue; with 60 only at the first.
@@ -48,7 +48,7 @@ def test_a_world_that_does_not_fit_is_handed_over(
     monkeypatch.setattr(space_room, "WORDS_MAX", words_max)
     monkeypatch.setattr(handover, "REMEMBER_SECONDS", seconds)
     world = load_world("two-phase-commit", members=8)
-    assert "incomplete" == check(world, memory_max_bytes=tight().memory_bytes).result
+    assert "incomplete" == check(world, memory_max_bytes=tight_limits().memory_bytes).result
 
     taken_over: list[int] = []
 
@@ -59,7 +59,7 @@ def test_a_world_that_does_not_fit_is_handed_over(
 
     monkeypatch.setattr(explore, "take_over", noted)
 
-    report = auto(world, Plan(master="local[2]", limits=tight(), workers=workers))
+    report = auto(world, Plan(master="local[2]", limits=tight_limits(), workers=workers))
 
     assert ("spark", 1_745_408) == (report.engine, report.distinct)
     assert [True] == [levels == 1 if seconds else levels > 5 for levels in taken_over]
@@ -68,46 +68,46 @@ def test_a_world_that_does_not_fit_is_handed_over(
         assert getattr(whole, name) == getattr(report, name), name
 
 
-def test_a_world_that_fits_stays_here() -> None:
+def test_a_world_that_fits_is_searched_without_spark() -> None:
     """No Spark session is made, so no Java is needed."""
     report = auto(load_world("two-phase-commit", members=5), Plan(master="local[2]"))
 
     assert ("local", 8_832, ()) == (report.engine, report.distinct, report.notes)
 
 
-def test_without_java_the_limit_is_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search is incomplete, as with the local engine, and the notes name the remedy."""
+def test_without_java_the_search_ends_at_the_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search is incomplete, as with the local engine, and a note says why Spark stays out."""
 
     def no_java() -> None:
-        raise EnvironmentProblem("there is no Java, which Spark runs on", next="install it")
+        raise EnvironmentProblem("Java was not found", next="install it")
 
-    monkeypatch.setattr(explore, "ready", no_java)
+    monkeypatch.setattr(explore, "refuse_without_spark", no_java)
 
-    report = auto(load_world("two-phase-commit", members=10), Plan(limits=tight()))
+    report = auto(load_world("two-phase-commit", members=10), Plan(limits=tight_limits()))
 
     assert ("local", "incomplete") == (report.engine, report.result)
-    assert ("Spark would go on: there is no Java, which Spark runs on",) == report.notes
+    assert ("Spark cannot continue: Java was not found",) == report.notes
 
 
-def test_a_search_that_spark_should_have_continued_is_not_finished(
+def test_a_search_that_spark_should_have_continued_is_incomplete(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It pauses at a large frontier without Java, so it is incomplete, although below limits."""
+    """Without Java it ends at a large frontier, although it is below its limits."""
 
     def no_java() -> None:
-        raise EnvironmentProblem("there is no Java, which Spark runs on", next="install it")
+        raise EnvironmentProblem("Java was not found", next="install it")
 
-    monkeypatch.setattr(explore, "ready", no_java)
+    monkeypatch.setattr(explore, "refuse_without_spark", no_java)
     monkeypatch.setattr(explore, "FRONTIER_MAX", 20)
 
     report = auto(load_world("two-phase-commit", members=4), Plan(master="spark://nowhere:1"))
 
     assert ("local", "incomplete") == (report.engine, report.result)
-    assert "a large frontier, left to a cluster" == report.stopped_by
+    assert "a large frontier, which a cluster should search" == report.stopped_by
 
 
 def test_a_finished_search_leaves_no_states_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They do not stay until garbage is collected: a sweep's next search would go to Spark."""
+    """If they stayed until garbage is collected, a sweep's next search would go to Spark."""
     made: list[weakref.ref[Search]] = []
     run = Search.run
 

@@ -25,7 +25,7 @@ def sorted_keys(count: int, most: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("counts", [(), (0,), (1,), (500,), (500, 0, 3), (300, 700, 40)])
-def test_ranges_are_small_and_cover_all(
+def test_ranges_are_small_and_cover_all_keys(
     monkeypatch: pytest.MonkeyPatch, counts: tuple[int, ...]
 ) -> None:
     """Each key occurs once, in the order of the ranges; equal keys are in the same range."""
@@ -53,7 +53,7 @@ def test_a_stored_block_is_the_same_and_leaves_no_file(tmp_path: Path, words: in
     block = Block(*unique(keys_of(rows, wide=words > 1), rows))
 
     stored = block.stored(tmp_path)
-    stored.rest()
+    stored.release()
 
     assert (block.keys == stored.keys).all()
     assert (block.rows == stored.rows).all()
@@ -61,7 +61,7 @@ def test_a_stored_block_is_the_same_and_leaves_no_file(tmp_path: Path, words: in
 
 
 def arrivals(words: int, most: int) -> tuple[list[Item], set[tuple[int, ...]]]:
-    """Return rows in pieces as they come from executors, with copies, and the set of them."""
+    """Return rows in pieces as they come from executors, with copies, and the set of these rows."""
     pieces = [
         RANDOM.integers(0, most, (int(RANDOM.integers(1, 90)), words), dtype=np.uint64)
         for _ in range(int(RANDOM.integers(0, 40)))
@@ -71,7 +71,7 @@ def arrivals(words: int, most: int) -> tuple[list[Item], set[tuple[int, ...]]]:
 
 
 @pytest.mark.parametrize("words", [1, 2])
-def test_levels_in_small_blocks_are_the_sets_they_are(
+def test_levels_in_small_blocks_have_each_new_row_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: int
 ) -> None:
     """No row is lost, kept twice or confused with another, even if many rows share a key."""
@@ -92,7 +92,7 @@ def test_levels_in_small_blocks_are_the_sets_they_are(
         items, expected = arrivals(words, most)
         found = step._gather(task, items, [])
         stored += len(found) > 1
-        pieces = (storage.drop_known(share, *one) for one in blocks.met(found, words))
+        pieces = (storage.drop_known(share, *one) for one in blocks.merge(found, words))
         share = storage.extend(1, share, pieces, words, wide=wide)
         level: Rows = storage.level_rows(share, words)
         assert len(level) == share.count
@@ -125,7 +125,7 @@ def test_a_run_that_was_merged_at_once_leaves_no_file(tmp_path: Path) -> None:
         assert {name for run in share.runs for name in (run.keys, run.places)} == last
 
 
-def test_levels_that_are_packed_anew_need_not_fit_into_memory(
+def test_repacked_levels_are_kept_in_blocks_in_files(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The rows of a level are in files except for the last block, as in a level's own job."""

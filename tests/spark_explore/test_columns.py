@@ -27,7 +27,7 @@ class Colour(Enum):
 
 
 @frozen
-class Both:
+class Mixture:
     one: float
     many: frozenset[int]
     colour: Colour | None
@@ -58,11 +58,15 @@ class Worded:
             [[{"key": 1, "value": None}, {"key": 2, "value": True}]],
         ),
         (
-            [Both(1.5, frozenset({7}), None)],
+            [Mixture(1.5, frozenset({7}), None)],
             "struct<one: float64, many: list<int64>, colour: string>",
             [{"one": 1.5, "many": [7], "colour": None}],
         ),
-        ([Both(1.5, frozenset(), None), Worded()], "string", ["Both(one 1.5)", "in my words"]),
+        (
+            [Mixture(1.5, frozenset(), None), Worded()],
+            "string",
+            ["Mixture(one 1.5)", "in my words"],
+        ),
         ([(), {}], "string", ["()", "{}"]),
         ([None], "string", [None]),
         ([], "string", []),
@@ -92,8 +96,8 @@ class Talker:
         last = self.told[-1] if self.told else 0
         return {
             "told": self.told,
-            "last": Both(last / 2, frozenset({last}), Colour.RED if last else None),
-            "lasts": [Both(last / 2, frozenset(), None)],
+            "last": Mixture(last / 2, frozenset({last}), Colour.RED if last else None),
+            "lasts": [Mixture(last / 2, frozenset(), None)],
             "fixed": {"o'ne": (1, "a"), "back\\slash": (2, "b")},
             "mixed": self.told or "nothing",
             "none": (),
@@ -125,7 +129,7 @@ def answers(out: Path, engine: Engine) -> list[Any]:
 
 
 @pytest.mark.needs("duckdb")
-def test_a_constant_value_is_no_column(tmp_path: Path) -> None:
+def test_a_constant_value_is_not_a_column(tmp_path: Path) -> None:
     """It is in the metadata of each file, and queries may name it, too."""
     here(TALK, Plan(out=tmp_path))
 
@@ -146,7 +150,7 @@ def test_a_constant_value_is_no_column(tmp_path: Path) -> None:
 
 @pytest.mark.needs("duckdb")
 def test_duckdb_and_spark_give_the_same_answers(lasting: Any, tmp_path: Path) -> None:
-    """Asked are lists, structs, constants, and the way to a state."""
+    """The questions are about lists, structs and constants; one asks for the run to a state."""
     here(TALK, Plan(out=tmp_path))
     dataset = dataset_in(tmp_path)
 
@@ -164,7 +168,7 @@ def test_duckdb_and_spark_give_the_same_answers(lasting: Any, tmp_path: Path) ->
 
 
 def test_a_column_may_be_called_by_the_end_of_its_name() -> None:
-    """This holds for a single column, too; texts, comments, functions and fields are no columns."""
+    """No other column may have that end; texts, comments, functions and fields are not columns."""
     columns = ("a_phase", "register_chosen", "level", "a_opts", "a_end")
 
     assert (
@@ -173,5 +177,5 @@ def test_a_column_may_be_called_by_the_end_of_its_name() -> None:
     )  # fmt: skip
     same = "CASE WHEN a_phase = '' THEN level END > phase(1) + 1phase"
     assert same == in_full(same, columns)
-    with pytest.raises(UsageProblem, match="Phase may be a_phase or b_phase"):
+    with pytest.raises(UsageProblem, match="Phase fits the columns a_phase and b_phase"):
         in_full("Phase = 'x'", ("a_phase", "b_phase"))

@@ -18,7 +18,7 @@ SEARCH = ("check", "two-phase-commit", "--engine", "spark", *SPARK)
 
 
 def test_questions_are_answered(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Asked are a prepared question, own SQL, and an invalid query."""
+    """The command answers a predefined question and SQL, and refuses an invalid query."""
     here(load_world("note-hasty-abort"), Plan(out=tmp_path))
 
     query = ("query", str(tmp_path), *SPARK)
@@ -34,8 +34,10 @@ def test_questions_are_answered(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 
 @pytest.mark.needs("duckdb")
-def test_spark_and_duckdb_answer_alike(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Compared are each prepared question, own SQL, and the way to a state."""
+def test_spark_and_duckdb_give_the_same_answers(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """They agree on each predefined question, on SQL, and on the run to a state."""
     here(load_world("note-hasty-abort"), Plan(out=tmp_path))
     own = "SELECT a_phase, count(*) AS n, avg(level) AS far FROM states GROUP BY 1 ORDER BY 1"
     questions = run_here(capsys, "query", str(tmp_path), "--json").object["questions"]
@@ -75,10 +77,10 @@ def test_a_folder_refuses_another_run(capsys: pytest.CaptureFixture[str], tmp_pa
     assert "version 0" in older.error["message"]
 
 
-def test_many_runs_are_made_and_asked_on_spark(
+def test_many_simulations_run_and_are_summarised_on_spark(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """There is a row for each seed, way and limit; the answer is that of the runs one by one."""
+    """The summaries agree with the single runs; a second run and damaged files are refused."""
     small = ("--queues", "300", "--nodes", "20", "--zones", "5")
     one = ["reconcile", "simulate", *small, "--copies-at-once", "2"]
     words = [*one, "--copies-at-once", "4", "--seeds", "2"]

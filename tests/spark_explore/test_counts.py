@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from spark_explore.step import COUNTS, PROBLEM, Counts, together
+from spark_explore.step import COUNTS, PROBLEM, Counts, add_up
 from spark_explore.storage import Share
 
 RANDOM = np.random.default_rng(9)
 
 
-def counted(level: int, owner: int) -> Counts:
+def random_counts(level: int, owner: int) -> Counts:
     """Return possible counts of an owner, whose words and steps differ from its neighbour's."""
     rows = RANDOM.integers(0, 9, (owner, 1 + owner % 2), dtype=np.uint64)
     which = np.unique(RANDOM.integers(0, 20, 6))
@@ -31,11 +31,11 @@ def counted(level: int, owner: int) -> Counts:
     )
 
 
-def test_nothing_that_owners_counted_is_lost_or_counted_twice() -> None:
-    parts = [counted(level, owner) for level in (4, 5) for owner in range(5)]
+def test_the_counts_of_owners_are_added_up_without_a_loss() -> None:
+    parts = [random_counts(level, owner) for level in (4, 5) for owner in range(5)]
     items = [(COUNTS, one) for one in parts]
 
-    problem, *found = together([*items[:3], (PROBLEM, "full", "no space"), *items[3:]])
+    problem, *found = add_up([*items[:3], (PROBLEM, "full", "no space"), *items[3:]])
 
     assert (PROBLEM, "full", "no space") == problem
     assert [(COUNTS, 4), (COUNTS, 5)] == [(kind, one.level) for kind, one in found]

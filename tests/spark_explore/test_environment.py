@@ -10,12 +10,14 @@ from joinproto.errors import EnvironmentProblem
 from spark_explore import session
 
 
-def test_no_java_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Exit code 4: it says what to install, and that the local engine needs no Java."""
+def test_without_java_the_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The exit code is 4; the advice names a package, and the local engine, which needs no Java."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(EnvironmentProblem, match="there is no Java") as caught:
+    with pytest.raises(EnvironmentProblem, match="Java was not found") as caught:
         session.need_java()
 
     assert 4 == caught.value.code
@@ -37,7 +39,7 @@ def test_an_old_java_is_refused_with_its_version(
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
 
-    with pytest.raises(EnvironmentProblem, match=f"is {found}; Spark runs on 17 or 21"):
+    with pytest.raises(EnvironmentProblem, match=f"is {found}; Spark needs Java 17 or later"):
         session.need_java()
 
 
@@ -52,6 +54,6 @@ def test_a_wrong_java_home_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 @pytest.mark.parametrize(
     ("master", "cores"), [("local", 1), ("local[3]", 3), ("local[2, 1]", 2), ("spark://h:1", None)]
 )
-def test_cores_of_a_master(master: str, cores: int | None) -> None:
-    """There are as many shares of the states as cores."""
+def test_the_number_of_cores_is_read_from_the_master(master: str, cores: int | None) -> None:
+    """The cores of a cluster are not known."""
     assert cores == session.cores_of(master)

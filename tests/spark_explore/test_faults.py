@@ -39,7 +39,7 @@ def same(expected: dict[str, object], found: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("level", [11, 16])
-def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, level: int) -> None:
+def test_a_killed_worker_does_not_change_the_counts(tmp_path: Path, level: int) -> None:
     """In a real cluster on loopback, a worker, its executor and its Python are killed with -9."""
     out = tmp_path / "out"
     with cluster(tmp_path, workers=2) as spark:
@@ -89,7 +89,9 @@ def test_a_killed_python_worker_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("level", "cores"), [(14, 3), (8, 1), (20, 2)])
-def test_a_killed_driver_is_resumed_on_other_cores(tmp_path: Path, level: int, cores: int) -> None:
+def test_a_killed_driver_is_resumed_on_any_number_of_cores(
+    tmp_path: Path, level: int, cores: int
+) -> None:
     """After kill -9 of the driver and its descendants, --resume gives the same counts."""
     words = ("check", "two-phase-commit", "--members", "8", *WORDS, "--out", str(tmp_path))
     process = begin(*words, "--master", "local[2]")
@@ -119,8 +121,8 @@ def test_a_resumed_run_shows_the_same_shortest_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("unshare", "mounts without being root")
-def test_a_full_disk_is_reported_and_the_run_goes_on_later(tmp_path: Path) -> None:
-    """The error is clear, with exit code 4; with more space --resume ends as without it."""
+def test_a_full_disk_is_reported_and_the_run_can_be_resumed(tmp_path: Path) -> None:
+    """The exit code is 4; with more space, --resume finds all states."""
     words = " ".join(command("check", "two-phase-commit", "--members", "8", *WORDS))
     words += f" --master local[2] --out {tmp_path}"
     script = f"""
@@ -144,8 +146,8 @@ mount -o remount,size=500m {tmp_path}
     assert '"distinct": 1745408' in second
 
 
-def test_a_python_without_our_packages_is_named(tmp_path: Path) -> None:
-    """If a worker's Python lacks a package, it is named, with advice."""
+def test_a_python_without_our_packages_is_reported(tmp_path: Path) -> None:
+    """The error names a module that a worker's Python lacks, and says what to install."""
     subprocess.run(
         [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True
     )

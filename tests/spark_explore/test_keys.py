@@ -55,8 +55,8 @@ def test_different_rows_with_the_same_key_are_all_kept() -> None:
     assert {tuple(one), tuple(other), tuple(third)} == {tuple(row) for row in found}
 
 
-def test_a_row_is_known_only_where_all_its_words_are() -> None:
-    """For an equal key all its rows are compared."""
+def test_a_row_is_known_only_if_all_its_words_are_equal() -> None:
+    """All rows with an equal key are compared."""
     run_rows = rows_of(4, 2)
     run = np.array([3, 5, 5, 5], np.uint64)
     stranger = rows_of(1, 2)[0]
@@ -69,8 +69,8 @@ def test_a_row_is_known_only_where_all_its_words_are() -> None:
 
 
 @pytest.mark.parametrize(("asked", "there"), [(0, 9), (9, 0), (500, 500), (40, 5000), (5000, 40)])
-def test_sorted_keys_are_sought_in_one_pass(asked: int, there: int) -> None:
-    """The places are those of a binary search, also for equal keys and after the end."""
+def test_sorted_keys_are_found_at_the_places_of_a_binary_search(asked: int, there: int) -> None:
+    """This holds for equal keys and after the end, too."""
     wanted, run = (np.sort(RANDOM.integers(0, 900, n, dtype=np.uint64)) for n in (asked, there))
 
     assert np.searchsorted(run, wanted).tolist() == sought(wanted, run).tolist()

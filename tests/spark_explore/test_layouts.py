@@ -11,7 +11,7 @@ from spark_explore.layouts import roomy
 
 
 def numbered(counts: list[int], slots: int) -> Any:
-    """Return the tables of a layout; the last field is that of the environment."""
+    """Return tables with these numbers of values; the last field is the environment's."""
     return SimpleNamespace(
         value_counts=lambda: counts,
         slots=slots,
@@ -23,10 +23,12 @@ def numbered(counts: list[int], slots: int) -> Any:
 
 
 @pytest.mark.parametrize(("members", "known", "most"), [(9, 176, 514), (12, 158, 4098)])
-def test_two_phase_commit_is_packed_once(members: int, known: int, most: int) -> None:
-    """This holds for twelve members, too: the manager's values grow, and a member gets one more.
+def test_the_layout_at_the_handover_has_room_for_the_whole_search(
+    members: int, known: int, most: int
+) -> None:
+    """In two-phase commit the manager gets many more values, and each member one more.
 
-    `known`: the manager's values when Spark takes over.  `most`: when the search ends.
+    `known`: the number of the manager's values when Spark takes over.  `most`: at the search's end.
     """
     before = [3] * members
     tables = numbered([*before, known, 1], members + 1)

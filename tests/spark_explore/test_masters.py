@@ -53,7 +53,7 @@ class Context:
         ),
     ],
 )
-def test_executors_that_are_still_to_come_get_shares(
+def test_the_number_of_shares_counts_executors_that_start_later(
     master: str, conf: dict[str, str], owners: int
 ) -> None:
     assert owners == session.owners_for(Context(master, **conf))
@@ -65,12 +65,12 @@ def test_spark_connect_is_refused_with_the_reason(capsys: pytest.CaptureFixture[
     for engine in ("auto", "spark"):
         told = run_here(capsys, "check", "join-two", "--engine", engine, *words)
         assert 2 == told.code
-        assert "Spark Connect carries DataFrames alone" in told.error["message"]
+        assert "Spark Connect supports DataFrames only" in told.error["message"]
 
 
 @pytest.mark.soak("spark-apart")
 @pytest.mark.needs("pyspark", "java")
-def test_executors_come_and_go(tmp_path: Path) -> None:
+def test_the_counts_stay_the_same_while_executors_end(tmp_path: Path) -> None:
     """In a local-cluster with dynamic allocation, idle executors end, and one is killed."""
     dynamic = "--conf spark.dynamicAllocation.enabled=true"
     for name, value in {"maxExecutors": "2", "executorIdleTimeout": "1s"}.items():
@@ -96,7 +96,7 @@ def test_executors_come_and_go(tmp_path: Path) -> None:
 
 @pytest.mark.soak("spark-apart")
 @pytest.mark.needs("pyspark", "java", "root", "mounts")
-def test_the_wheel_is_all_that_executors_need_of_ours(tmp_path: Path) -> None:
+def test_executors_need_only_the_wheel_of_our_packages(tmp_path: Path) -> None:
     """With spark-submit --py-files, the sources are hidden, but only from the executors."""
     wheel = tmp_path / "joinproto.zip"
     with zipfile.ZipFile(wheel, "w") as archive:

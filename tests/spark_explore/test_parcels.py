@@ -16,7 +16,7 @@ RANDOM = np.random.default_rng(5)
 def test_rows_arrive_as_they_were_sent(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, by_files: bool
 ) -> None:
-    """They are sent in pieces or whole, or twice; once they are forgotten, nothing is left."""
+    """They are sent in pieces or whole, or twice; once they are forgotten, no file is left."""
     monkeypatch.setattr(parcels, "_PIECE_BYTES", 1 << 8)
     rows = {
         owner: RANDOM.integers(0, 1 << 63, (70 * owner, 2), dtype=np.uint64) for owner in (1, 2)

@@ -72,16 +72,19 @@ def test_a_place_is_a_path_or_an_address(text: str, place: Place) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("ftp://host/run", "no store is called ftp"),
+        ("ftp://host/run", "ftp:// is not a known store"),
         ("s3a://bucket/run", "Hadoop's name"),
         ("s3://bucket", "names no folder"),
         ("s3:///run", "names no folder"),
         ("s3://bucket/run?secret_key=hush-hush", "no option secret_key"),
-        ("s3://AKIA1:hush-hush@bucket/run", "holds a name or a password"),
+        ("s3://AKIA1:hush-hush@bucket/run", "contains a user name or a password"),
         ("file://other/run", "another machine"),
-        ("s3://bucket/run#2", "no part of a place"),
-        ("file:///run?2", "no part of a place"),
-        ("abfs://:hush-hush@account.dfs.core.windows.net/c/run", "holds a name or a password"),
+        ("s3://bucket/run#2", "does not belong to a place"),
+        ("file:///run?2", "does not belong to a place"),
+        (
+            "abfs://:hush-hush@account.dfs.core.windows.net/c/run",
+            "contains a user name or a password",
+        ),
         ("gs://bucket/run?json_credentials=hush-hush", "no option json_credentials"),
     ],
 )
@@ -103,11 +106,11 @@ def test_a_share_may_name_only_files_of_a_search(name: str) -> None:
     )
 
     assert share_of(share).count == 1
-    with pytest.raises(UsageProblem, match="no file of a search"):
+    with pytest.raises(UsageProblem, match="not a file of a search"):
         share_of({**share, "files": (name,)})
 
 
-def test_a_file_that_is_not_written_to_its_end_is_not_there(endpoint: str) -> None:
+def test_a_file_that_was_not_written_to_its_end_does_not_exist(endpoint: str) -> None:
     place = place_of(address(endpoint, "runs/half"))
     assert isinstance(place, Address)
 
@@ -129,7 +132,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return place_of(address(request.getfixturevalue("endpoint"), "runs/place"))
 
 
-def test_a_store_does_what_a_folder_does(place: Place, tmp_path: Path) -> None:
+def test_a_store_behaves_like_a_folder(place: Place, tmp_path: Path) -> None:
     """Files are written whole, replaced, uploaded, listed and removed."""
     part = place / "part"
     part.make()
@@ -186,7 +189,9 @@ def test_levels_are_found_by_a_machine_that_did_not_write_them(
 
 
 @pytest.mark.needs("duckdb")
-def test_a_dataset_at_an_address_answers_as_one_in_a_folder(endpoint: str, tmp_path: Path) -> None:
+def test_a_dataset_at_an_address_gives_the_same_answers_as_in_a_folder(
+    endpoint: str, tmp_path: Path
+) -> None:
     asked = "SELECT a_phase, count(*) AS n, min(level) FROM states GROUP BY 1 ORDER BY 1"
     answers = []
 
@@ -201,8 +206,10 @@ def test_a_dataset_at_an_address_answers_as_one_in_a_folder(endpoint: str, tmp_p
     assert 39 == answers[0][0]
 
 
-def test_a_run_at_an_address_is_one_run(endpoint: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """As in a folder, the report and the counterexample are there; a second search is refused."""
+def test_a_run_at_an_address_has_its_files_and_refuses_another_search(
+    endpoint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The report and the counterexample are there, as in a folder."""
     words = ("check", "note-hasty-abort", "--engine", "local", "--json", "--out")
     out = address(endpoint, "runs/one")
 
@@ -243,7 +250,7 @@ def test_a_refusal_of_a_store_is_reported(
         assert "hush-hush" not in told.out + told.err
 
 
-def test_an_absent_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
 
     with pytest.raises(JoinprotoError, match="pyarrow is not installed"):

@@ -17,7 +17,7 @@ from joinproto.check.sources import sources_of
 from joinproto.errors import UsageProblem
 
 DATA = {"limit": 1}
-"""It stands for a file or the environment, which are not part of the source."""
+"""The data stand for a file or the environment, which are not part of the source."""
 
 
 class Node:
@@ -39,7 +39,9 @@ def search() -> Search:
     return Search(World(name="votes", members=dict.fromkeys("abc", Node), properties=claims))
 
 
-def test_members_that_answer_otherwise_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_whose_members_answer_differently_is_not_resumed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The source is the same, but the data are not."""
     first = search()
     first.run()
@@ -52,10 +54,10 @@ def test_members_that_answer_otherwise_are_noticed(monkeypatch: pytest.MonkeyPat
         take_numbering(TablesNumbering(search().tables), kept, kept="run", next="")
 
 
-def test_the_imports_of_a_model_are_its_source(
+def test_the_source_of_a_model_includes_the_modules_that_it_imports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Imports in a function or through another module count; installed packages do not."""
+    """Imports in a function or of an imported module count; the standard library does not."""
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "model_of_a_test.py").write_text("import json\nfrom near_of_a_test import x\n")
     (tmp_path / "near_of_a_test.py").write_text(

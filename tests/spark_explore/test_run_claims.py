@@ -20,7 +20,7 @@ from joinproto.check.properties import ON_FAIR_RUNS
 from joinproto.check.report import Report
 from joinproto.check.world import World
 from spark_explore import analyses, fair, run_claims
-from spark_explore.dataset import Parts
+from spark_explore.dataset import PartsWriter
 from spark_explore.fair import BITS, Analysis
 from spark_explore.listing import Listed
 from spark_explore.places import Folder
@@ -38,7 +38,7 @@ def _no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def judged(world: World, context: Any) -> Report:
-    """Return the executors' verdicts, once they were compared with a search here."""
+    """Compare the executors' verdicts with those of a local search, and return the report."""
     here, there = check(world), on_spark(world, context)
 
     assert "" == there.stopped_by
@@ -87,7 +87,9 @@ def test_executors_judge_claims_about_runs(context: Any, name: str) -> None:
     phases=[Phase.generate],
 )
 @given(plans())
-def test_executors_judge_random_claims_as_the_slow_reference(context: Any, plan: Plan) -> None:
+def test_executors_judge_random_claims_like_the_slow_reference_search(
+    context: Any, plan: Plan
+) -> None:
     world = build(plan)
     found = explore(world, keep_edges=True)
 
@@ -101,13 +103,15 @@ def test_executors_judge_random_claims_as_the_slow_reference(context: Any, plan:
 
 @SOAK
 @pytest.mark.usefixtures("_no_driver")
-def test_a_circle_too_far_away_is_reported(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The run is shown up to the circle's beginning, and a note says why it ends there."""
-    monkeypatch.setattr(run_claims, "AROUND_MAX", 1)
+def test_a_loop_that_is_too_far_away_is_reported(
+    context: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The claim is violated, and a note says that the end of the run was not found."""
+    monkeypatch.setattr(run_claims, "REGION_MAX", 1)
     report = judged(lock(EACH_STEP), context)
 
     assert "violated" == report.result
-    assert any("its circle was not found" in note for note in report.notes)
+    assert any("its loop was not found" in note for note in report.notes)
 
 
 # -- many random graphs at once ------------------------------------------------------------
@@ -172,7 +176,7 @@ class Graphs:
         }
         for name, held in columns.items():
             (folder / name).mkdir()
-            parts = Parts(Folder(folder / name), "part")
+            parts = PartsWriter(Folder(folder / name), "part")
             parts.add(pa.table(held))
             parts.flush()
         return Listed(session, Folder(folder), False)
@@ -190,7 +194,7 @@ def test_lasting_states_are_those_of_the_local_engine(
     context: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wants: bool, here_max: int
 ) -> None:
     """One analysis has 400 random graphs, with three weak duties and two strong ones."""
-    from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
+    from pyspark.sql import functions as F  # noqa: N812  the usual name
 
     monkeypatch.setattr(fair, "HERE_MAX", here_max)
     graphs = Graphs(seed=17 + wants)

@@ -29,7 +29,7 @@ FIRST = [
     ("note-hasty-abort", None),
 ]
 CASES = [(*case, 1) for case in FIRST] + [(*case, 2) for case in QUICK if case not in FIRST]
-"""Name, mutant, and the states that one machine finds before it hands over."""
+"""Name, mutant, and the size of a frontier from which Spark takes over."""
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_world_is_the_same_on_spark(
 def test_owners_that_are_counted_together_are_counted_once(
     context: Any, monkeypatch: pytest.MonkeyPatch, mutant: str | None
 ) -> None:
-    """The counts of more than 128 owners are added up before they are sent to the driver."""
+    """With more owners than `OWNERS_APART`, executors add up the counts before they send them."""
     monkeypatch.setattr(frontier, "OWNERS_APART", 4)
     world = load_world("two-phase-commit", members=4, mutant=mutant)
     here, there = check(world), on_spark(world, context, Plan(seed=1, owners=5))

@@ -18,7 +18,7 @@ def compiled_for(tables: Arrays) -> list[Any]:
     return [numba.typeof(part) for part in given]
 
 
-def test_a_replica_has_the_very_types_of_the_tables() -> None:
+def test_a_replica_has_the_same_types_as_the_tables() -> None:
     """Loops are compiled for types; for other types, each executor would compile for 30 s."""
     search = Search(load_world("two-phase-commit"), numbers_contents=False)
     search.run()

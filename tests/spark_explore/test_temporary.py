@@ -1,4 +1,4 @@
-"""Temporary folders: each run removes its own, and those that killed runs left."""
+"""Temporary folders: each run removes its own folder, and the folders of killed runs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from spark_explore.temporary import own_folder
 
 
-def test_a_run_removes_what_a_killed_one_left_and_nothing_else(
+def test_a_run_removes_the_folder_of_a_killed_run_and_no_other(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The folder of a living run is locked; one without a lock belongs to another program."""
+    """The folder of a living run is locked; a folder without a lock file is of another program."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     killed, other = tmp_path / "joinproto-spark-killed", tmp_path / "joinproto-spark-other"
     for folder in (killed, other):
