@@ -1,4 +1,4 @@
-"""Runs from the initial state, which Z3 finds on the relations of the proofs.
+"""Runs from the initial state, which Z3 finds in the relations of the proofs.
 
 The checker searches the code that ships, and the proofs hold for the relations.  Here a rule is
 left out of a relation, and Z3 looks for the shortest run that breaks a claim.  Such a run shows
@@ -39,7 +39,7 @@ class Run:
 class World:
     """A relation with a part left out, over a number of elements, and the claim that must break.
 
-    `steps`: length of the shortest run that breaks the claim.  None if nothing is left out of the
+    `steps`: length of the shortest run that breaks the claim.  None if no part is left out of the
     relation, so that no run of up to `STEPS_MAX` steps may break the claim.
     """
 
@@ -58,7 +58,7 @@ Guards: TypeAlias = frozenset[tuple[str, str]]
 
 
 def shortest(world: World) -> Run | None:
-    """Return a shortest run that breaks the claim; None if no run of `STEPS_MAX` steps does."""
+    """Return a shortest run that breaks the claim; None if no run of up to `STEPS_MAX` does."""
     (found,) = shortest_without(world, [frozenset()]).values()
     return found
 
@@ -66,7 +66,7 @@ def shortest(world: World) -> Run | None:
 def shortest_without(world: World, cuts: Sequence[Guards]) -> dict[Guards, Run | None]:
     """Return for each cut the result of `shortest` with the cut's guards dropped.
 
-    One Z3 solver gets the questions about all cuts, because its lemmas about one help with others.
+    One Z3 solver answers for all cuts, because its lemmas about one cut help with others.
     """
     layer = world.layer
     claim = next(one for one in layer.claims if one.name == world.claim)
@@ -88,7 +88,7 @@ def shortest_without(world: World, cuts: Sequence[Guards]) -> dict[Guards, Run |
                 found[cut] = _run(finite, finite.solver.model(), states, taken)
         if None not in found.values() or len(taken) == STEPS_MAX:
             return found
-        cells, choice = _one_more(finite, cells, kept)
+        cells, choice = _after_one_step(finite, cells, kept)
         states.append(cells)
         taken.append(choice)
 
@@ -99,10 +99,10 @@ def _is_broken(finite: Finite, claim: Claim, cells: Cells) -> Any:
     return broken
 
 
-def _one_more(
+def _after_one_step(
     finite: Finite, cells: Cells, kept: Mapping[tuple[str, str], Any]
 ) -> tuple[Cells, Taken]:
-    """Return the state after any one step, and the steps that it may be.
+    """Return the state after one step of any kind, and the steps among which it is chosen.
 
     `kept`: guards that a step must pass only if their bit is true.
     """

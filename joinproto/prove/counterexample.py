@@ -1,6 +1,6 @@
 """Translation of a Z3 model to a state that the independent reader (`structure.py`) can judge.
 
-The name of an element is that of its sort with a number.
+The name of an element is the name of its sort with a number.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def to_structure(model: Any, reader: Reader, layer: Layer) -> Structure:
         for sort, elements in universe.items()
     }
 
-    def says(expression: Any) -> bool:
+    def is_true(expression: Any) -> bool:
         return bool(z3.is_true(model.eval(expression, model_completion=True)))
 
     rows = {
         relation: frozenset(
             tuple(names[sort][str(one)] for sort, one in zip(relation.sorts, row, strict=True))
             for row in product(*(universe[sort] for sort in relation.sorts))
-            if says(reader.relation(relation)(*row))
+            if is_true(reader.relation(relation)(*row))
         )
         for relation in layer.relations
     }
@@ -69,8 +69,8 @@ def to_structure(model: Any, reader: Reader, layer: Layer) -> Structure:
     return Structure(elements, rows, values)
 
 
-def named(model: Any, reader: Reader, layer: Layer, constants: dict[Var, Any]) -> Env:
-    """Return the values of these constants, named as in `to_structure`."""
+def values_of(model: Any, reader: Reader, layer: Layer, constants: dict[Var, Any]) -> Env:
+    """Return the values of these constants, values_of as in `to_structure`."""
     found: Env = {}
     for var, constant in constants.items():
         universe = tuple(model.get_universe(reader.sort(var.sort)) or [])

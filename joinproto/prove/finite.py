@@ -124,14 +124,14 @@ class Finite:
                 return self._or(self.read(body, cells, more, after) for more in self._all(var, env))
             case logic.After(inner) if after is not None:
                 return self.read(inner, after, env)
-        raise TypeError(f"no meaning for {formula!r}: teach it to finite.py")
+        raise TypeError(f"finite.py has no case for {formula!r}")
 
     def after(self, step: Step, cells: Cells, env: Env) -> Cells:
         """Return the cells of the state after the step."""
         found = dict(cells)
         for relation, update in step.updates.items():
             for row in self.rows_of(relation):
-                inside = {**env, **dict(zip(update.of, map(self._just, row), strict=True))}
+                inside = {**env, **dict(zip(update.of, map(self._fixed, row), strict=True))}
                 found[relation, row] = self.read(update.formula, cells, inside)
         return found
 
@@ -139,12 +139,12 @@ class Finite:
         relations = self.layer.changing
         return {(one, row): self.false for one in relations for row in self.rows_of(one)}
 
-    def _just(self, element: Element) -> Choice:
+    def _fixed(self, element: Element) -> Choice:
         return ((element, self.constant(True)),)
 
     def _all(self, var: logic.Var, env: Env) -> Iterator[Env]:
         for element in self.elements[var.sort]:
-            yield {**env, var: self._just(element)}
+            yield {**env, var: self._fixed(element)}
 
     def _term(self, term: logic.Term, env: Env) -> Choice:
         if isinstance(term, logic.Var):

@@ -2,8 +2,8 @@
 
 A step has parameters, guards over the state before it, and for each relation that it changes a
 formula over that state, which defines the relation after the step.  Other relations do not change.
-So the state after a step can be computed, and a formula about it can be turned into one about the
-state before.  A proof needs no second copy of the state.
+So the state after a step can be computed, and a formula about the state after a step can be turned
+into a formula about the state before.  A proof needs no second copy of the state.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Guard:
 
 @frozen
 class Update:
-    """A change of a relation: after the step it holds of `of` where `formula` holds before."""
+    """A change of a relation: it holds of `of` after the step if `formula` holds before."""
 
     of: tuple[Var, ...]
     formula: Formula
@@ -41,7 +41,10 @@ def gains(relation: Relation, *row: Term) -> dict[Relation, Update]:
 
 
 def loses(relation: Relation, *row: Term | None) -> dict[Relation, Update]:
-    """Return the update after which the relation holds of no such row; None: of any element."""
+    """Return the update after which the relation holds of no such row.
+
+    None in `row` stands for any element.
+    """
     of, is_it = _matching(relation, row)
     return {relation: Update(of, relation(*of) & ~is_it)}
 
@@ -126,7 +129,8 @@ class Layer:
         if guard not in [one.name for one in self.step(step).guards]:
             raise UsageProblem(
                 f"step {step} has no guard {guard!r}",
-                next="it has " + ", ".join(one.name for one in self.step(step).guards),
+                next="use one of its guards: "
+                + ", ".join(one.name for one in self.step(step).guards),
             )
         steps = tuple(one.without(guard) if one.name == step else one for one in self.steps)
         return evolve(self, steps=steps)

@@ -98,8 +98,8 @@ class Relation:
     def __call__(self, *terms: Term) -> Atom:
         if tuple(term.sort for term in terms) != self.sorts:
             raise MisuseError(
-                f"{self.name} of {[str(term) for term in terms]}",
-                next="it takes " + ", ".join(sort.name for sort in self.sorts),
+                f"relation {self.name} was called with {[str(term) for term in terms]}",
+                next="give terms of the sorts " + ", ".join(sort.name for sort in self.sorts),
             )
         return Atom(self, terms)
 
@@ -184,25 +184,27 @@ FALSE = Or(())
 
 def same(left: Term, right: Term) -> Formula:
     if left.sort != right.sort:
-        raise MisuseError(f"{left} is not a {right.sort.name}", next="compare two of one sort")
+        raise MisuseError(
+            f"{left} is not a {right.sort.name}", next="compare two terms of one sort"
+        )
     return Same(left, right)
 
 
 def every(variables: Var | tuple[Var, ...], body: Formula) -> Formula:
     """Return that `body` holds for all values of the variables."""
-    for var in reversed(_several(variables)):
+    for var in reversed(_as_tuple(variables)):
         body = Every(var, body)
     return body
 
 
 def some(variables: Var | tuple[Var, ...], body: Formula) -> Formula:
     """Return that `body` holds for at least one choice of values of the variables."""
-    for var in reversed(_several(variables)):
+    for var in reversed(_as_tuple(variables)):
         body = Some(var, body)
     return body
 
 
-def _several(variables: Var | tuple[Var, ...]) -> tuple[Var, ...]:
+def _as_tuple(variables: Var | tuple[Var, ...]) -> tuple[Var, ...]:
     return (variables,) if isinstance(variables, Var) else variables
 
 
@@ -211,7 +213,7 @@ def all_of(*parts: Formula) -> Formula:
 
 
 def equal(left: Formula, right: Formula) -> Formula:
-    """Return that both formulas hold, or neither does."""
+    """Return that both formulas hold, or that both do not hold."""
     return (left >> right) & (right >> left)
 
 

@@ -103,7 +103,7 @@ def free_in(formula: Formula) -> frozenset[Var]:
             return frozenset[Var]().union(*map(free_in, parts))
         case Every(var, body) | Some(var, body):
             return free_in(body) - {var}
-    raise TypeError(f"no variables known of {formula!r}: add its kind to miniscope.py")
+    raise TypeError(f"miniscope.py has no case for {formula!r}")
 
 
 def _var(term: Term) -> Var:

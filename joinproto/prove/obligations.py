@@ -18,7 +18,7 @@ from typing import Any
 import z3
 from attrs import frozen
 
-from joinproto.prove.counterexample import Counterexample, named, to_structure
+from joinproto.prove.counterexample import Counterexample, to_structure, values_of
 from joinproto.prove.layer import Claim, Conjunct, Layer, Step, Update
 from joinproto.prove.logic import FALSE, Var
 from joinproto.prove.printed import Answer
@@ -125,7 +125,7 @@ def discharge(obligation: Obligation, *, small: bool = True) -> Outcome:
     if against is None and small:
         against = query.smallest()
     if against is None:
-        against = query.against(query.solver.model())
+        against = query.counterexample(query.solver.model())
     return Outcome(obligation, "fails", seconds, query, against)
 
 
@@ -142,7 +142,7 @@ class Query:
     def of(cls, obligation: Obligation) -> Query:
         """Return the question; `sat` is a failure unless the step or state must be possible."""
         layer, step, subject = obligation.layer, obligation.step, obligation.subject
-        given, axioms, invariant = _given(layer)
+        given, axioms, invariant = _premises(layer)
         reader = given.copied()
         solver = z3.Solver(ctx=reader.context)
         for formula in axioms if obligation.kind is Kind.BEGINS else axioms + invariant:
@@ -150,7 +150,7 @@ class Query:
         params = reader.constants(step.params) if step is not None else {}
         for guard in step.guards if step is not None else ():
             solver.add(reader.read(guard.formula, params))
-        taken = begins(layer) if obligation.kind is Kind.BEGINS else step
+        taken = initial_step(layer) if obligation.kind is Kind.BEGINS else step
         leads = None if taken is None else (taken, params)
         match subject:
             case Claim(formula=formula):
@@ -176,21 +176,21 @@ class Query:
         """Return a counterexample with few elements; None if none was found."""
         asked = self.obligation
         is_beginning = asked.kind is Kind.BEGINS
-        step = begins(asked.layer) if is_beginning else asked.step
+        step = initial_step(asked.layer) if is_beginning else asked.step
         return smallest(asked.layer, step, asked.subject, begins=is_beginning)
 
-    def against(self, model: Any) -> Counterexample:
+    def counterexample(self, model: Any) -> Counterexample:
         """Return the state that the model describes, and the step that is taken in it."""
         layer, step = self.obligation.layer, self.obligation.step
         before = to_structure(model, self.reader, layer)
         if self.obligation.kind is Kind.BEGINS:
-            return Counterexample(before, begins(layer))
-        values = named(model, self.reader, layer, self.params)
+            return Counterexample(before, initial_step(layer))
+        values = values_of(model, self.reader, layer, self.params)
         return Counterexample(before, step, tuple(values.items()))
 
 
 @lru_cache(maxsize=1)
-def _given(layer: Layer) -> tuple[Reader, list[Any], list[Any]]:
+def _premises(layer: Layer) -> tuple[Reader, list[Any], list[Any]]:
     """Return the premises of all obligations, which are read once: the axioms and the invariant."""
     reader = Reader()
     for sort in layer.sorts:
@@ -199,7 +199,7 @@ def _given(layer: Layer) -> tuple[Reader, list[Any], list[Any]]:
     return reader, axioms, [reader.read(one.formula, {}) for one in layer.conjuncts]
 
 
-def begins(layer: Layer) -> Step:
+def initial_step(layer: Layer) -> Step:
     """Return the step that leads from any state to the initial state."""
     updates = {}
     for relation in layer.changing:

@@ -89,11 +89,11 @@ class Opinions:
             raise _unwritable(self.folder, error) from error
         if is_used:
             raise UsageProblem(
-                f"{self.folder} is not empty", next="name a new folder: old files would mislead"
+                f"{self.folder} is not empty", next="name a new or an empty folder with --smt"
             )
 
     def of(self, asked: SolverQuestion) -> Pending | None:
-        """Ask cvc5 if it is to be asked; otherwise only write the question if files are wanted."""
+        """Ask cvc5, or only write the question to a file if cvc5 is not asked."""
         script = asked.script if self.second or self.folder is not None else None
         if script is None:
             return None
@@ -166,8 +166,8 @@ class Opinions:
 
 def _ended() -> EnvironmentProblem:
     return EnvironmentProblem(
-        "the process of cvc5 was ended from outside, by a lack of memory perhaps",
-        next="leave out --second, or give it more memory",
+        "the process of cvc5 was ended from outside, perhaps because memory was short",
+        next="free some memory, or leave out --second",
     )
 
 

@@ -16,7 +16,7 @@ from joinproto.prove.opinions import Opinions
 def outcome_told(
     outcome: Outcome, *, shown: bool, second: printed.Answer | None = None
 ) -> printed.Obligation:
-    """Return one obligation for the JSON.  `shown`: with the state against it."""
+    """Return one obligation for the JSON.  `shown`: with its counterexample."""
     obligation, against = outcome.obligation, outcome.against if shown else None
     subject = obligation.subject
     return filled(
@@ -27,7 +27,7 @@ def outcome_told(
         kind=obligation.kind.value,
         step=None if obligation.step is None else obligation.step.name,
         subject=None if subject is None else subject.name,
-        against=None if against is None else show.told(obligation, against),
+        against=None if against is None else show.as_printed(obligation, against),
         second=second,
     )
 
@@ -40,8 +40,8 @@ def opinion_lines(opinions: Opinions) -> Iterator[str]:
         says = f"proves all {asked:,}" if told.proved == asked else f"proves {told.proved:,}"
         says += f", finds a state against {told.failed:,}" if told.failed else ""
         says += f", gives up on {told.unknown:,}" if told.unknown else ""
-        about = "that a solver is asked"
-        yield f"{told.solver} {says} of those {about}; {told.cpu_seconds:.1f} s of CPU"
+        about = "of the obligations that a solver is asked"
+        yield f"{told.solver} {says} {about}; {told.cpu_seconds:.1f} s of CPU"
     if opinions.folder is not None:
         yield f"wrote {opinions.written:,} obligations as SMT-LIB to {opinions.folder}"
 
@@ -60,7 +60,7 @@ def link_lines(found: Found) -> Iterator[str]:
     for at, action in enumerate(rejected.run, start=1):
         yield f"          step {at}: {action}"
     yield from (f"            {change}" for change in rejected.changes)
-    yield "          no steps of the relation lead from the state before to this one"
+    yield "          no steps of the relation lead from the state before to this state"
 
 
 def link_told(found: Found) -> printed.Linked:
@@ -79,10 +79,10 @@ def lookup_lines(looked: Lookup) -> Iterator[str]:
         world, level = looked.reached
         yield f"that state is reachable: in world {world}, at level {level}; this is a bug"
         return
-    yield f"that state is not reachable with these bounds: {looked.states:,} states looked at"
+    yield f"that state is not reachable with these bounds: {looked.states:,} states examined"
     for lemma in looked.lemmas:
-        effect = ": with that, this obligation is proved" if lemma.settles else ""
-        yield f"in none of them is all this so{effect}"
+        effect = ": if this is assumed, the obligation is proved" if lemma.settles else ""
+        yield f"these facts hold together in none of them{effect}"
         yield from (f"  {fact}" for fact in lemma.never)
 
 

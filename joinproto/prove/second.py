@@ -27,7 +27,7 @@ ATTEMPTS = {"unsat": (PLAIN, MODELS, THOROUGH), "sat": (MODELS, PLAIN, THOROUGH)
 
 @frozen
 class Opinion:
-    """cvc5's answer.  `result`: of the obligation; `proof`: in cvc5's format CPC if requested."""
+    """cvc5's answer.  `result`: the obligation's; `proof`: in cvc5's format CPC, if requested."""
 
     result: Answer
     seconds: float
@@ -51,13 +51,17 @@ def ask(script: Script, *, proof: bool = False) -> Opinion:
             solver.setOption(name, value)
         for answer in _answers(solver, script.text):
             if answer in ("sat", "unsat"):
-                told = ""
+                proof_text = ""
                 if answer == "unsat" and "produce-proofs" in options:
-                    told = "".join(map(_text, map(solver.proofToString, solver.getProof())))
-                    # cvc5 puts a proof into parentheses; checkers of proofs read what is inside.
-                    told = told.strip().removeprefix("(").removesuffix(")").strip() + "\n"
+                    proof_text = "".join(map(_text, map(solver.proofToString, solver.getProof())))
+                    # cvc5 puts a proof into parentheses; checkers of proofs read the text inside.
+                    proof_text = (
+                        proof_text.strip().removeprefix("(").removesuffix(")").strip() + "\n"
+                    )
                 seconds = time.process_time() - began
-                return Opinion("proved" if answer == script.expected else "fails", seconds, told)
+                return Opinion(
+                    "proved" if answer == script.expected else "fails", seconds, proof_text
+                )
     return Opinion("unknown", time.process_time() - began)
 
 

@@ -18,7 +18,7 @@ from joinproto.prove.structure import Env, Structure
 
 def lines(obligation: Obligation, against: Counterexample) -> Iterator[str]:
     """Yield the counterexample as lines for a terminal."""
-    said = told(obligation, against)
+    said = as_printed(obligation, against)
     step = against.step
     if step is None:
         yield "in this state:"
@@ -39,10 +39,10 @@ def lines(obligation: Obligation, against: Counterexample) -> Iterator[str]:
             yield f"  without it: {obligation.subject.why}"
 
 
-def told(obligation: Obligation, against: Counterexample) -> printed.Against:
+def as_printed(obligation: Obligation, against: Counterexample) -> printed.Against:
     """Return the counterexample as the command prints it."""
     layer, after = obligation.layer, against.after
-    shown = matters(obligation, against)
+    shown = relevant_relations(obligation, against)
     before: list[str] = []
     if obligation.kind is not Kind.BEGINS:
         before = [
@@ -126,7 +126,7 @@ def changes(before: Structure, after: Structure, layer: Layer) -> list[str]:
         new = sorted(after.rows[relation] - before.rows[relation], key=str)
         found += [f"no longer: {relation.about.format(*row)}" for row in gone]
         found += [relation.about.format(*row) for row in new]
-    return found or ["nothing has changed"]
+    return found or ["no fact has changed"]
 
 
 def _is_order(relation: Relation) -> bool:
@@ -140,7 +140,8 @@ def _formulas(obligation: Obligation, against: Counterexample) -> Iterator[Formu
         yield from (guard.formula for guard in against.step.guards)
 
 
-def matters(obligation: Obligation, against: Counterexample) -> frozenset[Relation]:
+def relevant_relations(obligation: Obligation, against: Counterexample) -> frozenset[Relation]:
+    """Return the relations of the step and of the broken formula, and all orders."""
     found = frozenset().union(*map(relations_in, _formulas(obligation, against)))
     changed = frozenset(against.step.updates) if against.step is not None else frozenset()
     orders = frozenset(filter(_is_order, obligation.layer.relations))

@@ -115,4 +115,4 @@ def _compile(formula: logic.Formula, after: Structure | None) -> Test:
         case logic.After(inner) if after is not None:
             test = _compile(inner, None)
             return lambda _, env: test(after, env)
-    raise TypeError(f"no meaning for {formula!r}: teach it to structure.py")
+    raise TypeError(f"structure.py has no case for {formula!r}")

@@ -116,7 +116,7 @@ def _enum_in(hint: Any) -> type[Enum] | None:
 
 
 def connected(join: Callable[..., Any], parts: Sequence[Any]) -> Any:
-    """Return And or Or of the parts, or the only part: SMT-LIB has neither of one part."""
+    """Return And or Or of the parts, or the only part: in SMT-LIB both need two parts."""
     return parts[0] if len(parts) == 1 else join(*parts)
 
 
@@ -181,9 +181,7 @@ def holds(condition: Condition, rows: Rows, me: Row) -> Any:
             )
         case Some(group, name, value):
             return z3.Not(holds(IsEmpty(Where(group, name, value)), rows, me))
-    raise TypeError(
-        f"no meaning for the condition {condition!r}: teach it to joinproto/prove/terms.py"
-    )
+    raise TypeError(f"joinproto/prove/terms.py has no case for the condition {condition!r}")
 
 
 def belongs(group: Group, rows: Rows, row: Row, me: Row) -> Any:
@@ -203,7 +201,7 @@ def belongs(group: Group, rows: Rows, row: Row, me: Row) -> Any:
         case Minus(left, right):
             outside = z3.Not(belongs(right, rows, row, me))
             return z3.And(belongs(left, rows, row, me), outside)
-    raise TypeError(f"no meaning for the set {group!r}: teach it to joinproto/prove/terms.py")
+    raise TypeError(f"joinproto/prove/terms.py has no case for the set {group!r}")
 
 
 class Few(Rows):
@@ -242,7 +240,7 @@ class Few(Rows):
         return z3.Sum(*belonging) < count
 
     def proper(self) -> Any:
-        """Return that place 0 is taken, and that every cell has a value its field can have."""
+        """Return that place 0 is taken, and that every cell has a value that its field can have."""
         cells = [
             self.values.is_proper(name, value)
             for cell in self._cells

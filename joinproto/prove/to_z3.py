@@ -101,7 +101,7 @@ class Reader:
                 return quantifier([bound], inner_of(body, {**env, var: bound}))
             case logic.After(inner) if after is not None:
                 return self.read(inner, env, step=after)
-        raise TypeError(f"no meaning for {formula!r}: teach it to to_z3.py")
+        raise TypeError(f"to_z3.py has no case for {formula!r}")
 
     def _updated(self, update: Update, terms: list[Any], params: Env) -> Any:
         return self.read(update.formula, {**params, **dict(zip(update.of, terms, strict=True))})

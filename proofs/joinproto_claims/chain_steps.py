@@ -27,12 +27,12 @@ chosen = Relation("chosen", (VIEW,), "{0} is chosen")
 # Facts on the disk of a seat.
 knows = Relation("knows", (SEAT, VIEW), "{0} knows {1}")
 closed = Relation(
-    "closed", (SEAT, VIEW), "{0} has answered about what follows {1}, or knows a later view"
+    "closed", (SEAT, VIEW), "{0} has answered about the successor of {1}, or knows a later view"
 )
 reached = Relation("reached", (SEAT, VIEW), "the newest view {0} was ready in is {1} or later")
 has = Relation("has", (SEAT, VIEW, NUMBER), "{0} has frame {2} of {1}")
 unfinished = Relation("unfinished", (SEAT,), "an update into {0} has not ended")
-# Answers that were given; they are never taken back.
+# Answers that were sent; they are never taken back.
 told = Relation(
     "told",
     (SEAT, VIEW, COPY, VIEW),
@@ -74,7 +74,7 @@ FOUND = Step(
     "I3: the first view of a cluster is chosen",
     (w,),
     (
-        Guard("nothing leads to it", every(u, upto(u, w) >> same(u, w))),
+        Guard("no view leads to it", every(u, upto(u, w) >> same(u, w))),
         Guard("it starts with no frame", every((u, n), ~start(w, u, n))),
         Guard("it has a member", some(s, member(w, s))),
     ),
@@ -102,7 +102,7 @@ CHOOSE_HELD = Step(
         *_NEXT,
         Guard("u is v or before it", upto(u, v)),
         Guard(
-            "the source told its data, of a finished store, and was ready in u", told(s, v, p, u)
+            "the source told the data of its finished store, and was ready in u", told(s, v, p, u)
         ),
         Guard(
             "it starts where the source's data ends",
@@ -118,7 +118,7 @@ CHOOSE_HELD = Step(
 
 CHOOSE_AT_START = Step(
     "choose, from who is at the start",
-    "3.4: the source is where u starts, and no view since, nor u, was served",
+    "3.4: the source has the data where u starts, and neither u nor a view since was served",
     (w, v, u),
     (
         *_NEXT,
@@ -153,19 +153,24 @@ _FREEZES = {
         told_not(t, y, x) | all_of(same(t, s), same(y, v), upto(x, v), ~reached(s, x)),
     ),
 }
-_it_tells = all_of(same(t, s), same(y, v), same(p2, p))
+_is_this_answer = all_of(same(t, s), same(y, v), same(p2, p))
 _IS_TIP = Guard("v is its tip", knows(s, v) & every(y, knows(s, y) >> upto(y, v)))
 
 ANSWER = Step(
     "answer",
-    "3.3: a seat is asked what follows its tip; it freezes, and tells its data",
+    "3.3: a seat is asked about the successor of its tip; it freezes, and tells its data",
     (s, v, p),
     (
         _IS_TIP,
-        Guard("it tells what it has", every((y, n), equal(contains(p, y, n), has(s, y, n)))),
+        Guard(
+            "it tells the data that it has", every((y, n), equal(contains(p, y, n), has(s, y, n)))
+        ),
         Guard("no update is unfinished", ~unfinished(s)),
     ),
-    {**_FREEZES, told: Update((t, y, p2, x), told(t, y, p2, x) | (_it_tells & reached(s, x)))},
+    {
+        **_FREEZES,
+        told: Update((t, y, p2, x), told(t, y, p2, x) | (_is_this_answer & reached(s, x))),
+    },
 )
 
 ANSWER_UNFINISHED = Step(
@@ -190,14 +195,14 @@ BEGIN_UPDATE = Step(
 
 END_UPDATE = Step(
     "end an update",
-    "I7, J1: its data is now a source's: where v starts, or more of v",
+    "I7, J1: the store now has a source's data: those where v starts, or more of v",
     (s, v, p),
     (
         _KNOWS,
         _NOT_READY,
         Guard("the data of v's start came", every((y, n), start(v, y, n) >> contains(p, y, n))),
         Guard(
-            "nothing but frames of v came besides it",
+            "besides it, only frames of v came",
             every((y, n), (contains(p, y, n) & ~same(y, v)) >> start(v, y, n)),
         ),
     ),
@@ -209,7 +214,7 @@ END_UPDATE = Step(
 
 FOLLOW = Step(
     "follow a source",
-    "3.4: frame by frame, without a mark: it cuts what the source has not, and appends",
+    "3.4: frame by frame, without a mark: the host cuts frames that the source lacks, and appends",
     (s, v, p, p2),
     (
         _KNOWS,
@@ -219,15 +224,15 @@ FOLLOW = Step(
             every((y, n), start(v, y, n) >> contains(p, y, n)),
         ),
         Guard(
-            "the source has nothing but frames of v besides it",
+            "besides it, the source has only frames of v",
             every((y, n), (contains(p, y, n) & ~same(y, v)) >> start(v, y, n)),
         ),
         Guard(
-            "what it has now is the source's",
+            "all data that it has now are the source's",
             every((y, n), contains(p2, y, n) >> contains(p, y, n)),
         ),
         Guard(
-            "what it had of the source's it still has",
+            "it still has the source's frames that it had",
             every((y, n), (has(s, y, n) & contains(p, y, n)) >> contains(p2, y, n)),
         ),
     ),

@@ -40,15 +40,15 @@ def wanted(name: str | None) -> tuple[tuple[Layer, tuple[Claim, ...]], ...]:
     if name is None:
         return tuple((layer, layer.claims) for layer in LAYERS)
     found = tuple(
-        (layer, those)
+        (layer, chosen)
         for layer in LAYERS
-        if (those := tuple(one for one in layer.claims if name in (_base(one.name), layer.name)))
+        if (chosen := tuple(one for one in layer.claims if name in (_base(one.name), layer.name)))
     )
     if not found:
         raise UsageProblem(
             f"there is no claim {name!r}",
             next=did_you_mean(name, (*layers(), *claims(), "tables"))
-            + "there are "
+            + "use one of "
             + ", ".join((*layers(), *claims(), "tables")),
         )
     return found

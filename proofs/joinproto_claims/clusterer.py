@@ -1,4 +1,4 @@
-"""Clusterer: which config and whose data nodes have, and which node goes first, for any number.
+"""Clusterer: the configs and data of any number of nodes, and which node goes first.
 
 Source: Clusterer, U1 and U3 to U6; the steps are in `clusterer_steps.py`.
 """
@@ -34,7 +34,7 @@ from joinproto_claims.clusterer_steps import (
 )
 
 _ONE_SET = every((n, s, t), (has(n, s) & has(n, t)) >> same(s, t))
-_NOBODY_RESTS = every((n, c), (held(n, c) & names(c, n)) >> (waits(n) | ready(n)))
+_NAMED_WAITS_OR_RUNS = every((n, c), (held(n, c) & names(c, n)) >> (waits(n) | ready(n)))
 _ONE_HOLDER = every((n, m, x), (lock(n, m) & lock(n, x)) >> same(m, x))
 _NO_OLDER = below(version(c), version(d)) | same(c, d)
 
@@ -69,7 +69,7 @@ CONJUNCTS = (
     ),
     Conjunct(
         "named_waits_or_runs",
-        _NOBODY_RESTS,
+        _NAMED_WAITS_OR_RUNS,
         "it is the claim nobody_rests",
     ),
     Conjunct(
@@ -116,7 +116,7 @@ _RUN_ALIKE = all_of(ready(n), ready(m), held(n, c), held(m, c))
 
 LAYER = Layer(
     name="clusterer",
-    about="configs, data and who goes first, of any number of nodes",
+    about="configs, data, and which node goes first, for any number of nodes",
     sorts=(NODE, CONFIG, VERSION, SET),
     relations=(below, names, gospel, held, kept, waits, ready, first, has, lock, means, said),
     functions=(version,),
@@ -197,7 +197,7 @@ LAYER = Layer(
             "U4 to U6: a node that heads for a config naming it waits, boots or runs; a node that"
             " is off does neither, holds no lock, and its own lock is free",
             all_of(
-                _NOBODY_RESTS,
+                _NAMED_WAITS_OR_RUNS,
                 every(
                     n,
                     every(c, ~held(n, c))
@@ -253,7 +253,7 @@ LAYER = Layer(
         all_of(first(n), ready(m), ~same(n, m), held(n, c), held(m, c), has(n, s), has(m, s)),
     ),
     assumes=(
-        "a node that cannot be reached while another takes the locks is off until that one goes",
+        "a node that cannot be reached while another takes the locks is off until the other goes",
         "a node that says that it joins still does so when the last answer of the round comes",
         "the identity that a node says names the data that it has",
     ),

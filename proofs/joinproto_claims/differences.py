@@ -23,7 +23,7 @@ MEMBERS_MAX = 3
 
 @frozen(order=True)
 class Difference:
-    """Rule and phase on each side; two rules for one phase make two differences."""
+    """A difference: rule and phase on each side.  Two rules for one phase are two differences."""
 
     note_rule: str
     note: str
@@ -96,7 +96,7 @@ def differences() -> tuple[dict[Difference, str], int]:
                 continue
             phases = Phase(one.outcome), Phase(other.outcome)
             difference = Difference(one.label, phases[0].value, other.label, phases[1].value)
-            found.setdefault(difference, f"for {status.id} among {told(members)}")
+            found.setdefault(difference, f"for {status.id} among {members_in_words(members)}")
     return found, asked
 
 
@@ -120,7 +120,7 @@ def sets_of_members() -> Iterator[tuple[Status, ...]]:
                     )
 
 
-def told(members: tuple[Status, ...]) -> str:
+def members_in_words(members: tuple[Status, ...]) -> str:
     """Return the members in words."""
     words = []
     for status in members:

@@ -58,7 +58,7 @@ def worlds(layers: frozenset[str], mutant: str | None) -> tuple[Linked, ...]:
     if not able:
         known = sorted({name for one in found for name in entry(one.world).mutants})
         raise UsageProblem(
-            f"no world that is linked has the mutant {mutant!r}",
-            next=f"there are {', '.join(known)}",
+            f"no linked world has the mutant {mutant!r}",
+            next=f"use one of {', '.join(known)}",
         )
     return able

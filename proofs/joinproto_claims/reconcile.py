@@ -34,7 +34,9 @@ upto = Relation("upto", (ENTRY, ENTRY), "{0} is {1}, or on the way to it", rigid
 behind = Relation("behind", (ENTRY, ENTRY), "{1} stands right behind {0}", rigid=True)
 has = Relation("has", (ENTRY, NODE), "{1} is a member as of {0}", rigid=True)
 alike = Relation("alike", (ENTRY, ENTRY), "{0} and {1} have the same members", rigid=True)
-near = Relation("near", (ENTRY, ENTRY), "their members differ by one at most", rigid=True)
+near = Relation(
+    "near", (ENTRY, ENTRY), "the members of {0} and {1} differ by one at most", rigid=True
+)
 one_more = Relation(
     "one_more", (ENTRY, ENTRY, NODE), "{1} has the members of {0}, and {2}", rigid=True
 )
@@ -49,7 +51,9 @@ committed = Relation("committed", (ENTRY,), "{0} is committed")
 added = Relation("added", (ENTRY, ENTRY), "an evaluation at {0} wrote {1}, one member more")
 dropped = Relation("dropped", (ENTRY, ENTRY), "an evaluation at {0} wrote {1}, one member less")
 runs = Relation("runs", (NODE,), "{0} is in the cluster and runs")
-lost = Relation("lost", (NODE,), "what {0} holds counts no more: away for too long, or gone")
+lost = Relation(
+    "lost", (NODE,), "the replica of {0} no longer counts: {0} was away too long, or has left"
+)
 
 
 def _most_run(majority: Var, entry: Var) -> Formula:
@@ -67,9 +71,11 @@ _SOME_LOST = some(x, has(e, x) & lost(x))
 
 _WRITTEN = gains(written, f)
 _COMMITTED = Guard("the last change is committed", committed(e))
-_BEHIND = Guard("it is written right behind it", behind(e, f))
+_BEHIND = Guard("f stands right behind e", behind(e, f))
 _OWN = Guard("the leader has an entry of its own before", same(term(e), term(f)))
-_LAST = Guard("its log ends there", every(g, (written(g) & same(term(g), term(e))) >> upto(g, e)))
+_LAST = Guard(
+    "the leader's log ends with e", every(g, (written(g) & same(term(g), term(e))) >> upto(g, e))
+)
 _TURN = (_COMMITTED, _BEHIND, _OWN, _LAST)
 _MOST = Guard("a majority runs", _most_run(q, e))
 
@@ -77,7 +83,7 @@ DECLARE = Step(
     "declare",
     "a queue is declared, with its first members; there may be any number of queues",
     (e,),
-    (Guard("nothing leads to it", every(g, upto(g, e) >> same(g, e))),),
+    (Guard("no entry leads to it", every(g, upto(g, e) >> same(g, e))),),
     gains(written, e) | gains(committed, e),
 )
 ELECT = Step(
@@ -85,7 +91,7 @@ ELECT = Step(
     "a new leader writes an entry of its own behind its log",
     (e, f),
     (
-        Guard("its log is a log", written(e)),
+        Guard("e is in a log", written(e)),
         _BEHIND,
         Guard("it changes no member", alike(e, f)),
     ),
@@ -93,31 +99,31 @@ ELECT = Step(
 )
 COMMIT = Step(
     "commit",
-    "an entry, and all before it, is committed; which one may be, is Raft's to say",
+    "an entry is committed, and all entries before it; Raft says which entry may be",
     (f,),
-    (Guard("it is in a log", written(f)),),
+    (Guard("the entry is in a log", written(f)),),
     {committed: Update((g,), committed(g) | upto(g, f))},
 )
 BY_HAND = Step(
     "change by hand",
     "an operator adds or removes a member: the group takes one change at a time",
     (e, f),
-    (*_TURN, Guard("one member more or less", near(e, f))),
+    (*_TURN, Guard("the members differ by one at most", near(e, f))),
     _WRITTEN,
 )
 ADD = Step(
     "add",
-    "Q4: fewer count than wanted, or one that counts no more stays listed, and a node that runs"
-    " gets a replica",
+    "Q4: fewer members count than wanted, or a member that no longer counts is still listed; a"
+    " running node gets a replica",
     (e, f, n, q),
     (
         *_TURN,
         _MOST,
         Guard(
-            "fewer count than are wanted, or one that counts no more stays",
+            "fewer members count than are wanted, or a member that no longer counts stays",
             every(k, ~_enough(k, e)) | _SOME_LOST,
         ),
-        Guard("the node has none", ~has(e, n)),
+        Guard("the node has no replica", ~has(e, n)),
         Guard("the node runs", runs(n)),
         Guard("it is the only change", one_more(e, f, n)),
     ),
@@ -125,13 +131,16 @@ ADD = Step(
 )
 DROP = Step(
     "drop",
-    "Q4: enough count, or one less makes an odd number, and a replica that does not is dropped",
+    "Q4: enough members count, or one less makes an odd number; a replica that does not count is"
+    " dropped",
     (e, f, n, q, k),
     (
         *_TURN,
         _MOST,
-        Guard("as many count as are wanted, or the number is even", _enough(k, e) | even(e)),
-        Guard("the replica counts no more", lost(n)),
+        Guard(
+            "as many members count as are wanted, or their number is even", _enough(k, e) | even(e)
+        ),
+        Guard("the replica no longer counts", lost(n)),
         Guard("it is the only change", one_more(f, e, n) & ~has(f, n)),
     ),
     _WRITTEN | gains(dropped, e, f),
@@ -139,9 +148,9 @@ DROP = Step(
 STOP = Step("stop", "a node stops, or leaves", (n,), (), loses(runs, n))
 LOSE = Step(
     "lose",
-    "Q2: it is away for the failure interval, or has left the cluster",
+    "Q2: a node is away for the failure interval, or has left the cluster",
     (n,),
-    (Guard("it does not run", ~runs(n)),),
+    (Guard("the node does not run", ~runs(n)),),
     gains(lost, n),
 )
 RUN = Step(
@@ -234,7 +243,7 @@ LAYER = Layer(
     functions=(term,),
     axioms={
         "a log is a line": is_tree(upto),
-        "what stands right behind": every(
+        "the entry right behind": every(
             (e, f),
             behind(e, f)
             >> all_of(
@@ -358,5 +367,5 @@ LAYER = Layer(
             _most_run(q, g),
         ),
     ),
-    assumes=("members that count no more stay so while one change is decided and written",),
+    assumes=("members that no longer count stay so while one change is decided and written",),
 )

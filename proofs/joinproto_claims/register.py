@@ -39,11 +39,15 @@ within = Relation("within", (SEAT, MAJORITY), "{0} belongs to {1}", rigid=True)
 # Facts on the disk of a seat.
 promised = Relation("promised", (SEAT, BALLOT), "{0} has promised {1} or a later ballot")
 beyond = Relation("beyond", (SEAT, BALLOT), "{0} has promised a ballot later than {1}")
-accepted = Relation("accepted", (SEAT, BALLOT, VIEW), "{0} keeps that it accepted {2} in {1}")
-accepted_from = Relation("accepted_from", (SEAT, BALLOT), "{0} keeps an acceptance of {1} or later")
-gone = Relation("gone", (SEAT,), "{0} speaks no more: its disk is gone, or it knows what follows V")
+accepted = Relation("accepted", (SEAT, BALLOT, VIEW), "{0} has on disk that it accepted {2} in {1}")
+accepted_from = Relation(
+    "accepted_from", (SEAT, BALLOT), "{0} has on disk an acceptance in {1} or later"
+)
+gone = Relation(
+    "gone", (SEAT,), "{0} no longer answers: its disk is lost, or it knows the successor of V"
+)
 # A fact in the memory of the proposer.
-is_open = Relation("is_open", (BALLOT,), "the attempt {0} lasts, and proposes nothing yet")
+is_open = Relation("is_open", (BALLOT,), "the attempt {0} lasts, and has proposed no view yet")
 # Messages that were sent.
 answered = Relation("answered", (SEAT, BALLOT), "{0} has answered {1}")
 told = Relation("told", (SEAT, BALLOT, BALLOT, VIEW), "{0} told {1} that it accepted {3} in {2}")
@@ -68,7 +72,7 @@ def _promise(seat: Term) -> dict[Relation, Update]:
 
 
 def _answer(seat: Term) -> dict[Relation, Update]:
-    """Return the updates for an answer to `b`, with all that the seat keeps of earlier ballots."""
+    """Return the updates for an answer to `b`, with the seat's acceptances of earlier ballots."""
     is_it = same(x, seat) & same(d, b) & before(c, b)
     return {
         **gains(answered, seat, b),
@@ -82,7 +86,7 @@ def _passed(seat: Var, ballot: Var) -> Formula:
     return gone(seat) | beyond(seat, ballot)
 
 
-NOT_GONE = "its disk is not lost, and it knows nothing later"
+NOT_GONE = "its disk is not lost, and it knows no successor of V"
 NOT_BEYOND = "it has promised no later ballot"
 ASKED = "a majority has answered"
 
@@ -99,7 +103,7 @@ BEGIN = Step(
 
 PROMISE = Step(
     "promise",
-    "a seat promises a ballot, durably, and says what it has accepted",
+    "a seat promises a ballot, durably, and names the view that it has accepted",
     (s, b),
     (Guard(NOT_BEYOND, ~beyond(s, b)), Guard(NOT_GONE, ~gone(s))),
     _promise(s) | _answer(s),
@@ -111,12 +115,12 @@ _ASKED = Guard(ASKED, every(x, within(x, q) >> answered(x, b)))
 
 PROPOSE_FREE = Step(
     "propose its own view",
-    "no member of a majority has accepted anything: the proposer's view is proposed",
+    "no member of a majority has accepted a view: the proposer's own view is proposed",
     (b, v, q),
     (
         _OPEN,
         _ASKED,
-        Guard("they have accepted nothing", every((x, d), within(x, q) >> ~told_from(x, b, d))),
+        Guard("they have accepted no view", every((x, d), within(x, q) >> ~told_from(x, b, d))),
     ),
     _PROPOSED,
 )
@@ -128,9 +132,9 @@ PROPOSE_BOUND = Step(
     (
         _OPEN,
         _ASKED,
-        Guard("the view was accepted, says an answer", told(s, b, c, v)),
+        Guard("an answer says that the view was accepted", told(s, b, c, v)),
         Guard(
-            "no answer of the majority names a later one",
+            "no answer of the majority names a later ballot",
             every((x, d), (within(x, q) & told_from(x, b, d)) >> ~before(c, d)),
         ),
     ),
@@ -147,11 +151,11 @@ GIVE_UP = Step(
 
 VOTE = Step(
     "vote",
-    "an elector accepts what is proposed, durably",
+    "an elector accepts the proposed view, durably",
     (s, b, v),
     (
-        Guard("it is proposed", proposed(b, v)),
-        Guard("by seat: it is an elector", elector(s)),
+        Guard("the view is proposed", proposed(b, v)),
+        Guard("the seat is an elector", elector(s)),
         Guard(NOT_BEYOND, ~beyond(s, b)),
         Guard(NOT_GONE, ~gone(s)),
     ),
@@ -169,7 +173,7 @@ VOTE = Step(
 
 LEAVE = Step(
     "leave",
-    "a disk is lost, and who returns is another seat; or a seat learns what follows V",
+    "a disk is lost, and its member returns as another seat; or a seat learns V's successor",
     (s,),
     (),
     gains(gone, s)
@@ -316,7 +320,7 @@ LAYER = Layer(
     ),
     assumes=(
         "a store_id is never drawn twice, and a disk is not copied",
-        "what is durable survives a crash; what a voter says, it has made durable before",
+        "durable data survive a crash; a voter makes its answer durable before it sends it",
         "for a FOUND: all its electors have answered, which is more than a majority",
     ),
 )

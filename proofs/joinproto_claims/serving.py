@@ -33,7 +33,9 @@ close = Relation("close", (VIEW,), "{0} is a CLOSE", rigid=True)
 fresh = Relation("fresh", (VIEW,), "{0} is a FOUND or a RESTART: N counts anew", rigid=True)
 enough = Relation("enough", (VIEW,), "{0} has at least N members", rigid=True)
 activated = Relation("activated", (VIEW,), "{0} says that N was reached before", rigid=True)
-by_votes = Relation("by_votes", (VIEW,), "votes choose what follows {0}, no register", rigid=True)
+by_votes = Relation(
+    "by_votes", (VIEW,), "votes choose the successor of {0}, not a register", rigid=True
+)
 within = Relation("within", (SEAT, MAJORITY), "{0} belongs to {1}", rigid=True)
 majority_of = Relation("majority_of", (MAJORITY, VIEW), "{0} is most of {1}'s electors", rigid=True)
 options = Function("options", VIEW, OPTIONS, "the options of a view, as a digest")
@@ -42,7 +44,7 @@ chosen = Relation("chosen", (VIEW,), "{0} is chosen")
 knows = Relation("knows", (SEAT, VIEW), "{0} knows {1}")
 serves = Relation("serves", (SEAT, VIEW), "{0} serves clients in {1}")
 written = Relation("written", (SEAT, VIEW), "{1} is on the disk of {0}")
-answered = Relation("answered", (SEAT, VIEW), "{0} has answered about what follows {1}")
+answered = Relation("answered", (SEAT, VIEW), "{0} has answered about the successor of {1}")
 said = Relation("said", (SEAT, VIEW), "{0} has said that it is ready in {1}")
 opened = Relation("opened", (VIEW,), "clients were served in {0}")
 runs = Relation("runs", (SEAT, OPTIONS), "{0} runs, with the options {1}")
@@ -89,7 +91,7 @@ FOUND = Step(
     "found",
     "I3: the first view of a cluster is chosen",
     (w,),
-    (Guard("nothing leads to it", every(u, upto(u, w) >> same(u, w))), _NEW),
+    (Guard("no view leads to it", every(u, upto(u, w) >> same(u, w))), _NEW),
     _CHOSEN,
 )
 RESTART = Step(
@@ -116,7 +118,7 @@ CLOSE = Step(
 
 START = Step(
     "start",
-    "2: a process begins, with whatever options its operator gave it",
+    "2: a process begins, with any options that its operator gave it",
     (s, o),
     (Guard("it does not run", every(p, ~runs(s, p))),),
     gains(runs, s, o),
@@ -126,7 +128,7 @@ _STOPS = loses(serves, s, None)
 
 LEARN = Step(
     "learn",
-    "3.3: a member hears where its chain goes on, and ends whatever it does in older views",
+    "3.3: a member hears where its chain goes on, and no longer serves in older views",
     (s, w),
     (Guard("it is chosen", chosen(w)),),
     {knows: Update((t, x), knows(t, x) | (same(t, s) & upto(x, w))), **_STOPS},
@@ -134,7 +136,7 @@ LEARN = Step(
 
 WRITE = Step(
     "write",
-    "what it knows is on the disk",
+    "a member writes all views that it knows to its disk",
     (s,),
     (),
     {written: Update((t, x), written(t, x) | (same(t, s) & knows(s, x)))},
@@ -154,7 +156,7 @@ _NOT_ANSWERED = Guard("it has not answered about v", ~answered(s, v))
 
 READY = Step(
     "become ready",
-    "I8: a member has the data of its view, and says so; when it may, says the layer below",
+    "I8: a member says that it has the data of its view; the chain's layer says when it may",
     (s, v),
     (),
     gains(said, s, v),
@@ -162,7 +164,7 @@ READY = Step(
 
 SERVE = Step(
     "serve",
-    "I8, W1: all members are ready, and they are N or N was reached before",
+    "I8, W1: all members are ready, and they are at least N, or N was reached before",
     (s, v),
     (
         _TIP,
@@ -171,7 +173,7 @@ SERVE = Step(
         _NOT_ANSWERED,
         Guard("v is not a CLOSE", ~close(v)),
         Guard("all members of v are ready", every(t, member(v, t) >> said(t, v))),
-        Guard("they are N, or N was reached before", enough(v) | activated(v)),
+        Guard("v has N members, or N was reached before", enough(v) | activated(v)),
         Guard("it runs with v's options", runs(s, options(v))),
     ),
     gains(serves, s, v) | gains(opened, v),
@@ -179,7 +181,7 @@ SERVE = Step(
 
 STOP = Step(
     "stop",
-    "it suspends itself, ends or crashes: what only the memory held is gone",
+    "a member suspends itself, ends or crashes, and loses the content of its memory",
     (s,),
     (),
     {
@@ -340,7 +342,7 @@ CLAIMS = (
 
 LAYER = Layer(
     name="serving",
-    about="phases: who serves in which view, N, options, and what the disk says meanwhile",
+    about="phases: which member serves in which view, N, options, and what the disk says meanwhile",
     sorts=(SEAT, VIEW, MAJORITY, OPTIONS),
     relations=(
         upto,

@@ -29,11 +29,11 @@ m, n = Var("m", MESSAGE), Var("n", MESSAGE)
 before = Relation("before", (GENERATION, GENERATION), "{0} is older than {1}", rigid=True)
 leads = Relation("leads", (GENERATION, BROKER), "{1} was promoted in {0}")
 listed = Relation("listed", (GENERATION, BROKER), "{1} is in the last view written of {0}")
-counts = Relation("counts", (GENERATION, BROKER), "the primary of {0} confirms not without {1}")
+counts = Relation("counts", (GENERATION, BROKER), "the primary of {0} does not confirm without {1}")
 past = Relation("past", (BROKER, GENERATION), "{0} knows of a younger generation than {1}")
 has = Relation("has", (BROKER, MESSAGE), "{0} has {1}")
 told = Relation("told", (GENERATION, BROKER, MESSAGE), "in {0}, {1} has said that it has {2}")
-put = Relation("put", (GENERATION, MESSAGE), "{1} came to the primary of {0} from a client")
+put = Relation("put", (GENERATION, MESSAGE), "a client sent {1} to the primary of {0}")
 confirmed = Relation("confirmed", (GENERATION, MESSAGE), "{1} was confirmed in {0}")
 
 
@@ -48,8 +48,8 @@ def _is_last(generation: Var) -> Formula:
 
 # -- the steps ---------------------------------------------------------------------------------
 
-_LEADS = Guard("it was promoted in it", leads(g, p))
-_STILL = Guard("it knows of no younger one", ~past(p, g))
+_LEADS = Guard("the broker was promoted in this generation", leads(g, p))
+_STILL = Guard("it knows of no younger generation", ~past(p, g))
 _LAST = Guard("no younger generation is in the chain", _is_last(g))
 _NOT_ITSELF = Guard("it is not the primary", ~leads(g, x))
 _FOLLOWS = Guard("it follows this generation", _at(x, g))
@@ -58,7 +58,7 @@ FOUND = Step(
     "found",
     "the first broker is promoted",
     (b, g),
-    (Guard("no broker was before", every((k, x), ~leads(k, x))),),
+    (Guard("no broker was promoted before", every((k, x), ~leads(k, x))),),
     {
         **gains(leads, g, b),
         **gains(listed, g, b),
@@ -69,7 +69,7 @@ FOUND = Step(
 )
 PROMOTE = Step(
     "promote",
-    "H2, H3: a member of the last view is promoted in a new generation, dead or alive who was",
+    "H2, H3: a member of the last view is promoted anew, whether the old primary lives or not",
     (b, g, h, p),
     (
         _LAST,
@@ -92,45 +92,45 @@ PROMOTE = Step(
 )
 FOLLOW = Step(
     "follow",
-    "H2: a broker hears of a generation, and follows no older one any more",
+    "H2: a broker hears of a generation, and no longer follows an older one",
     (x, g, p),
     (_LEADS,),
     {past: Update((q, k), past(q, k) | (same(q, x) & before(k, g)))},
 )
 SEND = Step(
     "put",
-    "a client sends a message to a primary, which may not know that it is over",
+    "a client sends a message to a primary, which may not know that its generation is over",
     (g, p, m),
     (
         _LEADS,
         _STILL,
-        Guard("it is new", every(x, ~has(x, m)) & every((k, x), ~told(k, x, m))),
+        Guard("the message is new", every(x, ~has(x, m)) & every((k, x), ~told(k, x, m))),
     ),
     gains(has, p, m) | gains(told, g, p, m) | gains(put, g, m),
 )
 TELL = Step(
     "tell",
-    "H4, H5: a backup has what its primary has, and says so",
+    "H4, H5: a backup gets a message that its primary has, and says so",
     (g, p, x, m),
-    (_FOLLOWS, Guard("the primary has it", told(g, p, m))),
+    (_FOLLOWS, Guard("the primary has the message", told(g, p, m))),
     gains(has, x, m) | gains(told, g, x, m),
 )
 GIVE_UP = Step(
     "give up",
-    "H9: a backup gives up what its primary does not have",
+    "H9: a backup gives up a message that its primary does not have",
     (g, p, x, m),
-    (_LEADS, _FOLLOWS, Guard("the primary has it not", ~told(g, p, m))),
+    (_LEADS, _FOLLOWS, Guard("the primary does not have the message", ~told(g, p, m))),
     loses(has, x, m),
 )
 COUNT = Step(
     "count",
-    "H4, H5: a backup counts: it has all that the primary has, but what still waits for it",
+    "H4, H5: a backup counts: it has all the primary's messages but those that wait for it",
     (g, p, x),
     (
         _LEADS,
         _FOLLOWS,
         Guard(
-            "it has said that it has all",
+            "it has said that it has all messages but those that wait for a confirmation",
             every(n, (told(g, p, n) & (confirmed(g, n) | ~put(g, n))) >> told(g, x, n)),
         ),
     ),
@@ -152,18 +152,21 @@ STRIKE = Step(
 )
 FORGET = Step(
     "forget",
-    "H4: only then the primary goes on without it",
+    "H4: only after that the primary goes on without the backup",
     (g, x),
     (Guard("it is not in the view", ~listed(g, x)),),
     loses(counts, g, x),
 )
 CONFIRM = Step(
     "confirm",
-    "H4: what all that count have is confirmed",
+    "H4: a message that all counting brokers have is confirmed",
     (g, p, m),
     (
-        Guard("it is there", told(g, p, m)),
-        Guard("all that count have said so", every(x, counts(g, x) >> told(g, x, m))),
+        Guard("the message is there", told(g, p, m)),
+        Guard(
+            "all brokers that count have said that they have it",
+            every(x, counts(g, x) >> told(g, x, m)),
+        ),
     ),
     gains(confirmed, g, m),
 )
@@ -301,7 +304,7 @@ CONJUNCTS = (
 
 LAYER = Layer(
     name="standby",
-    about="one primary, backups that follow it, and a chain of views that says who is up to date",
+    about="one primary, its backups, and a chain of views that says which brokers are up to date",
     sorts=(BROKER, GENERATION, MESSAGE),
     relations=(before, leads, listed, counts, past, has, told, put, confirmed),
     axioms={"generations are ordered": is_total_order(before)},
@@ -355,7 +358,7 @@ LAYER = Layer(
         ),
     ),
     assumes=(
-        "a broker that was restarted has what it had, or is not promoted: a dirty store refuses",
+        "a restarted broker has all its messages, or is not promoted: a dirty store refuses",
         "the manager is the one built in: each view is written into one chain, behind the last",
         "messages have identities that are never used again",
     ),

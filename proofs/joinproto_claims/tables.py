@@ -49,7 +49,7 @@ PLACES = 4
 class Shipped:
     """A table, and the decisions that two members with the same rows must not both make.
 
-    `agree_on`: fields that are the same in all members (I2: N and facts derived from it).
+    `agree_on`: fields that are the same in all members (I2: N and facts derived from N).
     `apart`: sets of outcomes; no two members may take outcomes from two different sets.
     """
 

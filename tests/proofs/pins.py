@@ -58,7 +58,7 @@ def _fails(asked: Obligation, effort: int) -> bool:
     query = Query.of(asked)
     if query.check(effort) != z3.sat:
         return False
-    return show.is_confirmed(asked, query.against(query.solver.model()))
+    return show.is_confirmed(asked, query.counterexample(query.solver.model()))
 
 
 def _line(part: str, words: str) -> str:

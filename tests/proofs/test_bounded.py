@@ -26,14 +26,14 @@ def _is_a_run(world: World, run: Run | None) -> None:
     assert all(state.holds(claim.formula) for state in run.states[:-1])
 
 
-def test_wait_for_below_a_majority_splits() -> None:
+def test_a_view_splits_if_wait_for_is_below_a_majority() -> None:
     """Section 2: it is refused without a register: each of two members could choose alone."""
     world = BY_NAME["wait-for below a majority"]
     _is_a_run(world, shortest(world))
 
 
 @pytest.mark.soak("proofs")
-def test_a_voter_that_forgets_splits() -> None:
+def test_a_view_splits_if_a_voter_forgets() -> None:
     """3.6: a voter with a lost disk votes again; the other reader checks every step."""
     world = BY_NAME["the forgetful voter"]
     _is_a_run(world, shortest(world))
@@ -41,14 +41,14 @@ def test_a_voter_that_forgets_splits() -> None:
 
 GONE = register.NOT_GONE
 DROPPED = {
-    ("vote", "it is proposed"): 4,
+    ("vote", "the view is proposed"): 4,
     ("propose its own view", "the attempt is in memory, with no proposal yet"): 8,
     ("propose its own view", register.ASKED): 8,
     ("begin", "the ballot is new to its owner's disk"): 9,
     ("begin", GONE): 10,
     ("promise", register.NOT_BEYOND): 10,
-    ("propose its own view", "they have accepted nothing"): 10,
-    ("propose what was accepted", "the view was accepted, says an answer"): 10,
+    ("propose its own view", "they have accepted no view"): 10,
+    ("propose what was accepted", "an answer says that the view was accepted"): 10,
     ("vote", register.NOT_BEYOND): 10,
     ("promise", GONE): 11,
     ("vote", GONE): 11,
@@ -68,22 +68,22 @@ def _without(step: str, guard: str, steps: int) -> World:
     return evolve(world, layer=world.layer.dropping(step, guard), steps=steps)
 
 
-def test_a_vote_for_a_view_that_no_member_proposed_splits() -> None:
+def test_a_view_splits_if_a_vote_is_for_a_view_that_no_member_proposed() -> None:
     """This is the quickest of the following tests."""
-    world = _without("vote", "it is proposed", 4)
+    world = _without("vote", "the view is proposed", 4)
 
     _is_a_run(world, shortest(world))
 
 
 @pytest.mark.soak("proofs")
-def test_nothing_left_out_breaks_nothing(runs: dict[Guards, Run | None]) -> None:
-    """Bound and elements are the same, and every guard is present."""
+def test_no_view_splits_if_every_guard_is_present(runs: dict[Guards, Run | None]) -> None:
+    """The bound and the elements are those of the runs without a guard."""
     assert runs[frozenset()] is None
 
 
 @pytest.mark.soak("proofs")
 @pytest.mark.parametrize(("step", "guard"), DROPPED)
-def test_a_guard_dropped_splits_a_view(
+def test_a_view_splits_if_a_guard_is_dropped(
     step: str, guard: str, runs: dict[Guards, Run | None]
 ) -> None:
     """Not only an obligation fails: a run from the initial state chooses two views."""
@@ -92,9 +92,9 @@ def test_a_guard_dropped_splits_a_view(
     _is_a_run(world, runs[frozenset({(step, guard)})])
 
 
-def test_a_stranger_that_may_vote_does() -> None:
-    """3.6: the stranger is a seat that is no elector."""
-    world = _without("vote", "by seat: it is an elector", 4)
+def test_a_stranger_votes_if_the_guard_is_dropped() -> None:
+    """3.6: the stranger is a seat that is not an elector."""
+    world = _without("vote", "the seat is an elector", 4)
     more = {**world.sizes, register.SEAT: 4}
 
     stranger = evolve(world, sizes=more, claim="stranger_never_votes")

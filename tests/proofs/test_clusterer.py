@@ -28,17 +28,20 @@ CLAIMS = {
     "no_two_first",
 }
 GUARDS = {
-    "take": ("it is younger", "versions_never_decrease"),
-    "adopt": ("its data are those that the config means", "ready_has_what_is_meant"),
+    "take": ("the config is younger than any that it holds", "versions_never_decrease"),
+    "adopt": ("any data that it has are those that the config means", "ready_has_what_is_meant"),
     "join": (
         "a node has said that it is ready with the same config",
         "the_gospels_data_survive",
     ),
-    "say": ("it has what the config means", "said_of_what_is_meant"),
-    "boot with others": ("the config means them", "ready_has_what_is_meant"),
-    "settle": ("its gospel, if it heads for it, has these", "meant_are_the_gospels"),
+    "say": ("it has the data that the config means", "said_of_what_is_meant"),
+    "boot with others": ("the config means these data", "ready_has_what_is_meant"),
+    "settle": (
+        "the config's gospel has these data, if it heads for the config",
+        "meant_are_the_gospels",
+    ),
     "go first": (
-        "each node of the config has given its lock, or is off, or heads for a younger one",
+        "each node of the config has given its lock, or is off, or heads for a younger config",
         "one_goes_first",
     ),
     "found": ("each node of the config waits for it", "one_goes_first"),
@@ -50,14 +53,14 @@ GUARDS = {
 """Guards of steps, with the obligations that fail without them."""
 
 
-def test_the_claims_of_the_clusterer_are_all_there() -> None:
+def test_the_clusterer_has_all_its_claims() -> None:
     """They are U1 and U3 to U6; `test_obligations.py` proves them."""
     assert CLAIMS == {one.name for one in LAYER.claims}
     assert ((LAYER, LAYER.claims),) == wanted("clusterer")
 
 
-def test_a_rule_that_is_left_out_fails_where_it_matters() -> None:
-    """Without each of these guards, a claim or a conjunct does not hold."""
+def test_an_obligation_fails_without_each_guard() -> None:
+    """The obligation is that of a claim or a conjunct that needs the guard."""
     for step, (guard, lacking) in GUARDS.items():
         about = [
             one
@@ -68,7 +71,7 @@ def test_a_rule_that_is_left_out_fails_where_it_matters() -> None:
         assert not all(discharge(one, small=False).is_proved for one in about), (step, guard)
 
 
-def _begins(world: str, mutant: str | None = None) -> str | None:
+def _rejected_step(world: str, mutant: str | None = None) -> str | None:
     """Return the rejected step of the code; None if all steps of the world are accepted."""
     of = frozenset({"clusterer"})
     asked = Linked(world, (ClustererMapping,), of, near=50_000, far=0, load=whole)
@@ -89,7 +92,7 @@ def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
 @pytest.mark.parametrize("world", sorted(LARGE))
 def test_every_step_of_its_large_worlds_is_a_step_of_the_relation(world: str) -> None:
     """The worlds have three nodes, one of them reset, cut off or new."""
-    assert _begins(world) is None
+    assert _rejected_step(world) is None
 
 
 @pytest.mark.parametrize(
@@ -102,9 +105,11 @@ def test_every_step_of_its_large_worlds_is_a_step_of_the_relation(world: str) ->
         ("locks", "locks-always-granted", "b to a"),
     ],
 )
-def test_a_rule_left_out_of_the_code_is_rejected(world: str, mutant: str, action: str) -> None:
+def test_a_step_of_the_code_without_a_rule_is_rejected(
+    world: str, mutant: str, action: str
+) -> None:
     """The relation has no such step."""
-    assert action == _begins(f"clusterer-{world}", mutant)
+    assert action == _rejected_step(f"clusterer-{world}", mutant)
 
 
 @pytest.mark.soak("proofs")
@@ -114,10 +119,10 @@ def test_a_rule_left_out_of_the_code_is_rejected(world: str, mutant: str, action
 )
 def test_a_mutant_within_the_relation_is_accepted(world: str, mutant: str) -> None:
     """Worlds check the last writer, the informed nodes, and progress."""
-    assert _begins(f"clusterer-{world}", mutant) is None
+    assert _rejected_step(f"clusterer-{world}", mutant) is None
 
 
 @pytest.mark.parametrize("hole", [1, 2, 3, 5, 8])
 def test_the_shipped_rules_are_rejected(hole: int) -> None:
     """By these holes one config can mean two sets of data."""
-    assert _begins(f"clusterer-real-hole-{hole}") is not None
+    assert _rejected_step(f"clusterer-real-hole-{hole}") is not None

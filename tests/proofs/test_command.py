@@ -21,7 +21,7 @@ from tests.cli.schemas import faults, unexplained
 from tools import json_schema as schema
 
 
-def test_a_claim_has_a_line_with_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_claim_has_a_line_with_its_text(capsys: pytest.CaptureFixture[str]) -> None:
     """The invariant from which it follows has a line, too."""
     about, invariant, claim, empty, last = run_here(
         capsys, "prove", "one_successor"
@@ -34,10 +34,10 @@ def test_a_claim_has_a_line_with_what_it_says(capsys: pytest.CaptureFixture[str]
     assert " obligations, the parts of the claims, are proved; " in last
 
 
-def test_ctrl_c_tells_what_was_proved_so_far(
+def test_ctrl_c_reports_what_was_proved_so_far(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may come at any time; here it comes while Z3 works on the third question."""
+    """Here the interrupt comes while Z3 works on the third question."""
     asked = count()
     check = z3.Solver.check
 
@@ -65,7 +65,7 @@ def test_verbose_has_one_line_for_each_obligation(capsys: pytest.CaptureFixture[
 
 
 def test_without_a_conjunct_the_two_states_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 1; shown are the conjunct that breaks, and the step."""
+    """The exit code is 1; the conjunct that breaks and the step are shown, too."""
     done = run_here(capsys, "prove", "one_successor", "--without", "one_proposal")
 
     assert 1 == done.code
@@ -77,7 +77,7 @@ def test_without_a_conjunct_the_two_states_are_shown(capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("words", [(), ("--without", "vote_is_told")])
 def test_json_is_as_documented(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
-    """It is one object, as docs/json.md says."""
+    """The output is one object, as docs/json.md says."""
     done = run_here(capsys, "prove", "one_successor", *words, "--json")
 
     assert (1 if words else 0) == done.code
@@ -88,7 +88,7 @@ def test_json_is_as_documented(capsys: pytest.CaptureFixture[str], words: tuple[
     assert all(one["confirmed"] for one in against)
 
 
-def test_an_unknown_claim_is_answered_with_those_there_are(
+def test_an_unknown_claim_is_refused_with_the_existing_names(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Exit code 2."""
@@ -98,15 +98,15 @@ def test_an_unknown_claim_is_answered_with_those_there_are(
     assert all(name in done.error["next"] for name in claims())
 
 
-def test_an_unknown_conjunct_is_a_matter_of_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2; a part that does not exist cannot be left out."""
+def test_an_unknown_conjunct_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """The exit code is 2: a conjunct that does not exist cannot be left out."""
     done = run_here(capsys, "prove", "--without", "no_such_thing", "--json")
 
     assert 2 == done.code
     assert "register/one_proposal" in done.error["next"]
 
 
-def test_without_z3_it_says_what_to_install() -> None:
+def test_without_z3_the_error_says_what_to_install() -> None:
     """Exit code 4."""
     program = (
         "import sys; sys.modules['z3'] = None\n"
@@ -142,7 +142,7 @@ def test_a_mutant_is_rejected_by_the_link(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.soak("proofs")
-def test_a_failing_obligation_is_looked_up(
+def test_a_state_of_a_failing_obligation_is_searched_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is reported whether its state is reachable, and which lemmas exclude it."""
@@ -160,7 +160,7 @@ def test_a_failing_obligation_is_looked_up(
     assert looked["states"] > 100
 
 
-def test_the_search_finds_what_is_left_out(
+def test_the_search_finds_a_run_without_the_rule(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It finds the split brain with N below a majority.
@@ -183,7 +183,7 @@ def test_the_search_finds_what_is_left_out(
 @pytest.mark.parametrize(
     "words", [("--mutant", "minority"), ("tables", "--link"), ("tables", "--without", "one_chain")]
 )
-def test_options_that_do_not_go_together_are_refused(
+def test_incompatible_options_are_refused(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
     """Exit code 2, before anything is proved."""

@@ -61,8 +61,8 @@ def test_a_mutant_is_rejected_with_the_step(mutant: str, layer: str) -> None:
     assert rejected.run[-1] == f"{rejected.member}: receive {rejected.message}"
 
 
-def test_a_vote_that_counts_twice_is_rejected() -> None:
-    """`minority`: a view is learned that no majority has accepted; later ones are wrong, too."""
+def test_a_promise_that_is_not_durable_is_rejected() -> None:
+    """The voter forgets its promise in a crash, and accepts a lower ballot after it."""
     (found,) = link(_few("chain-register", 3_000), mutant="promise-not-persisted")
 
     assert found.rejected is not None
@@ -100,7 +100,7 @@ def test_a_hundred_thousand_steps_are_accepted() -> None:
         assert {step.name for step in here[0].layer.steps} - NOT_WALKED == taken
 
 
-def test_a_mutant_that_no_world_has_is_a_matter_of_usage() -> None:
+def test_a_mutant_that_no_world_has_is_a_usage_error() -> None:
     """Exit code 2, with the existing names."""
     with pytest.raises(UsageProblem) as raised:
         worlds(LAYERS, "no-such-thing")
@@ -108,7 +108,7 @@ def test_a_mutant_that_no_world_has_is_a_matter_of_usage() -> None:
     assert "status-does-not-freeze" in raised.value.next
 
 
-def test_a_state_that_occurs_is_said_to_be_reachable(explored: list[Found]) -> None:
+def test_a_state_that_occurs_is_reported_as_reachable(explored: list[Found]) -> None:
     """If a claim is false in a state that occurs, the code or the claim has a bug."""
     s, v = said.s, said.v
     nobody = Claim("nobody_is_ready", "", every((s, v), ~said.reached(s, v)))

@@ -43,7 +43,7 @@ def _about(layer: Layer, step: str | None = None) -> list[Obligation]:
     ]
 
 
-def test_the_claims_of_the_protocol_are_all_there() -> None:
+def test_the_protocol_has_all_its_claims() -> None:
     """These are the claims of section 4 that are proved for any number of members."""
     assert PROMISED <= set(claims())
 
@@ -72,7 +72,7 @@ GUARDS = {
 }
 
 
-def test_the_docs_say_how_many_are_needed() -> None:
+def test_the_docs_say_how_many_conjuncts_and_guards_are_needed() -> None:
     """The figures in docs/proofs.md are right."""
     page = Path(__file__).parents[2] / "docs" / "proofs.md"
     parts = sum(len(layer.conjuncts) for layer in LAYERS)
@@ -82,14 +82,14 @@ def test_the_docs_say_how_many_are_needed() -> None:
 
 
 @pytest.mark.parametrize("name", GUARDS)
-def test_no_guard_can_be_dropped_in_silence(name: str, rewrite: bool) -> None:
-    """A relation that allows more than the protocol is noticed: an obligation fails."""
+def test_every_guard_is_needed(name: str, rewrite: bool) -> None:
+    """Without it the relation allows more than the protocol, and an obligation fails."""
     layer, step, guard = GUARDS[name]
 
     pins.check(name, _about(layer.dropping(step, guard), step), rewrite=rewrite)
 
 
-def test_the_pins_are_those_of_all_parts(rewrite: bool) -> None:
+def test_each_conjunct_and_guard_has_one_pin(rewrite: bool) -> None:
     """There is one line for each conjunct and guard, sorted, and none for removed parts."""
     parts = {*conjuncts(), *GUARDS}
     table = pins.pins()
@@ -105,7 +105,7 @@ def test_a_pin_that_no_longer_fails_is_reported_with_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The new line is reported; with `--rewrite` it is written."""
-    part = "register/vote/it is proposed"
+    part = "register/vote/the view is proposed"
     layer, step, guard = GUARDS[part]
     asked = _about(layer.dropping(step, guard), step)
     right = pins.pins()[part]
@@ -120,13 +120,13 @@ def test_a_pin_that_no_longer_fails_is_reported_with_another(
     assert {part: right} == pins.pins()
 
 
-def test_a_part_without_which_all_is_proved_is_idle() -> None:
+def test_a_part_without_which_everything_is_proved_has_no_pin() -> None:
     """If nothing is left out, no obligation fails, so there is no pin to write."""
     with pytest.raises(AssertionError, match="is idle"):
         pins.check("register/nothing", _about(REGISTER, "vote"), rewrite=True)
 
 
-def test_a_claim_brings_its_whole_layer() -> None:
+def test_a_claim_is_proved_with_its_whole_layer() -> None:
     """A claim is proved from the invariant, so the whole invariant is proved with it."""
     ((layer, those),) = wanted("one_successor")
 
@@ -137,7 +137,7 @@ def test_a_claim_brings_its_whole_layer() -> None:
     assert {one.name for one in layer.conjuncts} == kept
 
 
-def test_a_counterexample_has_the_relevant_facts_alone() -> None:
+def test_a_counterexample_shows_only_relevant_facts() -> None:
     """It has two states, the step between them, and the conjunct that breaks."""
     cut = REGISTER.without("one_proposal")
 
@@ -149,7 +149,7 @@ def test_a_counterexample_has_the_relevant_facts_alone() -> None:
     assert "lost" not in told.replace("is lost", ""), told
 
 
-def test_possible_is_asked_of_every_step() -> None:
+def test_every_step_has_an_obligation_that_it_is_possible() -> None:
     """A step that can never be taken would make every claim about it empty."""
     for layer in LAYERS:
         asked = [one.step for one in obligations(layer) if one.kind is Kind.POSSIBLE]
@@ -161,7 +161,7 @@ def test_an_impossible_step_is_noticed() -> None:
     """The test above can fail."""
     layer = REGISTER.without("one_proposal")
     step = layer.step("vote")
-    lamed = Obligation(
+    impossible = Obligation(
         layer,
         Kind.POSSIBLE,
         type(step)(
@@ -173,10 +173,10 @@ def test_an_impossible_step_is_noticed() -> None:
         ),
     )
 
-    assert "fails" == discharge(lamed).result
+    assert "fails" == discharge(impossible).result
 
 
-def test_a_layer_may_be_asked_for_by_its_name() -> None:
+def test_a_layer_is_selected_by_its_name() -> None:
     """All its claims are proved, and no claim of another layer."""
     for layer in LAYERS:
         assert ((layer, layer.claims),) == wanted(layer.name)

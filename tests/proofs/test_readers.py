@@ -39,7 +39,7 @@ home = Function("home", A, B)
 
 TAKE = Step(
     "take",
-    "x takes z from whoever has it",
+    "x takes z, which nothing owns",
     (x, z),
     (Guard("it is free", every(y, ~owns(y, z))),),
     {owns: Update((y, z1 := Var("z1", B)), owns(y, z1) | (same(y, x) & same(z1, z)))},
@@ -136,7 +136,7 @@ def _with_few_things(formula: Formula, state: Structure) -> bool:
 
 @settings(max_examples=60, deadline=None)
 @given(formulas(), states())
-def test_the_three_readers_say_the_same(formula: Formula, state: Structure) -> None:
+def test_the_three_readers_agree(formula: Formula, state: Structure) -> None:
     """Another reader checks a counterexample of Z3, so all must give formulas the same meaning."""
     expected = state.holds(formula)
 
@@ -146,7 +146,7 @@ def test_the_three_readers_say_the_same(formula: Formula, state: Structure) -> N
 
 @settings(max_examples=60, deadline=None)
 @given(formulas(), states())
-def test_after_a_step_is_the_same_for_both(formula: Formula, state: Structure) -> None:
+def test_both_readings_of_the_state_after_a_step_agree(formula: Formula, state: Structure) -> None:
     """The state after a step is computed, or read through the step's changes."""
     env = {x: "a0", z: "b1"}
     finite = Finite(TOY, {A: 2, B: 2}, {near: state.rows[near]})
@@ -161,7 +161,7 @@ def test_after_a_step_is_the_same_for_both(formula: Formula, state: Structure) -
     assert state.after(TAKE, dict(env)).holds(formula) == (finite.solver.check() == z3.sat)
 
 
-def test_a_formula_is_no_truth_value() -> None:
+def test_a_formula_has_no_truth_value() -> None:
     """`and` between formulas would silently drop one of them, so it is refused."""
     with pytest.raises(MisuseError, match="not true or false by itself"):
         bool(near(x, y))

@@ -17,7 +17,7 @@ OF_NODES = {"one_change_at_a_time", "no_rivals", "memberships_share_a_majority"}
 OF_OURS = {"never_below_by_itself", "it_ends", "a_majority_still_runs"}
 
 
-def test_the_claims_of_reconciliation_are_all_there() -> None:
+def test_reconciliation_has_all_its_claims() -> None:
     """No action of ours goes below the minimum; one change at a time; changes end.
 
     `test_obligations.py` proves them.
@@ -27,7 +27,7 @@ def test_the_claims_of_reconciliation_are_all_there() -> None:
 
 
 def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
-    """Changes are by us and by hand, with crashes and elections; unused steps are reported."""
+    """We and operators make changes, with crashes and elections; unused steps are reported."""
     found = [one for linked in LINKED for one in link(linked)]
 
     assert [] == [one.rejected for one in found if one.rejected is not None]
@@ -43,10 +43,10 @@ def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
         ("reconcile-below", None, "evaluates"),
     ],
 )
-def test_rules_left_out_are_rejected_with_the_step(
+def test_code_without_a_rule_is_rejected_with_the_step(
     world: str, mutant: str | None, action: str
 ) -> None:
-    """Rejected are two changes at once, and a replica dropped before another is there."""
+    """It begins two changes at once, or drops a replica before another is there."""
     asked = Linked(world, (ReconcileMapping,), frozenset({"reconcile"}), near=3_000, far=0)
 
     (found,) = link(asked, mutant=mutant)

@@ -36,7 +36,7 @@ def _pinned(layer: Layer, conjunct: str) -> Obligation:
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=[layer.name for layer in LAYERS])
-def test_without_a_conjunct_the_second_solver_finds_the_hole(layer: Layer) -> None:
+def test_the_second_solver_refutes_an_obligation_without_a_conjunct(layer: Layer) -> None:
     """For each conjunct, the second solver refutes the obligation that fails without it."""
     cut = {one.name: _pinned(layer, one.name) for one in layer.conjuncts}
 
@@ -61,8 +61,10 @@ def test_both_solvers_prove_all(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert not any("|" in text for text in texts)
 
 
-def test_a_claim_of_both_solvers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Its questions are also written to files, which Z3 reads and answers in the same way."""
+def test_both_solvers_prove_a_claim_and_its_questions_are_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Z3 reads the written files and answers each question as its first line says."""
     folder = tmp_path / "new" / "questions"
 
     done = run_here(
@@ -81,7 +83,7 @@ def test_a_claim_of_both_solvers(capsys: pytest.CaptureFixture[str], tmp_path: P
         assert f"; proved if the answer is {solver.check()}\n" in path.read_text("utf-8")
 
 
-def test_a_table_is_a_question_that_both_read() -> None:
+def test_both_solvers_read_the_questions_of_a_table() -> None:
     """A field may have a member's name, and a sum or an `and` may have only one part."""
     (joining,) = (one for one in tables.shipped() if one.table.name == "clusterer-join")
 
@@ -100,7 +102,7 @@ def _doubt(script: Script, *, proof: bool = False) -> second.Opinion:
     return evolve(opinion, result=next(ANSWERS, opinion.result))
 
 
-def test_both_solvers_must_prove_it(
+def test_both_solvers_must_prove_a_claim(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If one of them does not prove a claim, the exit code is 1, and both answers are reported."""
@@ -114,10 +116,10 @@ def test_both_solvers_must_prove_it(
     said = " ".join(done.out.split())
     assert 1 == said.count("; cvc5: unknown")
     assert 1 == said.count("; cvc5: fails")
-    assert "finds a state against 1, gives up on 1 of those" in said
+    assert "finds a state against 1, gives up on 1 of the obligations" in said
 
 
-def _dies(script: Script, *, proof: bool = False) -> second.Opinion:
+def _killed(script: Script, *, proof: bool = False) -> second.Opinion:
     """End like a process that the system kills."""
     os.kill(os.getpid(), signal.SIGKILL)
     return RIGHT(script, proof=proof)
@@ -126,8 +128,8 @@ def _dies(script: Script, *, proof: bool = False) -> second.Opinion:
 def test_a_killed_process_of_the_second_solver_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It dies while its answer is awaited, or before it is asked."""
-    monkeypatch.setattr(second, "ask", _dies)
+    """The process ends while its answer is awaited, or before it is asked."""
+    monkeypatch.setattr(second, "ask", _killed)
 
     done = run_here(capsys, "prove", "one_successor", "--second", "cvc5", "--json")
 
@@ -172,7 +174,7 @@ def test_impossible_options_are_refused(
     assert 2 == run_here(capsys, "prove", *words).code
 
 
-def test_a_folder_that_holds_something_is_refused(
+def test_a_folder_that_is_not_empty_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Exit code 2, and nothing is written; for a folder that cannot be made it is 4."""
@@ -186,8 +188,8 @@ def test_a_folder_that_holds_something_is_refused(
     assert [tmp_path / "mine"] == [*tmp_path.iterdir()]
 
 
-def test_without_cvc5_it_says_what_to_install() -> None:
-    """Exit code 4, before anything is proved."""
+def test_without_cvc5_the_error_says_what_to_install() -> None:
+    """The exit code is 4, before anything is proved."""
     blocked = "import sys; sys.modules['cvc5'] = None; from joinproto.__main__ import main; "
 
     done = run_apart(

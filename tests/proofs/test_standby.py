@@ -18,7 +18,7 @@ from joinproto_claims.standby import LAYER
 from joinproto_worlds.standby.claims import shown
 from joinproto_worlds.standby.played import Played
 from joinproto_worlds.standby.ports import Act
-from joinproto_worlds.standby.scenes import SCENES, begun
+from joinproto_worlds.standby.scenes import SCENES, at_beginning
 from joinproto_worlds.standby.story import Manager
 
 LINKED = {one.world: one for one in WORLDS if one.layers == {"standby"}}
@@ -30,7 +30,7 @@ CLAIMS = {
 }
 
 
-def test_the_claims_of_hot_standby_are_all_there() -> None:
+def test_hot_standby_has_all_its_claims() -> None:
     """They are H2 to H4, with the built-in manager; `test_obligations.py` proves them."""
     assert CLAIMS == {one.name for one in LAYER.claims}
     assert ((LAYER, LAYER.claims),) == wanted("standby")
@@ -38,7 +38,7 @@ def test_the_claims_of_hot_standby_are_all_there() -> None:
 
 def _played(scene: str, *acts: str) -> Played:
     """Return the story of these acts, with an outside manager that does not fence."""
-    it = copied(begun(evolve(SCENES[scene].story, manager=Manager.UNFENCED)))
+    it = copied(at_beginning(evolve(SCENES[scene].story, manager=Manager.UNFENCED)))
     for act in acts:
         who, _, what = act.partition(" ")
         happens = Act("hears", who, what[-1]) if what.startswith("hears ") else Act(what, who)
@@ -64,7 +64,7 @@ def _played(scene: str, *acts: str) -> Played:
     ],
     ids=["not in the last view", "dropped after it", "of an older generation"],
 )
-def test_a_message_is_lost_where_a_manager_outside_breaks_a_guard(
+def test_a_message_is_lost_if_an_outside_manager_breaks_a_guard(
     scene: str, acts: tuple[str, ...]
 ) -> None:
     """For each of three guards a run loses a message, at its last step or before.
@@ -78,7 +78,8 @@ def test_a_message_is_lost_where_a_manager_outside_breaks_a_guard(
 
 
 def test_an_old_primary_need_not_be_silent() -> None:
-    """After the promotion it confirms what the promoted broker had reported: nothing is lost."""
+    """After the promotion it confirms what the promoted broker had reported, so no message
+    is lost."""
     it = _played("cut-off", "a is told what a client does", "b hears a", "b is promoted")
     assert not it.confirmed
 
@@ -106,7 +107,7 @@ def test_steps_of_the_machine_are_steps_of_the_relation() -> None:
 
 
 @pytest.mark.parametrize("world", LINKED)
-def test_each_world_begins_where_the_invariant_holds(world: str) -> None:
+def test_each_world_begins_in_a_state_of_the_invariant(world: str) -> None:
     """Earlier steps happen at once, and are not compared with the relation."""
     mapping = StandbyMapping(Walk(load_world(world)))
     (first,) = mapping.structures(mapping.picture(mapping.reference.initial(), None))
@@ -137,7 +138,7 @@ def test_each_world_begins_where_the_invariant_holds(world: str) -> None:
         ),
     ],
 )
-def test_a_mutant_is_refused_with_its_run(
+def test_a_mutant_is_rejected_with_its_run(
     world: str, mutant: str, run: tuple[str, ...], change: str
 ) -> None:
     """H2, H4: without a rule, the code makes a step that the relation does not have."""
@@ -149,7 +150,7 @@ def test_a_mutant_is_refused_with_its_run(
 
 
 @pytest.mark.soak("proofs")
-def test_a_broker_that_is_counted_too_early_is_refused() -> None:
+def test_a_broker_that_counts_too_early_is_rejected() -> None:
     """H5: a backup without some messages counts as up to date, and one is confirmed without it."""
     rejected = _link("standby-dropped-built-in", 1_500, "level-at-once").rejected
 

@@ -61,7 +61,7 @@ def _as_given(rows: Few, given: list[Any]) -> Any:
         for name in TABLES
     ],
 )
-def test_both_readers_say_the_same(name: str, data: st.DataObject) -> None:
+def test_both_readers_agree(name: str, data: st.DataObject) -> None:
     """Z3's reader and `compiled.py` agree on each condition of each table, for any rows."""
     item = TABLES[name]
     fields = {field: _values(item, field) for field in Few(item.kind, 1).names}
@@ -77,7 +77,7 @@ def test_both_readers_say_the_same(name: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_every_case_is_reached_and_nothing_contradicts(name: str) -> None:
+def test_every_case_is_reached_and_no_verdicts_contradict(name: str) -> None:
     """Every case is reachable, so none is shadowed; equal rows have equal verdicts."""
     item = TABLES[name]
 
@@ -140,7 +140,7 @@ def test_with_two_values_of_n_the_note_contradicts_itself() -> None:
     assert "proved" == tables.never_contradicts(TABLES["note-initialization"]).result
 
 
-def test_the_note_and_the_chain_differ_where_it_is_said() -> None:
+def test_the_note_and_the_chain_differ_only_in_listed_cases() -> None:
     """Each difference has a reason and an example; there are no others."""
     found = list(differences.compare())
 
@@ -157,7 +157,7 @@ def test_an_unlisted_difference_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_fork_of_members_is_decoded_as_rows() -> None:
-    """Z3's model becomes rows of which `compiled.py` says the same."""
+    """Z3's model becomes rows, for which `compiled.py` gives the same verdicts."""
     rows = Few(Status, 3)
     solver = z3.Solver(ctx=rows.context)
     solver.add(rows.proper(), holds(C.disagrees_on("final") & ~I.fewer_than(3), rows, 0))

@@ -20,7 +20,7 @@ from joinproto.check.steps import Move, Sent
 
 @frozen
 class WorldStep:
-    """A step of the world.  `level`: the number of steps to `before` on the way that was taken."""
+    """A step of the world.  `level`: the number of steps to `before` in the run that was taken."""
 
     level: int
     before: State
@@ -34,14 +34,14 @@ class Walk(Steps):
     def text_of(self, message: Sent) -> str:
         """Return a text by which messages are sorted.
 
-        `repr` is not used: that of a set differs between processes, but a seed must always give the
-        same walks.
+        `repr` is not used: the repr of a set differs between processes, but a seed must always give
+        the same walks.
         """
         sender, to, content = message
         said = thaw(content)
         return f"{sender} {to} {type(said).__name__} {said}"
 
-    def at_random(self, seed: int, length: int) -> Iterator[WorldStep]:
+    def random_steps(self, seed: int, length: int) -> Iterator[WorldStep]:
         """Yield the steps of endlessly many random walks from the initial state.
 
         `length`: the most steps of one walk.

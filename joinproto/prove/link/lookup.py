@@ -3,8 +3,8 @@
 The state counts as a list of true and false facts about elements without names.  It is reached if
 some elements in an explored state have all these facts, and the step from there breaks the same
 formula.  If the facts occur in no explored state, facts are left out as long as the rest occurs in
-none.  That the rest never holds together is a lemma, which excludes the state and which every
-explored state obeys.
+none.  The lemma is that the rest never holds together: it excludes the state, and every explored
+state obeys it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from joinproto.prove.layer import Conjunct, Layer
 from joinproto.prove.link.run import Found
 from joinproto.prove.logic import Every, Formula, Function, Not, Or, Relation, Same, Sort, Var, same
 from joinproto.prove.obligations import Obligation, discharge
-from joinproto.prove.show import is_broken, matters
+from joinproto.prove.show import is_broken, relevant_relations
 from joinproto.prove.structure import Element, Rows, Structure
 
 Taken = dict[tuple[Sort, Element], Element]
@@ -28,6 +28,8 @@ Taken = dict[tuple[Sort, Element], Element]
 
 @frozen
 class Fact:
+    """A row of a relation that is true or false in a state."""
+
     relation: Relation
     row: tuple[Element, ...]
     holds: bool
@@ -44,7 +46,7 @@ class Fact:
 
 @frozen
 class Lemma:
-    """`never`: facts that hold together in no explored state.
+    """A lemma.  `never`: facts that hold together in no explored state.
 
     `settles`: whether the obligation that failed is proved if the lemma is assumed.
     """
@@ -74,14 +76,15 @@ def look_up(obligation: Obligation, against: Counterexample, found: Sequence[Fou
         if one.layer.name == layer.name
         for structure, level in one.structures()
     ]
-    facts = list(facts_of(against.before, layer, matters(obligation, against)))
+    facts = list(facts_of(against.before, layer, relevant_relations(obligation, against)))
     for structure, world, level in explored:
         there = embeddings(facts, structure)
         if any(_breaks(obligation, against, structure, taken) for taken in there):
             return Lookup((world, level), len(explored))
     states = [structure for structure, _, _ in explored]
     if any(occurs(facts, state) for state in states):
-        # The facts occur, but without the break: no lemma about these elements alone excludes it.
+        # The facts occur, but the formula does not break there: no lemma about these elements alone
+        # excludes the state.
         return Lookup(None, len(explored))
     lemmas: dict[frozenset[Fact], Lemma] = {}
     # The order in which facts are left out decides which lemma is found: false facts first, or
@@ -150,12 +153,12 @@ def _matches(true: Sequence[Fact], state: Structure, taken: Taken) -> Iterator[T
         return
     fact, *others = true
     for row in _rows(state, fact.relation):
-        more = _with(taken, fact, row)
+        more = _extended(taken, fact, row)
         if more is not None:
             yield from _matches(others, state, more)
 
 
-def _with(taken: Taken, fact: Fact, row: tuple[Element, ...]) -> Taken | None:
+def _extended(taken: Taken, fact: Fact, row: tuple[Element, ...]) -> Taken | None:
     more = dict(taken)
     for key, there in zip(fact.keys, row, strict=True):
         known = more.get(key)

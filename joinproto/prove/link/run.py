@@ -118,12 +118,12 @@ class _Linking:
         start = tuple(one.mapping.picture(first, None) for one in self.found)
         for one, picture in zip(self.found, start, strict=True):
             one.level_of[picture] = 0
-        if self._near(first, start, linked.near) and linked.far:
-            self._far(start, linked)
+        if self._take_breadth_first(first, start, linked.near) and linked.far:
+            self._take_random_walks(start, linked)
         for one in self.found:
             one.steps = len(self.seen)
 
-    def _near(self, first: State, start: Pictures, limit: int) -> bool:
+    def _take_breadth_first(self, first: State, start: Pictures, limit: int) -> bool:
         # A picture has the history of the way to its state, so a place is a state with pictures.
         places = {(first, start)}
         queue: list[tuple[State, Pictures, int, Trail]] = [(first, start, 0, None)]
@@ -139,10 +139,10 @@ class _Linking:
                 break
         return True
 
-    def _far(self, start: Pictures, linked: Linked) -> None:
+    def _take_random_walks(self, start: Pictures, linked: Linked) -> None:
         pictures = start
         trail: Trail = None
-        for count, taken in enumerate(self.walk.at_random(linked.seed, linked.length)):
+        for count, taken in enumerate(self.walk.random_steps(linked.seed, linked.length)):
             if taken.level == 0:
                 pictures, trail = start, None
             trail = (trail, taken.move)
@@ -179,19 +179,19 @@ def _rejected(
     changes = []
     for relation, old, new in zip(mapping.layer.changing, before, after, strict=True):
         gone, come = sorted(old - new, key=str), sorted(new - old, key=str)
-        changes += [f"no longer: {relation.about.format(*map(said, row))}" for row in gone]
-        changes += [relation.about.format(*map(said, row)) for row in come]
+        changes += [f"no longer: {relation.about.format(*map(element_text, row))}" for row in gone]
+        changes += [relation.about.format(*map(element_text, row)) for row in come]
     return Rejected(
         taken.level + 1,
         _action(taken.move),
         taken.move.member,
         "" if message is None else str(text_of(message).content),
         tuple(changes),
-        tuple(reversed([*_told(mapping, trail)])),
+        tuple(reversed([*_run_in_words(mapping, trail)])),
     )
 
 
-def _told(mapping: RefinementMapping, trail: Trail) -> Iterator[str]:
+def _run_in_words(mapping: RefinementMapping, trail: Trail) -> Iterator[str]:
     """Yield the steps in words, the last first; with one member in the world, without its name."""
     is_one = len(mapping.reference.codes.names) == 1
     while trail is not None:
@@ -206,7 +206,7 @@ def _action(move: Move) -> str:
     return " ".join(filter(None, words(move)))
 
 
-def said(element: Any) -> str:
+def element_text(element: Any) -> str:
     """Return an element of a searched world as a short text."""
     match element:
         case Name():
@@ -214,7 +214,7 @@ def said(element: Any) -> str:
         case Ballot(round, store_id):
             return f"ballot {round} of {store_id}"
         case frozenset():
-            return "{" + ", ".join(sorted(map(said, element))) + "}"
+            return "{" + ", ".join(sorted(map(element_text, element))) + "}"
         case tuple():
-            return " ".join(map(said, element))
+            return " ".join(map(element_text, element))
     return str(element)

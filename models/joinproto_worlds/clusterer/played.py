@@ -1,4 +1,4 @@
-"""A story as the one member of a world: each of its steps is one thing that may happen.
+"""A story as the one member of a world: each of its steps is one event.
 
 Source: Clusterer; the scenes are in `scenes.py`, the claims in `claims.py`.
 """
@@ -66,9 +66,9 @@ END = LinkEnd.END
 
 @frozen
 class Loss:
-    """A node loses its connection with another one, which notices that later.
+    """A node loses its connection with another node, which notices that later.
 
-    `arrives`: what it sent before may still arrive.
+    `arrives`: messages that it sent before may still arrive.
     """
 
     node: str
@@ -84,7 +84,7 @@ class Loss:
 class NodeShown:
     """A machine.  `status`: "off" where no node runs.  `stored`: the version on its disk.
 
-    `first`: its broker boots, or runs, as the first one of its config.  `runs`: its broker.
+    `first`: its broker boots, or runs, as the first broker of its config.  `runs`: its broker.
     `knows`: the nodes of its config whose identities it knows.
     """
 
@@ -109,7 +109,7 @@ class NodeShown:
 
 @frozen
 class Shown:
-    """All machines.  `ended`: the story is told, and nothing changes any more.
+    """All machines.  `ended`: all steps of the story were taken, and no event is left.
 
     `broken`: an error that no single state shows: a version that went down.
     """
@@ -138,7 +138,8 @@ mutated = inside(lambda played: mutation(played.mutant))
 class Played(Simulator):
     """A scene under way.  `mutant`: a rule that is not kept.
 
-    `at`: the next step of the story; -1: it has not begun.  `queues`: the rest of the last one.
+    `at`: the next step of the story; -1: it has not begun.  `queues`: the events of the last step
+    that have not happened yet.
     `kills`: how often a node may still be killed before an effect.  It is started again before the
     story continues.  `delivers`: its messages under way may still arrive.  `tears_too`: its power
     may be cut as well, which takes its broker and its unsynced writes.  `is_half_open`: connections
@@ -197,15 +198,15 @@ class Played(Simulator):
         for step in self.scene.story.steps[: self.scene.before]:
             self.play(step.do)
             self.scene.write(self)
-        self.begun(self.scene.before)
+        self.begin_search(self.scene.before)
 
-    def begun(self, at: int) -> None:
-        """Begin the search with this step: from here on in every order."""
-        self.choose, self.actions_when = _any, Actions.BETWEEN
+    def begin_search(self, at: int) -> None:
+        """Begin the search with this step: from here on, events come in every order."""
+        self.choose, self.actions_when = _all_orders, Actions.BETWEEN
         self.at = at
         self.begin()
         self.rest()
-        self._comes_to_rest()
+        self._forget_history()
 
     @mutated
     def choices(self) -> Iterator[Any]:
@@ -224,18 +225,18 @@ class Played(Simulator):
     def receive(self, event: str | Loss | Death[str]) -> Any:
         if self.at < 0 or (isinstance(event, Death) and not self.kills):
             return NOT_ENABLED
-        self._in_order()
+        self._sort()
         before = {name: (disk.identity, disk.stored) for name, disk in self.disks.items()}
         if not self.enact(event):
             return NOT_ENABLED
-        self._comes_to_rest()
+        self._forget_history()
         self.broken |= _broken(before, self.disks)
         return None
 
     def happen(self, act: str | Loss) -> bool:
-        self._in_order()
+        self._sort()
         if isinstance(act, Loss):
-            return self._loses(act)
+            return self._lose_connection(act)
         chosen = next((one for one in self._acts() if one.name == act), None)
         if chosen is not None:
             chosen.do(*chosen.args)
@@ -260,11 +261,11 @@ class Played(Simulator):
                     yield Loss(one, other, arrives=True)
 
     def _is_open(self, one: str, other: str) -> bool:
-        """Return whether neither has lost its connection without the other one noticing."""
+        """Return whether no node has lost this connection without notice to the other."""
         links = (self.links.get((one, other), ()), self.links.get((other, one), ()))
         return not any(END in link for link in links)
 
-    def _loses(self, loss: Loss) -> bool:
+    def _lose_connection(self, loss: Loss) -> bool:
         """End a connection at the end of one node, which hears nothing more of it."""
         if loss not in self._losses() or not self.losses:
             return False
@@ -273,13 +274,13 @@ class Played(Simulator):
         self.links.pop((other, one), None)
         sent = self.links.get((one, other), ()) if loss.arrives else ()
         self.links[one, other] = (*sent, END)
-        self._notices(one, other)
+        self._notice_loss(one, other)
         return True
 
-    def _notices(self, name: str, other: str) -> None:
+    def _notice_loss(self, name: str, other: str) -> None:
         """Tell a node that its connection has ended: it asks an open question once more.
 
-        A message that was lost is no change that a node could see: those that wait ask again.
+        A node does not see that a message was lost, so nodes that wait ask again.
         """
         self.stir()
         self.tell(name, Down(other))
@@ -297,7 +298,7 @@ class Played(Simulator):
                 self.links[name, other] = (*self.links.get((name, other), ()), END)
 
     def send(self, sender: str, to: str, content: Content) -> None:
-        """Send it; lost without notice where the other end has closed the connection."""
+        """Send a message; it is lost without notice if the other end has closed the connection."""
         if END not in self.links.get((to, sender), ()):
             super().send(sender, to, content)
 
@@ -306,7 +307,7 @@ class Played(Simulator):
             super().deliver(sender, to)
             return
         self.take(sender, to)
-        self._notices(to, sender)
+        self._notice_loss(to, sender)
 
     def dies(self, name: str) -> None:
         self.kills -= 1
@@ -340,16 +341,16 @@ class Played(Simulator):
         return [*self.possible(self.queues), *again]
 
     def _start(self, name: str) -> Action:
-        """Return the start of a node that was killed: as it was started last."""
+        """Return the action that starts a killed node: its last start in the story again."""
         actions = [one for step in self.scene.story.steps[: self.at] for one in step.do]
         starts = [one for one in actions if (one.op, one.node) == (Op.START, name)]
         return starts[-1] if starts else Action(op=Op.START, node=name)
 
-    def _in_order(self) -> None:
+    def _sort(self) -> None:
         self.machines = dict(sorted(self.machines.items()))
         self.links = dict(sorted(self.links.items()))
 
-    def _comes_to_rest(self) -> None:
+    def _forget_history(self) -> None:
         """Forget the history and keep only the present state."""
         self.links = {ends: link for ends, link in self.links.items() if link}
         self.wiped, self.before, self.replies, self.events = set(), {}, {}, []
@@ -368,7 +369,7 @@ class Played(Simulator):
 
 
 def _open_question(state: State, to: str) -> Question | None:
-    """Return the question that a node has put to another one, and that is not answered yet."""
+    """Return the question of a node to another node that is not answered yet."""
     round_ = state.round
     if round_ is None or to not in round_.left:
         return None
@@ -383,7 +384,7 @@ def _open_question(state: State, to: str) -> Question | None:
             return AskLock(round_.token) if to == least(round_, state.who.me) else None
 
 
-def _any(_: int) -> int:
+def _all_orders(_: int) -> int:
     """Say that all orders are wanted."""
     return 0
 
@@ -411,7 +412,7 @@ def _shown(machine: Machine) -> NodeShown:
 
 
 def _exchange(sim: Simulator) -> None:
-    """Deliver all questions and answers of rounds that no config is under way before."""
+    """Deliver all questions and answers of rounds that have no config before them on their link."""
     while True:
         links = sorted(sim.links.items())
         heads = [key for key, link in links if link and isinstance(link[0], EAGER)]

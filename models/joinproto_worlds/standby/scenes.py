@@ -194,7 +194,7 @@ SCENES: dict[str, Scene] = {
 
 
 @cache
-def begun(story: Story) -> Played:
+def at_beginning(story: Story) -> Played:
     """Return the story at its beginning, after everything that happened before it."""
     brokers = {
         name: Broker(
@@ -270,4 +270,4 @@ def build(
 
 
 def _begin(story: Story, mutant: str | None) -> Played:
-    return evolve(copied(begun(story)), mutant=mutant)
+    return evolve(copied(at_beginning(story)), mutant=mutant)

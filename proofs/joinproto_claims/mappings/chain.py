@@ -42,7 +42,7 @@ class ChainMapping(RefinementMapping):
             values = self.values_of(state, name)
             key = (values["kept"], values["frames"])
             if key not in self._stores:
-                self._stores[key] = _of_store(*key)
+                self._stores[key] = _facts_of_store(*key)
             for relation, rows in self._stores[key].items():
                 found[relation] |= rows
         return found
@@ -90,7 +90,7 @@ class ChainMapping(RefinementMapping):
         yield from _updates(now, goal)
 
 
-def _of_store(kept: Any, stored: Any) -> Mapping[Relation, Rows]:
+def _facts_of_store(kept: Any, stored: Any) -> Mapping[Relation, Rows]:
     """Return the facts of a store's record and its frames."""
     seat, tip = kept.store_id, kept.tip
     if tip is None:

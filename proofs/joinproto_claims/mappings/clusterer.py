@@ -48,12 +48,12 @@ class Whole(Played):
 
     def start(self) -> None:
         if self.at < 0:
-            self.begun(0)
+            self.begin_search(0)
 
     def choices(self) -> Iterator[str]:
         names = sorted(super().choices(), key=lambda name: not name.startswith("do "))
-        tells = 0 <= self.at <= self.scene.before
-        yield from islice(names, 1) if tells else names
+        is_before_start = 0 <= self.at <= self.scene.before
+        yield from islice(names, 1) if is_before_start else names
 
 
 def whole(name: str, mutant: str | None) -> World:
@@ -98,7 +98,7 @@ class ClustererMapping(RefinementMapping):
         for one in machines:
             _add(found, one)
             lock = None if one.state is None else one.state.lock
-            if lock is not None and _takes(by_name[lock.node].state, lock.token):
+            if lock is not None and _is_in_lock_round(by_name[lock.node].state, lock.token):
                 found[clusterer.lock].add((one.name, lock.node))
         return {relation: frozenset(rows) for relation, rows in found.items()}
 
@@ -178,7 +178,7 @@ def _content(config: Config, identity: str | None) -> Content:
     return Content(config, of_node(identity) if config.version == 0 else None)
 
 
-def _takes(state: NodeState | None, token: int) -> bool:
+def _is_in_lock_round(state: NodeState | None, token: int) -> bool:
     """Return whether a node is in the round in which it took locks with this token."""
     if state is None or state.status not in WAITING or state.round is None:
         return False
@@ -206,12 +206,12 @@ def _of_node(now: Structure, goal: Structure, node: Element) -> Iterator[tuple[s
             yield "fail", {n: node}
         return
     if (node,) in goal.rows[clusterer.ready]:
-        yield from _goes(now, node, held)
+        yield from _boots(now, node, held)
         # The node takes its own lock in the step in which it goes.
         yield "lock", {n: node, m: node}
 
 
-def _goes(now: Structure, node: Element, held: Element) -> Iterator[tuple[str, Env]]:
+def _boots(now: Structure, node: Element, held: Element) -> Iterator[tuple[str, Env]]:
     for name in ("found", "found, wiped", "go first"):
         yield name, {n: node, c: held}
     for source, config in now.rows[clusterer.said]:

@@ -67,9 +67,9 @@ class ServingMapping(RefinementMapping):
             serving.upto: views.upto(all_views) or frozenset({("no view", "no view")}),
             serving.member: views.members(all_views),
             serving.close: views.closes(all_views),
-            serving.fresh: _those(all_views, lambda one: one.kind in (Kind.FOUND, Kind.RESTART)),
-            serving.enough: _those(all_views, lambda one: len(one.members) >= one.others[1]),
-            serving.activated: _those(all_views, lambda one: one.others[0]),
+            serving.fresh: _rows_of(all_views, lambda one: one.kind in (Kind.FOUND, Kind.RESTART)),
+            serving.enough: _rows_of(all_views, lambda one: len(one.members) >= one.others[1]),
+            serving.activated: _rows_of(all_views, lambda one: one.others[0]),
             serving.by_votes: frozenset((view,) for view in by_votes),
             serving.within: frozenset(
                 (seat, most) for most in majorities if most != "none" for seat in most[1]
@@ -142,7 +142,7 @@ def _majorities(view: Name) -> Iterator[tuple[Name, frozenset[str]]]:
         yield view, frozenset(most)
 
 
-def _those(all_views: Iterable[Name], says: Any) -> Rows:
+def _rows_of(all_views: Iterable[Name], says: Any) -> Rows:
     return frozenset((view,) for view in all_views if says(view))
 
 

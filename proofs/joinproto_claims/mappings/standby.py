@@ -36,7 +36,7 @@ Pairs = frozenset[tuple[Any, ...]]
 
 @frozen
 class StandbyMapping(RefinementMapping):
-    """A primary has `told` all that it has, a backup the messages that it and its primary have."""
+    """A primary has `told` all its messages, a backup those that its primary has, too."""
 
     layer: Layer = LAYER
     history: frozenset[Relation] = frozenset(
@@ -233,7 +233,9 @@ def _told(it: dict[str, Any], old: Pairs) -> Pairs:
 def _confirmed(it: dict[str, Any]) -> frozenset[str]:
     """Return the messages that were confirmed to clients."""
     ops = it["plot"].ops
-    assert not any(op.takes or op.deletes or op.passes for op in ops), "only put and declared"
+    assert not any(op.takes or op.deletes or op.passes for op in ops), (
+        "the mapping knows only puts and declarations"
+    )
     done = [ops[at] for at in it["confirmed"] if at >= 0]
     puts = {message for op in done for _, message in op.puts}
     return frozenset(puts | {op.declares.id for op in done if op.declares is not None})
