@@ -28,7 +28,7 @@ from typing import Any
 from joinproto.check.properties import Property, always, always_possible, sometimes
 from joinproto.check.view import View
 from joinproto.check.world import Together, World
-from joinproto_worlds.incidents.words import Incident, does, those
+from joinproto_worlds.incidents.words import Incident, does, nodes_with
 
 DESTROYED, SPLIT, OLD = "no copy is left", "two clusters", "old data are served"
 STANDS_STILL = "stands still"
@@ -123,7 +123,7 @@ def world(fix: str, wrong: str) -> World:
 
 def _claims(acknowledged: int) -> list[Property]:
     def primaries(view: View) -> list[Any]:
-        return list(those(view, up=True, role="primary").values())
+        return list(nodes_with(view, up=True, role="primary").values())
 
     def serves(view: View) -> bool:
         found = primaries(view)

@@ -1,6 +1,6 @@
-"""Every world that ships: its subject, its readers, its expected result.
+"""Every world that ships: its subject and its expected result.
 
-A row names the function that builds the world; it is imported when it is asked for.
+A row names the function that builds the world, which is imported when the world is built.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def test_a_world_fails_without_its_rule(name: str, mutant: str) -> None:
 
 @pytest.mark.parametrize(("name", "mutant"), NOTICED)
 def test_members_learn_two_views_without_the_rule(name: str, mutant: str) -> None:
-    """Members see the error, too, and not only the ledger."""
+    """Members see the error, too: it does not appear only in the ledger."""
     world = load_world(name, mutant=mutant)
     only = [item for item in world.properties if item.name == "members learn one view"]
 
@@ -95,7 +95,7 @@ def test_a_failing_run_replays_in_the_member_code(name: str, mutant: str) -> Non
     assert run.violates(trace.property)
 
 
-def test_every_world_and_every_mutant_is_pinned() -> None:
+def test_every_world_and_every_mutant_has_a_pinned_result() -> None:
     assert set(COUNTS) == {item.name for item in REGISTER}
     assert set(FAILS) == {(item.name, mutant) for item in REGISTER for mutant in item.mutants}
     # The join worlds fail without the other rules of the choice.
@@ -113,7 +113,7 @@ def test_every_kind_of_message_is_received(name: str) -> None:
 
 
 @pytest.mark.soak("join-worlds")
-def test_a_ballot_chooses_between_two_acceptances_in_either_order() -> None:
+def test_ballots_hear_two_acceptances_in_both_orders() -> None:
     """Only worlds in which a ballot hears two acceptances exercise the choice between them."""
     taken = {name: searched(name).coverage.rules for name in COUNTS}
 
@@ -151,7 +151,7 @@ def test_an_elector_needs_no_durable_ballot_besides_its_durable_vote() -> None:
     assert ("holds", 90_970) == (found.result, found.distinct)
 
 
-def test_the_ids_tell_the_views_of_the_world_apart() -> None:
+def test_each_view_of_the_world_has_an_id_of_its_own() -> None:
     """`by_nonce` can stand for a digest here only because each proposer has its own nonce."""
     drawn = views("F C1 C2", by_nonce)
 

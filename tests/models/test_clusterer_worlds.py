@@ -124,8 +124,8 @@ MUTANTS = {
 """A world with a rule left out: the claim that fails, and the steps of the shortest run."""
 
 
-def test_every_world_is_listed_here() -> None:
-    """Worlds that hold, worlds that must fail, and worlds that have a mutant."""
+def test_every_world_has_a_pinned_result() -> None:
+    """The world holds, must fail, or has a mutant."""
     assert {one.name for one in ENTRIES if one.expected == "holds"} == COUNTS.keys()
     assert {one.name for one in ENTRIES if one.expected == "violated"} == FAIL.keys()
     assert {one.name for one in ENTRIES if one.mutants} == MUTANTS.keys()
@@ -145,7 +145,8 @@ def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
 
 @pytest.mark.parametrize("name", FAIL)
 def test_each_hole_of_the_shipped_rules_is_found(name: str) -> None:
-    """By its shortest run.  Our rules keep two holes by design: the seventh, and two sides."""
+    """A claim fails in a shortest run.  Our rules keep two holes by design: the seventh, and two
+    sides."""
     claim, steps = FAIL[name]
     found = searched(name)
 
@@ -155,7 +156,7 @@ def test_each_hole_of_the_shipped_rules_is_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_each_rule_that_is_left_out_is_found(name: str) -> None:
+def test_a_world_fails_without_each_rule(name: str) -> None:
     """Each of these worlds has one mutant, of the rules U1 to U7."""
     claim, steps = MUTANTS[name]
     (mutant,) = next(one.mutants for one in ENTRIES if one.name == name)
@@ -167,7 +168,7 @@ def test_each_rule_that_is_left_out_is_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("title", SCENES)
-def test_a_scene_is_a_story_that_could_be_read(title: str) -> None:
+def test_a_scene_can_be_read_as_a_story(title: str) -> None:
     """Scenes are written as values, and building a world does not check them."""
     told = scene(title, "ours").story
 

@@ -54,15 +54,15 @@ def test_two_phase_commit_has_the_counts_of_its_closed_forms(n: int) -> None:
 
 
 @pytest.mark.soak("system-worlds")
-def test_two_phase_commit_with_eight_managers_is_larger_than_a_batch() -> None:
-    """1,745,408 states take many batches, and every table doubles several times."""
+def test_two_phase_commit_with_eight_managers_takes_many_batches() -> None:
+    """Every table doubles several times, too."""
     report = check(load_world("two-phase-commit", members=8))
 
     assert (1_745_408, 18_507_778, 26) == (report.distinct, report.generated, report.depth)
 
 
 @pytest.mark.parametrize(("n", "orbits"), [(3, 80), (5, 314), (7, 920), (8, 1_461)])
-def test_symmetry_leaves_the_orbits_of_two_phase_commit(n: int, orbits: int) -> None:
+def test_with_symmetry_two_phase_commit_has_one_state_for_each_orbit(n: int, orbits: int) -> None:
     """C(N+5,5) + C(N+3,3) + (N+1): how many managers are in each of 6, 4 and 2 states."""
     report = check(load_world("two-phase-commit", members=n), symmetry=True)
 
@@ -71,7 +71,7 @@ def test_symmetry_leaves_the_orbits_of_two_phase_commit(n: int, orbits: int) -> 
     assert "holds" == report.result
 
 
-def test_one_vote_short_commits_while_a_manager_aborts() -> None:
+def test_a_commit_on_too_few_votes_meets_a_manager_that_aborts() -> None:
     """The mutant commits on N - 1 votes; of the shortest runs the first in order is shown."""
     report = searched("two-phase-commit", "one-vote-short")
 
@@ -149,7 +149,7 @@ def test_a_token_ring_has_the_counts_of_its_closed_forms(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", range(2, 6))
-def test_a_lost_token_stops_the_ring_in_one_step_more_than_members(n: int) -> None:
+def test_a_lost_token_stops_a_ring_of_n_members_in_n_plus_one_steps(n: int) -> None:
     """The token is lost, and each member comes to want to enter."""
     report = check(load_world("token-ring-lossy", members=n))
 
@@ -160,7 +160,7 @@ def test_a_lost_token_stops_the_ring_in_one_step_more_than_members(n: int) -> No
 
 
 @pytest.mark.parametrize("n", range(2, 7))
-def test_an_election_on_a_falling_ring_takes_the_worst_number_of_steps(n: int) -> None:
+def test_an_election_on_a_falling_ring_takes_the_largest_number_of_steps(n: int) -> None:
     """N starts, N(N+1)/2 hops of bids, N hops of the announcement: every run has that length."""
     report = check(load_world("ring-election", members=n))
 
@@ -243,7 +243,7 @@ def test_founding_by_paxos_has_the_states_of_a_separate_search() -> None:
 
 @pytest.mark.soak("system-worlds")
 @pytest.mark.parametrize("mutant", ["forgets-accepted", "promise-not-kept"])
-def test_founding_by_a_broken_paxos_chooses_two_founders(mutant: str) -> None:
+def test_paxos_without_half_of_the_promise_chooses_two_founders(mutant: str) -> None:
     """Both halves of the promise are needed: the accepted value, and no lower ballot."""
     report = searched("paxos-founding", mutant)
 
@@ -275,7 +275,7 @@ def test_a_learned_view_was_accepted_by_a_majority() -> None:
 # -- claims about all classics --------------------------------------------------------
 
 
-def test_the_classics_use_everything_a_world_can_have() -> None:
+def test_the_classics_use_every_feature_of_worlds() -> None:
     """Each network, fault and kind of claim is used by at least one world that ships."""
     worlds = [load_world(item.name) for item in CLASSICS]
 

@@ -22,7 +22,7 @@ COUNTS = {
 FAILS = {one.name: one.steps for one in ENTRIES if one.expected == "violated"}
 
 
-def test_every_world_that_holds_is_listed_here() -> None:
+def test_every_world_that_holds_has_a_count() -> None:
     assert {one.name for one in ENTRIES if one.expected == "holds"} == COUNTS.keys()
 
 
@@ -45,7 +45,7 @@ def test_a_shipped_boot_fails_in_its_shortest_run(name: str) -> None:
     assert FAILS[name] == len(found.trace.steps)
 
 
-def test_a_node_that_looks_before_any_has_registered_never_finds_one() -> None:
+def test_nodes_that_search_before_any_has_registered_form_no_cluster() -> None:
     """By the rules of 3.13 no cluster of all nodes is formed then, and none splits."""
     found = searched("discovery-late-record")
 

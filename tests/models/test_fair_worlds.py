@@ -15,7 +15,7 @@ from tests.census import searched
 
 
 @pytest.mark.parametrize("item", ENTRIES, ids=lambda item: item.name)
-def test_a_classic_of_liveness_ends_as_it_must(item: Entry) -> None:
+def test_a_classic_of_liveness_ends_as_its_entry_says(item: Entry) -> None:
     """A world that must fail breaks a claim about runs, in as many steps as its entry says."""
     report = searched(item.name)
 
@@ -42,7 +42,7 @@ def test_a_ring_stabilises_if_there_are_as_many_numbers_as_other_machines(
     assert k**n + k ** (n - 1) * (1 + (n - 1) * (k - 1)) == report.generated
 
 
-def test_a_ring_without_any_step_never_stabilises() -> None:
+def test_without_fairness_a_ring_need_not_stabilise() -> None:
     from joinproto_worlds.fair.stabilising_ring import build
 
     assert "violated" == check(build(3, fair=False)).result
@@ -103,23 +103,23 @@ def test_termination_has_the_states_of_its_source(n: int) -> None:
     assert "holds" == report.result
 
 
-def test_a_node_that_stays_white_lets_rest_be_told_too_early() -> None:
+def test_if_nodes_stay_white_termination_is_announced_too_early() -> None:
     trace = searched("termination", "stays-white").trace
 
     assert trace is not None
     assert ("what is told is so", 5) == (trace.property, len(trace.steps))
 
 
-def test_losses_alone_break_the_alternating_bit() -> None:
-    """Over links that lose nothing weak fairness is enough."""
+def test_with_weak_fairness_only_losses_break_the_alternating_bit() -> None:
+    """Over links that lose no message it does not need strong fairness."""
     from joinproto_worlds.fair.bits_for_ever import build
 
     assert "holds" == check(build(losses=False, fair="none")).result
     assert "violated" == check(build(losses=True, fair="none")).result
 
 
-def test_strong_fairness_to_each_step_does_not_help_the_one_that_asked_first() -> None:
-    """Its turn is never possible, and fairness helps only a step that is possible."""
+def test_strong_fairness_to_each_step_does_not_help_the_first_process_that_asked() -> None:
+    """The step that gives it the lock is never possible, and fairness helps only possible steps."""
     report = searched("lock-last-first")
 
     assert ("strong: each delivery, choice, restart, heal and joint step by itself",) == (

@@ -119,7 +119,7 @@ def test_an_incident_ends_as_its_row_says(item: Entry) -> None:
 
 
 @pytest.mark.parametrize("item", NAMES)
-def test_a_claim_that_holds_was_put_to_the_test(item: Entry) -> None:
+def test_a_world_that_holds_reaches_its_scenes_and_faults(item: Entry) -> None:
     """Besides each *always* a world has a *sometimes*, and all faults with a budget happened."""
     claims = load_world(item.name).properties
     report = searched(item.name)
@@ -151,7 +151,7 @@ def test_an_incident_is_reported_in_words_and_with_its_source() -> None:
         ("seqno is -1 on two of three nodes and the oldest bootstrapped", "galera-last-leaver"),
     ],
 )
-def test_a_person_finds_his_case_by_his_own_words(said: str, name: str) -> None:
+def test_an_incident_is_found_by_the_words_of_a_user(said: str, name: str) -> None:
     """`joinproto models --grep` lists the incident among the first three."""
     from joinproto.cli.own_words import nearest_worlds
 

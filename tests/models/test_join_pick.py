@@ -27,7 +27,7 @@ FAILS = {
 
 @pytest.mark.soak("join-worlds")
 @pytest.mark.parametrize("name", COUNTS)
-def test_the_latest_is_the_latest(name: str) -> None:
+def test_pick_names_a_store_with_the_latest_data(name: str) -> None:
     """`pick` is asked at any moment about all stores or some: join protocol, section 4."""
     assert ("holds", COUNTS[name]) == ended(name)
 
@@ -44,8 +44,8 @@ def test_the_latest_is_the_latest(name: str) -> None:
         for case in FAILS
     ],
 )
-def test_a_rule_of_pick_left_out_is_missed(case: tuple[str, str]) -> None:
-    """A world must fail without the rule; the run it prints is a run of the real code."""
+def test_a_world_fails_without_a_rule_of_pick(case: tuple[str, str]) -> None:
+    """The printed run is a run of the real code."""
     name, mutant = case
     trace, run = replayed(name, mutant)
 
@@ -53,8 +53,8 @@ def test_a_rule_of_pick_left_out_is_missed(case: tuple[str, str]) -> None:
     assert run.violates(trace.property)
 
 
-def test_every_world_and_every_rule_is_pinned() -> None:
-    """A rule that no world misses is redundant or not tested."""
+def test_every_world_and_every_rule_has_a_pinned_result() -> None:
+    """A rule is redundant or not tested if no world fails without it."""
     assert set(COUNTS) == {item.name for item in WORLDS}
     assert set(FAILS) == {(item.name, mutant) for item in WORLDS for mutant in item.mutants}
     assert set(OF_PICK) <= {mutant for _, mutant in FAILS}

@@ -226,7 +226,7 @@ def test_the_claims_hold(name: str) -> None:
 
 @pytest.mark.parametrize("case", [pytest.param(case, marks=_weight(case)) for case in FAILS])
 def test_a_world_fails_without_its_rule(case: tuple[str, str]) -> None:
-    """A world must fail without the rule; the run it prints is a run of the real code."""
+    """The printed run is a run of the real code."""
     name, mutant = case
     trace, run = replayed(name, mutant)
 
@@ -236,7 +236,7 @@ def test_a_world_fails_without_its_rule(case: tuple[str, str]) -> None:
 
 @pytest.mark.soak(LARGE)
 def test_every_row_of_every_table_is_taken_in_some_world() -> None:
-    """If no world takes a row, it is redundant or a world is missing; so it is for outcomes."""
+    """If no world takes a row, it is redundant or a world is missing.  So it is for outcomes."""
     tables = (standing(), founding(), reopening(), going_on(), admission())
     rows = {row(table.name, case.label, case.name) for table in tables for case in table.cases}
 
@@ -248,8 +248,8 @@ def test_every_row_of_every_table_is_taken_in_some_world() -> None:
 
 @pytest.mark.soak(LARGE)
 @pytest.mark.parametrize(("mutant", "claim"), ALSO)
-def test_the_harm_itself_comes_later(mutant: str, claim: str) -> None:
-    """The harm that a user would notice is lost data, or a disk with wrong contents."""
+def test_the_harm_needs_more_steps_than_the_first_broken_claim(mutant: str, claim: str) -> None:
+    """A user would notice lost data, or a disk with wrong contents."""
     world = load_world("join-two", mutant=mutant)
     only = [item for item in world.properties if item.name == claim]
 
@@ -259,13 +259,13 @@ def test_the_harm_itself_comes_later(mutant: str, claim: str) -> None:
     assert ALSO[mutant, claim] == len(trace.steps)
 
 
-def test_every_world_is_pinned() -> None:
+def test_every_world_has_a_pinned_result() -> None:
     assert {*PINNED, *DEEP} == {item.name for item in WORLDS}
 
 
 @pytest.mark.soak(LARGE)
 @pytest.mark.parametrize("name", DEEP)
-def test_a_deep_world_is_sound_as_far_as_it_is_searched(name: str) -> None:
+def test_no_claim_of_a_deep_world_breaks_in_its_first_states(name: str) -> None:
     """A search to the end needs Spark: see docs/spark.md."""
     found = check(load_world(name), states_max=200_000)
 
@@ -273,16 +273,17 @@ def test_a_deep_world_is_sound_as_far_as_it_is_searched(name: str) -> None:
     assert not {item.name for item in found.properties if item.result == "violated"}
 
 
-def test_every_rule_that_can_be_left_out_is_missed_by_a_world() -> None:
-    """A rule that no world misses is redundant or not tested (`chain-register` tests votes)."""
+def test_a_world_fails_without_each_rule_that_can_be_left_out() -> None:
+    """A rule is redundant or not tested if no world fails without it (`chain-register` tests
+    votes)."""
     missed = {mutant for item in ENTRIES for mutant in item.mutants}
 
     assert {*OF_THE_MEMBER, *LAPSES} <= missed
     assert {mutant for item in WORLDS for mutant in item.mutants} == {m for _, m in FAILS}
 
 
-def test_messages_that_expire_change_no_state_that_members_can_reach() -> None:
-    """A dropped message is of no use: without it the members reach the same states."""
+def test_members_reach_the_same_states_if_messages_expire() -> None:
+    """The dropped messages could not change a member."""
 
     def members(**options: Any) -> set[Any]:
         world = build(members=2, crashes=0, views=2, frames=0, closes=False, suspects=False)

@@ -17,7 +17,7 @@ OF_BOOKS = [
 
 
 @pytest.mark.parametrize("entry", OF_BOOKS, ids=[one.name for one in OF_BOOKS])
-def test_one_is_loaded_from_its_file_as_well(entry: Entry) -> None:
+def test_an_example_is_loaded_from_its_file_as_well(entry: Entry) -> None:
     """`joinproto check FILE.py` finds the world of that name, with the same first states."""
     file = import_module(entry.build.partition(":")[0]).__file__
     size = {"members": entry.usual} if "members" in parameters(entry) else {}

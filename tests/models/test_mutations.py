@@ -56,8 +56,8 @@ def held() -> dict[tuple[str, str], Any]:
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
-def test_every_mutation_replaces_what_it_names_and_puts_it_back(name: str) -> None:
-    """It is replaced in all places that hold it, and no other attribute changes."""
+def test_every_mutation_replaces_its_targets_and_puts_them_back(name: str) -> None:
+    """A target is replaced in all places that hold it, and no other attribute changes."""
     left_out = MUTATIONS[name]
     with applied(left_out):
         pass  # now its modules are imported
@@ -73,7 +73,7 @@ def test_every_mutation_replaces_what_it_names_and_puts_it_back(name: str) -> No
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
-def test_a_table_that_is_replaced_says_something_else(name: str) -> None:
+def test_a_replaced_table_differs_from_the_original(name: str) -> None:
     """A case of the table is gone, or has another condition or outcome."""
     tables = {(one.module, one.path) for one in MUTATIONS[name].patches} & TABLES
     before = {table: read(*table) for table in tables}
@@ -83,8 +83,8 @@ def test_a_table_that_is_replaced_says_something_else(name: str) -> None:
             assert before[table] != read(*table)
 
 
-def test_every_module_that_holds_a_function_has_the_other_one() -> None:
-    """Each module that imported the function has the replacement, also the world's member."""
+def test_every_module_that_imported_a_function_has_the_replacement() -> None:
+    """The modules are the defining one, the member and the world's member."""
     frames = import_module("joinproto.join.frames")
     member = import_module("joinproto.join.member")
 
@@ -105,8 +105,8 @@ def test_every_module_that_holds_a_function_has_the_other_one() -> None:
         ("joinproto.join.choice", "Choice._founders_answered"),
     ],
 )
-def test_a_missing_target_is_named(module: str, path: str) -> None:
-    """The error names it, and earlier replacements of the same mutation are put back."""
+def test_the_error_names_a_missing_target(module: str, path: str) -> None:
+    """Earlier replacements of the same mutation are put back."""
     before = held()
     patches = (
         Patch("joinproto.join.succession", "founding", lambda _: reopening),
@@ -120,20 +120,20 @@ def test_a_missing_target_is_named(module: str, path: str) -> None:
     assert not [key for key, one in before.items() if after[key] is not one]
 
 
-def test_a_case_that_is_gone_is_named() -> None:
+def test_the_error_names_a_missing_case() -> None:
     with pytest.raises(MisuseError, match="chain-standing has no case 'none'"):
         without(standing(), "none")
     with pytest.raises(MisuseError, match="chain-going-on has no case 'none'"):
         changing(going_on(), "none", label="I1")
 
 
-def test_a_name_that_no_mutation_has_is_refused() -> None:
+def test_an_unknown_mutation_is_refused() -> None:
     assert mutation(None) is None
     with pytest.raises(UsageProblem, match="no mutation 'x'"):
         mutation("x")
 
 
-def test_an_error_in_the_block_puts_all_back() -> None:
+def test_after_an_error_in_the_block_the_originals_are_back() -> None:
     """The end of an inner block of the same mutation puts no original back."""
     before = held()
 
@@ -151,7 +151,7 @@ def test_an_error_in_the_block_puts_all_back() -> None:
     assert not [key for key, one in before.items() if after[key] is not one]
 
 
-def test_a_generator_runs_without_the_rule_and_its_caller_does_not() -> None:
+def test_a_generator_runs_without_the_rule_and_its_caller_with_it() -> None:
     """A search reads a member's effects one by one, and calls other members in between."""
 
     class Asking:
@@ -167,8 +167,8 @@ def test_a_generator_runs_without_the_rule_and_its_caller_does_not() -> None:
         assert whole == succession.going_on()
 
 
-def test_a_mutated_world_travels_by_the_name_of_its_rule() -> None:
-    """It can be pickled for a worker in another process, as the search on Spark does."""
+def test_a_mutated_world_is_pickled_with_the_name_of_its_mutation() -> None:
+    """The search on Spark pickles worlds for workers in other processes."""
     world = load_world("join-two", mutant="tip-is-data")
     member = next(iter(world.members.values()))
     assert isinstance(member, partial)
@@ -187,8 +187,8 @@ def test_a_search_without_a_rule_changes_no_other_search() -> None:
     assert (first.distinct, first.generated) == (again.distinct, again.generated)
 
 
-def test_every_mutation_is_missed_by_a_world_or_a_storm() -> None:
-    """Every mutation is found by a world or by random runs."""
+def test_every_mutation_is_a_mutant_of_a_world_or_of_a_storm() -> None:
+    """A world or random runs must fail with it."""
     missed = {mutant for item in ENTRIES for mutant in item.mutants} | set(MUTANTS)
 
     assert set(MUTATIONS) <= missed

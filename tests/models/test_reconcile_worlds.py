@@ -48,8 +48,8 @@ COUNTS = {
 """Distinct states, steps and depth."""
 
 
-def test_every_world_is_listed_here() -> None:
-    """Each world that holds has a count; tests below search some of the others."""
+def test_every_world_that_holds_has_a_count() -> None:
+    """Tests below search some of the others."""
     assert {one.name for one in ENTRIES if one.expected == "holds"} == COUNTS.keys()
 
 
@@ -74,7 +74,7 @@ def test_the_shipped_rules_fall_below_the_minimum() -> None:
     assert "remove b (Q4 drop a node that left)" in str(found.trace.steps[-1])
 
 
-def test_a_group_that_takes_two_changes_at_once_is_found() -> None:
+def test_a_world_fails_if_a_group_takes_two_changes_at_once() -> None:
     """Majorities of memberships in sequence intersect only if each commits before the next."""
     found = searched("reconcile-by-hand", "two-changes")
 
@@ -133,7 +133,7 @@ REPAIRED = "each that can be repaired is"
         ("reconcile-no-leader", "without-leader", {"nothing is begun while no node leads"}, 3),
     ],
 )
-def test_each_defect_and_each_rule_left_out_is_found(
+def test_a_world_fails_with_each_defect_and_without_each_rule(
     name: str, mutant: str | None, claims: set[str], steps: int | None
 ) -> None:
     """Growth without limit, starvation, two timers: our rules have none of these defects.
@@ -149,8 +149,9 @@ def test_each_defect_and_each_rule_left_out_is_found(
 
 
 @pytest.mark.soak("system-worlds")
-def test_a_change_before_an_entry_of_ones_own_loses_what_is_committed() -> None:
-    """The first rule of single changes: the majorities of two leaders' changes may be disjoint."""
+def test_a_new_leader_that_changes_members_at_once_loses_committed_entries() -> None:
+    """It must first commit an entry of its own: otherwise the majorities of two leaders' changes
+    may be disjoint."""
     found = searched("reconcile-own-entry", "no-own-entry")
 
     assert ["who leads has what is committed"] == [
@@ -160,19 +161,20 @@ def test_a_change_before_an_entry_of_ones_own_loses_what_is_committed() -> None:
     assert 11 == len(found.trace.steps)
 
 
-def test_without_the_lost_disk_nothing_is_lost() -> None:
+def test_without_a_lost_disk_no_committed_entry_is_lost() -> None:
     """Incident 23 needs a lost disk: replicas that keep their disks keep committed entries."""
     found = check(build(4, restarts=True))
 
     assert ("holds", 4_070) == (found.result, found.distinct)
 
 
-def test_a_torn_record_that_reads_as_neither_costs_a_change_that_was_begun(
+def test_a_torn_record_that_reads_as_damaged_loses_a_change_that_was_begun(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A record is replaced as a whole, so after a torn write the older record is read."""
+    """A real record is replaced as a whole, so after a torn write the older one is read, as first
+    here."""
     acts = _of_two_queues()
-    assert _played(acts).disk[KEEPER].keys() == {Key("/", "q0")}  # its tool's outcome is unknown
+    assert _played(acts).disk[KEEPER].keys() == {Key("/", "q0")}  # the tool's outcome is unknown
 
     monkeypatch.setattr("joinproto.machine.world.as_torn", lambda _older: DAMAGED)
     damaged = _played(acts)

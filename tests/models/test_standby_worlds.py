@@ -71,7 +71,7 @@ def weighed(name: str, *more: object) -> object:
     return pytest.param(name, *more, marks=weight(name, "system-worlds"))
 
 
-def test_every_world_that_holds_is_listed_here() -> None:
+def test_every_world_that_holds_has_a_count() -> None:
     holds = {one.name for one in ENTRIES if one.expected == "holds"}
 
     assert holds == COUNTS.keys()
@@ -79,7 +79,7 @@ def test_every_world_that_holds_is_listed_here() -> None:
 
 @pytest.mark.parametrize("name", [weighed(name) for name in COUNTS])
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
-    """Besides *nothing is lost*, every *sometimes* is reached: a broker takes over, for example."""
+    """Every *sometimes* is reached, too: a broker takes over, for example."""
     assert ("holds", COUNTS[name]) == ended(name)
 
 
@@ -91,7 +91,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("item", BROKEN)
-def test_a_limit_is_shown_by_a_shortest_run(item: Entry) -> None:
+def test_a_shortest_run_shows_a_limit(item: Entry) -> None:
     """LM1 to LM5 and LC1 to LC6 by the document's prototype, and what an outside manager may do."""
     found = searched(item.name)
 
@@ -100,8 +100,8 @@ def test_a_limit_is_shown_by_a_shortest_run(item: Entry) -> None:
     assert item.steps == len(found.trace.steps)
 
 
-def test_every_limit_has_a_pair() -> None:
-    """The same scene is played by the prototype's rules and by ours."""
+def test_each_limit_of_the_prototype_has_a_world_that_holds_with_our_rules() -> None:
+    """Both worlds have the same scene."""
     scenes = {
         item.given["scene"]
         for item in ENTRIES
@@ -137,13 +137,13 @@ def test_every_rule_has_a_mutant_of_a_world() -> None:
 
 
 @pytest.mark.parametrize(("name", "mutant"), [weighed(*case) for case in MUTANTS])
-def test_a_rule_left_out_is_found(name: str, mutant: str) -> None:
+def test_a_world_fails_without_each_rule(name: str, mutant: str) -> None:
     """A claim is broken, or a required state is not reached."""
     assert "violated" == searched(name, mutant).result
 
 
-def test_from_the_front_the_chase_need_not_end() -> None:
-    """H5: put, take and copy repeat without an end; copied from the back, the same load ends."""
+def test_a_backup_that_copies_from_the_front_need_not_catch_up() -> None:
+    """H5: clients put and take as fast as it copies; if it copies from the back, it catches up."""
     found = searched("standby-chase")
 
     assert ["it is caught up"] == [one.name for one in found.properties if one.result == "violated"]

@@ -13,7 +13,7 @@ from tests.census import searched
 CLAIM = "views are kept as in a register"
 
 
-def test_the_note_is_no_register() -> None:
+def test_the_note_does_not_implement_a_register() -> None:
     """The run of `note-partition`: each side of a partition founds a cluster of its own."""
     report = searched("register-of-note")
 

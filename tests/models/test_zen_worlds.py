@@ -28,7 +28,7 @@ SAME_SIZES = [
 def test_a_model_of_one_set_of_messages_has_the_same_levels(
     nodes: int, terms: int, versions: int, values: int, messages: int
 ) -> None:
-    """Nothing is forgotten, and states with too many messages are left out of both."""
+    """Both keep all facts, and leave out states with too many messages."""
     names = frozenset(f"n{i + 1}" for i in range(nodes))
     levels, broken = Model(names, terms, versions, values, messages).explore()
     world = build(nodes, None, terms, versions, values, messages, forgets=False)
@@ -79,7 +79,7 @@ def test_three_nodes_hold_in_one_term_with_strangers() -> None:
     assert {"holds", "reached"} == {item.result for item in report.properties}
 
 
-def test_a_forgotten_fact_changes_no_verdict_and_no_shortest_run() -> None:
+def test_forgetting_facts_changes_no_verdict_and_no_shortest_run() -> None:
     """For each mutant the shortest run is as long as without forgetting."""
     for mutant in (None, *IN_ONE_TERM[:3]):
         worlds = [build(2, mutant, 1, 2, 1, 0, forgets=one) for one in (False, True)]
@@ -116,12 +116,12 @@ BREAKS = {
 """The number of steps to each mutant's error with two nodes, and the claim that it breaks."""
 
 
-def test_every_mutant_is_listed_here() -> None:
+def test_every_mutant_has_a_pinned_result() -> None:
     assert {*IN_ONE_TERM, *IN_TWO_TERMS} == BREAKS.keys()
 
 
 @pytest.mark.parametrize("mutant", BREAKS)
-def test_a_rule_that_is_missing_is_missed(mutant: str) -> None:
+def test_a_claim_breaks_without_each_rule(mutant: str) -> None:
     name, steps, claims = BREAKS[mutant]
 
     report = searched(name, mutant)
@@ -135,7 +135,7 @@ def test_a_rule_that_is_missing_is_missed(mutant: str) -> None:
     ("mutant", "states"),
     [(None, 58_056), ("commits-by-old-alone", 64_423), ("changes-twice", 66_296)],
 )
-def test_two_rules_are_not_missed_by_two_nodes(mutant: str | None, states: int) -> None:
+def test_two_nodes_break_no_claim_without_two_of_the_rules(mutant: str | None, states: int) -> None:
     """With two nodes these mutants reach other states, and no state breaks a claim."""
     report = check(build(2, mutant, values=1, messages=0), symmetry=True)
 

@@ -2,7 +2,7 @@
 
 Source: Bartlett, Scantlebury and Wilkinson, "A note on reliable full-duplex transmission over
 half-duplex links".  The sender repeats a frame until its bit comes back.  Arrivals are recorded,
-and a monitor, which is no part of the system, keeps the list.
+and a monitor, which is not part of the system, keeps the list.
 
 On a queue that loses frames, every item arrives once and in order.  If frames may overtake each
 other, one bit is not enough: a repeated frame that arrives two items late counts as new.

@@ -1,13 +1,13 @@
 """Dining philosophers: two forks each, taken one after the other, as joint steps.
 
-Source: Dijkstra, "Hierarchical ordering of sequential processes".  Each philosopher is
-without a fork (T), holds the first (L) or eats with both (E).  One that eats keeps the right
-neighbour at T, and nothing else is excluded, so the states of a round table are the rings of
-T, L and E in which T follows every E: (1 + sqrt 2)^N + (1 - sqrt 2)^N of them (14, 34, 82
-for N = 3, 4, 5).  The deadlock has all of them at L, after N steps.  If the last philosopher
-takes the right fork first, that ring is cut open and no deadlock is left: with a(n) the rows
-of n in which T follows every E, and b(n) those of them that do not end in E, there are
-a(N-1) + a(N-2) + b(N-2) states (12, 29, 70).
+Source: Dijkstra, "Hierarchical ordering of sequential processes".  Each philosopher is without a
+fork (T), holds the first (L) or eats with both (E).  A philosopher that eats keeps its right
+neighbour at T.  All other states are possible, so the states of a round table are the rings of T, L
+and E in which T follows every E: (1 + sqrt 2)^N + (1 - sqrt 2)^N of them (14, 34, 82 for N = 3, 4,
+5).  The deadlock has all of them at L, after N steps.  If the last philosopher takes the right fork
+first, that ring is cut open and no deadlock is left: with a(n) the rows of n in which T follows
+every E, and b(n) those of them that do not end in E, there are a(N-1) + a(N-2) + b(N-2) states (12,
+29, 70).
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Propose:
 
 @frozen(cache_hash=True)
 class Prepare:
-    """Will you promise to accept nothing below this ballot?"""
+    """Will you promise not to accept a vote of a lower ballot?"""
 
     ballot: int
 
@@ -97,7 +97,9 @@ class Founded:
 
 @frozen
 class Shown:
-    """`founder`: of its cluster; `proposed`: by it; `bound`: whether an earlier vote bound it."""
+    """The observation of a member.  `founder`: of its cluster; `proposed`: the founder it proposed;
+    `bound`: an earlier vote decided that.
+    """
 
     founder: str | None
     proposed: str | None
@@ -180,7 +182,7 @@ class Founding:
             if not self._is_majority(self.answers):
                 return None
             founder = self.proposed
-            assert founder is not None  # no process accepts what was not proposed
+            assert founder is not None  # no process accepts a founder that was not proposed
             self._join(founder)
             return [Send(name, Founded(founder)) for name in self.everybody if name != self.name]
         self._join(content.founder)

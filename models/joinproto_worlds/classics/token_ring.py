@@ -80,11 +80,11 @@ class Station:
         return self.wish
 
 
-def apart(one: Wish, other: Wish) -> bool:
+def are_not_both_inside(one: Wish, other: Wish) -> bool:
     return not (one is Wish.INSIDE and other is Wish.INSIDE)
 
 
-def whoever_wants(name: str) -> Property:
+def enters_if_it_wants(name: str) -> Property:
     return leads_to(
         "each that wants to enter does",
         lambda view: view[name] is Wish.WANTS,
@@ -106,11 +106,11 @@ def build(members: int = 4, *, losses: int = 0, duplicates: int = 0, live: bool 
         network=MessageBag() if duplicates else FifoLinks(),
         faults=Faults(losses=losses, duplicates=duplicates),
         properties=[
-            always_pair("one at a time", apart),
+            always_pair("one at a time", are_not_both_inside),
             no_deadlock("something can happen"),
             always_possible("all can want to enter", lambda v: Wish.NONE not in v.values()),
             sometimes_one("a process is inside", lambda wish: wish is Wish.INSIDE),
-            *([whoever_wants(names[0])] if live else []),
+            *([enters_if_it_wants(names[0])] if live else []),
         ],
         about="a token goes round; its holder may enter",
     )

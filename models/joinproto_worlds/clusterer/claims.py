@@ -169,7 +169,10 @@ def _together(shown: Shown, title: str) -> bool:
 
 
 def _survive(shown: Shown, label: str, title: str) -> bool:
-    """Return whether a disk has the data once they exist, and at the end those of all nodes up."""
+    """Return whether a disk has the data, and in the end the disks of all nodes that are up.
+
+    Before the end, data that are made later need not exist yet.
+    """
     there = [one.data is not None and one.data.startswith(label) for one in shown.nodes]
     if not shown.ended:
         return "/" in SURVIVES[title] or any(there)

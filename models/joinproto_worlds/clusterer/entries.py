@@ -20,7 +20,9 @@ def _entry(
     tier: Tier | None = None,
     **given: Any,
 ) -> Entry:
-    """`real`: steps of the shortest run in which the shipped rules fail; `steps`: in which ours."""
+    """Return a row.  `real`, `steps`: the length of the shortest failing run of the shipped rules,
+    and of ours.
+    """
     return SEARCH(
         name,
         about,
@@ -157,7 +159,7 @@ HOLES = (
 KILLED = ("form", "join", "gospel", "rejoin", "left-out-starts", "hole-1", "hole-4", "hole-7-again")
 """Scenes in which a node may be killed between any two effects of a step."""
 DELIVERING = ("join", "hole-1")
-"""Of these, scenes in which its messages under way may still arrive."""
+"""Of these, scenes in which a killed node's messages under way may still arrive."""
 HALF_OPEN = ("rejoin", "spread")
 ENTRIES: tuple[Entry, ...] = (
     *(

@@ -1,7 +1,7 @@
 """The worlds of the Clusterer: a scene, the rules of a variant, and possibly a rule left out.
 
-This is not in `entries.py`, because every list of worlds imports that, and this imports the
-Clusterer.
+`build` is not in `entries.py`, because every list of worlds imports that file, and `build` needs
+the Clusterer.
 """
 
 from __future__ import annotations

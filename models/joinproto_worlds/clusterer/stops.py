@@ -27,10 +27,10 @@ from joinproto_worlds.mutations.named import mutation
 
 @frozen
 class Back:
-    """The nodes once all have stopped.  `goes`: those that may go first.  `current`: those that
-    have the last write.
+    """The nodes once all have stopped.  `goes`: the nodes that may go first.  `current`: the nodes
+    that have the last write.
 
-    `waits`: those that may not go first, in a circle with one that may.
+    `waits`: nodes that may not go first, and wait in a cycle with a node that may.
     """
 
     goes: frozenset[str] = frozenset()

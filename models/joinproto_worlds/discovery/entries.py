@@ -1,6 +1,6 @@
 """The worlds of discovery, each with its subject and expected result.
 
-`case`: the number in the table of operators' cases (docs/discovery.md).
+"(case N)" in a subject is the number in the table of operators' cases (docs/discovery.md).
 """
 
 from __future__ import annotations

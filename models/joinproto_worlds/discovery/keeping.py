@@ -31,7 +31,7 @@ class Keeper(Enum):
 
 @frozen
 class Checks:
-    """What the service says: whether it has the node's own record and others, or that it failed."""
+    """Event: the service answers whether it has the node's record and others, or fails."""
 
     there: bool
     others: bool
@@ -90,8 +90,8 @@ def build(members: int = 3, *, rules: str = "real", forgets: int = 1) -> World:
         members=made,
         beside=("service",),
         properties=[
-            always("no keeper crashes", partial(_well, names)),
-            sometimes("a lost record is there again", partial(_again, names)),
+            always("no keeper crashes", partial(_none_crashed, names)),
+            sometimes("a lost record is there again", partial(_is_written_again, names)),
         ],
         together=partial(_moves, names, rules),
         about="a record that the service forgot is written again",
@@ -115,10 +115,10 @@ def _moves(names: tuple[str, ...], rules: str, view: View) -> Iterator[Together]
             yield Together("keeps alive", events, name)
 
 
-def _well(names: tuple[str, ...], view: View) -> bool:
+def _none_crashed(names: tuple[str, ...], view: View) -> bool:
     return all(view[name] is not Keeper.CRASHED for name in names)
 
 
-def _again(names: tuple[str, ...], view: View) -> bool:
+def _is_written_again(names: tuple[str, ...], view: View) -> bool:
     records = view["service"].records
     return any(view[name] is Keeper.WROTE and name in records for name in names)

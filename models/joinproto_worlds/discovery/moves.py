@@ -1,4 +1,4 @@
-"""The joint steps of nodes with whatever they ask: the service, the network and each other."""
+"""The joint steps of nodes with the service, the network and each other."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Moves:
             and view[other].stage in (Stage.BOOTS, Stage.DECIDED)
             and view[other].vote in (None, cluster)
         ]
-        # Nodes that run are asked, too: one that has a cluster says so, and then none is founded.
+        # Nodes that run are asked, too: if one has a cluster, no new cluster is founded.
         member = any(view[one].cluster for one in asked)
         if name in voters and not member:
             events: dict[str, Any] = {voter: Votes(cluster) for voter in voters}

@@ -1,9 +1,9 @@
 """The members of the worlds of discovery: nodes that start, a service and the network's links.
 
 The rules are the shipped ones (`joinproto.discovery.round.decide`).  An exchange of messages is one
-step here: a look reads the answers of all nodes that answer, a join succeeds at once, and a
+step here: a round reads the answers of all nodes that answer, a join succeeds at once, and a
 founding gets all its votes at once (the worlds of the join protocol search the single steps).  A
-look and its consequence are two steps, so other nodes may act in between.
+round and its consequence are two steps, so other nodes may act in between.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Looks:
 
 @frozen
 class Joins:
-    """Event: a node joins this cluster; None if there was none to join any more."""
+    """Event: a node joins this cluster; None if no cluster is left to join."""
 
     cluster: Cluster | None
 
@@ -138,7 +138,7 @@ class Node:
             case "stands alone" if self.step is Step.ALONE:
                 self._runs(Cluster(self.name, self.disk))
             case Joins(None) if self.stage is Stage.DECIDED:
-                return self._again()
+                return self._ask_again()
             case Joins(Cluster() as cluster) if self.stage is Stage.DECIDED:
                 self._runs(cluster)
             case Votes(cluster) if self.vote in (None, cluster):
@@ -175,7 +175,7 @@ class Node:
             self.asks = frozenset((self.name, *named(event.answer)))
         return taken
 
-    def _again(self) -> Any:
+    def _ask_again(self) -> Any:
         self.asks = frozenset()
         if self.tries == 0:
             self.step, self.target = Step.ALONE, None

@@ -40,12 +40,14 @@ def build(
 
 def world_of(facts: Facts, mutant: str | None = None, *, only_joins: bool = False) -> World:
     """Return the world of these facts; `only_joins`: claim only that all can be in one cluster."""
-    node = partial(Node, rules=facts.rules, tries=facts.tries, expected=facts.meant, mutant=mutant)
+    node = partial(
+        Node, rules=facts.rules, tries=facts.tries, expected=facts.members_expected, mutant=mutant
+    )
     members: dict[str, Any] = {name: partial(node, name) for name in facts.names}
     members["links"] = partial(Links, facts.groups)
     records = (GONE,) if facts.stale else ()
     members["service"] = partial(Service, records, facts.lapses, facts.locks)
-    is_refused = facts.rules is Rules.OURS and facts.meant != len(facts.names)
+    is_refused = facts.rules is Rules.OURS and facts.members_expected != len(facts.names)
     return World(
         name="discovery-race",
         members=members,

@@ -2,7 +2,7 @@
 
 Every client that asks must get it.  If the server serves the client that came first, weak fairness
 is enough.  If it serves the client that came last, one client may wait behind the others for ever,
-and no fairness helps, because its turn is never possible.
+and no fairness helps, because that client's turn is never possible.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Source: Courtois, Heymans and Parnas, "Concurrent control with readers and writers".  If readers
 may always enter while readers are in, a writer can wait for ever, and strong fairness does not
-help: there is always a reader in.  If no reader enters while a writer waits, a single writer gets
+help: some reader is always in.  If no reader enters while a writer waits, a single writer gets
 in by weak fairness.  Of two writers one can be quicker each time, and only strong fairness of
 entering helps.
 """

@@ -6,7 +6,7 @@ woken a higher node since the token was last there, and the first node sends it 
 back white.  At the beginning any nodes are awake, nodes have any colour, and a black token is
 anywhere.
 
-No node must ever rest or wake another; only the token must go on.
+Fairness forces only the token to go on: nodes may stay awake and need not wake others.
 """
 
 from __future__ import annotations
@@ -57,27 +57,27 @@ def build(members: int = 3, mutant: str | None = None, *, fair: bool = True) -> 
     def all_rest(view: View) -> bool:
         return not any(view[name][0] for name in names)
 
-    def is_told(view: View) -> bool:
+    def is_announced(view: View) -> bool:
         return bool(view["token"] == (0, False) and view["n0"] == (False, False))
 
     any_node: dict[str, Any] = {"value": [(a, b) for a in (False, True) for b in (False, True)]}
     anywhere = {"value": [(place, True) for place in range(members)]}
     return World(
         name="termination",
-        members={**{name: partial(Cell, (False, False)) for name in names}, "token": anywhere_cell},
+        members={**{name: partial(Cell, (False, False)) for name in names}, "token": token_cell},
         beside=["token"],
         beginnings=any_of({**dict.fromkeys(names, any_node), "token": anywhere}),
         together=steps,
         # The two steps of the token are one process: whichever is possible is taken in the end.
         fairness=[weak(ASKS, GOES_ON, of="token")] if fair else [],
         properties=[
-            always("what is told is so", lambda view: not is_told(view) or all_rest(view)),
-            leads_to("rest is told", all_rest, is_told),
-            sometimes("it is told", is_told),
+            always("what is told is so", lambda view: not is_announced(view) or all_rest(view)),
+            leads_to("rest is told", all_rest, is_announced),
+            sometimes("it is told", is_announced),
         ],
         about="a token finds out that all nodes of a ring have come to rest",
     )
 
 
-def anywhere_cell() -> Cell:
+def token_cell() -> Cell:
     return Cell((0, True))

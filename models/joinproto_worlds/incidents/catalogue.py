@@ -16,13 +16,13 @@ ENDINGS: dict[Rule, str] = {"deployed": "", "fixed": "-fixed", "left": "-left"}
 """The suffix of a world's name, by its rule."""
 
 Ends = tuple[str, int | None]
-"""What a world shows, in a sentence, and the number of steps of its shortest failing run, or None.
+"""A sentence about the world's result, and the length of its shortest failing run, or None.
 """
 
 
 @frozen
-class Told:
-    """An incident.  `happened`: a paragraph in which a person with this trouble recognises it."""
+class CatalogueEntry:
+    """An incident.  `happened`: a paragraph that a person with the same trouble recognises."""
 
     name: str
     system: str
@@ -40,7 +40,7 @@ class Told:
         return " ".join((self.make.__doc__ or "").split())
 
 
-INCIDENTS: dict[str, Told] = {}
+INCIDENTS: dict[str, CatalogueEntry] = {}
 
 
 def incident(
@@ -59,7 +59,7 @@ def incident(
 
     def enter(make: Callable[[Rule], Incident]) -> Callable[[Rule], Incident]:
         ends = {rule: worlds[rule] for rule in ENDINGS if rule in worlds}
-        INCIDENTS[name] = Told(name, system, link, ends, make)
+        INCIDENTS[name] = CatalogueEntry(name, system, link, ends, make)
         return make
 
     return enter
@@ -69,5 +69,5 @@ def build(members: int, *, incident: str, rule: Rule) -> World:
     """Return the world of an incident under a rule; `members` must be its number of nodes."""
     found = INCIDENTS[incident]
     if members != found.members:
-        raise ValueError(f"it has {found.members} members, always")
+        raise ValueError(f"incident {incident} has {found.members} members, not {members}")
     return found.make(rule).world(f"incident-{incident}")

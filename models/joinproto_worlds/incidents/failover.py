@@ -16,9 +16,9 @@ from joinproto_worlds.incidents.words import (
     does,
     fault,
     kept,
+    nodes_with,
     serving,
     spread,
-    those,
 )
 
 
@@ -136,12 +136,12 @@ def cnpg_lagging(rule: Rule) -> Incident:
             yield does("the remote replica answers again", remote={"answers": True})
         if not p.up:
             yield does("p comes back as a standby", p={"up": True})
-        answer = those(view, answers=True)
+        answer = nodes_with(view, answers=True)
         if not serving(view) and (rule == "deployed" or len(answer) == 2):
             best = max(answer, key=lambda name: answer[name].data)
             yield does(f"{best} is promoted", **{best: {"serves": True}})
         for name in serving(view):
-            yield from spread(view, name, to=those(view, up=True))
+            yield from spread(view, name, to=nodes_with(view, up=True))
 
     standby = {"up": True, "serves": False, "answers": True}
     return Incident(

@@ -18,9 +18,9 @@ from joinproto_worlds.incidents.words import (
     does,
     fault,
     kept,
+    nodes_with,
     one_cluster,
     serving,
-    those,
 )
 
 PODS = ("pod0", "pod1", "pod2")
@@ -55,8 +55,8 @@ def last_leaver(rule: Rule) -> Incident:
         if view["n2"].up and view["n3"].up:
             yield fault("the power fails", n2=DOWN, n3=DOWN)
         yield from joining(view, nodes, number=-1)
-        if not those(view, up=True):
-            lacks_a_number = bool(those(view, number=-1))
+        if not nodes_with(view, up=True):
+            lacks_a_number = bool(nodes_with(view, number=-1))
             if rule == "fixed" and lacks_a_number:
                 found = {name: {"number": view[name].data} for name in nodes}
                 yield does("a person reads the positions: mysqld --wsrep-recover", **found)
@@ -129,14 +129,14 @@ def pod_0(rule: Rule) -> Incident:
     pods = {pod: {**UP, "data": 7 + at, "flag": 0} for at, pod in enumerate(PODS)}
 
     def steps(view: View) -> Iterator[Together]:
-        if len(those(view, up=True)) == 3:
+        if len(nodes_with(view, up=True)) == 3:
             if rule != "left":
                 yield fault("all pods crash", **dict.fromkeys(PODS, DOWN))
             for last in PODS:
                 marked = {pod: {**DOWN, "data": 9, "flag": int(pod == last)} for pod in PODS}
                 yield does(f"all pods are stopped in order, {last} last", **marked)
         yield from joining(view, PODS, flag=0)
-        if not those(view, up=True) and (rule == "deployed" or view["pod0"].flag):
+        if not nodes_with(view, up=True) and (rule == "deployed" or view["pod0"].flag):
             yield does("pod0 founds the cluster, and marks itself safe", pod0={**UP, "flag": 1})
 
     return Incident(
@@ -222,8 +222,8 @@ def helm_clock(rule: Rule) -> Incident:
         if view["pod2"].fresh:
             yield fault("the clock jumps", pod2={"fresh": False})
         yield from joining(view, PODS)
-        fresh = those(view, fresh=True)
-        if not those(view, up=True):
+        fresh = nodes_with(view, fresh=True)
+        if not nodes_with(view, up=True):
             best = max(fresh, key=lambda pod: fresh[pod].data)
             yield does(f"{best} has the highest fresh number, and bootstraps", **{best: UP})
 
@@ -250,7 +250,7 @@ def helm_uuid(rule: Rule) -> Incident:
         if len(serving(view)) == 2:
             yield fault("all pods crash", pod0=DOWN, pod1=DOWN)
         yield from joining(view, PODS)
-        if not those(view, up=True):
+        if not nodes_with(view, up=True):
             best = max(PODS, key=lambda pod: view[pod].number)
             yield does(f"{best} has the highest number, and bootstraps", **{best: UP})
 

@@ -20,10 +20,10 @@ from joinproto_worlds.incidents.words import (
     does,
     fault,
     kept,
+    nodes_with,
     not_blank,
     one_cluster,
     serving,
-    those,
 )
 
 SERVERS = ("n1", "n2", "n3")
@@ -44,7 +44,7 @@ def first_starter(rule: Rule) -> Incident:
     """
 
     def steps(view: View) -> Iterator[Together]:
-        up = those(view, up=True)
+        up = nodes_with(view, up=True)
         for name in ("n2", "n3"):
             if view[name].up and view[name].data:
                 lost = {**DOWN, "data": 0}

@@ -16,10 +16,10 @@ from joinproto_worlds.incidents.words import (
     does,
     fault,
     kept,
+    nodes_with,
     not_blank,
     serving,
     spread,
-    those,
 )
 
 ETCD = ("n1", "n2", "n3")
@@ -215,7 +215,7 @@ def blank_majority(rule: Rule) -> Incident:
                 )
 
     def majority(view: View) -> bool:
-        return len(those(view, up=True, data=9)) >= 2
+        return len(nodes_with(view, up=True, data=9)) >= 2
 
     return Incident(
         nodes={name: {"up": True, "cluster": "X", "data": 9} for name in ETCD},

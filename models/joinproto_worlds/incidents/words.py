@@ -85,7 +85,7 @@ def does(action: str, **nodes: Fields) -> Together:
 
 
 def fault(action: str, **nodes: Fields) -> Together:
-    """Return such a step as a fault, whose budget the incident's `faults` hold."""
+    """Return such a step as a fault; the incident's `faults` limit how often it happens."""
     return evolve(does(action, **nodes), fair=False, fault=True)
 
 
@@ -94,7 +94,7 @@ def nodes_of(view: View) -> dict[str, Any]:
     return {name: shown for name, shown in view.items() if name != FAULTS}
 
 
-def those(view: View, **fields: Any) -> dict[str, Any]:
+def nodes_with(view: View, **fields: Any) -> dict[str, Any]:
     """Return the nodes that have all of these fields, with these values."""
     return {
         name: node
@@ -117,14 +117,14 @@ def spread(view: View, source: str, *, to: Iterable[str], what: str = "data") ->
 def kept(newest: int) -> Property:
     """Return the claim that some disk always holds all `newest` writes promised to clients."""
     name = "what was acknowledged is on a disk"
-    return always(name, lambda view: any(it.data == newest for it in _with(view, "data")))
+    return always(name, lambda view: any(it.data == newest for it in _having(view, "data")))
 
 
 def not_blank() -> Property:
     """Return the claim that no node serves without data."""
     return always(
         "no node serves an empty store",
-        lambda view: all(it.data for it in _with(view, "serves") if it.serves),
+        lambda view: all(it.data for it in _having(view, "serves") if it.serves),
     )
 
 
@@ -142,7 +142,7 @@ def all_serve(count: int | None = None) -> Property:
     """Return the claim that in some run all nodes, or at least `count`, serve at a time."""
     return sometimes(
         "nodes serve" if count else "all nodes serve",
-        lambda view: len(serving(view)) >= (count or len(_with(view, "serves"))),
+        lambda view: len(serving(view)) >= (count or len(_having(view, "serves"))),
     )
 
 
@@ -160,5 +160,5 @@ def clusters(view: View) -> set[Any]:
     return {getattr(view[name], "cluster", "") for name in serving(view)}
 
 
-def _with(view: View, field: str) -> list[Any]:
+def _having(view: View, field: str) -> list[Any]:
     return [it for it in nodes_of(view).values() if hasattr(it, field)]

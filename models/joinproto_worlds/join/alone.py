@@ -8,7 +8,7 @@ from joinproto.join.view import Position, View
 from joinproto.machine.vocabulary import Store
 
 
-def wrong(member: MemberState, kept: StoreRecord, frames: tuple[Position, ...]) -> str:
+def broken_claim(member: MemberState, kept: StoreRecord, frames: tuple[Position, ...]) -> str:
     """Return the claim that the member and its disk break, with a reason, or "" if none."""
     tip = member.view
     if member.is_serving and kept.state is Store.CLEAN:

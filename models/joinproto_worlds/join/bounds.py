@@ -33,15 +33,15 @@ class Bounds:
     more.  `scene`: the contents of the disks (`scenes.py`).
 
     Some fields are names of members.  `electors`: the configured electors, or all.  `leaves`:
-    members that may leave; `foreign`: those that must not come in; `hears`: those whose connections
-    come and go, with the most `questions` they ask over new ones; `reads`: those at which a client
-    reads; `cut`: pairs that never hear each other.
+    members that may leave; `foreign`: members that must not come in; `hears`: members whose
+    connections come and go, with the most `questions` they ask over new ones; `reads`: members at
+    which a client reads; `cut`: pairs that never hear each other.
 
     `asks`: members ask an outside register for the successors of their views.  `live`: it must stay
-    possible that all become active; `recovers`: that one does.  `beats`: in a `live` world members
-    start at any moment and send heartbeats.  `lasting`: heartbeats come at any moment, and ballots
-    last until they are outbid.  `steps`, `lasts`: see `Plan`.  `mutant`: the name of a rule or a
-    duty that is left out.
+    possible that all become active; `recovers`: that one becomes active.  `beats`: in a `live`
+    world members start at any moment and send heartbeats.  `lasting`: heartbeats come at any
+    moment, and ballots last until they are outbid.  `steps`, `lasts`: see `Plan`.  `mutant`: the
+    name of a rule or a duty that is left out.
     """
 
     members: int

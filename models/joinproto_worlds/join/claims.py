@@ -78,7 +78,7 @@ def properties(it: Bounds, length: int) -> list[Property]:
         ),
         always_pair("options_agree", _options_agree, among=names, of=_serves_with),
         *([always("one_view_is_served", one_view_is_served)] if it.votes else []),
-        *[sometimes_one(_said(name), POSSIBLE[name], among=names) for name in it.reaches],
+        *[sometimes_one(_claim_text(name), POSSIBLE[name], among=names) for name in it.reaches],
         *([sometimes_monitor("a frame is committed", _is_committed)] if it.frames else []),
     ]
     if it.recovers:
@@ -129,7 +129,7 @@ def _is_there(names: tuple[str, ...], shown: Shown) -> bool:
 
 
 def _has_a_store(transient: frozenset[str], shown: Shown) -> bool:
-    """3.4: a member of each served view has a store, or frames would end with the processes."""
+    """3.4: a member of each served view has a store; without a store frames end with processes."""
     if shown.phase is not Phase.ACTIVE or shown.tip is None:
         return True
     return not names_of(shown.tip.members) <= transient
@@ -207,13 +207,13 @@ def _serves_with(shown: Shown) -> tuple[Name | None, str]:
 
 
 def _options_agree(one: tuple[Name | None, str], other: tuple[Name | None, str]) -> bool:
-    """I2, for two that are active in the same view."""
+    """I2, for two members that are active in the same view."""
     (tip, options), (other_tip, other_options) = one, other
     return tip is None or tip != other_tip or options == other_options
 
 
 def one_view_is_served(view: View) -> bool:
-    """With votes, two that serve, each with a majority behind it, serve in one view."""
+    """With votes, two members that serve, each with a majority behind it, serve in one view."""
     members = [shown for shown in view.up.values() if isinstance(shown, Shown)]
     served = {shown.tip for shown in members if shown.phase is Phase.ACTIVE and shown.tip}
     return len([tip for tip in served if _has_majority(tip, members)]) < 2
@@ -278,5 +278,5 @@ POSSIBLE: Mapping[str, Callable[[Shown], bool]] = {
 }
 
 
-def _said(name: str) -> str:
+def _claim_text(name: str) -> str:
     return f"active in a {name}" if name in Kind.__members__ else name

@@ -52,7 +52,7 @@ def expiry(
         case Data(view):
             at = 2 * _number(view) + 1
         case Confirm(view):
-            # It is of use as long as an answer may come and would still mean something.
+            # It is of use as long as an answer may come and could still change a member.
             return [(name, 2 * _number(view)) for name in (sender, *others)]
         case Confirmed(view):
             at = 2 * _number(view)

@@ -53,14 +53,14 @@ class Host:
     """The ports of the host of `node` while it performs one batch of its `member`.
 
     `is_ready_now`: the member gets ready in this step.  `before`: the member before the step;
-    `told`: the input of the step; both are None when the member starts.
+    `handled`: the input of the step; both are None when the member starts.
     """
 
     node: Node
     member: MemberState
     is_ready_now: bool
     before: MemberState | None = None
-    told: Input | None = None
+    handled: Input | None = None
 
     def close(self, why: messages.Closing) -> None:
         """Do nothing: the member's phase already says whether it serves clients."""
@@ -94,15 +94,15 @@ class Host:
             sent.message: {other.to for other in sends if other.message == sent.message}
             for sent in sends
         }
-        for message, told in names.items():
+        for message, receivers in names.items():
             if isinstance(message, messages.Ready) and not self.is_ready_now:
                 continue
             if isinstance(message, messages.Hello) and self.member.phase is Phase.UPDATING:
-                continue  # it would ask which members are ready, and each ready member has told all
+                continue  # it asks which members are ready, and each ready member has told all
             # A chosen view may be told to all members: one message instead of several.
             # A message that says that there are frames is only for members of the view.
             is_for_all = isinstance(message, Chosen) and not message.has_frames
-            to = plan.peers if is_for_all else told
+            to = plan.peers if is_for_all else receivers
             if to >= plan.peers and not plan.is_cut:
                 yield Broadcast(message)
                 continue
@@ -122,7 +122,7 @@ class Host:
             case messages.Waiting() | messages.Proposes() | messages.Forbids():
                 yield Took(row(event.table, event.label, event.case))
                 if isinstance(event, messages.Proposes) and self.before is not None:
-                    yield from map(Took, outcomes(self.before, self.told))
+                    yield from map(Took, outcomes(self.before, self.handled))
 
     def act(self, action: messages.Action) -> Iterator[Any]:
         node = self.node

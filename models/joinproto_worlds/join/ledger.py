@@ -64,7 +64,7 @@ class Ledger:
             case words.ReadyIn():
                 self._reach(heard)
             case words.Returned(seat, tip):
-                # The tip is None for a transient member, which has lost it with all else.
+                # A transient member has lost all its memory, so its tip is None.
                 is_there = self.served is not None and tip in (None, self.served)
                 if self.served is not None and is_there and seat in self.served.members:
                     self.returned |= {seat}
@@ -136,8 +136,8 @@ class Ledger:
         self.committed |= {frame}
 
     def _serve(self, view: Name) -> None:
-        # A member that does not know the newest view yet may serve in an older one; it commits
-        # nothing there.
+        # A member that does not know the newest view yet may serve in an older one, but commits
+        # no frame there.
         if self.served is None or view.number > self.served.number:
             self.served, self.returned = view, frozenset()
 

@@ -1,8 +1,8 @@
 """A member of the join worlds: the shipped member as a value, and its store.
 
-Nothing is decided here.  The host performs a step's actions like the shipped hosts.  The store
-keeps frames, and the position is written together with them.  There is no clock: a deadline may
-come at any moment.
+This module makes no decisions.  The host performs a step's actions like the shipped hosts.  The
+store keeps frames, and the position is written together with them.  There is no clock: a deadline
+may come at any moment.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from joinproto.join.store import StoreRecord
 from joinproto.join.timers import Timers
 from joinproto.join.view import Position, Seat, names_of
 from joinproto_worlds.join import words
-from joinproto_worlds.join.alone import wrong
+from joinproto_worlds.join.alone import broken_claim
 from joinproto_worlds.join.expiry import name_of
 from joinproto_worlds.join.host import Host, row
 from joinproto_worlds.join.plan import HostLapse, Plan
@@ -93,7 +93,7 @@ class Node:
     def start(self) -> Iterator[Any]:
         self.state = None
         plan = self.plan
-        # Whether it had answered a ballot before it was stopped.
+        # Whether the member had answered a ballot before it was stopped.
         has_answered = self.kept.promised is not None
         if plan.record.transient:
             self.lives += 1
@@ -229,7 +229,7 @@ class Node:
             self.frames if is_ready else None,
             member.config.digest,
             self.plan.proposes and self._is_tired(member),
-            wrong(member, self.kept, self.frames),
+            broken_claim(member, self.kept, self.frames),
         )
 
     def horizon(self) -> int:
@@ -252,11 +252,11 @@ class Node:
         return member
 
     def _perform(
-        self, member: MemberState, batch: Batch, before: Any = None, told: Input | None = None
+        self, member: MemberState, batch: Batch, before: Any = None, handled: Input | None = None
     ) -> Iterator[Any]:
         """Perform the batch, and keep the member's next state."""
         ready_in = None if self.state is None else self.state.ready_in
-        host = Host(self, member, member.ready_in not in (None, ready_in), before, told)
+        host = Host(self, member, member.ready_in not in (None, ready_in), before, handled)
         if HostLapse.PERSIST_FIRST in self.plan.lapses:
             yield from host.tell(batch.sends)
             batch = evolve(batch, sends=())

@@ -30,10 +30,10 @@ OUTCOMES = (
 )
 
 
-def outcomes(before: MemberState, told: Input | None) -> Iterator[str]:
-    """Yield the outcomes of the comparisons at a decision; `told`: the input of the step."""
+def outcomes(before: MemberState, handled: Input | None) -> Iterator[str]:
+    """Yield the outcomes of the comparisons at a decision; `handled`: the input of the step."""
     new: dict[str, Answer] = {}
-    match told:
+    match handled:
         case Receive(_, Promise() as promise) if promise.answer is not None:
             new[promise.voter.member] = promise.answer
     kept = (item for item in before.observations.answers if item.seat.member not in new)

@@ -26,7 +26,8 @@ def _options(wait_for: int) -> str:
 
 @frozen
 class Scene:
-    """`stores`: the record on each member's disk; a member that is not named has an empty disk.
+    """The contents of the disks.  `stores`: the record of each member; a member that is not named
+    has an empty disk.
 
     `chain`: the chosen views.  `others`: members whose views are of other chains, or too old to be
     compared.  `committed`: frames that were acknowledged.

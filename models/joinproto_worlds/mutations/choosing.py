@@ -180,7 +180,7 @@ ANSWERING = (
     Mutation.of("equal-number-covers", ANSWERS, "Evidence._is_at_start", _as_many),
     # A disk that was put back is believed.
     Mutation.of("backup-believed", ANSWERS, "forgets", instead(lambda *_: None)),
-    # Other members believe such a disk; its own member still notices.
+    # Other members believe such a disk; its own member still notices that it is old.
     Mutation.of("backup-answers", ANSWERS, "Evidence.of", _all_answers),
     # Other members do not believe it; its own member does not notice, and gets ready again.
     Mutation.of("backup-goes-on", BACKUPS, "look_back", instead(lambda *_, **__: None)),

@@ -64,7 +64,7 @@ class Patch:
         if original is _MISSING:
             raise MisuseError(
                 f"there is no {self.target} to be replaced",
-                next="name what the code calls it now, or drop the mutation with its rule",
+                next="use the name that the code has now, or remove the mutation with its rule",
             )
         if self._made is None or self._made[0] is not original:
             self._made = original, self.made(original)
@@ -247,5 +247,5 @@ def changing(table: Table[O], name: str, **changes: Any) -> Table[O]:
 def _require(table: Table[Any], name: str) -> None:
     if name not in {case.name for case in table.cases}:
         raise MisuseError(
-            f"table {table.name} has no case {name!r}", next="name one that `decide` can say"
+            f"table {table.name} has no case {name!r}", next="use the name of a case of the table"
         )

@@ -17,11 +17,11 @@ from joinproto_worlds.mutations.mutation import Mutation, inside
 
 @frozen
 class _Place:
-    """A module here, its tuples of mutations, and `room`, the package of joinproto they change."""
+    """A module here and its tuples of mutations.  `package`: of joinproto, which they change."""
 
     module: str
     tuples: tuple[str, ...]
-    room: str
+    package: str
 
 
 _PLACES = (
@@ -67,7 +67,7 @@ def _found(name: str | None) -> Mutation | None:
     if name is None:
         return None
     # The packages that the world has already loaded come first.
-    places = sorted(_PLACES, key=lambda place: f"joinproto.{place.room}" not in sys.modules)
+    places = sorted(_PLACES, key=lambda place: f"joinproto.{place.package}" not in sys.modules)
     return next((one for place in places for one in _of(place) if one.name == name), None)
 
 

@@ -81,7 +81,7 @@ def _everybody(original: Table[Entrance]) -> Table[Entrance]:
 def _confirming_early(
     of: Callable[[Write], bool], *, keeps: bool
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a patch of a primary's step that takes these writes for done before they are done.
+    """Return a patch of a primary's step that treats these writes as durable too early.
 
     `keeps`: the writes come after all other effects; otherwise they are left out.
     """

@@ -72,7 +72,7 @@ PHASES = (
     Mutation.of("reads-unconfirmed", f"{CHAIN}.reading", "_begin", lambda _: _believes),
     # A connected peer counts as in the view until it says otherwise, a round trip later.
     Mutation.of("heard-by-connection", f"{CHAIN}.steps", "doubt", lambda _: lambda m, peer: None),
-    # A member does not note that its view stands if it knows so only from the register.
+    # A member makes no note that its view has no successor if only the register has told it so.
     Mutation.of("register-unnoted", f"{CHAIN}.steps", "register_free", _unnoted),
     Mutation("serves-unheard", (_lacking("hears no majority"),)),
     Mutation("ready-with-other-options", (_lacking("its options are not those of the view"),)),

@@ -1,7 +1,7 @@
 """The members of the note and of Qpid as members of a world, each with its disk.
 
-Nothing is decided here: each event goes to the code in `joinproto.reference`, and the effects are
-translated into events of the world.
+This module makes no decisions: each event goes to the code in `joinproto.reference`, and the
+effects are translated into events of the world.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class Restarted:
 
 @frozen
 class Ready:
-    """Recorded: `member` has the cluster's data.  `own`: from its own store, else by an update."""
+    """Recorded: `member` has the cluster's data.  `own`: from its own store, and
+    otherwise by an update.
+    """
 
     member: str
     own: bool
@@ -195,7 +197,7 @@ class Broker:
 
 @define
 class Ledger:
-    """The monitor: what clients were promised, and how members got ready without such a frame."""
+    """The monitor: frames promised to clients, and how members got ready without such a frame."""
 
     written: int = 0
     founded: int = 0

@@ -34,7 +34,7 @@ def about_founder(system: System, nodes: tuple[Node, ...], silent: str | None) -
 def _founder(
     system: System, names: tuple[str, ...], heard: tuple[Node, ...], silent: str | None = None
 ) -> StateQuestion:
-    """Return the question about `names`, cached: it says nothing of the silent node's disk."""
+    """Return the question about `names`, cached: it has no facts about the silent node's disk."""
     unknown = {} if silent is None else {silent: TIMED_OUT}
     return _question(system, names, heard, "choose-founder", unknown=unknown)
 

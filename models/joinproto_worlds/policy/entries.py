@@ -1,6 +1,6 @@
 """The worlds that ask a program, and the rules that deployed programs follow in them.
 
-They are no rows of the catalogue, because such a world is searched together with a program:
+The catalogue has no rows for them, because such a world is searched together with a program:
 `joinproto policy check PROGRAM --world WORLD`.  `joinproto models` lists them as a family, and
 finds them by a person's own words, as it finds incidents.
 

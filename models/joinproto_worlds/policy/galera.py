@@ -67,7 +67,7 @@ def _files(node: Node) -> tuple[RawFile, ...]:
 
 
 def _entry(node: Node) -> str:
-    """Return the node's entry in its last view, since when it may have been started again."""
+    """Return the node's entry in its last view, which may be older than its last start."""
     return next((entry for entry in node.view if name_of(entry) == node.name), node.entry)
 
 

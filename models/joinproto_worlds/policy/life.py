@@ -10,7 +10,8 @@ The facts in a question come from the shipped reader (`joinproto.recovery`), whi
 the system writes them.
 
 A wipe is not the policy's fault: writes that were only on a wiped disk do not count as lost by an
-answer.  Writes on a disk that is not mounted do: its directory looks blank, but the data are there.
+answer.  Writes on a disk that is not mounted do count: its directory looks blank, but the data are
+there.
 """
 
 from __future__ import annotations

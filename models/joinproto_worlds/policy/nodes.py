@@ -1,4 +1,4 @@
-"""Nodes and their disks, what clients know, and the system to which the nodes belong."""
+"""Nodes and their disks, writes and harm, and the system to which the nodes belong."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class Node:
 
     @property
     def looks_blank(self) -> bool:
-        """Return whether its directory is empty; an unmounted disk may still have data."""
+        """Return whether the directory is empty; an unmounted disk may still have data."""
         return self.disk in ("blank", "unmounted")
 
     @property
     def at_hand(self) -> tuple[int, ...]:
-        """Return the writes that it has if it is started now."""
+        """Return the writes that the node has if it is started now."""
         return self.data if self.disk == "whole" else ()
 
     @property
     def entry(self) -> str:
-        """Return its entry in views, NAME.STARTS."""
+        """Return the node's entry in views, NAME.STARTS."""
         return f"{self.name}.{self.starts}"
 
 
@@ -72,10 +72,10 @@ class Left:
 
 @frozen(cache_hash=True)
 class Clients:
-    """What clients know.  `acknowledged`: acknowledged writes that some disk still has, because no
-    answer can bring back a write that a wipe took from the last disk.
+    """The facts about clients.  `acknowledged`: acknowledged writes that some disk still has,
+    because no answer can bring back a write that a wipe took from the last disk.
 
-    `harm`: what the policy's last answer did.  `written`: the number of the last write.
+    `harm`: the harm that the policy's last answer did.  `written`: the number of the last write.
     """
 
     acknowledged: tuple[int, ...] = ()
@@ -93,10 +93,10 @@ class Clients:
 class System:
     """The system to which the nodes belong.
 
-    `found`: returns what its reader finds in a node's directory; `together`: completes the findings
-    of several nodes by each other.  `needs_majority`: nodes serve on only if they are a majority of
-    their view, unless a node has left it in order.  `goes_alone`: whether a node that is down
-    serves again without others when it is started.
+    `found`: returns the findings of its reader in a node's directory; `together`: completes the
+    findings of several nodes by each other.  `needs_majority`: nodes serve on only if they are a
+    majority of their view, unless a node has left it in order.  `goes_alone`: whether a node that
+    is down serves again without others when it is started.
     """
 
     name: str

@@ -19,8 +19,8 @@ SERVING = "Nodes a, b and c serve together at first, and each has all that was a
 class PolicyWorld:
     """A world that asks a policy.
 
-    `build`: MODULE:FUNCTION, imported when the world is asked for.  The function takes the policy,
-    and if the world `is_bounded` also the bounds on what may happen to nodes; any other world has
+    `build`: MODULE:FUNCTION, imported when the world is built.  The function takes the policy,
+    and if the world `is_bounded` also the bounds on events of nodes; any other world has
     its own bounds.  `begins`: how each run begins, in words.  `is_large`: the world is too large
     for a search in plain Python.
     """

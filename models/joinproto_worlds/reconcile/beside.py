@@ -4,8 +4,8 @@ The broker keeps two records of a queue's replicas.  Its group (`voters`, `learn
 one.  The API shows its list, which is written later than the group, or not at all.  A node is lost
 for good before the run begins.
 
-There are two times, `NOW` and `LONG_AGO`: a queue is looked at in each round, and a tool ended just
-now, or at least `SETTLE` seconds ago.
+There are only two times: a tool ended just now (`NOW`), or more than `SETTLE` seconds before
+(`LONG_AGO`).  Each round reads all queues.
 
 Source: reconciliation, Q4 to Q6; incidents 13, 15, 16, 29 and 30.
 """
@@ -72,9 +72,9 @@ class Beside(MachineWorld[Event, Effect]):
     waits for an answer about the leader, or for a tool.
 
     `budgets`: how often each fault may still happen.  These are `crashes`; `misses`, writes of the
-    list that are lost; `flees`, when all leaders are gone; `hangs`, when a tool is ended by its
-    time-out; `drains`; `losses` of the daemon's file, `backups` of it that are put back (`copy`),
-    and `tears`, crashes by a power cut.  `blind`: a change was begun while no node led.
+    list that are lost; `flees`, losses of all leaders; `hangs`, tools that their time-out ends;
+    `drains`; `losses` of the daemon's file, `backups` of it that are put back (`copy`), and
+    `tears`, crashes by a power cut.  `blind`: a change was begun while no node led.
     """
 
     write_effects: ClassVar = (Keep,)
@@ -137,14 +137,14 @@ class Beside(MachineWorld[Event, Effect]):
                 now = evolve(group, voters=group.voters | {node}, learners=group.learners - {node})
                 yield Act("promotes", f"{group.name}: {node}", now)
             for verb, node in group.unlisted[:1]:
-                now = evolve(group, unlisted=group.unlisted[1:]).told(verb, node)
+                now = evolve(group, unlisted=group.unlisted[1:]).with_list_changed(verb, node)
                 yield Act("lists", f"{group.name}: {verb} {node}", now)
 
     def _faults(self) -> Iterator[Act]:
         for group in self.groups:
             for left, verb, node in () if self.leads else group.commands():
                 # Incident 30: the command ends and the list is changed, but the group is not.
-                now = left.told(verb, node)
+                now = left.with_list_changed(verb, node)
                 yield Act("takes by halves", f"{group.name}: {verb} {node}", now)
             for verb, node in group.unlisted[:1]:
                 now = evolve(group, unlisted=group.unlisted[1:])
@@ -167,7 +167,7 @@ class Beside(MachineWorld[Event, Effect]):
         if self.waits == "tool" and self._is_asked(begun):
             yield Act("time-out", begun.key.name)
 
-    # -- how it happens ----------------------------------------------------------------------
+    # -- effects of a step ----------------------------------------------------------------------
 
     @mutated
     def receive(self, event: Act | Death[Act]) -> Any:
@@ -300,8 +300,8 @@ class Beside(MachineWorld[Event, Effect]):
         told: dict[str, Any] = {"leaders": "there" if self.leads else "gone"}
         for one in self.groups:
             told[one.name] = evolve(one, unlisted=())
-        told["file"] = file.value if file is DAMAGED else _said(file)
-        told["daemon"] = "off" if state is None else _said(state.keeper.intents)
+        told["file"] = file.value if file is DAMAGED else _intents_text(file)
+        told["daemon"] = "off" if state is None else _intents_text(state.keeper.intents)
         told["waits for"] = self.waits
         return told
 
@@ -323,7 +323,7 @@ FREE = ("crashes", "loses power", "a copy of its file is made")
 """Faults that `happen` does not charge: `dies` charges a crash, and the return of a copy a copy."""
 
 
-def _said(intents: Mapping[Key, Intent]) -> str:
+def _intents_text(intents: Mapping[Key, Intent]) -> str:
     ended = {None: "", NOW: ", just ended", LONG_AGO: ", settled"}
     return "; ".join(f"{one.key.name} {one.said}{ended[one.ended]}" for one in intents.values())
 

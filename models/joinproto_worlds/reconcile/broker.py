@@ -14,7 +14,9 @@ Names = frozenset[str]
 
 @frozen(cache_hash=True)
 class Group:
-    """`listed`: replicas in the list; `unlisted`: changes it lacks; `asked`: commands under way."""
+    """A queue.  `listed`: replicas in the list; `unlisted`: changes that the list lacks; `asked`:
+    commands under way.
+    """
 
     name: str
     kind: str
@@ -47,7 +49,7 @@ class Group:
             return evolve(told, learners=self.learners | {node})
         return evolve(told, voters=self.voters | {node})
 
-    def told(self, verb: str, node: str) -> Group:
+    def with_list_changed(self, verb: str, node: str) -> Group:
         """Return the queue with this change made in its list."""
         listed = self.listed | {node} if verb == "add" else self.listed - {node}
         return evolve(self, listed=listed)

@@ -23,7 +23,7 @@ INTERVAL, TRIGGER = 3, 2
 
 @frozen
 class Shown:
-    """`looks`: whether the node's last step was a look; `timers`: how many timers are armed."""
+    """A node.  `looks`: its last step was a look; `timers`: how many timers are armed."""
 
     looks: bool
     timers: int
@@ -82,7 +82,7 @@ def build(
     variant: str = "ours",
     claims: str = "looks",
 ) -> World:
-    """`claims`: "looks", that the node looks in the end; "one", that at most one timer is armed."""
+    """Return the world.  `claims`: "looks", the node looks in the end; "one", at most one timer."""
     pace = Timers(interval=INTERVAL, trigger_interval=TRIGGER)
     whose = Variant(variant)
     claim = (

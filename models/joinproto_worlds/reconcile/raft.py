@@ -131,8 +131,8 @@ class Replica:
     crash, so it writes its state before another member hears of the change.  `resigns`: it may
     cease to lead at any time.
 
-    Mutants: `two-changes` accepts a change before the last one is committed; `applies-alone` takes
-    a change for committed at once (incident 12); `no-own-entry` lets a leader change members before
+    Mutants: `two-changes` accepts a change before the last one is committed; `applies-alone` counts
+    a change as committed at once (incident 12); `no-own-entry` lets a leader change members before
     an entry of its own term is committed (the first rule of single changes); `joint-by-one` commits
     a joint entry by a majority of the new members alone; `peer-file` also reads members at a start
     from a file that a removal did not rewrite (incident 13); `heard-again` takes a node that asks

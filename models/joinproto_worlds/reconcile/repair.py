@@ -50,8 +50,8 @@ TARGET = 3
 class Operator:
     """An operator, who forgets nodes that do not run, and adds and removes replicas by hand.
 
-    `nodes`: of the cluster.  `drained`: nodes in maintenance; `drains`: those that may still be;
-    `mistaken`: one of them was given a replica.  The numbers: how often each may still happen.
+    `nodes`: of the cluster.  `drained`: nodes in maintenance; `drains`: nodes that may still be;
+    `mistaken`: one of them was given a replica.  The numbers: how often each act may still happen.
     """
 
     nodes: frozenset[str]
@@ -178,9 +178,9 @@ def steps(
 ) -> Iterator[Together]:
     """Yield the exchanges of replicas, evaluations by leaders, and actions of the operator."""
     office: Operator = view[OPERATOR]
-    everybody = {name: shown for name, shown in view.up.items() if name != OPERATOR}
-    for name, shown in everybody.items():
-        replicas = _reached(name, everybody, view.split)
+    running = {name: shown for name, shown in view.up.items() if name != OPERATOR}
+    for name, shown in running.items():
+        replicas = _reached(name, running, view.split)
         if shown.role == "candidate":
             for voter in sorted((shown.peers | shown.again) & replicas.keys() - shown.votes):
                 if voter == name:
@@ -204,20 +204,18 @@ def steps(
         yield Together("drains", {OPERATOR: ("drain", name)}, name, fair=False, fault=True)
     for name in sorted(office.drained):
         yield Together("undrains", {OPERATOR: ("undrain", name)}, name)
-    for name in sorted(office.nodes - everybody.keys()):
+    for name in sorted(office.nodes - running.keys()):
         if office.wipes:
             events = {name: Offline("wipe"), OPERATOR: "wipe"}
             yield Together("loses its disk", events, name, fair=False, fault=True)
         yield Together("forgets", {OPERATOR: ("forget", name)}, name, fair=False, fault=True)
 
 
-def _reached(
-    name: str, everybody: dict[str, Shown], side: frozenset[str] | None
-) -> dict[str, Shown]:
+def _reached(name: str, running: dict[str, Shown], side: frozenset[str] | None) -> dict[str, Shown]:
     """Return the nodes on the same side of the partition as `name`; `side` is one side, or None."""
     if side is None:
-        return everybody
-    return {other: shown for other, shown in everybody.items() if (other in side) == (name in side)}
+        return running
+    return {other: shown for other, shown in running.items() if (other in side) == (name in side)}
 
 
 def _evaluations(

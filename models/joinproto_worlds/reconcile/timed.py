@@ -30,7 +30,7 @@ TARGET = 3
 ZONES = {"a": "1", "b": "2", "c": "3", "d": "3", "e": "1"}
 
 
-class C(Enum):
+class ThirdNode(Enum):
     """The state of node c, which has the third replica."""
 
     RUNS = "runs"
@@ -48,7 +48,7 @@ class Shown:
     """
 
     members: frozenset[str]
-    c: C
+    c: ThirdNode
     away: int
     since: int
     looks: bool
@@ -62,12 +62,12 @@ class Leader:
 
     clock: Clock
     settings: Settings
-    fate: C
+    fate: ThirdNode
     back: int | None
     by_hand: int
     mutant: str | None
     members: frozenset[str] = frozenset("abc")
-    c: C = C.RUNS
+    c: ThirdNode = ThirdNode.RUNS
     failed: bool = False
     away: int = 0
     since: int = 0
@@ -79,18 +79,18 @@ class Leader:
         if self.clock.next is None:
             yield from (f"looks first at {at}" for at in range(0, self._interval, TICK))
             return
-        is_due = self.c is C.BEHIND or (self.c is C.DOWN and self.away == self.back)
+        is_due = self.c is ThirdNode.BEHIND or (self.c is ThirdNode.DOWN and self.away == self.back)
         if self.clock.next > 0 and not is_due:
             yield "tick"
         if self.clock.next <= 0:
             yield "look"
         if not self.failed:
             yield "c fails"
-        if self.c is C.DOWN and self.away == self.back:
+        if self.c is ThirdNode.DOWN and self.away == self.back:
             yield "c is back"
-        if self.c is C.BEHIND:
+        if self.c is ThirdNode.BEHIND:
             yield "c has caught up"
-        if self.c is C.DOWN and self.back is None and len(self._counted) >= TARGET:
+        if self.c is ThirdNode.DOWN and self.back is None and len(self._counted) >= TARGET:
             yield "c is forgotten"
         if self.by_hand and self.failed:
             yield from (f"adds {node} by hand" for node in sorted({"d", "e"} - self.members))
@@ -105,18 +105,18 @@ class Leader:
                 self._look()
             case "c fails":
                 self.failed, self.c, self.since = True, self.fate, 0
-                what = Happens.NODE_DOWN if self.fate is C.DOWN else Happens.MEMBER_LEFT
+                what = Happens.NODE_DOWN if self.fate is ThirdNode.DOWN else Happens.MEMBER_LEFT
                 self.clock = self.clock.hear(what, 0)
             case "c is forgotten":
-                self.c = C.DELETED
+                self.c = ThirdNode.DELETED
                 self.clock = self.clock.hear(Happens.MEMBER_LEFT, 0)
             case "c is back":
-                self.c = C.BEHIND
+                self.c = ThirdNode.BEHIND
                 self.clock = self.clock.hear(Happens.NODE_UP, 0)
             case "c has caught up":
                 # This takes ten seconds after c is back.
                 self._tick()
-                self.c, self.away = C.RUNS, 0
+                self.c, self.away = ThirdNode.RUNS, 0
             case str() if event.startswith("adds "):
                 self.members |= {event[5]}
                 self.by_hand -= 1
@@ -130,13 +130,13 @@ class Leader:
         nearer = tuple(max(0, at - TICK) for at in self.clock.looks_at)
         self.clock = evolve(self.clock, looks_at=nearer)
         most = 2 * (self._interval + int(self.settings.failure_interval))
-        if self.c is C.DOWN:
+        if self.c is ThirdNode.DOWN:
             self.away = min(most, self.away + TICK)
         if self.failed and len(self._counted) < TARGET:
             self.since = min(most, self.since + TICK)
 
     def _look(self) -> None:
-        away = {"c": float(self.away)} if self.c is C.DOWN else {}
+        away = {"c": float(self.away)} if self.c is ThirdNode.DOWN else {}
         found = evaluate(
             Situation(
                 queue=Queue(
@@ -144,17 +144,17 @@ class Leader:
                     leader="a",
                     target=Target(configuration=TARGET),
                     away=away if "c" in self.members else {},
-                    behind=("c",) if self.c is C.BEHIND else (),
+                    behind=("c",) if self.c is ThirdNode.BEHIND else (),
                 ),
                 nodes=tuple(
                     Node(
                         name=name,
                         zone=zone,
                         load=float(name == "d"),
-                        running=name != "c" or self.c is not C.DOWN,
+                        running=name != "c" or self.c is not ThirdNode.DOWN,
                     )
                     for name, zone in ZONES.items()
-                    if name != "c" or self.c is not C.DELETED
+                    if name != "c" or self.c is not ThirdNode.DELETED
                 ),
                 settings=self.settings,
                 variant=self.clock.variant,
@@ -175,7 +175,7 @@ class Leader:
 
     @property
     def _counted(self) -> frozenset[str]:
-        return self.members if self.c is C.RUNS else self.members - {"c"}
+        return self.members if self.c is ThirdNode.RUNS else self.members - {"c"}
 
     def shows(self) -> Shown:
         return filled(Shown, self)
@@ -200,7 +200,7 @@ def build(
     pace = Timers(interval=interval, trigger_interval=TICK)
     clock = Clock(variant=Variant(variant), pace=pace)
     settings = Settings(failure_interval=failure, placement=Placing.ZONE_AWARE)
-    fate = C.DELETED if scenario == "one" else C.DOWN
+    fate = ThirdNode.DELETED if scenario == "one" else ThirdNode.DOWN
     return World(
         name="reconcile-timed",
         members={"a": partial(Leader, clock, settings, fate, back, by_hand, mutant)},
@@ -235,4 +235,4 @@ def _claims(scenario: str, within: int) -> Iterator[Property]:
 
 
 def _looks_after(shown: Shown) -> bool:
-    return shown.looks and shown.c is C.RUNS and shown.away == 0
+    return shown.looks and shown.c is ThirdNode.RUNS and shown.away == 0

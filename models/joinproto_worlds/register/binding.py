@@ -10,8 +10,8 @@ from joinproto.join.chooser import Chooser
 ONE = "one acceptance binds"
 FORMER, LATTER = "two acceptances, the former binds", "two acceptances, the one heard last binds"
 CANDIDATES = (ONE, FORMER, LATTER)
-"""A search tries the choice of the latest acceptance only where two are heard.  A report lists the
-cases that never occurred.
+"""Cases of a ballot.  A search tries the choice of the latest acceptance only if two are heard, so
+a report lists the cases that never occurred.
 """
 
 

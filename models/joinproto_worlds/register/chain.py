@@ -74,8 +74,8 @@ def seat(name: str) -> Seat:
 class Plan:
     """The constant part of a member.
 
-    `candidates`: the views that it may propose; without any it never begins a ballot.  Of two the
-    search chooses one, so an attempt after a crash may be for another view than before.
+    `candidates`: the views that it may propose; without any it never begins a ballot.  Of two views
+    the search chooses one, so an attempt after a crash may be for another view than before.
     `found_with`: it proposes a FOUND of the members that answered, once there are this many.
     """
 
@@ -117,7 +117,7 @@ class Vote:
     accepted: Accepted
 
     def __str__(self) -> str:
-        return f"{self.seat.store_id}: {_said(self.accepted)}"
+        return f"{self.seat.store_id}: {_accepted_text(self.accepted)}"
 
 
 @frozen
@@ -196,7 +196,7 @@ class Elector:
                 case SendTo(to, message):
                     yield Send(to, message)
                 case FreeToPropose(answered=answered) if self.plan.found_with is not None:
-                    view = _founded(f"{self.plan.name}:{_who(answered)}", answered, answered)
+                    view = _founded(f"{self.plan.name}:{_store_ids(answered)}", answered, answered)
                     yield from self._perform(self.choice.propose(view))
                 case FreeToPropose() if len(self.plan.candidates) == 1:
                     yield from self._perform(self.choice.propose(self.plan.candidates[0]))
@@ -222,12 +222,12 @@ class Elector:
             return told | {"successor": successor}
         told |= {
             "promised": "-" if record.promised is None else said(record.promised),
-            "accepted": _said(record.accepted),
+            "accepted": _accepted_text(record.accepted),
         }
         if attempt is not None:
-            told["answered"] = _who(attempt.answered)
+            told["answered"] = _store_ids(attempt.answered)
             if attempt.proposed is not None:
-                told |= {"proposes": attempt.proposed.id, "voted": _who(attempt.voted)}
+                told |= {"proposes": attempt.proposed.id, "voted": _store_ids(attempt.voted)}
         return told
 
 
@@ -253,11 +253,11 @@ def _successor(plan: Plan, record: StoreRecord) -> ViewId | None:
     return None if tip == _tip(plan.record) else tip
 
 
-def _said(accepted: Accepted | None) -> str:
+def _accepted_text(accepted: Accepted | None) -> str:
     return "nothing" if accepted is None else f"{accepted.view.id} in {said(accepted.ballot)}"
 
 
-def _who(seats: Iterable[Seat]) -> str:
+def _store_ids(seats: Iterable[Seat]) -> str:
     return " ".join(sorted(item.store_id for item in seats))
 
 
@@ -277,7 +277,7 @@ class Majority:
 
     @property
     def proposer(self) -> str:
-        """Return the member that made the view; another may have brought it through."""
+        """Return the member that made the view; another member's ballot may have chosen it."""
         return self.view.nonce[0]
 
 
@@ -429,9 +429,7 @@ def learned_is_chosen(before: ViewId | None, view: Seen) -> bool:
 
 
 def agree(one: Shown, other: Shown) -> bool:
-    """The harm that a user would notice; this claim breaks later than the two above, or not at
-    all.
-    """
+    """A user would notice the harm; this claim breaks later than the two above, or not at all."""
     return None in (one.successor, other.successor) or one.successor == other.successor
 
 

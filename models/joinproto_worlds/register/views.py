@@ -2,10 +2,10 @@
 
 It specifies the view chain without its mechanism: its state is a number of views, each the
 successor of the one before.  Two worlds of ours are compared with it by the chosen views in their
-ledgers, which no member need know.  A ledger forgets no view.  So if its views are a chain in every
-state, and a step adds at most one view, the new view is the successor of the latest.  The note is
-compared with it by the clusters that are active: two at once, on the two sides of a partition,
-break the mapping, because there are two first views.
+ledgers, which members need not know.  A ledger forgets no view.  So if its views are a chain in
+every state, and a step adds at most one view, the new view is the successor of the latest.  The
+note is compared with it by the clusters that are active: two at once, on the two sides of a
+partition, break the mapping, because there are two first views.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VIEWS_MAX = 12
 
 @define
 class Register:
-    """`views`: how many views are chosen, each the successor of the one before."""
+    """The register.  `views`: how many are chosen, each the successor of the one before."""
 
     views: int
 
@@ -55,7 +55,7 @@ def abstract(views: int = 0) -> World:
 
 
 def by_ledger(view: View) -> dict[str, Any]:
-    """Map a join world's state: how many views are chosen, or that they are no chain."""
+    """Map a join world's state to the number of chosen views, or to "no chain"."""
     chosen: frozenset[Name] = view.monitor.chosen
     latest = [name for name in chosen if all(other.parent != name for other in chosen)]
     in_order = len({name.parent for name in chosen}) == len(chosen) and len(latest) <= 1
@@ -63,18 +63,18 @@ def by_ledger(view: View) -> dict[str, Any]:
 
 
 def by_choice(view: View) -> dict[str, Any]:
-    """Map a state of a `chain-register` world: how many successors are chosen, 0, 1 or several."""
+    """Map a state of a `chain-register` world to the number of chosen successors."""
     chosen = {majority.view for majority in view.monitor}
     return {"register": len(chosen) if len(chosen) <= 1 else "several successors"}
 
 
 def by_founding(view: View) -> dict[str, Any]:
-    """Map a state of the note's world: how many clusters (initial signatures) are active."""
+    """Map a state of the note's world to the number of active clusters (initial signatures)."""
     founded = {shown.status.initial for shown in view.up.values() if shown.status.active}
     return {"register": len(founded) if len(founded) <= 1 else "several first views"}
 
 
-def _held_against(world: World, mapping: Callable[[View], dict[str, Any]]) -> World:
+def _compared_with_register(world: World, mapping: Callable[[View], dict[str, Any]]) -> World:
     claim = implements("views are kept as in a register", abstract(), mapping)
     seen = sometimes("a view is chosen", lambda view: mapping(view)["register"] != 0)
     return evolve(world, properties=[claim, seen], interchangeable=())
@@ -82,15 +82,17 @@ def _held_against(world: World, mapping: Callable[[View], dict[str, Any]]) -> Wo
 
 def of_join(members: int = 2, mutant: str | None = None) -> World:
     """Return `join-two` with this many members, compared with the register."""
-    return _held_against(join.build(members, mutant=mutant), by_ledger)
+    return _compared_with_register(join.build(members, mutant=mutant), by_ledger)
 
 
 def of_votes(members: int = 2, mutant: str | None = None) -> World:
     """Return the world in which members found a cluster by votes, compared with the register."""
-    return _held_against(chain_register.build(members, mutant=mutant, founding=True), by_choice)
+    return _compared_with_register(
+        chain_register.build(members, mutant=mutant, founding=True), by_choice
+    )
 
 
 def of_note(members: int = 2) -> World:
     """Return `note-partition` with this many members, compared with the register."""
     row = next(row for row in note_worlds.FAIL if row.name == "note-partition")
-    return _held_against(note.build(members=members, **row.given), by_founding)
+    return _compared_with_register(note.build(members=members, **row.given), by_founding)

@@ -36,7 +36,9 @@ class Shown:
 
 @define
 class Chase:
-    """`length`: messages at first.  `turn`: the next event: 0 a put, 1 a take, 2 a copy."""
+    """The queue.  `length`: messages at first.  `turn`: the next event: 0 a put, 1 a take,
+    2 a copy.
+    """
 
     order: Order
     length: int

@@ -24,7 +24,9 @@ from joinproto_worlds.standby.story import Op
 
 @frozen(kw_only=True)
 class Shown:
-    """The facts for the claims.  `second`: another broker took over; `done`: all was confirmed."""
+    """The facts that the claims read.  `second`: a second broker has taken over; `done`: all
+    actions are confirmed.
+    """
 
     lost: bool
     unkept: bool
@@ -36,7 +38,7 @@ class Shown:
     generations: int
     stuck: bool
     second: bool
-    level: bool
+    is_up_to_date: bool
     done: bool
 
 
@@ -48,7 +50,7 @@ def shown(it: Played) -> Shown:
     replica = None if last is None else last.replica
     begun = ops[: it.op]
     serving = [one for one in it.brokers.values() if one.serves]
-    pairs = [*_level(it)]
+    pairs = [*_pairs_up_to_date(it)]
     return Shown(
         lost=replica is not None and any(_lacks(replica, one, begun) for one in confirmed),
         unkept=last is not None
@@ -65,7 +67,7 @@ def shown(it: Played) -> Shown:
         generations=len({one.view.generation for one in serving}),
         stuck=it.plot.marks == "left" and _is_stuck(it),
         second=last is not None and _took_over(it, last.view),
-        level=any(backup.role is Role.BACKUP for _, backup in pairs),
+        is_up_to_date=any(backup.role is Role.BACKUP for _, backup in pairs),
         done=it.op == len(ops) and len(confirmed) == len(ops),
     )
 
@@ -87,8 +89,8 @@ def _is_stuck(it: Played) -> bool:
     """Return whether no broker serves although all brokers run and hear each other, and every
     broker that may be promoted refuses.
 
-    At least one of those that refuse has a clean store and has finished catching up, so an operator
-    has nothing left to do.
+    At least one of these brokers has a clean store and has finished catching up, so an operator can
+    do no more.
     """
     brokers = it.brokers.values()
     if not all(map(it.runs, it.brokers)) or it.cut_off or any(one.serves for one in brokers):
@@ -133,7 +135,7 @@ def _is_torn(replica: ReplicaState, op: Op) -> bool:
     return len(done) > 1
 
 
-def _level(it: Played) -> Iterator[tuple[Broker, Broker]]:
+def _pairs_up_to_date(it: Played) -> Iterator[tuple[Broker, Broker]]:
     """Yield each primary with each backup that is up to date and has no message under way."""
     for name, primary in it.brokers.items():
         side = primary.side
@@ -184,7 +186,7 @@ CLAIMS: dict[str, tuple[str, Callable[[Shown], bool]]] = {
 }
 REACHED: dict[str, tuple[str, Callable[[Shown], bool]]] = {
     "second": ("another one takes over", lambda it: it.second),
-    "level": ("a backup is up to date", lambda it: it.level),
+    "level": ("a backup is up to date", lambda it: it.is_up_to_date),
     "done": ("all is confirmed", lambda it: it.done),
 }
 

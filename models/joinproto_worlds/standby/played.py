@@ -49,7 +49,7 @@ from joinproto.standby.tables import Verdict
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
 from joinproto_worlds.standby.ports import Act, Disk, Ports, Waiting
-from joinproto_worlds.standby.story import Manager, Op, Story, draft_of, told
+from joinproto_worlds.standby.story import Manager, Op, Story, as_traced, draft_of
 
 mutated = inside(lambda played: mutation(played.mutant))
 LATE = 1e9  # seconds: after every deadline
@@ -218,9 +218,9 @@ class Played(MachineWorld[Event, Effect]):
 
     def story(self) -> dict[str, Any]:
         """Return the part of each state that a trace shows."""
-        return told(self)
+        return as_traced(self)
 
-    # -- how it happens ----------------------------------------------------------------------
+    # -- effects of a step ----------------------------------------------------------------------
 
     def _bare(self, end: str) -> str:
         return end.rstrip("?") if self.plot.apart or self.plot.half_open else end

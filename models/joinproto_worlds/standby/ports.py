@@ -44,7 +44,7 @@ class Waiting:
 
     @property
     def holds_back(self) -> bool:
-        """Return whether later messages wait for this: they may say that it is on the disk."""
+        """Return whether later messages wait for this write: they may confirm it."""
         return self.content is not None or (self.is_kept and self.token is None)
 
     @property
@@ -116,8 +116,7 @@ class Ports:
         self.it.confirmed |= {token}
         self.it.newest = max(self.it.newest, self.it.brokers[self.name].view.generation)
 
-    # -- durable state, and messages that wait for it
-    # --------------------------------------------------
+    # -- durable state, and messages that wait for it ---------------------------------------
 
     def _put_off(self, one: Waiting) -> None:
         self.it.writes[self.name] = (*self.it.writes.get(self.name, ()), one)

@@ -97,9 +97,9 @@ def take(*ids: str) -> Op:
 
 @frozen(kw_only=True)
 class Story:
-    """The plot.  `warm`: so many brokers are ready at first: a primary, and backups up to date.
+    """The plot.  `warm`: how many brokers are ready at first: a primary, and backups up to date.
 
-    `before`: actions that are done on all these before the beginning.  `ops`: the clients' later
+    `before`: actions that all of them have before the beginning.  `ops`: the clients' later
     actions, in this order.  `deaths`, `stops` (in order), `starts`, `cuts`, `promotions`: how often
     each may happen; a cut parts one broker from the others, for good or (`heals`) for some time.
 
@@ -155,7 +155,7 @@ class Story:
     backups: int = 0
 
 
-def told(it: Played) -> dict[str, Any]:
+def as_traced(it: Played) -> dict[str, Any]:
     """Return the part of each state that a trace shows."""
     words: dict[str, Any] = {}
     for name, broker in it.brokers.items():

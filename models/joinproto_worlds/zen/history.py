@@ -19,7 +19,7 @@ INITIAL = (0, 1)
 
 @frozen
 class Sent:
-    """Recorded: so many more messages are in the set."""
+    """Recorded: the set has this many more messages."""
 
     count: int
 
@@ -63,7 +63,9 @@ class Publication:
 
 @frozen(cache_hash=True)
 class Past:
-    """`twice`: a version was published twice in a term; `short`: a commit lacked its quorum."""
+    """The history.  `twice`: a version was published twice in a term; `short`: a commit lacked its
+    quorum.
+    """
 
     publications: frozenset[Publication] = frozenset()
     commits: frozenset[tuple[int, int]] = frozenset()
@@ -162,7 +164,7 @@ def builds_on_committed(past: Past) -> bool:
 
 
 def is_one_line(past: Past) -> bool:
-    """Return whether of two that are committed one descends from the other."""
+    """Return whether of two committed publications one descends from the other."""
     return all(
         one.id in other.ancestors or other.id in one.ancestors
         for one in past.committed
@@ -171,8 +173,8 @@ def is_one_line(past: Past) -> bool:
     )
 
 
-def begins_well(past: Past) -> bool:
-    """Return whether all that is committed descends from the initial value."""
+def descends_from_initial(past: Past) -> bool:
+    """Return whether all committed publications descend from the initial value."""
     return all(INITIAL in one.ancestors for one in past.committed)
 
 
@@ -200,10 +202,10 @@ def has_a_chain(past: Past) -> bool:
 
 
 def has_strangers(past: Past) -> bool:
-    """Return whether something was committed by a configuration with strangers in it."""
+    """Return whether a configuration with strangers in it has committed a publication."""
     return any(len(one.committed.names) < one.committed.size for one in past.committed)
 
 
 def has_changed(past: Past) -> bool:
-    """Return whether something was committed upon another configuration than something else."""
+    """Return whether publications were committed in two different configurations."""
     return len({one.committed for one in past.committed}) > 1

@@ -20,7 +20,7 @@ from joinproto_worlds.zen.rules import (
 )
 
 RESTART = "restart"
-NOBODY: frozenset[str] = frozenset()
+NO_NODES: frozenset[str] = frozenset()
 
 
 @frozen(cache_hash=True)
@@ -60,13 +60,13 @@ class Publish:
 class Node:
     """A node.  Its fields above the line are on disk; a restart loses the fields below it.
 
-    `initial`: the nodes with which it may found; `accepted`, `committed`, `published`: the
-    configurations that it has accepted, committed and published last.
+    `initial`: the nodes with which it may found a cluster; `accepted`, `committed`, `published`:
+    the configurations that it has accepted, committed and published last.
     """
 
     name: str
     rules: Rules
-    initial: frozenset[str] = NOBODY
+    initial: frozenset[str] = NO_NODES
     term: int = 0
     accepted_term: int = 0
     version: int = 0
@@ -74,12 +74,12 @@ class Node:
     accepted: Configuration | None = None
     committed: Configuration | None = None
     # ------------------------------------------------------------------------------------
-    join_votes: frozenset[str] = NOBODY
+    join_votes: frozenset[str] = NO_NODES
     started: bool = False
     won: bool = False
     published_version: int = 0
     published: Configuration | None = None
-    publish_votes: frozenset[str] = NOBODY
+    publish_votes: frozenset[str] = NO_NODES
 
     def choices(self) -> Iterator[Any]:
         rules = self.rules
@@ -130,21 +130,21 @@ class Node:
         return None
 
     def _lose(self) -> None:
-        self.join_votes = self.publish_votes = NOBODY
+        self.join_votes = self.publish_votes = NO_NODES
         self.started = self.won = False
         self.published_version = 0
         self.published = None if self.rules.forgets else self.accepted
 
     def _forget_initial(self) -> None:
         if self.rules.forgets:
-            self.initial, self.value = NOBODY, 0
+            self.initial, self.value = NO_NODES, 0
 
     def _publish(self, wish: Publish) -> list[Any]:
         rules, parent = self.rules, (self.accepted_term, self.version)
         committed = self.committed
-        assert committed is not None  # a node that has won has the votes of a quorum of it
+        assert committed is not None  # a node that has won has the votes of a quorum
         self.published_version, self.published = wish.version, wish.configuration
-        self.publish_votes = NOBODY
+        self.publish_votes = NO_NODES
         request = Request(self.term, wish.version, wish.value, wish.configuration, committed)
         told = Published(self.term, wish.version, self.name, parent, committed, len(rules.names))
         return [*(Send(name, request) for name in sorted(rules.names)), Record(told)]
@@ -189,7 +189,7 @@ class Node:
         if not (old and new):
             return None
         if rules.forgets:
-            self.published, self.publish_votes = None, NOBODY
+            self.published, self.publish_votes = None, NO_NODES
         told = Committed(*mine, votes, len(rules.names))
         return [*(Send(name, Commit(*mine)) for name in sorted(rules.names)), Record(told)]
 

@@ -7,7 +7,7 @@ from itertools import chain, combinations
 
 from attrs import frozen
 
-FORMER = 2
+EARLY_VERSION_MAX = 2
 """The last version that terms up to 1 publish; later terms publish up to `Rules.versions`."""
 
 
@@ -31,7 +31,7 @@ class Join:
     accepted: tuple[int, int]
 
     def __str__(self) -> str:
-        return f"join of term {self.term}, accepted {_told(self.accepted)}"
+        return f"join of term {self.term}, accepted {_term_and_version(self.accepted)}"
 
 
 @frozen(cache_hash=True)
@@ -46,7 +46,7 @@ class Request:
 
     def __str__(self) -> str:
         return (
-            f"publish {_told((self.term, self.version))}: value {self.value}, "
+            f"publish {_term_and_version((self.term, self.version))}: value {self.value}, "
             f"nodes {self.configuration}, committed {self.committed}"
         )
 
@@ -59,7 +59,7 @@ class Response:
     version: int
 
     def __str__(self) -> str:
-        return f"accepted {_told((self.term, self.version))}"
+        return f"accepted {_term_and_version((self.term, self.version))}"
 
 
 @frozen(cache_hash=True)
@@ -70,10 +70,10 @@ class Commit:
     version: int
 
     def __str__(self) -> str:
-        return f"commit {_told((self.term, self.version))}"
+        return f"commit {_term_and_version((self.term, self.version))}"
 
 
-def _told(which: tuple[int, int]) -> str:
+def _term_and_version(which: tuple[int, int]) -> str:
     return f"{which[0]}.{which[1]}"
 
 
@@ -113,7 +113,7 @@ class Rules:
                 yield Configuration(found, len(initial))
 
     def last_version(self, term: int) -> int:
-        return min(FORMER, self.versions) if term <= 1 else self.versions
+        return min(EARLY_VERSION_MAX, self.versions) if term <= 1 else self.versions
 
 
 def subsets(names: frozenset[str]) -> Iterator[frozenset[str]]:

@@ -97,7 +97,9 @@ def claims() -> list[Property]:
         always_monitor("descent is ordered", history.is_ordered),
         always_monitor("what is later builds on what is committed", history.builds_on_committed),
         always_monitor("what is committed is one line", history.is_one_line),
-        always_monitor("what is committed begins with the initial value", history.begins_well),
+        always_monitor(
+            "what is committed begins with the initial value", history.descends_from_initial
+        ),
         always_monitor(
             "commits have a quorum of the configuration before", lambda past: not past.short
         ),
