@@ -1,6 +1,6 @@
 """Shell completion of worlds, mutants, claims, questions and drawings.
 
-Each list is made when a shell asks for it; no module with names is imported before.
+Each list is made when a shell asks for it.  The module that has the names is imported only then.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def _named(module: str, names: Callable[[Any], Iterable[str]]) -> Callable[[Any]
 
 
 def _mutants(context: click.Context) -> Iterable[str]:
+    """Return the mutants of the world that the command names; without one, of all worlds."""
     entries: Any = import_module("joinproto_worlds.entries").ENTRIES
     target = context.params.get("target")
     found = (item for item in entries if target in (None, item.name))
@@ -39,6 +40,7 @@ def _mutants(context: click.Context) -> Iterable[str]:
 
 
 def _reachable(context: click.Context) -> Iterable[str]:
+    """Return the `sometimes` claims of the world that the command names."""
     load: Any = import_module("joinproto.check.catalogue").load_world
     world = load(context.params["target"])
     return [item.name for item in world.properties if item.kind == "sometimes"]

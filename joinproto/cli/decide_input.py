@@ -48,13 +48,13 @@ Names = Annotated[
 class MemberInput:
     """The facts about one member, for all rules."""
 
-    id: Annotated[Id, "its name"]
-    store: Annotated[Store, "what lies on its disk"]
+    id: Annotated[Id, "the member's name"]
+    store: Annotated[Store, "the kind of store on its disk"]
     initial: Annotated[Signature | None, "the initial signature of its store"] = None
     final: Annotated[Signature | None, "the final signature of its store"] = None
     active: Annotated[bool, "whether it serves"] = False
-    options: Annotated[Mapping[str, Any], "those that must agree"] = field(factory=dict)
-    wait_for: Annotated[int | None, AtLeast(1), "its own N; null: that of all"] = None
+    options: Annotated[Mapping[str, Any], "the options that must agree"] = field(factory=dict)
+    wait_for: Annotated[int | None, AtLeast(1), "its own N; null: the N of all members"] = None
     lineage: Annotated[Any, "for the chain's rules"] = None
     position: Annotated[Any, "for the chain's rules"] = None
 
@@ -64,16 +64,16 @@ class MembersInput:
     """A set of members, for all rules."""
 
     members: Annotated[tuple[MemberInput, ...], "in their order"]
-    wait_for: Annotated[int, AtLeast(1), "N, where a member does not say another one"] = 1
+    wait_for: Annotated[int, AtLeast(1), "N of each member that gives no N of its own"] = 1
     electors: Annotated[Any, "for the chain's rules"] = None
 
 
 @frozen(kw_only=True)
 class FrameInput:
-    """A position."""
+    """The position of a frame."""
 
     view: Annotated[str, "the name of a view"]
-    seq: Annotated[int, AtLeast(0), "the number of a frame in it; 0: none"]
+    seq: Annotated[int, AtLeast(0), "the number of a frame in it; 0: no frame"]
 
 
 @frozen(kw_only=True)
@@ -81,7 +81,7 @@ class ChainMemberInput(MemberInput):
     """The facts about one member, for the chain's rules."""
 
     lineage: Annotated[Names | None, "names of views, the oldest first"] = None
-    position: Annotated[FrameInput | None, "its last frame; null: none"] = None
+    position: Annotated[FrameInput | None, "its last frame; null: no frame"] = None
 
 
 @frozen(kw_only=True)
@@ -118,42 +118,42 @@ def read_members(text: bytes, *, for_chain: bool = False) -> tuple[Status, ...]:
         options = tuple(
             (name, json.dumps(row.options[name], sort_keys=True)) for name in sorted(row.options)
         )
-        told: dict[str, Any] = {"options": options, "wait_for": row.wait_for or given.wait_for}
+        changes: dict[str, Any] = {"options": options, "wait_for": row.wait_for or given.wait_for}
         if isinstance(row, ChainMemberInput):
-            told |= {
+            changes |= {
                 "lineage": row.lineage or (),
                 "position": row.position and At(row.position.view, row.position.seq),
                 "has_position": "position" in tree["members"][at],
                 "electors": given.electors,
             }
-        found.append(filled(ChainStatus if for_chain else Status, row, **told))
+        found.append(filled(ChainStatus if for_chain else Status, row, **changes))
     return tuple(found)
 
 
 def _check(place: str, row: MemberInput) -> None:
-    """Raise `DoesNotFit` if a store of this kind cannot have a given fact, or needs another."""
+    """Raise `DoesNotFit` if a fact does not fit the kind of the store, or another fact."""
     store = row.store
     if store in (Store.CLEAN, Store.DIRTY) and row.initial is None:
         _refuse(f"{place}.initial", f"a signature: a {store.value} store has one (rule S1)", None)
     if store is Store.CLEAN and row.final is None:
         _refuse(f"{place}.final", "a signature: it is what makes a store clean (rule S2)", None)
     if store in WITHOUT_DATA and row.final is not None:
-        _refuse(f"{place}.final", f"null: with store {store.value} nothing was closed", row.final)
+        _refuse(f"{place}.final", "null: only a store with data was closed", row.final)
     # An active member without a store has learned the cluster's signature by its update.
     if store is Store.NONE and row.initial is not None and not row.active:
         _refuse(f"{place}.initial", "null: there is no store to keep it in", row.initial)
     if not isinstance(row, ChainMemberInput):
         return
-    lineage, has_nothing = row.lineage or (), store in WITHOUT_DATA and not row.active
-    if lineage and has_nothing:
-        _refuse(f"{place}.lineage", "none: an empty store knows no view", lineage)
+    lineage, has_no_data = row.lineage or (), store in WITHOUT_DATA and not row.active
+    if lineage and has_no_data:
+        _refuse(f"{place}.lineage", "no views: a store without data knows no view", lineage)
     if row.initial is not None and row.initial in lineage[1:]:
         _refuse(f"{place}.lineage", "the initial signature first (rule S1)", lineage)
     if store is Store.CLEAN and row.final in lineage[:-1]:
         _refuse(f"{place}.lineage", "the final signature last (rule S2)", lineage)
-    if row.position is not None and has_nothing:
+    if row.position is not None and has_no_data:
         shown = {"view": row.position.view, "seq": row.position.seq}
-        _refuse(f"{place}.position", "null: there is no frame in an empty store", shown)
+        _refuse(f"{place}.position", "null: a store without data has no frame", shown)
 
 
 def _refuse(place: str, expected: str, found: Any) -> NoReturn:

@@ -107,7 +107,7 @@ def estimate(
 
 
 def _next(samples: Sequence[Sample]) -> float:
-    """Return the fewest states expected of the next size."""
+    """Return the least number of states that the next size is expected to have."""
     one, two = samples[-2:]
     return two.distinct * two.distinct / one.distinct
 
@@ -116,18 +116,18 @@ def fit(members: int, samples: Sequence[Sample]) -> Estimate:
     """Return the guess for `members` from two or three sizes below it, in order."""
     logs = [math.log(sample.distinct) for sample in samples]
     growth = logs[-1] - logs[-2]
-    # By how much the growth itself grew; two sizes do not show this.
+    # How much larger the last growth is than the growth before it; two sizes do not show this.
     change = max(0.0, growth - (logs[-2] - logs[-3])) if len(logs) > 2 else 0.0
     ahead = members - samples[-1].members
     low = logs[-1] + growth * ahead
     high = low + change * ahead * (ahead + 1) / 2
     least, most = (math.exp(min(value, 200.0)) for value in (low, high))
     last = samples[-1]
-    each = last.state_bytes / last.distinct if last.state_bytes else 32.0
+    state_bytes = last.state_bytes / last.distinct if last.state_bytes else 32.0
     middle = math.sqrt(least * most)
     return Estimate(
         (least, most),
-        middle * max(each, 16.0),
+        middle * max(state_bytes, 16.0),
         last.seconds * middle / last.distinct,
         tuple(sample.members for sample in samples),
     )

@@ -24,7 +24,7 @@ WORLD_OF_NODES = "join"
 
 TEXT_MAX = 160
 
-TOLD_MAX = 100_000
+STEP_LINES_MAX = 100_000
 """The most lines that may report a step in logs of another program: the run is held in memory."""
 
 
@@ -40,7 +40,9 @@ def session_of(
     paths = [Path(target) for target in targets]
     if patterns is not None:
         if world is None:
-            raise UsageProblem("--patterns without --world", next="name a model of the program")
+            raise UsageProblem(
+                "--patterns without --world", next="name a model of the program with --world"
+            )
         session.opens(catalogue.load(world, options))
         session.logs = _of_others(session, paths, patterns)
     elif all(path.suffix == ".json" for path in paths):
@@ -72,7 +74,10 @@ def _open_runs(
     session: Session, paths: Sequence[Path], options: Mapping[str, Any], world: str | None
 ) -> None:
     if len(paths) > 2:
-        raise UsageProblem(f"{len(paths)} runs", next="name one, or two that are compared")
+        raise UsageProblem(
+            f"{len(paths)} runs are named, and at most two can be compared",
+            next="name one run, or two runs to compare",
+        )
     runs = [_read_run(path) for path in paths]
     worlds = [world or _world_of(path, run.world) for path, run in zip(paths, runs, strict=True)]
     session.opens(catalogue.load(worlds[0], options))
@@ -97,7 +102,7 @@ def _world_of(path: Path, name: str) -> str:
 
 @frozen
 class _WrittenRun:
-    """A run in a file.  `initial`: what the members show at its beginning; None: not known."""
+    """A run in a file.  `initial`: the members' states at its beginning; None: not known."""
 
     world: str
     initial: Any
@@ -131,7 +136,7 @@ def _of_others(session: Session, paths: Sequence[Path], patterns: Path) -> Logs:
     from joinproto.cli.validate.patterns import Patterns
 
     wanted = Patterns.read(patterns)
-    found, _ = wanted.told(paths, most=TOLD_MAX)
+    found, _ = wanted.told(paths, most=STEP_LINES_MAX)
     lines = [(line.told.member, line.text[:TEXT_MAX], line.told) for line in found]
     with session.now.loaded.at_work():
         return followed(session, lines, wanted.is_logged)
@@ -142,7 +147,7 @@ def _of_nodes(paths: Sequence[Path]) -> Logs:
     from joinproto.cli.validate.replay import Assumed, replay
 
     lines: dict[str, list[RecordedLine]] = {}
-    says = []
+    notes = []
     cut: set[str] = set()
     for run in read_runs(paths):
         mine = lines.setdefault(run.member, [])
@@ -160,9 +165,9 @@ def _of_nodes(paths: Sequence[Path]) -> Logs:
             mismatch = replay(run, look, Assumed())
         except _EnoughError as enough:
             if run.member not in cut:
-                says.append(
+                notes.append(
                     f"{run.path}: the first {enough.read:,} lines were read;"
-                    " joinproto validate judges all."
+                    " joinproto validate judges all lines."
                 )
             cut.add(run.member)
             continue
@@ -170,12 +175,12 @@ def _of_nodes(paths: Sequence[Path]) -> Logs:
             note = f"{mismatch.field}: seen {mismatch.seen}, allowed {mismatch.allowed}"
             text = _line_at(run, mismatch.matching)
             mine.append(RecordedLine(run.member, text, fits=False, note=note[:600]))
-            says.append(f"{mismatch.path}: what is after that line was not judged.")
-    return Logs(list(lines), by_cause(lines, cut), " ".join(says))
+            notes.append(f"{mismatch.path}: the lines after that line were not judged.")
+    return Logs(list(lines), by_cause(lines, cut), " ".join(notes))
 
 
 class _EnoughError(Exception):
-    """The rest of a log would not be shown; `read` lines of it were read."""
+    """The page would not show the rest of a log; `read` lines of the log were read."""
 
     def __init__(self, read: int) -> None:
         super().__init__()
@@ -183,6 +188,7 @@ class _EnoughError(Exception):
 
 
 def _line_at(run: Run, number: int) -> str:
+    """Return a line of a log in words; `number` counts from 0."""
     for at, line in enumerate(run.lines()):
         if at == number:
             return (_words(line) or str(line["kind"]))[:TEXT_MAX]
@@ -190,7 +196,7 @@ def _line_at(run: Run, number: int) -> str:
 
 
 def _line(seen: MemberThen) -> RecordedLine:
-    """Return a line with the member's state after it."""
+    """Return a line of a log, with the member's phase after it."""
     line, own = seen.line, seen.run.member
     sends: tuple[str, ...] = ()
     hears = sender = None
@@ -209,11 +215,11 @@ def _words(line: Mapping[str, Any]) -> str:
     kind = line.get("kind", "start")
     match kind:
         case "receive":
-            return f"hears {_said(line['message'])} from {line['peer']}"
+            return f"hears {_name(line['message'])} from {line['peer']}"
         case "batch":
-            said = [f"{_said(message)} to {to}" for to, message in line.get("sends") or ()]
+            sends = [f"says {_name(message)} to {to}" for to, message in line.get("sends") or ()]
             acts = [str(one[0] if isinstance(one, list) else one) for one in line.get("events", ())]
-            return "; ".join([*acts, *(f"says {one}" for one in said)]) or "asks for nothing"
+            return "; ".join([*acts, *sends]) or "requests no effect"
         case "peer_up" | "peer_down":
             return f"{line['peer']} {'is there' if kind == 'peer_up' else 'is gone'}"
         case "tick" | "done":
@@ -222,5 +228,6 @@ def _words(line: Mapping[str, Any]) -> str:
             return str(kind).replace("_", " ")
 
 
-def _said(message: Any) -> str:
+def _name(message: Any) -> str:
+    """Return the name of a message: its first item, if it is a list."""
     return str(message[0]) if isinstance(message, list) and message else str(message)

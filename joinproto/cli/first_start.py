@@ -35,20 +35,20 @@ TRIES_COUNTED = 10
 
 @frozen(kw_only=True)
 class Start:
-    """The facts of a first start; null: as the release and the backend have it."""
+    """The facts of a first start; a fact that is null follows from the release and the backend."""
 
-    nodes: Annotated[tuple[str, ...], "that start, blank, at any moments; at most six"]
-    release: Annotated[str, "a release, as 4.1.0 or 3.8.4; ours: our own rules"] = "head"
+    nodes: Annotated[tuple[str, ...], "nodes that start, blank, at any moments; at most six"]
+    release: Annotated[str, "a release, such as 4.1.0 or 3.8.4; ours: our own rules"] = "head"
     backend: Annotated[
         Literal[
             "lists", "selects", "seed", "classic_config", "dns", "aws", "k8s", "consul", "etcd"
         ],
-        "by its name, or what it does. lists: it lists all nodes; selects: it names the oldest"
-        " that registered; seed: the first of nodes is known to all",
+        "its name, or its kind. lists: it lists all nodes; selects: it names the oldest"
+        " registered node; seed: every node knows the first of nodes",
     ] = "lists"
-    answers: Annotated[Mapping[str, Told], "what a node is always told instead, by its name"] = (
-        field(factory=dict)
-    )
+    answers: Annotated[
+        Mapping[str, Told], "a node's name to the answer that it always gets instead"
+    ] = field(factory=dict)
     cut: Annotated[
         tuple[tuple[str, ...], ...],
         "groups of nodes that hear only themselves, until the network heals",
@@ -60,13 +60,13 @@ class Start:
     fails: Annotated[bool, "the backend may answer with an error"] = False
     partial_lists: Annotated[bool, "a list may lack any one other node"] = False
     stale: Annotated[bool, "the record of a dead node is there (selects)"] = False
-    lapses: Annotated[int, AtLeast(0), "records that may lapse (selects)"] = 0
+    lapses: Annotated[int, AtLeast(0), "how many records may lapse (selects)"] = 0
     wipes: Annotated[bool, "the first node may lose its disk once it runs"] = False
     registers_late: Annotated[
         bool | None, "a node looks before it registers (selects); null: as the release does"
     ] = None
     locks: Annotated[
-        bool | None, "a lock is held from the look to the record; null: as the release does"
+        bool | None, "a node holds a lock from its look to its record; null: as the release does"
     ] = None
     expires: Annotated[bool, "that lock may expire"] = False
     expected: Annotated[
@@ -78,10 +78,10 @@ class Start:
 class Split:
     """`discovery would-it-split --json`: one cluster, or the shortest run to two."""
 
-    splits: Annotated[bool, "whether two clusters can come of it"]
-    joins: Annotated[bool | None, "whether one cluster of all can; null: not known"]
-    run: Annotated[tuple[str, ...], "the shortest run to two clusters, a step each"]
-    states: Annotated[Count, "that were looked at"]
+    splits: Annotated[bool, "whether the start can end in two clusters"]
+    joins: Annotated[bool | None, "whether it can end in one cluster of all nodes; null: not known"]
+    run: Annotated[tuple[str, ...], "the steps of the shortest run to two clusters"]
+    states: Annotated[Count, "states that were searched"]
     ended: Annotated[bool, "whether the search came to its end, or to a split"]
     facts: Annotated[tuple[str, ...], "what the release and the backend decide, in words"] = ()
 
@@ -110,7 +110,7 @@ def _with_short_name(facts: Any) -> Any:
 
 def _of_configuration(text: bytes, at: str, count: int) -> Start:
     if at == "ours":
-        raise UsageProblem("our own rules read no rabbitmq.conf here", next="give facts as JSON")
+        raise UsageProblem("--release ours takes no rabbitmq.conf", next="give the facts as JSON")
     given = LintInput(release=release(at))
     require_start(text, given)
     about = chosen(text, given).about
@@ -129,17 +129,19 @@ def _of_configuration(text: bytes, at: str, count: int) -> Start:
             "nodes": list(names),
             "release": at,
             "backend": about.backend.removeprefix("rabbit_peer_discovery_"),
-            "answers": _unasked(about, names),
+            "answers": _answers_without_list(about, names),
             "tries": limit if isinstance(limit, int) else None,
             "gives_up": False if limit == "unlimited" else None,
         },
     )
 
 
-def _unasked(about: Configuration, names: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Return what each node is told if classic_config is chosen and lists no node; else {}.
+def _answers_without_list(
+    about: Configuration, names: tuple[str, ...]
+) -> dict[str, dict[str, Any]]:
+    """Return each node's answer if classic_config is chosen and lists no node; else {}.
 
-    Another backend without settings is taken for one that is set up elsewhere.
+    For another backend without settings, the command assumes that the settings are elsewhere.
     """
     if about.backend == values.CLASSIC and not about.below("classic_config.nodes"):
         adds = does(about.release, "ADDS_ITSELF")
@@ -150,8 +152,8 @@ def _unasked(about: Configuration, names: tuple[str, ...]) -> dict[str, dict[str
 def searched(start: Start, seconds: float | None = None) -> Split:
     """Return the result of a search of this start, limited in seconds; raises `DoesNotFit`.
 
-    If any try may be the last, runs in which no node gives up are searched first: a run of these
-    that splits needs no node that starts late.
+    If any try may be the last, runs in which no node gives up are searched first.  If one of them
+    splits, then the split needs no node that starts late.
     """
     from joinproto_worlds.discovery.race import world_of
 
@@ -205,17 +207,23 @@ def require_names(start: Start) -> None:
     """Raise `DoesNotFit` for a bad list of nodes, too many tries, or a node that is not listed."""
     names = start.nodes
     if not 1 <= len(names) <= NODES_MAX:
-        raise DoesNotFit("nodes", f"nodes: expected 1 to {NODES_MAX}", next="name so many")
+        raise DoesNotFit(
+            "nodes",
+            f"nodes: expected 1 to {NODES_MAX} names, found {len(names)}",
+            next="list fewer nodes" if names else "list the nodes that start",
+        )
     for at, name in enumerate(names):
         if not name or name in names[:at] or name in ("links", "service"):
             raise DoesNotFit(
-                f"nodes[{at}]", f"nodes[{at}]: {name!r} is of no use here", next="name each once"
+                f"nodes[{at}]",
+                f"nodes[{at}]: {name!r} is empty, listed twice, or reserved (links, service)",
+                next="give each node a name of its own",
             )
     if start.tries is not None and start.tries > TRIES_MAX:
         raise DoesNotFit(
             "tries",
             f"tries: expected at most {TRIES_MAX}, found {start.tries}",
-            next="more rounds make longer runs and no other ones",
+            next="give fewer: more rounds only make runs longer",
         )
     for place, named in (("answers", start.answers), *(("cut", group) for group in start.cut)):
         unknown = sorted(set(named) - set(names))
@@ -230,8 +238,8 @@ def facts_of(start: Start) -> tuple[Any, tuple[str, ...]]:
     from joinproto_worlds.discovery.facts import Facts
 
     require_names(start)
-    told, names = derived(start), start.nodes
-    tries = told.tries if start.tries is None else start.tries
+    usual, names = derived(start), start.nodes
+    tries = usual.tries if start.tries is None else start.tries
     if start.gives_up is False:
         tries = None
     is_counted = tries == 0 or (start.tries is not None and start.tries <= TRIES_COUNTED)
@@ -241,24 +249,24 @@ def facts_of(start: Start) -> tuple[Any, tuple[str, ...]]:
         start,
         names=tuple(sorted(names)) if of is not None and does(of, "BY_NAME") else names,
         rules=Rules.OURS if of is None else rules_of(of),
-        backend=start.backend if start.backend in STANDS_FOR else told.kind,
+        backend=start.backend if start.backend in STANDS_FOR else usual.kind,
         tries=tries if is_counted else None,
         gives_up=tries is not None and not is_counted,
         told=tuple((name, one.answer()) for name, one in sorted(start.answers.items())),
         groups=tuple(frozenset(group) for group in start.cut),
-        registers_late=_or(start.registers_late, told.registers_late),
-        locks=_or(start.locks, told.locks),
-        is_global=start.locks is None and told.locks and told.is_global,
+        registers_late=_given_or(start.registers_late, usual.registers_late),
+        locks=_given_or(start.locks, usual.locks),
+        is_global=start.locks is None and usual.locks and usual.is_global,
         expected=start.expected or 0,
     )
-    words = told.words
+    words = usual.words
     if len(names) == 1:
-        words += (f"no other node than {names[0]} starts, and one alone makes no second cluster",)
+        words += (f"only {names[0]} starts, and one node makes no second cluster",)
     if len(start.answers) == len(names) > 1 and all(
         one.error or (set(one.list or ()) <= {name} and not one.one)
         for name, one in start.answers.items()
     ):
-        words += ("no other node is ever listed",)
+        words += ("no node's answer lists another node",)
     return facts, words
 
 
@@ -278,5 +286,5 @@ def derived(start: Start) -> FirstStart:
         raise DoesNotFit("release", f"release: {error.message}", next=error.next) from None
 
 
-def _or(said: bool | None, usual: bool) -> bool:
-    return usual if said is None else said
+def _given_or(given: bool | None, usual: bool) -> bool:
+    return usual if given is None else given

@@ -27,20 +27,20 @@ class Interrupt:
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
     """Yield the flag that a search polls; Ctrl-C sets it in the main thread only."""
-    found = Interrupt()
+    interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
-        yield found
+        yield interrupt
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if found.asked:
+        if interrupt.asked:
             raise KeyboardInterrupt
-        found.asked = True
-        _say("\nstopping, to tell what was found; once more ends it at once\n")
+        interrupt.asked = True
+        _say("\nstopping, to report the findings; Ctrl-C again ends the command at once\n")
 
     before = signal.signal(signal.SIGINT, stop)
     try:
-        yield found
+        yield interrupt
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -20,21 +20,21 @@ def _number(flag: str, least: int, about: str) -> Callable[..., Any]:
 
 _SIZES = (
     _number("--members", 1, "How many members."),
-    _number("--wait-for", 1, "How many must be there before they serve."),
-    _number("--crashes", 0, "Crashes in one run, at most."),
-    _number("--partitions", 0, "Splits of the network in one run, at most."),
+    _number("--wait-for", 1, "How many members must be present before they serve."),
+    _number("--crashes", 0, "The most crashes in one run."),
+    _number("--partitions", 0, "The most partitions of the network in one run."),
     option("--lose/--no-lose", "Whether messages may be lost.", default=None),
-    option("--register", "How members agree on what is so.", click.Choice(["atomic", "votes"])),
+    option("--register", "How members agree on the next view.", click.Choice(["atomic", "votes"])),
 )
 _MUTANT = option(
     "--mutant",
-    "The world with a mistake built in.",
+    "Build this mistake into the world.",
     metavar="NAME",
     shell_complete=completing.mutants,
 )
 _MORE = option(
     ("--set", "more"),
-    "Another parameter of the world's function.",
+    "Set another parameter of the world's function.",
     metavar="NAME=VALUE",
     multiple=True,
 )
@@ -42,7 +42,7 @@ _MORE = option(
 
 limit_options = together(
     _number("--max-states", 1, "Stop after this many states."),
-    option("--max-memory", "Stop at so much memory: 500M, 2G.", metavar="SIZE"),
+    option("--max-memory", "Stop when the search uses this much memory: 500M, 2G.", metavar="SIZE"),
     option(
         "--max-seconds",
         "Stop after this many seconds.",
@@ -55,7 +55,7 @@ limit_options = together(
 report_options = together(
     option(
         ("--report", "reports"),
-        "Write a report: .xml (JUnit), .sarif or sarif.json, .md; several times.",
+        "Write a report: .xml (JUnit), .sarif or sarif.json, .md; can be given again.",
         FILE,
         metavar="FILE",
         multiple=True,
@@ -83,7 +83,7 @@ def target(*, required: bool = True) -> Callable[..., Any]:
 
 
 def given(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options of a world from a command's arguments; return those that were given."""
+    """Remove the options of a world from a command's arguments; return the given options."""
     found = {name: arguments.pop(name) for name in FLAGS}
     for text in arguments.pop("more"):
         name, equals, value = text.partition("=")
@@ -114,5 +114,5 @@ def _bytes_of(max_memory: str | None) -> int | None:
     except ValueError as error:
         message = str(error)
     except OverflowError:  # "infG"
-        message = f"{max_memory!r} is more than there can be"
+        message = f"{max_memory!r} is more memory than a machine can have"
     raise UsageProblem(f"--max-memory: {message}", next="joinproto check --help")

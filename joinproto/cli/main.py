@@ -47,14 +47,14 @@ class LazyGroup(click.Group):
             return None
         module, _, attribute = self.rows[name].target.partition(":")
         was_on = gc.isenabled()
-        gc.disable()  # modules are never freed, so a collection would be in vain
+        gc.disable()  # modules are never freed, so a collection would free nothing
         try:
             command = getattr(import_module(module), attribute)
         finally:
             if was_on:
                 gc.enable()
         if not isinstance(command, click.Command):
-            raise TypeError(f"{self.rows[name].target} is no click command: {command!r}")
+            raise TypeError(f"{self.rows[name].target} is not a click command: {command!r}")
         return command
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
@@ -72,12 +72,12 @@ _SECTIONS = {
         "models": "List the worlds that ship.",
         "simulate": "Walk through a world at random.",
         "explore": "Walk through a world in the browser.",
-        "policy": "Check a decision: to found a cluster, or go.",
+        "policy": "Check a program that decides which node founds.",
         "chance": "Say how likely a run breaks a claim.",
         "cover": "Find few runs that take every rule or step.",
         "query": "Ask about the states of a run, in SQL.",
         "prove": "Prove claims for any number of members.",
-        "diff": "Compare two worlds, and where they part.",
+        "diff": "Compare two worlds, step by step.",
         "export": "Write a world as TLA+.",
         "draw": "Draw state machines and decision tables.",
     },
@@ -92,7 +92,7 @@ _SECTIONS = {
         "ask": "Ask for one decision of a system, by JSON.",
     },
     "Recover a cluster": {
-        "recover": "Which store is the latest, and the proof.",
+        "recover": "Find the latest store, and prove it.",
     },
     "The other systems": {
         "standby": "A primary, and its backups.",
@@ -101,7 +101,7 @@ _SECTIONS = {
         "discovery": "How nodes find their peers.",
     },
 }
-"""The commands in the order of the help, each with its line in it."""
+"""The commands in the order of the help, each with its line in the help."""
 
 _MODULES = {
     **dict.fromkeys(("status", "shutdown"), "joinproto.cli.commands.node"),

@@ -21,22 +21,22 @@ from joinproto.check.entry import Entry
 FOUND_MAX = 8
 """The most worlds that are found by single words; each incident counts once."""
 
-PART_MIN = 0.3
+SHARE_MIN = 0.3
 """A world must have at least this share of the weight of all known words of the query."""
 
-BEST_MIN = 0.6
+SHARE_OF_BEST_MIN = 0.6
 """A world must also have at least this share of the nearest world's score."""
 
 WORDS_MIN = 2
 """A world must have at least this many words of the query, because one word tells too little."""
 
-OF_SYSTEM = 2
-"""The name of a world's own system counts this many times, since people know what they run."""
+SYSTEM_FACTOR = 2
+"""The name of a world's own system counts this many times, since people know their system."""
 
-SLIP_MIN = 6
+TYPING_ERROR_LETTERS_MIN = 6
 """An unknown word of at least this many letters may be a known word with one typing error."""
 
-IN_A_ROW = 1.0
+PAIR_SCORE = 1.0
 """The extra score for two words in a row that are also in a row in a world's text."""
 
 _COMMON = """a about after again all already also and another any are as at be been before being
@@ -49,7 +49,7 @@ take than that the their them then there these they thing think this though thro
 turn until up us use ve very was wasn wasnt we well went were what when where which while who whole
 whose why will with without won wont would wouldn yet you your"""
 
-_SAME = (
+_SYNONYMS = (
     "disk volume pvc pv storage store datadir ssd drive",
     "empty blank wipe zero gone vanish disappear erase fresh scratch rebuilt wiped delete",
     "primary master leader",
@@ -95,10 +95,10 @@ _SAME = (
     "chart helm playbook ansible script",
 )
 """Each row has words that count as one; a product's tools and other names count as the product."""
-_ANY = "cluster operator set chart charm billing"
+_GENERIC = "cluster operator set chart charm billing"
 """Words in the names of systems that do not tell one system from another."""
-_WITHOUT = frozenset(_COMMON.split())
-_CLASS = {word: group.split()[0] for group in _SAME for word in group.split()}
+_IGNORED = frozenset(_COMMON.split())
+_CANONICAL = {word: group.split()[0] for group in _SYNONYMS for word in group.split()}
 
 
 def text_of(item: Entry) -> str:
@@ -111,50 +111,58 @@ def system_of(item: Entry) -> str:
     return item.happened.partition(": ")[0]
 
 
-def worlds_that_say(said: str, items: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
-    """Return the worlds with the text `said`, incidents first; and other worlds with its words.
+def worlds_that_say(query: str, items: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """Return the worlds with the text `query`, incidents first; and other worlds with its words.
 
-    There are no others if `said` is one word that a world has, or if enough worlds have the text.
+    There are no others if `query` is one word that a world has, or if enough worlds have the text.
     """
     every = list(items)
-    just = [item for item in every if said.lower() in text_of(item).lower()]
-    just.sort(key=lambda item: not item.link)
-    about = {_about(item) for item in just}
-    if just and (len(said.split()) == 1 or len(about) >= FOUND_MAX):
-        return just, []
-    return just, [item for item in nearest_worlds(said, every) if _about(item) not in about]
+    exact = [item for item in every if query.lower() in text_of(item).lower()]
+    exact.sort(key=lambda item: not item.link)
+    found = {_incident_or_name(item) for item in exact}
+    if exact and (len(query.split()) == 1 or len(found) >= FOUND_MAX):
+        return exact, []
+    near = nearest_worlds(query, every)
+    return exact, [item for item in near if _incident_or_name(item) not in found]
 
 
-def nearest_worlds(said: str, items: Iterable[Entry]) -> list[Entry]:
-    """Return at most `FOUND_MAX` worlds with the words, nearest first; one for each incident."""
+def nearest_worlds(query: str, items: Iterable[Entry]) -> list[Entry]:
+    """Return at most `FOUND_MAX` worlds with words of `query`, nearest first.
+
+    Of the worlds of one incident, the first is returned.
+    """
     first: dict[str, Entry] = {}
     words_of: dict[str, set[str]] = {}
     pairs_of: dict[str, set[tuple[str, str]]] = {}
     for item in items:
-        about = _about(item)
-        first.setdefault(about, item)
-        words_of.setdefault(about, set()).update(_words(text_of(item)))
-        pairs_of.setdefault(about, set()).update(_pairs(text_of(item)))
-    have = Counter(word for words in words_of.values() for word in words)
-    systems = {about: _words(system_of(item)) - _ANY_SYSTEM for about, item in first.items()}
-    in_order = [_spelled(word, have) for word in _in_order(said)]
-    asked = {word: log(1 + len(first) / have[word]) for word in sorted({*in_order}) if have[word]}
-    least = PART_MIN * sum(asked.values())
+        key = _incident_or_name(item)
+        first.setdefault(key, item)
+        words_of.setdefault(key, set()).update(_words(text_of(item)))
+        pairs_of.setdefault(key, set()).update(_pairs(text_of(item)))
+    counts = Counter(word for words in words_of.values() for word in words)
+    systems = {key: _words(system_of(item)) - _GENERIC_WORDS for key, item in first.items()}
+    in_order = [_spelled(word, counts) for word in _in_order(query)]
+    weights = {
+        word: log(1 + len(first) / counts[word]) for word in sorted({*in_order}) if counts[word]
+    }
+    least = SHARE_MIN * sum(weights.values())
     pairs = {*pairwise(in_order)}
     scored = []
-    for at, (about, words) in enumerate(words_of.items()):
-        common = [word for word in asked if word in words]
-        score = sum(asked[word] * (OF_SYSTEM if word in systems[about] else 1) for word in common)
+    for at, (key, words) in enumerate(words_of.items()):
+        common = [word for word in weights if word in words]
+        own = systems[key]
+        score = sum(weights[word] * (SYSTEM_FACTOR if word in own else 1) for word in common)
         if len(common) >= WORDS_MIN and score >= least:
-            score += IN_A_ROW * len(pairs & pairs_of[about])
+            score += PAIR_SCORE * len(pairs & pairs_of[key])
             # With equal scores incidents come first, and then shorter texts.
-            scored.append((-score, not first[about].link, len(words), at, about))
+            scored.append((-score, not first[key].link, len(words), at, key))
     scored.sort()
-    near = [about for score, *_, about in scored if score <= BEST_MIN * scored[0][0]]
-    return [first[about] for about in near[:FOUND_MAX]]
+    near = [key for score, *_, key in scored if score <= SHARE_OF_BEST_MIN * scored[0][0]]
+    return [first[key] for key in near[:FOUND_MAX]]
 
 
-def _about(item: Entry) -> str:
+def _incident_or_name(item: Entry) -> str:
+    """Return the paragraph of a world's incident; for a world without one, the world's name."""
     return item.happened or item.name
 
 
@@ -168,8 +176,9 @@ def _pairs(text: str) -> set[tuple[str, str]]:
 
 @cache
 def _in_order(text: str) -> tuple[str, ...]:
+    """Return the words of a text in their order, each as its canonical form."""
     words = (_stem(word.lower()) for word in _split(text))
-    return tuple(one for word in words if (one := _CLASS.get(word, word)) not in _WITHOUT)
+    return tuple(one for word in words if (one := _CANONICAL.get(word, word)) not in _IGNORED)
 
 
 def _split(text: str) -> Iterator[str]:
@@ -183,9 +192,9 @@ def _split(text: str) -> Iterator[str]:
 
 def _spelled(word: str, known: Mapping[str, int]) -> str:
     """Return `word`, or the most frequent known word that differs from it by one typing error."""
-    if word in known or len(word) < SLIP_MIN or word.isdigit():
+    if word in known or len(word) < TYPING_ERROR_LETTERS_MIN or word.isdigit():
         return word
-    alike = {_CLASS.get(it, it) for it in (*known, *_CLASS) if _one_slip(word, it)}
+    alike = {_CANONICAL.get(it, it) for it in (*known, *_CANONICAL) if _one_slip(word, it)}
     return max(alike, key=lambda it: (known.get(it, 0), it), default=word)
 
 
@@ -203,7 +212,7 @@ def _one_slip(word: str, other: str) -> bool:
 
 
 def _stem(word: str) -> str:
-    if word in _WITHOUT:
+    if word in _IGNORED:
         return word
     for ending in ("ing", "ed", "es", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
@@ -212,5 +221,5 @@ def _stem(word: str) -> str:
     return word
 
 
-_CLASS.update({_stem(word): group for word, group in list(_CLASS.items())})
-_ANY_SYSTEM = _words(_ANY)
+_CANONICAL.update({_stem(word): group for word, group in list(_CANONICAL.items())})
+_GENERIC_WORDS = _words(_GENERIC)

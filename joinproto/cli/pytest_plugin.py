@@ -36,7 +36,9 @@ _NO_WORLDS = ("__init__.py", "conftest.py")
 _SECONDS = pytest.StashKey[float]()
 _Wanted = dict[Path, tuple[str, set[str]]]
 _WANTED = pytest.StashKey[_Wanted]()
-"""For each file: its module name, "" if it is loaded by its path; its worlds, empty for all."""
+"""For each file: its module name ("": the file is loaded by its path), and the names of its worlds
+(empty: all worlds).
+"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -87,7 +89,7 @@ def _wanted(root: Path, listed: list[str]) -> _Wanted:
         module = "" if target.endswith(".py") or "/" in target else target
         # Unlike Path.glob, glob takes an absolute path as well.
         files = [_file_of(module)] if module else glob(str(root / target), recursive=True)  # noqa: PTH207
-        kept = [file for file in map(_absolute, files) if _has_worlds(file, target)]
+        kept = [file for file in map(_absolute, files) if _may_have_worlds(file, target)]
         if not kept:
             raise pytest.UsageError(f"{WORLDS}: there is no file {target or entry} in {root}")
         for file in sorted(kept):
@@ -95,12 +97,12 @@ def _wanted(root: Path, listed: list[str]) -> _Wanted:
             if not name:
                 whole.add(file)
     for file in whole:
-        found[file][1].clear()  # an entry names some worlds, another all
+        found[file][1].clear()  # one entry may name some worlds, and another entry all worlds
     return found
 
 
-def _has_worlds(file: Path, target: str) -> bool:
-    """Return whether `file` is a file, and not one that only belongs to a package or to pytest."""
+def _may_have_worlds(file: Path, target: str) -> bool:
+    """Return whether `file` is a file; a `*` also leaves out the files in `_NO_WORLDS`."""
     return file.is_file() and ("*" not in target or file.name not in _NO_WORLDS)
 
 
@@ -116,8 +118,8 @@ def _file_of(module: str) -> str:
         spec = None
     if spec is None or not spec.has_location or spec.origin is None:
         raise pytest.UsageError(
-            f"{WORLDS}: there is no module {module}; a file's name ends in .py, and pythonpath says"
-            " where modules are"
+            f"{WORLDS}: there is no module {module}\nnext: write a file as path/to/file.py, or add"
+            " the module's folder to pythonpath"
         )
     return spec.origin
 
@@ -130,13 +132,13 @@ class WorldFile(pytest.File):
         from joinproto.check.files import load_module, worlds_in
 
         module, names = self.config.stash[_WANTED][self.path]
-        with _told_as(self.CollectError):
+        with _raised_as(self.CollectError):
             loaded = importlib.import_module(module) if module else load_module(str(self.path))[0]
             found = sorted(names) or worlds_in(loaded)
         if not found:
             raise self.CollectError(
-                f"{self.path} defines no world\nnext: write `-> World` behind the function that"
-                f" makes one, or let {WORLDS} leave the file out"
+                f"{self.path} defines no world\nnext: annotate the function that returns a world"
+                f" with `-> World`, or remove the file from {WORLDS}"
             )
         for name in found:
             yield WorldNode.from_parent(self, name=name, module=loaded)
@@ -156,7 +158,7 @@ class WorldNode(pytest.Collector):
         from joinproto.check.files import load_from
         from joinproto.check.tracebacks import short
 
-        with _told_as(self.CollectError):
+        with _raised_as(self.CollectError):
             target = f"{short(self.path)}::{self.name}"
             self._loaded = load_from(self._module, self.path, target, {})
         world = self._loaded.world
@@ -197,7 +199,7 @@ class ClaimItem(pytest.Item):
 
     def setup(self) -> None:
         """Search the world; an undetermined claim is an error."""
-        with _told_as(pytest.fail.Exception, pytrace=False):
+        with _raised_as(pytest.fail.Exception, pytrace=False):
             found = self.parent.judged(self.name)
         if found.verdict == "undetermined":
             pytest.fail(f"{self.name}: {found.words}", pytrace=False)
@@ -206,9 +208,9 @@ class ClaimItem(pytest.Item):
         """Fail if the claim is not as expected."""
         found = self.parent.judged(self.name)
         if not found.is_as_expected:
-            raise _Violated(self._told(found))
+            raise _Violated(self._failure_text(found))
 
-    def _told(self, found: Judged) -> str:
+    def _failure_text(self, found: Judged) -> str:
         from joinproto.cli.show.chart import chart
 
         trace = None if found.claim is None else found.claim.trace
@@ -228,7 +230,7 @@ class ClaimItem(pytest.Item):
 
 
 @contextmanager
-def _told_as(kind: Callable[..., BaseException], **more: Any) -> Iterator[None]:
+def _raised_as(kind: Callable[..., BaseException], **more: Any) -> Iterator[None]:
     """Turn a `JoinprotoError` into an error of pytest with its message and its advice."""
     try:
         yield

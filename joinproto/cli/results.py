@@ -33,8 +33,8 @@ TRACES = ("trace.html", "trace.txt", "trace.itf.json", "test_trace.py")
 def prepare(out: Place, run: Mapping[str, Any]) -> None:
     """Make `out` ready for `run`, before the search.
 
-    Raises `UsageProblem` if `out` holds something else, and the error of `problem_with` if it
-    cannot be written.
+    Raises `UsageProblem` if `out` is a file or holds anything but this run, and the error of
+    `problem_with` if it cannot be written.
     """
     from spark_explore.places import Folder, problem_with
 
@@ -57,19 +57,19 @@ def _refuse_other(folder: Place, run: Mapping[str, Any]) -> None:
     other = _read(folder, RUN)
     if other is None:
         raise UsageProblem(
-            f"{folder} is not empty, and what it holds is not a run of ours: {held[0]}",
+            f"{folder} is not empty, and holds no run of joinproto: {held[0]}",
             next="give --out a new folder",
         )
     wanted = json.loads(json.dumps(run))
     differences = [
-        f"{key} {_said(other.get(key))} there, {_said(wanted.get(key))} here"
+        f"{key} {_as_text(other.get(key))} there, {_as_text(wanted.get(key))} here"
         for key in dict.fromkeys([*wanted, *other])
         if other.get(key) != wanted.get(key)
     ]
     if differences:
         raise UsageProblem(
             f"{folder} holds another run: {'; '.join(differences)}",
-            next="give --out a new folder, or remove that one",
+            next="give --out a new folder, or remove the old one",
         )
 
 
@@ -81,7 +81,7 @@ def _read(folder: Place, name: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _said(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if value is None:
         return "not given"
     if isinstance(value, dict):
@@ -112,7 +112,7 @@ def _keep(
     as_json: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> list[str]:
-    # Imported here, because most searches keep nothing.
+    # Imported here, because most searches write no folder.
     from joinproto.cli.show.page import page
     from joinproto.cli.show.write import write_text, write_trace
 
@@ -129,6 +129,6 @@ def _keep(
 
 def _levels(out: Place, report: Report) -> list[Growth]:
     """Return the growth of each level, with its costs if Spark's engine has written them."""
-    told = _read(out / "search", "growth.json") or {}
-    cost = {item["level"]: Growth(**item) for item in told.get("levels", ())}
-    return [cost.get(at, Growth(at, new)) for at, new in enumerate(report.levels)]
+    written = _read(out / "search", "growth.json") or {}
+    with_costs = {item["level"]: Growth(**item) for item in written.get("levels", ())}
+    return [with_costs.get(at, Growth(at, new)) for at, new in enumerate(report.levels)]

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from joinproto.cli.show.progress import Progress
     from spark_explore.places import Place
 
-WORKERS_MOST = 16
+WORKERS_MAX = 16
 """The most workers that search by default."""
-SECONDS_WORTH_SAYING = 2.0
-"""A search that takes less time is over before a person has read its estimate."""
+SECONDS_REPORTED_MIN = 2.0
+"""A shorter estimate or wait is not reported: it is over before a person has read about it."""
 
 
 @frozen(kw_only=True)
@@ -65,20 +65,20 @@ class Settings:
     @property
     def memory_bytes(self) -> int | None:
         """Return the memory limit of the whole process; None if there is no limit."""
-        octets: int | None = self.limits["memory_max_bytes"]
-        return octets
+        limit: int | None = self.limits["memory_max_bytes"]
+        return limit
 
     @property
     def wants_engine(self) -> bool:
         """Return whether a setting needs a search by the engine."""
-        is_kept = self.out is not None or self.checkpoint is not None
-        return self.engine == "spark" or self.symmetry or is_kept
+        keeps_results = self.out is not None or self.checkpoint is not None
+        return self.engine == "spark" or self.symmetry or keeps_results
 
-    def at_once(self) -> int:
-        """Return the number of workers."""
+    def worker_count(self) -> int:
+        """Return the number of workers: the given number, or one for each core, at most 16."""
         from joinproto.check.engine.rows.threads import cores
 
-        return self.workers or min(cores(), WORKERS_MOST)
+        return self.workers or min(cores(), WORKERS_MAX)
 
 
 def searched(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
@@ -95,31 +95,33 @@ def searched(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
             with loaded.at_work():
                 why = fresh.compare()
             waited = time.perf_counter() - began
-            if waited > SECONDS_WORTH_SAYING and is_terminal():
-                asked = "for the fresh process that asks members again (--no-verify leaves it out)"
-                click.echo(f"waited {waited:.1f} s {asked}", err=True)
+            if waited > SECONDS_REPORTED_MIN and is_terminal():
+                cause = "for the fresh process that asks members again (--no-verify leaves it out)"
+                click.echo(f"waited {waited:.1f} s {cause}", err=True)
     note = f"members were not asked again in a fresh process: {why}"
     return (evolve(report, notes=(*report.notes, note)) if why else report), seconds
 
 
 def _searched(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     began, cpu_began = time.perf_counter(), time.process_time()
-    direct = _directly(loaded, settings)
+    direct = _search_directly(loaded, settings)
     if direct is not None:
         return direct, 0.0
-    small = _as_small(loaded, settings)
+    small = _search_as_small(loaded, settings)
     if small is not None:
         return small, 0.0
-    vain, cpu_vain = time.perf_counter() - began, time.process_time() - cpu_began
-    search = _on_spark if settings.engine == "spark" else _here
+    plain_seconds = time.perf_counter() - began
+    plain_cpu_seconds = time.process_time() - cpu_began
+    search = _on_spark if settings.engine == "spark" else _in_process
     report, compiled = search(loaded, settings)
     # Include the time of an unsuccessful attempt in plain Python.
-    seconds, cpu_seconds = report.seconds + vain, report.cpu_seconds + cpu_vain
+    seconds = report.seconds + plain_seconds
+    cpu_seconds = report.cpu_seconds + plain_cpu_seconds
     return evolve(report, seconds=seconds, cpu_seconds=cpu_seconds), compiled
 
 
 def identity(loaded: Loaded, settings: Settings) -> dict[str, Any]:
-    """Return the identity of a search; searches with the same identity have the same findings."""
+    """Return the identity of a search.  Searches with the same identity have the same findings."""
     where = loaded.target if loaded.file is None else str(loaded.file)
     _, colons, name = loaded.target.partition("::")
     # The engine and the machine are left out, because they do not change the findings.
@@ -130,14 +132,14 @@ def identity(loaded: Loaded, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _directly(loaded: Loaded, settings: Settings) -> Report | None:
+def _search_directly(loaded: Loaded, settings: Settings) -> Report | None:
     """Return the report of a user's world of one member, searched state by state.
 
     None for any other world, or if a setting needs the engine.  A world that ships is left to the
     engine, because the engine keeps its members' answers for the next search.
     """
-    asks_for_more = settings.wants_engine or settings.master is not None
-    if loaded.file is None or asks_for_more or not is_direct(loaded.world):
+    needs_engine = settings.wants_engine or settings.master is not None
+    if loaded.file is None or needs_engine or not is_direct(loaded.world):
         return None
     with loaded.at_work(), interruptible() as interrupt:
         return check_direct(
@@ -157,7 +159,7 @@ def _ends(settings: Settings, interrupt: Interrupt) -> Ends:
     )
 
 
-def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
+def _search_as_small(loaded: Loaded, settings: Settings) -> Report | None:
     """Return the report of a search without the engine; None if the engine has to search."""
     is_own = loaded.file is not None
     # For a user's own world the engine's loops may have to be compiled first.  A limit of states
@@ -182,7 +184,7 @@ def _was_large(loaded: Loaded) -> bool:
     return False
 
 
-def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
+def _in_process(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     """Return the report of the local engine, and the seconds spent compiling it."""
     # Imported here, because loading them takes as long as the search of a small world.
     from joinproto.check.memory import resident_bytes, uncollected
@@ -194,21 +196,21 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
 
     with watched() as (progress, compiled), loaded.at_work(), interruptible() as interrupt:
         answers = _answers(loaded, settings, partial(_say, progress))
-        refuse_too_little(settings.memory_bytes, resident_bytes())
-        workers = settings.at_once()
+        refuse_low_limit(settings.memory_bytes, resident_bytes())
+        workers = settings.worker_count()
         warm_up(symmetry=settings.symmetry, workers=workers)
         _say_estimate(loaded, settings)
         # A memory limit that the user sets ends the search, unless --master is given.
-        goes_on = settings.memory_bytes is None or settings.master is not None
+        may_use_spark = settings.memory_bytes is None or settings.master is not None
         # A search that keeps its states on disk needs no other processes.
-        goes_on &= settings.checkpoint is None
-        goes_on &= settings.engine == "auto" and find_spec("pyspark") is not None
-        if goes_on or settings.out is not None:
+        may_use_spark &= settings.checkpoint is None
+        may_use_spark &= settings.engine == "auto" and find_spec("pyspark") is not None
+        if may_use_spark or settings.out is not None:
             from spark_explore import explore
 
             plan = _plan(loaded, settings, progress, interrupt)
             plan = evolve(plan, answers=answers, workers=workers)
-            report = (explore.auto if goes_on else explore.here)(loaded.world, plan)
+            report = (explore.auto if may_use_spark else explore.here)(loaded.world, plan)
         else:
             report = search_world(
                 loaded.world,
@@ -275,12 +277,14 @@ def _say(progress: Progress, text: str) -> None:
     click.echo(text, err=True)
 
 
-def refuse_too_little(limit_bytes: int | None, needed_bytes: int) -> None:
+def refuse_low_limit(limit_bytes: int | None, needed_bytes: int) -> None:
+    """Raise `LimitReached` if the memory limit is less than the process already needs."""
     if limit_bytes is not None and limit_bytes < needed_bytes:
         raise LimitReached(
             f"the memory limit of {size(limit_bytes)} is less than the {size(needed_bytes)}"
             " this process needs before its first state",
-            next=f"--max-memory {math.ceil(2 * needed_bytes / 2**20)}M or more, or none",
+            next=f"use --max-memory {math.ceil(2 * needed_bytes / 2**20)}M or more, or leave the"
+            " option out",
         )
 
 
@@ -297,11 +301,15 @@ def _say_estimate(loaded: Loaded, settings: Settings) -> None:
 
         report_of = smaller_reports(loaded.sized, symmetry=settings.symmetry)
         guess = estimate(loaded.members, loaded.least, report_of)
-    if guess is not None and (asked or guess.seconds > SECONDS_WORTH_SAYING):
+    if guess is not None and (asked or guess.seconds > SECONDS_REPORTED_MIN):
         limit = settings.memory_bytes or default_limit_bytes()
         click.echo(guess.text(limit - resident_bytes()), err=True)
     elif guess is None and asked:
-        click.echo("estimate: none, because fewer members tell nothing here", err=True)
+        click.echo(
+            "no estimate: this world cannot be searched with fewer members, or such searches do"
+            " not predict its size",
+            err=True,
+        )
 
 
 def _on_spark(loaded: Loaded, settings: Settings) -> tuple[Report, float]:

@@ -1,4 +1,4 @@
-"""Load the compiled loops before a search, whose time limit and times do not include this.
+"""Load the compiled loops before a search, whose time limit and times do not include the loading.
 
 Loading the loops takes half a second; compiling them takes up to two minutes the first time.  They
 are run on a small world that is defined here, so that a user's members run only in their search.

@@ -17,8 +17,8 @@ class WorldCommand(click.Command):
             given, _, _ = self.make_parser(ctx).parse_args(list(args))
         except click.NoSuchOption as error:
             name = error.option_name.lstrip("-").replace("-", "_")
-            how = f"; a parameter of a world's function is set by --set {name}=VALUE"
-            raise click.UsageError(error.format_message().rstrip(".") + how, ctx) from None
+            hint = f"; a parameter of a world's function is set by --set {name}=VALUE"
+            raise click.UsageError(error.format_message().rstrip(".") + hint, ctx) from None
         ctx.meta["world"] = given.get("target")
         return super().parse_args(ctx, args)
 

@@ -103,7 +103,7 @@ def test_a_world_may_be_expected_to_fail(run: Run, world: str, expected: str, co
     done = run(world, "--expect", expected)
 
     assert code == done.code
-    assert (f"--expect {expected}, and the result is:" in done.err) is bool(code)
+    assert (f"--expect {expected}, but the result is" in done.err) is bool(code)
 
 
 def test_strict_asks_nothing_of_a_world_that_exercised_all(run: Run) -> None:
@@ -192,7 +192,7 @@ USAGE = {
         ("two-phase-commit", "--engine", "local", "--master", "local[2]"),
         "--master belongs to the Spark",
     ),
-    "no master": (("two-phase-commit", "--master", "x"), "no master of Spark's is called so"),
+    "no master": (("two-phase-commit", "--master", "x"), "is not the address of a Spark master"),
     "an unknown format": (("two-phase-commit", "--trace", "run.doc"), "endings: .html"),
     "no such folder": (("two-phase-commit", "--trace", "no/such/run.html"), "there is no folder"),
     "a folder as trace": (("two-phase-commit", "--trace", f"{ROOT}/x.html/.."), "in which format"),
@@ -270,7 +270,7 @@ def test_an_old_test_is_not_taken_for_one_of_this_check(run: Run, tmp_path: Path
 
     done = run("two-phase-commit", "--trace", str(tmp_path / "test_run.py"))
 
-    assert "is there from before, and not of this check" in done.err
+    assert "the file there is of an earlier check" in done.err
     assert "old" == (tmp_path / "test_run.py").read_text()
 
 
@@ -425,7 +425,7 @@ def test_no_estimate_is_reported_where_there_is_none(run: Run, tmp_path: Path) -
     """One fixed world has no smaller sizes; without --estimate there is no message about that."""
     path = model(tmp_path)
 
-    assert "estimate: none" in run(path, "--estimate").err
+    assert "no estimate: this world" in run(path, "--estimate").err
     assert "" == run(path).remarks
 
 
@@ -447,7 +447,7 @@ def test_a_witness_that_was_not_found_is_reported_and_asked_for_no_more(run: Run
     done = run("docs/examples/my_first_try.py", "--witness", "a member joined")
 
     assert 1 == done.code
-    assert "no run to “a member joined” was found; first mend what is violated" in done.err
+    assert "no run to “a member joined” was found; first correct the violated claims" in done.err
     assert "--witness" not in done.out
     assert "my_first_try.py --trace run.html" in done.out
 

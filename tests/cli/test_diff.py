@@ -136,7 +136,7 @@ def test_worlds_that_begin_differently_part_at_once(run: Run, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["token-ring"], "nothing to compare it with"),
+        (["token-ring"], "needs a second world"),
         (["two-phase-commit", "--mutant", "nope"], "has no mutant 'nope'"),
         (["no-such-world", "token-ring"], "there is no world called 'no-such-world'"),
         (["token-ring", *["--mutant", "a"] * 3], "3 mutants are given"),

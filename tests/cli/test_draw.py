@@ -220,7 +220,7 @@ def test_a_drawing_is_also_one_json_object(
     [
         (["draw", "nothing"], 2, "no drawing and no world 'nothing'"),
         (["draw", "note", "--format", "png"], 2, "png"),
-        (["draw", "--out", "x"], 2, "nothing is drawn"),
+        (["draw", "--out", "x"], 2, "no drawing is named"),
         (["draw", "note", "--out", "no/such/folder/x"], 4, "cannot write"),
     ],
 )

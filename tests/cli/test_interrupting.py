@@ -38,4 +38,4 @@ def test_it_may_come_while_a_line_is_written() -> None:
     out, said = writer.communicate()
 
     assert (0, "True\n") == (writer.returncode, out), said[-2_000:]
-    assert "stopping, to tell what was found" in said
+    assert "stopping, to report the findings" in said

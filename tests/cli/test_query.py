@@ -127,7 +127,7 @@ def test_the_nearest_state_that_fits_is_reported_with_the_way(run: Run, states: 
         (("--to", "face = 1"), "the query is wrong"),
         (("SELECT CAST('x' AS INT)",), "the query failed"),
         (("SELECT 1", "--to", "true"), "SQL, --ask and --to"),
-        (("SELECT 1", "--engine", "duckdb", "--master", "local[2]"), "--master is Spark's"),
+        (("SELECT 1", "--engine", "duckdb", "--master", "local[2]"), "--master is for Spark"),
     ],
 )
 def test_a_wrong_query_is_refused(

@@ -82,7 +82,7 @@ def test_somebody_elses_folder_is_refused(run: Run, tmp_path: Path) -> None:
     done = run("two-phase-commit", "--out", str(tmp_path))
 
     assert 2 == done.code
-    assert "is not a run of ours: thesis.tex" in done.err
+    assert "holds no run of joinproto: thesis.tex" in done.err
     assert ["thesis.tex"] == [file.name for file in tmp_path.iterdir()]
 
 

@@ -241,7 +241,7 @@ def test_nodes_that_join_at_once_know_each_other_and_a_plan_uses_that(
 
     done = run_here(capsys, "clusterer", "apply", str(file), "--to", to)
     assert 0 == done.code
-    assert "no answer from a, c: what they know and hold is not in this plan" in done.out
+    assert "no answer from a, c: this plan does not know their configs and data" in done.out
     fleet.start("c")
     fleet.until_ready("bc", 3)
     assert "message" in fleet.data("b")

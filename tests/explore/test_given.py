@@ -247,7 +247,7 @@ def test_what_a_cut_log_may_have_said_is_waited_for() -> None:
 def test_too_many_lines_of_another_program_are_refused_with_the_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("joinproto.cli.exploring.TOLD_MAX", 2)
+    monkeypatch.setattr("joinproto.cli.exploring.STEP_LINES_MAX", 2)
 
     with pytest.raises(UsageProblem, match="more than 2 lines report a step") as caught:
         rabbitmq(sorted(file.name for file in RABBITMQ.glob("*.log")), RABBITMQ)

@@ -117,7 +117,7 @@ def test_the_shortlist_has_the_node_that_would_be_chosen_of_all() -> None:
     for node in dice.sample(range(40), 9):
         cluster.machines[node].up = False
     for _ in range(100):
-        cluster.loaded(dice.randrange(40), dice.randrange(1, 5))
+        cluster.add_load(dice.randrange(40), dice.randrange(1, 5))
     for queue in range(200):
         own = cluster.members[queue]
         everybody = tuple(cluster._node(node) for node in range(40))

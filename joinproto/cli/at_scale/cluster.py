@@ -24,8 +24,8 @@ class Copy:
 class Machine:
     """A node.  `waiting`: a heap of the copies that wait until a copy of this node ends.
 
-    `dropped`: how many replicas it has lost since it stopped, as others were made in their place.
-    `load`: its replicas, with those that are to be copied to it.
+    `dropped`: how many of its replicas were removed since it stopped, and replaced on other nodes.
+    `load`: the number of its replicas, and of the replicas that are copied or will be copied to it.
     """
 
     name: str
@@ -40,15 +40,19 @@ class Machine:
 
 @define
 class Cluster:
-    """Nodes and queues by number.  `members[q]`: the nodes of queue q; `on[n]`: queues on n."""
+    """The nodes and queues of the cluster, by number.
+
+    `members[q]`: the nodes of queue q.  `sizes[q]`: its bytes.  `live[q]`: how many of its replicas
+    run.  `queues_on[n]`: the queues that have a replica on node n.
+    """
 
     shape: Shape
     machines: list[Machine]
     members: list[list[int]]
     sizes: list[float]
-    on: list[set[int]]
+    queues_on: list[set[int]]
     live: list[int]
-    _least: list[list[tuple[int, int]]] = field(factory=list)
+    _by_load: list[list[tuple[int, int]]] = field(factory=list)
 
     @classmethod
     def of(cls, shape: Shape) -> Cluster:
@@ -61,54 +65,55 @@ class Cluster:
             for _ in range(shape.queues)
         ]
         sizes = [dice.expovariate(1 / shape.bytes_mean) for _ in members]
-        on: list[set[int]] = [set() for _ in machines]
+        queues_on: list[set[int]] = [set() for _ in machines]
         for queue, nodes in enumerate(members):
             for node in nodes:
-                on[node].add(queue)
-        for node, queues in enumerate(on):
+                queues_on[node].add(queue)
+        for node, queues in enumerate(queues_on):
             machines[node].load = len(queues)
-        found = cls(shape, machines, members, sizes, on, [shape.replicas] * shape.queues)
-        found._least = [[(machines[node].load, node) for node in zone] for zone in by_zone]
-        for heap in found._least:
+        found = cls(shape, machines, members, sizes, queues_on, [shape.replicas] * shape.queues)
+        found._by_load = [[(machines[node].load, node) for node in zone] for zone in by_zone]
+        for heap in found._by_load:
             heapq.heapify(heap)
         return found
 
     def shortlist(self, queue: int) -> tuple[Node, ...]:
         """Return the queue's nodes, and each zone's least loaded node without a replica of it.
 
-        A choice by zone and load always takes one of these.
+        A choice by zone and load always takes one of these nodes.
         """
         own = self.members[queue]
         nodes = [self._node(node) for node in own]
         for zone in range(self.shape.zones):
-            best = self._least_of(zone, own)
+            best = self._least_loaded(zone, own)
             if best is not None:
                 nodes.append(self._node(best))
         return tuple(nodes)
 
     def add(self, queue: int, node: int) -> None:
         self.members[queue].append(node)
-        self.on[node].add(queue)
+        self.queues_on[node].add(queue)
 
     def drop(self, queue: int, node: int) -> None:
         self.members[queue].remove(node)
-        self.on[node].remove(queue)
+        self.queues_on[node].remove(queue)
         self.machines[node].dropped += 1
-        self.loaded(node, -1)
+        self.add_load(node, -1)
 
-    def loaded(self, node: int, more: int) -> None:
-        """Add `more` to the load of a node."""
+    def add_load(self, node: int, more: int) -> None:
+        """Add `more`, which may be negative or 0, to the load of a node."""
         machine = self.machines[node]
         machine.load += more
-        heapq.heappush(self._least[machine.zone], (machine.load, node))
+        heapq.heappush(self._by_load[machine.zone], (machine.load, node))
 
-    def _least_of(self, zone: int, own: list[int]) -> int | None:
-        heap, aside, found = self._least[zone], [], None
+    def _least_loaded(self, zone: int, own: list[int]) -> int | None:
+        """Return the zone's least loaded node that runs and is not in `own`; None without one."""
+        heap, aside, found = self._by_load[zone], [], None
         while heap:
             load, node = heap[0]
             machine = self.machines[node]
             if not machine.up or machine.load != load:
-                heapq.heappop(heap)  # a change, or a return, pushes a new entry
+                heapq.heappop(heap)  # outdated: a change of load, or a return, pushes a new entry
             elif node in own:
                 aside.append(heapq.heappop(heap))
             else:

@@ -1,7 +1,7 @@
 """Many runs, each with a seed, way and limits: played on Spark, kept as Parquet, then queried.
 
 outcomes    a row for each run
-moments     a row for each second of a run in which something changed
+moments     a row for each second of a run in which a queue or a copy changed
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from joinproto.errors import UsageProblem
 
 OUTCOMES, MOMENTS = "outcomes", "moments"
 PARQUET = b"PAR1"  # the first bytes of a Parquet file
-SAME = ("seed", "way", "copies_at_once", "copies_in_all")
+OF_RUN = ("seed", "way", "copies_at_once", "copies_in_all")
 """The columns of a moment that say which run it belongs to."""
 _SQL = {float: "double", int: "bigint", str: "string"}
 _KINDS: dict[str, Any] = {
@@ -87,11 +87,12 @@ def played(
 
 def rows(job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the row of a run, and the rows of its moments."""
-    both = played(job)
-    assert both is not None
-    run, outcome = both
-    told = {**job.about, **asdict(outcome)}
-    return told, [{**{name: told[name] for name in SAME}, **asdict(one)} for one in run.moments]
+    found = played(job)
+    assert found is not None
+    run, outcome = found
+    row = {**job.about, **asdict(outcome)}
+    of_run = {name: row[name] for name in OF_RUN}
+    return row, [{**of_run, **asdict(one)} for one in run.moments]
 
 
 def refuse_old(folder: Path) -> None:
@@ -108,17 +109,17 @@ def make(session: Any, asked: list[Job], folder: Path) -> None:
     made = session.sparkContext.parallelize(asked, len(asked)).map(rows).persist()
     try:
         for name, rdd, columns, cls in (
-            (OUTCOMES, made.map(lambda both: both[0]), asked[0].about, Outcome),
-            (MOMENTS, made.flatMap(lambda both: both[1]), SAME, Moment),
+            (OUTCOMES, made.map(lambda found: found[0]), asked[0].about, Outcome),
+            (MOMENTS, made.flatMap(lambda found: found[1]), OF_RUN, Moment),
         ):
             names = [*columns, *(one.name for one in fields(cls))]
             form = ", ".join(f"{one} {_SQL[_KINDS[one]]}" for one in names)
-            session.createDataFrame(rdd.map(_listed), form).write.parquet(str(folder / name))
+            session.createDataFrame(rdd.map(_as_tuple), form).write.parquet(str(folder / name))
     finally:
         made.unpersist()
 
 
-def _listed(row: dict[str, Any]) -> tuple[Any, ...]:
+def _as_tuple(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(None if value is None else _KINDS[name](value) for name, value in row.items())
 
 
@@ -147,38 +148,42 @@ QUESTION = """
 
 @frozen(kw_only=True)
 class Summary:
-    """All seeds of one way with one limit."""
+    """The figures of one way with one limit, over all seeds."""
 
-    story: Annotated[str, "what befell the cluster"]
-    queues: Annotated[Count, "of them"]
-    nodes: Annotated[Count, "of the cluster"]
-    interval: Annotated[Seconds, "between two looks"]
+    story: Annotated[str, "the failures of the cluster: rack, rolling or day"]
+    queues: Annotated[Count, "how many queues"]
+    nodes: Annotated[Count, "how many nodes"]
+    interval: Annotated[Seconds, "between two looks at a queue"]
     way: Annotated[str, "events, periodic or ours"]
-    copies_at_once: Annotated[Count, "that a node may take part in"]
-    copies_in_all: Annotated[int | None, "that all nodes may make; null: no limit"]
-    runs: Annotated[Count, "of different seeds"]
-    below_mean: Annotated[Seconds, "that a queue was below, mean of the runs"]
-    below_longest: Annotated[Seconds, "of any queue of any run"]
+    copies_at_once: Annotated[Count, "the most copies of a node at a time"]
+    copies_in_all: Annotated[int | None, "the most copies of all nodes at a time; null: no limit"]
+    runs: Annotated[Count, "runs, each with another seed"]
+    below_mean: Annotated[Seconds, "the mean time below the target, mean of the runs"]
+    below_longest: Annotated[Seconds, "the longest time below of any queue in any run"]
     below_least: Annotated[
-        float | None, "the mean that no order goes below at these peaks; null: not one blow"
+        float | None,
+        "the least mean that any order of copies has at these peaks, mean of the runs; null: the"
+        " failures are not all at once",
     ]
-    beyond_mean: Annotated[Seconds, "below, without the failure interval, mean of the runs"]
-    beyond_worst: Annotated[Seconds, "of the worst run"]
+    beyond_mean: Annotated[Seconds, "`below_mean` without the failure interval"]
+    beyond_worst: Annotated[Seconds, "the same of the worst run"]
     share_of_periodic: Annotated[
-        float | None, "beyond, as a share of periodic's of the same seed; null: none was run"
+        float | None,
+        "the mean without the failure interval, as a share of that of periodic with the same seed,"
+        " mean of the runs; null: periodic was not run",
     ]
-    share_worst: Annotated[float | None, "of the worst run"]
-    peak_of_a_node: Annotated[float, "bytes a second, of any run"]
-    peak_of_all: Annotated[float, "bytes a second of all nodes, of any run"]
-    for_nothing: Annotated[Count, "changes, of all runs"]
-    unmended: Annotated[Count, "queues below at the end, of all runs"]
+    share_worst: Annotated[float | None, "that share in the worst run"]
+    peak_of_a_node: Annotated[float, "the highest peak of a node in any run, bytes a second"]
+    peak_of_all: Annotated[float, "the highest peak of all nodes in any run, bytes a second"]
+    for_nothing: Annotated[Count, "needless changes, of all runs"]
+    unmended: Annotated[Count, "queues below the target at the end, of all runs"]
 
 
 @frozen(kw_only=True)
 class ManyRuns:
     """`reconcile results --json`: the results of many runs, by way and limit."""
 
-    summaries: Annotated[tuple[Summary, ...], "in the order of their names"]
+    summaries: Annotated[tuple[Summary, ...], "in the order of story, sizes, way and limits"]
 
 
 def _first_bytes(path: Path) -> bytes:
@@ -190,7 +195,7 @@ def ask(session: Any, folder: Path) -> ManyRuns:
     """Return Spark's answer to `QUESTION` about a folder that `make` wrote."""
     if not (folder / OUTCOMES).is_dir():
         raise UsageProblem(
-            f"{folder} has no {OUTCOMES}", next="joinproto reconcile simulate --out DIR"
+            f"{folder} has no {OUTCOMES}", next="make it: joinproto reconcile simulate --out DIR"
         )
     files = sorted((folder / OUTCOMES).glob("*.parquet"))
     damaged = [one for one in files if _first_bytes(one) != PARQUET]
@@ -199,13 +204,13 @@ def ask(session: Any, folder: Path) -> ManyRuns:
             f"{damaged[0] if files else folder / OUTCOMES} is not Parquet",
             next="make it anew: joinproto reconcile simulate --out DIR",
         )
-    told = session.read.parquet(str(folder / OUTCOMES))
-    lacking = sorted({one.name for one in fields(Outcome)} - set(told.columns))
+    outcomes = session.read.parquet(str(folder / OUTCOMES))
+    lacking = sorted({one.name for one in fields(Outcome)} - set(outcomes.columns))
     if lacking:
         raise UsageProblem(
             f"{folder} was made by another version: it has no {lacking[0]}",
             next="make it anew: joinproto reconcile simulate --out DIR",
         )
-    told.createOrReplaceTempView(OUTCOMES)
+    outcomes.createOrReplaceTempView(OUTCOMES)
     found = session.sql(QUESTION).collect()
     return ManyRuns(summaries=tuple(Summary(**row.asDict()) for row in found))

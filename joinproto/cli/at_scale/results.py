@@ -18,29 +18,33 @@ SHOWN = 900.0
 
 @frozen(kw_only=True)
 class Outcome:
-    """One way to look after the queues, in figures."""
+    """The figures of one run: one way to keep the replicas of the queues."""
 
     way: Annotated[str, "events, periodic or ours"]
-    copies_at_once: Annotated[Count, "that a node may take part in"]
-    copies_in_all: Annotated[int | None, "that all nodes may make; null: no limit"]
-    queues_below: Annotated[Count, "times that a queue fell below what is wanted"]
-    below_hours: Annotated[float, "of all queues together"]
-    below_mean: Annotated[Seconds, "of those"]
-    below_longest: Annotated[Seconds, "of those"]
+    copies_at_once: Annotated[Count, "the most copies of a node at a time"]
+    copies_in_all: Annotated[int | None, "the most copies of all nodes at a time; null: no limit"]
+    queues_below: Annotated[Count, "how often a queue fell below its target"]
+    below_hours: Annotated[float, "time below the target, of all queues together"]
+    below_mean: Annotated[Seconds, "the mean time below the target"]
+    below_longest: Annotated[Seconds, "the longest time below the target"]
     below_least: Annotated[
-        float | None, "seconds: no order has a lower mean at this peak; null: not one blow"
+        float | None,
+        "the least mean, in seconds, that any order of copies has at this peak; null: the failures"
+        " are not all at once",
     ]
-    beyond_interval_mean: Annotated[Seconds, "the mean, without the failure interval itself"]
-    unmended: Annotated[Count, "queues that are below at the end"]
+    beyond_interval_mean: Annotated[Seconds, "the mean without the failure interval"]
+    unmended: Annotated[Count, "queues below the target at the end"]
     changes: Annotated[Count, "replicas that were added"]
-    for_nothing: Annotated[Count, "of these, whose lost one came back, or that came too late"]
+    for_nothing: Annotated[
+        Count, "how often a lost replica came back after it was replaced, or a copy was late"
+    ]
     cancelled: Annotated[Count, "copies whose source or target stopped"]
-    bytes_copied: Annotated[float, "in all"]
-    peak_copies_of_a_node: Annotated[Count, "at a time"]
-    peak_bytes_of_a_node: Annotated[float, "a second: its network, and its disk"]
-    peak_bytes: Annotated[float, "a second: of all nodes"]
-    evaluations: Annotated[Count, "of a queue"]
-    cpu_seconds: Annotated[Seconds, "that this run took"]
+    bytes_copied: Annotated[float, "bytes of all copies"]
+    peak_copies_of_a_node: Annotated[Count, "the most copies of a node at a time in this run"]
+    peak_bytes_of_a_node: Annotated[float, "bytes a second of a node's network, and of its disk"]
+    peak_bytes: Annotated[float, "bytes a second of all nodes"]
+    evaluations: Annotated[Count, "how often a queue was evaluated"]
+    cpu_seconds: Annotated[Seconds, "CPU time of this run"]
 
     @classmethod
     def of(cls, run: Run, cpu_seconds: float, *, is_one_blow: bool) -> Self:
@@ -66,9 +70,9 @@ class Outcome:
 def least(run: Run) -> float:
     """Return the least mean time below, in seconds, for the peak of all nodes in this run.
 
-    All replicas are lost at once, so none is copied before the failure interval is over.  After it,
-    one link as fast as all nodes together could do the same work, and to copy the smallest queue
-    first has the least mean of all orders.
+    All replicas are lost at once, so no copy begins before the failure interval is over.  After
+    that, one link as fast as all nodes together could do the same work.  Copying the smallest
+    queues first gives the least mean of all orders.
     """
     rate = max(1, run.peak) * run.shape.rate
     ends, sent = 0.0, 0.0
@@ -80,12 +84,12 @@ def least(run: Run) -> float:
 
 @frozen(kw_only=True)
 class Compared:
-    """`reconcile simulate --json`: the same story, looked after in each way."""
+    """`reconcile simulate --json`: the same failures, and the figures of each way."""
 
-    story: Annotated[Story, "what befell the cluster"]
-    days: Annotated[Count, "that were simulated"]
-    shape: Annotated[Shape, "how large it was"]
-    ways: Annotated[tuple[Outcome, ...], "each of the same cluster"]
+    story: Annotated[Story, "the failures of the cluster"]
+    days: Annotated[Count, "how many days were simulated"]
+    shape: Annotated[Shape, "the size of the cluster"]
+    ways: Annotated[tuple[Outcome, ...], "the figures of each way, for the same cluster"]
 
 
 def draw(file: Path, runs: list[Run]) -> None:
@@ -103,7 +107,7 @@ def draw(file: Path, runs: list[Run]) -> None:
         above.step(at, [one.below for one in run.moments], where="post", label=name)
         loads = [one.copies * run.shape.rate / 1e9 for one in run.moments]
         under.step(at, loads, where="post", label=name)
-    above.set_ylabel("queues below what is wanted")
+    above.set_ylabel("queues below the target")
     under.set_ylabel("copied, GB a second")
     under.set_xlabel("seconds from the first loss")
     last = max((one.at - first for run in runs for one in run.moments), default=0.0)
@@ -112,4 +116,6 @@ def draw(file: Path, runs: list[Run]) -> None:
     try:
         figure.savefig(file)
     except (OSError, ValueError) as error:
-        raise EnvironmentProblem(f"{file}: {error}", next="a .png or .svg of yours") from None
+        raise EnvironmentProblem(
+            f"{file}: {error}", next="name a .png or .svg that you may write"
+        ) from None

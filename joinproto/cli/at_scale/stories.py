@@ -1,4 +1,4 @@
-"""Failures of nodes in a simulated day, and the three ways to maintain the queues."""
+"""Failures of nodes in simulated days, and the three ways to keep the replicas of the queues."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ HOUR = 3600.0
 class Shape:
     """The size of the cluster, and its capacities."""
 
-    queues: Annotated[Count, "of them"] = 100_000
-    nodes: Annotated[Count, "of the cluster"] = 100
-    zones: Annotated[Count, "racks: nodes that fail together"] = 10
-    replicas: Annotated[Count, "wanted of each queue"] = 3
-    bytes_mean: Annotated[float, AtLeast(0), "of a queue; exponential"] = 100e6
+    queues: Annotated[Count, "how many queues"] = 100_000
+    nodes: Annotated[Count, "how many nodes"] = 100
+    zones: Annotated[Count, "how many racks; the nodes of a rack fail together"] = 10
+    replicas: Annotated[Count, "the target of each queue"] = 3
+    bytes_mean: Annotated[float, AtLeast(0), "the mean size of a queue; exponential"] = 100e6
     rate: Annotated[float, AtLeast(0), "bytes a second of one copy"] = 50e6
     link: Annotated[Count, "copies that a node's link carries at full rate"] = 25
-    failure_interval: Annotated[float, AtLeast(0), "seconds"] = 60.0
-    interval: Annotated[float, AtLeast(0), "seconds between two looks"] = 60.0
+    failure_interval: Annotated[
+        float, AtLeast(0), "seconds that a node must be away before its replicas are replaced"
+    ] = 60.0
+    interval: Annotated[float, AtLeast(0), "seconds between two looks at a queue"] = 60.0
     trigger_interval: Annotated[float, AtLeast(0), "seconds from an event to a look"] = 10.0
-    seed: Annotated[int, "of the dice"] = 1
+    seed: Annotated[int, "the seed of sizes, places and failures"] = 1
 
 
 class Care(Enum):
-    """A way to maintain the queues."""
+    """A way to keep the replicas of the queues."""
 
     EVENTS = "events"
     PERIODIC = "periodic"
@@ -44,7 +46,7 @@ class Care(Enum):
 
 
 class Story(Enum):
-    """The events of a cluster in one day."""
+    """Which failures happen; `blows` describes them."""
 
     RACK = "rack"
     ROLLING = "rolling"
@@ -64,7 +66,8 @@ def blows(story: Story, shape: Shape, days: int) -> Iterator[NodeChange]:
     """Yield the failures: a rack fails at 6:00, and a rolling restart of all nodes begins at 14:00.
 
     `RACK`: only the first day's rack, which stays away.  `ROLLING`: only restarts.  `DAY`: both,
-    and the rack is back at 10:00.  Each two minutes a node restarts, and is down for 90 seconds.
+    and the rack is back at 10:00.  In a rolling restart, a node stops every two minutes, and is
+    down for 90 seconds.
     """
     for day in range(days):
         begin = day * 24 * HOUR

@@ -33,13 +33,13 @@ REFUSED = 2
 @click.command(epilog=EXAMPLE)
 @click.argument("name", metavar="[QUESTION]", required=False, shell_complete=completing.questions)
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True), required=False)
-@option("--schema", "Print what goes in and what comes out.", is_flag=True)
+@option("--schema", "Print the schemas of the input and of the answer.", is_flag=True)
 def ask(name: str | None, file: str | None, schema: bool) -> int:
     """Ask for one decision of a system.
 
     Without QUESTION the questions are listed.  FILE holds one JSON object; `-` reads standard
     input, one object a line, and answers each in a line.  An answer names the rule that
-    decided, and why.  Input that does not fit is exit code 2, with the path of the field.
+    decided, and why.  Exit code 2: the input does not fit; the error has the path of the field.
     """
     if name is None:
         click.echo("\n".join(aligned([(one.name, one.about) for one in questions()])))
@@ -51,7 +51,8 @@ def ask(name: str | None, file: str | None, schema: bool) -> int:
     if file is None:
         raise UsageProblem(
             f"{name}: no input is given",
-            next=f"a file with a JSON object, or - for standard input; {name} --schema says which",
+            next="name a file with a JSON object, or - for standard input;"
+            f" joinproto ask {name} --schema describes the object",
         )
     if file == "-":
         return _lines(asked, sys.stdin.buffer)
@@ -99,8 +100,8 @@ def _lines(asked: Question[Any, Any], lines: Iterable[bytes]) -> int:
         if not line.strip():
             continue
         try:
-            said = answered(asked, line)
+            answer = answered(asked, line)
         except JoinprotoError as error:
-            said, code = refusal(error), REFUSED
-        click.echo(json.dumps(said, ensure_ascii=False))
+            answer, code = refusal(error), REFUSED
+        click.echo(json.dumps(answer, ensure_ascii=False))
     return code

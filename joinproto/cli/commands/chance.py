@@ -42,13 +42,13 @@ VERDICTS = {
 @loading.world_options
 @option(
     ("--weight", "weights"),
-    "Draw steps that begin with these words in proportion to W; others have 1.",
+    "Draw steps that begin with these words with weight W; other steps have weight 1.",
     metavar="STEP=W",
     multiple=True,
 )
 @option(
     ("--delay", "delays"),
-    "Such a step takes (A + B) / 2 seconds on average; others take 1.",
+    "Steps that begin with these words take (A + B) / 2 seconds on average; other steps 1 second.",
     metavar="STEP=A..Bs",
     multiple=True,
 )
@@ -61,8 +61,8 @@ def chance(
 
     All states are searched and read as a Markov chain: in each state, one of the steps that change
     it is drawn, all equally likely, faults too.  A run ends where no step is left or the claim is
-    broken.  --weight and --delay make steps likelier; the last one that fits a step counts.  STEP
-    is how a step begins in a run that `joinproto check` shows: crash, a: crash.
+    broken.  --weight and --delay make steps more or less likely; the last one that fits a step
+    counts.  STEP is how a step begins in a run that `joinproto check` shows: crash, a: crash.
     """
     limits = loading.limits(arguments)
     options = loading.given(arguments)
@@ -84,15 +84,17 @@ def _texts(found: Chance) -> Iterator[Text]:
         yield Text(line(Piece(f"{found.why}: so no probability is known", Role.WARN)), 2, 2)
     name = max(len(visible(claim.name)) for claim in found.claims) + 2
     for claim in found.claims:
-        yield Text(line(f"{_said(claim):24}", Piece(visible(claim.name).ljust(name), Role.NAME)))
+        yield Text(line(f"{_as_text(claim):24}", Piece(visible(claim.name).ljust(name), Role.NAME)))
     judged = [one for one in found.claims if one.kind != "sometimes" and one.probability]
     if len(judged) > 1:
-        yield Text(line(f"{_number(found.probability):10}{'':14}", "any of those that break"))
+        yield Text(
+            line(f"{_number(found.probability):10}{'':14}", "at least one of the claims breaks")
+        )
     chain = f"{count(found.states)} states, {count(found.steps)} steps that change one"
     yield Text(line(Piece(f"{chain}; {duration(found.seconds)}", Role.QUIET)))
 
 
-def _said(claim: ClaimChance) -> str:
+def _as_text(claim: ClaimChance) -> str:
     if claim.probability is None:
         return "unknown"
     verb = "comes true" if claim.kind == "sometimes" else "breaks"

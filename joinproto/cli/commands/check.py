@@ -32,7 +32,7 @@ from joinproto.cli.options import AS_JSON, FILE, PlaceType, option
 from joinproto.cli.output import Terminal, alone_on_stdout, is_terminal
 from joinproto.cli.reports.verdicts import Outcome, Verdict, verdict_of
 from joinproto.cli.reports.write import refuse_folder, refuse_unknown, reporting
-from joinproto.cli.searching import Settings, identity, refuse_too_little, searched, watched
+from joinproto.cli.searching import Settings, identity, refuse_low_limit, searched, watched
 from joinproto.cli.show import findings
 from joinproto.cli.show.summary import summary
 from joinproto.cli.world_help import WorldCommand
@@ -69,12 +69,12 @@ class Checked:
 @loading.world_options
 @option(
     "--engine",
-    "Where to search: here, or on Spark.",
+    "Where to search; auto: here, and on Spark if the search grows too large.",
     click.Choice(["auto", "local", "spark"]),
     default="auto",
 )
 @option("--master", "Spark's master.", metavar="URL")
-@option("--resume", "Go on with the search in --out, on Spark.", is_flag=True)
+@option("--resume", "Go on with the search in --out; needs --engine spark.", is_flag=True)
 @option("--out", "Keep all results: DIR, or s3://BUCKET/PATH.", PlaceType(), metavar="DIR")
 @option("--states/--no-states", "With --out: write every state, as a table.", default=True)
 @option("--edges", "With --out: write every step, too.", is_flag=True)
@@ -85,9 +85,17 @@ class Checked:
     metavar="DIR",
 )
 @loading.limit_options
-@option("--symmetry/--no-symmetry", "One state for each renaming of members.", default=False)
-@option("--strict", "Exit 1 where something was never exercised.", is_flag=True)
-@option("--expect", "Exit 0 where it ends so.", click.Choice(["holds", "violated"]))
+@option(
+    "--symmetry/--no-symmetry",
+    "Take states that differ only in members' names as one.",
+    default=False,
+)
+@option("--strict", "Exit 1 if a claim or a kind of step was never exercised.", is_flag=True)
+@option(
+    "--expect",
+    "The expected result: exit 0 if the search has it.",
+    click.Choice(["holds", "violated"]),
+)
 @option(
     "--trace",
     "Write the run found: .html, .json, .itf.json, .txt, or .py, a test."
@@ -103,7 +111,7 @@ class Checked:
 )
 @option(
     "--workers",
-    "This many threads search; default: one for each processor.",
+    "Search with this many threads; default: one for each processor, at most 16.",
     click.IntRange(1, 64),
     metavar="N",
 )
@@ -117,8 +125,10 @@ class Checked:
     "Ask a model of your own again in a fresh process, at the same time.",
     default=True,
 )
-@option("--tier", "Worlds of seconds, or minutes.", click.Choice(["quick", "long"]))
-@option("--estimate/--no-estimate", "Say first how long it may take.", default=None)
+@option(
+    "--tier", "Check all worlds that take seconds, or minutes.", click.Choice(["quick", "long"])
+)
+@option("--estimate/--no-estimate", "Estimate first how long it may take.", default=None)
 @loading.report_options
 @AS_JSON
 def check(
@@ -129,24 +139,24 @@ def check(
 ) -> int:
     """Search a world breadth first, and judge its claims in every state.
 
-    WORLD is one of those that `joinproto models` lists, FILE.py a model of your own.  The
-    shortest run that breaks a claim is shown.  Exit code 0: all hold; 1: violated, or a
-    `sometimes` not reached; 2: a mistake in the command or the model; 3: undetermined, since a
-    limit was met or states were left out; 4: the machine lacks something.
+    WORLD is a name that `joinproto models` lists, FILE.py a model of your own.  The shortest run
+    that breaks a claim is shown.  Exit code 0: all hold; 1: violated, or a `sometimes` not
+    reached; 2: a mistake in the command or the model; 3: undetermined, because a limit or Ctrl-C
+    ended the search, or states were left out; 4: the machine lacks something.
     """
     options = loading.given(arguments)
     limits = loading.limits(arguments)
     settings = Settings(as_json=as_json, limits=limits, **arguments)
     refuse_unknown(settings.reports)
     if tier is not None:
-        _refuse_what_belongs_to_spark(settings)
+        _refuse_engine_options(settings)
         _refuse_with_tier(target, options, settings)
         return _check_tier(tier, settings)
     if target is None:
         raise click.UsageError("name a world or a file, or check all with --tier quick")
     outcomes: list[Outcome] = []
     with reporting(target, outcomes, settings.reports, github=settings.github):
-        _refuse_what_belongs_to_spark(settings)
+        _refuse_engine_options(settings)
         if options:
             from joinproto.cli.commands import sweep
 
@@ -168,13 +178,13 @@ def _check_each(
     rows: list[sweep.SweepSearch] = []
     codes = set()
     with alone_on_stdout(settings.as_json):
-        every = [catalogue.load(target, options) for options in each]
-        for at, loaded in enumerate(every, start=1):
+        worlds = [catalogue.load(target, options) for options in each]
+        for at, loaded in enumerate(worlds, start=1):
             words = sweep.named(loaded.options)
             if is_terminal():
-                click.echo(f"{words}  ({at} of {len(every)})", err=True)
+                click.echo(f"{words}  ({at} of {len(worlds)})", err=True)
             try:
-                with _telling_what_led_there(settings):
+                with _printing_failed_run(settings):
                     report, _ = searched(loaded, settings)
             except JoinprotoError as problem:
                 problem.message += f", with {words}"
@@ -186,13 +196,14 @@ def _check_each(
             codes.add(_code(report, settings, words))
             if report.stopped_by == "interrupted":
                 break
-    left = tuple(loaded.options for loaded in every[len(rows) :])
-    found = sweep.Sweep(every[0].world.name, tuple(rows), left)
+    left = tuple(loaded.options for loaded in worlds[len(rows) :])
+    found = sweep.Sweep(worlds[0].world.name, tuple(rows), left)
     click.echo(printed(found) if settings.as_json else sweep.text(found))
     return next(code for code in (1, 3, 0) if code in codes)
 
 
-def _refuse_what_belongs_to_spark(settings: Settings) -> None:
+def _refuse_engine_options(settings: Settings) -> None:
+    """Raise `UsageProblem` for options that do not fit the engine, or each other."""
     if settings.engine == "spark" and settings.resume and settings.out is None:
         raise UsageProblem("--resume without --out", next="name the folder with --out DIR")
     if settings.master and not re.match(
@@ -200,8 +211,8 @@ def _refuse_what_belongs_to_spark(settings: Settings) -> None:
         settings.master,
     ):
         raise UsageProblem(
-            f"--master {settings.master}: no master of Spark's is called so",
-            next="local[2], local-cluster[2,1,1024], spark://HOST:PORT, yarn or k8s://...",
+            f"--master {settings.master} is not the address of a Spark master",
+            next="use local[2], local-cluster[2,1,1024], spark://HOST:PORT, yarn or k8s://...",
         )
     if settings.master and settings.master.startswith("sc://"):
         from spark_explore.session import refuse_connect
@@ -210,7 +221,7 @@ def _refuse_what_belongs_to_spark(settings: Settings) -> None:
     if settings.checkpoint is not None and (settings.out is not None or settings.master):
         raise UsageProblem(
             "--checkpoint keeps the states of a search in this process;"
-            f" {'--out' if settings.out is not None else '--master'} is for another",
+            f" {'--out' if settings.out is not None else '--master'} is for another search",
             next="leave out one of them",
         )
     if settings.checkpoint is not None and settings.engine == "spark":
@@ -223,11 +234,11 @@ def _refuse_what_belongs_to_spark(settings: Settings) -> None:
             "--edges belong to the states that a search writes",
             next="add --out DIR, without --symmetry and --no-states",
         )
-    for flag, is_vain in (
+    for flag, is_useless in (
         ("--resume", settings.resume and settings.engine != "spark"),
         ("--master", settings.master and settings.engine == "local"),
     ):
-        if is_vain:
+        if is_useless:
             raise UsageProblem(
                 f"{flag} belongs to the Spark engine; the local one has no use for it",
                 next=f"leave {flag} out, or add --engine spark",
@@ -252,7 +263,7 @@ def _refuse_with_tier(target: str | None, options: Mapping[str, Any], settings: 
     for flag, is_given in one_world.items():
         if is_given:
             raise UsageProblem(
-                f"--tier checks many worlds, each as it is; {flag} is for one",
+                f"--tier checks many worlds, each as it is; {flag} is for one world",
                 next=f"leave out --tier, or {flag}",
             )
 
@@ -275,7 +286,7 @@ def _check_one(
 
             results.prepare(settings.out, identity(loaded, settings))
         _refuse_witness(loaded, settings)
-        with _telling_what_led_there(settings):
+        with _printing_failed_run(settings):
             report, compiled = searched(loaded, settings)
     for item in report.properties:
         if item.name == settings.witness:
@@ -303,7 +314,7 @@ def _with_witness(
     if wanted.trace is not None:
         return evolve(report, trace=wanted.trace), settings
     broken = [f"“{item.name}”" for item in report.properties if item.result == "violated"]
-    why = f"; first mend what is violated: {', '.join(broken)}" if broken else ""
+    why = f"; first correct the violated claims: {', '.join(broken)}" if broken else ""
     click.echo(f"joinproto: --witness: no run to “{wanted.name}” was found{why}", err=True)
     return report, evolve(settings, witness=None)
 
@@ -326,7 +337,7 @@ def _refuse_witness(loaded: Loaded, settings: Settings) -> None:
 
 
 @contextmanager
-def _telling_what_led_there(settings: Settings) -> Iterator[None]:
+def _printing_failed_run(settings: Settings) -> Iterator[None]:
     """Print the run that leads to an error in a member's code, if the search knows the run."""
     try:
         yield
@@ -343,12 +354,12 @@ def _code(report: Report, settings: Settings, words: str = "") -> int:
     if report.result == "incomplete":
         return 3
     if settings.expect not in (None, report.result):
-        found = f"joinproto: --expect {settings.expect}, and the result is: {report.result}"
+        found = f"joinproto: --expect {settings.expect}, but the result is {report.result}"
         click.echo(found, err=True)
     if report.result != (settings.expect or "holds"):
         return 1
-    asks = settings.strict and report.result == "holds"
-    idle = list(findings.not_exercised(report)) if asks else []
+    is_strict = settings.strict and report.result == "holds"
+    idle = list(findings.not_exercised(report)) if is_strict else []
     if idle:
         where = f" with {words}" if words else ""
         click.echo(f"joinproto: --strict: not exercised{where}: {'; '.join(idle)}", err=True)
@@ -395,10 +406,10 @@ def _write(loaded: Loaded, found: Checked, settings: Settings) -> None:
 
 
 def _say_not_written(path: Path) -> None:
-    kept = f"; {path} is there from before, and not of this check" if path.exists() else ""
+    older = "; the file there is of an earlier check" if path.exists() else ""
     click.echo(
         f"joinproto: no claim was broken, so there is no run to show, and {path} is not"
-        f" written{kept}\n  next: name a file that ends in .html, .json or .txt: these hold the"
+        f" written{older}\n  next: name a file that ends in .html, .json or .txt: these hold the"
         " report, too",
         err=True,
     )
@@ -412,16 +423,16 @@ def _check_tier(tier: Literal["quick", "long"], settings: Settings) -> int:
     from joinproto.cli.commands.tier import run_tier, search_one, side_by_side
     from joinproto.cli.warming import warm_up
 
-    refuse_too_little(settings.memory_bytes, resident_bytes())
-    workers, limits = settings.at_once(), settings.limits
-    # Small worlds are searched side by side, large ones by all workers together.
-    beside = workers if tier == "quick" else 1
+    refuse_low_limit(settings.memory_bytes, resident_bytes())
+    workers, limits = settings.worker_count(), settings.limits
+    # Small worlds are searched side by side; all workers together search a large world.
+    worlds_at_once = workers if tier == "quick" else 1
     with watched() as (progress, _):
-        warm_up(workers=workers // beside)
+        warm_up(workers=workers // worlds_at_once)
 
         def search(rows: Sequence[Row]) -> Iterator[Report]:
-            if beside > 1:
-                yield from side_by_side(rows, beside, limits)
+            if worlds_at_once > 1:
+                yield from side_by_side(rows, worlds_at_once, limits)
                 return
             for row in rows:
                 yield search_one(row, progress=progress, workers=workers, **limits)

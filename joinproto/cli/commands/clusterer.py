@@ -45,8 +45,8 @@ Example:
   joinproto clusterer compare cluster.config new.config --json
   joinproto clusterer run two-younger-at-once --seeds 20
 """
-STATUSES = """write an object, as {"a": "off"}"""
-STORY = "docs/clusterer.md, Stories, says what fits; `joinproto clusterer stories` lists whole ones"
+STATUSES = """write an object such as {"a": "off"}"""
+STORY = "docs/clusterer.md, Stories, has the form; `joinproto clusterer stories` lists examples"
 STORIES = Path(joinproto.__file__).parent / "clusterer" / "stories"
 
 
@@ -54,7 +54,7 @@ STORIES = Path(joinproto.__file__).parent / "clusterer" / "stories"
 class Validated:
     """`clusterer validate --json`: the config of a file, or its first error."""
 
-    file: Annotated[str, "its name"]
+    file: Annotated[str, "the file's name"]
     answer: Annotated[ReadAnswer, Merged()]
 
 
@@ -74,7 +74,7 @@ options = together(
     AS_JSON,
     option(
         "--release",
-        "seed: shutdown_timeout is required; head: there is none.",
+        "seed: a config must have shutdown_timeout; head: it is ignored.",
         click.Choice([one.value for one in Release]),
         default=Release.SEED.value,
     ),
@@ -86,7 +86,7 @@ options = together(
 @options
 @click.argument("file")
 def validate(file: str, release: str, as_json: bool) -> int:
-    """Read a config; exit code 1 where it is not valid, with its first error."""
+    """Read a config, and print its first error; exit code 1 if it is not valid."""
     answer = answer_read(text=text_of(file), release=Release(release))
     if as_json:
         click.echo(printed(Validated(file, answer)))
@@ -106,8 +106,8 @@ def compare(a: str, b: str, release: str, as_json: bool) -> int:
     """Say how config A compares with config B: younger, older, coeval or invalid."""
     one, other = (config_of(file, Release(release)).held.config for file in (a, b))
     answer: CompareAnswer = compared(one, other)
-    said = printed(answer) if as_json else f"{answer.result.value}: {answer.why} ({answer.rule})"
-    click.echo(said)
+    text = f"{answer.result.value}: {answer.why} ({answer.rule})"
+    click.echo(printed(answer) if as_json else text)
     return 0
 
 
@@ -115,8 +115,12 @@ def compare(a: str, b: str, release: str, as_json: bool) -> int:
     epilog="Example: joinproto clusterer plan cluster.config new.config --status status.json"
 )
 @options
-@option("--status", "JSON: node to off, reset or blank; else ready.", metavar="FILE")
-@option("--to", "Ask this running node, and those that it knows.", metavar="HOST:PORT")
+@option(
+    "--status",
+    "A JSON object: node to off, reset or blank; nodes that it leaves out are ready.",
+    metavar="FILE",
+)
+@option("--to", "Ask this running node, and the nodes that it knows.", metavar="HOST:PORT")
 @with_proof
 @click.argument("configs", nargs=-1, required=True, metavar="[CURRENT] NEW")
 def plan(
@@ -129,15 +133,15 @@ def plan(
 ) -> int:
     """Say what config NEW does to a cluster that has reached CURRENT, or to running nodes (--to).
 
-    It prints which nodes are wiped, leave, restart or wait, and for which others, in the worst of
-    many orders.  Without --to each node of CURRENT knows all the others, and a node of NEW alone
-    counts as one that is up by itself, with data of its own.
+    It prints which nodes are wiped, leave, restart or wait, and for which nodes they wait, in the
+    worst of many orders.  Without --to each node of CURRENT knows all other nodes, and a node that
+    only NEW names counts as running by itself, with data of its own.
     """
     new, silent = configs[-1], list[str]()
     if len(configs) != (2 if to is None else 1) or (to is not None and status is not None):
         raise UsageProblem(
             f"{len(configs)} configs{' and --to' if to else ''}{' and --status' if status else ''}",
-            next="plan CURRENT NEW, or plan NEW --to HOST:PORT",
+            next="write plan CURRENT NEW, or plan NEW --to HOST:PORT",
         )
     if to is not None:
         known = answers(proving.ask, to)
@@ -174,17 +178,17 @@ def statuses_of(file: str, nodes: frozenset[str]) -> Mapping[str, Up]:
 @option("--seeds", "Try this many other orders.", click.IntRange(min=0), default=0)
 @AS_JSON
 def run(story: str, seeds: int, as_json: bool) -> int:
-    """Play a story: what each of its steps comes to.
+    """Play a story, and print the outcome of each step.
 
-    STORY is a file, - for standard input, or the name of one that ships (`stories` lists them).
-    With --seeds each step's events are tried in other orders, too; where the outcome depends on
-    the order, each one is shown with its number of orders, and with one of them.
+    STORY is a file, - for standard input, or the name of a story that ships (`stories` lists them).
+    With --seeds each step's events are tried in other orders, too.  If the outcome depends on the
+    order, each outcome is shown with the number of its orders, and with one of these orders.
     """
-    told = story_from(story)
+    found = story_from(story)
     if seeds:
-        played = play_orders(told, seeds, lambda seed: Random(seed).randrange)
+        played = play_orders(found, seeds, lambda seed: Random(seed).randrange)
     else:
-        played = StoryRun(steps=play(told))
+        played = StoryRun(steps=play(found))
     click.echo(printed(played) if as_json else "\n".join(_as_text(played)))
     return 0
 
@@ -217,7 +221,7 @@ class Stories:
 
 
 def story_from(name: str) -> Story:
-    """Return the story of a file, of standard input (`-`), or one that ships by its name.
+    """Return the story of a file, of standard input (`-`), or of a shipped story's name.
 
     Raises `UsageProblem`.
     """
@@ -226,7 +230,7 @@ def story_from(name: str) -> Story:
     if not is_shipped and name != "-" and not Path(name).exists():
         raise UsageProblem(
             f"{name}: neither a file nor a story that ships",
-            next="joinproto clusterer stories   lists those that ship",
+            next="joinproto clusterer stories   lists the stories that ship",
         )
     file = str(shipped) if is_shipped else name
     with placing(next=STORY, file=file):
@@ -252,7 +256,7 @@ def _as_text(played: StoryRun) -> Iterator[str]:
         yield f"  the outcome of step {end.step} depends on the order; in this one"
         yield from (f"    {event}" for event in end.events)
         if not end.rests and end.step == len(end.steps):
-            yield "  does not come to rest: something repeats for ever"
+            yield "  does not come to rest: its events repeat for ever"
             continue
         yield "  ends in"
         yield from (f"  {line}" for line in _step_as_text(end.steps[end.step]))
@@ -268,4 +272,4 @@ def _step_as_text(step: StepTold) -> Iterator[str]:
         yield f"  {name:10} {one.state:9} version {version:<3} data {data:8} {one.why}"
     if step.wiped:
         yield f"  wiped: {', '.join(step.wiped)}"
-    yield from (f"  {name} answers: {said}" for name, said in step.replies.items())
+    yield from (f"  {name} answers: {reply}" for name, reply in step.replies.items())

@@ -30,7 +30,7 @@ from joinproto.net.addresses import Address
 PATIENCE = 120.0
 SILENCE = 5.0
 ORDERS = 100
-"""Orders of events that are tried besides the plain one."""
+"""Orders of events that are tried besides the plain order."""
 Ask = Callable[[Address, Mapping[str, Any], float], dict[str, Any]]
 
 
@@ -66,7 +66,7 @@ _PROOF = together(
 
 
 def with_proof(command: Callable[..., int]) -> Callable[..., Any]:
-    """Add the options of an operator's proof; the command gets them as one `proving`."""
+    """Add the options of an operator's proof; the command gets them as one argument, `proving`."""
 
     @wraps(command)
     def proves(**given: Any) -> int:
@@ -85,50 +85,50 @@ def chances() -> list[Choose]:
 class ServiceShown:
     """The service of a node."""
 
-    runs: Annotated[bool, "it was booted, and not stopped since"]
-    says: Annotated[Mapping[str, str], "what it says of itself"]
-    failure: Annotated[str | None, "why its last boot failed; null: it did not"]
+    runs: Annotated[bool, "whether it was booted, and not stopped since"]
+    says: Annotated[Mapping[str, str], "facts that the service reports about itself"]
+    failure: Annotated[str | None, "why its last boot failed; null: its last boot did not fail"]
 
 
 @frozen(kw_only=True)
 class OtherShown:
-    """Another node as this one knows it."""
+    """Another node as this node knows it."""
 
     address: Annotated[str | None, "HOST:PORT; null: not known"]
-    connected: Annotated[bool, "there is a connection"]
+    connected: Annotated[bool, "whether there is a connection"]
 
 
 @frozen(kw_only=True)
 class StatusShown:
     """`clusterer status --json`: what a node is doing."""
 
-    node: Annotated[str, "its name"]
+    node: Annotated[str, "the node's name"]
     status: Annotated[str, "preboot, joining, rejoining, booting, ready, pending or shutdown"]
-    version: Annotated[int | None, "of the config that it holds or heads for"]
+    version: Annotated[int | None, "the version of the config that it holds or heads for"]
     config: Annotated[str | None, "that config, as Erlang terms"]
-    identity: Annotated[str | None, "of the node, and of its set of data"]
-    achieved: Annotated[str | None, "what the next config is held against; null: nothing yet"]
-    members: Annotated[tuple[str, ...], "of the service's cluster"]
+    identity: Annotated[str | None, "the identity of the node and of its set of data"]
+    achieved: Annotated[str | None, "the config that the next one is compared with; null: none yet"]
+    members: Annotated[tuple[str, ...], "the members of the service's cluster"]
     ran: Annotated[tuple[str, ...], "the nodes that ran when the service ran last"]
-    blank: Annotated[bool, "its data were given up, and no others came yet"]
+    blank: Annotated[bool, "whether it gave up its data, and has no new data yet"]
     waits_for: Annotated[tuple[str, ...], "nodes that it needs before it can go on"]
     why: Annotated[str, "the reason, in a sentence"]
-    note: Annotated[str | None, "what the operator should know; null: nothing"]
-    service: Annotated[ServiceShown, "what it manages"]
+    note: Annotated[str | None, "advice for the operator; null: none"]
+    service: Annotated[ServiceShown, "the service that it manages"]
     nodes: Annotated[Mapping[str, OtherShown], "other nodes that it knows, by name"]
-    release: Annotated[Release, "whose config it takes"]
+    release: Annotated[Release, "the release whose configs it takes"]
 
 
 @frozen
 class Answers:
     """Answers of nodes.
 
-    `found`: the whole answer of the first node.  `said`: each node's answer, by the node's name.
+    `found`: the whole answer of the first node.  `by_node`: each node's answer, by its name.
     `current`: the config that the first node holds.
     """
 
     found: StatusShown
-    said: Mapping[str, NodeSaid]
+    by_node: Mapping[str, NodeSaid]
     current: Config
 
     @property
@@ -137,8 +137,8 @@ class Answers:
 
     def plan(self, new: Config) -> Plan:
         """Return the plan of a config that is given to the first node."""
-        names = self.current.nodes | new.nodes | set(self.said)
-        now = as_said(names, self.said, self.release)
+        names = self.current.nodes | new.nodes | set(self.by_node)
+        now = as_said(names, self.by_node, self.release)
         return planned(
             self.current,
             new,
@@ -151,13 +151,13 @@ class Answers:
 
     def silent(self, new: Config) -> list[str]:
         """Return the nodes of both configs that did not answer."""
-        return sorted((self.current.nodes | new.nodes) - set(self.said))
+        return sorted((self.current.nodes | new.nodes) - set(self.by_node))
 
     @property
     def joining(self) -> tuple[str, ...]:
         """Return the nodes that are about to join: the data of their services are not known."""
         return tuple(
-            name for name, one in sorted(self.said.items()) if one.status is Status.JOINING
+            name for name, one in sorted(self.by_node.items()) if one.status is Status.JOINING
         )
 
 
@@ -166,14 +166,17 @@ def answers(ask: Ask, to: str) -> Answers:
     found = status_at(ask, Address.parse_local(to), PATIENCE)
     first = _node_said(found, found.release)
     if first is None:
-        raise PeerError(f"{to}: {found.node} has not started yet", next="ask again")
-    said = {first.name: first}
+        raise PeerError(
+            f"{to}: {found.node} has not started yet, or is shutting down",
+            next="ask again once it has started",
+        )
+    by_node = {first.name: first}
     for name, one in found.nodes.items():
-        other = status_of(ask, one.address)
-        its = None if other is None else _node_said(other, found.release)
-        if its is not None and its.name == name:
-            said[name] = its
-    return Answers(found, said, first.held.config)
+        status = status_of(ask, one.address)
+        answer = None if status is None else _node_said(status, found.release)
+        if answer is not None and answer.name == name:
+            by_node[name] = answer
+    return Answers(found, by_node, first.held.config)
 
 
 def status_of(ask: Ask, address: str | None) -> StatusShown | None:
@@ -188,9 +191,9 @@ def status_of(ask: Ask, address: str | None) -> StatusShown | None:
 
 def status_at(ask: Ask, address: Address, seconds: float) -> StatusShown:
     """Return the status of the node at this address; raises `EnvironmentProblem`, `PeerError`."""
-    said = ask(address, {"op": "status"}, seconds)
+    answer = ask(address, {"op": "status"}, seconds)
     try:
-        found: StatusShown = read_form(StatusShown, said)
+        found: StatusShown = read_form(StatusShown, answer)
     except Malformed as error:
         raise _not_expected(str(address), error) from None
     return found
@@ -217,10 +220,10 @@ def _node_said(found: StatusShown, release: Release) -> NodeSaid | None:
         raise _not_expected(found.node, error) from None
 
 
-def _not_expected(who: str, error: Exception) -> PeerError:
+def _not_expected(node: str, error: Exception) -> PeerError:
     return PeerError(
-        f"{who}: another answer than expected: {error}",
-        next="update the older one, this command or the node",
+        f"{node}: another answer than expected: {error}",
+        next="update this command or the node, whichever is older",
     )
 
 

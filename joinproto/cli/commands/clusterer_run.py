@@ -45,7 +45,7 @@ def config_of(file: str, release: Release, text: str | None = None) -> Read:
 
 
 LOOK_SECONDS = 0.5
-TO = option("--to", "Where the node answers.", required=True, metavar="HOST:PORT")
+TO = option("--to", "The address of the running node.", required=True, metavar="HOST:PORT")
 
 NODE_EXAMPLE = """\b
 Example:
@@ -65,14 +65,16 @@ Example:
 
 @click.command(epilog=NODE_EXAMPLE)
 @config_option("node")
-@option("--given", "A cluster config for this start, if it is younger.", metavar="FILE")
-@option(("--check", "only_check"), "Only read the files.", is_flag=True)
+@option(
+    "--given", "Start with this cluster config, if it is younger than the node's.", metavar="FILE"
+)
+@option(("--check", "only_check"), "Only read the files; start no node.", is_flag=True)
 @option("--verbose", "Show more.", is_flag=True)
 def node(config: Path, given: str | None, only_check: bool, verbose: bool) -> int:
-    """Run a node: it manages a service here, and reaches the cluster config with the others.
+    """Run a node: it manages a service here, and reaches the cluster config with other nodes.
 
-    SIGTERM stops the service and the node; a second one ends the node at once.  Exit codes: 0
-    ended in order or left out, 1 the service or the disk, 2 wrong settings, 4 the machine.
+    SIGTERM stops the service and the node; a second SIGTERM ends the node at once.  Exit codes: 0
+    ended in order or left out, 1 the service or the disk failed, 2 wrong settings, 4 the machine.
     """
     from joinproto.apps.clusterer.process import run_node
     from joinproto.apps.clusterer.settings import read_settings
@@ -91,14 +93,16 @@ def node(config: Path, given: str | None, only_check: bool, verbose: bool) -> in
 class Applied:
     """`clusterer apply --json`: what a node answered to a config."""
 
-    to: Annotated[str, "where it was asked"]
-    plan: Annotated[Plan, "what the config does, as far as can be known before"]
-    unsure: Annotated[tuple[str, ...], "nodes about to join, whose data may be lost, too"]
+    to: Annotated[str, "the address of the node that was asked"]
+    plan: Annotated[Plan, "the effect of the config, as far as can be known before"]
+    unsure: Annotated[tuple[str, ...], "nodes that are about to join, so their data may be lost"]
     silent: Annotated[tuple[str, ...], "nodes that do not answer, so the plan counts them as off"]
     sent: Annotated[bool, "false: not confirmed, so nothing was sent"]
     reply: Annotated[str | None, "what the node answered; null: not sent"] = None
-    error: Annotated[str | None, "why it is refused, where that is more than `reply` says"] = None
-    ready: Annotated[bool | None, "with --wait: all nodes of the config are ready"] = None
+    error: Annotated[str | None, "why it is refused, if `reply` does not say so"] = None
+    ready: Annotated[
+        bool | None, "with --wait: whether all nodes of the config are ready; null: not awaited"
+    ] = None
 
 
 @click.command(epilog=APPLY_EXAMPLE)
@@ -106,17 +110,19 @@ class Applied:
 @TO
 @with_proof
 @option("--yes", "Go on although data are lost.", is_flag=True)
-@option("--wait", "Seconds until all its nodes are ready.", click.FloatRange(0))
+@option(
+    "--wait", "Wait for at most so many seconds until all its nodes are ready.", click.FloatRange(0)
+)
 @AS_JSON
 def apply(
     config: str, to: str, proving: Proving, yes: bool, wait: float | None, as_json: bool
 ) -> int:
-    """Give a cluster config to a running node; the others follow.
+    """Give a cluster config to a running node; the other nodes follow.
 
-    The command asks the nodes what they know, tries many orders, and says beforehand which nodes
-    are wiped, leave, restart or wait in the worst of them.  It asks before data are or may be lost;
-    where it cannot ask, --yes is needed.  Exit codes: 1 refused, or not ready in time; 2 the
-    config, or not confirmed; 4 no node answers.
+    The command first asks the nodes for their status, tries many orders, and prints which nodes are
+    wiped, leave, restart or wait in the worst order.  It asks you before data are or may be lost;
+    without a terminal, or with --json, --yes is needed.  Exit codes: 1 refused, or not ready in
+    time; 2 the config, or not confirmed; 4 the node does not answer.
     """
     address = Address.parse_local(to)
     ask = proving.ask
@@ -127,7 +133,7 @@ def apply(
     plan, silent = known.plan(new), known.silent(new)
     risked = [one.name for one in plan.nodes if one.at_risk]
     if not as_json:
-        joining = [f"  {one} is about to join: what it has now may be lost" for one in unsure]
+        joining = [f"  {one} is about to join: its present data may be lost" for one in unsure]
         click.echo("\n".join([*plan_as_text(config, plan), *joining, *silent_as_text(silent)]))
     outcome = Applied(to=to, plan=plan, unsure=unsure, silent=tuple(silent), sent=False)
     lost = ", ".join(sorted({*plan.wiped, *unsure, *risked}))
@@ -136,7 +142,7 @@ def apply(
             click.echo(printed(outcome))
         raise UsageProblem(
             f"not confirmed: the data of {lost} would be lost; nothing was sent",
-            next="look at the plan, then --yes",
+            next="look at the plan, then add --yes",
         )
     answer = ask(address, {"op": "apply", "config": text}, PATIENCE)
     accepted = bool(answer.get("accepted"))
@@ -147,7 +153,7 @@ def apply(
     if as_json:
         click.echo(printed(evolve(outcome, sent=True, reply=reply, error=error, ready=ready)))
     else:
-        late = f"not all are ready after {wait} s: `joinproto clusterer status` says why"
+        late = f"not all nodes are ready after {wait} s: `joinproto clusterer status` says why"
         ends = {None: [], True: ["all its nodes are ready"], False: [late]}
         why = [error] if error else []
         click.echo("\n".join([f"{found.node} answers: {reply}", *why, *ends[ready]]))
@@ -171,7 +177,7 @@ def silent_as_text(names: list[str]) -> list[str]:
     """Return a line for the nodes that did not answer."""
     if not names:
         return []
-    return [f"  no answer from {', '.join(names)}: what they know and hold is not in this plan"]
+    return [f"  no answer from {', '.join(names)}: this plan does not know their configs and data"]
 
 
 def _confirmed(lost: str, *, as_json: bool) -> bool:
@@ -188,9 +194,10 @@ def _wait(ask: Ask, address: Address, found: StatusShown, new: Config, seconds: 
     end = time.monotonic() + seconds
     while left and time.monotonic() < end:
         for name in sorted(left):
-            said = status_of(ask, places.get(name))
-            is_ready = said is not None and said.status == "ready"
-            if is_ready and said is not None and (said.version or 0) >= new.version:
+            status = status_of(ask, places.get(name))
+            if status is None or status.status != "ready":
+                continue
+            if (status.version or 0) >= new.version:
                 left.remove(name)
         if left:
             time.sleep(LOOK_SECONDS)
@@ -217,6 +224,6 @@ def status(to: str, proving: Proving, as_json: bool) -> int:
     if "waits" in found.service.says:
         click.echo(f"  service waits: {found.service.says['waits']}")
     for name, one in found.nodes.items():
-        at = one.address or "no address is known: no [nodes] names it"
+        at = one.address or "no address is known: no node's [nodes] has it"
         click.echo(f"  {name:20} {'connected' if one.connected else 'away':9} {at}")
     return 0

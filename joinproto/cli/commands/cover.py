@@ -1,6 +1,6 @@
 """`joinproto cover`: make tests from the runs of a search.
 
-0  the runs take all that they can  2  usage, a bad model (file:line), no such commit
+0  the runs take all that is asked  2  usage, a bad model (file:line), no such commit
 3  the search did not end           4  a file cannot be written, or git is missing
 """
 
@@ -48,8 +48,12 @@ Examples:
     click.Choice(["rows", "edges", "pairs"]),
     usual="rows",
 )
-@option("--since", "Only what takes a row near lines that changed since then.", metavar="COMMIT")
-@option(("--steps", "steps_max"), "A run of this many steps goes no further.", COUNT, usual=100)
+@option(
+    "--since",
+    "Take only rows near lines that changed since COMMIT, or steps by them.",
+    metavar="COMMIT",
+)
+@option(("--steps", "steps_max"), "The most steps of a run.", COUNT, usual=100)
 @option(
     "--out",
     "Write each run into a new folder: N.json for Replay, N.itf.json for others.",
@@ -69,9 +73,9 @@ def cover(
 ) -> int:
     """Find few runs that take every row, step or pair of steps that a world can take.
 
-    Each is one of the world's runs, in words that `joinproto.check.Replay` takes: a test of the
-    members as they are now.  A row is a rule that a step follows; a pair is two steps one after the
-    other, by whose they are and what they do; a step that changes nothing is in no run.
+    Each is a run of the world, in words that `joinproto.check.Replay` takes: a test of the members
+    as they are now.  A row is a rule that a step follows.  A pair is two successive steps, named
+    by their members and actions.  A step that changes no state is in no run.
     """
     limits = loading.limits(arguments)
     options = loading.given(arguments)
@@ -79,7 +83,7 @@ def cover(
     with alone_on_stdout(as_json):
         loaded = catalogue.load(target, options)
         if out is not None:
-            _refuse_used(out)
+            _make_empty(out)
         with at_work(loaded) as how:
             found = runs_of(
                 loaded.world,
@@ -108,15 +112,18 @@ def _lines(found: Covered, out: Path | None) -> Iterator[str]:
     if found.untaken:
         yield f"  in no state of this world: {', '.join(found.untaken)}"
     if out is not None:
-        yield f"wrote them to {out}"
+        yield f"wrote the runs to {out}"
         return
     for number, run in enumerate(found.runs, start=1):
         yield f"run {number}"
         yield from (f"  {step.member or '-'}: {step.action}" for step in run)
 
 
-def _refuse_used(folder: Path) -> None:
-    """Make a folder; raises an error if it has files, or cannot be made."""
+def _make_empty(folder: Path) -> None:
+    """Make a folder.
+
+    Raises `UsageProblem` if it has files, and `EnvironmentProblem` if it cannot be made.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         is_used = any(folder.iterdir())
@@ -139,16 +146,19 @@ def _write(folder: Path, world: str, number: int, trace: Trace) -> None:
 def _texts_changed(commit: str) -> frozenset[str]:
     """Return the texts in or near lines of Python that changed since a commit."""
     if commit.startswith("-"):
-        raise UsageProblem(f"{commit!r} is no commit", next="a name that git knows: HEAD~1")
+        raise UsageProblem(
+            f"{commit!r} is not a commit", next="give a name that git knows, such as HEAD~1"
+        )
     command = ["git", "diff", "-U3", commit, "--", "*.py"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         raise EnvironmentProblem(f"git does not run: {error}", next="install git") from error
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["it says nothing"])[0]
+        reason = (done.stderr.strip().splitlines() or ["it gives no reason"])[0]
         raise UsageProblem(
-            f"git knows no changes since {commit}: {said}", next="a name that git knows: HEAD~1"
+            f"git shows no changes since {commit}: {reason}",
+            next="give a name that git knows, such as HEAD~1",
         )
     # A text in single quotes may hold double ones.
     return frozenset(

@@ -32,11 +32,11 @@ Example:
 class MemberOutcome:
     """The outcome of one member."""
 
-    id: Annotated[str, "which one"]
-    outcome: Annotated[Outcome, "what becomes of it; `unaffected`: it is active already"]
+    id: Annotated[str, "the member's name"]
+    outcome: Annotated[Outcome, "what the member does; `unaffected`: it is active already"]
     sources: Annotated[tuple[str, ...], Key("from"), "members it may get the state from"]
-    reason: Annotated[Reason | None, "why it aborts or waits; null: neither"]
-    rule: Annotated[str | None, "the rule that says so; null: none was asked"]
+    reason: Annotated[Reason | None, "why it aborts or waits; null: it does not"]
+    rule: Annotated[str | None, "the rule that decided; null: no rule was asked"]
 
 
 @frozen
@@ -61,15 +61,17 @@ def decide(file: BinaryIO, rules: str, as_json: bool) -> int:
     by which rule.
     """
     if rules not in RULESETS:
-        raise UsageProblem(f"there are no rules {rules!r}", next="rules: " + ", ".join(RULESETS))
+        raise UsageProblem(
+            f"there are no rules {rules!r}", next="give one of " + ", ".join(RULESETS)
+        )
     asked = RULESETS[rules]
     members = read_members(file.read(), for_chain=isinstance(asked, ChainRules))
     verdict = verdict_of(asked, members)
-    click.echo(printed(_told(verdict)) if as_json else _as_text(verdict))
+    click.echo(printed(_decided(verdict)) if as_json else _as_text(verdict))
     return 0
 
 
-def _told(verdict: Verdict) -> Decided:
+def _decided(verdict: Verdict) -> Decided:
     initial = None if verdict.initial is None else str(verdict.initial)
     return Decided(
         verdict.rules, initial, tuple(filled(MemberOutcome, one) for one in verdict.outcomes)

@@ -41,19 +41,19 @@ class ClaimOfBoth:
     """A claim that one of two worlds makes, or both."""
 
     name: Annotated[str, "as the world calls it"]
-    first: Annotated[str | None, "its result in the first world; null: it makes no such claim"]
-    second: Annotated[str | None, "its result in the second"]
+    first: Annotated[str | None, "its result in the first world; null: that world does not make it"]
+    second: Annotated[str | None, "its result in the second world"]
     first_length: Annotated[Count | None, "steps of the shortest run that breaks or reaches it"]
-    second_length: Annotated[Count | None, "the same in the second"]
+    second_length: Annotated[Count | None, "the same in the second world"]
 
 
 @frozen(kw_only=True)
 class PartingOfBoth:
-    """The first run on which two worlds part."""
+    """The first run after which two worlds differ."""
 
-    steps: Annotated[tuple[str, ...], "steps that both have, in words; none: at the beginning"]
-    only_first: Annotated[tuple[Only, ...], "what only the first can do then"]
-    only_second: Annotated[tuple[Only, ...], "what only the second can do then"]
+    steps: Annotated[tuple[str, ...], "its steps, in words; empty: they differ at the beginning"]
+    only_first: Annotated[tuple[Only, ...], "steps that only the first world can take then"]
+    only_second: Annotated[tuple[Only, ...], "steps that only the second world can take then"]
 
 
 @frozen(kw_only=True)
@@ -61,15 +61,15 @@ class Differences:
     """`joinproto diff WORLD ... --json`.  Pairs are of the first world and the second."""
 
     first: Annotated[str, "the first world, as it was asked for"]
-    second: Annotated[str, "the second"]
+    second: Annotated[str, "the second world"]
     same: Annotated[bool, "whether states, steps and verdicts are the same"]
-    states: Annotated[tuple[Count, ...], "how many states each has"]
-    states_only: Annotated[tuple[Count, ...], "how many of them the other has not"]
-    steps: Annotated[tuple[Count, ...], "how many steps each has"]
-    steps_only: Annotated[tuple[Count, ...], "how many of them the other has not"]
+    states: Annotated[tuple[Count, ...], "how many states each world has"]
+    states_only: Annotated[tuple[Count, ...], "how many of them the other world does not have"]
+    steps: Annotated[tuple[Count, ...], "how many steps each world has"]
+    steps_only: Annotated[tuple[Count, ...], "how many of them the other world does not have"]
     left_out: Annotated[tuple[str, ...], "attributes that are not compared, and why"]
-    claims: Annotated[tuple[ClaimOfBoth, ...], "every claim of either"]
-    parts: Annotated[PartingOfBoth | None, "where they first part; null: nowhere"]
+    claims: Annotated[tuple[ClaimOfBoth, ...], "every claim of either world"]
+    parts: Annotated[PartingOfBoth | None, "where they first differ; null: they do not"]
 
 
 @click.command(epilog=EXAMPLE)
@@ -78,7 +78,7 @@ class Differences:
 @loading.options_but_mutant
 @option(
     ("--mutant", "mutants"),
-    "A mistake built in: of the second world; twice: of the first, and of the second.",
+    "Build this mistake into the second world; given twice: into the first, then the second.",
     metavar="NAME",
     multiple=True,
     shell_complete=completing.mutants,
@@ -95,7 +95,7 @@ def diff(
 ) -> int:
     """Compare two worlds: states, steps and verdicts, and the first run on which they part.
 
-    OTHER is a second world or file; without it the same world with another mistake.
+    OTHER is a second world or file.  Without it, the same world is compared with its mutant.
     """
     options = loading.given({**arguments, "mutant": None})
     first, second = _asked(target, other, mutants)
@@ -108,12 +108,13 @@ def diff(
     verdicts_differ = any(
         (it.first, it.first_length) != (it.second, it.second_length) for it in claims
     )
-    told = _told(names, found, claims, same=found.parting is None and not verdicts_differ)
+    same = found.parting is None and not verdicts_differ
+    differences = _differences(names, found, claims, same=same)
     if as_json:
-        click.echo(printed(told))
+        click.echo(printed(differences))
     else:
-        _print(told, found.parting)
-    return 0 if told.same else 1
+        _print(differences, found.parting)
+    return 0 if same else 1
 
 
 def _asked(
@@ -121,11 +122,14 @@ def _asked(
 ) -> tuple[tuple[str, str | None], tuple[str, str | None]]:
     """Return the name and the mutant of the two worlds that are compared."""
     if len(mutants) > 2:
-        raise UsageProblem(f"{len(mutants)} mutants are given", next="compare two worlds at a time")
+        raise UsageProblem(
+            f"{len(mutants)} mutants are given, expected at most 2",
+            next="compare two worlds at a time",
+        )
     if other is None and not mutants:
         catalogue.load(target, {})  # reports an unknown world first
         raise UsageProblem(
-            f"{target} is to be compared, and nothing to compare it with",
+            f"{target} needs a second world to be compared with",
             next="name a second world, or give --mutant NAME",
         )
     one, two = mutants if len(mutants) == 2 else (None, mutants[0] if mutants else None)
@@ -149,7 +153,7 @@ def _claims(one: Report, other: Report) -> tuple[ClaimOfBoth, ...]:
     return tuple(found)
 
 
-def _told(
+def _differences(
     names: list[str], found: Difference, claims: tuple[ClaimOfBoth, ...], *, same: bool
 ) -> Differences:
     parting = found.parting
@@ -162,26 +166,26 @@ def _told(
     return filled(Differences, found, **both, same=same, claims=claims, parts=parts)
 
 
-def _print(told: Differences, parting: Parting | None) -> None:
-    click.echo(f"first:  {told.first}\nsecond: {told.second}\n")
+def _print(found: Differences, parting: Parting | None) -> None:
+    click.echo(f"first:  {found.first}\nsecond: {found.second}\n")
     if parting is not None:
         _print_parting(parting)
     for what, both, only in (
-        ("states", told.states, told.states_only),
-        ("steps", told.steps, told.steps_only),
+        ("states", found.states, found.states_only),
+        ("steps", found.steps, found.steps_only),
     ):
         first, second = map(count, both)
         mine, others = map(count, only)
         click.echo(
             f"{what}  {first} and {second}; only in the first {mine}, in the second {others}"
         )
-    for said in told.left_out:
-        click.echo(f"not compared  {said}")
+    for attribute in found.left_out:
+        click.echo(f"not compared  {attribute}")
     click.echo("\nclaims, in the first and in the second")
-    for it in told.claims:
+    for it in found.claims:
         one, other = _result(it.first, it.first_length), _result(it.second, it.second_length)
         click.echo(f"  {'  ' if one == other else '* '}{it.name}: {one}; {other}")
-    click.echo("\nthey are the same" if told.same else "\nthey differ")
+    click.echo("\nthey are the same" if found.same else "\nthey differ")
 
 
 def _result(result: str | None, length: int | None) -> str:
@@ -201,10 +205,10 @@ def _print_parting(parting: Parting) -> None:
         click.echo("they part at the first step\n")
     for which, only in zip_longest(("first", "second"), parting.only):
         for one in only:
-            click.echo(_said(which, one))
+            click.echo(_only_text(which, one))
     click.echo()
 
 
-def _said(which: str, one: Only) -> str:
+def _only_text(which: str, one: Only) -> str:
     changes = "".join(f"\n    {change}" for change in one.changes)
     return f"only the {which} can do then: {one.step}{changes}"

@@ -37,7 +37,7 @@ Example:
 PEER_DISCOVERY = "rabbitmq_peer_discovery_"
 NODE = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.:-]+")
 INCOMPLETE = 3
-RELEASE = option(("--release", "at"), "Whose settings: 3.7 to 4.3.", default="head")
+RELEASE = option(("--release", "at"), "The broker's release: 3.7 to 4.3.", default="head")
 
 
 @click.group(epilog=EXAMPLE)
@@ -48,9 +48,14 @@ def discovery() -> None:
 @discovery.command("lint")
 @INPUT
 @RELEASE
-@option("--plugins", "The plugins that are enabled, with commas; default: any.")
-@option("--node", "The node's own name, as rabbit@host1.")
-@option(("--variable", "variables"), "Of the node.", multiple=True, metavar="NAME=VALUE")
+@option("--plugins", "The enabled plugins, separated by commas; default: any.")
+@option("--node", "The node's own name, such as rabbit@host1.")
+@option(
+    ("--variable", "variables"),
+    "An environment variable of the node.",
+    multiple=True,
+    metavar="NAME=VALUE",
+)
 @AS_JSON
 def lint_command(
     file: BinaryIO,
@@ -62,8 +67,8 @@ def lint_command(
 ) -> int:
     """Say what a release makes of the settings of a rabbitmq.conf.
 
-    What a node would refuse, ignore or do unsafely is said with its line, the reason and what to
-    write.  Settings that are not about discovery are not looked at.
+    For each setting that a node would refuse, ignore or use unsafely, it prints the line, the
+    reason and the next step.  It ignores settings that are not about discovery.
     """
     given = LintInput(
         release=release(at),
@@ -96,7 +101,7 @@ def enabled(text: str) -> frozenset[str]:
             near = [name for name in known if name.endswith(f"_{one}")]
             raise UsageProblem(
                 f"--plugins: {one} is not the name of a plugin",
-                next=f"write {near[0] if near else 'as rabbitmq_peer_discovery_k8s'}",
+                next=f"write {near[0] if near else 'a name such as rabbitmq_peer_discovery_k8s'}",
             )
     return frozenset(found)
 
@@ -105,7 +110,8 @@ def require_node(node: str) -> str:
     """Return the name of a node; raises `UsageProblem` for a malformed one."""
     if not NODE.fullmatch(node):
         raise UsageProblem(
-            f"--node {node!r} is not the name of a node", next="write PREFIX@HOST, as rabbit@host1"
+            f"--node {node!r} is not the name of a node",
+            next="write PREFIX@HOST, such as rabbit@host1",
         )
     return node
 
@@ -121,8 +127,8 @@ def _as_text(name: str, problem: Problem) -> str:
     where = f"{name}:{problem.line}" if problem.line else name
     about = problem.key or problem.found
     key = f"{about}: " if about else ""
-    said = f"{where}: {problem.severity.value}: {key}{problem.why} ({problem.rule})"
-    return f"{said}\n  next: {problem.next}"
+    found = f"{where}: {problem.severity.value}: {key}{problem.why} ({problem.rule})"
+    return f"{found}\n  next: {problem.next}"
 
 
 # -- real servers -------------------------------------------------------------------------
@@ -135,13 +141,13 @@ def _given(at: str, node: str | None) -> LintInput:
 @discovery.command("list")
 @INPUT
 @RELEASE
-@option("--node", "The node's own name, as rabbit@host1; default: of this machine.")
-@option("--real", "Ask as the release does, its defects included.", is_flag=True)
+@option("--node", "The node's own name, such as rabbit@host1; default: from this machine's name.")
+@option("--real", "Ask as the release does, with its defects.", is_flag=True)
 @AS_JSON
 def list_command(file: BinaryIO, at: str, node: str | None, real: bool, as_json: bool) -> int:
-    """Ask the backend of a rabbitmq.conf which nodes it has; nothing is written.
+    """Ask the backend of a rabbitmq.conf which nodes it has; the command writes no record.
 
-    Exit code 1 where it is not known.
+    Exit code 1: the nodes are not known.
     """
     from joinproto.apps.discovery.listing import list_file
 
@@ -159,16 +165,16 @@ def list_command(file: BinaryIO, at: str, node: str | None, real: bool, as_json:
 
 @discovery.command("conformance")
 @click.argument("server")
-@option(("--release", "at"), "Of a file: whose settings.", default="4.0")
-@option("--node", "Of a file: this node's name, which is to be listed.")
+@option(("--release", "at"), "For a file: the broker's release.", default="4.0")
+@option("--node", "For a file: this node's name, which the backend must list.")
 @AS_JSON
 def conformance(server: str, at: str, node: str | None, as_json: bool) -> int:
-    """Return whether a server answers as a backend must.
+    """Check whether a server answers as a backend must.
 
-    SERVER is consul+http://HOST:PORT, etcd2+http://HOST:PORT or etcd3+http://HOST:PORT; records
-    are written there under a name of their own, and removed.  For DNS, AWS and Kubernetes it is
-    a rabbitmq.conf, with the names and keys that they take.  Exit code 1 where it does not conform,
-    4 where it does not answer.
+    SERVER is consul+http://HOST:PORT, etcd2+http://HOST:PORT or etcd3+http://HOST:PORT; the
+    command writes records there under a name of their own, and removes them.  For DNS, AWS and
+    Kubernetes, SERVER is a rabbitmq.conf with their names and keys.  Exit code 1: the server does
+    not conform; 4: it does not answer.
     """
     from joinproto.apps.discovery.conform_file import conform_file
     from joinproto.apps.discovery.conformance import conformance as asked
@@ -189,24 +195,26 @@ def conformance(server: str, at: str, node: str | None, as_json: bool) -> int:
 
 @frozen(kw_only=True)
 class Booted:
-    """`discovery boot --json`: what the backend said, and what the node does."""
+    """`discovery boot --json`: the backend's answer, and the decisions of the node."""
 
     nodes: Annotated[tuple[str, ...] | None, "nodes that the backend named; null: not known"]
-    now: Annotated[Decision, "what this round ends with"]
-    at_last: Annotated[Decision, "what the last round ends with, if all are like this one"]
-    seconds: Annotated[float | None, "until that, at least; null: it tries without end"]
+    now: Annotated[Decision, "the decision of this round"]
+    at_last: Annotated[Decision, "the decision of the last round, if all rounds are like this one"]
+    seconds: Annotated[
+        float | None, "seconds until the last round, at least; null: it tries without end"
+    ]
 
 
 @discovery.command("boot")
 @INPUT
 @option("--node", "The node's own name, as rabbit@host1.", required=True)
-@option(("--release", "at"), "Whose rules: 3.7 to 4.3, or ours.", default="head")
+@option(("--release", "at"), "The release whose rules apply: 3.7 to 4.3, or ours.", default="head")
 @option(
     "--seen",
     "Nodes that answer: a JSON object, name to answer (ask discovery.boot --schema).",
     click.File("rb"),
 )
-@option("--expected", "Ours: how many members there will be.", COUNT)
+@option("--expected", "For ours: how many members there will be.", COUNT)
 @AS_JSON
 def boot_command(
     file: BinaryIO,
@@ -216,30 +224,30 @@ def boot_command(
     expected: int | None,
     as_json: bool,
 ) -> int:
-    """Ask the backend of a rabbitmq.conf, and say what a blank node would do, round by round.
+    """Ask the backend of a rabbitmq.conf, and say what a blank node does now and at last.
 
-    Nodes are not asked: --seen says which answer; without it the node sees only itself.
+    The command asks no nodes: --seen gives their answers; without it the node sees only itself.
     """
     try:
         others = {} if seen is None else parse(seen.read())
         if not isinstance(others, dict):
-            raise DoesNotFit("", "expected an object", next="name to what the node says")
+            raise DoesNotFit("", "expected an object", next="write each node's name and its answer")
         found = booted(file.read(), node, at, {node: {}, **others}, expected)
     except DoesNotFit as error:
         raise error.of("--seen", below="seen", question="discovery.boot") from None
     if as_json:
         click.echo(printed(found))
     else:
-        click.echo("none known" if found.nodes is None else ", ".join(found.nodes))
-        click.echo(f"now: {_said(found.now)}")
+        click.echo("no nodes are known" if found.nodes is None else ", ".join(found.nodes))
+        click.echo(f"now: {_decision_text(found.now)}")
         if found.seconds is not None and found.at_last != found.now:
-            click.echo(f"after {found.seconds:g} s of the same: {_said(found.at_last)}")
+            click.echo(f"after {found.seconds:g} s of the same: {_decision_text(found.at_last)}")
     return 0
 
 
-def _said(answer: Decision) -> str:
-    whom = f" {answer.node}" if answer.node else ""
-    return f"{answer.step.value}{whom}: {answer.why} ({answer.rule})"
+def _decision_text(answer: Decision) -> str:
+    node = f" {answer.node}" if answer.node else ""
+    return f"{answer.step.value}{node}: {answer.why} ({answer.rule})"
 
 
 def booted(text: bytes, node: str, at: str, seen: dict[str, Any], expected: int | None) -> Booted:
@@ -257,7 +265,7 @@ def booted(text: bytes, node: str, at: str, seen: dict[str, Any], expected: int 
         "node": node,
         "release": at,
         "seen": seen,
-        "answer": _told(listing),
+        "answer": _answer_of(listing),
         "target_cluster_size_hint": settings.get("target_cluster_size_hint"),
         "expected": expected,
     }
@@ -276,7 +284,8 @@ def booted(text: bytes, node: str, at: str, seen: dict[str, Any], expected: int 
     )
 
 
-def _told(listing: Any) -> dict[str, Any]:
+def _answer_of(listing: Any) -> dict[str, Any]:
+    """Return a backend's listing as the field `answer` of the question discovery.boot."""
     if listing.nodes is None:
         return {"error": listing.error}
     return {"one": listing.nodes[0]} if listing.selected else {"list": listing.nodes}
@@ -297,14 +306,17 @@ def _fields() -> str:
 
 @discovery.command("would-it-split", epilog=_fields())
 @INPUT
-@option(("--release", "at"), "Whose rules: 3.7 to 4.3, or ours; else as FILE says, or head.")
+@option(
+    ("--release", "at"),
+    "The release whose rules apply: 3.7 to 4.3, or ours; default: as FILE says, or head.",
+)
 @option(
     "--nodes",
-    "Of a rabbitmq.conf without a list of nodes: how many start.",
+    "For a rabbitmq.conf without a list of nodes: how many nodes start.",
     click.IntRange(1, NODES_MAX),
     usual=3,
 )
-@option("--max-seconds", "To search.", click.FloatRange(0), usual=300.0)
+@option("--max-seconds", "Search for at most so many seconds.", click.FloatRange(0), usual=300.0)
 @AS_JSON
 def would_it_split(
     file: BinaryIO, at: str | None, nodes: int, max_seconds: float, as_json: bool
@@ -313,7 +325,7 @@ def would_it_split(
 
     Registration, locks, tries and the seed follow from the release and the backend, unless the
     facts say something else.  All orders of starts, looks and joins are searched with the
-    shipped rules.  Exit code 1 where two clusters can come of it, or none of all nodes; 3 where
+    shipped rules.  Exit code 1: it can end in two clusters, or never ends in one of all nodes; 3:
     the search was not ended.
     """
     found = searched(start_of(file.read(), at, nodes), max_seconds)

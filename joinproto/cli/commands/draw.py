@@ -17,7 +17,7 @@ from joinproto.errors import UsageProblem, did_you_mean
 
 @frozen
 class Listed:
-    """One."""
+    """One drawing."""
 
     name: Annotated[str, "for `joinproto draw`"]
     kind: Annotated[str, "`machine` or `table`"]
@@ -53,8 +53,8 @@ Examples:
 @click.argument("what", required=False, shell_complete=completing.drawings)
 @option(("--format", "form"), "", click.Choice(FORMATS), usual="mermaid")
 @option("--out", "Write a file.", click.Path(path_type=Path, dir_okay=False))
-@option("--member", "Of a world: a member like this one.", metavar="NAME")
-@option("--by", "Of a world: what is a member's phase.", metavar="ATTRIBUTE")
+@option("--member", "For a world: draw members like this one.", metavar="NAME")
+@option("--by", "For a world: the attribute that is a member's phase.", metavar="ATTRIBUTE")
 @AS_JSON
 def draw(
     what: str | None,
@@ -66,20 +66,26 @@ def draw(
 ) -> int:
     """Draw WHAT: a state machine, a decision table, or the members of a world.
 
-    Without WHAT, list what there is.  WHAT may also be a world, or a FILE.py with a model of your
-    own: then the first states of its search say which phases a member has, and which steps lead
-    from one to another, with how often each was met.
+    Without WHAT, list all drawings.  WHAT may also be a world, or a FILE.py with a model of your
+    own.  Then the first states of its search show the phases of a member and the steps between
+    them, with the number of times that each step was met.
     """
     known = drawings()
     what = "join" if what == "chain" else what  # its name in earlier versions
     if what is None:
         if out is not None:
-            raise UsageProblem("--out names a file, but nothing is drawn", next="joinproto draw")
+            raise UsageProblem(
+                "--out names a file, but no drawing is named",
+                next="name a drawing; joinproto draw lists them",
+            )
         _list(known, as_json)
         return 0
     if what in known:
         if member or by:
-            raise UsageProblem(f"--member and --by are for a world; {what} is none", next="")
+            raise UsageProblem(
+                f"--member and --by are for a world; {what} is a {known[what].kind}",
+                next="leave them out",
+            )
         drawing = known[what]
     else:
         drawing = _of_world(what, member, by, known)

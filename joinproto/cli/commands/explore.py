@@ -46,14 +46,23 @@ Examples:
     shell_complete=completing.worlds,
 )
 @loading.world_options
-@option("--world", "With runs or logs: the world that they are of.", metavar="WORLD|FILE.py")
+@option("--world", "With runs or logs: their world.", metavar="WORLD|FILE.py")
 @option(
-    "--patterns", "With logs of another program: which line tells which step.", FILE, metavar="FILE"
+    "--patterns",
+    "With logs of another program: which lines report which steps.",
+    FILE,
+    metavar="FILE",
 )
-@option("--port", "Listen there.", click.IntRange(0, 65535), default=0, metavar="N")
+@option(
+    "--port",
+    "Listen on this port; 0: any free port.",
+    click.IntRange(0, 65535),
+    default=0,
+    metavar="N",
+)
 @option(
     "--export",
-    "Write one file with all states that works from disk, and end.",
+    "Write the page with all states as one file, and end.",
     click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.html",
 )
@@ -70,7 +79,7 @@ def explore(
     """Walk through the states of a world in the browser, on demand.
 
     The page is served on this machine alone, under an address with a token.  RUN.json is a run
-    that `joinproto check --trace RUN.json` wrote; two of them are compared.  LOG is an event log of
+    that `joinproto check --trace RUN.json` wrote; two runs are compared.  LOG is an event log of
     `joinproto node`, or a folder with *.jsonl; with --world and --patterns, a text log of another
     program, as `joinproto validate` takes it.
     """

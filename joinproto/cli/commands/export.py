@@ -31,9 +31,9 @@ Examples:
 class ExportedWorld:
     """`joinproto export WORLD --json`"""
 
-    world: Annotated[str, "which world"]
-    files: Annotated[tuple[str, ...], "the module, its constants, and both for TLC"]
-    states: Annotated[int, "how many were found; with a violation, those up to one level past it"]
+    world: Annotated[str, "the world's name"]
+    files: Annotated[tuple[str, ...], "the module, its constants, and both in the form for TLC"]
+    states: Annotated[int, "states found; with a violation, the states up to one level past it"]
     result: Annotated[str, "of the claims about states: `holds` or `violated`"]
     claims: Annotated[tuple[Claim, ...], "claims about states"]
     left_out: Annotated[tuple[str, ...], "claims about runs and steps"]

@@ -41,7 +41,7 @@ class Lines:
     """`joinproto read --json`"""
 
     lines: Annotated[tuple[Line, ...], "in order"]
-    end: Annotated[int, "the number up to which all was acknowledged; 0: the log is empty"]
+    end: Annotated[int, "the number of the last acknowledged line; 0: the log is empty"]
 
 
 @click.command(epilog="Example: joinproto append --config node.toml hello")
@@ -52,7 +52,7 @@ def append(config: Path, texts: tuple[str, ...], as_json: bool) -> int:
     """Append each TEXT to the log as a line.
 
     It returns when every member of the view has the lines on its disk.  Exit codes: 0 appended,
-    2 wrong usage, 4 the node does not serve (then nothing was written), or ended meanwhile.
+    2 wrong usage, 4 the node does not serve (then this line was not written), or ended meanwhile.
     """
     seqs: list[int] = []
     with _connected(config) as (stream, address):
@@ -81,8 +81,8 @@ def append(config: Path, texts: tuple[str, ...], as_json: bool) -> int:
 def read(config: Path, first: int | None, as_json: bool) -> int:
     """Print the lines of the log, from number FIRST on.
 
-    It prints all lines acknowledged before.  Exit codes: 0 read, 2 wrong usage, 4 the node does
-    not serve, ended meanwhile, or has dropped line FIRST.
+    It prints all lines that were acknowledged before it began.  Exit codes: 0 read, 2 wrong usage,
+    4 the node does not serve, ended meanwhile, or has dropped line FIRST.
     """
     lines: list[Line] = []
     count = 0
@@ -116,9 +116,9 @@ def _connected(config: Path) -> Iterator[tuple[BufferedRWPair, Address]]:
         ):
             yield stream, address
     except OSError as error:
-        said = "no answer came in time" if isinstance(error, TimeoutError) else error.strerror
+        reason = "no answer came in time" if isinstance(error, TimeoutError) else error.strerror
         raise EnvironmentProblem(
-            f"the node's port for clients, {address}: {said or error}",
+            f"the node's port for clients, {address}: {reason or error}",
             next=f"joinproto status --config {config}",
         ) from error
 
@@ -128,7 +128,7 @@ def _line(stream: BufferedRWPair, address: Address) -> str:
     if not line.endswith(b"\n"):
         raise EnvironmentProblem(
             f"the node at {address} ended the connection before its answer",
-            next="whether the last line was written is not known: look with joinproto read",
+            next="the last line may or may not be written: look with joinproto read",
         )
     return line.rstrip(b"\n").decode("utf-8", "surrogateescape")
 
@@ -136,5 +136,5 @@ def _line(stream: BufferedRWPair, address: Address) -> str:
 def _refused(config: Path, address: Address, answer: str, done: str) -> EnvironmentProblem:
     return EnvironmentProblem(
         f"the node at {address} answered: {answer}\n  {done}",
-        next=f"joinproto status --config {config}   says what it waits for",
+        next=f"joinproto status --config {config}   says what the node waits for",
     )

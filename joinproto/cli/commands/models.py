@@ -37,9 +37,9 @@ Examples:
 
 @click.command(epilog=EPILOG)
 @click.argument("name", required=False, shell_complete=completing.families)
-@option("--grep", "Those that say TEXT, or most of its words.", metavar="TEXT")
-@option("--expect", "Those that must end so.", click.Choice(["holds", "violated"]))
-@option("--html", "Write them all as a page.", FILE)
+@option("--grep", "Only worlds with TEXT, or with its rarer words.", metavar="TEXT")
+@option("--expect", "Only worlds with this expected result.", click.Choice(["holds", "violated"]))
+@option("--html", "Write the worlds as a page, and print no list.", FILE)
 @AS_JSON
 def models(
     name: str | None, grep: str | None, expect: str | None, html: Path | None, as_json: bool
@@ -50,8 +50,8 @@ def models(
     the protocol promises.
     """
     every = [item for item in _named(name) if expect in (None, item.expected)]
-    just, near = (every, []) if grep is None else worlds_that_say(grep, every)
-    found = just + near
+    exact, near = (every, []) if grep is None else worlds_that_say(grep, every)
+    found = exact + near
     worlds = [item for item in found if item.name not in PROGRAMS]
     programs = [PROGRAMS[item.name] for item in found if item.name in PROGRAMS]
     if html is not None:
@@ -60,8 +60,8 @@ def models(
 
         write_text(html, models_page(worlds))
     if as_json:
-        told = tuple(filled(ListedProgram, row.entry, row) for row in programs)
-        click.echo(printed(Models(tuple(map(_told, worlds)), told)))
+        listed_programs = tuple(filled(ListedProgram, row.entry, row) for row in programs)
+        click.echo(printed(Models(tuple(map(_listed, worlds)), listed_programs)))
         return 0
     if html is not None:
         return 0
@@ -71,9 +71,9 @@ def models(
     elif name is grep is expect is None:
         _print_families(terminal, found)
     else:
-        if near and not just:
-            click.echo("no world says just this; the nearest first, by its words:\n")
-        _print_worlds(terminal, just, near)
+        if near and not exact:
+            click.echo("no world has just this text; worlds with its words, the nearest first:\n")
+        _print_worlds(terminal, exact, near)
         for item in found:
             if item.name == name:
                 click.echo()
@@ -100,7 +100,7 @@ def _named(name: str | None) -> list[Entry]:
     having = [item.name for item in every if name in item.mutants]
     if having:
         raise UsageProblem(
-            f"{name!r} is no world, but a mistake that worlds can have",
+            f"{name!r} is not a world, but a mistake that can be built into worlds",
             next=f"joinproto check {having[0]} --mutant {name}",
         )
     families = [*entries.FAMILIES, policies.FAMILY]
@@ -122,16 +122,16 @@ def _print_families(terminal: Terminal, found: list[Entry]) -> None:
         click.echo(terminal.paragraph(line(heading, counts, about), indent=width + 18))
     click.echo()
     of_catalogue = sum(item.name not in PROGRAMS for item in found)
-    click.echo(f"{of_catalogue} worlds; `violated`: those that must be, to show what a rule is for")
+    click.echo(f"{of_catalogue} worlds; `violated`: must be violated, to show what a rule is for")
     click.echo("next: joinproto models FAMILY; joinproto models NAME; joinproto check NAME")
 
 
-def _print_worlds(terminal: Terminal, just: list[Entry], near: list[Entry]) -> None:
-    found = just + near
+def _print_worlds(terminal: Terminal, exact: list[Entry], near: list[Entry]) -> None:
+    found = exact + near
     width = max((len(item.name) for item in found), default=0) + 2
     for item in found:
-        if just and near and item is near[0]:
-            click.echo("\nothers, by its words:\n")
+        if exact and near and item is near[0]:
+            click.echo("\nother worlds with its words:\n")
         role = Role.GOOD if item.expected == "holds" else Role.WARN
         heading = Piece(item.name.ljust(width), Role.NAME)
         text = line(heading, Piece(item.expected.ljust(10), role), item.about)
@@ -139,7 +139,7 @@ def _print_worlds(terminal: Terminal, just: list[Entry], near: list[Entry]) -> N
     click.echo(f"\n{plural(len(found), 'world')}")
     others = [item.name for item in found if item.name not in entries.FAMILIES]
     if others:
-        click.echo(f"next: joinproto models {others[0]} shows one, with what it can be told")
+        click.echo(f"next: joinproto models {others[0]}   shows one world, with its options")
 
 
 TIERS = {"quick": "it takes seconds", "long": "it takes seconds to minutes", "deep": "for Spark"}
@@ -168,8 +168,8 @@ def _print_one(terminal: Terminal, item: Entry) -> None:
     others = [name for name in catalogue.parameters(item) if name not in ("members", "mutant")]
     rows += [("option", listed([name])) for name in others]
     for mutant in item.mutants:
-        says = entries.mistake(mutant)
-        rows.append(("mistake that it can have", f"--mutant {mutant}: {says}"))
+        about = entries.mistake(mutant)
+        rows.append(("mistake that it can have", f"--mutant {mutant}: {about}"))
     claims = catalogue.load_world(item.name).properties
     rows += [("claim", f"{claim.kind}: {claim.name}") for claim in claims]
     width, before = max(len(name) for name, _ in rows) + 4, ""
@@ -188,7 +188,7 @@ def _print_program(terminal: Terminal, item: Entry) -> None:
     click.echo(f"  {end}; all rules and their runs: docs/policies.md")
     row = PROGRAMS[item.name]
     if policies.RULES in row.command:
-        click.echo(f"  {policies.RULES} is a folder of a checkout")
+        click.echo(f"  {policies.RULES} is a folder of a checkout of the project")
     click.echo("")
     if row.before:
         click.echo(f"first: {row.before}")
@@ -200,20 +200,20 @@ class Listed:
     """One world."""
 
     name: Annotated[str, "for `joinproto check`"]
-    family: Annotated[str, "what it is about: see `joinproto models`"]
+    family: Annotated[str, "the worlds that it belongs to: see `joinproto models`"]
     expected: Annotated[Literal["holds", "violated"], "how its search must end"]
-    members: Annotated[Count, "by default"]
+    members: Annotated[Count, "members by default"]
     about: Annotated[str, "what it shows"]
-    members_least: Annotated[Count, "the fewest it can have"]
-    members_most: Annotated[Count, "the most it can have"]
+    members_least: Annotated[Count, "the fewest members that it can have"]
+    members_most: Annotated[Count, "the most members that it can have"]
     tier: Annotated[
         Literal["quick", "long", "deep"], "`quick`: seconds; `long`: minutes; `deep`: for Spark"
     ]
-    steps: Annotated[Count | None, "of the shortest run that breaks it; null: not pinned"]
-    mutants: Annotated[tuple[str, ...], "mistakes it can have built in, for `--mutant`"]
+    steps: Annotated[Count | None, "steps of the shortest run that breaks it; null: not pinned"]
+    mutants: Annotated[tuple[str, ...], "mistakes that can be built in, for `--mutant`"]
     happened: Annotated[str, "of an incident: what happened, as a person in it would say"]
-    link: Annotated[str, "of an incident: where it was told"]
-    spoken: Annotated[str, "of an incident: what else people say of it: log lines, products"]
+    link: Annotated[str, "of an incident: the address of its report"]
+    spoken: Annotated[str, "of an incident: other words for it: log lines, products"]
     options: Annotated[Mapping[str, Any], "other options it takes, with their defaults"]
 
 
@@ -222,10 +222,10 @@ class ListedProgram:
     """A program that decides which node founds a cluster."""
 
     name: Annotated[str, "for `joinproto models`"]
-    before: Annotated[str, "what makes the program, where something must"]
-    command: Annotated[str, "what checks it"]
+    before: Annotated[str, "the command that makes the program; empty: none is needed"]
+    command: Annotated[str, "the command that checks it"]
     expected: Annotated[Literal["holds", "violated"], "how its check must end"]
-    steps: Annotated[Count | None, "of the shortest run that defeats it; null: none does"]
+    steps: Annotated[Count | None, "steps of the shortest run that defeats it; null: none does"]
     about: Annotated[str, "its rule"]
     happened: Annotated[str, "what happened, as a person in it would say"]
 
@@ -234,13 +234,13 @@ class ListedProgram:
 class Models:
     """`joinproto models --json`"""
 
-    worlds: Annotated[tuple[Listed, ...], "those that were asked for; without options every world"]
+    worlds: Annotated[tuple[Listed, ...], "the worlds asked for; without options, every world"]
     policies: Annotated[
-        tuple[ListedProgram, ...], "programs that were asked for, each in a world that asks it"
+        tuple[ListedProgram, ...], "the programs asked for, each in a world that asks it"
     ]
 
 
-def _told(item: Entry) -> Listed:
+def _listed(item: Entry) -> Listed:
     least, most = item.members
     return filled(
         Listed,

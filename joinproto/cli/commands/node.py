@@ -19,23 +19,27 @@ CONFIG = config_of("node")
 class Ended:
     """`joinproto node --config FILE --json`, at its end"""
 
-    member: Annotated[str, "its name"]
-    ended: Annotated[Literal["in order", "not started"], "how"]
-    warnings: Annotated[tuple[str, ...] | None, Absent(), "of --check: what is risky"] = None
+    member: Annotated[str, "the member's name"]
+    ended: Annotated[Literal["in order", "not started"], "how it ended"]
+    warnings: Annotated[tuple[str, ...] | None, Absent(), "of --check: risky settings"] = None
 
 
 @click.command(epilog="Example: joinproto node --config node.toml")
 @CONFIG
 @option("--verbose", "Show more.", is_flag=True)
-@option(("--check", "only_check"), "Only read the configuration and its files.", is_flag=True)
+@option(
+    ("--check", "only_check"),
+    "Only read the configuration and its files; start no member.",
+    is_flag=True,
+)
 @AS_JSON
 def node(config: Path, verbose: bool, only_check: bool, as_json: bool) -> int:
     """Run a member, with a small replicated log behind it.
 
     SIGTERM stops it: it stays a member and comes back when it is started (or, with
-    `stop = "leave"`, it leaves the cluster); a second one ends it at once.  Exit codes: 0 ended in
-    order, 2 wrong configuration, 3 not active in time, 4 the machine, 5 this store must not
-    run here, 6 recover first; restart after 3 and 4 only.
+    `stop = "leave"`, it leaves the cluster); a second SIGTERM ends it at once.  Exit codes: 0
+    ended in order, 2 wrong configuration, 3 not active in time, 4 the machine, 5 this store must
+    not run here, 6 recover first.  Restart it after 3 and 4 only.
     """
     from joinproto.apps.node.process import run_node
     from joinproto.apps.node.reporting import log_to_stderr
@@ -73,10 +77,10 @@ def status(config: Path, as_json: bool) -> int:
 def shutdown(config: Path, as_json: bool) -> int:
     """Shut down the whole cluster in order.
 
-    Ask a member that serves; it returns at once.  Each member of the present view ends by itself
-    once all of them have answered, and its store is clean.  A member that is away is left out
-    first, and a majority must be left.  One that is still being updated is not waited for, and its
-    store stays dirty.  To stop one member only, send it SIGTERM.
+    Ask a member that serves; the command returns at once.  Each member of the present view ends by
+    itself once all of them have answered, and its store is clean.  A member that is away is left
+    out first, and a majority must be left.  A member that is still being updated is not waited for,
+    and its store stays dirty.  To stop one member only, send it SIGTERM.
     """
     found = _ask(config, "shutdown")
     click.echo(json.dumps(found) if as_json else f"asked: {found['member']}, {found['phase']}")
@@ -104,7 +108,7 @@ def _as_text(found: dict[str, Any]) -> str:
     ]
     discovery = found.get("discovery")
     if discovery is not None:
-        rows.append(("found", f"{_found(discovery)}; {discovery['record']}"))
+        rows.append(("found", f"{_found_text(discovery)}; {discovery['record']}"))
         if not found["serves"]:
             rows.append(("round", f"{discovery['step']}: {discovery['why']} ({discovery['rule']})"))
     if waiting is not None and not found["serves"]:
@@ -122,7 +126,7 @@ def _frames(found: dict[str, Any]) -> str:
     return f"{found['position']['seq']}, committed {found['committed']}"
 
 
-def _found(discovery: dict[str, Any]) -> str:
+def _found_text(discovery: dict[str, Any]) -> str:
     listed, expected = discovery["listed"], discovery["expected"]
     if listed is None:
         return f"by {discovery['backend']}: no list, {expected} expected"

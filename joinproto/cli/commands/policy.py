@@ -1,7 +1,7 @@
 """`joinproto policy check`: ask a program which node bootstraps, at every point of short runs.
 
 0  its answers do no harm              2  usage, or it hangs, dies, or changes its answers
-1  a run defeats it, or none founds    3  undetermined: stopped at a limit
+1  a run defeats it, or no run founds  3  undetermined: stopped at a limit
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ OF_NODES = ("writes", "ends", "starts", "wipes", "by_hand", "unmounted", "acts",
 
 @click.group(epilog=EXAMPLE)
 def policy() -> None:
-    """Check a decision of your own: which node founds the cluster, starts, or goes."""
+    """Check a program of your own that decides which node founds the cluster, starts, or goes."""
 
 
 @frozen
 class Checked:
     """`joinproto policy check --json`"""
 
-    policy: Annotated[str, "as it was typed"]
+    policy: Annotated[str, "the policy, as it was typed"]
     answers: Annotated[Answers, Merged()]
     report: Annotated[Report, Merged()]
 
@@ -75,23 +75,23 @@ left_options = together(
 
 @policy.command("check", epilog=EXAMPLE)
 @click.argument("target", metavar="POLICY")
-@option("--world", "Whose nodes and disks.", click.Choice([*WORLDS]), usual="galera")
+@option("--world", "The system whose nodes run.", click.Choice([*WORLDS]), usual="galera")
 @option(
     ("--ask", "asks"),
-    "What it is asked; else choose-founder, and of a Python file what it has functions for.",
+    "What it is asked; default: choose-founder, or all that a Python file has functions for.",
     click.Choice(ASKS),
     multiple=True,
 )
-@option("--all-answer", "No run in which a node does not answer.", is_flag=True)
+@option("--all-answer", "Leave out runs in which a node does not answer.", is_flag=True)
 @left_options
 @option(("--answered", "acts"), "Answers acted on: 1.", click.IntRange(1, 3), default=1)
 @option(
     "--answer-seconds",
-    "An answer later than this is none; a program that computes gets six times as long.",
+    "A later answer does not count; a program that computes gets six times as long.",
     Finite(0.01),
     usual=SECONDS,
 )
-@option("--trace", "Write the run that defeats it.", FILE, metavar="FILE")
+@option("--trace", "Write the run that defeats the policy.", FILE, metavar="FILE")
 @option(
     ("--report", "page"),
     "Write a page for a reviewer, as Markdown: rule, run, what to write instead.",
@@ -114,9 +114,9 @@ def check_command(
     """Ask POLICY at every moment of every short run, and do what it says.
 
     POLICY is an executable, a command in quotes, a Python file with choose_founder(facts), or the
-    word pick for `joinproto recover pick`.  It gets one question a line, as JSON, and answers one
-    line: the name of a node, or wait or refuse.  Each distinct question is asked once, and again
-    at the end.
+    word pick for `joinproto recover pick`.  It gets each question as a line of JSON, and answers
+    with one line: the name of a node, or wait or refuse.  Each distinct question is asked once, and
+    a program again at the end.
     """
     limits = loading.limits(left)
     if trace is not None:
@@ -220,15 +220,15 @@ def _text(target: str, world: str, report: Report, answers: Answers) -> Iterator
         yield f"{target}: a run of {plural(len(steps), 'step')} defeats it: {broken[0].name}"
         yield from (f"{number:4}  {step.label}" for number, step in enumerate(steps, start=1))
     elif report.result == "incomplete":
-        yield f"{target}: open, for the search was not ended ({states})"
-        yield "next: give it more with --max-states, --max-seconds or --max-memory"
+        yield f"{target}: undetermined, because the search was not ended ({states})"
+        yield "next: raise --max-states, --max-seconds or --max-memory"
     elif idle:
         yield f"{target} does no harm on {world}, and never founds the cluster ({states})"
     else:
         yield f"{target} does no harm in any run of {world} ({states})"
     yield ""
     yield f"it was asked {plural(answers.questions, 'question')}"
-    yield from (f"{number:6,}  {said}" for said, number in sorted(answers.answers.items()))
+    yield from (f"{number:6,}  {answer}" for answer, number in sorted(answers.answers.items()))
     if answers.unknown_as_absent:
         yield (
             f"it reads `timed-out` as `absent` in {plural(answers.unknown_as_absent, 'question')}:"

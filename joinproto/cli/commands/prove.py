@@ -61,25 +61,24 @@ INVARIANT = "the invariant holds at the beginning, and each step keeps it"
     metavar="CONJUNCT",
     shell_complete=completing.conjuncts,
 )
-@option("--link", "Hold the steps of the shipped code against it, too.", is_flag=True)
+@option("--link", "Compare the steps of the shipped code with the proof, too.", is_flag=True)
 @option("--mutant", "With --link: code with a mistake built in.", metavar="NAME")
-@option("--search", "Look for runs that break it, a rule left out.", is_flag=True)
-@option("--second", "Ask this solver, too; both must prove all.", click.Choice(["cvc5"]))
+@option("--search", "Search for runs that break a claim if a rule is left out.", is_flag=True)
+@option("--second", "Ask this solver, too; both must prove each claim.", click.Choice(["cvc5"]))
 @option("--smt", "Write each obligation as SMT-LIB 2.6 into a new folder.", FOLDER, metavar="DIR")
-@option("--proofs", "With both: write cvc5's proofs (CPC) there, too.", is_flag=True)
+@option("--proofs", "With --second and --smt: write cvc5's proofs (CPC), too.", is_flag=True)
 @option(("--verbose", "-v"), "Print every obligation.", is_flag=True)
 @AS_JSON
 def prove(claim: str | None, **options: Any) -> int:
-    """Prove what holds for any number of members, views and ballots.
+    """Prove claims for any number of members, views and ballots.
 
-    CLAIM is one of the protocol's, a layer with all its claims, or `tables`; without it, all are
-    proved.  Each claim follows from many small obligations: Z3 is asked for a state that
-    speaks against one.  Exit code 0: there is none; 1: there is, and it is shown.
+    CLAIM is a claim of the protocol, a layer with all its claims, or `tables`; without CLAIM, all
+    are proved.  Each claim follows from many small obligations: Z3 is asked for a state that
+    contradicts an obligation.  Exit code 0: there is no such state; 1: there is, and it is shown,
+    or a solver does not know.
     """
     if options["mutant"] is not None and not options["link"]:
-        raise UsageProblem(
-            "--mutant without --link", next="add --link: the code is looked at there"
-        )
+        raise UsageProblem("--mutant without --link", next="add --link, which looks at the code")
     if options["proofs"] and not (options["second"] and options["smt"]):
         raise UsageProblem(
             "--proofs without --second and --smt", next="add --second cvc5 --smt DIR"
@@ -104,7 +103,7 @@ class _Run:
     proofs: bool
     verbose: bool
     as_json: bool
-    told: list[printed.Obligation] = field(factory=list)
+    obligations: list[printed.Obligation] = field(factory=list)
     more: dict[str, Any] = field(factory=dict)
     opinions: Opinions = field(init=False)
     failing: Outcome | None = None  # the first with a counter-example
@@ -120,7 +119,7 @@ class _Run:
         with interruptible() as self.interrupt:
             return self._run()
 
-    def later(
+    def call_later(
         self, action: Callable[[printed.Answer | None], None], opinion: Pending | None = None
     ) -> None:
         """Call `action` with the second solver's answer, after all actions that came before."""
@@ -132,7 +131,7 @@ class _Run:
         opinion, action = self.waiting.popleft()
         action(None if opinion is None else opinion.result())
 
-    def _settle(self) -> None:
+    def _await_answers(self) -> None:
         """Wait for all answers; after Ctrl-C, take only the answers that have come."""
         while self.waiting:
             first = self.waiting[0][0]
@@ -163,13 +162,13 @@ class _Run:
                 self._prove_layers()
             if self.claim in (None, TABLES) and self.without is None:
                 self._prove_tables()
-            self._settle()
+            self._await_answers()
         proved_in = time.process_time() - self.began
         if self.search and not self.interrupt.asked:
             self._search()
         if self.link and not self.interrupt.asked:
             self._link()
-        failed = [one for one in self.told if one.result != "proved"]
+        failed = [one for one in self.obligations if one.result != "proved"]
         is_bad = bool(failed) or self.is_bad or self.opinions.is_against
         if self.as_json:
             found = printed.Proved(
@@ -178,19 +177,20 @@ class _Run:
                 without=self.without,
                 solver=solver_version(),
                 cpu_seconds=proved_in,
-                proved=len(self.told) - len(failed),
+                proved=len(self.obligations) - len(failed),
                 failed=len(failed),
-                obligations=tuple(self.told),
+                obligations=tuple(self.obligations),
                 second=self.opinions.told(),
                 assumptions=() if self.claim == TABLES else tuple(claims.assumptions(self.claim)),
                 **self.more,
             )
             click.echo(json_form.printed(found))
-        summary = f"all {len(self.told):,} obligations, the parts of the claims, are proved"
+        count = len(self.obligations)
+        summary = f"all {count:,} obligations, the parts of the claims, are proved"
         if failed:
-            summary = f"{len(failed)} of {len(self.told):,} obligations fail"
+            summary = f"{len(failed)} of {count:,} obligations fail"
         elif self.interrupt.asked:
-            summary = f"interrupted: {len(self.told):,} obligations are proved, others not asked"
+            summary = f"interrupted: {count:,} obligations are proved, others not asked"
         self.say(f"\n{summary}; {proved_in:.1f} s of CPU, {solver_version()}")
         self._lines(report.opinion_lines(self.opinions))
         return 1 if is_bad else 3 if self.interrupt.asked else 0
@@ -203,7 +203,7 @@ class _Run:
             cut = layer if self.without is None else claims.without(layer, self.without)
             rows = _Rows(self)
             about = f"{layer.name}: {len(cut.conjuncts)} conjuncts, {len(cut.steps)} steps"
-            self.later(partial(rows.begin, about))
+            self.call_later(partial(rows.begin, about))
             for obligation in obligations(cut, wanted):
                 if self.interrupt.asked:
                     break
@@ -213,8 +213,8 @@ class _Run:
                 if is_first:
                     self.failing = outcome
                 answered = partial(self._outcome, rows, outcome, is_first)
-                self.later(answered, self.opinions.of(outcome.query))
-            self.later(rows.end)
+                self.call_later(answered, self.opinions.of(outcome.query))
+            self.call_later(rows.end)
 
     def _outcome(
         self, rows: _Rows, outcome: Outcome, is_first: bool, second: printed.Answer | None
@@ -223,7 +223,7 @@ class _Run:
         from joinproto.prove.layer import Claim
 
         asked = outcome.obligation
-        self.told.append(report.outcome_told(outcome, shown=is_first, second=second))
+        self.obligations.append(report.outcome_told(outcome, shown=is_first, second=second))
         claim = asked.subject if isinstance(asked.subject, Claim) else None
         of = INVARIANT if claim is None else f"{claim.name}: {claim.about}"
         rows.add(of, outcome.result, second, outcome.seconds, asked.words)
@@ -235,17 +235,17 @@ class _Run:
 
         rows = _Rows(self)
         about = f"{TABLES}: each case can be reached, and one always holds"
-        self.later(partial(rows.begin, about))
+        self.call_later(partial(rows.begin, about))
         for finding in (*tables.findings(), *differences.compare()):
             if self.interrupt.asked:
                 break
-            self.later(partial(self._finding, rows, finding), self.opinions.of(finding))
-        self.later(rows.end)
+            self.call_later(partial(self._finding, rows, finding), self.opinions.of(finding))
+        self.call_later(rows.end)
 
     def _finding(self, rows: _Rows, finding: Finding, second: printed.Answer | None) -> None:
         kind = "is so of the shipped tables"
         more = {"obligation": finding.words, "kind": kind, "second": second}
-        self.told.append(json_form.filled(printed.Obligation, finding, layer=TABLES, **more))
+        self.obligations.append(json_form.filled(printed.Obligation, finding, layer=TABLES, **more))
         of = finding.words.split(": ")[1]
         of = DIFFERENCES if of.startswith("the note") else of
         rows.add(of, finding.result, second, finding.seconds, finding.words)
@@ -256,13 +256,13 @@ class _Run:
         from joinproto.prove import bounded, report
         from joinproto_claims.bounded_worlds import WORLDS
 
-        told = []
-        self._lines(["", "runs from the beginning, a rule left out:"])
+        searches = []
+        self._lines(["", "runs from the beginning, with a rule left out:"])
         for searched in bounded.search(WORLDS):
-            told.append(report.search_told(searched))
+            searches.append(report.search_told(searched))
             self._lines(report.search_lines(searched))
             self.is_bad = self.is_bad or not searched.is_as_expected
-        self.more["search"] = tuple(told)
+        self.more["search"] = tuple(searches)
 
     def _link(self) -> None:
         from joinproto.prove import report
@@ -272,25 +272,25 @@ class _Run:
         from joinproto_claims.linked import worlds
 
         layers = frozenset(layer.name for layer, _ in claims.wanted(self.claim))
-        told = []
-        self._lines(["", "steps of the code that ships, held against the relations:"])
+        links = []
+        self._lines(["", "steps of the shipped code, compared with the relations:"])
         explored = []
         for linked in worlds(layers, self.mutant):
             if is_terminal():
                 click.echo(f"  looking at {linked.world}", err=True, file=error_stream())
             for found in link(linked, mutant=self.mutant, layers=layers):
                 explored.append(found)
-                told.append(report.link_told(found))
+                links.append(report.link_told(found))
                 self._lines(report.link_lines(found))
                 self.is_bad = self.is_bad or found.rejected is not None
-        self.more["link"] = tuple(told)
+        self.more["link"] = tuple(links)
         if self.mutant is None:
             steps = sum({one.world: one.steps for one in explored}.values())
             self._lines([f"{steps:,} distinct steps of the code together"])
         if self.failing is not None and self.failing.against is not None:
             looked = lookup.look_up(self.failing.obligation, self.failing.against, explored)
             self.more["lookup"] = (report.lookup_told(looked),)
-            self._lines(["", f"the state against “{self.failing.obligation.words}”:"])
+            self._lines(["", f"the state that contradicts “{self.failing.obligation.words}”:"])
             self._lines(report.lookup_lines(looked), indent="  ")
 
     def _lines(self, lines: Iterable[str], *, indent: str = "") -> None:
@@ -322,12 +322,12 @@ class _Rows:
     def begin(self, about: str, _second: printed.Answer | None) -> None:
         """Print the heading of the next lines, without --verbose."""
         if not self.run.verbose:
-            self.run.say(f"\n{about}" if self.run.told else about)
+            self.run.say(f"\n{about}" if self.run.obligations else about)
 
     def add(
         self, of: str, result: str, second: printed.Answer | None, seconds: float, words: str
     ) -> None:
-        """Count an answer, of both solvers if two are asked; print it at once if not proved."""
+        """Count an answer, the worse one if two solvers are asked; print it unless it is proved."""
         if second not in (None, "proved") or (second == "proved" != result):
             words += f"; {self.run.second}: {second}"
             result = _worse(result, second)

@@ -47,23 +47,23 @@ class Found:
     columns: Annotated[tuple[str, ...], "names, in their order"]
     rows: Annotated[
         tuple[Annotated[tuple[Any, ...], "a row"], ...],
-        "found: a value for each column; a list is a list, a struct an object",
+        "the rows found: a value for each column; a list is a list, a struct an object",
     ]
     more: Annotated[bool, "whether there are more rows than were asked for"]
-    engine: Annotated[Engine, "that answered"]
-    seconds: Annotated[Seconds, "of the clock, the engine's start included"]
+    engine: Annotated[Engine, "the engine that answered"]
+    seconds: Annotated[Seconds, "elapsed time, with the engine's start"]
 
 
 @frozen
 class Reached:
     """`joinproto query DIR --to CONDITION --json`"""
 
-    condition: Annotated[str, "of the state"]
+    condition: Annotated[str, "the condition of the state"]
     level: Annotated[Count | None, "steps of a shortest run to such a state; null: no state fits"]
-    steps: Annotated[tuple[str, ...], "of that run, in words"]
-    state: Annotated[Mapping[str, Any], "column to value, of that state"]
-    engine: Annotated[Engine, "that answered"]
-    seconds: Annotated[Seconds, "of the clock, the engine's start included"]
+    steps: Annotated[tuple[str, ...], "the steps of that run, in words"]
+    state: Annotated[Mapping[str, Any], "that state: column to value"]
+    engine: Annotated[Engine, "the engine that answered"]
+    seconds: Annotated[Seconds, "elapsed time, with the engine's start"]
 
 
 @frozen
@@ -74,14 +74,14 @@ class Column:
     type: Annotated[
         str, "`bool`, `int32`, `int64`, `float64`, `string`, `list<TYPE>` or `struct<NAME: TYPE>`"
     ]
-    about: Annotated[str, "what it says, or empty"]
+    about: Annotated[str, "its meaning; empty: not described"]
     is_constant: Annotated[bool, "whether it is the same in all states, and so in no file"]
-    value: Annotated[Any, "of a constant; null: of no constant"]
+    value: Annotated[Any, "the value of a constant; null: not constant"]
 
 
 @frozen
 class Question:
-    """One that is ready."""
+    """One question that is ready."""
 
     name: Annotated[str, "for `--ask`"]
     about: Annotated[str, "what it asks"]
@@ -91,11 +91,11 @@ class Question:
 class Described:
     """`joinproto query DIR --json`"""
 
-    world: Annotated[str, "its name"]
-    members: Annotated[tuple[str, ...], "of the world"]
+    world: Annotated[str, "the world's name"]
+    members: Annotated[tuple[str, ...], "the members of the world"]
     states: Annotated[Count, "rows of the table `states`"]
-    columns: Annotated[tuple[Column, ...], "of the table `states`"]
-    questions: Annotated[tuple[Question, ...], "that are ready"]
+    columns: Annotated[tuple[Column, ...], "columns of the table `states`"]
+    questions: Annotated[tuple[Question, ...], "questions that are ready, for `--ask`"]
 
 
 @click.command(epilog=EXAMPLE)
@@ -103,15 +103,15 @@ class Described:
 @click.argument("sql", metavar="[SQL]", required=False)
 @option(
     ("--ask", "name"),
-    "A question that is ready.",
+    "Ask a question that is ready.",
     metavar="NAME",
     shell_complete=completing.queries,
 )
 @option(("--rows", "rows_max"), "At most this many rows.", COUNT, default=1000)
-@option(("--to", "condition"), "The shortest run to such a state.", metavar="CONDITION")
+@option(("--to", "condition"), "Print the shortest run to a state like this.", metavar="CONDITION")
 @option(
     "--engine",
-    "What answers; auto: DuckDB, or Spark with --master.",
+    "The program that answers; auto: DuckDB, or Spark with --master.",
     click.Choice(["auto", "duckdb", "spark"]),
     default="auto",
 )
@@ -129,15 +129,17 @@ def query(
 ) -> int:
     """Ask about the states that `joinproto check --out DIR` wrote.
 
-    The table is `states`, one row a state.  Without SQL: its columns.  CONDITION is what stands
-    behind WHERE.
+    The table is `states`, with a row for each state.  Without SQL, the command lists its columns.
+    CONDITION is written as after WHERE in SQL.
     """
     from spark_explore.query import dataset_in, question
 
     if sum(one is not None for one in (sql, name, condition)) > 1:
-        raise UsageProblem("SQL, --ask and --to", next="give one of them")
+        raise UsageProblem("more than one of SQL, --ask and --to is given", next="give one of them")
     if engine == "duckdb" and master is not None:
-        raise UsageProblem("--master is Spark's", next="leave it out, or --engine duckdb")
+        raise UsageProblem(
+            "--master is for Spark, and --engine is duckdb", next="leave out one of them"
+        )
     dataset = dataset_in(folder)
     if name is not None:
         sql = question(dataset, name)
@@ -211,22 +213,24 @@ def _described(dataset: Dataset) -> Described:
     )
 
 
-def _listing(told: Described) -> str:
+def _listing(dataset: Described) -> str:
     terminal = Terminal.now()
-    width = max(len(item.name) for item in told.columns) + 2
+    width = max(len(item.name) for item in dataset.columns) + 2
 
     def rows(items: Iterable[tuple[str, str]], indent: int = width) -> Iterator[str]:
         for name, text in items:
             heading = Piece(name.ljust(width), Role.NAME)
             yield terminal.paragraph(line(heading, text), indent=indent)
 
-    own = ((one.name, f"{one.type:8}{one.about}") for one in told.columns if not one.is_constant)
-    out = [f"{told.world}: {told.states:,} states, the table `states`", "", *rows(own, width + 9)]
-    constants = [(one.name, _text(one.value)) for one in told.columns if one.is_constant]
+    varying = [one for one in dataset.columns if not one.is_constant]
+    own = ((one.name, f"{one.type:8}{one.about}") for one in varying)
+    heading = f"{dataset.world}: {dataset.states:,} states, the table `states`"
+    out = [heading, "", *rows(own, width + 9)]
+    constants = [(one.name, _text(one.value)) for one in dataset.columns if one.is_constant]
     if constants:
         out += ["", "the same in all states:", *rows(constants)]
     out += ["", "questions that are ready, for --ask:"]
-    return "\n".join([*out, *rows((one.name, one.about) for one in told.questions)])
+    return "\n".join([*out, *rows((one.name, one.about) for one in dataset.questions)])
 
 
 def _table(found: Found) -> list[str]:

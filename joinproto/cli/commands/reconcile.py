@@ -36,8 +36,8 @@ OF_STATE = ("nodes", "settings", "variant")
 class Named:
     """A queue, and the result of its evaluation."""
 
-    name: Annotated[str, "of the queue"]
-    vhost: Annotated[str, "its virtual host"]
+    name: Annotated[str, "the queue's name"]
+    vhost: Annotated[str, "the queue's virtual host"]
     answer: Annotated[QueueAnswer, Merged()]
 
     @classmethod
@@ -54,18 +54,18 @@ class Named:
 class Explained:
     """`reconcile explain --json`: each queue, in the order of the state."""
 
-    queues: Annotated[tuple[Named, ...], "in the order of the state"]
+    queues: Annotated[tuple[Named, ...], "the queues, in the order of the state"]
 
 
 @frozen
 class Planned:
-    """`reconcile plan --json`: all changes, what they cost, and what they do not mend."""
+    """`reconcile plan --json`: all changes, their cost, and the queues that they do not mend."""
 
-    changes: Annotated[tuple[Change, ...], "in their order"]
-    nodes: Annotated[tuple[Load, ...], "what each gets to do"]
-    seconds: Annotated[float, AtLeast(0), "until the last change ends, at least"]
-    bytes: Annotated[Count, "that are copied"]
-    left: Annotated[tuple[Named, ...], "queues that do not have what is wanted in the end"]
+    changes: Annotated[tuple[Change, ...], "the changes, in their order"]
+    nodes: Annotated[tuple[Load, ...], "the load of each node"]
+    seconds: Annotated[float, AtLeast(0), "seconds until the last change ends, at least"]
+    bytes: Annotated[Count, "bytes that are copied"]
+    left: Annotated[tuple[Named, ...], "queues without the wanted replicas at the end"]
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
@@ -75,11 +75,11 @@ class Planned:
 
 @click.group(epilog=EXAMPLE)
 def reconcile() -> None:
-    """Keep a minimum of replicas: explained, planned, done, and simulated.
+    """Keep a minimum of replicas of each queue: explain, plan, run or simulate it.
 
     FILE holds the state, a JSON object: `nodes`, `queues` (inputs of `joinproto ask
-    reconcile.queue`; fields that one leaves out are taken from the state), `settings`, `variant`,
-    `limits`.
+    reconcile.queue`; a queue takes fields that it leaves out from the state), `settings`,
+    `variant`, `limits`.
     """
 
 
@@ -119,7 +119,7 @@ def explain(file: BinaryIO, placement: str | None, as_json: bool) -> int:
 @reconcile.command()
 @_options
 def plan(file: BinaryIO, placement: str | None, as_json: bool) -> int:
-    """Say what all queues together would do, in which order, and what that moves."""
+    """Print the changes of all queues together, their order, and the bytes that they copy."""
     situations, limits = read_state(file.read())
     found = planned(situations, limits, function_of(placement))
     click.echo(printed(Planned.of(found)) if as_json else _as_text(found))
@@ -144,9 +144,9 @@ def read_state(text: bytes) -> tuple[list[Situation], Limits]:
     with placing(next=SCHEMA, below="limits"):
         limits = fitted(Limits, state.get("limits", {}))
     # The shared fields are read once, and checked even if the state has no queue.
-    told = {name: state[name] for name in OF_STATE if name in state}
+    given = {name: state[name] for name in OF_STATE if name in state}
     with placing(next=SCHEMA):
-        shared = fitted(AskQueue, {"nodes": [], **told})
+        shared = fitted(AskQueue, {"nodes": [], **given})
         shared.situation()
     situations: list[Situation] = []
     titles = set[tuple[str, str]]()
@@ -154,12 +154,12 @@ def read_state(text: bytes) -> tuple[list[Situation], Limits]:
         own = queue if isinstance(queue, dict) else {}
         with placing(next=SCHEMA, below=f"queues[{at}]"):
             asked = fitted(AskQueue, {"nodes": [], **own} if own is queue else queue)
-            rest = {name: getattr(shared, name) for name in told if name not in own}
+            rest = {name: getattr(shared, name) for name in given if name not in own}
             situations.append(evolve(asked, **rest).situation())
             title = (asked.vhost, asked.name)
             if "name" in own and title in titles:
                 named = f"{situations[-1].queue.title!r} is there twice"
-                raise DoesNotFit("", named, next="name each once in its vhost")
+                raise DoesNotFit("", named, next="list each queue of a vhost once")
         titles.add(title)
     return situations, limits
 

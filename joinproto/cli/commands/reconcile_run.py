@@ -1,4 +1,4 @@
-"""`joinproto reconcile run`: keep the replicas of a real broker's queues, or only say how.
+"""`joinproto reconcile run`: keep the replicas of a real broker's queues, or only report changes.
 
 0  stopped in order (SIGTERM, SIGINT), or one round with --once
 1  with --once: the broker could not be read
@@ -69,13 +69,23 @@ DAY = 86_400.0
 
 @click.command(epilog=EXAMPLE)
 @option(("--url", "urls"), "A node's management API.", multiple=True, required=True)
-@option("--user", "With the tag monitoring.", usual="guest")
-@option("--password-file", f"Else ${PASSWORD}.", FILE)
-@option("--target", "Replicas where no queue or policy says.", click.IntRange(0))
-@option(("--zone", "zones"), "What fails together.", multiple=True, metavar="NODE=ZONE")
-@option("--apply", "Add and remove replicas; else only say it.", is_flag=True)
-@option("--state", "Remembers what was begun.", FILE)
-@option("--failure-interval", "", Finite(0), usual=60.0)
+@option("--user", "A user with the tag monitoring.", usual="guest")
+@option("--password-file", f"A file with the password; default: ${PASSWORD}.", FILE)
+@option("--target", "Replicas of a queue if neither it nor a policy says.", click.IntRange(0))
+@option(
+    ("--zone", "zones"),
+    "A node's zone; the nodes of a zone fail together.",
+    multiple=True,
+    metavar="NODE=ZONE",
+)
+@option("--apply", "Add and remove replicas; default: only report.", is_flag=True)
+@option("--state", "The file that remembers the changes that were begun.", FILE)
+@option(
+    "--failure-interval",
+    "Seconds that a node must be away before a replica is replaced.",
+    Finite(0),
+    usual=60.0,
+)
 @option("--interval", "Seconds between two looks at a queue.", Finite(0, min_open=True), usual=60.0)
 @option(
     "--trigger-interval", "Seconds from an event, or a change, to a look.", Finite(0), usual=10.0
@@ -88,7 +98,7 @@ DAY = 86_400.0
 )
 @option(
     "--settle",
-    "Seconds after its tool's end until a change without a trace is tried again.",
+    "Seconds until a change is tried again, if its tool ended without a visible effect.",
     Finite(0),
     usual=60.0,
 )
@@ -99,23 +109,27 @@ DAY = 86_400.0
     usual="zone-aware",
     metavar="NAME",
 )
-@option("--copies-at-once", "Copies that a node takes part in at a time.", COUNT, usual=2)
-@option("--copies-in-all", "Copies of all nodes at a time.", COUNT)
-@option("--metrics-port", "Prometheus, on 127.0.0.1.", click.IntRange(1, 65535))
-@option("--rabbitmq-queues", "", usual="rabbitmq-queues")
-@option("--rabbitmq-streams", "", usual="rabbitmq-streams")
+@option("--copies-at-once", "The most copies of a node at a time.", COUNT, usual=2)
+@option("--copies-in-all", "The most copies of all nodes at a time.", COUNT)
+@option(
+    "--metrics-port",
+    "Serve Prometheus metrics on 127.0.0.1, at this port.",
+    click.IntRange(1, 65535),
+)
+@option("--rabbitmq-queues", "The tool for quorum queues.", usual="rabbitmq-queues")
+@option("--rabbitmq-streams", "The tool for streams.", usual="rabbitmq-streams")
 @option(
     "--timeout",
-    "Seconds that a tool may take; the API: a sixth.",
+    "Seconds that a tool may take; the API may take a sixth of them.",
     Finite(0, DAY, min_open=True),
     usual=60.0,
 )
-@option("--once", "One round, in which each queue is looked at.", is_flag=True)
+@option("--once", "Do one round, which looks at each queue, and end.", is_flag=True)
 def run(**options: Any) -> int:
-    """Keep a minimum of replicas in a running RabbitMQ; without --apply, say what would be done.
+    """Keep a minimum of replicas in a running RabbitMQ; without --apply, only report the changes.
 
-    Each decision is a line of JSON on standard output.  What was begun is in the file --state:
-    started again, it asks the leaders what became of that before it begins anything.
+    Each decision is a line of JSON on standard output.  The file --state has the changes that were
+    begun.  After a restart, the command asks the leaders for their outcome before it begins others.
     """  # fmt: skip
     try:
         return _run(options)
@@ -133,15 +147,18 @@ def _run(options: dict[str, Any]) -> int:
     from joinproto.apps.reconcile.reporting import Reporter
 
     for url in options["urls"]:
-        _check(url)
+        _refuse_malformed(url)
     journal = None
     if options["apply"]:
         if options["state"] is None:
-            raise UsageProblem("--apply without --state", next="name a file that outlives a crash")
+            raise UsageProblem(
+                "--apply without --state",
+                next="add --state with a file on a disk that survives a crash",
+            )
         if which(options["rabbitmq_queues"]) is None:
             raise EnvironmentProblem(
-                f"--rabbitmq-queues {options['rabbitmq_queues']}: no such program",
-                next="the path of the tool",
+                f"--rabbitmq-queues {options['rabbitmq_queues']}: there is no such program",
+                next="give the path of the tool",
             )
         try:
             journal = Journal.open(options["state"])
@@ -156,23 +173,24 @@ def _run(options: dict[str, Any]) -> int:
         zones=dict(map(_zone, options["zones"])),
     )
     tools = Tools((options["rabbitmq_queues"],), (options["rabbitmq_streams"],), options["timeout"])
-    teller = Reporter(_say)
+    reporter = Reporter(_say)
     if options["metrics_port"] is not None:
         from prometheus_client import start_http_server
 
         try:
-            start_http_server(options["metrics_port"], "127.0.0.1", registry=teller.registry)
+            start_http_server(options["metrics_port"], "127.0.0.1", registry=reporter.registry)
         except OSError as error:
             raise EnvironmentProblem(
-                f"--metrics-port {options['metrics_port']}: {error.strerror}", next="another port"
+                f"--metrics-port {options['metrics_port']}: {error.strerror}",
+                next="choose another port",
             ) from None
     with nullcontext() if journal is None else closing(journal):
-        loop = Loop(api, tools, _keeper(options), teller, journal)
+        loop = Loop(api, tools, _keeper(options), reporter, journal)
         loop.start()
-        return _until_told(loop, options)
+        return _run_until_stopped(loop, options)
 
 
-def _until_told(loop: Any, options: dict[str, Any]) -> int:
+def _run_until_stopped(loop: Any, options: dict[str, Any]) -> int:
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
@@ -192,11 +210,11 @@ def _keeper(options: dict[str, Any]) -> Any:
     from joinproto.reconcile.queue import Settings
     from joinproto.reconcile.timers import Timers
 
-    own = options["placement"] not in [one.value for one in Placing]
+    is_own = options["placement"] not in [one.value for one in Placing]
     settings = Settings(
         auto_remove=not options["keep"],
         failure_interval=options["failure_interval"],
-        placement=Placing.ZONE_AWARE if own else Placing(options["placement"]),
+        placement=Placing.ZONE_AWARE if is_own else Placing(options["placement"]),
     )
     pace = Timers(
         interval=1e-9 if options["once"] else options["interval"],
@@ -205,7 +223,7 @@ def _keeper(options: dict[str, Any]) -> Any:
     limits = Limits(
         copies_at_once=options["copies_at_once"], copies_in_all=options["copies_in_all"]
     )
-    place = function_of(options["placement"]) if own else None
+    place = function_of(options["placement"]) if is_own else None
     return Keeper(Rules(pace, settings, limits, options["settle"], place))
 
 
@@ -216,25 +234,30 @@ def _password(file: Path | None) -> str:
     try:
         return file.read_text("utf-8").rstrip("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageProblem(f"--password-file {file}: {error}", next="a file to read") from None
+        raise UsageProblem(
+            f"--password-file {file}: {error}", next="name a text file that can be read"
+        ) from None
 
 
-def _check(url: str) -> None:
+def _refuse_malformed(url: str) -> None:
     try:
         found = urlsplit(url)
-        is_one = found.scheme in ("http", "https") and bool(found.hostname) and found.port != 0
+        is_valid = found.scheme in ("http", "https") and bool(found.hostname) and found.port != 0
     except ValueError:
-        is_one = False
-    if not is_one:
+        is_valid = False
+    if not is_valid:
         raise UsageProblem(
-            f"--url {url}: expected the address of a management API", next="http://one:15672"
+            f"--url {url}: expected the address of a management API",
+            next="write it as in http://one:15672",
         )
 
 
-def _zone(told: str) -> tuple[str, str]:
-    node, equals, zone = told.partition("=")
+def _zone(text: str) -> tuple[str, str]:
+    node, equals, zone = text.partition("=")
     if not (node and equals and zone):
-        raise UsageProblem(f"--zone {told}: expected NODE=ZONE", next="rabbit@one=rack-1")
+        raise UsageProblem(
+            f"--zone {text}: expected NODE=ZONE", next="write it as in rabbit@one=rack-1"
+        )
     return node, zone
 
 

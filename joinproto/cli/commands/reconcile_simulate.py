@@ -1,7 +1,7 @@
-"""`joinproto reconcile simulate`: compare three ways to look after many queues.
+"""`joinproto reconcile simulate`: compare three ways to keep the replicas of many queues.
 
-The nodes, their copies and the time are simulated.  The code that decides what is done, and when,
-is the code that ships.
+The nodes, their copies and the time are simulated.  The shipped code decides the changes and their
+times.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ TITLES = (
 @option("--days", "", COUNT, usual=1)
 @option(
     ("--way", "ways"),
-    "events, periodic, ours; without it all.",
+    "The way to keep the replicas; can be given again; default: all three.",
     click.Choice([one.value for one in Care]),
     multiple=True,
 )
@@ -71,24 +71,25 @@ TITLES = (
 @option("--interval", "", Finite(1), usual=60.0)
 @option(
     ("--copies-at-once", "copies"),
-    "Ours: of a node; may be given again.  The others: as many as its link carries, 25.",
+    "For ours: the most copies of a node at a time; can be given again.  Other ways: 25, which a"
+    " node's link carries.",
     COUNT,
     usual=(8,),
     multiple=True,
 )
-@option("--copies-in-all", "Ours: of all nodes together.", COUNT)
+@option("--copies-in-all", "For ours: the most copies of all nodes at a time.", COUNT)
 @option("--seed", "", int, usual=1)
-@option("--seeds", "With --out: this many, from --seed.", COUNT, default=1)
+@option("--seeds", "With --out: play this many seeds, from --seed on.", COUNT, default=1)
 @option("--picture", "A .png or .svg to draw.", FILE)
-@option("--out", "Many runs, on Spark: a new folder.", FILE)
-@option("--master", "With --out: Spark's.", usual="local[*]")
+@option("--out", "Play the runs on Spark, and write them to this new folder.", FILE)
+@option("--master", "With --out: Spark's master.", usual="local[*]")
 @AS_JSON
 def simulate(**options: Any) -> int:
-    """Simulate many queues on many nodes, looked after by events, periodically, and as ours.
+    """Simulate many queues on many nodes, in three ways: events, periodic and ours.
 
-    Below: how long a queue has fewer running replicas than wanted; at best: the mean that no order
-    goes below with this peak of all nodes.  Beyond: the mean without the failure interval, which is
-    waited for in each way.  Loads: peak bytes a second.
+    Below: how long a queue has fewer running replicas than wanted; at best: the least mean that any
+    order of copies has with this peak of all nodes.  Beyond: the mean without the failure interval,
+    which each way waits for.  Loads: peak bytes a second.
     """  # fmt: skip
     if options["zones"] > options["nodes"] or options["replicas"] > options["zones"]:
         raise click.UsageError("expected --replicas <= --zones <= --nodes")
@@ -108,14 +109,14 @@ def simulate(**options: Any) -> int:
         return _on_spark(options["master"], options["out"], asked, as_json=options["as_json"])
     if options["seeds"] > 1:
         raise UsageProblem("--seeds without --out", next="add --out DIR: many runs are kept there")
-    both = _played(asked)
+    runs = _played(asked)
     found = Compared(
-        story=story, days=days, shape=shape, ways=tuple(outcome for _, outcome in both)
+        story=story, days=days, shape=shape, ways=tuple(outcome for _, outcome in runs)
     )
     if options["picture"] is not None:
-        draw(options["picture"], [run for run, _ in both])
+        draw(options["picture"], [run for run, _ in runs])
     click.echo(printed(found) if options["as_json"] else _table(found))
-    if left := asked[len(both) :]:
+    if left := asked[len(runs) :]:
         unplayed = [_named(job.way.value, job.copies_at_once, job.copies_in_all) for job in left]
         raise LimitReached(
             f"interrupted: not played: {', '.join(unplayed)}",
@@ -125,7 +126,7 @@ def simulate(**options: Any) -> int:
 
 
 def _played(asked: Sequence[Job]) -> list[tuple[Run, Outcome]]:
-    """Play the jobs in turn, and show progress; return those that were played before Ctrl-C."""
+    """Play the jobs in turn, and show progress; return the runs that ended before Ctrl-C."""
     found: list[tuple[Run, Outcome]] = []
     began = time.monotonic()
     with interruptible() as interrupt, Progress(error_stream()) as progress:
@@ -138,10 +139,10 @@ def _played(asked: Sequence[Job]) -> list[tuple[Run, Outcome]]:
                 progress.say(seconds, lambda: f"{at}, {duration(seconds)}")
                 return not interrupt.asked
 
-            both = played(job, goes_on)
-            if both is None:
+            run = played(job, goes_on)
+            if run is None:
                 break
-            found.append(both)
+            found.append(run)
     return found
 
 
@@ -163,13 +164,13 @@ def _on_spark(master: str, folder: Path, asked: list[Any] | None, *, as_json: bo
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@option("--master", "Spark's.", usual="local[*]")
+@option("--master", "Spark's master.", usual="local[*]")
 @AS_JSON
 def results(folder: Path, master: str, as_json: bool) -> int:
     """Summarize the runs in a folder of `simulate --out`, by way and limit.
 
-    Of periodic: the time below beyond the failure interval, as a share of periodic's of the same
-    seed.
+    Column `of periodic`: the mean time below without the failure interval, as a share of that of
+    periodic with the same seed; `worst`: the largest such share.
     """  # fmt: skip
     return _on_spark(master, folder, None, as_json=as_json)
 

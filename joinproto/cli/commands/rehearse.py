@@ -55,7 +55,7 @@ def rehearse_restart(
     outcomes = searched(choices(tuple(sorted(scene.disks))), search, as_object=as_object)
     is_sure = all(one.is_whole and not one.loses for one in outcomes)
     if as_object:
-        click.echo(printed(evolve(told(judgement), rehearsal=tuple(map(_told, outcomes)))))
+        click.echo(printed(evolve(told(judgement), rehearsal=tuple(map(_as_schema, outcomes)))))
     else:
         click.echo(_text(judgement, stores, scene, outcomes))
     return 0 if is_sure else UNPROVEN
@@ -68,7 +68,7 @@ def _usable(judgement: Judgement) -> list[Found]:
     stores = [one for one in judgement.stores if one.record is not None and one.state.is_readable]
     if not any(one.record is not None and one.record.tip is not None for one in stores):
         raise UsageProblem(
-            "no store of joinproto that belongs to a cluster is here: there is no restart",
+            "no joinproto store here belongs to a cluster, so there is no restart to rehearse",
             next=judgement.next,
         )
     refuse_many(stores, "members", "events")
@@ -83,21 +83,21 @@ def _text(
 ) -> str:
     lines = choices_text([(one.choice.name, one.loses, _lines(one)) for one in outcomes])
     automatic = f"  ({AUTOMATIC}: no mark, and total_failure = automatic in each configuration)"
-    said = sentence(outcomes, thing="frame", kept="acknowledged", separator=", ", of="events")
+    summary = sentence(outcomes, thing="frame", kept="acknowledged", separator=", ", of="events")
     absent = sorted(_absent(scene, stores))
     notes = ["that a process crashes, or a client writes, meanwhile: joinproto check join-failed"]
     if absent:
         notes.insert(0, f"{', '.join(absent)}: their stores are not here, so they do not start")
     first = proposers(scene)
     if len(first) < len(scene.disks):
-        notes.append(f"that another one than {', '.join(first)} proposes the next view")
-    return page(judgement, f"{lines}\n{automatic}", said, notes)
+        notes.append(f"that a member other than {', '.join(first)} proposes the next view")
+    return page(judgement, f"{lines}\n{automatic}", summary, notes)
 
 
 def _absent(scene: DiskScenario, stores: Sequence[Found]) -> set[str]:
     tip = scene.chain.tip
-    seats = set() if tip is None else tip.electors | tip.members
-    return {seat.member for seat in seats} - {one.member for one in stores}
+    stores_of_tip = set() if tip is None else tip.electors | tip.members
+    return {store.member for store in stores_of_tip} - {one.member for one in stores}
 
 
 def _lines(outcome: Outcome) -> list[str]:
@@ -108,7 +108,7 @@ def _lines(outcome: Outcome) -> list[str]:
     if outcome.waits and not outcome.starts:
         lines += [f"waits ({case})" for case in outcome.waits]
     if not lines:
-        lines.append("nothing: no member can begin")
+        lines.append("no member can begin")
     lines += [f"{name} can stop for good: the others refuse it" for name in outcome.aborts]
     if not outcome.is_whole:
         lines.append(f"more: the search was stopped after {outcome.states:,} states")
@@ -130,7 +130,7 @@ def _starts(outcome: Outcome) -> Iterator[str]:
         yield f"{KINDS[kind]} from {at}: {shown}{more}{'' if served else ', never served'}"
 
 
-def _told(outcome: Outcome) -> schema.Rehearsed:
+def _as_schema(outcome: Outcome) -> schema.Rehearsed:
     starts = tuple(
         filled(schema.Start, one, kind=one.kind.lower(), seq=one.frame) for one in outcome.starts
     )

@@ -44,11 +44,11 @@ def require_judged(judgement: Judgement, *, is_twice: bool) -> None:
         raise JoinprotoError(judgement.sentence, next=judgement.next, code=judgement.code or 5)
 
 
-def choices_text(said: Sequence[tuple[str, bool, Sequence[str]]]) -> str:
+def choices_text(choices: Sequence[tuple[str, bool, Sequence[str]]]) -> str:
     """Return a table: each choice's name, whether it can lose a message, and its outcomes."""
-    width = max(len(HEAD), *(len(name) for name, _, _ in said))
+    width = max(len(HEAD), *(len(name) for name, _, _ in choices))
     rows = [f"  {HEAD.ljust(width)}  what can follow"]
-    for name, loses, lines in said:
+    for name, loses, lines in choices:
         names = [name, *[""] * len(lines)]
         rows += [
             f"{'!' if loses else ' '} {left.ljust(width)}  {line}"
@@ -84,13 +84,13 @@ def searched(choices: Iterable[Any], search: Callable[[Any], Any], *, as_object:
     return outcomes
 
 
-def page(judgement: Judgement, choices: str, said: str, notes: Iterable[str]) -> str:
+def page(judgement: Judgement, choices: str, summary: str, notes: Iterable[str]) -> str:
     """Return the whole text; `notes`: the parts that the search left out."""
     left = ["not searched", *(show.wrapped(note, "  - ", "    ") for note in notes)]
     parts = [
         show.table(judgement.stores, judgement.pick.latest),
         choices,
-        show.wrapped(said),
+        show.wrapped(summary),
         "\n".join(left),
         show.next_text(judgement.next),
     ]
@@ -103,7 +103,7 @@ def refuse_many(stores: Sequence[Any], members: str, events: str) -> None:
         raise UsageProblem(
             f"{len(stores)} stores: more than {STORES_MAX} {members} have too many orders of"
             f" {events}",
-            next="give the stores of those that you would start first",
+            next=f"give the stores of the {members} that you would start first",
         )
 
 
@@ -113,7 +113,7 @@ def rehearse_brokers(judgement: Judgement, *, states_max: int, as_object: bool) 
     search = partial(rehearse, scene, states_max=states_max)
     outcomes = searched(choices(scene), search, as_object=as_object)
     if as_object:
-        rehearsal = tuple(_told(one, _broken(judgement)) for one in outcomes)
+        rehearsal = tuple(_as_schema(one, _broken(judgement)) for one in outcomes)
         click.echo(printed(evolve(told(judgement), rehearsal=rehearsal)))
     else:
         click.echo(_text(judgement, scene, outcomes))
@@ -129,7 +129,8 @@ def _usable(judgement: Judgement) -> list[BrokerRecord]:
     require_judged(judgement, is_twice=is_twice)
     if all(kept.mark is Mark.EMPTY for kept in found):
         raise UsageProblem(
-            "no store of a broker that followed a primary is here: there is no restart",
+            "no store here is of a broker that followed a primary, so there is no restart to"
+            " rehearse",
             next=judgement.next,
         )
     refuse_many(found, "brokers", "starts")
@@ -147,8 +148,8 @@ def _broken(judgement: Judgement) -> list[str]:
 def _text(judgement: Judgement, scene: StandbyScenario, outcomes: Sequence[Outcome]) -> str:
     rows = choices_text([(one.choice.name, one.loses, [*_lines(one)]) for one in outcomes])
     known = "As far as these stores know: " if judgement.missing else ""
-    said = sentence(outcomes, thing="message", kept="confirmed", separator="; ", of="starts")
-    return page(judgement, rows, known + said, _not_searched(scene))
+    summary = sentence(outcomes, thing="message", kept="confirmed", separator="; ", of="starts")
+    return page(judgement, rows, known + summary, _not_searched(scene))
 
 
 def _lines(outcome: Outcome) -> Iterator[str]:
@@ -172,8 +173,8 @@ def _lines(outcome: Outcome) -> Iterator[str]:
 
 
 def _promotion(start: Start) -> str:
-    beside = ", ".join(name for name in start.members if name != start.primary)
-    waits = f", once {beside} came or its patience ends (H8)" if beside else ""
+    backups = ", ".join(name for name in start.members if name != start.primary)
+    waits = f", once {backups} came or its patience ends (H8)" if backups else ""
     return f"{start.primary} serves{waits}" if start.is_served else f"{start.primary} never serves"
 
 
@@ -189,15 +190,15 @@ def _not_searched(scene: StandbyScenario) -> Iterator[str]:
             " broker starts"
         )
     yield "messages that are not durable: they are gone"
-    yield "that one dies, or a second one is promoted, meanwhile: joinproto check standby-total"
+    yield "that a broker dies, or another is promoted, meanwhile: joinproto check standby-total"
     if scene.is_built_in:
-        yield "how the members of the chain of views find together"
+        yield "how the members of the chain of views form a view"
 
 
 # -- as JSON -------------------------------------------------------------------------------------
 
 
-def _told(outcome: Outcome, broken: Sequence[str]) -> schema.Rehearsed:
+def _as_schema(outcome: Outcome, broken: Sequence[str]) -> schema.Rehearsed:
     return filled(
         schema.Rehearsed,
         outcome,

@@ -71,12 +71,12 @@ class Simulated:
     "How many runs.",
     COUNT,
     metavar="N",
-    show_default="1000; of a swarm: as many as there is time for",
+    show_default="1000; for a swarm: as many as the time allows",
 )
 @option("--seed", "The same seed gives the same runs.", click.IntRange(min=0), usual=0, metavar="S")
 @option(
     "--steps",
-    "Steps of one run, at most.",
+    "The most steps of one run.",
     click.IntRange(min=1, max=STEPS_MOST),
     metavar="K",
     show_default="100",
@@ -89,12 +89,12 @@ class Simulated:
 @option("--swarm", "Run real members; each run draws its configuration.", is_flag=True)
 @option(
     "--seconds",
-    "Of a swarm: how long runs are begun.",
+    "For a swarm: begin runs for so many seconds.",
     click.FloatRange(min=0, min_open=True),
     metavar="T",
     show_default="60",
 )
-@option("--jobs", "Of a swarm: on how many cores.", COUNT, metavar="J", show_default="1")
+@option("--jobs", "For a swarm: use so many cores.", COUNT, metavar="J", show_default="1")
 @AS_JSON
 def simulate(
     target: str,
@@ -110,25 +110,28 @@ def simulate(
 ) -> int:
     """Walk through a world at random, and judge every state on the way.
 
-    Each step is drawn among those that change the state, all equally likely.  What no run
-    met may still exist: only `joinproto check` looks at every state.
+    Each step is drawn among the steps that change the state, all equally likely.  A violation that
+    no run met may still exist: only `joinproto check` looks at every state.
 
     With --swarm: real members, with their logs and stores, over a simulated network, disk and
     clock.  Each run draws its own configuration and faults; at its end faults stop, and the
-    cluster has to serve.  The target is `join`, or FILE.py::NAME, which makes the members as
+    cluster must serve.  The target is `join`, or FILE.py::NAME, which makes the members as
     `Member.start` does.
     """
     options = loading.given(arguments)
     if swarm:
         if options or steps is not None or of_all:
-            raise click.UsageError("a swarm draws its configurations: it takes no such option")
+            raise click.UsageError(
+                "--swarm draws its configurations: leave out --steps, --of-all and the options of"
+                " a world"
+            )
         return _swarm(target, seed, runs, seconds, jobs or 1, as_json)
     if seconds is not None or jobs is not None:
         raise click.UsageError("--seconds and --jobs are options of --swarm")
     runs, steps = runs or RUNS, steps or STEPS
     with alone_on_stdout(as_json):
         loaded = catalogue.load(target, options)
-        found = _walk(loaded, runs, seed, steps, of_all)
+        found = _simulate_world(loaded, runs, seed, steps, of_all)
     click.echo(printed(Simulated(found, loaded.options)) if as_json else _text(loaded, found))
     if found.trace is not None:
         return 1
@@ -148,7 +151,7 @@ def _swarm(
     return found.code
 
 
-def _walk(loaded: Loaded, runs: int, seed: int, steps: int, of_all: bool) -> Simulation:
+def _simulate_world(loaded: Loaded, runs: int, seed: int, steps: int, of_all: bool) -> Simulation:
     with watched() as (progress, _), loaded.at_work():
         warm_up()
         known = _known_count(loaded)
@@ -158,7 +161,7 @@ def _walk(loaded: Loaded, runs: int, seed: int, steps: int, of_all: bool) -> Sim
             seed=seed,
             steps_max=steps,
             count_max=0 if known is not None else None if of_all else COUNT_MAX,
-            progress=lambda stride: progress.say(stride.seconds, lambda: _walked(stride)),
+            progress=lambda stride: progress.say(stride.seconds, lambda: _progress_text(stride)),
         )
         return found if known is None else evolve(found, states=known)
 
@@ -175,7 +178,7 @@ def _known_count(loaded: Loaded) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def _walked(stride: Stride) -> str:
+def _progress_text(stride: Stride) -> str:
     return (
         f"{short(stride.runs)} of {short(stride.runs_wanted)} runs"
         f", {short(stride.steps)} steps, {short(stride.distinct)} distinct"
@@ -189,8 +192,8 @@ def _walked(stride: Stride) -> str:
 def _text(loaded: Loaded, found: Simulation) -> str:
     terminal = Terminal.now()
     where = f"{visible(found.world)} with {plural(found.members, 'member')}: "
-    broken = found.trace is not None
-    result = Piece("VIOLATED", Role.BAD) if broken else Piece("no violation met", Role.PLAIN)
+    is_broken = found.trace is not None
+    result = Piece("VIOLATED", Role.BAD) if is_broken else Piece("no violation met", Role.PLAIN)
     head = terminal.paragraph(line(Piece(where, Role.TITLE), result), indent=2)
     # The run comes before the counts, as in `check`.
     run = [] if found.trace is None else ["", terminal.chart(found.trace), ""]
@@ -229,7 +232,7 @@ def _facts(found: Simulation) -> Iterator[tuple[str, str]]:
     )
     yield "steps", f"{count(found.steps)} in all, {count(found.longest)} in the longest run"
     if found.rested:
-        yield "ended", f"{plural(found.rested, 'run')}, where nothing could change any more"
+        yield "ended", f"{plural(found.rested, 'run')}, because no step could change the state"
     part = ""
     if found.states is not None:
         part = f", {found.distinct / found.states:.1%} of all {count(found.states)}"
@@ -246,7 +249,7 @@ def _remark(claim: ClaimMet, found: Simulation) -> str:
         case "not-violated" if claim.premise_runs is not None:
             return f"put to the test in {plural(claim.premise_runs, 'run')}"
         case "untested":
-            return "its premise was met in no run: this says nothing"
+            return "no run met its premise, so the claim was not tested"
         case "reached":
             return f"in {runs}"
         case "not-reached":
