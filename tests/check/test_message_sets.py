@@ -26,7 +26,7 @@ from joinproto.check.check import check
 from joinproto.check.engine.search import Search
 from joinproto.check.plain import check_small
 from joinproto.check.simulate import simulate
-from joinproto.cli.show.story import tell
+from joinproto.cli.show.story import story_of
 from joinproto.cli.show.words import sentence
 from tools.slow_search import explore
 
@@ -148,7 +148,7 @@ def test_a_run_names_no_sender_where_messages_have_none() -> None:
     for step in trace.steps:
         run.step(step.label, step.member)
     assert run.violates("c hears once")
-    story = tell(trace)
+    story = story_of(trace)
     said = [sentence(moment, story).text for moment in story.moments[1:]]
     assert ["a: tell c", *["c receives x (sent in step 1)"] * 2] == said
 

@@ -284,8 +284,8 @@ def test_a_log_of_several_files_is_one_run(
 @pytest.mark.parametrize(
     ("renamed", "why"),
     [
-        ("a-0-1.part2.jsonl", "part 1 of this run is not there"),
-        ("a-0-1.cut.jsonl", "its disk was full, and the run went on without it"),
+        ("a-0-1.part2.jsonl", "part 1 of this run is missing"),
+        ("a-0-1.cut.jsonl", "the disk was full, so the log ends here"),
     ],
 )
 def test_a_run_of_which_a_part_is_gone_is_left_out(

@@ -63,7 +63,7 @@ def test_the_oldest_files_go_and_what_is_left_is_refused_by_name(tmp_path: Path)
     assert sum(one.stat().st_size for one in own) <= BYTES
     assert other.exists()
     other.unlink()
-    with pytest.raises(UsageProblem, match="part 1 of this run is not there"):
+    with pytest.raises(UsageProblem, match="part 1 of this run is missing"):
         read_runs([tmp_path])
 
 

@@ -105,7 +105,7 @@ def _of_world(what: str, member: str | None, by: str | None, known: Iterable[str
     """Return the drawing of a world's member, from the states that a search of the world meets."""
     from joinproto.check import catalogue
     from joinproto.check.files import is_file
-    from joinproto.cli.diagrams.observed import seen
+    from joinproto.cli.diagrams.observed import observe
     from joinproto_worlds.entries import ENTRIES
 
     worlds = [item.name for item in ENTRIES]
@@ -117,7 +117,7 @@ def _of_world(what: str, member: str | None, by: str | None, known: Iterable[str
         )
     loaded = catalogue.load(what, {})
     with loaded.at_work():
-        found = seen([loaded.world], member=member, by=by)
+        found = observe([loaded.world], member=member, by=by)
     how = "all" if found.is_whole else "the first"
     about = f"{found.kind} by its {found.by}: {how} {found.states:,} states of {what}"
     about += "; numbers: how often a step was met"

@@ -183,7 +183,7 @@ def _what(one: Confirmed) -> str:
 
 
 def _not_searched(scene: StandbyScenario) -> Iterator[str]:
-    absent = sorted(scene.all - {*scene.names})
+    absent = sorted(scene.brokers - {*scene.names})
     if absent:
         yield (
             f"what only {', '.join(absent)} may have: without a store that can be read here, no"

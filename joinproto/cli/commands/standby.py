@@ -26,12 +26,12 @@ Examples, with three files that name each other under [brokers]:
 def standby() -> None:
     """Run a broker of hot standby, and talk to it.
 
-    One primary serves, and backups follow it; a broker that would lose something refuses to be
-    primary.
+    One primary serves, and backups follow it; a broker whose promotion would lose messages refuses
+    to be primary.
 
     Exit codes: 0 done; 1 a promotion was refused; 2 wrong usage or configuration; 4 the machine,
-    no broker answers, or the extra is missing; 5 this store must not run here.  Those of
-    `agent` are OCF's.
+    no broker answers, or the extra is missing; 5 this store must not run here.  `agent` has the
+    exit codes of OCF.
     """
 
 
@@ -41,13 +41,13 @@ CONFIG = config_of("broker")
 @standby.command(epilog="Example: joinproto standby run --config broker.toml")
 @CONFIG
 @option("--verbose", "Show more.", is_flag=True)
-@option(("--check", "only_check"), "Only read the configuration.", is_flag=True)
+@option(("--check", "only_check"), "Only read the configuration; start no broker.", is_flag=True)
 def run(config: Path, verbose: bool, only_check: bool) -> int:
-    """Run a broker until SIGTERM stops it.  A second one ends it at once.
+    """Run a broker until SIGTERM stops it.  A second SIGTERM ends it at once.
 
-    It begins as a backup that looks for a primary: an operator has to promote one, unless its file
-    says `manager = "built-in"`.  Exit codes: 0 stopped in order, 2 wrong configuration, 4 the
-    machine, 5 this store must not run here.
+    It begins as a backup that looks for a primary: an operator must promote a broker, unless the
+    configuration says `manager = "built-in"`.  Exit codes: 0 stopped in order, 2 wrong
+    configuration, 4 the machine, 5 this store must not run here.
     """
     from joinproto.apps.standby.settings import read_settings
 
@@ -77,11 +77,11 @@ def status(config: Path, as_json: bool) -> int:
 @CONFIG
 @AS_JSON
 def promote(config: Path, as_json: bool) -> int:
-    """Tell a broker to be primary; exit code 1 where it refuses.
+    """Tell a broker to be primary; exit code 1 if it refuses.
 
-    It refuses while it catches up, from a dirty store, where a better broker answers, and where a
-    younger generation does.  What it answers is what `joinproto ask standby.promote` answers.
-    Where the manager is built in, the chain of views has to take the promotion, too.
+    It refuses while it catches up, if its store is dirty, and if a better broker or a broker of a
+    younger generation answers.  Its answer has the form of `joinproto ask standby.promote`.
+    If the manager is built in, the chain of views must take the promotion, too.
     """
     found = _ask(config, "promote")
     text = f"{found['verdict']} ({found['rule']}): {found['why']}"
@@ -93,7 +93,7 @@ def promote(config: Path, as_json: bool) -> int:
 @CONFIG
 @AS_JSON
 def demote(config: Path, as_json: bool) -> int:
-    """Tell a primary to serve no more, and to follow the next one."""
+    """Tell a primary to serve no more, and to follow the next primary."""
     found = _ask(config, "demote")
     click.echo(json.dumps(found) if as_json else f"{found['broker']} is {found['role']}")
     return 0
@@ -108,7 +108,7 @@ def change(config: Path, as_json: bool, setting: str) -> int:
 
     \b
     backups=SECONDS     how long a primary waits for a backup that is away
-    public=HOST:PORT    where backups say that clients reach this broker
+    public=HOST:PORT    the address of this broker that backups give to clients
     """
     found = _ask(config, f"set {setting}")
     if "error" in found:
@@ -134,10 +134,10 @@ def agent(action: str) -> int:
         return 5
     from joinproto.apps.standby.agent import call
 
-    said = call(action, os.environ)
-    if said.why:
-        click.echo(said.why, err=action != "meta-data", nl=action != "meta-data")
-    return int(said.code)
+    answer = call(action, os.environ)
+    if answer.why:
+        click.echo(answer.why, err=action != "meta-data", nl=action != "meta-data")
+    return int(answer.code)
 
 
 def _ask(config: Path, request: str) -> dict[str, Any]:
@@ -159,14 +159,14 @@ def _as_text(found: dict[str, Any]) -> str:
         ("broker", f"{found['broker']}, of cluster {found['cluster']}"),
         ("role", role),
         ("store", f"{found['store']}, generation {found['generation']}"),
-        ("primary", found["primary"] or "none that is known"),
-        ("up to date", ", ".join(found["up_to_date"]) or "none that is known"),
+        ("primary", found["primary"] or "not known"),
+        ("up to date", ", ".join(found["up_to_date"]) or "not known"),
         ("sessions", ", ".join(found["peers"]) or "none"),
         ("queues", ", ".join(f"{name}: {count}" for name, count in queues.items()) or "none"),
     ]
     if (chain := found["chain"]) is not None:
-        is_open = "open" if chain["open"] else "closed: no majority of the brokers is reached"
-        rows.append(("chain", f"{is_open}, generation {chain['generation']}"))
+        state = "open" if chain["open"] else "closed: no majority of the brokers is reached"
+        rows.append(("chain", f"{state}, generation {chain['generation']}"))
     if found["waits_for"]:
         rows.append(("waits for", ", ".join(found["waits_for"])))
     return "\n".join(aligned(rows))

@@ -37,20 +37,20 @@ STORY_LINES = 60
 
 INTERRUPTED = 3
 
-NO_PROOF = "a simulation is not a proof: it says nothing of the runs it did not take"
+NO_PROOF = "a simulation is not a proof: it says nothing about runs that it did not take"
 
 Start = Callable[..., Member]
 
 
 def member_of(target: str) -> Start:
-    """Return the function that makes members: `Member.start`, or that of FILE.py::NAME."""
+    """Return the function that makes members: `Member.start`, or the function FILE.py::NAME."""
     if target == TARGET:
         return Member.start
     path, _, name = target.partition("::")
     if not is_file(path) or not name:
         raise click.UsageError(
-            f"a swarm runs members of the join protocol, not {target!r}: say `{TARGET}`, or"
-            " FILE.py::NAME, a function that takes and returns what `Member.start` does"
+            f"a swarm runs members of the join protocol, not {target!r}: name `{TARGET}`, or"
+            " FILE.py::NAME, a function with the arguments and the result of `Member.start`"
         )
     found = getattr(load_module(path)[0], name, None)
     if not callable(found):
@@ -62,8 +62,8 @@ def member_of(target: str) -> Start:
 class Claim:
     """One claim."""
 
-    name: Annotated[str, "its name"]
-    means: Annotated[str, "in words"]
+    name: Annotated[str, "the claim's name"]
+    means: Annotated[str, "its meaning, in words"]
     broken: Annotated[Count, "runs that broke it"]
 
 
@@ -71,24 +71,24 @@ class Claim:
 class Shrunk:
     """The run after shrinking."""
 
-    what: Annotated[str, "what was seen"]
-    events: Annotated[Count, "up to there"]
-    deeds: Annotated[Count, "that were needed"]
+    what: Annotated[str, "the observation that breaks the claim"]
+    events: Annotated[Count, "events up to the violation"]
+    deeds: Annotated[Count, "actions that the run needs"]
     configuration: Annotated[tuple[str, ...], "the configuration"]
-    story: Annotated[tuple[str, ...], "what happened"]
+    story: Annotated[tuple[str, ...], "the events, in words"]
 
 
 @frozen(kw_only=True)
 class Failure:
-    """The first run that broke a claim, and the same, shrunk."""
+    """The first run that broke a claim, and this run, shrunk."""
 
-    claim: Annotated[str, "its name"]
-    what: Annotated[str, "what was seen"]
-    seed: Annotated[Count, "of the first run that broke it"]
-    events: Annotated[Count, "up to there"]
-    seeds: Annotated[tuple[Count, ...], "those that broke it, at most 20"]
+    claim: Annotated[str, "the claim's name"]
+    what: Annotated[str, "the observation that breaks the claim"]
+    seed: Annotated[Count, "the seed of the first run that broke it"]
+    events: Annotated[Count, "events up to the violation"]
+    seeds: Annotated[tuple[Count, ...], "seeds of runs that broke it, at most 20"]
     again: Annotated[str, "the command that plays the run again"]
-    shrunk: Annotated[Shrunk, "What is left of the run."]
+    shrunk: Annotated[Shrunk, "the run after shrinking"]
 
 
 @frozen(kw_only=True)
@@ -97,20 +97,20 @@ class Swarm:
 
     world: Annotated[str, "the target: `join`, or FILE.py::NAME"]
     result: Annotated[Literal["violated", "not-violated"], "`not-violated` is not a proof"]
-    seed: Annotated[Count, "of the first run; each run is made of its seed alone"]
-    jobs: Annotated[Count, "cores"]
-    runs: Annotated[Count, "played"]
-    events: Annotated[Count, "of all runs together"]
+    seed: Annotated[Count, "the seed of the first run; a run depends on its seed alone"]
+    jobs: Annotated[Count, "cores that played runs"]
+    runs: Annotated[Count, "runs that were played"]
+    events: Annotated[Count, "events of all runs together"]
     violations: Annotated[Count, "runs that broke a claim of safety"]
     stuck: Annotated[Count, "runs in which a cluster did not serve, rest or end as it must"]
-    configurations: Annotated[Count, "distinct ones among the runs"]
+    configurations: Annotated[Count, "distinct configurations of the runs"]
     opened: Annotated[Count, "times that a member began to serve"]
-    acknowledged: Annotated[Count, "frames that a client was told are committed"]
-    seconds: Annotated[Seconds, "of the clock"]
+    acknowledged: Annotated[Count, "frames whose commit was reported to a client"]
+    seconds: Annotated[Seconds, "elapsed time"]
     interrupted: Annotated[bool, "whether Ctrl-C ended it"]
     claims: Annotated[tuple[Claim, ...], "every claim"]
-    failures: Annotated[tuple[Failure, ...], "every claim that was broken"]
-    notes: Annotated[tuple[str, ...], "what a simulation does not say"] = (NO_PROOF,)
+    failures: Annotated[tuple[Failure, ...], "the first failed run of every broken claim"]
+    notes: Annotated[tuple[str, ...], "limits of a simulation"] = (NO_PROOF,)
 
     @property
     def code(self) -> int:
@@ -155,9 +155,9 @@ def simulate_swarm(
 def _failure(target: str, failed: list[Outcome], start: Start, seconds: float) -> Failure:
     first = failed[0]
     smallest = shrink(first, lambda scenario: run(scenario, start=start), seconds=seconds)
-    told = run(smallest.scenario, start=start, tells=True)
-    told = told if told.claim == first.claim else smallest
-    scenario = told.scenario
+    with_story = run(smallest.scenario, start=start, tells=True)
+    last = with_story if with_story.claim == first.claim else smallest
+    scenario = last.scenario
     return Failure(
         claim=first.claim,
         what=first.what,
@@ -166,11 +166,11 @@ def _failure(target: str, failed: list[Outcome], start: Start, seconds: float) -
         seeds=tuple(outcome.scenario.seed for outcome in failed),
         again=f"joinproto simulate {target} --swarm --seed {first.scenario.seed} --runs 1",
         shrunk=Shrunk(
-            told.what,
-            told.events,
+            last.what,
+            last.events,
             len(scenario.actions),
             tuple(scenario.words),
-            tuple(told.story),
+            tuple(last.story),
         ),
     )
 

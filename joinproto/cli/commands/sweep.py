@@ -18,8 +18,8 @@ from joinproto.cli.show.pieces import visible
 from joinproto.codec.json_form import Count, Seconds, filled
 from joinproto.errors import UsageProblem
 
-RUNS_MOST = 100
-TOLD_MOST = 30
+SEARCHES_MAX = 100
+REMARKS_MAX = 30
 _RANGE = re.compile(r"(-?\d{1,18})\.\.(-?\d{1,18})")
 
 
@@ -27,28 +27,28 @@ _RANGE = re.compile(r"(-?\d{1,18})\.\.(-?\d{1,18})")
 class SweepSearch:
     """One search."""
 
-    options: Annotated[Mapping[str, Any], "the world's options in it"]
-    result: Annotated[Literal["holds", "violated", "incomplete"], "of all claims together"]
+    options: Annotated[Mapping[str, Any], "the world's options in this search"]
+    result: Annotated[Literal["holds", "violated", "incomplete"], "the result of all claims"]
     distinct: Annotated[Count, "distinct states"]
     generated: Annotated[Count, "steps found"]
     depth: Annotated[Count, "states on the longest of the shortest runs"]
     broken: Annotated[tuple[str, ...], "claims that do not hold, or are not reached"]
-    seconds: Annotated[Seconds, "of the clock, without compiling"]
+    seconds: Annotated[Seconds, "elapsed time without compiling"]
     stopped_by: Annotated[str, "the limit that ended it early, or empty"]
-    beyond: Annotated[Count, "states from which the world's `within` lets no step be taken"]
+    beyond: Annotated[Count, "states in which the world's `within` allows no step"]
     reductions: Annotated[tuple[str, ...], "such as symmetry; empty: every state was visited"]
-    not_exercised: Annotated[tuple[str, ...], "as `check` has them"]
-    notes: Annotated[tuple[str, ...], "what else there is to know"]
+    not_exercised: Annotated[tuple[str, ...], "as in `check WORLD --json`"]
+    notes: Annotated[tuple[str, ...], "other remarks on the search"]
 
 
 @frozen
 class Sweep:
     """`joinproto check WORLD --set NAME=1..5 --json`"""
 
-    world: Annotated[str, "its name"]
-    searches: Annotated[tuple[SweepSearch, ...], "one for each value, in order"]
+    world: Annotated[str, "the world's name"]
+    searches: Annotated[tuple[SweepSearch, ...], "a search for each value, in order"]
     left: Annotated[
-        tuple[Mapping[str, Any], ...], "the options of searches that Ctrl-C came before"
+        tuple[Mapping[str, Any], ...], "the options of searches that Ctrl-C prevented"
     ] = ()
 
 
@@ -65,12 +65,12 @@ def _values(name: str, value: Any, is_text: Callable[[str], bool]) -> list[Any] 
     if first > last:
         raise UsageProblem(
             f"--set {name}={value} goes from {first} down to {last}",
-            next=f"--set {name}={last}..{first}",
+            next=f"write --set {name}={last}..{first}",
         )
-    if last - first >= RUNS_MOST:
+    if last - first >= SEARCHES_MAX:
         raise UsageProblem(
             f"--set {name}={value} asks for {last - first + 1:,} searches",
-            next=f"at most {RUNS_MOST} at once",
+            next=f"give at most {SEARCHES_MAX} values at once",
         )
     return [TypedText(number) for number in range(first, last + 1)]
 
@@ -86,7 +86,8 @@ def _listed(name: str, value: str) -> list[Any]:
             found[-1] += sign
     if not all(map(str.strip, found)):
         raise UsageProblem(
-            f"--set {name}={value} has an empty value", next=f"--set {name}={EACH}1,4,9"
+            f"--set {name}={value} has an empty value",
+            next=f"write it as in --set {name}={EACH}1,4,9",
         )
     return [TypedText(one.strip()) for one in found]
 
@@ -94,17 +95,18 @@ def _listed(name: str, value: str) -> list[Any]:
 def swept(
     options: Mapping[str, Any], is_text: Callable[[str], bool]
 ) -> list[dict[str, Any]] | None:
-    """Return the options of each search; None if nothing is swept.
+    """Return the options of each search; None if every option has one value.
 
-    `is_text`: whether a parameter takes a text; it then takes `1..5` as a text.
+    `is_text`: whether a parameter takes a text; such a parameter takes `1..5` as a text.
     """
     found = {name: _values(name, value, is_text) for name, value in options.items()}
     if all(values is None for values in found.values()):
         return None
     values = [[options[name]] if each is None else each for name, each in found.items()]
-    if (runs := math.prod(map(len, values))) > RUNS_MOST:
+    if (runs := math.prod(map(len, values))) > SEARCHES_MAX:
         raise UsageProblem(
-            f"these values ask for {runs:,} searches", next=f"at most {RUNS_MOST} at once"
+            f"these values ask for {runs:,} searches",
+            next=f"give values for at most {SEARCHES_MAX} searches at once",
         )
     return [dict(zip(options, chosen, strict=True)) for chosen in itertools.product(*values)]
 
@@ -145,7 +147,7 @@ def named(options: Mapping[str, Any]) -> str:
 
 def _remarks(found: Sweep) -> Iterator[str]:
     """Yield each remark of the searches once, with the searches that have it."""
-    told: dict[str, list[str]] = {}
+    searches: dict[str, list[str]] = {}
     for item in found.searches:
         remarks = [f"reduction: {how}" for how in item.reductions]
         if item.stopped_by:
@@ -156,12 +158,12 @@ def _remarks(found: Sweep) -> Iterator[str]:
             )
         remarks += [f"not exercised: {what}" for what in item.not_exercised]
         for remark in (*remarks, *(f"note: {visible(note)}" for note in item.notes)):
-            told.setdefault(remark, []).append(named(item.options))
-    notes = sorted(told, key=lambda remark: not remark.startswith("note: "))
-    for remark in notes[:TOLD_MOST]:
-        which = "" if len(told[remark]) == len(found.searches) else f"  ({', '.join(told[remark])})"
-        yield f"{remark}{which}"
-    if len(notes) > TOLD_MOST:
-        yield f"and {count(len(notes) - TOLD_MOST)} more; --json lists all"
+            searches.setdefault(remark, []).append(named(item.options))
+    in_order = sorted(searches, key=lambda remark: not remark.startswith("note: "))
+    for remark in in_order[:REMARKS_MAX]:
+        is_of_all = len(searches[remark]) == len(found.searches)
+        yield remark if is_of_all else f"{remark}  ({', '.join(searches[remark])})"
+    if len(in_order) > REMARKS_MAX:
+        yield f"and {count(len(in_order) - REMARKS_MAX)} more; --json lists all"
     if found.left:
         yield f"not searched: {', '.join(map(named, found.left))}"

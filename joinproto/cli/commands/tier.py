@@ -36,23 +36,23 @@ Expected = Literal["holds", "violated"]
 class Ended:
     """The result of one search."""
 
-    world: Annotated[str, "its name"]
-    mutant: Annotated[str | None, "the mistake built in; null: none"]
+    world: Annotated[str, "the world's name"]
+    mutant: Annotated[str | None, "the mistake that is built in; null: none"]
     members: Annotated[Count, "members of the world"]
-    result: Annotated[Literal["holds", "violated", "incomplete"], "found"]
+    result: Annotated[Literal["holds", "violated", "incomplete"], "the result of the search"]
     expected: Annotated[Expected, "how it must end"]
     distinct: Annotated[Count, "distinct states"]
     generated: Annotated[Count, "steps found"]
     depth: Annotated[Count, "states on the longest of the shortest runs"]
-    seconds: Annotated[Seconds, "of the clock"]
-    claim: Annotated[str | None, Key("property"), "the claim its run breaks"]
+    seconds: Annotated[Seconds, "elapsed time"]
+    claim: Annotated[str | None, Key("property"), "the claim that the run found breaks"]
     trace_length: Annotated[Count | None, "steps of that run"]
-    trace_length_expected: Annotated[Count | None, "steps it must have; null: not pinned"]
+    trace_length_expected: Annotated[Count | None, "steps that it must have; null: not pinned"]
     stopped_by: Annotated[str, "the limit that ended it early, or empty"]
 
     @property
-    def as_expected(self) -> Annotated[bool, "whether it ended so, and after so many steps"]:
-        return not self.wrong
+    def as_expected(self) -> Annotated[bool, "whether result and steps are as expected"]:
+        return not self.difference
 
     @property
     def words(self) -> str:
@@ -60,8 +60,8 @@ class Ended:
         return _words(self.world, self.mutant)
 
     @property
-    def wrong(self) -> str:
-        """Return how the search did not end as expected; "" if it did."""
+    def difference(self) -> str:
+        """Return how the result differs from the expected one; "" if it does not."""
         if self.result == "incomplete":
             return f"stopped by {self.stopped_by}"
         if self.result != self.expected:
@@ -78,10 +78,10 @@ class Ended:
             found += f", {plural(self.trace_length, 'step')}"
         verdict = "undetermined" if self.result == "incomplete" else self.result
         text = (
-            f"{'WRONG' if self.wrong else 'ok':5}  {self.words.ljust(width)}"
+            f"{'WRONG' if self.difference else 'ok':5}  {self.words.ljust(width)}"
             f"  {verdict:12}  {found}, {duration(self.seconds)}"
         )
-        return f"{text}; {self.wrong}" if self.wrong else text
+        return f"{text}; {self.difference}" if self.difference else text
 
 
 def _ended(item: Entry, mutant: str | None, report: Report) -> Ended:
@@ -102,9 +102,9 @@ def _ended(item: Entry, mutant: str | None, report: Report) -> Ended:
 class Tier:
     """`joinproto check --tier quick --json`"""
 
-    tier: Annotated[Literal["quick", "long"], "which"]
-    result: Annotated[Result, "of all"]
-    seconds: Annotated[Seconds, "of the clock"]
+    tier: Annotated[Literal["quick", "long"], "the tier"]
+    result: Annotated[Result, "the result of all searches together"]
+    seconds: Annotated[Seconds, "elapsed time"]
     worlds: Annotated[tuple[Ended, ...], "every world, each followed by its mutants"]
 
     @property
@@ -142,14 +142,15 @@ def run_tier(
         fail = sum(mutant is not None or item.expected == "violated" for item, mutant in rows)
         click.echo(
             f"{plural(len(rows), 'world')}, and {fail} of them must fail:"
-            " they have a mistake built in, or show a known hole.\n“ok”: it ended as it must.\n"
+            " they have a mistake built in, or show a known hole.\n“ok”: the world ended as it"
+            " must.\n"
         )
     for (item, mutant), report in zip(rows, search(rows), strict=True):
         ending = _ended(item, mutant, report)
         endings.append(ending)
         if not as_json:
             click.echo(ending.line(width))
-    wrong = [ending for ending in endings if ending.wrong]
+    wrong = [ending for ending in endings if ending.difference]
     # If limits ended all of these searches, no world is known to be wrong.
     is_stopped = all(ending.result == "incomplete" for ending in wrong)
     result: Result = "incomplete" if is_stopped else "not-as-expected"
@@ -205,11 +206,11 @@ def side_by_side(rows: Sequence[Row], count: int, limits: Mapping[str, Any]) -> 
             yield from pool.map(search, rows)
         except BrokenProcessPool as error:
             raise EnvironmentProblem(
-                "a process that searched was ended from outside, by a lack of memory perhaps",
-                next="search with one: add --workers 1",
+                "a search process was ended from outside, perhaps by a lack of memory",
+                next="search in one process: add --workers 1",
             ) from error
         except BaseException:
-            # The results of searches that still run are of no use.
+            # No one needs the results of searches that still run.
             for process in multiprocessing.active_children():
                 process.kill()
             raise

@@ -1,4 +1,4 @@
-"""`joinproto validate`: check event logs of real members and brokers against what must hold."""
+"""`joinproto validate`: check that event logs of real members and brokers keep the claims."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ Examples:
 )
 @click.argument("logs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @option("--world", "A model of the program whose logs these are.", metavar="WORLD|FILE.py[::NAME]")
-@option(
-    "--patterns", "A TOML file that says which log line tells which step.", FILE, metavar="FILE"
-)
+@option("--patterns", "A TOML file: which log lines report which steps.", FILE, metavar="FILE")
 @loading.world_options
 @option(
     "--max-states",
@@ -46,19 +44,19 @@ def validate(
     as_json: bool,
     **arguments: Any,
 ) -> int:
-    """Replay event logs through the same member, and check what must hold.
+    """Replay event logs through the same member, and judge the claims.
 
-    LOGS are files, or directories with *.jsonl files; those of all members together, or of some;
-    what they leave out is assumed, and said.  Those of brokers of hot standby are judged by what
-    they confirmed, and what later primaries had.
+    LOGS are files, or directories with *.jsonl files, of all members or of some of them.  The
+    command assumes what missing logs would show, and prints its assumptions.  Logs of hot-standby
+    brokers are judged by the messages that they confirmed and that later primaries had.
 
     With --world and --patterns, LOGS are text logs of another program.  The world says what the
-    program may do, and the patterns say which line tells which step (docs/how-to/logs.md).  The
-    command prints how many lines of each step fit, and the first line
-    that does not.
+    program may do, and the patterns say which lines report which steps (docs/how-to/logs.md).  The
+    command prints how many lines of each step fit, and the first line that does not fit.
 
-    Exit codes: 0 all holds, 1 a line or a claim does not, 2 a log is empty, cut or not a log,
-    3 undetermined: no line reports a step, or more than --max-states states are possible.
+    Exit codes: 0 all hold, 1 a line does not fit or a claim does not hold, 2 a log is empty, cut
+    or not a log, 3 undetermined: no line reports a step, or more than --max-states states are
+    possible.
     """
     options = loading.given(arguments)
     if world is not None and patterns is not None:
@@ -98,22 +96,22 @@ def _followed(
         loaded = catalogue.load(world, options)
         with loaded.at_work():
             found = follow(loaded.world, wanted, logs, states_max=max_states)
-    click.echo(printed(found) if as_json else "\n".join(_told(found)))
+    click.echo(printed(found) if as_json else "\n".join(_text(found)))
     return found.code
 
 
-def _told(found: Followed) -> Iterator[str]:
+def _text(found: Followed) -> Iterator[str]:
     yield f"{found.world}: {found.lines} lines, {found.steps} of them report a step"
     width = max(len(rate.action) for rate in found.rates)
     for rate in found.rates:
         yield f"  {rate.action:<{width}}  {rate.fit} of {rate.lines}"
     if found.unlogged:
-        yield f"without a log, so it may do anything: {', '.join(found.unlogged)}"
+        yield f"without a log, so they may do anything: {', '.join(found.unlogged)}"
     if (first := found.first) is not None:
         yield f"\n{first.place}: the first line that does not fit"
         yield f"  {first.line[:500]}"
         yield f"  it tells   {first.member}: {first.action}"
-        yield f"  possible   {', '.join(first.possible) or 'nothing that a log would tell'}"
+        yield f"  possible   {', '.join(first.possible) or 'no step that a log reports'}"
     for claim in found.violated:
         yield f"violated: {claim}"
     yield f"\n{found.result.upper()}{f': {found.why}' if found.why else ''}"
@@ -124,7 +122,7 @@ def _show_replay(verdict: Verdict) -> None:
         click.echo(f"assumed: {what}")
     if verdict.mismatch is not None:
         found = verdict.mismatch
-        click.echo(f"\n{found.path}: the first {found.matching} lines are the member's own")
+        click.echo(f"\n{found.path}: the first {found.matching} lines fit the member")
         click.echo(f"  then differs  {found.field}")
         click.echo(f"  seen          {found.seen[:500]}")
         click.echo(f"  allowed       {found.allowed[:500]}")

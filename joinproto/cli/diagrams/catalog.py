@@ -55,16 +55,16 @@ def graph_as_mermaid(graph: Graph) -> str:
 def table_as_mermaid(table: Table[O]) -> str:
     """Return a flow chart that asks one case after the other, from the top."""
     lines = ["flowchart TD"]
-    came_by = "    start((start)) -->"
+    arrow = "    start((start)) -->"
     for at, case in enumerate(table.cases):
         label, name, when, outcome, _ = row_of(case)
         box = f'o{at}["{_text(outcome)}<br/>{label}: {_text(name)}"]'
         if case.condition == ALWAYS:
-            lines.append(f"{came_by} {box}")
+            lines.append(f"{arrow} {box}")
         else:
-            lines.append(f'{came_by} c{at}{{"{label}: {_text(when)}?"}}')
+            lines.append(f'{arrow} c{at}{{"{label}: {_text(when)}?"}}')
             lines.append(f"    c{at} -->|yes| {box}")
-            came_by = f"    c{at} -->|no|"
+            arrow = f"    c{at} -->|no|"
     return "\n".join(lines)
 
 
@@ -125,10 +125,10 @@ def _join() -> Graph:
     arrows.  The graph has the arrows that searches meet.
     """
     from joinproto.check.catalogue import load_world  # most drawings need no search
-    from joinproto.cli.diagrams.observed import seen
+    from joinproto.cli.diagrams.observed import observe
 
     worlds = map(load_world, JOIN_WORLDS)
-    return seen(worlds, by="phase", states_max=5_000).graph(with_counts=False)
+    return observe(worlds, by="phase", states_max=5_000).graph(with_counts=False)
 
 
 def tables() -> list[Table[Any]]:

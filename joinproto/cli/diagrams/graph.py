@@ -24,7 +24,7 @@ class Edge:
 
 @frozen
 class Graph:
-    """A directed graph.  `nodes`: in the order of a run, from the initial one on."""
+    """A directed graph.  `nodes`: in the order of a run, from the initial node on."""
 
     title: str
     nodes: tuple[str, ...]

@@ -19,7 +19,7 @@ from joinproto.cli.diagrams.graph import Edge, Graph
 from joinproto.errors import UsageProblem, did_you_mean
 
 STATES_MAX = 6_000
-"""The most states that are looked at; the first states of a search show most arrows."""
+"""The most states of a world that are searched; the first states show most arrows."""
 
 PHASES = ("phase", "state", "status", "role", "mode")
 PHASES_MAX = 12
@@ -33,7 +33,8 @@ _Arrow = tuple[str, str]
 class ObservedClass:
     """The behaviour of one class of members in a search.
 
-    `arrows`: for each arrow, how often each step took it.
+    `kind`: the class.  `by`: the attribute that is the phase.  `arrows`: for each arrow, how often
+    each step took it.  `is_whole`: the search met every state.
     """
 
     kind: str
@@ -51,7 +52,7 @@ class ObservedClass:
         return Graph(self.kind, self.phases, tuple(edges))
 
 
-def seen(
+def observe(
     worlds: Iterable[World],
     *,
     member: str | None = None,
@@ -60,9 +61,9 @@ def seen(
 ) -> ObservedClass:
     """Return the observations of one kind of member in the first `states_max` states of each world.
 
-    `member`: one of that kind; None means the first.  `by`: the attribute that is its phase; None
-    means one that looks like a phase.  Raises `UsageProblem` if there is no such member or
-    attribute, or if the attribute has more than `PHASES_MAX` values.
+    `member`: a member of that kind; None means the first member.  `by`: the attribute that is its
+    phase; None means an attribute that looks like a phase.  Raises `UsageProblem` if there is no
+    such member or attribute, or if the attribute has more than `PHASES_MAX` values.
     """
     arrows: dict[_Arrow, Counter[str]] = {}
     phases: dict[str, None] = {}
@@ -96,7 +97,7 @@ def seen(
         states, is_whole = states + met, is_whole and ends
     if len(phases) > PHASES_MAX:
         raise UsageProblem(
-            f"{by} of {kind} has {len(phases)} values or more, and is no phase",
+            f"{by} of {kind} has at least {len(phases)} values, expected at most {PHASES_MAX}",
             next="name another attribute with --by",
         )
     return ObservedClass(kind, by or "", tuple(phases), arrows, states, is_whole)
@@ -105,8 +106,8 @@ def seen(
 def _changes(
     steps: Steps, alike: Sequence[bool], states_max: int
 ) -> tuple[list[tuple[tuple[LocalState, LocalState], str]], int, bool]:
-    """Return each change of a member of the kind with the step's words, how many states were met,
-    and whether these are all.
+    """Return each change of a member of the kind with the step's words, the number of states met,
+    and whether these are all states.
     """
     queue = [*dict.fromkeys(steps.initials())]
     known, found, is_whole = set(queue), [], True
@@ -150,7 +151,7 @@ def _attributes(
 
 
 def _phase_of(world: World, code: MemberCode, values: Mapping[str, set[str]]) -> str:
-    """Return the attribute that is the member's phase: by its name, or one with few values."""
+    """Return the attribute that is the member's phase, by its name or because it has few values."""
     named = [name for name in PHASES if name in values]
     few = [
         name
@@ -160,7 +161,7 @@ def _phase_of(world: World, code: MemberCode, values: Mapping[str, set[str]]) ->
     if not named and not few:
         raise UsageProblem(
             f"{world.name} shows no attribute of {code.name} that could be its phase",
-            next=f"name it with --by: {', '.join(values) or 'nothing is shown'}",
+            next=f"name it with --by: {', '.join(values) or 'it shows no attribute'}",
         )
     return (named or few)[0]
 

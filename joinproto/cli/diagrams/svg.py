@@ -102,7 +102,7 @@ def table_as_svg(table: Table[O]) -> str:
 
 
 def _plugs(graph: Graph) -> dict[str, list[tuple[Edge, str]]]:
-    """Return each node's plugs from the top: first of edges that come in, then that go out."""
+    """Return each node's plugs from the top: first of incoming edges, then of outgoing edges."""
     plugs: dict[str, list[tuple[Edge, str]]] = {node: [] for node in graph.nodes}
     for edge in graph.edges:
         plugs[edge.target].append((edge, "in"))
@@ -124,7 +124,7 @@ def _tops(graph: Graph, plugs: dict[str, list[tuple[Edge, str]]]) -> dict[str, f
 
 
 def _lanes(spans: Sequence[tuple[float, float]]) -> list[int]:
-    """Return a lane for each span; spans of one lane do not touch, short spans get inner lanes."""
+    """Return a lane for each span.  Spans in a lane do not touch; short spans get inner lanes."""
     lanes = [0] * len(spans)
     taken: list[list[tuple[float, float]]] = []
     for at in sorted(range(len(spans)), key=lambda at: abs(spans[at][0] - spans[at][1])):

@@ -1,8 +1,8 @@
 """Stores as the searched worlds have them: few views, small numbers, names instead of hashes.
 
 The outcome of a restart depends on the views since the stores went apart, and on the order of
-frames.  It does not depend on the hundreds of views before, or on how many frames there are.  So
-all views before the oldest one that matters become one beginning that all stores share, and frames
+frames.  It does not depend on the hundreds of earlier views, or on the number of frames.  So all
+views before the oldest view that matters become one beginning that all stores share, and frames
 are counted only where a store or a view begins or ends.  Members decide by order and equality
 alone, so they decide the same with these smaller values.
 """
@@ -21,7 +21,7 @@ from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Facts, Kind, Position, View
 
 VIEWS_MAX = 40
-"""If stores went apart this many views ago, they are not searched: values are nested too deep."""
+"""Stores that went apart this many views ago are not searched: their values are nested too deep."""
 
 
 @frozen
@@ -34,8 +34,11 @@ class Disk:
 
 @frozen
 class DiskScenario:
-    """The disks to start from, by member.  `chain`: the longest chain of views.  `kept`: frames
-    that may have been acknowledged.  `real`: the stores' number of each frame of the world."""
+    """The disks to start from, by member.
+
+    `chain`: the longest chain of views.  `kept`: frames that may have been acknowledged, so a
+    restart must keep them.  `real`: for each frame of the world, its number in the stores.
+    """
 
     disks: Mapping[str, Disk]
     chain: Lineage
@@ -54,10 +57,10 @@ def scene_of(records: Mapping[str, StoreRecord]) -> DiskScenario:
 
 
 def _kept(disks: Mapping[str, Disk]) -> frozenset[Position]:
-    """Return the frames that all members of their view hold whose stores are here.
+    """Return the frames that are in the store of every member of their view whose store is here.
 
     The content of a missing store is not known, so it is assumed to hold them.  This is the strict
-    assumption: the more frames may have been acknowledged, the more a restart has to keep.
+    assumption: the more frames may have been acknowledged, the more frames a restart must keep.
     """
     frames = {frame for disk in disks.values() for frame in disk.frames}
     return frozenset(
@@ -83,7 +86,7 @@ def _holds(name: str, disk: Disk, frame: Position) -> bool:
 
 @define
 class _Small:
-    """Makes the small values.  `oldest`: the number of the first view that is kept.
+    """The smaller values of the stores.  `oldest`: the number of the first view that is kept.
 
     `start`: the position where that view begins.  `ranks`, `rounds`: the small number of each frame
     and ballot.  `known`: real views by id.  `views`: the small views made so far, by the real id.
@@ -185,6 +188,8 @@ def _frames(end: Position | None, lineage: Lineage) -> tuple[Position, ...]:
 
 @frozen
 class _Forgotten:
+    """A view that stands for all views before the oldest view that is kept."""
+
     id: Name
 
 
@@ -200,10 +205,10 @@ def _oldest(records: Sequence[StoreRecord], known: Mapping[ViewId, View]) -> int
     """Return the number of the oldest view that can make a difference."""
     tips = [one.tip for one in records if one.tip is not None]
     newest = max((tip.number for tip in tips), default=1)
-    marks = [tip.number for tip in tips]
-    marks += [_number(one.view, known) for one in _positions(records)]
-    marks += [_number(one.held, known) for one in records if one.held is not None]
-    oldest = min(marks, default=1)
+    numbers = [tip.number for tip in tips]
+    numbers += [_number(one.view, known) for one in _positions(records)]
+    numbers += [_number(one.held, known) for one in records if one.held is not None]
+    oldest = min(numbers, default=1)
     while True:
         start = [view.position for view in known.values() if view.number == oldest]
         later = [

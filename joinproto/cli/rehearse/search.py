@@ -40,7 +40,7 @@ AUTOMATIC = "automatic"
 """The name of the choice without a mark, and with `total_failure = automatic` everywhere."""
 
 PROPOSERS_MAX = 3
-"""With more members than this, only the lowest that may propose does, and the others wait.
+"""With more members than this, only the lowest member that may propose does so; the others wait.
 
 Otherwise each member proposes, in a search of its own.  The world `join-rivals` shows that rivals
 do no harm.
@@ -60,7 +60,7 @@ class Choice:
 class Start:
     """A view that a restart can come to: its kind, its members, and the last frame before it.
 
-    `frame`: the number that the stores have for it; None means before all frames that differ.
+    `frame`: the frame's number in the stores; None means before all frames that differ.
     """
 
     kind: str
@@ -110,17 +110,17 @@ def rehearse(scene: DiskScenario, choice: Choice, *, outside: bool, states_max: 
 
     `outside`: an outside register chooses the views.  `states_max`: the limit of each search.
     """
-    heard = _Recorder()
+    recorder = _Recorder()
     found = [
-        check(_world(scene, choice, heard, name, outside=outside), states_max=states_max)
+        check(_world(scene, choice, recorder, name, outside=outside), states_max=states_max)
         for name in proposers(scene)
     ]
     results = {(item.name, item.result) for one in found for item in one.properties}
     return Outcome(
         choice=choice,
-        starts=tuple(sorted(heard.starts(scene), key=_largest_first)),
+        starts=tuple(sorted(recorder.starts(scene), key=_largest_first)),
         waits=tuple(sorted({case for one in found for case in _waits(one)})),
-        aborts=tuple(sorted(heard.aborted)),
+        aborts=tuple(sorted(recorder.aborted)),
         loses=any(
             (claim, "violated") in results for claim in ("nothing_lost", "learned_is_chosen")
         ),
@@ -146,7 +146,7 @@ def _waits(found: Report) -> list[str]:
 
 
 def _world(
-    scene: DiskScenario, choice: Choice, heard: _Recorder, proposer: str, *, outside: bool
+    scene: DiskScenario, choice: Choice, recorder: _Recorder, proposer: str, *, outside: bool
 ) -> World:
     names = tuple(sorted(scene.disks))
     tip = scene.chain.tip
@@ -179,7 +179,7 @@ def _world(
         properties=[
             *beside_the_ledger(names),
             always_monitor("one_successor", _one_successor),
-            always_each("heard", heard, among=names),
+            always_each("heard", recorder, among=names),
         ],
         about="members restart from given stores",
     )
@@ -190,7 +190,7 @@ def _node(plan: Plan, disk: Disk) -> Node:
 
 
 def _config(name: str, tip: View, *, is_automatic: bool, outside: bool) -> Config:
-    """Return the assumed configuration of the member: the cluster's former one."""
+    """Return the assumed configuration of the member: the cluster's former configuration."""
     return Config(
         member=name,
         electors=frozenset(seat.member for seat in tip.electors),
@@ -226,7 +226,7 @@ def _one_successor(history: History) -> bool:
     return not history.wrong.startswith("one_successor")
 
 
-# -- listening -------------------------------------------------------------------------------------
+# -- recording -------------------------------------------------------------------------------------
 
 
 @define(eq=False)

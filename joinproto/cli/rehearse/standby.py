@@ -2,7 +2,7 @@
 
 The brokers are the machine that ships (`joinproto_worlds/standby/played.py`).  All or some of them
 start, in every order; links come up in every order; one broker is promoted, and a client declares
-a queue.  Brokers whose store was not given do not start.  No broker dies, and no second one is
+a queue.  Brokers whose store was not given do not start.  No broker dies, and no second broker is
 promoted: worlds that ship cover both.
 
 All that was confirmed in a generation, as far as the stores know, is one message here.  The members
@@ -89,10 +89,10 @@ class StandbyScenario:
         return bool(self.chain.members)
 
     @property
-    def all(self) -> frozenset[str]:
+    def brokers(self) -> frozenset[str]:
         """Return every broker of the cluster, as far as the stores know."""
-        kept = self.stores.values()
-        return frozenset(name for one in kept for name in (*one.brokers, *one.view.members))
+        stores = self.stores.values()
+        return frozenset(name for one in stores for name in (*one.brokers, *one.view.members))
 
     @property
     def barred(self) -> tuple[Refused, ...]:
@@ -102,7 +102,7 @@ class StandbyScenario:
         first, found = self.chain.primary, []
         for name in self.names:
             if not may_promote(self.chain, name):
-                why = f"{name} is not in the last view of {first}: it lacks something"
+                why = f"{name} is not in the last view of {first}: it lacks messages"
                 found.append(Refused(name, "H4", why))
             elif not self.stores[name].view.generation:
                 why = f"{name} has an empty store, and {first} was primary before"
@@ -110,9 +110,9 @@ class StandbyScenario:
         return tuple(found)
 
     @property
-    def least(self) -> int:
+    def brokers_min(self) -> int:
         """Return how many brokers must run before a broker is promoted."""
-        return len(self.all) // 2 + 1 if self.is_built_in else 1
+        return len(self.brokers) // 2 + 1 if self.is_built_in else 1
 
 
 def scene_of(stores: Sequence[BrokerRecord], chain: View) -> StandbyScenario:
@@ -131,15 +131,17 @@ def _confirmed(views: Mapping[str, View], chain: View) -> tuple[Confirmed, ...]:
             last[one.generation, one.primary] = one
     found: list[Confirmed] = []
     for (generation, primary), one in sorted(last.items()):
-        there = frozenset(one.members)
+        members = frozenset(one.members)
         # A broker that is only expected did not follow this primary, so its data are unchanged.
-        follow = {name for name in there if name in views and views[name].age >= (generation, 0)}
+        followers = {
+            name for name in members if name in views and views[name].age >= (generation, 0)
+        }
         for at, old in enumerate(found):
             if old.generation < generation:
                 is_kept = primary in old.holders
-                holders = old.holders | there if is_kept else old.holders - follow
+                holders = old.holders | members if is_kept else old.holders - followers
                 found[at] = evolve(old, holders=holders)
-        found.append(Confirmed(generation, primary, there))
+        found.append(Confirmed(generation, primary, members))
     return tuple(found)
 
 
@@ -150,23 +152,24 @@ def _confirmed(views: Mapping[str, View], chain: View) -> tuple[Confirmed, ...]:
 class Choice:
     """The actions that the operator chooses.
 
-    `marks`: the brokers whose stores are marked clean; `able`: those that may be promoted.
+    `marks`: the brokers whose stores are marked clean.  `candidates`: the brokers that may be
+    promoted.
     """
 
     name: str
     marks: tuple[str, ...]
-    able: tuple[str, ...]
+    candidates: tuple[str, ...]
 
 
 def choices(scene: StandbyScenario) -> tuple[Choice, ...]:
     """Return the operator's choices; a built-in manager promotes by itself."""
     if scene.is_built_in:
         barred = {one.name for one in scene.barred}
-        able = tuple(name for name in scene.names if name not in barred)
-        found = [Choice("no mark", (), able)]
-        found += [Choice(f"mark {name}", (name,), able) for name in scene.dirty]
+        candidates = tuple(name for name in scene.names if name not in barred)
+        found = [Choice("no mark", (), candidates)]
+        found += [Choice(f"mark {name}", (name,), candidates) for name in scene.dirty]
         if len(scene.dirty) > 1:
-            found.append(Choice("mark all", scene.dirty, able))
+            found.append(Choice("mark all", scene.dirty, candidates))
         return tuple(found)
     made = []
     for name in scene.names:
@@ -184,7 +187,7 @@ class Start:
     """A promotion.
 
     `members`: the members of the first view; they were up to date, or the primary waits for them.
-    `is_served`: whether a client can be served.  `lost`: what can be lost.
+    `is_served`: whether a client can be served.  `lost`: the messages that can be lost.
     """
 
     primary: str
@@ -212,27 +215,27 @@ class Outcome:
 
 def rehearse(scene: StandbyScenario, choice: Choice, *, states_max: int) -> Outcome:
     """Return the outcome of this choice, from at most `states_max` states."""
-    heard = _Recorder()
-    found = check(_world(scene, choice, heard), states_max=states_max)
+    recorder = _Recorder()
+    found = check(_world(scene, choice, recorder), states_max=states_max)
     # A broken claim ends a search, so the losing run is looked for in a second search.
     run = ""
-    if any(heard.lost.values()):
-        run = _run(check(_world(scene, choice, _losing), states_max=states_max))
+    if any(recorder.lost.values()):
+        run = _run(check(_world(scene, choice, _loses_nothing), states_max=states_max))
     lost = {one.id: one for one in scene.confirmed}
     starts = [
         Start(
             primary=primary,
             members=members,
-            is_served=primary in heard.served,
-            lost=tuple(lost[each] for each in sorted(heard.lost.get(primary, ()))),
+            is_served=primary in recorder.served,
+            lost=tuple(lost[each] for each in sorted(recorder.lost.get(primary, ()))),
         )
-        for primary, members in sorted(heard.starts)
+        for primary, members in sorted(recorder.starts)
     ]
     return Outcome(
         choice=choice,
         starts=tuple(starts),
-        refused=_told_once({*heard.refused, *scene.barred}),
-        waits=tuple(sorted(heard.waits)) + _too_few(scene),
+        refused=_longest_refusals({*recorder.refused, *scene.barred}),
+        waits=tuple(sorted(recorder.waits)) + _too_few(scene),
         run=run,
         is_whole=not found.stopped_by,
         states=found.distinct,
@@ -240,18 +243,18 @@ def rehearse(scene: StandbyScenario, choice: Choice, *, states_max: int) -> Outc
 
 
 def _too_few(scene: StandbyScenario) -> tuple[str, ...]:
-    if len(scene.stores) >= scene.least:
+    if len(scene.stores) >= scene.brokers_min:
         return ()
-    return (f"{scene.least} of {len(scene.all)} brokers for the chain of views",)
+    return (f"{scene.brokers_min} of {len(scene.brokers)} brokers for the chain of views",)
 
 
-def _told_once(refused: Collection[Refused]) -> tuple[Refused, ...]:
+def _longest_refusals(refused: Collection[Refused]) -> tuple[Refused, ...]:
     """Return one refusal for each broker and rule: the longest, which names the most brokers."""
     last = {(one.name, one.rule): one for one in sorted(refused, key=lambda one: len(one.why))}
     return tuple(sorted(last.values()))
 
 
-def _losing(shown: Shown) -> bool:
+def _loses_nothing(shown: Shown) -> bool:
     return not shown.lost
 
 
@@ -260,13 +263,13 @@ def _run(found: Report) -> str:
     return "; ".join(one.label for one in traces[0].steps) if traces else ""
 
 
-def _world(scene: StandbyScenario, choice: Choice, heard: Callable[[Shown], bool]) -> World:
+def _world(scene: StandbyScenario, choice: Choice, claim: Callable[[Shown], bool]) -> World:
     return World(
         name="rehearsal",
         members={"story": partial(_begin, scene, choice)},
-        properties=[always("heard", lambda at: heard(at["story"]))],
+        properties=[always("heard", lambda at: claim(at["story"]))],
         show=partial(_shown, scene),
-        about="brokers start from given stores, and one is promoted",
+        about="brokers start from given stores, and one of them is promoted",
     )
 
 
@@ -277,9 +280,9 @@ def _begin(scene: StandbyScenario, choice: Choice) -> Played:
         ops=(*(put(one.id) for one in scene.confirmed), SERVED),
         manager=manager,
         starts=len(scene.names),
-        promotions=1 if choice.able else 0,
-        able=choice.able,
-        least=scene.least,
+        promotions=1 if choice.candidates else 0,
+        able=choice.candidates,
+        least=scene.brokers_min,
         at_once=True,
     )
     disk = {}
@@ -316,12 +319,16 @@ def _replica(scene: StandbyScenario, name: str) -> ReplicaState:
     return evolve(declared(ReplicaState(), QUEUE), queues={QUEUE.name: queue})
 
 
-# -- listening ---------------------------------------------------------------------------------
+# -- recording ---------------------------------------------------------------------------------
 
 
 @frozen(kw_only=True)
 class Shown:
-    """The primary of a state ("": none), and the brokers that would refuse a promotion now."""
+    """The primary of a state ("": none), and the brokers that would refuse a promotion now.
+
+    `members`: of the primary's view.  `is_first`: this view is its first.  `lost`: the messages
+    that the primary does not have.
+    """
 
     primary: str = ""
     members: tuple[str, ...] = ()
@@ -361,7 +368,7 @@ def _refused(it: Played) -> list[Refused]:
 
 @define(eq=False)
 class _Recorder:
-    """A claim that always holds and records the states it is evaluated in."""
+    """A claim that always holds, and records the states that it judges."""
 
     starts: set[tuple[str, tuple[str, ...]]] = field(factory=set)
     served: set[str] = field(factory=set)

@@ -50,8 +50,8 @@ def _add_suite(root: ET.Element, outcome: Outcome) -> None:
         )
         run = _run(item)
         if item.is_as_expected:
-            said = ET.SubElement(case, "system-out")
-            said.text = _clean(f"{item.words}\n\n{run}" if run else item.words)
+            output = ET.SubElement(case, "system-out")
+            output.text = _clean(f"{item.words}\n\n{run}" if run else item.words)
             continue
         kind = "error" if item.verdict == "undetermined" else "failure"
         fault = ET.SubElement(case, kind, message=_clean(item.words), type=item.verdict)

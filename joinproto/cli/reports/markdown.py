@@ -9,8 +9,15 @@ from joinproto.check.report import Trace
 from joinproto.cli.reports.verdicts import Ended, Failed, Judged
 from joinproto.cli.show import findings
 from joinproto.cli.show.pieces import visible
-from joinproto.cli.show.story import Moment, Story, tell
-from joinproto.cli.show.words import closing, cycle_ends, event_line, headline, in_a_row, sentence
+from joinproto.cli.show.story import Moment, Story, story_of
+from joinproto.cli.show.words import (
+    closing,
+    cycle_ends,
+    event_line,
+    headline,
+    in_one_line,
+    sentence,
+)
 
 DRAWN_MAX = 100
 """The most steps in a diagram: Mermaid refuses long texts, and the table has all steps."""
@@ -56,18 +63,18 @@ def _sign(item: Judged) -> str:
 
 
 def _run(trace: Trace) -> Iterator[str]:
-    story = tell(trace)
+    story = story_of(trace)
     yield from (f"### {_escaped(headline(trace))}", "", "```mermaid", *_diagram(story), "```", "")
     yield from _table(
         ("step", "what happens", "what changes"),
         (
-            (str(moment.number), sentence(moment, story).text, in_a_row(moment))
+            (str(moment.number), sentence(moment, story).text, in_one_line(moment))
             for moment in story.moments[1:]
         ),
     )
     end = cycle_ends(story)
-    said = [*([end] if end is not None else []), *closing(story)]
-    for line in said:
+    last = [*([end] if end is not None else []), *closing(story)]
+    for line in last:
         yield from ("", _escaped(line.text))
 
 

@@ -42,7 +42,7 @@ class Place:
 
     @property
     def below_here(self) -> str | None:
-        """Return the path from the current folder to the file; None if it is not below that."""
+        """Return the path from the current folder to the file; None if it is not in that folder."""
         here = Path.cwd()
         return self.file.relative_to(here).as_posix() if self.file.is_relative_to(here) else None
 
@@ -56,7 +56,7 @@ class StepPlaces:
 
 
 def of_world(loaded: Loaded) -> Place:
-    """Return where the world is written."""
+    """Return the place of the code that makes the world."""
     if loaded.file is not None:
         return Place(loaded.file, int(loaded.place.rpartition(":")[2] or 1))
     from joinproto.check import catalogue
@@ -66,7 +66,7 @@ def of_world(loaded: Loaded) -> Place:
 
 
 def of_claim(loaded: Loaded, claim: PropertyResult | None) -> Place:
-    """Return where a claim is written; if that is not known, where its world is written."""
+    """Return the place of a claim's code; if that is not known, the place of its world."""
     for item in loaded.world.properties:
         for asked in item.asks if claim is not None and item.name == claim.name else ():
             code = getattr(asked, "__code__", None)
@@ -80,44 +80,44 @@ def of_steps(loaded: Loaded, trace: Trace) -> list[StepPlaces]:
     fallback = StepPlaces(of_world(loaded))
     found: list[StepPlaces] = []
     with suppress(ModelProblem), loaded.at_work():
-        again = _Again(loaded)
-        for step, taken in zip(trace.steps, again.moves(trace), strict=False):
+        replay = _Replay(loaded)
+        for step, taken in zip(trace.steps, replay.moves(trace), strict=False):
             rows = {rule: row for rule in step.rules if (row := _row_of(rule))}
-            found.append(StepPlaces(again.place(*taken) or fallback.code, rows))
+            found.append(StepPlaces(replay.place(*taken) or fallback.code, rows))
     # Steps that cannot be replayed get the place of the world.
     return found + [fallback] * (len(trace.steps) - len(found))
 
 
-class _Asked(Reference):
-    """The steps of a world.  `asked`: each call of a member's code, with an outcome of it."""
+class _RecordingReference(Reference):
+    """The steps of a world.  `calls`: each call of a member's code, with an outcome of it."""
 
     def __init__(self, world: Any) -> None:
         super().__init__(world)
-        self.asked: list[tuple[MemberCode, LocalState, Hashable, Outcome]] = []
+        self.calls: list[tuple[MemberCode, LocalState, Hashable, Outcome]] = []
 
     def _ask(self, code: MemberCode, local: LocalState, event: Hashable) -> tuple[Outcome, ...]:
         outcomes = super()._ask(code, local, event)
-        self.asked += [(code, local, event, outcome) for outcome in outcomes]
+        self.calls += [(code, local, event, outcome) for outcome in outcomes]
         return outcomes
 
 
-class _Again:
+class _Replay:
     """The replay of a run."""
 
     def __init__(self, loaded: Loaded) -> None:
-        self._reference = _Asked(loaded.world)
+        self._reference = _RecordingReference(loaded.world)
 
     def moves(self, trace: Trace) -> Iterator[tuple[Move, list[Any]]]:
-        """Yield the move of each step and the calls made for it; end at a step that is lost."""
+        """Yield the move of each step and its calls; end at a step that cannot be replayed."""
         reference = self._reference
         text = reference.states_text
         state = next((one for one in reference.initials() if text(one) == trace.initial), None)
         for step in trace.steps:
-            reference.asked = []
+            reference.calls = []
             taken = None if state is None else self._taken(state, step)
             if taken is None:
                 return
-            yield taken[0], reference.asked
+            yield taken[0], reference.calls
             state = taken[1]
 
     def _taken(self, state: State, step: Step) -> tuple[Move, State] | None:
@@ -126,10 +126,10 @@ class _Again:
                 return move, after
         return None
 
-    def place(self, move: Move, asked: Sequence[Any]) -> Place | None:
-        """Return where the first member of a move that has code for it continues."""
+    def place(self, move: Move, calls: Sequence[Any]) -> Place | None:
+        """Return the line at which the first member of a move that has code for it continues."""
         for name, outcome in move.outcomes:
-            for code, local, event, answer in asked:
+            for code, local, event, answer in calls:
                 if code.name == name and answer is outcome:
                     place = _line_taken(code, partial(code.run, local, event))
                     if place is not None:
@@ -172,7 +172,8 @@ def _no_method() -> None:
 def _arms(method: Callable[..., Any]) -> frozenset[int]:
     """Return the lines at which the arms of a method begin.
 
-    Arms are those of a `match` and an `if`, and what follows an `if` that ends with `return`.
+    Arms are those of a `match` and an `if`, and the statement after an `if` that ends with
+    `return`.
     """
     with suppress(OSError, TypeError, SyntaxError):
         lines, first = inspect.getsourcelines(method)
@@ -190,7 +191,7 @@ def _arms(method: Callable[..., Any]) -> frozenset[int]:
 
 @cache
 def _row_of(rule: str) -> Place | None:
-    """Return where a loaded module has the row "TABLE LABEL: NAME"; None if no module has it."""
+    """Return the place of the row "TABLE LABEL: NAME"; None if no loaded module has the row."""
     words = rule.split(" ", 2)
     if len(words) < 3:
         return None

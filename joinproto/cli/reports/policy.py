@@ -44,7 +44,10 @@ joinproto recover pick --json{nodes} a.info b.info c.info > verdict.json &&
 
 
 def policy_page(target: str, command: str, world: str, *, report: Report, answers: Answers) -> str:
-    """Return the page.  `target`: the policy as typed.  `command`: the one that checks it again."""
+    """Return the page.
+
+    `target`: the policy as typed.  `command`: the command that checks it again.
+    """
     blocks = [
         f"# {Path(target).name if Path(target).is_file() else target}",
         _verdict(world, report),
@@ -67,7 +70,7 @@ def _verdict(world: str, report: Report) -> str:
         steps = plural(len(report.trace.steps), "step")
         return f"**A run of {steps} defeats it** on `{world}`: “{broken}” is violated."
     if report.result == "incomplete":
-        return f"**Open**: the search of `{world}` was stopped at a limit."
+        return f"**Undetermined**: the search of `{world}` was stopped at a limit."
     if any(item.result == "not-reached" for item in report.properties):
         return f"**It never founds the cluster** on `{world}`, so it does no harm and no good."
     return f"**It does no harm** in any of {count(report.distinct)} states of `{world}`."
@@ -79,8 +82,8 @@ def _rule(target: str) -> Iterator[str]:
     if not path.is_file():
         yield f"`{target}`"
         return
-    beside = [one for suffix in COMPILED if (one := path.with_suffix(suffix)).is_file()]
-    path = beside[0] if beside and not path.suffix else path
+    sources = [one for suffix in COMPILED if (one := path.with_suffix(suffix)).is_file()]
+    path = sources[0] if sources and not path.suffix else path
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -103,7 +106,7 @@ def _run(world: str, report: Report) -> Iterator[str]:
 
 def _asked(answers: Answers) -> Iterator[str]:
     yield "## What it was asked"
-    rows = [f"| {said} | {number:,} |" for said, number in sorted(answers.answers.items())]
+    rows = [f"| {answer} | {number:,} |" for answer, number in sorted(answers.answers.items())]
     yield "\n".join(["| question and answer | questions |", "|---|---|", *rows])
 
 
@@ -113,7 +116,7 @@ def _instead(target: str, world: str, *, report: Report, answers: Answers) -> It
         yield "## What to write instead"
         yield "\n".join(f"* {one}" for one in found)
         if target != "pick":
-            # Galera's files, unlike those of the others, do not say how many nodes there are.
+            # Galera's files, unlike those of other systems, do not have the number of nodes.
             yield PICK.replace("{nodes}", " --nodes 3" if world == "galera" else "")
 
 

@@ -18,8 +18,8 @@ from joinproto.check.report import Trace
 from joinproto.cli.reports import places
 from joinproto.cli.reports.places import Place
 from joinproto.cli.reports.verdicts import Ended, Failed, Judged, Outcome
-from joinproto.cli.show.story import tell
-from joinproto.cli.show.words import headline, in_a_row, sentence
+from joinproto.cli.show.story import story_of
+from joinproto.cli.show.words import headline, in_one_line, sentence
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 FINGERPRINT = "worldAndClaim/v1"
@@ -92,10 +92,10 @@ def _result(outcome: Outcome, item: Judged, rule_index: int) -> dict[str, Any]:
 
 
 def _steps(outcome: Outcome, trace: Trace) -> Iterator[dict[str, Any]]:
-    story = tell(trace)
+    story = story_of(trace)
     found = places.of_steps(outcome.loaded, trace)
     for moment, where in zip(story.moments[1:], found, strict=True):
-        words = f"{sentence(moment, story).text}; {in_a_row(moment)}"
+        words = f"{sentence(moment, story).text}; {in_one_line(moment)}"
         state = {
             f"{name}.{key}" if key else name: {"text": value}
             for name in moment.changed

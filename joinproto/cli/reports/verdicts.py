@@ -99,5 +99,5 @@ Ended = Outcome | Failed
 def _words(report: Report, item: PropertyResult) -> str:
     remark = findings.remark(item)
     why = findings.why_open(report, item) if item.result == "unknown" else ""
-    said = "not reached" if item.result == "not-reached" else verdict_of_claim(item)
-    return said + (f" {remark}" if remark else "") + (f": {why}" if why else "")
+    verdict = "not reached" if item.result == "not-reached" else verdict_of_claim(item)
+    return verdict + (f" {remark}" if remark else "") + (f": {why}" if why else "")

@@ -18,16 +18,16 @@ from joinproto.errors import EnvironmentProblem, JoinprotoError, UsageProblem
 Writer = Callable[[Sequence[Ended]], str]
 
 
-def _written(name: str, outcomes: Sequence[Ended]) -> str:
+def _report_text(name: str, outcomes: Sequence[Ended]) -> str:
     # Imported here, because a check without a report needs no writer.
     text: str = getattr(import_module(f"joinproto.cli.reports.{name}"), name)(outcomes)
     return text
 
 
 FORMATS: tuple[tuple[tuple[str, ...], str, Writer], ...] = (
-    ((".xml",), "JUnit", partial(_written, "junit")),
-    ((".sarif", "sarif.json"), "SARIF", partial(_written, "sarif")),
-    ((".md",), "Markdown", partial(_written, "markdown")),
+    ((".xml",), "JUnit", partial(_report_text, "junit")),
+    ((".sarif", "sarif.json"), "SARIF", partial(_report_text, "sarif")),
+    ((".md",), "Markdown", partial(_report_text, "markdown")),
 )
 
 
@@ -39,7 +39,7 @@ def writer_of(path: Path) -> Writer:
     known = "; ".join(f"{' or '.join(endings)}: {about}" for endings, about, _ in FORMATS)
     raise UsageProblem(
         f"--report: {path.name or path} does not say in which format to write",
-        next=f"endings: {known}",
+        next=f"use one of these endings: {known}",
     )
 
 
@@ -65,8 +65,8 @@ def reporting(
 ) -> Iterator[None]:
     """Write a report of the final `outcomes` to each of `paths`, and annotations for GitHub.
 
-    `name`: of all that is checked.  Until the end, the files say that the check did not come to its
-    end, and what they said before is gone.  If an error ends the check, they report the error.
+    `name`: the worlds that are checked.  Until the end, the files say that the check did not come
+    to its end; their former content is lost.  If an error ends the check, they report the error.
     """
     _write([Failed(name, "the check did not come to its end")], paths)
     try:
@@ -139,7 +139,7 @@ def add_to_summary(outcomes: Sequence[Ended]) -> None:
     if name:
         try:
             with Path(name).open("a", encoding="utf-8") as summary:
-                summary.write(_written("markdown", outcomes))
+                summary.write(_report_text("markdown", outcomes))
         except OSError as error:
             raise EnvironmentProblem(
                 f"cannot write {name}: {error.strerror or error}",

@@ -5,12 +5,12 @@
                            ├─ page.py      both as one HTML page         .html
                            ├─ itf.py       the Informal Trace Format     .itf.json
                            ├─ paste.py     the run as a pytest test      .py
-                           └─ write.py     picks one of them by the name of the file
+                           └─ write.py     picks one of these by the name of the file
     a search's ticks ──────── progress.py  one live line                 on standard error
 
 Start with `story.py` (the events of a run), `words.py` (their sentences) and `findings.py` (the
-parts of a report).  Chart and page only lay out what these three return, so that no presentation
-loses a step that another one has.  No module here searches or judges: they read a report
+parts of a report).  Chart and page only lay out the results of these three, so that no
+presentation loses a step that another has.  No module here searches or judges: they read a report
 (`joinproto/check/report.py`).
 
 On a terminal:

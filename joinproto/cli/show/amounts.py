@@ -27,7 +27,7 @@ def size(octets: int) -> str:
 
 def duration(seconds: float) -> str:
     """Return a time: 0.41 s, 12.3 s, 4 min 05 s, 2 h 03 min."""
-    # A time that rounds to the next unit is written in it.
+    # A time that rounds to the next unit is written in that unit.
     if seconds < 9.995:
         return f"{seconds:.2f} s"
     if seconds < 59.95:

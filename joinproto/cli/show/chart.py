@@ -24,7 +24,7 @@ from joinproto.cli.show.lanes import Lanes
 from joinproto.cli.show.layout import Text, painted
 from joinproto.cli.show.paint import Paint, plain
 from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
-from joinproto.cli.show.story import Moment, Story, tell
+from joinproto.cli.show.story import Moment, Story, story_of
 from joinproto.cli.show.words import (
     closing,
     cycle_begins,
@@ -33,7 +33,7 @@ from joinproto.cli.show.words import (
     headline,
     outset,
     sentence,
-    told,
+    statements_of,
 )
 
 WIDTH_MIN = 30
@@ -48,7 +48,7 @@ STEPS_PER_HEAD = 12
 
 def chart(trace: Trace, *, width: int = 80, glyphs: Glyphs = BOXES, paint: Paint = plain) -> str:
     """Return the chart of `trace`, no line wider than `width` cells (at least 30)."""
-    return painted(_Chart.of(tell(trace), max(width, WIDTH_MIN), glyphs).rows(), paint)
+    return painted(_Chart.of(story_of(trace), max(width, WIDTH_MIN), glyphs).rows(), paint)
 
 
 @frozen
@@ -74,16 +74,16 @@ class _Chart:
         return cls(story, width, glyphs, lanes, digits, gutter, loops, splits)
 
     def rows(self) -> Iterator[list[Piece]]:
-        yield from self._free(line(Piece(headline(self.story.trace), Role.TITLE)))
+        yield from self._full_width(line(Piece(headline(self.story.trace), Role.TITLE)))
         yield []
-        yield from self._free(line(Piece("at first", Role.QUIET)))
+        yield from self._full_width(line(Piece("at first", Role.QUIET)))
         for statement in outset(self.story):
-            yield from self._free(statement, first=2, indent=6)
+            yield from self._full_width(statement, first=2, indent=6)
         for text in _picture(self.story.moments[0]):
-            yield from self._free(text.line, first=text.first, indent=text.indent)
+            yield from self._full_width(text.line, first=text.first, indent=text.indent)
         yield []
         if self.lanes and (legend := self._legend()):
-            yield from self._free(line(Piece(legend, Role.QUIET)))
+            yield from self._full_width(line(Piece(legend, Role.QUIET)))
             yield []
         yield from self._heads(self.story.moments[0])
         for moment in self.story.moments:
@@ -91,12 +91,12 @@ class _Chart:
         yield []
         reasons = fairness(self.story.trace)
         if reasons:
-            yield from self._free(line(Piece("this run is fair:", Role.CYCLE)))
+            yield from self._full_width(line(Piece("this run is fair:", Role.CYCLE)))
             for reason in reasons:
-                yield from self._free(line(reason), first=2, indent=4)
+                yield from self._full_width(line(reason), first=2, indent=4)
             yield []
         for statement in closing(self.story):
-            yield from self._free(statement, indent=2)
+            yield from self._full_width(statement, indent=2)
 
     def _legend(self) -> str:
         """Return the meaning of this chart's signs."""
@@ -105,8 +105,8 @@ class _Chart:
         signs = [
             (f"{glyphs.own} acts", not all(_arrives(one) or one.crashes for one in steps)),
             (f"{glyphs.dash}{glyphs.to_right} receives", any(map(_arrives, steps))),
-            (f"{glyphs.crash} crashes", any(one.fell for one in steps)),
-            (f"{glyphs.start} starts", any(one.rose for one in steps)),
+            (f"{glyphs.crash} crashes", any(one.went_down for one in steps)),
+            (f"{glyphs.start} starts", any(one.came_up for one in steps)),
             (f"{glyphs.dead} is down", any(one.down for one in moments)),
             (
                 f"{glyphs.own}{glyphs.joint}{glyphs.own} together",
@@ -120,29 +120,32 @@ class _Chart:
         return "   ".join(text for text, occurs in signs if occurs)
 
     def _moment(self, moment: Moment) -> Iterator[list[Piece]]:
-        last = moment is self.story.moments[-1]
+        is_last = moment is self.story.moments[-1]
         if moment.step is not None:
             row = self.lanes.step(moment) if self.lanes else []
-            yield from self._beside(moment, row, self._texts(moment), number=str(moment.number))
+            number = str(moment.number)
+            yield from self._beside_lifelines(moment, row, self._texts(moment), number=number)
             yield self._row(moment, self._gap(moment))
             left = len(self.story.trace.steps) - moment.number
             if not moment.number % STEPS_PER_HEAD and left > STEPS_PER_HEAD // 3:
                 yield from self._heads(moment)
         if self.loops and moment.number == self.story.loop_at:
             begin = [Text(cycle_begins(), 0)]
-            yield from self._beside(moment, self._gap(moment), begin, mark=self.glyphs.top)
+            gap, mark = self._gap(moment), self.glyphs.top
+            yield from self._beside_lifelines(moment, gap, begin, mark=mark)
             yield self._left(moment, mark=self.glyphs.side) + self._gap(moment)
         end = cycle_ends(self.story)
-        if last and end is not None:
+        if is_last and end is not None:
             mark = self.glyphs.bottom if self.loops else ""
-            yield from self._beside(moment, self._gap(moment), [Text(end, 0)], mark=mark)
+            gap, texts = self._gap(moment), [Text(end, 0)]
+            yield from self._beside_lifelines(moment, gap, texts, mark=mark)
 
     def _texts(self, moment: Moment) -> Iterator[Text]:
-        """Yield a step's sentence, then its statements; those about another member name it once."""
+        """Yield a step's sentence, then its statements; each other member is named once."""
         acts = moment.step.member if moment.step else None
         named = acts
         yield Text(sentence(moment, self.story), 0)
-        for statement in told(moment):
+        for statement in statements_of(moment):
             name = statement.member if statement.member != acts else None
             if name is None:
                 yield Text(statement, 2, 4)
@@ -157,7 +160,7 @@ class _Chart:
             named = name
         yield from _picture(moment)
 
-    def _beside(
+    def _beside_lifelines(
         self,
         moment: Moment,
         row: list[Piece],
@@ -166,13 +169,13 @@ class _Chart:
         number: str = "",
         mark: str = "",
     ) -> Iterator[list[Piece]]:
-        """Yield `row` with the first text right of it; the lifelines go on next to other texts."""
+        """Yield `row` with the first text at its right; the lifelines go on next to other texts."""
         room = self.width - self.gutter - (self.lanes.width + 1 if self.lanes else 0)
         for text in texts:
             line_ = self.glyphs.line(text.line)
             for words in wrap(line_, room, first=text.first, indent=text.indent):
-                beside = [*row, Piece(" ")] if self.lanes else []
-                yield [*self._left(moment, number, mark), *beside, *words]
+                lanes = [*row, Piece(" ")] if self.lanes else []
+                yield [*self._left(moment, number, mark), *lanes, *words]
                 row, number, mark = self._gap(moment), "", ""
 
     def _row(self, moment: Moment, row: list[Piece]) -> list[Piece]:
@@ -200,7 +203,9 @@ class _Chart:
     def _gap(self, moment: Moment) -> list[Piece]:
         return self.lanes.gap(moment) if self.lanes else []
 
-    def _free(self, statement: Line, *, first: int = 0, indent: int = 0) -> Iterator[list[Piece]]:
+    def _full_width(
+        self, statement: Line, *, first: int = 0, indent: int = 0
+    ) -> Iterator[list[Piece]]:
         """Yield `statement` over the whole width."""
         line_ = self.glyphs.line(statement)
         for row in wrap(line_, self.width, first=first, indent=indent):

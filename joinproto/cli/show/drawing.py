@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from joinproto.cli.show.cells import width
 from joinproto.cli.show.drawing_step import step_row
-from joinproto.cli.show.markup import Markup, drawn, element, join
+from joinproto.cli.show.markup import Markup, as_svg_text, element, join
 from joinproto.cli.show.pieces import Piece, Role, line, visible
 from joinproto.cli.show.rows import CELL, EDGE, LEFT, STATEMENT, Heads, Notice, Plan, StepRow, cut
 
@@ -67,7 +67,7 @@ def definitions() -> Markup:
 
 
 def _bands(plan: Plan) -> Iterator[Markup]:
-    """Yield a band for each time while the network is split; one side of it is hatched."""
+    """Yield a band for each time that the network is split; one side of the split is hatched."""
     since: StepRow | None = None
     end = plan.rows[-1].top
     for row in [*plan.steps.values(), None]:
@@ -131,7 +131,7 @@ def _row(plan: Plan, row: StepRow | Notice | Heads) -> Markup:
             middle = (LEFT + plan.width - EDGE) / 2
             first = row.top + row.height / 2 + 5 - STATEMENT * (len(row.lines) - 1) / 2
             lines = (
-                drawn(words, x=middle, y=first + STATEMENT * number, text_anchor="middle")
+                as_svg_text(words, x=middle, y=first + STATEMENT * number, text_anchor="middle")
                 for number, words in enumerate(row.lines)
             )
             return element("g", *lines, class_="notice")
@@ -151,6 +151,6 @@ def _head(plan: Plan, row: Heads, name: str) -> Markup:
         element(
             "rect", x=x - wide / 2, y=row.top + 8, width=wide, height=28.0, rx=14.0, class_="pill"
         ),
-        drawn(label, x=x, y=row.top + 27, text_anchor="middle"),
+        as_svg_text(label, x=x, y=row.top + 27, text_anchor="middle"),
         class_="is-down" if down else None,
     )

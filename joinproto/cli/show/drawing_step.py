@@ -8,7 +8,7 @@ from attrs import frozen
 
 from joinproto.check.report import MessageText
 from joinproto.cli.show.cells import width
-from joinproto.cli.show.markup import Markup, drawn, element, join
+from joinproto.cli.show.markup import Markup, as_svg_text, element, join
 from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
 from joinproto.cli.show.rows import BESIDE, CELL, EDGE, LEFT, STATEMENT, Plan, StepRow, cut
 from joinproto.cli.show.story import RECEIVE, START, Moment
@@ -17,7 +17,7 @@ from joinproto.cli.show.words import event_line, sentence
 
 def step_row(plan: Plan, row: StepRow) -> Markup:
     """Return the row of one step, as a link to its words below the chart."""
-    return _Step(plan, row).drawn()
+    return _Step(plan, row).markup()
 
 
 @frozen
@@ -29,7 +29,7 @@ class _Step:
     def moment(self) -> Moment:
         return self.row.moment
 
-    def drawn(self) -> Markup:
+    def markup(self) -> Markup:
         story, number = self.plan.story, self.moment.number
         words = sentence(self.moment, story).text
         return element(
@@ -52,7 +52,7 @@ class _Step:
                 class_="number",
                 text_anchor="end",
             ),
-            *self._what(),
+            *self._event(),
             *self._marks(),
             *(self._statement(block.lines, block.x, block.to_left) for block in self.row.blocks),
             href=f"#step-{number}",
@@ -64,7 +64,7 @@ class _Step:
             data_height=f"{self.row.height:g}",
         )
 
-    def _what(self) -> Iterator[Markup]:
+    def _event(self) -> Iterator[Markup]:
         step = self.moment.step
         assert step is not None
         if self.moment.is_network:
@@ -142,7 +142,7 @@ class _Step:
                 shape = "side one" if one else "side other"
                 yield self._circle(x, 9.0, shape)
                 number = Line((Piece("1" if one else "2", Role.SPLIT),))
-                yield drawn(number, x=x, y=y + 4, text_anchor="middle", class_="side-number")
+                yield as_svg_text(number, x=x, y=y + 4, text_anchor="middle", class_="side-number")
 
     def _together(self) -> Iterator[Markup]:
         lives = self.plan.story.lifelines
@@ -158,9 +158,9 @@ class _Step:
     def _marks(self) -> Iterator[Markup]:
         """Yield a cross where a member goes down, and a ring where a member comes up."""
         for name in self.plan.story.lifelines:
-            if name in self.moment.fell:
+            if name in self.moment.went_down:
                 yield _cross(self.plan.x(name), self.row.y)
-            elif name in self.moment.rose:
+            elif name in self.moment.came_up:
                 yield self._circle(self.plan.x(name), 6.0, "ring")
 
     def _circle(self, x: float, radius: float, kind: str) -> Markup:
@@ -171,12 +171,12 @@ class _Step:
         shown = cut(words, self.plan.width - LEFT - EDGE)
         half = CELL * width(shown.text) / 2
         x = max(LEFT + half, min(x, self.plan.width - EDGE / 2 - half))
-        return drawn(shown, x=x, y=self.row.y - above, text_anchor="middle", class_="label")
+        return as_svg_text(shown, x=x, y=self.row.y - above, text_anchor="middle", class_="label")
 
     def _statement(self, lines: Sequence[Line], x: float, to_left: bool) -> Markup:
         side = -1 if to_left else 1
         return join(
-            drawn(
+            as_svg_text(
                 words,
                 x=x + side * (BESIDE - 2),
                 y=self.row.y + 4 + STATEMENT * (number + 1) - 2,

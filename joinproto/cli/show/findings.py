@@ -23,7 +23,7 @@ MARKS = {
     "unknown": Piece("unknown", Role.WARN),
 }
 
-NUMBERED_WORTH_SAYING = 32 << 20
+NUMBERED_REPORTED_MIN = 32 << 20
 """Bytes that the search of any small world takes for numbered values; only more is reported."""
 
 GROWING_MAX = 3
@@ -71,13 +71,13 @@ def result(report: Report) -> Piece:
 
 
 def costs(report: Report) -> Iterator[Fact]:
-    """Yield what the search covered, and what it cost."""
+    """Yield the extent of the search, and its costs."""
     if report.stopped_by:
         yield Fact("stopped", visible(report.stopped_by))
     if growing := report.coverage.growing:
         listed = "; ".join(map(visible, growing[:GROWING_MAX]))
         more = f"; {len(growing) - GROWING_MAX} more" if len(growing) > GROWING_MAX else ""
-        yield Fact("grows", f"{listed}{more}: where nothing bounds it, no search ends by itself")
+        yield Fact("grows", f"{listed}{more}: without a bound, no search ends by itself")
     yield Fact(
         "states",
         f"{count(report.distinct)} distinct, {count(report.generated)} generated,"
@@ -91,8 +91,8 @@ def costs(report: Report) -> Iterator[Fact]:
         memory += f", {report.bytes_per_state:,.1f} bytes a state"
     if report.row_bits:
         memory += f" ({plural(report.row_bits, 'bit')} of content)"
-    if report.numbered_bytes > NUMBERED_WORTH_SAYING:
-        memory += f", {size(report.numbered_bytes)} for what is numbered"
+    if report.numbered_bytes > NUMBERED_REPORTED_MIN:
+        memory += f", {size(report.numbered_bytes)} for numbered values"
     yield Fact("memory", memory)
     yield Fact("code", f"{plural(report.calls, 'call')} of members' code")
     if any(item.kind in ON_FAIR_RUNS for item in report.properties):
@@ -112,7 +112,7 @@ def exercised(report: Report) -> str:
 
 
 def not_exercised(report: Report) -> Iterator[str]:
-    """Yield what the search never exercised: that claims hold says nothing about these parts."""
+    """Yield the parts that the search never exercised: claims that hold say nothing about them."""
     void = report.coverage.void
     if len(void) > 1 and len({*void.values()}) == 1:
         yield f"claims are open: {visible(min(void.values()))}"
@@ -123,7 +123,7 @@ def not_exercised(report: Report) -> Iterator[str]:
         if is_empty(item):
             yield f"{name} says nothing here: its premise was never met"
         if item.result == "not-reached":
-            yield f"{name} was not reached" + _what_was_shown(report)
+            yield f"{name} was not reached" + _shown_texts(report)
         if item.name in void or (item.result == "unknown" and (not early or waiting == 1)):
             yield f"{name} is open: {why_open(report, item)}"
     if waiting > 1 and early:
@@ -140,19 +140,19 @@ def why_open(report: Report, item: PropertyResult) -> str:
     return "the search ended before it was judged"
 
 
-def _what_was_shown(report: Report) -> str:
+def _shown_texts(report: Report) -> str:
     """Return the texts that members showed, for a person who looks for a misspelt text."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for name, texts in report.coverage.shown.items():
         alike.setdefault(texts, []).append(visible(name))
-    said = [
+    rows = [
         f"{', '.join(names)}: {', '.join(map(visible, texts))}" for texts, names in alike.items()
     ]
-    return f"; shown were {'; '.join(said)}" if said else ""
+    return f"; shown were {'; '.join(rows)}" if rows else ""
 
 
 def left_out(report: Report) -> bool:
-    """Return whether the world kept the search from going on from some states."""
+    """Return whether the world kept the search from taking steps from some states."""
     return FOUND_FIRST in report.reductions or report.beyond > 0
 
 
@@ -175,7 +175,7 @@ def ended_early(report: Report) -> str:
 
 
 def remark(item: PropertyResult) -> str:
-    """Return the remark that follows a property's name; "" for none."""
+    """Return the remark that follows a property's name; "" for no remark."""
     words = []
     if item.trace_length is not None:
         words.append(f"in {plural(item.trace_length, 'step')}")
@@ -200,7 +200,7 @@ def next_commands(report: Report, typed: str, *, has_sizes: bool = True) -> Iter
         yield Fact(f"{typed} --trace test_run.py", "get the run as a test")
     elif report.result == "incomplete":
         if report.stopped_by == "interrupted":
-            yield Fact(f"{typed} --max-seconds N", "search for a time that is set before")
+            yield Fact(f"{typed} --max-seconds N", "search for a given time")
             return
         if report.coverage.void:
             return
@@ -214,7 +214,7 @@ def next_commands(report: Report, typed: str, *, has_sizes: bool = True) -> Iter
         if limit != LIMITS["memory"] or " --checkpoint " in typed:
             return
         if "all runs" not in report.stopped_by:
-            yield Fact(f"{typed} --checkpoint DIR", "search with the states in files in DIR")
+            yield Fact(f"{typed} --checkpoint DIR", "search, and keep the states in files in DIR")
         if find_spec("pyspark") is not None:
             yield Fact(f"{typed} --master 'local[*]'", "search on with Spark, which keeps to disk")
     elif next(not_exercised(report), ""):

@@ -16,7 +16,7 @@ from typing import Any
 
 from joinproto.check.events import ValueText, plain
 from joinproto.check.report import Step, Trace
-from joinproto.cli.show.story import Moment, Story, tell
+from joinproto.cli.show.story import Moment, Story, story_of
 from joinproto.cli.show.words import headline
 from joinproto.codec.json_form import encoded
 
@@ -32,7 +32,7 @@ Value = Any
 
 def itf(trace: Trace, *, source: str = "") -> dict[str, Any]:
     """Return `trace` as JSON values; `source`: the name of the world."""
-    story = tell(trace)
+    story = story_of(trace)
     variables = _variables(story)
     typed = _typed(story)
     meta = {

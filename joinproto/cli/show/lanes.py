@@ -80,9 +80,9 @@ class Lanes:
         elif step.member in self.members:
             row.mark(step.member, self.glyphs.own, Role.MESSAGE)
         for name in self.members:
-            if name in moment.fell:
+            if name in moment.went_down:
                 row.mark(name, self.glyphs.crash, Role.CRASH)
-            elif name in moment.rose:
+            elif name in moment.came_up:
                 row.mark(name, self.glyphs.start, Role.START)
         return row.pieces()
 

@@ -87,12 +87,12 @@ TAGS = {Role.OLD: "del", Role.NEW: "ins", Role.MESSAGE: "code"}
 """Roles for which HTML has an element, so that a screen reader tells them apart."""
 
 
-def spoken(line: Line) -> Markup:
+def as_html(line: Line) -> Markup:
     """Return `line` as HTML, each piece with the class of its role."""
     return join(_piece(piece, TAGS.get(piece.role, "span")) for piece in line.pieces)
 
 
-def drawn(line: Line, **attributes: str | float) -> Markup:
+def as_svg_text(line: Line, **attributes: str | float) -> Markup:
     """Return `line` as SVG text."""
     return element("text", *(_piece(piece, "tspan") for piece in line.pieces), **attributes)
 

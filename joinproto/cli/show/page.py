@@ -23,14 +23,14 @@ from joinproto.cli.show.page_story import in_words
 from joinproto.cli.show.paste import paste
 from joinproto.cli.show.pieces import Piece, visible
 from joinproto.cli.show.rows import Plan
-from joinproto.cli.show.story import tell
+from joinproto.cli.show.story import story_of
 from joinproto.cli.show.words import headline
 from joinproto.codec.json_form import encoded
 
 ASSETS = Path(__file__).with_name("assets")
 
 _MARGINS = 40
-"""Pixels next to the chart on the narrowest screen that shows it."""
+"""Pixels next to the chart on the narrowest screen that shows the wide chart."""
 
 
 def page(
@@ -68,7 +68,7 @@ def asset(name: str) -> str:
 
 
 def style_hash(source: str) -> str:
-    """Return the hash with which a page allows this style or script, and no other one."""
+    """Return the hash with which a page allows this style or script, and no other."""
     digest = hashlib.sha256(source.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
@@ -84,7 +84,7 @@ def _run(report: Report) -> tuple[Markup, str]:
     """Return the run as a chart and in words, and the style rules for the chart's widths."""
     if report.trace is None:
         return Markup(), ""
-    story = tell(report.trace)
+    story = story_of(report.trace)
     wide, narrow = Plan(story), Plan(story, narrow=True)
     chart = element("div", definitions(), drawing(wide), drawing(narrow), class_="chart")
     panel = element("aside", class_="panel", aria_label="One step", hidden=True)

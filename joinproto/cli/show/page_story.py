@@ -10,12 +10,19 @@ from collections.abc import Iterator
 
 from joinproto.check.pictures import is_svg
 from joinproto.check.report import Trace
-from joinproto.cli.show.markup import Markup, element, items, spoken
+from joinproto.cli.show.markup import Markup, as_html, element, items
 from joinproto.cli.show.pieces import Line, visible
 from joinproto.cli.show.story import Change, Moment, Story
-from joinproto.cli.show.words import closing, cycle_begins, cycle_ends, fairness, sentence, told
+from joinproto.cli.show.words import (
+    closing,
+    cycle_begins,
+    cycle_ends,
+    fairness,
+    sentence,
+    statements_of,
+)
 
-FEW = 5
+MEMBERS_WIDE_MAX = 5
 """If there are more members than this, their states are shown closer together."""
 
 
@@ -27,27 +34,27 @@ def in_words(story: Story) -> Markup:
         element("h2", "The run in words"),
         element("ol", *moments, class_="story"),
         *_fairness(story.trace),
-        *(element("p", spoken(words), class_="closing") for words in closing(story)),
+        *(element("p", as_html(words), class_="closing") for words in closing(story)),
         class_="words",
     )
 
 
 def _moment(moment: Moment, story: Story) -> Markup:
     number = "At first" if moment.step is None else f"Step {moment.number}"
-    last = moment is story.moments[-1]
+    is_last = moment is story.moments[-1]
     begins = moment.number == story.loop_at and not story.stops
-    end = cycle_ends(story) if last else None
+    end = cycle_ends(story) if is_last else None
     title = element("span", number, class_="step-number")
-    what = Markup("") if moment.step is None else spoken(sentence(moment, story))
-    said = [_statement(statement, moment) for statement in told(moment)]
-    many = len(story.members) > FEW
-    states = element("div", *_cards(moment, story), class_="states many" if many else "states")
-    # The initial state is shown unfolded.  After it, the changes say enough.
+    what = Markup("") if moment.step is None else as_html(sentence(moment, story))
+    statements = [_statement(statement, moment) for statement in statements_of(moment)]
+    is_dense = len(story.members) > MEMBERS_WIDE_MAX
+    states = element("div", *_cards(moment, story), class_="states many" if is_dense else "states")
+    # The initial state is shown unfolded.  Later, the changes say enough.
     summary = element("summary", "all members after this step")
     return element(
         "li",
         element("h3", title, " ", what),
-        element("ul", *said) if said else None,
+        element("ul", *statements) if statements else None,
         _picture(moment),
         states if moment.step is None else element("details", summary, states),
         _mark(cycle_begins()) if begins else None,
@@ -77,12 +84,12 @@ def _statement(statement: Line, moment: Moment) -> Markup:
     acts = moment.step.member if moment.step else None
     name = statement.member
     if name is None or name == acts:
-        return element("li", spoken(statement))
-    return element("li", element("span", visible(name), class_="name"), " ", spoken(statement))
+        return element("li", as_html(statement))
+    return element("li", element("span", visible(name), class_="name"), " ", as_html(statement))
 
 
 def _mark(words: Line) -> Markup:
-    return element("p", spoken(words), class_="cycle-mark")
+    return element("p", as_html(words), class_="cycle-mark")
 
 
 def _fairness(trace: Trace) -> Iterator[Markup]:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 
 from joinproto.check.report import Report, Trace
 from joinproto.cli.show.cells import width
-from joinproto.cli.show.story import Moment, tell
-from joinproto.cli.show.words import headline, in_a_row
+from joinproto.cli.show.story import Moment, story_of
+from joinproto.cli.show.words import headline, in_one_line
 
 LINE_MAX = 79
 """Longer calls have one argument a line and a comma at the end, a form that formatters with any
@@ -32,7 +32,7 @@ def paste(report: Report, trace: Trace, *, options: Mapping[str, object] | None 
         *_comment(headline(trace, world=report.world, members=report.members)),
         *_load(report.world, options or {}),
         "",
-        *(row for moment in tell(trace).moments for row in _step(moment)),
+        *(row for moment in story_of(trace).moments for row in _step(moment)),
         *([""] if trace.steps else []),
         *_asserts(trace),
     ]
@@ -61,7 +61,7 @@ def _step(moment: Moment) -> Iterator[str]:
     if moment.step is None:
         return
     member = moment.step.member
-    yield from _comment(f"{moment.number}: {in_a_row(moment) or 'changes nothing'}")
+    yield from _comment(f"{moment.number}: {in_one_line(moment) or 'changes nothing'}")
     arguments = [literal(moment.step.label)]
     if member is not None:
         arguments.append(literal(member))
@@ -102,12 +102,12 @@ def _call(function: str, arguments: list[str]) -> Iterator[str]:
 
 
 def _comment(text: str) -> Iterator[str]:
-    """Yield `text` as comment lines that no linter or type checker takes for an order."""
+    """Yield `text` as comment lines that no linter or type checker takes for a directive."""
     for row in textwrap.wrap(text, LINE_MAX - 8, break_on_hyphens=False):
-        yield f"# | {row}".rstrip() if _ORDER.match(row) else f"# {row}".rstrip()
+        yield f"# | {row}".rstrip() if _DIRECTIVE.match(row) else f"# {row}".rstrip()
 
 
-_ORDER = re.compile(
+_DIRECTIVE = re.compile(
     r"(noqa|type|ruff|fmt|mypy|isort|pragma|pylint|pyright|flake8|nosec)\b", re.IGNORECASE
 )
 

@@ -1,7 +1,7 @@
 """Text in pieces, each with its role: the words, without layout.
 
 The terminal shows a role as a colour, and the page as a class.  Every line is complete without
-them: a role never says anything that the text does not say.
+roles: a role never says anything that the text does not say.
 """
 
 from __future__ import annotations

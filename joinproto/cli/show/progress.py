@@ -60,8 +60,8 @@ class Progress:
         """Show `event`, unless another event was shown a moment ago."""
         self.say(event.seconds, lambda: self._text(event))
 
-    def say(self, seconds: float, told: Callable[[], str]) -> None:
-        """Show what `told` returns, unless progress was shown a moment ago.
+    def say(self, seconds: float, text_of: Callable[[], str]) -> None:
+        """Show the text that `text_of` returns, unless progress was shown a moment ago.
 
         `seconds`: the time since the beginning.
         """
@@ -70,10 +70,10 @@ class Progress:
             return
         self._last = seconds
         if not self._shown:
-            self.stream.write(f"{told()}\n")
+            self.stream.write(f"{text_of()}\n")
             self.stream.flush()
             return
-        text = told()[: self._columns() - 1]
+        text = text_of()[: self._columns() - 1]
         # Blanks instead of an escape sequence: every terminal understands them.
         self.stream.write("\r" + text.ljust(self._written))
         self.stream.flush()

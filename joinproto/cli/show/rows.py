@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 from joinproto.cli.show.cells import clip, width, wrap
 from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
 from joinproto.cli.show.story import Moment, Story
-from joinproto.cli.show.words import cycle_begins, cycle_ends, told, verdict
+from joinproto.cli.show.words import cycle_begins, cycle_ends, statements_of, verdict
 
 LEFT = 72
 """The width left of the lifelines, for the cycle's bracket and the steps' numbers."""
@@ -158,9 +158,10 @@ class Plan:
     def _blocks(self, moment: Moment) -> Iterator[Block]:
         """Yield the texts next to the lifelines.
 
-        In a joint step: of each changed member; otherwise only of the member that acts.
+        In a joint step: the texts of each changed member; otherwise only those of the member that
+        acts.
         """
-        statements = told(moment)
+        statements = statements_of(moment)
         if moment.is_joint:
             yield from self._joint_blocks(moment, statements)
             return
@@ -176,14 +177,15 @@ class Plan:
     def _joint_blocks(self, moment: Moment, statements: Sequence[Line]) -> Iterator[Block]:
         """Yield a block for each member of a joint step, cut before the next lifeline."""
         names = sorted(set(moment.changed) & set(self.story.lifelines), key=self.x)
-        said = {name: [item for item in statements if item.member == name] for name in names}
+        by_member = {name: [item for item in statements if item.member == name] for name in names}
         free_from = float(LEFT)
         for name, after in zip(names, [*names[1:], None], strict=False):
-            x, need = self.x(name), _room_for(said[name])
+            mine = by_member[name]
+            x, need = self.x(name), _room_for(mine)
             right = (self.width if after is None else self.x(after)) - x
             left = x - free_from
             to_left = need > right and left > need
-            yield Block(_clipped(said[name], (left if to_left else right) - BESIDE), x, to_left)
+            yield Block(_clipped(mine, (left if to_left else right) - BESIDE), x, to_left)
             free_from = x + need
 
 

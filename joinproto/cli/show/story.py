@@ -39,8 +39,8 @@ class Change:
 class Moment:
     """A state of the run and the step that led there; moment 0 is the initial state.
 
-    `fell`: members that go down in the step, or crash before they are up.  `rose`: members that
-    come up.  `sent_in`: the number of the step that sent this step's message, if it is known.
+    `went_down`: members that go down in the step, or crash before they are up.  `came_up`: members
+    that come up.  `sent_in`: the number of the step that sent this step's message, if it is known.
     `apart`: the network is split after this step.  `side`: the members on one side of the split,
     empty if they are not known.  `picture`: the model's own picture of this state, or "".
     `fixed`: members and their attributes that are the same in the whole run.
@@ -50,8 +50,8 @@ class Moment:
     step: Step | None
     states: State
     changes: tuple[Change, ...] = ()
-    fell: frozenset[str] = frozenset()
-    rose: frozenset[str] = frozenset()
+    went_down: frozenset[str] = frozenset()
+    came_up: frozenset[str] = frozenset()
     sent_in: int | None = None
     apart: bool = False
     side: frozenset[str] = frozenset()
@@ -124,8 +124,8 @@ class Story:
     """A run.  `members`: in the order of the trace.
 
     `lifelines`: the members without the monitor, if it takes no steps.  `under_way`: messages that
-    were sent and not received by the end; of a lasso, only those sent before the cycle, because
-    its next round may receive the others.
+    were sent and not received by the end; of a lasso, only messages sent before the cycle, because
+    the next round of the cycle may receive the others.
     """
 
     trace: Trace
@@ -145,10 +145,10 @@ class Story:
         return self.trace.loop_at is not None and self.trace.loop_at >= len(self.trace.steps)
 
 
-def tell(trace: Trace) -> Story:
+def story_of(trace: Trace) -> Story:
     """Return the story of `trace`."""
     members = tuple(dict.fromkeys(_names(trace)))
-    post = _Post()
+    network = _Network()
     pictures = trace.pictures or ("",) * (len(trace.steps) + 1)
     fixed = frozenset(_fixed(trace))
     moments = [Moment(0, None, trace.initial, picture=pictures[0], fixed=fixed)]
@@ -167,16 +167,17 @@ def tell(trace: Trace) -> Story:
                 step=step,
                 states=step.states,
                 changes=tuple(changes(before.states, step.states, members)),
-                fell=(down - before.down) | crashed,
-                rose=before.down - down,
-                sent_in=post.handle(number, step),
+                went_down=(down - before.down) | crashed,
+                came_up=before.down - down,
+                sent_in=network.handle(number, step),
                 apart=apart,
                 side=side,
                 picture=pictures[number],
                 fixed=fixed,
             )
         )
-    return Story(trace, members, _lifelines(trace, members), tuple(moments), _left(trace, post))
+    under_way = _under_way(trace, network)
+    return Story(trace, members, _lifelines(trace, members), tuple(moments), under_way)
 
 
 def down_in(states: State) -> frozenset[str]:
@@ -185,7 +186,7 @@ def down_in(states: State) -> frozenset[str]:
 
 
 def is_crash(step: Step) -> bool:
-    """Return whether the step is a crash, also one in the middle of another step."""
+    """Return whether the step is a crash, on its own or in the middle of another step."""
     return step.action.partition(" ")[0] == CRASH
 
 
@@ -214,9 +215,9 @@ def _names(trace: Trace) -> Iterator[str]:
         yield from step.states
 
 
-def _left(trace: Trace, post: _Post) -> tuple[Sending, ...]:
+def _under_way(trace: Trace, network: _Network) -> tuple[Sending, ...]:
     end = len(trace.steps) if trace.loop_at is None else trace.loop_at
-    return tuple(item for item in post.under_way() if item.number <= end)
+    return tuple(item for item in network.under_way() if item.number <= end)
 
 
 def _lifelines(trace: Trace, members: Sequence[str]) -> tuple[str, ...]:
@@ -233,20 +234,20 @@ def _side(detail: str, members: Sequence[str]) -> frozenset[str]:
 
 @define
 class _Numbered:
-    """A message in the network.  `known`: members that received it or for which it was lost."""
+    """A message in the network.  `handled`: members that received it, or for which it was lost."""
 
     number: int
     message: MessageText
-    known: set[str | None] = field(factory=set)
+    handled: set[str | None] = field(factory=set)
 
 
 @define
-class _Post:
-    """Finds the step that sent a received message.
+class _Network:
+    """The messages of a run, to find the step that sent a received message.
 
     It takes the oldest equal message that the receiver has not received yet.  This is right for
-    queues, and as good as any other choice for a set.  If the receiver has them all, it takes the
-    newest message once more.
+    queues, and as good as any other choice for a set.  If the receiver has all of these, it takes
+    the newest message once more.
     """
 
     numbered: list[_Numbered] = field(factory=list)
@@ -257,20 +258,20 @@ class _Post:
         if message is not None:
             receiver = step.member if step.member is not None else message.to
             same = [entry for entry in self.numbered if _fits(entry.message, message, receiver)]
-            fresh = [entry for entry in same if receiver not in entry.known]
+            fresh = [entry for entry in same if receiver not in entry.handled]
             entry = fresh[0] if fresh else same[-1] if same else None
             if entry is not None:
                 found = entry.number
                 if step.member is None and step.action == DOUBLE:
                     self.numbered.append(_Numbered(entry.number, entry.message))
                 else:
-                    entry.known.add(receiver)
+                    entry.handled.add(receiver)
         self.numbered += [_Numbered(number, item) for item in step.sent]
         return found
 
     def under_way(self) -> tuple[Sending, ...]:
-        left = [Sending(entry.number, entry.message) for entry in self.numbered if not entry.known]
-        return tuple(dict.fromkeys(left))
+        left = [entry for entry in self.numbered if not entry.handled]
+        return tuple(dict.fromkeys(Sending(entry.number, entry.message) for entry in left))
 
 
 def _fits(sent: MessageText, received: MessageText, receiver: str | None) -> bool:

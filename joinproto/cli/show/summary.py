@@ -22,7 +22,7 @@ from joinproto.cli.show.pieces import Piece, Role, line, visible
 WIDTH_MIN = 40
 
 IDLE_MAX = 30
-"""The most items that are listed of those never exercised; the JSON report has all."""
+"""The most parts that were never exercised that are listed; the JSON report has all."""
 
 
 def summary(

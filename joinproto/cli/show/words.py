@@ -142,7 +142,7 @@ def event_line(moment: Moment, story: Story) -> Line:
     return line(*parts, member=step.member)
 
 
-def told(moment: Moment) -> tuple[Line, ...]:
+def statements_of(moment: Moment) -> tuple[Line, ...]:
     """Return the step's changes, messages and rules, one statement each; () for moment 0."""
     step = moment.step
     if step is None:
@@ -169,12 +169,12 @@ def told(moment: Moment) -> tuple[Line, ...]:
     return tuple(found)
 
 
-def in_a_row(moment: Moment) -> str:
-    """Return the statements of `told` in one line, with the names of members that do not act."""
+def in_one_line(moment: Moment) -> str:
+    """Return the statements about a step in one line, with the names of members that do not act."""
     acts = None if moment.step is None else moment.step.member
     return "; ".join(
         item.text if item.member in (None, acts) else f"{visible(item.member)} {item.text}"
-        for item in told(moment)
+        for item in statements_of(moment)
     )
 
 

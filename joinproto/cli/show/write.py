@@ -1,4 +1,4 @@
-"""Write a report to a file, in the format that the end of the file's name asks for."""
+"""Write a report to a file, in the format that the ending of the file's name selects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Options = Mapping[str, object]
 
 @frozen
 class Format:
-    """A format, for files whose names have this ending.  `needs_trace`: it can only show a run."""
+    """A format, for files whose names have this ending.  `needs_trace`: the format holds a run."""
 
     ending: str
     about: str
@@ -78,7 +78,7 @@ FORMATS = (
 
 
 def format_of(path: Path) -> Format:
-    """Return the format that the name of `path` asks for.
+    """Return the format that the name of `path` selects.
 
     Call it before a long search, so that a wrong name costs nothing.
     """
@@ -88,7 +88,8 @@ def format_of(path: Path) -> Format:
             return item
     endings = "; ".join(f"{item.ending}: {item.about}" for item in FORMATS)
     raise UsageProblem(
-        f"{path.name or path} does not say in which format to write", next=f"endings: {endings}"
+        f"{path.name or path} does not say in which format to write",
+        next=f"use one of these endings: {endings}",
     )
 
 

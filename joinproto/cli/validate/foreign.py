@@ -21,11 +21,11 @@ OPTIONS_MAX = 10
 
 @frozen
 class Rate:
-    """One pattern."""
+    """The lines that report one kind of step."""
 
-    action: Annotated[str, "the step that it tells, as the file of patterns has it"]
-    lines: Annotated[int, "how many lines tell it"]
-    fit: Annotated[int, "how many of them the world can do there"]
+    action: Annotated[str, "the step, as the file of patterns has it"]
+    lines: Annotated[int, "how many lines report it"]
+    fit: Annotated[int, "how many of these lines fit the world"]
 
 
 @frozen
@@ -34,9 +34,9 @@ class Differs:
 
     place: Annotated[str, "file:line"]
     line: Annotated[str, "the line"]
-    member: Annotated[str, "whose step it tells"]
-    action: Annotated[str, "which step it tells"]
-    possible: Annotated[tuple[str, ...], "what this member might have told there"]
+    member: Annotated[str, "the member whose step it reports"]
+    action: Annotated[str, "the step that it reports"]
+    possible: Annotated[tuple[str, ...], "steps of this member that a line could report there"]
 
 
 @frozen(kw_only=True)
@@ -45,16 +45,16 @@ class Followed:
 
     result: Annotated[
         Literal["fits", "differs", "violated", "undetermined"],
-        "`violated`: all lines fit, and a claim is false on the way",
+        "`violated`: all lines fit, and a claim is false in a state between them",
     ]
-    world: Annotated[str, "which world"]
-    lines: Annotated[int, "in all logs"]
+    world: Annotated[str, "the world's name"]
+    lines: Annotated[int, "lines of all logs"]
     steps: Annotated[int, "lines that report a step"]
-    rates: Annotated[tuple[Rate, ...], "by pattern"]
+    rates: Annotated[tuple[Rate, ...], "the lines by the step that they report"]
     first: Annotated[Differs | None, "the first line that does not fit"]
-    violated: Annotated[tuple[str, ...], "claims that are false, wherever the world is by then"]
+    violated: Annotated[tuple[str, ...], "claims that are false in every state that fits a line"]
     unlogged: Annotated[tuple[str, ...], "members without a log or a line: they may do anything"]
-    why: Annotated[str | None, Absent(), "where it is undetermined: why"] = None
+    why: Annotated[str | None, Absent(), "why it is undetermined"] = None
 
     @property
     def code(self) -> int:
@@ -66,21 +66,21 @@ def follow(world: World, patterns: Patterns, logs: Sequence[Path], *, states_max
 
     Raises `UsageProblem` for logs and patterns, `ModelProblem` for the world.
     """
-    found, count = patterns.told(logs)
-    strangers = sorted({line.told.member for line in found} - {*world.members})
-    if strangers:
+    found, count = patterns.step_lines(logs)
+    unknown = sorted({line.step.member for line in found} - {*world.members})
+    if unknown:
         raise UsageProblem(
-            f"the logs tell steps of {', '.join(strangers)}, and world {world.name} has no such"
+            f"the logs report steps of {', '.join(unknown)}, and world {world.name} has no such"
             " member",
-            next=f"members are {', '.join(world.members)}; [names] in the file of patterns maps"
-            " names to them",
+            next=f"map the names in [names] in the file of patterns; the world's members are"
+            f" {', '.join(world.members)}",
         )
     follower = Follower(world, patterns.is_logged, states_max=states_max)
-    told, fit = Counter(line.kind for line in found), Counter[str]()
+    lines, fit = Counter(line.kind for line in found), Counter[str]()
     first, why = None, None
     for line in found:
         try:
-            if follower.take(line.told):
+            if follower.take(line.step):
                 fit[line.kind] += 1
             elif first is None:
                 first = _differs(line, follower)
@@ -100,7 +100,7 @@ def follow(world: World, patterns: Patterns, logs: Sequence[Path], *, states_max
         world=world.name,
         lines=count,
         steps=len(found),
-        rates=tuple(Rate(action, told[action], fit[action]) for action in actions),
+        rates=tuple(Rate(action, lines[action], fit[action]) for action in actions),
         first=first,
         violated=tuple(follower.broken),
         unlogged=tuple(name for name in world.members if name not in patterns.members),
@@ -109,14 +109,14 @@ def follow(world: World, patterns: Patterns, logs: Sequence[Path], *, states_max
 
 
 def _differs(line: Line, follower: Follower) -> Differs:
-    told = line.told
-    action = told.action if told.content is None else f"{told.action} {told.content}"
-    options = follower.options(told.member)
+    step = line.step
+    action = step.action if step.content is None else f"{step.action} {step.content}"
+    options = follower.options(step.member)
     more = [f"and {len(options) - OPTIONS_MAX} more"] if len(options) > OPTIONS_MAX else []
     return Differs(
         f"{line.log}:{line.number}",
         line.text,
-        told.member,
+        step.member,
         action,
         (*options[:OPTIONS_MAX], *more),
     )

@@ -1,6 +1,6 @@
 """The frames that the logs show: which store had which frames since when, and each journal.
 
-Data that grow with the number of frames are in a file (`spill.py`); only stretches are in memory.
+Data that grow with the number of frames are in a file (`spill.py`); only ranges are in memory.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from attrs import Factory, define, frozen
 
-from joinproto.cli.validate.spill import Column, Spill, Stretches
+from joinproto.cli.validate.spill import Column, Ranges, Spill
 from joinproto.join.ids import ViewId
 from joinproto.join.view import Seat
 
@@ -19,35 +19,35 @@ T = TypeVar("T")
 
 
 @frozen
-class Stretch:
-    """Frames of one view in a journal, from `first` to `last`; `before`: the stretch before it."""
+class JournalRange:
+    """Frames of one view in a journal, from `first` to `last`; `before`: the earlier frames."""
 
     view: ViewId
     first: int
     last: int
-    before: Stretch | None = None
+    before: JournalRange | None = None
 
 
-def cut(journal: Stretch | None, last: int) -> Stretch | None:
+def cut(journal: JournalRange | None, last: int) -> JournalRange | None:
     """Return the part of a journal up to frame `last`."""
     while journal is not None and journal.first > last:
         journal = journal.before
     if journal is None or journal.last <= last:
         return journal
-    return Stretch(journal.view, journal.first, last, journal.before)
+    return JournalRange(journal.view, journal.first, last, journal.before)
 
 
-def put(journal: Stretch | None, view: ViewId, first: int, last: int) -> Stretch | None:
-    """Return a journal with these frames in place of all from frame `first` on."""
+def put(journal: JournalRange | None, view: ViewId, first: int, last: int) -> JournalRange | None:
+    """Return a journal with these frames in place of all its frames from `first` on."""
     kept = cut(journal, first - 1)
     if last < first:
         return kept
     if kept is not None and kept.view == view and kept.last == first - 1:
-        return Stretch(view, kept.first, last, kept.before)
-    return Stretch(view, first, last, kept)
+        return JournalRange(view, kept.first, last, kept.before)
+    return JournalRange(view, first, last, kept)
 
 
-def holds(journal: Stretch | None, view: ViewId, first: int, last: int) -> bool:
+def holds(journal: JournalRange | None, view: ViewId, first: int, last: int) -> bool:
     """Return whether a journal has these frames, as frames of this view."""
     while journal is not None and journal.first > last:
         journal = journal.before
@@ -61,13 +61,13 @@ def holds(journal: Stretch | None, view: ViewId, first: int, last: int) -> bool:
 
 @define(eq=False)
 class Journal:
-    """The frames of one store.  `is_whole`: the logs show them from the first on.
+    """The frames of one store.  `is_whole`: the logs show them from the first frame on.
 
-    `assumed`: if they do not, the last of the frames that the store had when its logs begin.
+    `assumed`: if they do not, the last frame that the store had when its logs begin.
     """
 
     is_whole: bool = False
-    frames: Stretch | None = None
+    frames: JournalRange | None = None
     assumed: int = 0
 
 
@@ -75,24 +75,24 @@ class Journal:
 class Held:
     """The frames of one view that one seat had durably, and since when."""
 
-    frames: Stretches
+    frames: Ranges
     _times: Column
-    _many: list[tuple[int, int, int]] = Factory(list)
+    _ranges: list[tuple[int, int, int]] = Factory(list)
 
-    def had(self, seq: int, at: int) -> None:
+    def add(self, seq: int, at: int) -> None:
         if seq not in self.frames:
             self.frames.add(seq, seq)
             self._times[seq] = at + 1
 
-    def had_many(self, first: int, last: int, at: int) -> None:
-        self._many.append((first, last, at))
+    def add_range(self, first: int, last: int, at: int) -> None:
+        self._ranges.append((first, last, at))
         self.frames.add(first, last)
 
     def since(self, seq: int) -> int | None:
         """Return the time since which the seat had a frame; None if it never had it."""
         if seq not in self.frames:
             return None
-        times = [at for first, last, at in self._many if first <= seq <= last]
+        times = [at for first, last, at in self._ranges if first <= seq <= last]
         own = self._times[seq]
         return min([*times, own - 1] if own else times)
 
@@ -105,18 +105,18 @@ class Contents:
     _runs: Column
 
     def first_to_differ(self, seq: int, digest: str, run: int) -> int | None:
-        """Return the number of the run that reported another digest before, or None."""
-        is_now, was = hash(digest) or 1, self._digests[seq]
-        if not was:
-            self._digests[seq] = is_now
+        """Return the number of the run that first reported the frame, if with another digest."""
+        new, first = hash(digest) or 1, self._digests[seq]
+        if not first:
+            self._digests[seq] = new
             self._runs[seq] = run
             return None
-        return self._runs[seq] if was != is_now else None
+        return self._runs[seq] if first != new else None
 
 
 @frozen
-class Claim:
-    """The sequencer counted this frame, and all before it, as committed; `at`: when."""
+class Acknowledged:
+    """The sequencer counted this frame, and all before it, as committed, at the time `at`."""
 
     view: ViewId
     seq: int
@@ -133,11 +133,11 @@ class ReadAnswered:
 
 
 @define(eq=False)
-class Kept(Generic[T]):
-    """Values of three numbers each, in a file.  `made_of`: makes a value from its numbers."""
+class StoredTriples(Generic[T]):
+    """Values of three numbers each, in a file.  `make`: makes a value from its numbers."""
 
     _numbers: Column
-    _made_of: Callable[[int, int, int], T]
+    _make: Callable[[int, int, int], T]
     _count: int = 0
 
     def add(self, one: int, two: int, three: int) -> None:
@@ -147,7 +147,7 @@ class Kept(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         for at in range(0, self._count, 3):
-            yield self._made_of(*(self._numbers[at + part] for part in range(3)))
+            yield self._make(*(self._numbers[at + part] for part in range(3)))
 
 
 @define(eq=False)
@@ -158,12 +158,12 @@ class Frames:
     held: dict[ViewId, dict[Seat, Held]] = Factory(dict)
     contents: dict[ViewId, Contents] = Factory(dict)
     different: dict[Frame, set[int]] = Factory(dict)
-    claims: Kept[Claim] = Factory(
-        lambda self: Kept(self.spill.column(), self._claim_of), takes_self=True
+    acknowledged: StoredTriples[Acknowledged] = Factory(
+        lambda self: StoredTriples(self.spill.column(), self._acknowledged_of), takes_self=True
     )
-    claimed: dict[ViewId, int] = Factory(dict)
-    reads: Kept[ReadAnswered] = Factory(
-        lambda self: Kept(self.spill.column(), ReadAnswered), takes_self=True
+    acknowledged_last: dict[ViewId, int] = Factory(dict)
+    reads: StoredTriples[ReadAnswered] = Factory(
+        lambda self: StoredTriples(self.spill.column(), ReadAnswered), takes_self=True
     )
     _views: list[ViewId] = Factory(list)
     _number_of: dict[ViewId, int] = Factory(dict)
@@ -172,10 +172,10 @@ class Frames:
         """Return this seat's frames of the view."""
         seats = self.held.setdefault(view, {})
         if seat not in seats:
-            seats[seat] = Held(Stretches(), self.spill.column())
+            seats[seat] = Held(Ranges(), self.spill.column())
         return seats[seat]
 
-    def says(self, view: ViewId, seq: int, digest: str, run: int) -> None:
+    def add_digest(self, view: ViewId, seq: int, digest: str, run: int) -> None:
         """Note the digest that the log of a run shows for a frame."""
         if view not in self.contents:
             self.contents[view] = Contents(self.spill.column(), self.spill.column())
@@ -183,12 +183,12 @@ class Frames:
         if other is not None:
             self.different.setdefault((view, seq), {other}).add(run)
 
-    def claim(self, view: ViewId, seq: int, at: int) -> None:
+    def acknowledge(self, view: ViewId, seq: int, at: int) -> None:
         """Note that the sequencer counts this frame as committed."""
-        self.claimed[view] = max(seq, self.claimed.get(view, 0))
-        self.claims.add(self._number_of.setdefault(view, len(self._number_of)), seq, at)
+        self.acknowledged_last[view] = max(seq, self.acknowledged_last.get(view, 0))
+        self.acknowledged.add(self._number_of.setdefault(view, len(self._number_of)), seq, at)
         if len(self._views) < len(self._number_of):
             self._views.append(view)
 
-    def _claim_of(self, view: int, seq: int, at: int) -> Claim:
-        return Claim(self._views[view], seq, at)
+    def _acknowledged_of(self, view: int, seq: int, at: int) -> Acknowledged:
+        return Acknowledged(self._views[view], seq, at)

@@ -1,6 +1,6 @@
 """The history: the replayed members' views, frames and times of serving.
 
-Its size grows with the views, and with how often a member began to serve, not with the events.
+Its size grows with the views, and with the times that a member began to serve, not with the events.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import Any
 
 from attrs import Factory, define, frozen
 
-from joinproto.cli.validate.frames import Frames, Journal, Stretch, cut, put
+from joinproto.cli.validate.frames import Frames, Journal, JournalRange, cut, put
 from joinproto.cli.validate.logs import Run
-from joinproto.cli.validate.replay import MemberThen
-from joinproto.cli.validate.spill import Stretches
+from joinproto.cli.validate.replay import ReplayedLine
+from joinproto.cli.validate.spill import Ranges
 from joinproto.join.ids import ViewId
 from joinproto.join.messages import Batch, OpenForClients
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Kind, Position, Seat, View
 from joinproto.machine.vocabulary import Store
 
-VIEWS_LOOKED_AT = 50
+VIEWS_MAX = 50
 """The most views of a record that are noted, from the newest on."""
 
 
@@ -28,8 +28,9 @@ VIEWS_LOOKED_AT = 50
 class Opening:
     """A member began to serve: the view, and the contents of its disk.
 
-    `is_dirty`: on its disk the store was dirty, and the member ready in that view.  `is_known`: its
-    logs show its frames from the first on.  `journal`: these frames; None without `is_known`.
+    `is_dirty`: on its disk the store was dirty, and the member ready in that view.  `is_known`: the
+    member's logs show its frames from the first frame on.  `journal`: these frames; None without
+    `is_known`.
     """
 
     seat: Seat
@@ -38,7 +39,7 @@ class Opening:
     is_dirty: bool
     digest: str
     is_known: bool
-    journal: Stretch | None
+    journal: JournalRange | None
 
 
 @define
@@ -63,7 +64,7 @@ class History:
     lines: int = 0
     _reads: dict[int, int] = Factory(dict)  # when waiting reads of this run began, by number
 
-    def look(self, seen: MemberThen) -> None:
+    def look(self, seen: ReplayedLine) -> None:
         """Note the facts in this line."""
         self.lines += 1
         line = seen.line
@@ -71,7 +72,7 @@ class History:
             case "appended" | "fetched":
                 self._frame(seen, line)
             case "committed":
-                self.frames.claim(line["view"], line["seq"], self._time(line))
+                self.frames.acknowledge(line["view"], line["seq"], self._time(line))
             case "read" if "t" in line:
                 # A read that was refused has no number of its own.
                 self._reads.setdefault(seen.member.state.reads.called, line["t"])
@@ -91,46 +92,46 @@ class History:
                 for view, first, last in line["runs"]:
                     journal.frames = put(journal.frames, view, first, last)
                     held = self.frames.of(view, seen.member.seat)
-                    held.had_many(first, last, self._time(line))
+                    held.add_range(first, last, self._time(line))
 
-    def _frame(self, seen: MemberThen, line: dict[str, Any]) -> None:
+    def _frame(self, seen: ReplayedLine, line: dict[str, Any]) -> None:
         view, seq = line["view"], line["seq"]
         journal = self.journals[seen.run.store_id]
         # A fetched frame is logged before it is durable, and an appended frame after it.
         if journal.is_whole:
             journal.frames = put(journal.frames, view, seq, seq)
-        self.frames.of(view, seen.member.seat).had(seq, self._time(line))
+        self.frames.of(view, seen.member.seat).add(seq, self._time(line))
         digest = line.get("digest")
         if digest is None:
-            self.assumed["digest: frames without one are what the others have"] += 1
+            self.assumed["digest: frames without a digest are the same on all members"] += 1
         else:
-            self.frames.says(view, seq, digest, len(self.paths) - 1)
+            self.frames.add_digest(view, seq, digest, len(self.paths) - 1)
 
     def _time(self, line: dict[str, Any]) -> int:
         at = line.get("t")
         if at is None:
-            self.assumed["t: what has no time came early enough"] += 1
+            self.assumed["t: events without a time came early enough"] += 1
             return 2**62 if line["kind"] == "committed" else 0
         return int(at)
 
-    def _start(self, seen: MemberThen) -> None:
+    def _start(self, seen: ReplayedLine) -> None:
         record, store = seen.member.record, seen.run.store_id
         self.logged.add(seen.run.member)
         self._reads.clear()
         self.paths.append(str(seen.run.path))
-        for view in record.lineage.views[-VIEWS_LOOKED_AT:]:
+        for view in record.lineage.views[-VIEWS_MAX:]:
             self.views[view.id] = view
-        self._know(record)
+        self._add_views(record)
         former = self.records.get(store)
         seq = 0 if record.position is None else record.position.seq
         if former is not None:
-            self._same_disk(seen.run, former, record)
+            self._check_disk(seen.run, former, record)
         elif record.tip is None and record.position is None:
             self.journals[store] = Journal(is_whole=True)
         else:
             self.journals[store] = Journal(assumed=seq)
-            about = f"the first log of store {store} of {seen.run.member} does not begin with it"
-            self.assumed[f"{about}: it had what its record says"] += 1
+            about = f"store {store} of {seen.run.member} is older than its first log here"
+            self.assumed[f"{about}: it had the frames that its record names"] += 1
         journal = self.journals[store]
         if journal.is_whole and not record.update_unfinished:
             last = 0 if journal.frames is None else journal.frames.last
@@ -140,33 +141,35 @@ class History:
                 assert where is not None
                 journal.frames = put(journal.frames, where.view, last + 1, seq)
                 held = self.frames.of(where.view, seen.member.seat)
-                held.had_many(last + 1, seq, self._time(seen.line))
+                held.add_range(last + 1, seq, self._time(seen.line))
             journal.frames = cut(journal.frames, seq)
         self.records[store] = [record]
 
-    def _same_disk(self, run: Run, former: list[StoreRecord], found: StoreRecord) -> None:
+    def _check_disk(self, run: Run, former: list[StoreRecord], found: StoreRecord) -> None:
         """Note a problem unless the disk has the last record that was written or being written."""
         # A log that starts takes back the mark that a cut has set: its data are whole.
-        may = [
+        allowed = [
             (_shown(one), is_unfinished)
             for one in former
             for is_unfinished in (one.update_unfinished, False)
         ]
-        if (_shown(found), found.update_unfinished) not in may:
+        if (_shown(found), found.update_unfinished) not in allowed:
             self.problems.append(
-                f"{run.path}: starts with another record than the run before wrote last"
+                f"{run.path}: starts with another record than the former run wrote last"
             )
         before, now = former[-1].position, found.position
         was_unfinished = found.update_unfinished or former[-1].update_unfinished
         if before is not None and now is not None and not was_unfinished and now.seq < before.seq:
-            self.problems.append(f"{run.path}: starts at frame {now.seq}, and had {before.seq}")
+            self.problems.append(
+                f"{run.path}: starts at frame {now.seq}, but the former run had frame {before.seq}"
+            )
 
-    def _batch(self, seen: MemberThen) -> None:
+    def _batch(self, seen: ReplayedLine) -> None:
         member, store = seen.member, seen.run.store_id
         batch: Batch = member.poll()
         if batch.persist is not None:
-            self._know(batch.persist)
-            # Until the next write returns, the disk may have this record or the one before it.
+            self._add_views(batch.persist)
+            # Until the next write returns, the disk may have this record or the record before it.
             self.records[store] = [*self.records[store][-1:], batch.persist]
             if batch.persist.held is not None:
                 self.held[batch.persist.held].add(member.seat)
@@ -185,8 +188,8 @@ class History:
                     )
                 )
 
-    def _know(self, record: StoreRecord) -> None:
-        for view in reversed(record.lineage.views[-VIEWS_LOOKED_AT:]):
+    def _add_views(self, record: StoreRecord) -> None:
+        for view in reversed(record.lineage.views[-VIEWS_MAX:]):
             if view.id in self.views:
                 break  # then all views before it are known as well
             self.views[view.id] = view
@@ -204,15 +207,15 @@ class History:
         journal = self.journals.get(seat.store_id)
         return journal is not None and seq <= journal.assumed
 
-    def are_ready(self, view: View) -> set[Seat]:
+    def ready_in(self, view: View) -> set[Seat]:
         """Return the members that were ready in the view, and its members without a log."""
         unknown = {seat for seat in view.members if not self.is_logged(seat)}
         return (self.held.get(view.id, set()) | unknown) & view.members
 
-    def committed(self) -> dict[ViewId, Stretches]:
+    def committed(self) -> dict[ViewId, Ranges]:
         """Return, by view, the frames that each member of the view has had durably.
 
-        If some members have no log, these are the frames that all the others had and that a
+        If some members have no log, these are the frames that all other members had and that a
         sequencer counted as committed.
         """
         found = {}
@@ -221,25 +224,25 @@ class History:
             if view is None:
                 continue
             logged = [seat for seat in view.members if self.is_logged(seat)]
-            frames: Stretches | None = None
+            frames: Ranges | None = None
             if len(logged) < len(view.members):
-                frames = Stretches()
-                frames.add(1, self.frames.claimed.get(view_id, 0))
+                frames = Ranges()
+                frames.add(1, self.frames.acknowledged_last.get(view_id, 0))
             for seat in logged:
-                of_one = seats[seat].frames if seat in seats else Stretches()
-                frames = of_one if frames is None else frames.both(of_one)
+                of_one = seats[seat].frames if seat in seats else Ranges()
+                frames = of_one if frames is None else frames.intersection(of_one)
             if frames:
                 found[view_id] = frames
         return found
 
     def era(self, view: View) -> ViewId:
-        """Return the id of the FOUND or RESTART from which on members count towards N."""
+        """Return the id of the FOUND or RESTART since which members count towards N."""
         while view.kind not in (Kind.FOUND, Kind.RESTART) and view.parent in self.views:
             view = self.views[view.parent]
         return view.id
 
     def chain_at(self, position: Position | None) -> dict[ViewId, int]:
-        """Return, for each view on the way to a position, its last frame there."""
+        """Return the last frame of each view on the chain that ends at a position."""
         last: dict[ViewId, int] = {}
         while position is not None:
             view = self.views.get(position.view)

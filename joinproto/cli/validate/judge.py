@@ -13,7 +13,7 @@ from joinproto import __version__
 from joinproto.cli.validate.history import History
 from joinproto.cli.validate.logs import Run, read_runs
 from joinproto.cli.validate.properties import PROPERTIES
-from joinproto.cli.validate.replay import MemberThen, Mismatch, replay
+from joinproto.cli.validate.replay import Mismatch, ReplayedLine, replay
 from joinproto.codec.json_form import Count, Key
 from joinproto.host.lines import batch_as_json
 
@@ -24,11 +24,11 @@ SHOWN = 3
 class Judged:
     """One claim."""
 
-    name: Annotated[str, "as in docs/protocol.md"]
-    found: Annotated[tuple[str, ...], "what breaks it, in words"]
+    name: Annotated[str, "the claim's name in docs/protocol.md"]
+    found: Annotated[tuple[str, ...], "the evidence against it, in words"]
 
     @property
-    def result(self) -> Annotated[Literal["holds", "violated"], "what was found"]:
+    def result(self) -> Annotated[Literal["holds", "violated"], "the verdict"]:
         return "violated" if self.found else "holds"
 
 
@@ -43,7 +43,7 @@ class LogVerdict:
         return not any(claim.found for claim in self.claims)
 
     @property
-    def result(self) -> Annotated[Literal["holds", "violated"], "of all together"]:
+    def result(self) -> Annotated[Literal["holds", "violated"], "the verdict on all claims"]:
         return "holds" if self.holds else "violated"
 
 
@@ -51,20 +51,20 @@ class LogVerdict:
 class Verdict(LogVerdict):
     """`joinproto validate LOG... --json`"""
 
-    runs: Annotated[Count, "processes, one log each"]
-    lines: Annotated[Count, "events in them that were replayed"]
-    members: Annotated[tuple[str, ...], "whose logs there are"]
-    views: Annotated[Count, "views that they learned"]
+    runs: Annotated[Count, "processes, each with its log"]
+    lines: Annotated[Count, "events in the logs that were replayed"]
+    members: Annotated[tuple[str, ...], "the members that have logs"]
+    views: Annotated[Count, "views that the members learned"]
     committed: Annotated[Count, "frames that every member of their view had on its disk"]
     openings: int
     claims: Annotated[tuple[Judged, ...], Key("properties"), "every claim"]
     mismatch: Annotated[Mismatch | None, "the first line that the member would not have written"]
-    notes: Annotated[tuple[str, ...], "what was not judged, and why"]
-    assumed: Annotated[tuple[str, ...], "what the logs leave out, and was taken for granted"]
+    notes: Annotated[tuple[str, ...], "parts that were not judged, and why"]
+    assumed: Annotated[tuple[str, ...], "facts that the logs leave out and that were assumed"]
 
     @property
     def counted(self) -> str:
-        """Return how much the logs have, in a sentence."""
+        """Return the amounts in the logs, in one line."""
         return (
             f"{self.runs} runs of {', '.join(self.members)}: {self.lines} events,"
             f" {self.views} views, {self.openings} times active,"
@@ -82,7 +82,7 @@ class Verdict(LogVerdict):
 
 
 def validate(paths: Iterable[Path]) -> Verdict:
-    """Return the verdict on these logs; raises `UsageProblem` for files that are no logs."""
+    """Return the verdict on these logs; raises `UsageProblem` for files that are not logs."""
     history = History()
     try:
         return _judged(read_runs(paths), history)
@@ -93,7 +93,7 @@ def validate(paths: Iterable[Path]) -> Verdict:
 def _judged(runs: list[Run], history: History) -> Verdict:
     messages = _Messages()
 
-    def look(seen: MemberThen) -> None:
+    def look(seen: ReplayedLine) -> None:
         history.look(seen)
         messages.look(seen)
 
@@ -122,13 +122,13 @@ def _judged(runs: list[Run], history: History) -> Verdict:
 class _Messages:
     """Checks that received messages were sent; if not, a log is cut, or a peer lied.
 
-    Only hashes of messages are kept, each once, because members send the same again and again.
+    Only hashes of messages are kept, each once, because members repeat their messages.
     """
 
     sent: set[int] = Factory(set)
     received: dict[int, tuple[str, str]] = Factory(dict)  # the sender, and a description
 
-    def look(self, seen: MemberThen) -> None:
+    def look(self, seen: ReplayedLine) -> None:
         line, own = seen.line, seen.run.member
         if line["kind"] == "batch":
             sends = line.get("sends")
@@ -140,23 +140,24 @@ class _Messages:
             peer, message = line["peer"], line["message"]
             key = hash((peer, own, json.dumps(message)))
             if key not in self.sent and key not in self.received:
-                what = f"{seen.run.path}, line {line['n'] + 1}: {peer} says {message[0]!r}"
-                self.received[key] = peer, what
+                about = f"{seen.run.path}, line {line['n'] + 1}: {peer} says {message[0]!r}"
+                self.received[key] = peer, about
 
     def invented(self, logged: set[str]) -> Iterator[str]:
         """Yield received messages that the log of their sender does not have, if it is given."""
-        for key, (peer, what) in self.received.items():
+        for key, (peer, about) in self.received.items():
             if key not in self.sent and peer in logged:
-                yield f"{what}, and its log has no such line"
+                yield f"{about}, but its log has no such line"
 
 
 def _assumed(history: History, members: tuple[str, ...]) -> list[str]:
-    told = [
-        f"of {name} there is no log: it was ready where others served, had the frames that they"
-        " acknowledged, and sent what they received from it"
+    without_log = [
+        f"{name} has no log: it was ready where others served, had the frames that they"
+        " acknowledged, and sent the messages that they received from it"
         for name in _unlogged(history, members)
     ]
-    return told + [f"{what} ({count} times)" for what, count in sorted(history.assumed.items())]
+    facts = sorted(history.assumed.items())
+    return without_log + [f"{fact} ({count} times)" for fact, count in facts]
 
 
 def _unlogged(history: History, members: tuple[str, ...]) -> list[str]:
@@ -167,13 +168,13 @@ def _unlogged(history: History, members: tuple[str, ...]) -> list[str]:
 def _notes(history: History, runs: list[Run], members: tuple[str, ...]) -> list[str]:
     notes = []
     if missing := _unlogged(history, members):
-        notes.append(f"no log of {', '.join(missing)}: what they kept and committed is not judged")
+        notes.append(f"no log of {', '.join(missing)}: their frames and commits are not judged")
     going_on = sorted({run.member for run in runs if run.goes_on})
     if going_on:
-        notes.append(f"{', '.join(going_on)}: what was written since this began is left out")
+        notes.append(f"{', '.join(going_on)}: lines written since the reading began are left out")
     others = sorted({run.version or __version__ for run in runs} - {__version__})
     if others:
         notes.append(f"written by joinproto {', '.join(others)}, replayed by {__version__}")
     if not history.openings:
-        notes.append("no member ever served, so most of this says nothing")
+        notes.append("no member ever served, so most claims were not put to a test")
     return notes

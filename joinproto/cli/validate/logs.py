@@ -35,7 +35,10 @@ COARSE_NS = 20_000_000
 
 @frozen
 class Moment:
-    """The start of the reading, in ns.  `wall`: by files' clock.  `monotonic`: by that of lines."""
+    """The start of the reading, in ns.
+
+    `wall`: by the clock of files.  `monotonic`: by the clock of lines.
+    """
 
     wall: int
     monotonic: int
@@ -44,7 +47,7 @@ class Moment:
     def now(cls) -> Moment:
         return cls(time.time_ns(), time.monotonic_ns())
 
-    def is_before(self, line: dict[str, Any], path: Path) -> bool:
+    def precedes(self, line: dict[str, Any], path: Path) -> bool:
         """Return whether this line was written after this moment, by a process on this machine.
 
         Times in another machine's lines say nothing here; its files are copies, and do not change.
@@ -61,8 +64,8 @@ class Moment:
 class Run:
     """One process.  `parts`: its files.  `is_cut`: the last file ends inside a line.
 
-    `started`: the time `t` of its first line, in ns.  `version`: of joinproto; None if the log does
-    not name it.  `until`: later lines are left out.
+    `started`: the time `t` of its first line, in ns.  `version`: the version of joinproto; None if
+    the log does not name it.  `until`: later lines are left out.
     """
 
     path: Path
@@ -76,11 +79,11 @@ class Run:
 
     @property
     def goes_on(self) -> bool:
-        """Return whether its process has written more since the reading began."""
+        """Return whether its process has written more lines since the reading began."""
         return self.parts[-1].stat().st_mtime_ns > self.until.wall
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """Yield the lines, the start first; raises `UsageProblem` for a line that is no event."""
+        """Yield the lines, the start first; raises `UsageProblem` if a line is not an event."""
         return lines_in(self.parts, self.until)
 
 
@@ -92,9 +95,9 @@ def read_runs(paths: Iterable[Path]) -> list[Run]:
     until = Moment.now()
     every = runs_in(paths)
     for parts in every:
-        refuse_a_rest(parts)
-    begun = (_begun(parts, until) for parts in every)
-    runs = sorted((run for run in begun if run is not None), key=lambda run: run.started)
+        refuse_incomplete(parts)
+    found = (_run_in(parts, until) for parts in every)
+    runs = sorted((run for run in found if run is not None), key=lambda run: run.started)
     later: set[str] = set()
     for run in reversed(runs):
         if run.is_cut and run.store_id not in later and not run.goes_on:
@@ -111,7 +114,9 @@ def runs_in(paths: Iterable[Path]) -> list[tuple[Path, ...]]:
         name, number, _ = run_of(file)
         found.setdefault((file.parent, name), {})[number] = file
     if not found:
-        raise UsageProblem("no event logs", next="name files, or a directory with *.jsonl files")
+        raise UsageProblem(
+            "there are no event logs", next="name files, or a directory with *.jsonl files"
+        )
     return [tuple(parts[number] for number in sorted(parts)) for parts in found.values()]
 
 
@@ -121,37 +126,37 @@ def _files(path: Path) -> list[Path]:
     return sorted({path, *path.parent.glob(f"{glob.escape(path.stem)}.part*.jsonl")})
 
 
-def refuse_a_rest(parts: tuple[Path, ...]) -> None:
+def refuse_incomplete(parts: tuple[Path, ...]) -> None:
     """Raise `UsageProblem` if these files are not the whole log of the run."""
     for wanted, file in enumerate(parts, start=1):
         _, number, is_cut = run_of(file)
         if number != wanted:
             raise UsageProblem(
-                f"{parts[0]}: part {wanted} of this run is not there",
-                next="a long run keeps its newest files only; validate shorter runs",
+                f"{parts[0]}: part {wanted} of this run is missing",
+                next="validate shorter runs: a long run keeps its newest files only",
             )
         if is_cut:
             raise UsageProblem(
-                f"{file}: its disk was full, and the run went on without it",
-                next="what a run did cannot be judged from a part of its log; validate other runs",
+                f"{file}: the disk was full, so the log ends here although the run continued",
+                next="validate other runs: a part of a log does not suffice to judge a run",
             )
 
 
 def lines_in(parts: tuple[Path, ...], until: Moment) -> Iterator[dict[str, Any]]:
-    """Yield the events in the files of a run; raises `UsageProblem` for a line that is no event."""
+    """Yield the events in the files of a run; raises `UsageProblem` if a line is not an event."""
     number = 0
     for part in parts:
         with _opened(part) as file:
             for text in file:
                 if text.endswith(b"\n"):
                     line = _line(parts[0], number, text)
-                    if until.is_before(line, part):
+                    if until.precedes(line, part):
                         return
                     yield line
                     number += 1
 
 
-def _begun(parts: tuple[Path, ...], until: Moment) -> Run | None:
+def _run_in(parts: tuple[Path, ...], until: Moment) -> Run | None:
     """Return the run in these files, from its first line; None if it began after `until`."""
     path = parts[0]
     with _opened(path) as file:
@@ -159,7 +164,7 @@ def _begun(parts: tuple[Path, ...], until: Moment) -> Run | None:
     if not line.endswith(b"\n"):
         raise UsageProblem(f"{path}: is {'cut in line 1' if line else 'empty'}", next=AGAIN)
     start = _line(path, 0, line)
-    if until.is_before(start, path):
+    if until.precedes(start, path):
         return None
     if start["kind"] != "start":
         raise UsageProblem(f"{path}: does not begin with the start of a member", next=AGAIN)

@@ -1,4 +1,4 @@
-r"""Logs of other programs: which line tells which step of a world, by patterns in a TOML file.
+r"""Logs of other programs: which lines report which steps of a world, by patterns in a TOML file.
 
     [[step]]
     line = 'rabbit on node rabbit@(?P<peer>\w+) down'
@@ -30,7 +30,10 @@ NEXT = "`joinproto validate --help` names docs/how-to/logs.md, which has a whole
 
 @frozen(kw_only=True)
 class StepPattern:
-    """A line, and the step that it tells.  `sender`, `content`: those of the received message."""
+    """A pattern of lines, and the step that they report.
+
+    `sender`, `content`: the sender and the content of the received message.
+    """
 
     line: str
     member: str
@@ -55,14 +58,14 @@ class Line:
     log: Path
     number: int
     text: str
-    told: LoggedStep
+    step: LoggedStep
     kind: str
     at: datetime | None
 
 
 @define
 class Patterns:
-    """The patterns of a file, compiled.  `members`: those with a log or a line in the logs."""
+    """The patterns of a file, compiled.  `members`: the members that have a log or a line."""
 
     file: PatternFile
     members: frozenset[str] = frozenset()
@@ -84,7 +87,9 @@ class Patterns:
                     if name != "log" and name not in line.groupindex:
                         groups = ", ".join(["log", *line.groupindex])
                         raise DoesNotFit(
-                            f"step[{at}]", f"{{{name}}} is no group of its line", next=groups
+                            f"step[{at}]",
+                            f"{{{name}}} is not a group of its line",
+                            next=f"use one of {groups}",
                         )
 
     @classmethod
@@ -92,8 +97,10 @@ class Patterns:
         """Return the patterns of a file; raises `UsageProblem` if it does not fit."""
         return read_settings(path, PatternFile, lambda file, _: cls(file), next=NEXT)
 
-    def told(self, logs: Sequence[Path], *, most: int | None = None) -> tuple[list[Line], int]:
-        """Return the lines that report a step, in order, and how many lines there are in all.
+    def step_lines(
+        self, logs: Sequence[Path], *, most: int | None = None
+    ) -> tuple[list[Line], int]:
+        """Return the lines that report a step, in order, and the number of all lines.
 
         Raises `UsageProblem` for unreadable logs, for times that give no order, and if more than
         `most` lines report a step.
@@ -112,7 +119,7 @@ class Patterns:
                     here = here if here.tzinfo is not None else here.replace(tzinfo=UTC)
                     # A log is in order, even if the clock was set back.
                     time = here if time is None else max(time, here)
-                found += self._told(log, number, text, time)
+                found += self._step_line(log, number, text, time)
                 if most is not None and len(found) > most:
                     raise UsageProblem(
                         f"{place}: more than {most:,} lines report a step",
@@ -123,16 +130,16 @@ class Patterns:
                 raise UsageProblem(
                     f"the time in {has_zones[True]} has a time zone, and that in"
                     f" {has_zones[False]} has none, so they have no order",
-                    next="let both have one, or neither",
+                    next="give logs that all have time zones, or that all have none",
                 )
             if self.times is None or any(line.at is None for line in found):
                 raise UsageProblem(
                     "several logs, and the patterns do not say when a line was written",
-                    next="give the file of patterns a `time`, or one log",
+                    next="add `time` to the file of patterns, or give one log",
                 )
             found.sort(key=lambda line: line.at or datetime.min.replace(tzinfo=UTC))
         self.members = frozenset(
-            {line.told.member for line in found} | {self._name(_name_of(log)) for log in logs}
+            {line.step.member for line in found} | {self._name(_name_of(log)) for log in logs}
         )
         return found, count
 
@@ -147,24 +154,24 @@ class Patterns:
         )
 
     def _may_name(self, template: str | None, name: str | None) -> bool:
-        """Return whether a log may call a member what `template` makes of a line."""
+        """Return whether a line can name this member by `template`."""
         names = self.file.names
-        calls = [called for called, of in names.items() if of == name]
-        calls += [name] if name is not None and name not in names else []
-        return template is None or any(_may_be(template, called) for called in calls)
+        in_logs = [called for called, of in names.items() if of == name]
+        in_logs += [name] if name is not None and name not in names else []
+        return template is None or any(_may_be(template, called) for called in in_logs)
 
-    def _told(self, log: Path, number: int, text: str, at: datetime | None) -> Iterator[Line]:
+    def _step_line(self, log: Path, number: int, text: str, at: datetime | None) -> Iterator[Line]:
         for pattern, line in zip(self.file.step, self.lines, strict=True):
             if (found := line.search(text)) is not None:
                 words = {"log": _name_of(log), **found.groupdict(default="")}
                 action = _filled(pattern.action, words)
-                told = LoggedStep(
+                step = LoggedStep(
                     self._name(_filled(pattern.member, words)),
                     action,
                     None if pattern.sender is None else self._name(_filled(pattern.sender, words)),
                     None if pattern.content is None else _filled(pattern.content, words),
                 )
-                yield Line(log, number, text, told, pattern.action, at)
+                yield Line(log, number, text, step, pattern.action, at)
                 return
 
     def _name(self, name: str) -> str:
@@ -178,8 +185,8 @@ class Patterns:
             return datetime.fromisoformat(found["time"])
         except ValueError as error:
             raise UsageProblem(
-                f"{place}: {found['time']!r} is no time: {error}",
-                next="let the group `time` be in ISO 8601: 2026-11-27 17:21:09.123",
+                f"{place}: {found['time']!r} is not a time: {error}",
+                next="match with the group `time` a time in ISO 8601: 2026-11-27 17:21:09.123",
             ) from error
 
 
@@ -188,7 +195,7 @@ def _compiled(text: str, where: str) -> re.Pattern[str]:
         return re.compile(text)
     except (re.error, RecursionError) as error:
         raise DoesNotFit(
-            where, f"{text!r} is no pattern: {error}", next="see Python's re"
+            where, f"{text!r} is not a pattern: {error}", next="write it as Python's re takes it"
         ) from None
 
 
@@ -214,8 +221,8 @@ def _lines(log: Path) -> Iterator[str]:
             for at, line in enumerate(file):
                 if at == 0 and ("\0" in line or line.startswith("\x1f\ufffd")):
                     raise UsageProblem(
-                        f"{log}: is no text in UTF-8",
-                        next="unpack a compressed log; convert one in UTF-16",
+                        f"{log}: is not text in UTF-8",
+                        next="unpack it if it is compressed; convert it if it is in UTF-16",
                     )
                 yield line.rstrip("\n")
     except OSError as error:

@@ -16,14 +16,14 @@ Property = Callable[[History], Iterator[str]]
 
 def one_successor(history: History) -> Iterator[str]:
     """No view has two successors, and no two FOUNDs have one set of electors."""
-    behind: dict[object, set[ViewId]] = defaultdict(set)
+    successors_of: dict[object, set[ViewId]] = defaultdict(set)
     for view in history.views.values():
         if view.kind is Kind.FOUND:
             names = frozenset(seat.member for seat in view.electors)
-            behind[view.cluster_name, names].add(view.id)
+            successors_of[view.cluster_name, names].add(view.id)
         else:
-            behind[view.parent].add(view.id)
-    for successors in behind.values():
+            successors_of[view.parent].add(view.id)
+    for successors in successors_of.values():
         if len(successors) > 1:
             yield " and ".join(str(history.views[one]) for one in sorted(successors, key=str))
 
@@ -31,17 +31,17 @@ def one_successor(history: History) -> Iterator[str]:
 def no_split_brain(history: History) -> Iterator[str]:
     """A frame is committed in one view only, and in none that has been succeeded before it."""
     committed = history.committed()
-    there: tuple[int, int, ViewId] | None = None
+    former: tuple[int, int, ViewId] | None = None
     for first, last, view_id in sorted(
         ((first, last, one) for one, frames in committed.items() for first, last in frames),
         key=lambda item: item[:2],
     ):
-        if there is not None and first <= there[1]:
-            both = sorted({str(history.views[one]) for one in (there[2], view_id)})
-            for seq in range(first, min(last, there[1]) + 1):
+        if former is not None and first <= former[1]:
+            both = sorted({str(history.views[one]) for one in (former[2], view_id)})
+            for seq in range(first, min(last, former[1]) + 1):
                 yield f"frame {seq} is committed in {' and in '.join(both)}"
-        if there is None or last > there[1]:
-            there = (first, last, view_id)
+        if former is None or last > former[1]:
+            former = (first, last, view_id)
     for view in history.views.values():
         if view.parent is None or view.parent not in history.views:
             continue
@@ -50,7 +50,7 @@ def no_split_brain(history: History) -> Iterator[str]:
             continue
         beyond = committed[view.parent].beyond(end)
         if beyond is not None and view.position.view == view.parent:
-            yield f"{view} starts behind frame {end}, and {beyond} is committed before it"
+            yield f"{view} starts after frame {end}, but frame {beyond} is committed before it"
 
 
 def no_wrong_store(history: History) -> Iterator[str]:
@@ -90,34 +90,34 @@ def nothing_lost(history: History) -> Iterator[str]:
 
 def acknowledged_is_committed(history: History) -> Iterator[str]:
     """A frame that a sequencer counts as committed is on the disks of all members of its view."""
-    for claim in history.frames.claims:
-        view = history.views.get(claim.view)
+    for last in history.frames.acknowledged:
+        view = history.views.get(last.view)
         start = 0 if view is None or view.position is None else view.position.seq
-        if view is None or claim.seq <= start:
+        if view is None or last.seq <= start:
             continue
         for seat in sorted(filter(history.is_logged, view.members), key=lambda one: one.member):
-            at = history.frames.of(claim.view, seat).since(claim.seq)
-            if at is None and history.is_early(seat, claim.seq):
+            at = history.frames.of(last.view, seat).since(last.seq)
+            if at is None and history.is_early(seat, last.seq):
                 continue
-            if at is None or at > claim.at:
-                yield f"frame {claim.seq} of {view} is acknowledged before {seat.member} has it"
+            if at is None or at > last.at:
+                yield f"frame {last.seq} of {view} is acknowledged before {seat.member} has it"
                 break
 
 
 def reads_see_acknowledged(history: History) -> Iterator[str]:
     """A read that begins after an acknowledgement sees it, on any member (3.8)."""
     times: list[int] = []
-    newest: list[int] = []  # of all that was acknowledged up to that time
-    for claim in sorted(history.frames.claims, key=lambda one: one.at):
-        if not newest or claim.seq > newest[-1]:
-            times.append(claim.at)
-            newest.append(claim.seq)
+    newest: list[int] = []  # the last frame that was acknowledged up to that time
+    for last in sorted(history.frames.acknowledged, key=lambda one: one.at):
+        if not newest or last.seq > newest[-1]:
+            times.append(last.at)
+            newest.append(last.seq)
     for read in history.frames.reads:
         before = bisect_left(times, read.began)
         if before and newest[before - 1] > read.seq:
             yield (
-                f"{history.paths[read.run]}: a read is answered up to frame {read.seq}, and"
-                f" {newest[before - 1]} was acknowledged before it began"
+                f"{history.paths[read.run]}: a read is answered up to frame {read.seq}, but frame"
+                f" {newest[before - 1]} was acknowledged before the read began"
             )
 
 
@@ -133,13 +133,14 @@ def waits_for_n(history: History) -> Iterator[str]:
     ready: dict[ViewId, int] = defaultdict(int)
     for view in _known(history):
         era = history.era(view)
-        ready[era] = max(ready[era], len(history.are_ready(view)))
+        ready[era] = max(ready[era], len(history.ready_in(view)))
     for opening in history.openings:
         view = opening.view
         if ready[history.era(view)] < view.wait_for:
-            yield f"{opening.seat.member} serves in {view} before {view.wait_for} were ready"
-        if not view.members <= history.are_ready(view):
-            yield f"{opening.seat.member} serves in {view} before all of it were ready"
+            name, needed = opening.seat.member, view.wait_for
+            yield f"{name} serves in {view} before {needed} members were ready"
+        if not view.members <= history.ready_in(view):
+            yield f"{opening.seat.member} serves in {view} before all its members were ready"
 
 
 def options_agree(history: History) -> Iterator[str]:
@@ -153,7 +154,7 @@ def dirty_before_serving(history: History) -> Iterator[str]:
     """The store of an active member is not clean (S2)."""
     for opening in history.openings:
         if not opening.is_dirty:
-            yield f"{opening.seat.member} serves in {opening.view}, and its disk says otherwise"
+            yield f"{opening.seat.member} serves in {opening.view}, but its disk does not say so"
 
 
 def signature_never_changes(history: History) -> Iterator[str]:
@@ -197,11 +198,11 @@ def _missing(history: History, ready: list[tuple[View, set[Seat]]]) -> Iterator[
     for view, seats in ready:
         if not seats:
             continue
-        there = history.chain_at(view.position)
+        chain = history.chain_at(view.position)
         for view_id, last in by_view.items():
             before = history.views[view_id]
-            if before.number < view.number and there.get(view_id, 0) < last:
+            if before.number < view.number and chain.get(view_id, 0) < last:
                 start = 0 if before.position is None else before.position.seq
-                lost = max(there.get(view_id, 0), start) + 1
+                lost = max(chain.get(view_id, 0), start) + 1
                 names = ", ".join(sorted(seat.member for seat in seats))
-                yield f"frame {lost} of {before} is committed, and {names} in {view} lack it"
+                yield f"frame {lost} of {before} is committed, but {names} in {view} lack it"

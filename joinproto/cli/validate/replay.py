@@ -38,21 +38,21 @@ class Mismatch:
 
     path: Annotated[str, Key("log"), "the file"]
     matching: Annotated[Count, Key("matching_lines"), "lines before it, which match"]
-    field: Annotated[str, "which part differs"]
-    seen: Annotated[str, "what stands there, as JSON"] = attrs.field(converter=json.dumps)
-    allowed: Annotated[str, "what may stand there, as JSON"] = attrs.field(converter=json.dumps)
+    field: Annotated[str, "the field that differs"]
+    seen: Annotated[str, "its value in the log, as JSON"] = attrs.field(converter=json.dumps)
+    allowed: Annotated[str, "the member's value, as JSON"] = attrs.field(converter=json.dumps)
 
 
 @frozen
-class MemberThen:
-    """A member after a line of its log, for functions that read its state."""
+class ReplayedLine:
+    """A line of a log, and the member after it, for functions that read the member's state."""
 
     run: Run
     line: dict[str, Any]
     member: Member
 
 
-Look = Callable[[MemberThen], None]
+Look = Callable[[ReplayedLine], None]
 
 Assumed = Counter[str]
 """Facts that logs lack and that were assumed, and how often."""
@@ -65,14 +65,14 @@ def replay(run: Run, look: Look, assumed: Assumed) -> Mismatch | None:
     lines = run.lines()
     start = next(lines)
     member = _started(run, start, assumed)
-    look(MemberThen(run, start, member))
+    look(ReplayedLine(run, start, member))
     before = ""
     for number, line in enumerate(lines, start=1):
         try:
             differs = _step(member, line, before, assumed)
         except (JoinprotoError, Malformed) as error:
-            said = str(error).partition("\n")[0]
-            differs = ("the member refuses it", line, said)
+            reason = str(error).partition("\n")[0]
+            differs = ("the member refuses it", line, reason)
         except (KeyError, TypeError, ValueError) as error:
             raise UsageProblem(
                 f"{run.path}: line {number + 1} is not an event: {error!r}",
@@ -81,8 +81,8 @@ def replay(run: Run, look: Look, assumed: Assumed) -> Mismatch | None:
         if differs is not None:
             field, seen, allowed = differs
             return Mismatch(str(run.path), number, field, seen, allowed)
-        look(MemberThen(run, line, member))
-        if line["kind"] not in _OWN:
+        look(ReplayedLine(run, line, member))
+        if line["kind"] not in _OF_HOST:
             before = line["kind"]
     return None
 
@@ -122,7 +122,7 @@ def _step(member: Member, line: dict[str, Any], before: str, assumed: Assumed) -
             return "a batch is left out", kind, "the batch that is done"
         member.advance(member.poll())
         return None
-    if kind in _TOLD and (batch := member.poll()):
+    if kind in _AFTER_BATCHES and (batch := member.poll()):
         # Duty 3: whole batches, in order, before the next event.
         return "a batch is left out", kind, _as_json(batch_as_json(batch, member.config.member))
     if kind == "end":
@@ -130,13 +130,13 @@ def _step(member: Member, line: dict[str, Any], before: str, assumed: Assumed) -
         if line["how"] in ("Stop", "Abort") and not ended:
             return "how it ended", line["how"], member.phase.value
         return None
-    if kind in _OWN:
+    if kind in _OF_HOST:
         return None
     if kind == "register_says" and not isinstance(_message(line), Chosen):
         return "message", line["message"], "the view that the register holds"
-    if (what := _input(line)) is None:
+    if (event := _input(line)) is None:
         return "kind", kind, "an event of a member"
-    member.tell(line["now"], what)
+    member.tell(line["now"], event)
     return None
 
 
@@ -146,12 +146,12 @@ def _input(line: dict[str, Any]) -> inputs.Input | None:
         case "receive":
             return inputs.Receive(line["peer"], _message(line))
         case "register_says":
-            told = _message(line)
-            return inputs.RegisterSays(told.views[0]) if isinstance(told, Chosen) else None
+            message = _message(line)
+            return inputs.RegisterSays(message.views[0]) if isinstance(message, Chosen) else None
         case "register_free":
             return inputs.RegisterFree(line["parent"], line["asked"], line.get("question", 0))
         case "peer_up":
-            # A log of an earlier version has no version of peers: they cannot confirm then.
+            # A log of an earlier version has no version of a peer: such a peer cannot confirm.
             return inputs.PeerUp(line["peer"], confirms=line.get("version", 0) >= CONFIRMS)
         case "peer_down":
             return inputs.PeerDown(line["peer"])
@@ -173,18 +173,19 @@ _WITHOUT_FIELDS: dict[str, Callable[[], inputs.Input]] = {
 }
 
 
-_OWN = {"fetched", "cut", "based", "committed", "answered"}
+_OF_HOST = {"fetched", "cut", "based", "committed", "answered"}
 """Lines about the host, also while it performs a batch; only the properties use them."""
 
-_TOLD = {
+_AFTER_BATCHES = {
     *("receive", "register_says", "register_free", "peer_up", "peer_down", "tick", "leave"),
     "shutdown_cluster",
 }
+"""Events that reach a member only when it has no batch left."""
 
 
 def _message(line: dict[str, Any]) -> JoinMessage:
-    said = json.dumps(line["message"], ensure_ascii=False, separators=(",", ":"))
-    return _decode(said.encode())
+    text = json.dumps(line["message"], ensure_ascii=False, separators=(",", ":"))
+    return _decode(text.encode())
 
 
 def _first_difference(line: dict[str, Any], member: Member, assumed: Assumed) -> Differs | None:
@@ -192,22 +193,22 @@ def _first_difference(line: dict[str, Any], member: Member, assumed: Assumed) ->
     allowed = _as_json(batch_as_json(batch, member.config.member))
     for name in ("persist", "sends", "actions", "events"):
         if name not in line:
-            assumed[f"{name}: {ASKED}"] += 1
+            assumed[f"{name}: {AS_REPLAYED}"] += 1
         elif line[name] != allowed[name]:
             for found in _differences(name, line[name], allowed[name]):
                 if found[1] is not LEFT_OUT:
                     return found
-                assumed[f"{_plain(found[0])}: {ASKED}"] += 1
+                assumed[f"{_without_numbers(found[0])}: {AS_REPLAYED}"] += 1
     return None
 
 
-ASKED = "what the member must have asked for"
+AS_REPLAYED = "the value that the replayed member has"
 
 LEFT_OUT: Any = object()
 """Stands for a field that is not in the line."""
 
 
-def _plain(name: str) -> str:
+def _without_numbers(name: str) -> str:
     return re.sub(r"\[[0-9]+\]", "[]", name)
 
 
@@ -215,8 +216,8 @@ def _differences(name: str, seen: Any, allowed: Any) -> Iterator[Differs]:
     """Yield the innermost fields that differ, or are left out."""
     if type(seen) is type(allowed) and isinstance(seen, dict):
         for key in [*seen, *(key for key in allowed if key not in seen)]:
-            there = seen.get(key, LEFT_OUT)
-            yield from _differences(f"{name}.{key}", there, allowed.get(key))
+            value = seen.get(key, LEFT_OUT)
+            yield from _differences(f"{name}.{key}", value, allowed.get(key))
     elif seen is LEFT_OUT:
         yield name, seen, allowed
     elif type(seen) is type(allowed) and isinstance(seen, list) and len(seen) <= len(allowed):

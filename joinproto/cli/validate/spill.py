@@ -50,13 +50,13 @@ class Spill:
             self._kept.move_to_end(key)
             return found
         if len(self._kept) >= CHUNKS_KEPT:
-            self._put_away(*self._kept.popitem(last=False))
+            self._write(*self._kept.popitem(last=False))
         place = self._places.get(key)
-        there = _ZEROS if place is None else os.pread(self._open(), len(_ZEROS), place)
-        made = self._kept[key] = array("q", there)
+        content = _ZEROS if place is None else os.pread(self._open(), len(_ZEROS), place)
+        made = self._kept[key] = array("q", content)
         return made
 
-    def _put_away(self, key: tuple[int, int], chunk: array[int]) -> None:
+    def _write(self, key: tuple[int, int], chunk: array[int]) -> None:
         place = self._places.setdefault(key, len(_ZEROS) * len(self._places))
         os.pwrite(self._open(), chunk.tobytes(), place)
 
@@ -81,8 +81,8 @@ class Column:
 
 
 @define
-class Stretches:
-    """A set of numbers, as its stretches: `firsts[i]` to `lasts[i]`, in order, never touching."""
+class Ranges:
+    """A set of numbers, as ranges from `firsts[i]` to `lasts[i]`, in order and with gaps."""
 
     firsts: list[int] = field(factory=list)
     lasts: list[int] = field(factory=list)
@@ -120,9 +120,9 @@ class Stretches:
         self.firsts[begin:end] = [first]
         self.lasts[begin:end] = [last]
 
-    def both(self, other: Stretches) -> Stretches:
+    def intersection(self, other: Ranges) -> Ranges:
         """Return the numbers that are in both sets."""
-        found = Stretches()
+        found = Ranges()
         for first, last in self:
             at = max(0, bisect_right(other.firsts, first) - 1)
             while at < len(other.firsts) and other.firsts[at] <= last:

@@ -16,7 +16,7 @@ from attrs import define, field, frozen
 
 from joinproto.apps.standby.recording import ids_in
 from joinproto.cli.validate.judge import Judged, LogVerdict
-from joinproto.cli.validate.logs import AGAIN, Moment, lines_in, refuse_a_rest, runs_in
+from joinproto.cli.validate.logs import AGAIN, Moment, lines_in, refuse_incomplete, runs_in
 from joinproto.codec.json_form import Count, Key
 from joinproto.errors import UsageProblem
 from joinproto.standby.broker import Role
@@ -248,7 +248,7 @@ def _logs(paths: Iterable[Path]) -> tuple[list[Log], list[str]]:
     until = Moment.now()
     for parts in runs_in(paths):
         try:
-            refuse_a_rest(parts)
+            refuse_incomplete(parts)
         except UsageProblem as problem:
             notes.append(f"{problem.message}: the run is left out")
         else:

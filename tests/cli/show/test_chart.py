@@ -16,8 +16,8 @@ from joinproto.cli.show.chart import chart
 from joinproto.cli.show.glyphs import ASCII, BOXES, Glyphs, glyphs_for
 from joinproto.cli.show.paint import paint_for
 from joinproto.cli.show.pieces import Role, line, visible
-from joinproto.cli.show.story import tell
-from joinproto.cli.show.words import closing, sentence, told
+from joinproto.cli.show.story import story_of
+from joinproto.cli.show.words import closing, sentence, statements_of
 from tests.cli.show import traces
 from tests.cli.show.strategies import any_trace, texts
 
@@ -60,11 +60,11 @@ def test_no_character_moves_the_cursor(trace: Trace) -> None:
 def test_every_statement_is_in_the_chart(trace: Trace) -> None:
     """The chart has every event, in order."""
     text = chart(trace, width=10_000)
-    story = tell(trace)
+    story = story_of(trace)
     wanted = [
         words.text
         for moment in story.moments[1:]
-        for words in (sentence(moment, story), *told(moment))
+        for words in (sentence(moment, story), *statements_of(moment))
     ]
 
     at = 0
@@ -83,7 +83,7 @@ def test_a_narrow_chart_says_the_same_as_a_wide_one(trace: Trace, columns: int) 
         named = [row for row in rows if not set(row.split()) <= drawing | set(story.members)]
         return Counter(char for row in named for char in row if char not in drawing | {" "})
 
-    story = tell(trace)
+    story = story_of(trace)
     narrow, wide = characters(chart(trace, width=columns)), characters(chart(trace, width=4_000))
     # Long names are in rows of their own, among lifelines, and may be cut there.
     heads = Counter("".join(visible(name) for name in story.members) * 3 + "~" * 9)

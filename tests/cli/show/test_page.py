@@ -19,8 +19,15 @@ from joinproto.cli.show.markup import EMPTY_ELEMENTS, element, text
 from joinproto.cli.show.page import page
 from joinproto.cli.show.pieces import visible
 from joinproto.cli.show.rows import CELL, EDGE, LEFT, NARROW, Notice, Plan, StepRow
-from joinproto.cli.show.story import tell
-from joinproto.cli.show.words import closing, cycle_ends, fairness, headline, sentence, told
+from joinproto.cli.show.story import story_of
+from joinproto.cli.show.words import (
+    closing,
+    cycle_ends,
+    fairness,
+    headline,
+    sentence,
+    statements_of,
+)
 from tests.cli.show import traces
 from tests.cli.show.strategies import any_trace
 
@@ -102,19 +109,19 @@ def step_of(root: Node, number: int) -> Node:
 
 def test_every_statement_stands_at_its_step(trace: Trace) -> None:
     """Without a script, the page has every sentence, change, sent message and rule."""
-    root, story = read(trace), tell(trace)
+    root, story = read(trace), story_of(trace)
 
     for moment in story.moments[1:]:
         item = step_of(root, moment.number)
         said = [blanks(node.text) for node in item.tags("h3") + item.tags("li")]
-        wanted = [sentence(moment, story).text, *(words.text for words in told(moment))]
+        wanted = [sentence(moment, story).text, *(words.text for words in statements_of(moment))]
 
         assert [] == [words for words in wanted if not any(blanks(words) in text for text in said)]
 
 
 def test_every_members_state_stands_at_every_step(trace: Trace) -> None:
     """The page shows the old and new value of a change, and values that did not change."""
-    root, story = read(trace), tell(trace)
+    root, story = read(trace), story_of(trace)
 
     for moment in story.moments:
         cards = step_of(root, moment.number).kinds("card")
@@ -136,7 +143,7 @@ def test_a_change_is_marked_in_words_too(trace: Trace) -> None:
     """Colour is never the only sign."""
     root = read(trace)
 
-    for moment in tell(trace).moments:
+    for moment in story_of(trace).moments:
         cards = step_of(root, moment.number).kinds("card")
         marked = [card for card in cards if [node.text for node in card.kinds("marker")]]
 
@@ -149,7 +156,7 @@ def test_every_step_is_in_the_drawing(trace: Trace) -> None:
 
     This is true of the drawing for a wide screen, and of the one for a narrow screen.
     """
-    root, story = read(trace), tell(trace)
+    root, story = read(trace), story_of(trace)
     for drawing in (*root.kinds("wide"), *root.kinds("narrow")):
         rows = drawing.kinds("row")
 
@@ -162,7 +169,7 @@ def test_every_step_is_in_the_drawing(trace: Trace) -> None:
 
 def test_no_words_leave_the_drawing_for_a_narrow_screen(trace: Trace) -> None:
     """Once, text beyond the right edge was seen only after scrolling."""
-    plan = Plan(tell(trace), narrow=True)
+    plan = Plan(story_of(trace), narrow=True)
     room = plan.width - LEFT - EDGE
     rows = plan.rows
 
@@ -187,7 +194,7 @@ def test_the_title_is_a_sentence(trace: Trace) -> None:
 def test_the_end_is_reported(trace: Trace) -> None:
     """The claim, the end of the cycle, why it is fair, and messages that never arrived."""
     words = blanks(read(trace).kinds("words")[0].text)
-    story = tell(trace)
+    story = story_of(trace)
     wanted = [item.text for item in closing(story)] + list(fairness(trace))
     end = cycle_ends(story)
     wanted += [end.text] if end is not None else []

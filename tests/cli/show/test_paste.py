@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from joinproto.check.properties import Kind
 from joinproto.check.report import Trace
 from joinproto.cli.show.paste import literal, paste
-from joinproto.cli.show.story import tell
-from joinproto.cli.show.words import told
+from joinproto.cli.show.story import story_of
+from joinproto.cli.show.words import statements_of
 from tests.cli.show import traces
 from tests.cli.show.strategies import any_trace
 
@@ -100,7 +100,7 @@ def test_the_comments_tell_every_change(trace: Trace) -> None:
     """The comments of each step have all its changes."""
     rows = [row.strip() for row in paste(traces.report(trace), trace).splitlines()]
     comments = " ".join(row.removeprefix("# ").removeprefix("| ") for row in rows if row[:1] == "#")
-    wanted = [item.text for moment in tell(trace).moments[1:] for item in told(moment)]
+    wanted = [item.text for moment in story_of(trace).moments[1:] for item in statements_of(moment)]
 
     at = 0
     for text in (" ".join(text.split()) for text in wanted):

@@ -4,22 +4,22 @@ from hypothesis import given
 
 from joinproto.check.report import Trace
 from joinproto.cli.show.pieces import visible
-from joinproto.cli.show.story import Change, tell
-from joinproto.cli.show.words import closing, sentence, told
+from joinproto.cli.show.story import Change, story_of
+from joinproto.cli.show.words import closing, sentence, statements_of
 from tests.cli.show import traces
 from tests.cli.show.strategies import any_trace
 
 
 def said(trace: Trace, number: int) -> list[str]:
     """Return the sentence of a step and its statements, as text."""
-    story = tell(trace)
+    story = story_of(trace)
     moment = story.moments[number]
-    return [sentence(moment, story).text, *(statement.text for statement in told(moment))]
+    return [sentence(moment, story).text, *(statement.text for statement in statements_of(moment))]
 
 
 def test_a_step_tells_its_changes_alone() -> None:
     """As in Rumur, a step shows the changed fields, old and new, and no other field."""
-    story = tell(traces.exchange())
+    story = story_of(traces.exchange())
 
     changes = story.moments[3].changes
 
@@ -42,7 +42,7 @@ def test_equal_messages_are_received_in_the_order_they_were_sent() -> None:
     for _ in range(3):
         run.step("receive", "b", sent)
 
-    moments = tell(run.trace("any")).moments
+    moments = story_of(run.trace("any")).moments
 
     # The third time, no message is left, so the newest one is received again.
     assert [1, 2, 2] == [moment.sent_in for moment in moments[3:]]
@@ -85,9 +85,9 @@ def test_a_monitor_has_no_lifeline() -> None:
     """A monitor has a state but takes no steps; a member that is called so does."""
     run = traces.Run({"a": {"n": "0"}, "monitor": {"n": "0"}})
     run.step("go", "a", now={"monitor": {"n": "1"}})
-    watched = tell(run.trace("any"))
+    watched = story_of(run.trace("any"))
     run.step("go", "monitor")
-    acting = tell(run.trace("any"))
+    acting = story_of(run.trace("any"))
 
     assert ("a",) == watched.lifelines
     assert ("a", "monitor") == watched.members
@@ -101,7 +101,7 @@ def test_a_message_still_under_way_at_the_end_is_reported() -> None:
     run.step("send", "a", sent=(one, other))
     run.step("receive", "b", one)
 
-    said_at_the_end = [item.text for item in closing(tell(run.trace("any")))]
+    said_at_the_end = [item.text for item in closing(story_of(run.trace("any")))]
 
     assert "still under way: other from a to b (sent in step 1)" == said_at_the_end[-1]
 
@@ -112,7 +112,7 @@ def test_a_message_of_a_cycle_is_received_in_the_next_round() -> None:
     for number in range(3):
         run.step("send", "a", sent=(traces.message("a", "b", f"letter {number}"),))
 
-    story = tell(run.trace("any", "eventually", loop_at=1))
+    story = story_of(run.trace("any", "eventually", loop_at=1))
 
     assert ["letter 0"] == [item.message.content for item in story.under_way]
 
@@ -124,12 +124,12 @@ def test_every_change_is_told_once(trace: Trace) -> None:
     An exception is an attribute that has the same value whenever the member runs: that it is gone
     while the member is down is not told.
     """
-    for moment in tell(trace).moments[1:]:
+    for moment in story_of(trace).moments[1:]:
         for change in moment.changes:
             if (change.member, change.attribute) in moment.fixed:
                 assert None in (change.before, change.after)
                 continue
-            texts = [item.text for item in told(moment) if item.member == change.member]
+            texts = [item.text for item in statements_of(moment) if item.member == change.member]
             wanted = [visible(change.attribute)] if change.attribute else []
             wanted += [
                 visible(value) for value in (change.before, change.after) if value is not None
@@ -145,7 +145,7 @@ def test_every_change_is_told_once(trace: Trace) -> None:
 @given(any_trace())
 def test_every_step_says_which_member_does_what_to_which_message(trace: Trace) -> None:
     """The sentence has the member, the message and the detail, whatever they are."""
-    story = tell(trace)
+    story = story_of(trace)
     for moment in story.moments[1:]:
         step = moment.step
         assert step is not None

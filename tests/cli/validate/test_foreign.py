@@ -76,7 +76,7 @@ def test_a_member_without_a_log_may_do_anything(run: Run, logs: list[Path]) -> N
     done = run(str(logs[0]))
 
     assert 0 == done.code
-    assert "without a log, so it may do anything: b, c" in done.out
+    assert "without a log, so they may do anything: b, c" in done.out
 
 
 def test_a_claim_that_is_false_on_the_way_is_reported(tmp_path: Path, logs: list[Path]) -> None:

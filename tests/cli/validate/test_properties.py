@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from joinproto.cli.validate.frames import (
     Frames,
     Journal,
-    Stretch,
+    JournalRange,
     cut,
     holds,
     put,
 )
 from joinproto.cli.validate.history import History, Opening
 from joinproto.cli.validate.properties import PROPERTIES
-from joinproto.cli.validate.spill import CHUNK, CHUNKS_KEPT, Stretches
+from joinproto.cli.validate.spill import CHUNK, CHUNKS_KEPT, Ranges
 from joinproto.join.view import Position, Seat, View, change, found
 
 A, B, C = (Seat(name, f"store of {name}") for name in "abc")
@@ -60,7 +60,7 @@ def history(*views: View) -> History:
 
 def keep(made: History, view: View, seq: int, *seats: Seat, at: int = 10) -> None:
     for seat in seats or view.members:
-        made.frames.of(view.id, seat).had(seq, at)
+        made.frames.of(view.id, seat).add(seq, at)
 
 
 def opening(view: View, seat: Seat = A, **more: Any) -> Opening:
@@ -69,7 +69,7 @@ def opening(view: View, seat: Seat = A, **more: Any) -> Opening:
         "is_dirty": True,
         "digest": "options",
         "is_known": True,
-        "journal": Stretch(FIRST.id, 1, 2),
+        "journal": JournalRange(FIRST.id, 1, 2),
     }
     return Opening(seat=seat, view=view, **(facts | more))
 
@@ -81,7 +81,7 @@ def broken(made: History) -> set[str]:
 def test_a_run_that_may_be_breaks_nothing() -> None:
     made = history()
     made.openings += [opening(FIRST, journal=None), opening(SECOND)]
-    made.frames.claim(FIRST.id, 2, 11)
+    made.frames.acknowledge(FIRST.id, 2, 11)
 
     assert set() == broken(made)
 
@@ -113,7 +113,7 @@ def lost_by_who_is_ready() -> History:
 
 def opened_without_the_data() -> History:
     made = history()
-    made.openings.append(opening(SECOND, journal=Stretch(FIRST.id, 1, 1)))
+    made.openings.append(opening(SECOND, journal=JournalRange(FIRST.id, 1, 1)))
     return made
 
 
@@ -127,14 +127,14 @@ def acknowledged_too_early() -> History:
     made = history()
     keep(made, SECOND, 3, A, at=30)
     keep(made, SECOND, 3, B, at=40)
-    made.frames.claim(SECOND.id, 3, 35)
+    made.frames.acknowledge(SECOND.id, 3, 35)
     return made
 
 
 def read_without_what_was_acknowledged(began: int = 12, seq: int = 1) -> History:
     made = history()
     made.paths.append("log of c")
-    made.frames.claim(FIRST.id, 2, 11)
+    made.frames.acknowledge(FIRST.id, 2, 11)
     made.frames.reads.add(began, seq, 0)
     return made
 
@@ -143,7 +143,7 @@ def different_data() -> History:
     made = history()
     made.paths += ["log of a", "log of b"]
     for run, digest in enumerate("xy"):
-        made.frames.says(FIRST.id, 1, digest, run)
+        made.frames.add_digest(FIRST.id, 1, digest, run)
     return made
 
 
@@ -218,7 +218,7 @@ def test_of_members_without_a_log_it_is_assumed_what_the_others_need() -> None:
     made = History(logged={"a", "b"})
     made.views[FIRST.id], made.held[FIRST.id] = FIRST, {A, B}
     keep(made, FIRST, 1, A, B)
-    made.frames.claim(FIRST.id, 1, 11)
+    made.frames.acknowledge(FIRST.id, 1, 11)
     made.openings.append(opening(FIRST, journal=None))
 
     assert set() == broken(made)
@@ -233,24 +233,24 @@ def test_frames_from_before_the_first_log_of_a_store_are_assumed() -> None:
     keep(made, SECOND, 4, A)
     made.journals["store of b"] = Journal(assumed=4)
     for seq in (3, 4):
-        made.frames.claim(SECOND.id, seq, 11)
+        made.frames.acknowledge(SECOND.id, seq, 11)
 
     assert set() == broken(made)
-    made.frames.claim(SECOND.id, 5, 11)
+    made.frames.acknowledge(SECOND.id, 5, 11)
     assert {"acknowledged_is_committed"} == broken(made)
 
 
 def test_a_journal_holds_what_was_put_and_not_cut() -> None:
     journal = put(put(None, FIRST.id, 1, 2), FIRST.id, 3, 3)
-    assert Stretch(FIRST.id, 1, 3) == journal
+    assert JournalRange(FIRST.id, 1, 3) == journal
 
     journal = put(journal, SECOND.id, 3, 5)
-    assert Stretch(SECOND.id, 3, 5, Stretch(FIRST.id, 1, 2)) == journal
+    assert JournalRange(SECOND.id, 3, 5, JournalRange(FIRST.id, 1, 2)) == journal
     assert (True, False) == (
         holds(journal, SECOND.id, 3, 5),
         holds(journal, FIRST.id, 1, 3),
     )
-    assert Stretch(FIRST.id, 1, 1) == cut(journal, 1)
+    assert JournalRange(FIRST.id, 1, 1) == cut(journal, 1)
 
 
 def test_frames_take_no_memory() -> None:
@@ -261,7 +261,7 @@ def test_frames_take_no_memory() -> None:
     for seat in seats:
         held = frames.of(FIRST.id, seat)
         for seq in range(1, count, 7):
-            held.had_many(seq, seq + 6, 5) if seq == 1 else held.had(seq, seq)
+            held.add_range(seq, seq + 6, 5) if seq == 1 else held.add(seq, seq)
     assert len(frames.spill._kept) <= CHUNKS_KEPT < 3 * 40
     assert [1, 8, 4096 * 7 + 1] == [
         min(seq, frames.of(FIRST.id, A).since(seq) or 0) for seq in (1, 8, 4096 * 7 + 1)
@@ -274,10 +274,10 @@ def test_stretches_are_sets_of_numbers(pairs: list[tuple[int, int]], data: st.Da
     """They are compared with plain sets, whatever is put in, in any order."""
     cut_at = data.draw(st.integers(0, len(pairs)))
     sets: list[set[int]] = []
-    stretches: list[Stretches] = []
+    stretches: list[Ranges] = []
     for some in (pairs[:cut_at], pairs[cut_at:]):
         sets.append({number for first, more in some for number in range(first, first + more)})
-        stretches.append(Stretches())
+        stretches.append(Ranges())
         for first, more in some:
             stretches[-1].add(first, first + more - 1)
     for numbers, made in zip(sets, stretches, strict=True):
@@ -288,5 +288,5 @@ def test_stretches_are_sets_of_numbers(pairs: list[tuple[int, int]], data: st.Da
         assert min((n for n in numbers if n > 9), default=None) == made.beyond(9)
         gaps = [later - last for last, later in zip(made.lasts, made.firsts[1:], strict=False)]
         assert all(gap > 1 for gap in gaps)
-    both = stretches[0].both(stretches[1])
+    both = stretches[0].intersection(stretches[1])
     assert sets[0] & sets[1] == {n for first, last in both for n in range(first, last + 1)}

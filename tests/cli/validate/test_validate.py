@@ -187,7 +187,7 @@ def test_the_logs_of_some_members_are_judged_and_the_rest_is_assumed(copy: Path)
     assert verdict.holds, verdict.broken
     assert (("a", "b"), 6) == (verdict.members, verdict.committed)
     (assumed,) = verdict.assumed
-    assert assumed.startswith("of c there is no log")
+    assert assumed.startswith("c has no log")
 
 
 def test_a_log_of_some_fields_is_judged_by_those_and_the_rest_is_assumed(copy: Path) -> None:
@@ -231,7 +231,7 @@ def test_frames_that_running_members_write_meanwhile_are_left_out(
         found = validate([copy])
 
         assert found.holds, found
-        assert ["a, b, c: what was written since this began is left out"] == [
+        assert ["a, b, c: lines written since the reading began are left out"] == [
             note for note in found.notes if "since" in note
         ]
     monkeypatch.undo()
