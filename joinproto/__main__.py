@@ -1,14 +1,14 @@
 """The command `joinproto`, also `python -m joinproto`.
 
-Here a failure becomes an exit code and a text.  The commands are in `joinproto/cli/commands`, but
-`recover`, which is in `joinproto/recovery`; they are imported when one is run.
+Here a failure becomes an exit code and a text.  The commands are in `joinproto/cli/commands`, and
+`recover` is in `joinproto/recovery`.  A command is imported when it is run.
 
     0 done, all hold          3 stopped at a limit          130 interrupted (Ctrl-C)
     1 violated, a proof fails 4 something is not installed  141 the reader of our output
     2 usage, a bad model      10 a bug of ours                  went away (as SIGPIPE does)
 
-`joinproto recover` has a list of its own: there a missing extra is 11.  With `--json` a
-failure is one object on standard output: {"error": {"code", "message", "next"}}.
+`joinproto recover` has its own list, in which a missing extra is 11.  With `--json` a failure is one
+object on standard output: {"error": {"code", "message", "next"}}.
 """
 
 import errno
@@ -42,29 +42,29 @@ RECOVER_EXTRA_MISSING = 11
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code.  `arguments` default to the command line's."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    # No command multiplies matrices, and NumPy's threads for that spin when they are made.
+    # No command multiplies matrices, and NumPy's threads for that use CPU when they start.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         code = _run(given)
-        # Here and not at exit, so that a full disk or a closed pipe still gets its code.
-        # (Standard output is None where the caller started us with it closed.)
+        # Flushed here and not at exit, so that a full disk or a closed pipe still sets the exit
+        # code.  (Standard output is None if the caller started this process with it closed.)
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
-        # `joinproto models | head -1`.  There is no reader, so nothing is said.
-        _let_go_of_output()
+        # `joinproto models | head -1`.  There is no reader, so no error is printed.
+        _drop_output()
         return READER_GONE
     except KeyboardInterrupt as error:
         return _fail(given, error, JoinprotoError("interrupted", code=INTERRUPTED))
     except Exception as error:  # noqa: BLE001  this function is the last resort
         return _fail(given, error, _explain(error, given))
     if arguments is None:
-        # The process ends here: there is no need to go through all there is once more for garbage.
+        # The process ends here, so the collector need not look at all objects once more.
         gc.freeze()
     return code
 
 
-def _let_go_of_output() -> None:
+def _drop_output() -> None:
     """Drop the unwritten output: Python would try again at its end, and give its own exit code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -76,7 +76,6 @@ def _run(arguments: list[str]) -> int:
     if "_JOINPROTO_COMPLETE" in os.environ:
         command.main(prog_name="joinproto")  # a shell asks for completions; does not return
     # Not command.main(): it answers a closed pipe with exit code 1, which here means violated.
-    # A copy of the arguments, because click consumes the list it is given.
     try:
         with command.make_context(name, words, obj=_rehearse) as context:
             result = command.invoke(context)
@@ -103,9 +102,9 @@ def _run(arguments: list[str]) -> int:
 
 
 def _reached(arguments: list[str]) -> "tuple[click.Command, list[str], str]":
-    """Return the command to run, the words for it, and its name."""
+    """Return the command to run, its arguments as a list that click may change, and its name."""
     if arguments[:1] == ["recover"] and "_JOINPROTO_COMPLETE" not in os.environ:
-        # Nothing else of ours is loaded: it must work where half of an installation is gone.
+        # No other module is loaded: this must work if half of an installation is missing.
         from joinproto.recovery.cli import recover
 
         return recover, arguments[1:], "joinproto recover"
@@ -115,7 +114,7 @@ def _reached(arguments: list[str]) -> "tuple[click.Command, list[str], str]":
 
 
 def _rehearse(*judgement: Any, **options: Any) -> int:
-    """Run the body of `recover rehearse`: it searches, which the recovery tool itself cannot."""
+    """Run the body of `recover rehearse`, which searches; the recovery tool has no search."""
     from joinproto.cli.commands.rehearse import rehearse_restart
 
     return rehearse_restart(*judgement, **options)
@@ -134,11 +133,11 @@ def _explain(error: Exception, arguments: list[str]) -> JoinprotoError | None:
         problem = EnvironmentProblem(f"no space left: {error}", next="free some space")
     if _command(arguments) == "recover":
         if isinstance(error, OSError) and error.errno == errno.EIO:
-            # Commands that touch a store have their own messages; this is the output, or a file
-            # next to it.
-            again = "look at the disk; the same command may be run again"
-            problem = EnvironmentProblem(f"a read or a write failed: {error}", next=again)
-        # There 3 and 4 are verdicts (different clusters, diverged): never by accident.
+            # Commands have their own messages for a store; this error is of the output, or of a
+            # file next to it.
+            advice = "check the disk, then run the same command again"
+            problem = EnvironmentProblem(f"a read or a write failed: {error}", next=advice)
+        # In `recover`, 3 and 4 are verdicts (different clusters, diverged), and never other errors.
         if isinstance(problem, EnvironmentProblem) and problem.code == problem.default_code:
             is_disk = isinstance(error, OSError)
             problem.code = RECOVER_WRITE_FAILED if is_disk else RECOVER_EXTRA_MISSING
@@ -154,7 +153,7 @@ def _command(arguments: list[str]) -> str:
 def _fail(arguments: list[str], error: BaseException, problem: JoinprotoError | None) -> int:
     """Report the error in the requested form; return the exit code."""
     if os.environ.get("JOINPROTO_DEBUG") == "1":
-        import traceback  # inside, as in all that follows: most runs do without
+        import traceback  # inside, because most runs do not need it
 
         traceback.print_exception(error)
     if problem is None:
@@ -171,20 +170,20 @@ def _fail(arguments: list[str], error: BaseException, problem: JoinprotoError | 
             print(json.dumps({"error": words}), flush=True)  # noqa: T201
             return problem.code
         except OSError:
-            _let_go_of_output()  # a full disk, say: then it stands below
-    # Paths and names of peers end here: nothing in them that a terminal obeys.
-    said = "".join(c if c.isprintable() or c == "\n" else "?" for c in str(problem))
-    print(f"joinproto: {said}", file=sys.stderr)  # noqa: T201
+            _drop_output()  # such as a full disk: then the error is printed below
+    # The text may have paths and names of peers, so signs that a terminal obeys are replaced.
+    text = "".join(c if c.isprintable() or c == "\n" else "?" for c in str(problem))
+    print(f"joinproto: {text}", file=sys.stderr)  # noqa: T201
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError:
-        _let_go_of_output()
+        _drop_output()
     return problem.code
 
 
 def _next_for_bug(arguments: list[str], error: BaseException) -> str:
-    """Write the whole story to a file; return the advice that names it."""
+    """Write the command, the versions and the traceback to a file; return advice that names it."""
     if os.environ.get("JOINPROTO_DEBUG") == "1":
         return "report it to the project, with the traceback on standard error"
     import platform

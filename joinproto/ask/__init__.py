@@ -2,6 +2,6 @@
 
 With it, programs in other languages use our tables.  A system lists its questions in its own
 `questions.py`, with the types of this package.  This package reads input strictly, derives schemas
-from the types, and finds a question by its name.  It imports a system only when one of its
-questions is asked.  Systems and `tools` import this package.
+from the types, and finds a question by its name.  It imports a system only when a question of that
+system is asked.  Systems and `tools` import this package.
 """

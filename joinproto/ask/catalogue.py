@@ -1,4 +1,4 @@
-"""All questions in their order; a system is imported only when one of its questions is asked."""
+"""All questions in their order; a system is imported only when its questions are needed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def questions(system: str | None = None) -> list[Question[Any, Any]]:
 
 
 def question(name: str) -> Question[Any, Any]:
-    """Return the question of this name; raises `UsageProblem` if there is none."""
+    """Return the question of this name; raises `UsageProblem` if there is no such question."""
     system = name.partition(".")[0]
     for one in questions(system) if system in SYSTEMS else ():
         if one.name == name:

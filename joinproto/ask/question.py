@@ -66,10 +66,10 @@ class ByCase:
 
 @frozen(kw_only=True)
 class Question(Generic[P, A]):
-    """`answer` takes a value of `asks` and returns one of `answers`; both are attrs classes.
+    """A named question.  `asks` and `answers`: the attrs classes of its input and its answer.
 
-    `about`: its line in the list of questions.  `example`: an input, as JSON.  To call the question
-    is to call `function`.
+    `about`: its line in the list of questions.  `answer`: takes a value of `asks`, and returns a
+    value of `answers`.  `example`: an input, as JSON.  Calling the question calls `function`.
     """
 
     name: str
@@ -87,12 +87,13 @@ class Question(Generic[P, A]):
 def question(
     name: str, asks: str = "", /, **example: Any
 ) -> Callable[[Callable[P, A]], Question[P, A]]:
-    """Make a question of the function that answers it; its docstring is its line in the list.
+    """Make a question of the function that answers it.
 
-    `asks`: the input in words; by default the docstring of the only parameter's class.
+    The function's docstring is the question's line in the list.  `asks`: the input in words; by
+    default the docstring of the only parameter's class.
     """
 
-    def made(function: Callable[P, A]) -> Question[P, A]:
+    def decorate(function: Callable[P, A]) -> Question[P, A]:
         hints = get_type_hints(function, include_extras=True)
         answers = hints.pop("return")
         answer: Callable[..., A] = function
@@ -110,7 +111,7 @@ def question(
             example=example,
         )
 
-    return made
+    return decorate
 
 
 def _class_of(
@@ -138,6 +139,7 @@ def _class_of(
 
 
 def _part(base: type[Any], value: Any) -> Any:
+    """Return the fields of `value` that `base` has, as a value of `base`."""
     names = [one for one in attrs.fields(base) if one.init]
     return base(**{one.alias: getattr(value, one.name) for one in names})
 

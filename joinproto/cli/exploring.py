@@ -12,12 +12,18 @@ from attrs import frozen
 from joinproto.check import catalogue
 from joinproto.errors import UsageProblem
 from joinproto.explore.graph import Json, key_of
-from joinproto.explore.recorded import LINES_MAX, Logs, RecordedLine, by_cause, followed
+from joinproto.explore.recorded import (
+    LINES_MAX,
+    Logs,
+    RecordedLine,
+    follow_logs,
+    in_causal_order,
+)
 from joinproto.explore.session import Opened, Session
 
 if TYPE_CHECKING:
     from joinproto.cli.validate.logs import Run
-    from joinproto.cli.validate.replay import MemberThen
+    from joinproto.cli.validate.replay import ReplayedLine
 
 WORLD_OF_NODES = "join"
 """The world that is walked alongside event logs of `joinproto node`, unless one is named."""
@@ -43,12 +49,12 @@ def session_of(
             raise UsageProblem(
                 "--patterns without --world", next="name a model of the program with --world"
             )
-        session.opens(catalogue.load(world, options))
+        session.open(catalogue.load(world, options))
         session.logs = _of_others(session, paths, patterns)
     elif all(path.suffix == ".json" for path in paths):
         _open_runs(session, paths, options, world)
     elif all(_is_event_log(path) for path in paths):
-        session.opens(catalogue.load(world or WORLD_OF_NODES, options))
+        session.open(catalogue.load(world or WORLD_OF_NODES, options))
         session.logs = _of_nodes(paths)
     elif len(targets) > 1:
         raise UsageProblem(
@@ -56,7 +62,7 @@ def session_of(
             next="name one world; two versions are compared on the page",
         )
     else:
-        session.opens(catalogue.load(targets[0], options))
+        session.open(catalogue.load(targets[0], options))
     return session
 
 
@@ -80,7 +86,7 @@ def _open_runs(
         )
     runs = [_read_run(path) for path in paths]
     worlds = [world or _world_of(path, run.world) for path, run in zip(paths, runs, strict=True)]
-    session.opens(catalogue.load(worlds[0], options))
+    session.open(catalogue.load(worlds[0], options))
     session.begin = runs[0].beginning_in(session.now)
     if len(runs) == 2:
         session.other = Opened.of(catalogue.load(worlds[1], options))
@@ -135,11 +141,11 @@ def _read_run(path: Path) -> _WrittenRun:
 def _of_others(session: Session, paths: Sequence[Path], patterns: Path) -> Logs:
     from joinproto.cli.validate.patterns import Patterns
 
-    wanted = Patterns.read(patterns)
-    found, _ = wanted.told(paths, most=STEP_LINES_MAX)
-    lines = [(line.told.member, line.text[:TEXT_MAX], line.told) for line in found]
+    read = Patterns.read(patterns)
+    found, _ = read.step_lines(paths, most=STEP_LINES_MAX)
+    lines = [(line.step.member, line.text[:TEXT_MAX], line.step) for line in found]
     with session.now.loaded.at_work():
-        return followed(session, lines, wanted.is_logged)
+        return follow_logs(session, lines, read.is_logged)
 
 
 def _of_nodes(paths: Sequence[Path]) -> Logs:
@@ -152,7 +158,7 @@ def _of_nodes(paths: Sequence[Path]) -> Logs:
     for run in read_runs(paths):
         mine = lines.setdefault(run.member, [])
 
-        def look(seen: MemberThen, mine: list[RecordedLine] = mine) -> None:
+        def look(seen: ReplayedLine, mine: list[RecordedLine] = mine) -> None:
             line = _line(seen)
             if not line.text:
                 return
@@ -176,7 +182,7 @@ def _of_nodes(paths: Sequence[Path]) -> Logs:
             text = _line_at(run, mismatch.matching)
             mine.append(RecordedLine(run.member, text, fits=False, note=note[:600]))
             notes.append(f"{mismatch.path}: the lines after that line were not judged.")
-    return Logs(list(lines), by_cause(lines, cut), " ".join(notes))
+    return Logs(list(lines), in_causal_order(lines, cut), " ".join(notes))
 
 
 class _EnoughError(Exception):
@@ -195,7 +201,7 @@ def _line_at(run: Run, number: int) -> str:
     return "the end"
 
 
-def _line(seen: MemberThen) -> RecordedLine:
+def _line(seen: ReplayedLine) -> RecordedLine:
     """Return a line of a log, with the member's phase after it."""
     line, own = seen.line, seen.run.member
     sends: tuple[str, ...] = ()

@@ -23,14 +23,14 @@ run is a list of these numbers, and the page keeps it.  The verbs, with their ar
     inject   kind, member, to, start, keys   a fault that the world does not have, and the run again
     disks    member, start, keys             what a disk may become: older copies, torn writes,
                                              values to edit it with
-    search   seconds                         searches on, breadth first, for so long, 5 s at most
+    search   seconds                         continues the search, breadth first, for 5 s at most
     nearest  where | claim, seconds          the shortest run to such a state, from the beginning
     pattern  steps [text], seconds           the shortest run with such steps, in this order
     levels                                   how many states each level has
     questions                                ready questions, and attributes for `graph`
     cover                                    how often rows and steps were taken, the rarest first
     graph    by [attribute], nodes_max       the projected graph of the states that were searched
-    way      id | row                        the shortest run to a state of it
+    way      id | row                        the shortest run to a state of that graph
     reload                                   loads the model file again if it changed
     compare  options | target                another version, walked in step with this one
     pair     start, keys, other              both versions after these steps, with their claims

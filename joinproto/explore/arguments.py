@@ -13,15 +13,15 @@ def number_of(given: Json, name: str, usual: int = 0) -> int:
     """Return a whole number; raises `UsageProblem`."""
     value = given.get(name, usual)
     if type(value) is not int:
-        raise UsageProblem(f"{name} {value!r}", next=f"{name} is a whole number")
+        raise UsageProblem(f"{name} is {value!r}", next=f"give a whole number as {name}")
     return value
 
 
 def list_of(given: Json, name: str) -> list[Any]:
-    """Return a list, empty if none is given; raises `UsageProblem`."""
+    """Return a list, an empty one if no list is given; raises `UsageProblem`."""
     value = given.get(name) or []
     if not isinstance(value, list):
-        raise UsageProblem(f"{name} {value!r}", next=f"{name} is a list")
+        raise UsageProblem(f"{name} is {value!r}", next=f"give a list as {name}")
     return value
 
 
@@ -29,15 +29,17 @@ def keys_of(given: Json) -> list[Any]:
     """Return the keys of a run's steps, at most `STEPS_MAX`; raises `UsageProblem`."""
     keys = list_of(given, "keys")
     if len(keys) > STEPS_MAX:
-        raise UsageProblem(f"a run of {len(keys):,} steps", next=f"{STEPS_MAX:,} at most")
+        raise UsageProblem(
+            f"the run has {len(keys):,} steps", next=f"give a run of at most {STEPS_MAX:,} steps"
+        )
     return keys
 
 
 def seconds_of(given: Json) -> float:
-    """Return for how long the search may go on, at most `SECONDS_MAX`; raises `UsageProblem`."""
+    """Return the seconds that the search may take, at most `SECONDS_MAX`; raises `UsageProblem`."""
     seconds = given.get("seconds", 0.4)
     if type(seconds) not in (int, float) or not 0 <= seconds <= 60:
-        raise UsageProblem(f"seconds {seconds!r}", next="give a number from 0 to 60")
+        raise UsageProblem(f"seconds is {seconds!r}", next="give a number from 0 to 60")
     return min(float(seconds), SECONDS_MAX)
 
 

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 def search(session: Session, given: Json) -> Json:
-    """Search on; if the engine searches the world, return how far it has come."""
+    """Continue the search, or let the engine continue it; return the progress."""
     now, deep = session.now, session.deep
     if deep is not None and not deep.is_over and (deep.begun or _is_large(session)):
         if seconds_of(given):
             deep.begin()
         if deep.begun:
             return deep.progress()
-    now.searching.on(seconds_of(given))
+    now.searching.search_for(seconds_of(given))
     return now.searching.json()
 
 
 LARGE = 4_000
-"""From this many states on the engine searches, if there is one."""
+"""If a world has at least this many states, the engine searches it, if it is installed."""
 
 
 def _is_large(session: Session) -> bool:
@@ -39,14 +39,14 @@ def _is_large(session: Session) -> bool:
 
 
 def levels(session: Session, _: Json) -> Json:
-    """Say how far the search has come."""
+    """Return the progress of the search, without continuing it."""
     return search(session, {"seconds": 0})
 
 
 def nearest(session: Session, given: Json) -> Json:
-    """Find a shortest run to a state in which an expression or a claim is so."""
+    """Find a shortest run to a state in which an expression is true, or a claim has a value."""
     now = session.now
-    asked, met = session.met_by(given)
+    words, is_goal = session.goal_of(given)
     deep = session.deep
     if deep is not None and _is_large(session):
         deep.begin()
@@ -54,7 +54,8 @@ def nearest(session: Session, given: Json) -> Json:
         found = deep.nearest(session, given)
         if found is not None:
             return found
-    at = now.searching.nearest(json.dumps([asked, given.get("is")]), met, seconds_of(given))
+    question = json.dumps([words, given.get("is")])
+    at = now.searching.nearest(question, is_goal, seconds_of(given))
     progress = now.searching.json()
     searched = {
         "states": progress["states"],
@@ -62,13 +63,13 @@ def nearest(session: Session, given: Json) -> Json:
         "whole": now.searching.whole,
     }
     if at is not None:
-        return {"run": now.searching.way(at), "searched": searched, "words": asked}
-    stopped = progress["stopped"]
+        return {"run": now.searching.way(at), "searched": searched, "words": words}
+    reason = progress["stopped"]
     if deep is not None and deep.begun and not deep.is_over:
-        searched, stopped = deep.searched(), ""
-    elif stopped and deep is not None:
-        stopped = f"{stopped} {deep.why_not}".strip()
-    return {"run": None, "searched": searched, "stopped": stopped, "words": asked}
+        searched, reason = deep.searched(), ""
+    elif reason and deep is not None:
+        reason = f"{reason} {deep.why_not}".strip()
+    return {"run": None, "searched": searched, "stopped": reason, "words": words}
 
 
 def pattern(session: Session, given: Json) -> Json:
@@ -81,13 +82,13 @@ def pattern(session: Session, given: Json) -> Json:
         session.now.matching.clear()
         session.now.matching[key] = Matching(session.now.graph, Pattern.of(lines))
     matching = session.now.matching[key]
-    run = matching.on(seconds_of(given))
+    run = matching.search_for(seconds_of(given))
     searched = {"states": len(matching.parent), "levels": 0, "whole": matching.whole}
-    return {"run": run, "searched": searched, "stopped": matching.stopped}
+    return {"run": run, "searched": searched, "stopped": matching.stop_reason}
 
 
 def way(session: Session, given: Json) -> Json:
-    """Find a shortest run to a state that the search found; `row`: a node's, in `graph`."""
+    """Find a shortest run to a state that the search found; `row`: the row of a node of `graph`."""
     if "row" in given:
         deep, row = session.deep, number_of(given, "row")
         found = deep.way(session, row) if deep is not None and deep.is_ready else None
@@ -104,7 +105,7 @@ def questions(session: Session, _: Json) -> Json:
     while len(now.searching.order) < seeing.SAMPLE and time.monotonic() < until:
         if now.searching.whole:
             break
-        now.searching.on(0.02)
+        now.searching.search_for(0.02)
     order = now.searching.order
     return {
         "questions": seeing.questions(now.graph, order),
@@ -113,13 +114,13 @@ def questions(session: Session, _: Json) -> Json:
 
 
 def cover(session: Session, _: Json) -> Json:
-    """Count how often rows and steps were taken; the engine does it if it has searched all."""
+    """Count how often rows and steps were taken; the engine counts if it has found all states."""
     found = None if session.deep is None else session.deep.cover()
     return found or seeing.cover(session.now.searching)
 
 
 def graph(session: Session, given: Json) -> Json:
-    """Project the searched states; the engine does it if it has searched all."""
+    """Project the searched states; the engine projects if it has found all states."""
     by, now, deep = list_of(given, "by"), session.now, session.deep
     nodes_max = max(1, min(number_of(given, "nodes_max", seeing.NODES_MAX), seeing.NODES_MAX))
     if deep is not None and deep.is_ready:

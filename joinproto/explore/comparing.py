@@ -1,7 +1,7 @@
 """Two versions of a world, walked in step: the same steps in both, and where they differ.
 
-Steps with the same words are the same.  Verdicts are those of the search on demand, with the
-shortest run to each.  If a world is too large for the search, the findings so far are compared.
+Steps with the same words are the same.  The verdicts come from the search on demand, each with its
+shortest run.  If a world is too large for the search, the findings so far are compared.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ def compare(session: Session, given: Json) -> Json:
     session.other = other
     for one in (now, other):
         with one.loaded.at_work():
-            one.searching.on(SECONDS)
+            one.searching.search_for(SECONDS)
     parting, left_out = _parting(now, other)
     first, second = _verdicts(now), _verdicts(other)
     claims = []
     no_such: tuple[str, Json | None] = "is not claimed", None
     for name in dict.fromkeys([*first, *second]):
-        said, run = first.get(name, no_such)
-        other_said, other_run = second.get(name, no_such)
+        verdict, run = first.get(name, no_such)
+        other_verdict, other_run = second.get(name, no_such)
         runs = {"first_run": run, "second_run": other_run}
-        claims.append({"name": name, "first": said, "second": other_said, **runs})
+        claims.append({"name": name, "first": verdict, "second": other_verdict, **runs})
     same = parting is None and all(one["first"] == one["second"] for one in claims)
     return {
         "same": same,
@@ -100,7 +100,7 @@ def _parting(now: Opened, other: Opened) -> tuple[Json | None, list[str]]:
 
 
 def _first_difference(now: Opened, other: Opened) -> Json | None:
-    """Return the shortest searched run after which the steps of the two have other words."""
+    """Return the shortest searched run after which the two worlds have steps with other words."""
     from collections import deque
 
     begins = [(now.graph.firsts[0], other.graph.firsts[0])]
@@ -111,15 +111,12 @@ def _first_difference(now: Opened, other: Opened) -> Json | None:
         steps = [now.graph.steps_json(pair[0]), other.graph.steps_json(pair[1])]
         keys = [{step["key"]: step for step in found} for found in steps]
         if keys[0].keys() != keys[1].keys():
-            said: list[Json] = []
+            run: list[Json] = []
             while (before := parent[pair]) is not None:
                 pair, step = before
-                said.insert(0, step)
-            there, lines = (
-                [step["key"] for step in said],
-                [line_of(step["member"], step["label"]) for step in said],
-            )
-            return {"start": 0, "keys": there, "steps": lines, "only": []}
+                run.insert(0, step)
+            lines = [line_of(step["member"], step["label"]) for step in run]
+            return {"start": 0, "keys": [step["key"] for step in run], "steps": lines, "only": []}
         for key, step in keys[0].items():
             after = step["to"], keys[1][key]["to"]
             if after not in parent:
@@ -129,7 +126,7 @@ def _first_difference(now: Opened, other: Opened) -> Json | None:
 
 
 def _verdicts(one: Opened) -> dict[str, tuple[str, Json | None]]:
-    """Return the search's verdict on each claim, and a shortest run to it by keys."""
+    """Return the search's verdict on each claim, and the keys of a shortest run that shows it."""
     found = {}
     with one.loaded.at_work():
         for item in one.graph.world.properties:
@@ -166,7 +163,7 @@ def pair(session: Session, given: Json) -> Json:
         raise UsageProblem("there is nothing to compare with", next='ask "compare" first')
     start, keys = number_of(given, "start"), keys_of(given)
     their_keys = keys_of({"keys": given["other"]}) if "other" in given else keys
-    sides, steps, said = [], [], []
+    sides, steps, lines = [], [], []
     for one, wanted in ((session.now, keys), (session.other, their_keys)):
         with one.loaded.at_work():
             run = follow(one.graph, start, wanted)
@@ -178,11 +175,11 @@ def pair(session: Session, given: Json) -> Json:
             )
             at_end = run["fits"] == len(wanted)
             steps.append(one.graph.steps_json(run["ids"][-1]) if at_end else [])
-            said.append([line_of(step["member"], step["label"]) for step in run["steps"]])
+            lines.append([line_of(step["member"], step["label"]) for step in run["steps"]])
     known = [{step["key"] for step in found} for found in steps]
     return {
         "sides": sides,
-        "steps": max(said, key=len),
+        "steps": max(lines, key=len),
         "both": [step for step in steps[0] if step["key"] in known[1]],
         "only_first": [step for step in steps[0] if step["key"] not in known[1]],
         "only_second": [step for step in steps[1] if step["key"] not in known[0]],
@@ -197,10 +194,10 @@ def _claims_at(one: Opened, run: Json, place: int) -> list[Json]:
 
 
 def two_runs(session: Session, _: Json) -> Json:
-    """Return two runs side by side, how many of their first steps are equal, and the claims.
+    """Return two runs side by side, the number of equal first steps, and the claims.
 
-    `claims`: those of both worlds, by name and kind.  `says` of a run: a list for each number of
-    steps, from 0 on, with the verdict of each of these claims there: `true`, `false`, or null if
+    `claims`: the claims of both worlds, by name and kind.  `says` of a run: a list for each number
+    of steps, from 0 on, with the verdict of each of these claims there: `true`, `false`, or null if
     there is no verdict or the run's world does not have the claim.
     """
     if session.other is None or "other" not in session.begin:

@@ -1,8 +1,8 @@
 """Faults of one disk that a user injects: lost, restored, torn in the middle of a write, edited.
 
 The fault happens to a stopped member without a call of its code (`DiskBecomes`).  How the member
-handles the disk shows when it starts again.  An action's name has the member and the disk, so two
-actions are never taken for one.
+handles the disk shows when it starts again.  An action's name has the member and the disk, so no
+two actions have the same name.
 """
 
 from __future__ import annotations
@@ -32,20 +32,22 @@ STATES_MAX = 20_000
 VALUES_MAX = 24
 """The most values of one attribute that are listed."""
 
-Held = Mapping[str, Hashable]
+Contents = Mapping[str, Hashable]
 """The contents of a disk, frozen, by attribute."""
 
 
 def fault_of(graph: Graph, kind: str, member: str, given: Json) -> tuple[Injected, str]:
     """Return the fault that is asked for, and its words; raises `UsageProblem`.
 
-    `keeps`: the attributes that a lost disk keeps.  `after`: after how many steps of the run an
-    older copy was made.  `written`: the attributes that a torn write has written.  `values`:
+    `keeps`: the attributes that a lost disk keeps.  `after`: the number of steps of the run before
+    an older copy was made.  `written`: the attributes that a torn write has written.  `values`:
     attribute to text, for an edited disk, as `disks` lists them.
     """
     durable = _durable(graph, member)
     if not durable:
-        raise UsageProblem(f"{member} keeps nothing on disk", next="take a member that does")
+        raise UsageProblem(
+            f"{member} keeps no attributes on disk", next="name a member that keeps some"
+        )
     match kind:
         case "disk-lost":
             keeps = _names(given, "keeps", durable)
@@ -58,24 +60,24 @@ def fault_of(graph: Graph, kind: str, member: str, given: Json) -> tuple[Injecte
             if not 0 <= after < len(run):
                 raise UsageProblem(
                     f"a copy after {after} steps of a run of {len(run) - 1}",
-                    next="take one that was made before",
+                    next="name a copy that was made earlier in the run",
                 )
-            held: Held = run[after]
+            held: Contents = run[after]
             says = f"the disk of {member} is as it was after step {after}"
         case "disk-torn":
             written = _names(given, "written", durable)
             last = _last_write(_disks_of(graph, member, given))
             if last is None or not 0 < len(written) < len(last.names):
                 raise UsageProblem(
-                    f"a torn write of {', '.join(written) or 'nothing'} by {member}",
+                    f"a torn write of {', '.join(written) or 'no attributes'} by {member}",
                     next="name some of the attributes that a step of the run wrote at once",
                 )
             held = last.torn(written)
             says = f"of the last write of {member}, {', '.join(written)} alone is on the disk"
         case _:
             held = _edited(graph, member, durable, given.get("values"))
-            said = ", ".join(f"{name} {text}" for name, text in _texts(held).items())
-            says = f"the disk of {member} says {said}"
+            texts = ", ".join(f"{name} {text}" for name, text in _texts(held).items())
+            says = f"the disk of {member} says {texts}"
     event = Offline(DiskBecomes(values=tuple(held.items())))
     return Injected(says, event, of=(member,)), says
 
@@ -85,19 +87,22 @@ def _names(given: Json, name: str, durable: Sequence[str]) -> list[str]:
     wanted = list_of(given, name)
     for one in wanted:
         if one not in durable:
-            raise UsageProblem(f"{name} {one!r}", next=f"durable are {', '.join(durable)}")
+            raise UsageProblem(
+                f"{name}: {one!r} is not a durable attribute",
+                next=f"name some of {', '.join(durable)}",
+            )
     return [one for one in durable if one in wanted]
 
 
-def _edited(graph: Graph, member: str, durable: Sequence[str], texts: Any) -> Held:
+def _edited(graph: Graph, member: str, durable: Sequence[str], texts: Any) -> Contents:
     if not isinstance(texts, dict) or not texts:
         raise UsageProblem("an edited disk without values", next='{"values": {"term": "2"}}')
     known, held = _values_met(graph), {}
     for name, text in texts.items():
         if name not in durable or text not in known.get(name, {}):
             raise UsageProblem(
-                f"{name} {text!r} is no value of a disk of {member} that was met",
-                next=f"durable are {', '.join(durable)}; search on for more",
+                f"{name} {text!r} was not met on a disk of {member}",
+                next=f"name some of {', '.join(durable)}; continue the search for more values",
             )
         held[name] = known[name][text]
     return held
@@ -108,26 +113,26 @@ class _Write:
     """A step that changed several attributes of a disk, after `after` other steps of the run."""
 
     after: int
-    older: Held
-    newer: Held
+    older: Contents
+    newer: Contents
 
     @property
     def names(self) -> list[str]:
         return [name for name, value in self.newer.items() if value != self.older[name]]
 
-    def torn(self, written: Sequence[str]) -> Held:
+    def torn(self, written: Sequence[str]) -> Contents:
         return {**self.older, **{name: self.newer[name] for name in written}}
 
     def parts(self) -> Iterator[list[str]]:
-        """Yield the attributes that a torn write may have written: some first or some last ones."""
+        """Yield the attributes that a torn write may have written: the first or the last ones."""
         names, found = self.names, []
         for count in range(1, len(names)):
             found += [one for one in (names[:count], names[count:]) if one not in found]
         yield from found
 
 
-def _last_write(run: Sequence[Held]) -> _Write | None:
-    """Return the last write of several attributes in a run, None if there is none."""
+def _last_write(run: Sequence[Contents]) -> _Write | None:
+    """Return the last write of several attributes in a run; None without such a write."""
     for after in range(len(run) - 2, -1, -1):
         write = _Write(after, run[after], run[after + 1])
         if len(write.names) > 1:
@@ -144,7 +149,9 @@ def disks(session: Session, given: Json) -> Json:
     """
     graph, member = session.now.graph, given.get("member")
     if member not in graph.names:
-        raise UsageProblem(f"{member!r} is no member", next=f"members are {', '.join(graph.names)}")
+        raise UsageProblem(
+            f"{member!r} is not a member", next=f"members are {', '.join(graph.names)}"
+        )
     run = _disks_of(graph, str(member), given)
     now = _texts(run[-1])
     copies: list[Json] = []
@@ -172,7 +179,7 @@ def _durable(graph: Graph, member: str) -> Sequence[str]:
     return graph.steps.codes.members[graph.names.index(member)].objects.persistent
 
 
-def _disks_of(graph: Graph, member: str, given: Json) -> list[Held]:
+def _disks_of(graph: Graph, member: str, given: Json) -> list[Contents]:
     """Return the contents of a member's disk in each state of a run."""
     ids = follow(graph, number_of(given, "start"), keys_of(given))["ids"]
     place, durable = graph.names.index(member), _durable(graph, member)
@@ -180,7 +187,7 @@ def _disks_of(graph: Graph, member: str, given: Json) -> list[Held]:
     return [dict(zip(durable, local.disk, strict=True)) for local in locals_]
 
 
-def _texts(held: Held) -> dict[str, str]:
+def _texts(held: Contents) -> dict[str, str]:
     return {name: plain(thaw(value)) for name, value in held.items()}
 
 

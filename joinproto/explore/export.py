@@ -22,12 +22,12 @@ from joinproto.explore.session import Session
 
 STATES_MAX = 100_000
 VERBS = ("world", "state", "walk", "follow", "nearest", "levels", "search", "questions", "cover")
-"""The questions that the exported file itself can answer, besides `graph` and `way`."""
+"""The questions that the exported file can answer without a server, besides `graph` and `way`."""
 
 
 @define
 class _Numbered:
-    """Values, each kept once."""
+    """Values, each kept once, and its number."""
 
     values: list[Any] = Factory(list)
     _number: dict[str, int] = Factory(dict)
@@ -42,7 +42,7 @@ class _Numbered:
 
 
 def export(session: Session, file: Path) -> Json:
-    """Write the page with the world's states; return how many, and the file's size in bytes.
+    """Write the page with the world's states; return their number, and the file's size in bytes.
 
     Raises `LimitReached` for more than `STATES_MAX` states, `EnvironmentProblem` if the file
     cannot be written.
@@ -53,7 +53,7 @@ def export(session: Session, file: Path) -> Json:
         if len(searching.order) > STATES_MAX:
             raise LimitReached(
                 f"the world has more than {STATES_MAX:,} states, which one file does not hold",
-                next="export a smaller one (--members, --set), or explore it without --export",
+                next="export a smaller world (--members, --set), or explore it without --export",
             )
     text = page(data(session))
     try:
@@ -66,7 +66,7 @@ def export(session: Session, file: Path) -> Json:
 
 
 def data(session: Session) -> Json:
-    """Return all that the page asks for, with states numbered in the order of the search."""
+    """Return the data of all answers, with states numbered in the order of the search."""
     now = session.now
     graph, searching, judging = now.graph, now.searching, now.judging
     place = {at: number for number, at in enumerate(searching.order)}

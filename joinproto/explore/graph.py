@@ -37,14 +37,15 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 class Graph:
     """A world's states and steps on demand.
 
-    `states`: by number.  `out_of`: number to the state's steps, and the numbers that they lead to,
-    if they were asked for.  `failing`: number to the steps in which a member's code failed.
+    `states`: by number.  `known_steps`: a state's number to its steps, and the states that they
+    lead to, if they were asked for.  `failing`: number to the steps in which a member's code
+    failed.
     """
 
     world: World
     steps: Steps = field(init=False)
     states: list[State] = Factory(list)
-    out_of: dict[int, list[tuple[Move, int]]] = Factory(dict)
+    known_steps: dict[int, list[tuple[Move, int]]] = Factory(dict)
     failing: dict[int, list[tuple[ModelProblem, Hashable]]] = Factory(dict)
     _number: dict[State, int] = Factory(dict)
     _texts: dict[Any, Mapping[str, str]] = Factory(dict)
@@ -60,7 +61,7 @@ class Graph:
         return self.steps.codes.names
 
     def number(self, state: State) -> int:
-        """Return the state's number; a new state gets the next one."""
+        """Return the state's number; a new state gets the next number."""
         found = self._number.get(state)
         if found is None:
             found = self._number[state] = len(self.states)
@@ -76,30 +77,33 @@ class Graph:
             )
         return self.states[at]
 
-    def beginning(self, told: Any) -> int:
-        """Return the place in `firsts` of the state with this text (`Trace.initial`), 0 if none."""
+    def beginning(self, initial: Any) -> int:
+        """Return the place in `firsts` of the state with the texts `initial` (`Trace.initial`).
+
+        0 if no first state has these texts.
+        """
         for place, at in enumerate(self.firsts):
-            if self.steps.states_text(self.state(at)) == told:
+            if self.steps.states_text(self.state(at)) == initial:
                 return place
         return 0
 
-    def out(self, at: int) -> list[tuple[Move, int]]:
+    def steps_out(self, at: int) -> list[tuple[Move, int]]:
         """Return the steps out of a state, and the number of the state that each leads to."""
-        if at not in self.out_of:
+        if at not in self.known_steps:
             state = self.state(at)
             if self.is_beyond(at):
-                self.out_of[at] = []
+                self.known_steps[at] = []
             else:
                 self.steps.failing = []
                 found = guard("a step", lambda: list(self.steps.successors(state)))
                 if self.steps.failing:
                     self.failing[at] = self.steps.failing
-                self.out_of[at] = [(move, self.number(after)) for move, after in found]
-        return self.out_of[at]
+                self.known_steps[at] = [(move, self.number(after)) for move, after in found]
+        return self.known_steps[at]
 
     def move(self, at: int, index: Any) -> tuple[Move, int]:
         """Return one step out of a state by its index; raises `UsageProblem`."""
-        steps = self.out(at)
+        steps = self.steps_out(at)
         if type(index) is not int or not 0 <= index < len(steps):
             raise UsageProblem(
                 f"state {at} has no step {index!r}", next=f"it has steps 0 to {len(steps) - 1}"
@@ -119,9 +123,9 @@ class Graph:
         """Return the text of each member's local state, in the world's order."""
         locals_ = self.state(at).locals
         members = zip(self.steps.codes.members, locals_, strict=True)
-        return [self.told(code, local) for code, local in members]
+        return [self.texts_of(code, local) for code, local in members]
 
-    def told(self, code: Any, local: Any) -> Mapping[str, str]:
+    def texts_of(self, code: Any, local: Any) -> Mapping[str, str]:
         """Return one local state of a member as texts, by attribute."""
         key = code.name, local
         if key not in self._texts:
@@ -130,14 +134,14 @@ class Graph:
 
     def state_json(self, at: int) -> Json:
         """Return the state without its steps and claims."""
-        state, told = self.state(at), self.texts(at)
+        state, all_texts = self.state(at), self.texts(at)
         members = [
             {"name": name, "up": local.up, "texts": dict(texts)}
-            for name, local, texts in zip(self.names, state.locals, told, strict=True)
+            for name, local, texts in zip(self.names, state.locals, all_texts, strict=True)
         ]
         codes, monitor = self.steps.codes, None
         if codes.monitor is not None and state.monitor is not None:
-            monitor = dict(self.told(codes.monitor, state.monitor))
+            monitor = dict(self.texts_of(codes.monitor, state.monitor))
         found = {
             "id": at,
             "members": members,
@@ -151,10 +155,10 @@ class Graph:
     def key(self, at: int) -> str:
         """Return a short name for the state's contents, the same in each process."""
         state = self.state(at)
-        told = [f"{k}={v}" for texts in self.texts(at) for k, v in texts.items()]
+        pairs = [f"{k}={v}" for texts in self.texts(at) for k, v in texts.items()]
         network = self._network_json(state)
         under_way = sorted(str(one) for one in network["under_way"])
-        return key_of(*told, str(network["split"]), *under_way, size=8)
+        return key_of(*pairs, str(network["split"]), *under_way, size=8)
 
     def _network_json(self, state: State) -> Json:
         sent: Iterable[tuple[Any, Any, Any]] = sorted(state.messages, key=self.steps.text_of)
@@ -189,7 +193,7 @@ class Graph:
 
     def steps_json(self, at: int) -> list[Json]:
         """Return all steps out of a state."""
-        return [self.step_json(at, index) for index in range(len(self.out(at)))]
+        return [self.step_json(at, index) for index in range(len(self.steps_out(at)))]
 
     def step_json(self, at: int, index: int) -> Json:
         """Return one step out of a state."""
@@ -239,10 +243,10 @@ class Graph:
         return {"start": ids[0], "ids": list(ids), "steps": steps}
 
     def run_to(self, place: Place, parent: Mapping[Place, tuple[Place, int] | None]) -> Json:
-        """Return the run that led a search to `place`; `start`: which first state it begins in.
+        """Return the run that led a search to `place`; `start`: the number of its first state.
 
-        `parent`: the place that each was found from, and the index of the step; None for a first
-        place.
+        `parent`: for each place, the place that it was found from and the index of the step; None
+        for a first place.
         """
         places, indices = [place], list[int]()
         while (before := parent[places[-1]]) is not None:

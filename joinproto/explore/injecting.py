@@ -1,7 +1,7 @@
 """Injecting a fault that the world does not have: a new world, and the same run with the fault.
 
-The fault's budget is one more than was spent, which makes another world.  Its steps have the same
-words, so the run so far is also a run of the new world.
+The fault's budget is one more than was spent, which makes another world.  The steps of that world
+have the same words, so the run so far is also a run of the new world.
 """
 
 from __future__ import annotations
@@ -37,37 +37,37 @@ def inject_here(session: Session, given: Json) -> Json:
     kind, member, to = given.get("kind"), given.get("member"), given.get("to")
     names = session.now.graph.names
     if kind not in KINDS:
-        raise UsageProblem(f"there is no fault {kind!r}", next=f"there are {', '.join(KINDS)}")
+        raise UsageProblem(f"there is no fault {kind!r}", next=f"use one of {', '.join(KINDS)}")
     if member not in names or (kind == "cut" and (to not in names or to == member)):
         raise UsageProblem(
-            f"{kind} of {member!r}{f' and {to!r}' if kind == 'cut' else ''}",
-            next=f"members are {', '.join(names)}",
+            f"{kind} of {member!r}{f' and {to!r}' if kind == 'cut' else ''} is not possible",
+            next=f"{'name two of' if kind == 'cut' else 'name one of'} {', '.join(names)}",
         )
     before = session.now
     start, keys = number_of(given, "start"), keys_of(given)
     if kind in OF_DISKS:
         fault, says = fault_of(before.graph, str(kind), str(member), given)
-        world, wanted = _with_disk(before.graph.world, fault, str(member))
+        world, tests = _with_disk(before.graph.world, fault, str(member))
     else:
-        world, wanted, says = _with(before.graph.world, kind, str(member), str(to))
+        world, tests, says = _with(before.graph.world, kind, str(member), str(to))
     now = type(before).of(before.loaded, world)
     run = follow(now.graph, start, keys)
     if run["fits"] < len(keys):
         raise UsageProblem(
-            f"the run is none of the world with this fault: step {run['fits'] + 1} is missing",
-            next="go back some steps, and inject it there",
+            f"the world with this fault does not have this run: step {run['fits'] + 1} is missing",
+            next="go back some steps, and inject the fault there",
         )
-    for is_it in wanted:
-        run = _taken(now.graph, run, is_it, says)
-    session.replaces(now)
+    for test in tests:
+        run = _take_step(now.graph, run, test, says)
+    session.replace(now)
     return {"world": session.world_json(), "run": {**run, "start": start}, "says": says}
 
 
-Wanted = Callable[[Json, Mapping[str, Any]], bool | None]
-"""A test whether a step is the fault's; None if nothing has to happen."""
+StepTest = Callable[[Json, Mapping[str, Any]], bool | None]
+"""A test whether a step is a step of the fault; None if no step is needed."""
 
 
-def _with(world: World, kind: str, member: str, to: str) -> tuple[World, list[Wanted], str]:
+def _with(world: World, kind: str, member: str, to: str) -> tuple[World, list[StepTest], str]:
     """Return the world with one more fault, the tests for the fault's steps, and a text."""
     if kind == "crash":
         world = _with_crash(world, member)
@@ -90,7 +90,7 @@ def _with(world: World, kind: str, member: str, to: str) -> tuple[World, list[Wa
     return evolve(world, faults=faults), [split], f"the link of {member} and {to} is cut"
 
 
-def _crashes(member: str) -> Wanted:
+def _crashes(member: str) -> StepTest:
     def crash(step: Json, state: Mapping[str, Any]) -> bool | None:
         if member not in state["up"]:
             return None
@@ -112,7 +112,7 @@ def _with_crash(world: World, member: str) -> World:
 # -- faults of disks -------------------------------------------------------------------------
 
 
-def _with_disk(world: World, fault: Injected, member: str) -> tuple[World, list[Wanted]]:
+def _with_disk(world: World, fault: Injected, member: str) -> tuple[World, list[StepTest]]:
     """Return the world with a disk's fault, and the tests for its steps: a crash, and the fault."""
     if world.faults.crashes < UNLIMITED:
         world = _with_crash(world, member)
@@ -120,7 +120,7 @@ def _with_disk(world: World, fault: Injected, member: str) -> tuple[World, list[
     def happens(step: Json, _: Mapping[str, Any]) -> bool | None:
         return bool(step["action"] == fault.action and member in step["members"])
 
-    wanted: list[Wanted] = [_crashes(member), happens]
+    tests: list[StepTest] = [_crashes(member), happens]
     if FAULTS not in world.members:
         show = world.show_disk
         # The member that holds the budgets has no disk that `show_disk` knows.
@@ -130,20 +130,21 @@ def _with_disk(world: World, fault: Injected, member: str) -> tuple[World, list[
         raise UsageProblem(
             f"the world has a member {FAULTS!r} of its own", next="rename it in the model"
         )
-    return inject_more(world, fault), wanted
+    return inject_more(world, fault), tests
 
 
-def _taken(graph: Graph, run: Json, is_it: Wanted, says: str) -> Json:
+def _take_step(graph: Graph, run: Json, test: StepTest, says: str) -> Json:
+    """Return the run with the step that the test finds at its end; raises `UsageProblem`."""
     at = run["ids"][-1]
     state = graph.state_json(at)
     here = {"up": [one["name"] for one in state["members"] if one["up"]]}
     for step in graph.steps_json(at):
-        answer = is_it(step, here)
+        answer = test(step, here)
         if answer is None:
             return run
         if answer:
             return {**run, "ids": [*run["ids"], step["to"]], "steps": [*run["steps"], step]}
     raise UsageProblem(
-        f"{says}: that changes nothing here, or cannot happen",
+        f"{says}: this fault changes nothing here, or cannot happen",
         next="for a cut link, heal the present partition first; a blank disk cannot be lost",
     )

@@ -33,7 +33,7 @@ class Judging:
         return [self._one(item, at, via) for item in self.graph.world.properties]
 
     def holds(self, item: Property, at: int) -> bool:
-        """Return the verdict on a state of a claim about states, or of another's main part."""
+        """Return whether a claim about states, or the main part of another, is true in a state."""
         steps, state = self.graph.steps, self.graph.state(at)
         key = item.name, steps.shown(state)
         if key not in self._known:
@@ -53,13 +53,13 @@ class Judging:
     def _one(self, item: Property, at: int, via: Via | None) -> Json:
         found: Json = {"name": item.name, "kind": item.kind, "is": None, "says": ""}
         try:
-            found["is"], found["says"] = self._says(item, at, via)
+            found["is"], found["says"] = self._verdict(item, at, via)
         except JoinprotoError as problem:
             found["says"] = f"cannot be asked here: {problem.message}"
         return found
 
-    def _says(self, item: Property, at: int, via: Via | None) -> tuple[bool | None, str]:
-        """Return whether a claim is so here, None if it is not about states, and that in words."""
+    def _verdict(self, item: Property, at: int, via: Via | None) -> tuple[bool | None, str]:
+        """Return the verdict on a claim here, and its words; None if it is not about states."""
         if item.kind in ("always step", "implements"):
             return self._of_step(item, at, via)
         view = self.graph.view(at)
@@ -69,7 +69,7 @@ class Judging:
             is_so = self.holds(item, at)
             return is_so, "holds" if is_so else "broken"
         if item.kind == "no deadlock":
-            if any(not move.is_fault for move, _ in self.graph.out(at)):
+            if any(not move.is_fault for move, _ in self.graph.steps_out(at)):
                 return True, "holds: a step is possible"
             is_so = self.holds(item, at)
             return is_so, "holds: all is done" if is_so else "broken: no step but faults"
@@ -83,18 +83,18 @@ class Judging:
         return is_so if item.kind == "sometimes" else None, words
 
     def _of_step(self, item: Property, at: int, via: Via | None) -> tuple[bool | None, str]:
-        asked = self._of_steps.setdefault(item.name, StepClaim(item))
+        claim = self._of_steps.setdefault(item.name, StepClaim(item))
         after = self.graph.view(at)
         if via is None:
-            begins = asked.begins(after) if at in self.graph.firsts else None
-            return begins, "about steps: take one"
+            begins = claim.begins(after) if at in self.graph.firsts else None
+            return begins, "about steps: take a step"
         move, _ = self.graph.move(*via)
-        is_so = asked.holds(self.graph.view(via[0]), taken_of(move), after)
+        is_so = claim.holds(self.graph.view(via[0]), taken_of(move), after)
         return is_so, "the last step is as claimed" if is_so else "broken by the last step"
 
-    # -- the parts of one ----------------------------------------------------------------
+    # -- the parts of a claim ------------------------------------------------------------
 
-    def explained(self, name: Any, at: int, via: Via | None) -> Json:
+    def explain(self, name: Any, at: int, via: Via | None) -> Json:
         """Return a claim's verdict here, with the parts of its expression."""
         item = self.item(name)
         found = self._one(item, at, via)
@@ -124,9 +124,9 @@ class Judging:
         self, item: Property, view: View, via: Via | None, at: int
     ) -> Iterator[tuple[str, tuple[Any, ...]]]:
         if item.scope != "step":
-            beside = {"monitor": "the monitor", "beside": ", and the monitor"}.get(item.scope, "")
+            monitor = {"monitor": "the monitor", "beside": ", and the monitor"}.get(item.scope, "")
             for names, shown in asked_of(item, view):
-                yield " and ".join(names) + beside, shown
+                yield " and ".join(names) + monitor, shown
         elif via is not None and item.abstract is None:
             move, _ = self.graph.move(*via)
             yield "the last step", (self.graph.view(via[0]), taken_of(move), view)

@@ -13,7 +13,7 @@ from joinproto.errors import EnvironmentProblem
 
 
 @frozen
-class Taken:
+class TakenPort:
     """A taken port of 127.0.0.1.  `names`: the values that a browser may send as `Host`."""
 
     socket: socket.socket
@@ -28,8 +28,8 @@ class Taken:
         return f"http://127.0.0.1:{self.port}/{token}/"
 
 
-def take(port: int = 0) -> Taken:
-    """Take a port, 0 for any free one; raises `EnvironmentProblem` if it is in use."""
+def take_port(port: int = 0) -> TakenPort:
+    """Take a port, or any free port for 0; raises `EnvironmentProblem` if it is in use."""
     taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -40,4 +40,4 @@ def take(port: int = 0) -> Taken:
         raise EnvironmentProblem(
             f"cannot listen on 127.0.0.1:{port}: {error.strerror}", next="give another --port"
         ) from error
-    return Taken(taken, taken.getsockname()[1])
+    return TakenPort(taken, taken.getsockname()[1])

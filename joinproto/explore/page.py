@@ -30,9 +30,9 @@ class Document:
 def document(entry: str, data: str, *, kind: str, head: str = "") -> Document:
     """Return the page that the module `entry` of the folder `static` starts.
 
-    `data`: the text that the script finds in the element `data`, of the media type `kind`; it must
-    not contain `</script`.  `head`: more of the document's head, where `{style}` and `{script}`
-    become hashes.
+    `data`: the text that the script finds in the element `data`, of the media type `kind`; the text
+    must not contain `</script`.  `head`: another part of the document's head, in which `{style}`
+    and `{script}` become hashes.
     """
     style = (STATIC / "explore.css").read_text(encoding="utf-8")
     script = bundled(entry)

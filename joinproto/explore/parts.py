@@ -23,7 +23,7 @@ from attrs import frozen
 from joinproto.check.events import plain
 
 DEPTH_MAX = 6
-"""How deep parts are nested; the parts of a called function count, too."""
+"""The most levels of nested parts; the parts of a called function count, too."""
 
 ITEMS_MAX = 4
 """The most items of a comprehension that are shown as deciding."""
@@ -52,8 +52,8 @@ def source_of(call: Callable[..., Any]) -> str:
 
 
 @frozen
-class _Left:
-    """A function's return: the line, and the local names."""
+class _Return:
+    """A function's return: its line, and the values of the local names."""
 
     line: int
     names: Names
@@ -70,12 +70,12 @@ def _called(call: Callable[..., Any], arguments: tuple[Any, ...], depth: int) ->
     node, func = found
     if isinstance(call, MethodType):
         arguments = (call.__self__, *arguments)
-    left = _names_at_return(func, arguments, keywords)
-    body = None if left is None else _returned(node, left.line)
-    if left is None or body is None:
+    at_return = _names_at_return(func, arguments, keywords)
+    body = None if at_return is None else _returned(node, at_return.line)
+    if at_return is None or body is None:
         return None
-    names = {**func.__globals__, **left.names}
-    found_part = _part(_with_assigned(body, node, left.names), names, depth)
+    names = {**func.__globals__, **at_return.names}
+    found_part = _part(_with_assigned(body, node, at_return.names), names, depth)
     if isinstance(body, ast.Constant):
         tests = [one.test for one in _ifs_around(node, body)]
         found_part["parts"] = [_part(test, names, depth + 1) for test in tests]
@@ -118,14 +118,14 @@ def _with_assigned(body: ast.expr, node: ast.AST, names: Names) -> ast.expr:
 
 def _names_at_return(
     func: FunctionType, arguments: tuple[Any, ...], keywords: Mapping[str, Any]
-) -> _Left | None:
-    kept: list[_Left] = []
+) -> _Return | None:
+    returns: list[_Return] = []
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         if frame.f_code is not func.__code__:
             return None
         if event == "return":
-            kept.append(_Left(frame.f_lineno, dict(frame.f_locals)))
+            returns.append(_Return(frame.f_lineno, dict(frame.f_locals)))
         return trace
 
     before = sys.gettrace()
@@ -136,7 +136,7 @@ def _names_at_return(
         return None
     finally:
         sys.settrace(before)
-    return kept[-1] if kept else None
+    return returns[-1] if returns else None
 
 
 # -- the source --------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def _tree(file: str, _text: str) -> ast.Module | None:
 
 
 def _node_of(code: CodeType) -> ast.Lambda | ast.FunctionDef | None:
-    """Return the function's node in its file: the smallest one that has all of its code."""
+    """Return the function's node in its file: the smallest node that has all of its code."""
     file = code.co_filename
     linecache.checkcache(file)
     tree = _tree(file, "".join(linecache.getlines(file)))

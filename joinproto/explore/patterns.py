@@ -17,14 +17,15 @@ from joinproto.errors import UsageProblem
 from joinproto.explore.graph import Graph, Json
 
 PLACES_MAX = 200_000
-"""The most pairs that a search keeps, of a state and how many lines were met on the way."""
+"""The most pairs that a search keeps: a state, and the number of lines matched on the way."""
 
 
 @frozen
 class Pattern:
-    """`lines`: the events, in order.  `nots[i]`: events that must not happen just before line i.
+    """A pattern of steps.
 
-    What precedes line 0 is not restricted.
+    `lines`: the events, in order.  `nots[i]`: events that must not happen after line i - 1 (for
+    line 0: from the beginning) and before line i.
     """
 
     lines: tuple[str, ...]
@@ -44,20 +45,20 @@ class Pattern:
                 nots.append([])
         if not lines:
             raise UsageProblem(
-                "a pattern has at least one line that happens", next="for example: b crashes"
+                "the pattern has no line without `not:`", next="add an event, such as: b crashes"
             )
         if nots[-1]:
             raise UsageProblem(
-                f"“not: {nots[-1][0]}” is the last line, so nothing says until when",
-                next="add the step before which it does not happen",
+                f"“not: {nots[-1][0]}” is the last line, so it has no end",
+                next="add the event before which it must not happen",
             )
         return cls(tuple(lines), tuple(map(tuple, nots)))
 
-    def after(self, met: int, phrases: Sequence[str]) -> int | None:
-        """Return how many lines are met after a step; None if the step must not happen."""
-        if _any(phrases, (self.lines[met],)):
-            return met + 1
-        return None if _any(phrases, self.nots[met]) else met
+    def after(self, matched: int, phrases: Sequence[str]) -> int | None:
+        """Return the number of lines matched after a step; None if the step must not happen."""
+        if _any(phrases, (self.lines[matched],)):
+            return matched + 1
+        return None if _any(phrases, self.nots[matched]) else matched
 
 
 def _any(phrases: Sequence[str], lines: Sequence[str]) -> bool:
@@ -87,7 +88,10 @@ def phrases_of(step: Json) -> Iterator[str]:
 
 @define
 class Matching:
-    """A search for one pattern.  Its places are states with how many lines were met on the way."""
+    """A search for one pattern.
+
+    Each of its places is a state, and the number of lines matched on the way there.
+    """
 
     graph: Graph
     pattern: Pattern
@@ -100,8 +104,8 @@ class Matching:
             self.parent[at, 0] = None
             self._queue.append((at, 0))
 
-    def on(self, seconds: float) -> Json | None:
-        """Search on for so long; return the run once it is found."""
+    def search_for(self, seconds: float) -> Json | None:
+        """Continue the search for at most `seconds`; return the run once it is found."""
         until = time.perf_counter() + seconds
         while self._found is None and self._queue and len(self.parent) < PLACES_MAX:
             self._expand(self._queue.popleft())
@@ -114,17 +118,17 @@ class Matching:
         return self._found is None and not self._queue
 
     @property
-    def stopped(self) -> str:
-        """Return why the search goes no further, or an empty text."""
+    def stop_reason(self) -> str:
+        """Return why the search cannot continue; "" if it can."""
         if self._queue and len(self.parent) >= PLACES_MAX:
             return f"The search for a pattern ends at {PLACES_MAX:,} places."
         return ""
 
     def _expand(self, place: tuple[int, int]) -> None:
-        at, met = place
-        for index, (_, to) in enumerate(self.graph.out(at)):
+        at, matched = place
+        for index, (_, to) in enumerate(self.graph.steps_out(at)):
             phrases = list(phrases_of(self.graph.step_json(at, index)))
-            after = self.pattern.after(met, phrases)
+            after = self.pattern.after(matched, phrases)
             if after is None or (to, after) in self.parent:
                 continue
             self.parent[to, after] = place, index

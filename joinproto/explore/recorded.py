@@ -1,4 +1,4 @@
-"""Logs of a real run in the page: ordered by cause, and the first line that no member would write.
+"""Logs of a real run in the page: in causal order, with the first line that no member would write.
 
 There are two kinds.  Logs of another program come with a world and patterns: each line that reports
 a step is followed through the world (`joinproto/check/follow.py`), and the page shows one run that
@@ -30,8 +30,8 @@ class RecordedLine:
     """A line of a log.  `fits`: whether a member would write it there; None if that is not known.
 
     `phase`: the member's phase after the line, if it is known.
-    `sends`, `hears`: what the line sends and receives, as keys that are the same on both sides.
-    `sender`: the sender of what it receives.
+    `sends`, `hears`: the messages that the line sends and receives, as keys that are the same on
+    both sides.  `sender`: the sender of the received message.
     """
 
     node: str
@@ -44,31 +44,31 @@ class RecordedLine:
     sender: str | None = None
 
     def json(self, where: str = "") -> Json:
-        told = {"node": self.node, "text": self.text, "fits": self.fits, "note": self.note}
-        return {**told, "where": where}
+        found = {"node": self.node, "text": self.text, "fits": self.fits, "note": self.note}
+        return {**found, "where": where}
 
 
-def by_cause(
+def in_causal_order(
     lines: Mapping[str, Sequence[RecordedLine]], cut: Collection[str] = ()
 ) -> list[RecordedLine]:
     """Return the lines of several logs as one list.
 
     Each log keeps its order, and a line that receives a message comes after the line that sends it,
-    if some log has that line.  `cut`: nodes whose logs go on after these lines, so that a later
-    line may send any message.
+    if some log has that line.  `cut`: nodes whose logs have more lines than these, so that a
+    missing line may send any message.
     """
     waiting = {node: deque(found) for node, found in lines.items() if found}
-    ever = {key for found in lines.values() for line in found for key in line.sends}
+    sent_by_some = {key for found in lines.values() for line in found for key in line.sends}
     sent: set[str] = set()
 
     def can_follow(line: RecordedLine) -> bool:
-        return line.hears in sent or (line.hears not in ever and line.sender not in cut)
+        return line.hears in sent or (line.hears not in sent_by_some and line.sender not in cut)
 
     merged: list[RecordedLine] = []
     while waiting:
         ready = [node for node, found in waiting.items() if can_follow(found[0])]
-        # A line that waits for one that never comes is let through: a log is cut, or its sender's
-        # log is wrong.
+        # If each line waits for a line that never comes, the first log goes on: a log is cut, or
+        # the log of a sender is wrong.
         node = ready[0] if ready else next(iter(waiting))
         while waiting[node] and (not ready or can_follow(waiting[node][0])):
             line = waiting[node].popleft()
@@ -83,7 +83,7 @@ def by_cause(
 
 @define
 class Logs:
-    """The logs that answer the question `logs`."""
+    """The lines of all logs, for the question `logs`.  `run`: a run of the world that fits them."""
 
     nodes: list[str]
     lines: list[RecordedLine]
@@ -93,18 +93,18 @@ class Logs:
     def answer(self, _session: Session, _given: Json, /) -> Json:
         shown = self.lines[:LINES_MAX]
         more = len(self.lines) - len(shown)
-        says = f"{self.says} {more:,} lines more are not shown." if more else self.says
+        says = f"{self.says} {more:,} more lines are not shown." if more else self.says
         phases: dict[str, str] = {}
         lines = []
         for line in shown:
             if line.phase:
                 phases[line.node] = line.phase
-            lines.append(line.json(_like(phases) if line.phase else ""))
+            lines.append(line.json(_expression_of(phases) if line.phase else ""))
         return {"nodes": self.nodes, "lines": lines, "says": says.strip(), "run": self.run}
 
 
-def _like(phases: dict[str, str]) -> str:
-    """Return an expression that is true where as many members are in each of these phases."""
+def _expression_of(phases: dict[str, str]) -> str:
+    """Return an expression for states in which as many members are in each of these phases."""
     counts = Counter(phases.values())
     return " and ".join(f'count("phase", "{phase}") == {n}' for phase, n in counts.items())
 
@@ -112,33 +112,33 @@ def _like(phases: dict[str, str]) -> str:
 # -- logs that a world is followed through ----------------------------------------------------
 
 
-def followed(
+def follow_logs(
     session: Session,
     lines: Sequence[tuple[str, str, LoggedStep]],
     is_logged: Callable[[LoggedStep], bool],
 ) -> Logs:
-    """Return the lines of logs, (node, text, step), with which of them the open world has.
+    """Return the lines of logs, (node, text, step), each with whether it fits the open world.
 
-    The run is one that fits, up to the first line that does not fit.
+    The run fits all lines up to the first line that does not fit.
     """
     graph = session.now.graph
     follower = Follower(graph.world, is_logged, states_max=STATES_MAX)
     found, says = [], ""
     taken: list[LoggedStep] = []
-    for node, text, told in lines:
+    for node, text, step in lines:
         fits: bool | None = None
         note = ""
         if not says:
             try:
-                fits = follower.take(told)
+                fits = follower.take(step)
             except JoinprotoError as problem:
-                says = f"{problem.message}: nothing is known of the lines after it."
+                says = f"{problem.message}: the lines after it were not judged."
             if fits is False:
-                options = follower.options(told.member)[:6]
-                note = f"possible: {', '.join(options) or 'nothing that a log would tell'}"
+                options = follower.options(step.member)[:6]
+                note = f"possible: {', '.join(options) or 'no step that a log reports'}"
                 says = "The lines after it were not judged."
             elif fits:
-                taken.append(told)
+                taken.append(step)
         found.append(RecordedLine(node, text, fits, note))
     run = run_of(session, taken, is_logged)
     nodes = list(dict.fromkeys(line.node for line in found))
@@ -146,9 +146,9 @@ def followed(
 
 
 def run_of(
-    session: Session, told: Sequence[LoggedStep], is_logged: Callable[[LoggedStep], bool]
+    session: Session, steps: Sequence[LoggedStep], is_logged: Callable[[LoggedStep], bool]
 ) -> Json | None:
-    """Return a run of the world that writes these lines, and nothing else that is logged."""
+    """Return a run of the world whose logged steps are `steps`, or its longest fitting part."""
     graph = session.now.graph
     # (state, lines written so far); the lines of one joint step follow each other.
     start: list[tuple[int, int]] = [(at, 0) for at in graph.firsts]
@@ -158,14 +158,14 @@ def run_of(
         at, done = place
         if done > best[1]:
             best = place
-        if done == len(told) or len(parent) > 50_000:
+        if done == len(steps) or len(parent) > 50_000:
             break
-        for index, (move, to) in enumerate(graph.out(at)):
+        for index, (move, to) in enumerate(graph.steps_out(at)):
             ones = told_by(move)
             logged = [one for one in ones if is_logged(one)]
             after = done
             if logged:
-                wanted = list(told[done : done + len(logged)])
+                wanted = list(steps[done : done + len(logged)])
                 if not _same(wanted, logged):
                     continue
                 after = done + len(wanted)
@@ -178,8 +178,8 @@ def run_of(
 
 def _same(wanted: list[LoggedStep], logged: list[LoggedStep]) -> bool:
     rest = list(logged)
-    for told in wanted:
-        one = next((it for it in rest if told.may_mean(it)), None)
+    for step in wanted:
+        one = next((it for it in rest if step.may_mean(it)), None)
         if one is None:
             return False
         rest.remove(one)

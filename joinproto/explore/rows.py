@@ -35,7 +35,7 @@ from joinproto.machine.terms import (
 )
 
 TABLES_MAX = 40
-"""The most readings reported of one member's step, in which it may settle several times."""
+"""The most readings of tables that are reported for one step: a member may settle several times."""
 
 
 @define
@@ -51,25 +51,25 @@ class _Readings:
 
 
 @contextmanager
-def _listening() -> Iterator[_Readings]:
+def _recording() -> Iterator[_Readings]:
     """Note every reading of a table while the context lasts."""
-    heard = _Readings()
+    readings = _Readings()
     choose, step = tables.Table.choose, machines.StateMachine.step
 
     def noted_choose(table: Any, members: Sequence[object], me: int) -> Any:
         case = choose(table, members, me)
-        heard.add(table, members, me, case)
+        readings.add(table, members, me, case)
         return case
 
     def noted_step(machine: Any, model: Any, trigger: str, members: Any, me: int) -> Any:
         answer = step(machine, model, trigger, members, me)
-        heard.add(answer.table, members, me, answer.case)
+        readings.add(answer.table, members, me, answer.case)
         return answer
 
     tables.Table.choose = noted_choose  # type: ignore[assignment, method-assign]
     machines.StateMachine.step = noted_step  # type: ignore[assignment, method-assign]
     try:
-        yield heard
+        yield readings
     finally:
         tables.Table.choose = choose  # type: ignore[method-assign]
         machines.StateMachine.step = step  # type: ignore[method-assign]
@@ -83,7 +83,7 @@ def why(graph: Graph, at: int, index: int) -> list[Json]:
     """
     move, _ = graph.move(at, index)
     state, found = graph.state(at), []
-    for name, event in _asked(graph, move):
+    for name, event in _events_of(graph, move):
         place = graph.names.index(name)
         code, local = graph.steps.codes.members[place], state.locals[place]
         for table, members, me, case in _read_by(code, local, event)[:TABLES_MAX]:
@@ -91,7 +91,8 @@ def why(graph: Graph, at: int, index: int) -> list[Json]:
     return found
 
 
-def _asked(graph: Graph, move: Move) -> Iterator[tuple[str, Any]]:
+def _events_of(graph: Graph, move: Move) -> Iterator[tuple[str, Any]]:
+    """Yield each member that takes part in a step, with its event."""
     if move.together is not None:
         for name, event in move.together.events.items():
             yield name, freeze_event(event)
@@ -100,10 +101,10 @@ def _asked(graph: Graph, move: Move) -> Iterator[tuple[str, Any]]:
 
 
 def _read_by(code: MemberCode, local: LocalState, event: Any) -> list[tuple[Any, Any, int, Any]]:
-    with _listening() as heard:
+    with _recording() as found:
         # `answer` calls the code itself, without the known answers.
         code.answer("step", (local, event))
-    return heard.readings
+    return found.readings
 
 
 def _reading(name: str, table: Any, members: list[Any], me: int, case: Any) -> Json:
@@ -160,7 +161,7 @@ def _why_not(condition: Condition, members: list[Any], me: int) -> str:
         case Every(group, field, value) | Some(group, field, value):
             places = members_of(group, members, me)
             held = [plain(getattr(members[at], field)) for at in places]
-            return f"{_words(field)} of {group} is {', '.join(held) or 'that of none'}, not {value}"
+            return f"{_words(field)} of {group} is {', '.join(held) or 'no value'}, not {value}"
         case DisagreesOn(group, field):
             return f"{group} agree on {_words(field)}"
         case Has(group):

@@ -16,7 +16,7 @@ from attrs import Factory, define, field
 from joinproto.check.plain_coverage import Taken
 from joinproto.errors import UsageProblem
 from joinproto.explore.graph import Graph, Json
-from joinproto.explore.walking import Met
+from joinproto.explore.walking import StateTest
 
 STATES_MAX = 200_000
 """The most states of a search in plain Python: a few hundred MB."""
@@ -33,20 +33,20 @@ class Searching:
 
     `order`: their numbers in the graph, level by level.  `levels`: where each level begins in
     `order`.  `parent`: a state's number to the number that it was found from, and the index of the
-    step.  `at`: how many of `order` were expanded; `edges` has the numbers that their steps lead
-    to, those of `order[i]` from `begins[i]` on.  `taken`: how often each step was taken.
+    step.  `expanded`: how many states of `order` were expanded.  `edges`: the numbers that their
+    steps lead to, those of `order[i]` from `begins[i]` on.  `taken`: how often each step was taken.
     """
 
     graph: Graph
     order: list[int] = Factory(list)
     levels: list[int] = Factory(list)
     parent: dict[int, tuple[int, int] | None] = Factory(dict)
-    at: int = 0
+    expanded: int = 0
     begins: array[int] = field(factory=lambda: array("q", [0]))
     edges: array[int] = field(factory=lambda: array("q"))
     taken: Taken = Factory(Taken)
     _keys: set[Any] = Factory(set)
-    _asked: dict[str, int] = Factory(dict)
+    _places: dict[str, int] = Factory(dict)
     _level_ends: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -59,11 +59,11 @@ class Searching:
     @property
     def whole(self) -> bool:
         """Return whether all states and their steps were found."""
-        return self.at == len(self.order)
+        return self.expanded == len(self.order)
 
     @property
-    def stopped(self) -> str:
-        """Return why the search goes no further, or an empty text."""
+    def stop_reason(self) -> str:
+        """Return why the search cannot continue; "" if it can."""
         return LIMIT if len(self.order) >= STATES_MAX and not self.whole else ""
 
     def counts(self) -> list[int]:
@@ -72,30 +72,30 @@ class Searching:
         found = [end - begin for begin, end in zip(self.levels, ends, strict=True)]
         return found if found[-1] else found[:-1]
 
-    def on(self, seconds: float) -> None:
+    def search_for(self, seconds: float) -> None:
         """Search for at most `seconds`, or until the search is complete or stopped."""
         until = time.perf_counter() + seconds
-        while not self.whole and not self.stopped:
+        while not self.whole and not self.stop_reason:
             self.step()
-            if self.at % 16 == 0 and time.perf_counter() > until:
+            if self.expanded % 16 == 0 and time.perf_counter() > until:
                 return
 
     def step(self) -> None:
         """Expand the next state."""
-        graph, source = self.graph, self.order[self.at]
-        known = source in graph.out_of
-        for index, (move, to) in enumerate(graph.out(source)):
+        graph, source = self.graph, self.order[self.expanded]
+        known = source in graph.known_steps
+        for index, (move, to) in enumerate(graph.steps_out(source)):
             self.taken.add(move)
             self.edges.append(to)
             if to not in self.parent and graph.steps.is_first(graph.state(to), self._keys):
                 self._found(to, (source, index))
         if not known:
-            # Few states are looked at again, and `Graph.out` can make their steps again.
-            del graph.out_of[source]
-        self.at += 1
+            # Few states are looked at again, and `Graph.steps_out` can make their steps again.
+            del graph.known_steps[source]
+        self.expanded += 1
         self.begins.append(len(self.edges))
-        if self.at == self._level_ends:
-            self.levels.append(self.at)
+        if self.expanded == self._level_ends:
+            self.levels.append(self.expanded)
             self._level_ends = len(self.order)
 
     def _found(self, at: int, parent: tuple[int, int] | None) -> None:
@@ -107,37 +107,39 @@ class Searching:
     def way(self, at: int) -> Json:
         """Return a shortest run to a state that was found; raises `UsageProblem` otherwise."""
         if at not in self.parent:
-            raise UsageProblem(f"state {at} was not found by the search", next="search on first")
+            raise UsageProblem(
+                f"state {at} was not found by the search", next="continue the search"
+            )
         return self.graph.run_to(at, self.parent)
 
-    def nearest(self, asked: str, met: Met, seconds: float) -> int | None:
-        """Return the first state found for which `met` holds; None if `seconds` find none.
+    def nearest(self, question: str, is_goal: StateTest, seconds: float) -> int | None:
+        """Return the first state for which `is_goal` holds, or None after `seconds` of searching.
 
-        `asked`: the question's words; the same question continues where it ended before.
+        `question`: its words; the same question continues where it ended before.
         """
         until = time.perf_counter() + seconds
-        place, found = self._asked.get(asked, 0), None
+        place, found = self._places.get(question, 0), None
         while True:
             if place < len(self.order):
-                if met(self.order[place]):
+                if is_goal(self.order[place]):
                     found = self.order[place]
                     break
                 place += 1
-            elif self.whole or self.stopped:
+            elif self.whole or self.stop_reason:
                 break
             else:
                 self.step()
             if time.perf_counter() > until:
                 break
-        self._asked[asked] = place
+        self._places[question] = place
         return found
 
     def json(self) -> Json:
-        """Return how far the search has come."""
+        """Return the progress of the search."""
         return {
             "states": len(self.order),
             "levels": self.counts(),
             "steps": len(self.edges),
             "whole": self.whole,
-            "stopped": self.stopped,
+            "stopped": self.stop_reason,
         }

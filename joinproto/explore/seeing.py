@@ -26,9 +26,9 @@ EDGE_WORDS = 48
 
 
 def cover(searching: Searching) -> Json:
-    """Return how often each table row and each step was taken, those never taken first.
+    """Return how often each table row and each step was taken, the rarest first.
 
-    Names and counts are those of the coverage of `joinproto check`.
+    Names and counts are the same as in the coverage of `joinproto check`.
     """
     actions, rows = searching.taken.counts(searching.graph.steps)
     return cover_json(len(searching.order), rows, actions, partial=not searching.whole)
@@ -48,7 +48,7 @@ def _counted(counts: Mapping[str, int]) -> list[Json]:
 
 
 def attributes(graph: Graph, found: Sequence[int]) -> list[str]:
-    """Return the attributes of members that differ between states; fewest values first."""
+    """Return the attributes of members that differ between states: phases, then fewest values."""
     values: dict[str, set[str]] = {}
     for at in found[:: 1 + len(found) // SAMPLE]:
         for texts in graph.texts(at):
@@ -84,7 +84,7 @@ def projected(
         number[at] = place
     examples: dict[tuple[int, int], tuple[int, int]] = {}
     times: Counter[tuple[int, int]] = Counter()
-    for place in range(searching.at):
+    for place in range(searching.expanded):
         source = searching.order[place]
         begin, end = searching.begins[place], searching.begins[place + 1]
         for index, to in enumerate(searching.edges[begin:end]):
@@ -119,10 +119,10 @@ def kept_text(graph: Graph, name: str, texts: Mapping[str, str], by: Sequence[st
 
 
 def too_many_nodes(nodes_max: int) -> UsageProblem:
-    """Return the error for a graph with more nodes than that."""
+    """Return the error for a graph with more than `nodes_max` nodes."""
     return UsageProblem(
         f"this graph has more than {nodes_max:,} nodes, which a person cannot read",
-        next="keep less of each state, such as one attribute",
+        next="keep fewer attributes of each state, such as one",
     )
 
 
@@ -178,7 +178,7 @@ def _ready(group: str, short: str, label: str, arguments: Json) -> Json:
 
 
 def _values(graph: Graph, found: Sequence[int]) -> dict[str, list[str]]:
-    """Return the attributes with few values, and the values: all of an enum, else those met."""
+    """Return the attributes with few values, and the values: all of an enum, or the values met."""
     from enum import Enum
 
     values: dict[str, dict[str, None]] = {}

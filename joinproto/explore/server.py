@@ -27,7 +27,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from joinproto.explore.graph import Json
-from joinproto.explore.listening import Taken
+from joinproto.explore.listening import TakenPort
 from joinproto.explore.page import STATIC, document, embedded
 
 GRAPH_STYLE = "sha256-pgvDUBa4IjFA2yuSJ2cqcyxmNYJMborsd0ORcRv9vw8="
@@ -35,7 +35,7 @@ GRAPH_STYLE = "sha256-pgvDUBa4IjFA2yuSJ2cqcyxmNYJMborsd0ORcRv9vw8="
 
 
 def policy(*, style: str = "", script: str = "") -> str:
-    """Return what a page may do in a browser; `style` and `script`: hashes of what it contains."""
+    """Return a page's Content-Security-Policy; `style`, `script`: hashes of its contents."""
     return (
         f"default-src 'none'; script-src 'self'{_also(script)};"
         f" style-src 'self' '{GRAPH_STYLE}'{_also(style)}; img-src 'self' data:;"
@@ -69,7 +69,7 @@ _NAME = re.compile(r"[\w./-]+")
 BODY_MAX = 1 << 20
 
 BEGIN_SECONDS = 1.0
-"""How long the page waits for its first state; without it the page comes, and asks later."""
+"""How long the page waits for its first state; after that, it is sent without, and asks later."""
 
 Answer = Callable[[str, Mapping[str, Any]], Json]
 
@@ -85,15 +85,17 @@ class _Page:
 
     def __attrs_post_init__(self) -> None:
         # A daemon thread, because an expression that never ends must not keep the process alive.
-        threading.Thread(target=self._answers, name="explore", daemon=True).start()
+        threading.Thread(target=self._answer_all, name="explore", daemon=True).start()
 
     def refusal(self, request: Request) -> Response | None:
-        """Return why a request is refused; None if it is not."""
+        """Return the response that refuses a request; None if the request is allowed."""
         if request.headers.get("host", "") not in self.names:
             return _refused(403, "this page is for this machine alone: open http://127.0.0.1:...")
         origin = request.headers.get("origin")
         if origin is not None and origin not in {f"http://{name}" for name in self.names}:
-            return _refused(403, "another page asked for this; joinproto explore answers its own")
+            return _refused(
+                403, "another page asked for this; joinproto explore answers its own page"
+            )
         if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             navigates = request.headers.get("sec-fetch-mode") == "navigate"
             if not (navigates and request.method == "GET"):
@@ -157,8 +159,8 @@ class _Page:
         self._waiting.put((answer, verb, arguments))
         return asyncio.wrap_future(answer)
 
-    def _answers(self) -> None:
-        """Answer one question after another; a cancelled one is left out."""
+    def _answer_all(self) -> None:
+        """Answer one question after another; a cancelled question is left out."""
         while True:
             answer, verb, arguments = self._waiting.get()
             if not answer.set_running_or_notify_cancel():
@@ -175,7 +177,7 @@ def _refused(status: int, why: str) -> Response:
 
 @frozen
 class Listening:
-    """A server with its socket.  `address`: what to open in a browser, without the fragment."""
+    """A server with its socket.  `address`: the address for a browser, without the fragment."""
 
     address: str
     _server: uvicorn.Server
@@ -189,8 +191,8 @@ class Listening:
         self._server.should_exit = True
 
 
-def listen(answer: Answer, *, token: str, at: Taken) -> Listening:
-    """Return the page's server, which listens where `at` says."""
+def listen(answer: Answer, *, token: str, at: TakenPort) -> Listening:
+    """Return the page's server, which listens on the port `at`."""
     page = _Page(answer, token, at.names)
     app = Starlette(
         routes=[

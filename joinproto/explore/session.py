@@ -31,8 +31,8 @@ from joinproto.explore.judging import Judging, Via
 from joinproto.explore.patterns import Matching
 from joinproto.explore.rows import why
 from joinproto.explore.searching import Searching
-from joinproto.explore.walking import Met, follow, walk
-from joinproto.explore.wanted import Predicate, answered, wanted
+from joinproto.explore.walking import StateTest, follow, walk
+from joinproto.explore.wanted import Predicate, evaluated, predicate_of
 
 if TYPE_CHECKING:
     from joinproto.explore.deep import Engine
@@ -72,9 +72,9 @@ class Session:
     """The session of one page with one world; it keeps the states that were met, by number.
 
     `deep`: the engine in another process, for worlds that are too large for plain Python; None if
-    it is not installed.  `other`: the world to compare with.  `stamp`: of the model's file when it
-    was loaded.  `begin`: the run to begin with, as `start` and `keys` of `follow`; its `other` is
-    the run to compare it with.  `logs`: those of a real run, if there are any.
+    it is not installed.  `other`: the world to compare with.  `stamp`: the time and size of the
+    model's file when it was loaded.  `begin`: the run to begin with, as `start` and `keys` of
+    `follow`; its `other` is the run to compare it with.  `logs`: the logs of a real run, if any.
     """
 
     opened: Opened | None = None
@@ -92,7 +92,8 @@ class Session:
             if call is None:
                 near = did_you_mean(str(verb), self._verbs())
                 raise UsageProblem(
-                    f"there is no verb {verb!r}", next=f"{near}there are {', '.join(self._verbs())}"
+                    f"there is no verb {verb!r}",
+                    next=f"{near}use one of {', '.join(self._verbs())}",
                 )
             given = dict(arguments or {})
             if self.opened is None or verb == "open":
@@ -132,16 +133,16 @@ class Session:
     # -- a world ---------------------------------------------------------------------------
 
     def _open(self, given: Json) -> Json:
-        return self.opens(loaded_like(given.get("target"), given.get("options") or {}))
+        return self.open(loaded_like(given.get("target"), given.get("options") or {}))
 
-    def opens(self, loaded: Loaded) -> Json:
+    def open(self, loaded: Loaded) -> Json:
         """Explore a world that is loaded; return the answer to the question `open`."""
         stamp = _stamp_of(loaded.file)
-        self.replaces(Opened.of(loaded))
+        self.replace(Opened.of(loaded))
         self.stamp = stamp
         return self.world_json()
 
-    def replaces(self, opened: Opened) -> None:
+    def replace(self, opened: Opened) -> None:
         """Replace the open world by a new version, or by the world with one more fault."""
         self.opened, self.other, self.columns = opened, None, []
         if self.deep is not None:
@@ -155,13 +156,13 @@ class Session:
             return {"changed": False}
         self.stamp = stamp
         try:
-            self.replaces(Opened.of(catalogue.load(loaded.target, loaded.options)))
+            self.replace(Opened.of(catalogue.load(loaded.target, loaded.options)))
         except JoinprotoError as problem:
             return {"changed": True, "problem": error_json(problem)}
         return {"changed": True, "world": self.world_json()}
 
     def world_json(self) -> Json:
-        """Return the facts of the world before the first step."""
+        """Return the answer to the question `world`: its name, members, claims and first states."""
         now = self.now
         world, graph = now.graph.world, now.graph
         return {
@@ -194,7 +195,7 @@ class Session:
         graph, at = self.now.graph, given.get("id", 0)
         graph.state(at)
         via = self._via(given, at)
-        graph.out(at)  # first, so that an error in a step is raised before all else
+        graph.steps_out(at)  # first, so that an error in a step is raised before all else
         return {
             **graph.state_json(at),
             "claims": self.now.judging.claims(at, via),
@@ -215,7 +216,10 @@ class Session:
         before, index = via
         _, to = self.now.graph.move(before, index)
         if to != at:
-            raise UsageProblem(f"the step {via!r} leads to {to}", next=f"not to {at}")
+            raise UsageProblem(
+                f"the step {via!r} leads to state {to}, and not to state {at}",
+                next=f"give a step that leads to state {at}",
+            )
         return before, index
 
     def _why(self, given: Json) -> Json:
@@ -227,7 +231,7 @@ class Session:
     def _claim(self, given: Json) -> Json:
         at = given.get("id", 0)
         self.now.graph.state(at)
-        return self.now.judging.explained(given.get("name"), at, self._via(given, at))
+        return self.now.judging.explain(given.get("name"), at, self._via(given, at))
 
     def _columns(self, given: Json) -> Json:
         names = self.now.graph.names
@@ -235,7 +239,7 @@ class Session:
         for one in list_of(given, "columns"):
             text = str(one.get("where", "")) if isinstance(one, dict) else str(one)
             name = str(one.get("name") or text) if isinstance(one, dict) else text
-            found.append((name, text, wanted(text, names)))
+            found.append((name, text, predicate_of(text, names)))
         self.columns = found
         return {"columns": [{"name": name, "where": text} for name, text, _ in found]}
 
@@ -243,10 +247,10 @@ class Session:
         found = []
         for name, text, ask in self.columns:
             try:
-                said = plain(answered(text, ask, self.now.graph.view(at)))
+                value = plain(evaluated(text, ask, self.now.graph.view(at)))
             except UsageProblem as problem:
-                said = problem.message
-            found.append({"name": name, "text": said})
+                value = problem.message
+            found.append({"name": name, "text": value})
         return found
 
     # -- runs --------------------------------------------------------------------------------
@@ -255,7 +259,7 @@ class Session:
         graph, at = self.now.graph, given.get("id", 0)
         graph.state(at)
         until = given.get("until")
-        ends = None if until is None else self.changes(until, at)
+        ends = None if until is None else self.end_of_walk(until, at)
         steps = number_of(given, "steps", 20 if until is None else 2_000)
         return walk(graph, at, steps=steps, seed=number_of(given, "seed"), ends=ends)
 
@@ -265,27 +269,27 @@ class Session:
 
     # -- states that are asked for -------------------------------------------------------------
 
-    def met_by(self, given: Mapping[str, Any]) -> tuple[str, Met]:
+    def goal_of(self, given: Mapping[str, Any]) -> tuple[str, StateTest]:
         """Return the goal in words, and as a test of a state by its number.
 
-        `where`: an expression.  `claim`: its name; `is`: its wanted value there; without it true
-        for a claim of the kind `sometimes`, false for others.
+        `where`: an expression.  `claim`: the name of a claim; `is`: the value that it must have
+        there, by default true for a claim of the kind `sometimes` and false for other claims.
         """
         if given.get("where") is not None:
             text = given["where"]
-            ask = wanted(text, self.now.graph.names)
-            return text, lambda at: bool(answered(text, ask, self.now.graph.view(at)))
+            ask = predicate_of(text, self.now.graph.names)
+            return text, lambda at: bool(evaluated(text, ask, self.now.graph.view(at)))
         item: Property = self.now.judging.item(given.get("claim"))
-        shall = bool(given.get("is", item.kind == "sometimes"))
-        words = f"“{item.name}” is {'so' if shall else 'broken'}"
-        return words, lambda at: self.now.judging.holds(item, at) is shall
+        wanted = bool(given.get("is", item.kind == "sometimes"))
+        words = f"“{item.name}” is {'so' if wanted else 'broken'}"
+        return words, lambda at: self.now.judging.holds(item, at) is wanted
 
-    def changes(self, until: Any, at: int) -> Met:
+    def end_of_walk(self, until: Any, at: int) -> StateTest:
         """Return the test that ends a walk: an expression is true, or a claim changes."""
         if not isinstance(until, dict):
             raise UsageProblem("until takes a claim or an expression", next='{"where": "..."}')
         if until.get("where") is not None:
-            return self.met_by(until)[1]
+            return self.goal_of(until)[1]
         judging = self.now.judging
         names = [until["claim"]] if until.get("claim") else []
         items = [judging.item(name) for name in names] or [

@@ -1,4 +1,4 @@
-"""Runs through a world: random ones that end when something changes, and those with given steps."""
+"""Runs through a world: random runs that end at a test, and runs with given steps."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from joinproto.explore.graph import Graph, Json
 
 STEPS_MAX = 10_000
 
-Met = Callable[[int], bool]
-"""A test of a state by its number: whether a walk ends there."""
+StateTest = Callable[[int], bool]
+"""A test of a state by its number."""
 
 
-def walk(graph: Graph, at: int, *, steps: int, seed: int, ends: Met | None) -> Json:
+def walk(graph: Graph, at: int, *, steps: int, seed: int, ends: StateTest | None) -> Json:
     """Return a random run from `at`; each step that changes the state is equally likely.
 
-    `ends`: where the walk stops, at the latest after `steps`.  `stopped`: `met`, `steps` or
-    `stuck`.
+    `ends`: a test of the state in which the walk stops, at the latest after `steps`.  `stopped`:
+    `met`, `steps` or `stuck`.
     """
     if not 1 <= steps <= STEPS_MAX:
-        raise UsageProblem(f"{steps} steps", next=f"a walk has 1 to {STEPS_MAX:,}")
+        raise UsageProblem(f"a walk of {steps} steps", next=f"give 1 to {STEPS_MAX:,} steps")
     draw = random.Random(seed)
     ids, indices, stopped = [at], [], "steps"
     for _ in range(steps):
-        onward = [index for index, (_, to) in enumerate(graph.out(at)) if to != at]
+        onward = [index for index, (_, to) in enumerate(graph.steps_out(at)) if to != at]
         if not onward:
             stopped = "stuck"
             break
         index = draw.choice(onward)
-        at = graph.out(at)[index][1]
+        at = graph.steps_out(at)[index][1]
         ids.append(at)
         indices.append(index)
         if ends is not None and ends(at):
@@ -43,13 +43,14 @@ def walk(graph: Graph, at: int, *, steps: int, seed: int, ends: Met | None) -> J
 def follow(graph: Graph, start: int, keys: Sequence[str], end: str | None = None) -> Json:
     """Return the run whose steps have these keys, as far as this world has it.
 
-    Two steps of a state may have the same key, so all runs that fit are followed, and the one that
-    ends in the state with the key `end` is returned, if there is one.  `fits`: how many steps fit;
-    `same_end`: whether the last state has that key, null if that is not known.
+    Two steps of a state may have the same key, so all runs that fit are followed.  If a run ends in
+    the state with the key `end`, it is returned.  `fits`: how many steps fit.  `same_end`: whether
+    the last state has that key; null if that is not known.
     """
     if not 0 <= start < len(graph.firsts):
         raise UsageProblem(
-            f"a run cannot begin in beginning {start}", next=f"there are {len(graph.firsts)}"
+            f"there is no first state {start}",
+            next=f"give a start from 0 to {len(graph.firsts) - 1}",
         )
 
     def options(at: int, key: str) -> Iterator[tuple[int, int]]:

@@ -56,23 +56,26 @@ _OF_VIEW: dict[str, Callable[[View], Any]] = {
     "split": lambda view: view.split,
     "count": lambda view: partial(_count, view),
 }
-"""Names in an expression that stand for a part of the view that is asked about."""
+"""Names in an expression that stand for a part of the view."""
 
 Predicate = Callable[[View], Any]
 
 
-def wanted(text: Any, members: tuple[str, ...]) -> Predicate:
+def predicate_of(text: Any, members: tuple[str, ...]) -> Predicate:
     """Return the expression as a function of a view; raises `UsageProblem`."""
     if not isinstance(text, str) or not text.strip():
         raise UsageProblem("no expression is given", next='for example: count("phase", "active")')
     if len(text) > LENGTH_MAX:
-        raise UsageProblem("the expression is too long", next=f"{LENGTH_MAX} characters at most")
+        raise UsageProblem(
+            f"the expression has {len(text):,} characters",
+            next=f"write at most {LENGTH_MAX:,} characters",
+        )
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError) as error:
-        said = getattr(error, "msg", str(error))
+        reason = getattr(error, "msg", str(error))
         raise UsageProblem(
-            f"{text!r} is no expression: {said}", next="write it as a claim is written, in Python"
+            f"{text!r} is not an expression: {reason}", next="write it in Python, as a claim is"
         ) from error
     _refuse(tree, members)
     code = compile(tree, "<asked>", "eval")
@@ -81,11 +84,11 @@ def wanted(text: Any, members: tuple[str, ...]) -> Predicate:
     fixed = {"__builtins__": {}, "DOWN": DOWN, "text": plain, **_BUILTINS}
     of_view = [(name, _OF_VIEW[name]) for name in sorted(used & set(_OF_VIEW))]
     # A member whose name means something else here is reached by `view[...]`.
-    theirs = sorted(used & set(members) - set(_OF_VIEW) - set(fixed))
+    used_members = sorted(used & set(members) - set(_OF_VIEW) - set(fixed))
 
     def ask(view: View) -> Any:
         names: dict[str, Any] = dict(fixed)
-        for name in theirs:
+        for name in used_members:
             names[name] = view[name]
         for name, read in of_view:
             names[name] = read(view)
@@ -94,7 +97,7 @@ def wanted(text: Any, members: tuple[str, ...]) -> Predicate:
     return ask
 
 
-def answered(text: str, ask: Predicate, view: View) -> Any:
+def evaluated(text: str, ask: Predicate, view: View) -> Any:
     """Return the value of an expression on a view; raises `UsageProblem` if it cannot be
     evaluated.
     """
@@ -118,18 +121,18 @@ def _refuse(tree: ast.Expression, members: tuple[str, ...]) -> None:
     for node in ast.walk(tree):
         match node:
             case ast.Await() | ast.Yield() | ast.YieldFrom() | ast.NamedExpr():
-                found, wanted = "is more than a question", "ask with an expression"
+                found, advice = "is not allowed in a question", "ask with a plain expression"
             case ast.Attribute(attr=name) if name in _OF_PYTHON or name.startswith(_PRIVATE):
-                found, wanted = "is not to be asked for", "ask for what members show"
+                found, advice = "must not be asked for", "ask for attributes that members show"
             case ast.BinOp(op=ast.Pow() | ast.LShift()):
-                found, wanted = "may take for ever", "compare what members show"
+                found, advice = "may take for ever", "compare attributes that members show"
             case ast.Name(name) if name not in known:
                 found = "is not known here"
-                wanted = f"members are {', '.join(members)}; besides: {', '.join(NAMES)}"
+                advice = f"use members {', '.join(members)}, or {', '.join(NAMES)}"
             case _:
                 continue
-        said = repr(node.id) if isinstance(node, ast.Name) else ast.unparse(node)
-        raise UsageProblem(f"{said} {found}", next=wanted)
+        part = repr(node.id) if isinstance(node, ast.Name) else ast.unparse(node)
+        raise UsageProblem(f"{part} {found}", next=advice)
 
 
 def _count(view: View, *about: Any) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-from joinproto.explore.listening import take
+from joinproto.explore.listening import take_port
 from joinproto.explore.server import listen
 from joinproto.explore.session import Session
 
@@ -18,7 +18,7 @@ TOKEN = "a-token-of-the-tests"
 @contextmanager
 def serving(session: Session) -> Iterator[str]:
     """Yield the address of the page of `session`."""
-    listening = listen(session.answer, token=TOKEN, at=take())
+    listening = listen(session.answer, token=TOKEN, at=take_port())
     thread = threading.Thread(target=listening.run, daemon=True)
     thread.start()
     try:

@@ -70,7 +70,7 @@ def test_the_engine_finds_the_states_that_plain_python_finds(
                 assert len(slow["run"]["steps"]) == len(quick["run"]["steps"]), asked
                 assert quick["run"]["same_end"], asked
 
-        plain.now.searching.on(300)
+        plain.now.searching.search_for(300)
         slow = plain.answer("graph", {"by": [by]})
         drawn = engine.graph([by], 2_000)
         assert drawn is not None

@@ -120,7 +120,7 @@ def test_an_older_copy_of_a_disk_is_put_back() -> None:
 
 def test_a_disk_is_edited_to_the_contents_of_another() -> None:
     session, name, keys = with_disk()
-    session.now.searching.on(1.0)
+    session.now.searching.search_for(1.0)
     values = asked(session, "disks", member=name, keys=keys)["values"]["vote"]
 
     unknown = session.answer(
@@ -130,7 +130,7 @@ def test_a_disk_is_edited_to_the_contents_of_another() -> None:
         session, "inject", kind="disk-edited", member=name, keys=keys, values={"vote": values[1]}
     )
 
-    assert "'m99' is no value of a disk" in unknown["error"]["message"]
+    assert "'m99' was not met on a disk" in unknown["error"]["message"]
     assert values[1] == disk_after(session, found["run"])
     assert f"the disk of {name} says vote {values[1]}" == found["says"]
 

@@ -11,7 +11,7 @@ from joinproto.__main__ import main
 from joinproto.check.options import TypedText
 from joinproto.cli.exploring import session_of
 from joinproto.errors import UsageProblem
-from joinproto.explore.recorded import LINES_MAX, RecordedLine, by_cause
+from joinproto.explore.recorded import LINES_MAX, RecordedLine, in_causal_order
 
 STATIC = Path("joinproto/explore/static")
 FIRST_TRY = "docs/examples/my_first_try.py"
@@ -157,7 +157,7 @@ def test_no_line_stands_before_the_one_that_it_follows_from() -> None:
     b = [RecordedLine("b", "starts"), RecordedLine("b", "hears", hears="a>b hello")]
     cut = [RecordedLine("c", "hears what was never said", hears="x")]
 
-    merged = [line.text for line in by_cause({"b": b, "c": cut, "a": a})]
+    merged = [line.text for line in in_causal_order({"b": b, "c": cut, "a": a})]
 
     assert merged.index("says hello") < merged.index("hears")
     assert {"starts", "hears", "says hello", "ends", "hears what was never said"} == set(merged)
@@ -170,7 +170,7 @@ def test_long_logs_are_put_by_cause_in_little_time() -> None:
     heard = [RecordedLine("b", f"hears {i}", hears=f"a>b {i}") for i in range(count)]
     began = time.process_time()
 
-    merged = by_cause({"b": heard, "a": said})
+    merged = in_causal_order({"b": heard, "a": said})
 
     assert 2 * count == len(merged)
     assert 5 > time.process_time() - began
@@ -237,8 +237,8 @@ def test_what_a_cut_log_may_have_said_is_waited_for() -> None:
     a = [RecordedLine("a", f"a {n}", sends=(f"a>b {n}",)) for n in range(3)]
     b = [RecordedLine("b", f"b {n}", hears=f"a>b {n}", sender="a") for n in (2, 0)]
 
-    whole = by_cause({"b": b, "a": a})
-    cut = by_cause({"b": b, "a": a[:2]}, {"a"})
+    whole = in_causal_order({"b": b, "a": a})
+    cut = in_causal_order({"b": b, "a": a[:2]}, {"a"})
 
     assert ["a 0", "a 1", "a 2", "b 2", "b 0"] == [line.text for line in whole]
     assert ["a 0", "a 1", "b 2", "b 0"] == [line.text for line in cut]

@@ -260,7 +260,7 @@ def test_an_address_loads_no_file_and_evaluates_nothing(browser: Browser, target
             return super().answer(verb, arguments)
 
     session = Recorded()
-    session.opens(load(MODEL, {}))
+    session.open(load(MODEL, {}))
     more = "&run=AAAAAA&where=len(view)&columns=len(view)&until=len(view)&target=/tmp/other.py"
     with (
         serving(session) as address,

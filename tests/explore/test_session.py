@@ -202,7 +202,7 @@ def test_an_expression_cannot_ask_for_a_frame_of_python(name: str) -> None:
 
     found = session.answer("nearest", {"where": f"(one for one in view).{name}"})
 
-    assert "is not to be asked for" in found["error"]["message"]
+    assert "must not be asked for" in found["error"]["message"]
 
 
 def test_an_expression_cannot_reach_a_module_by_a_generator_that_runs() -> None:
@@ -214,7 +214,7 @@ def test_an_expression_cannot_reach_a_module_by_a_generator_that_runs() -> None:
         "columns", {"columns": [f"(lambda l: [l.append(({process} for i in [1])), *l[0]])([])"]}
     )
 
-    assert "is not to be asked for" in found["error"]["message"]
+    assert "must not be asked for" in found["error"]["message"]
     assert not session.columns
 
 
@@ -295,7 +295,7 @@ def test_levels_and_counts_are_those_of_the_whole_search() -> None:
 def test_the_steps_taken_are_those_that_the_engine_counts(name: str) -> None:
     """The same steps and rows with the same counts, and the same that were never taken."""
     session = opened(name)
-    session.now.searching.on(60.0)
+    session.now.searching.search_for(60.0)
 
     cover = asked(session, "cover")
 

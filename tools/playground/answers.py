@@ -235,8 +235,8 @@ _SESSION = Session()
 def _open(given: Given, _: Tell) -> Any:
     """Open a world to walk through.  The arguments are those of `check` or `model`."""
     if "text" not in given:
-        return _SESSION.opens(_shipped(given))
-    return {**_SESSION.opens(_loaded(given)), "versions": _versions(given)}
+        return _SESSION.open(_shipped(given))
+    return {**_SESSION.open(_loaded(given)), "versions": _versions(given)}
 
 
 def _versions(given: Given) -> list[dict[str, Any]]:

@@ -91,14 +91,14 @@ def explore(
         return _exported(session, export)
     if find_spec("starlette") is None:
         raise not_installed("starlette")
-    from joinproto.explore.listening import take
+    from joinproto.explore.listening import take_port
 
     loaded = session.now.loaded
     if find_spec("numba") is not None:
         from joinproto.explore.deep import Engine
 
         session.deep = Engine(loaded.target, loaded.options)
-    taken, token = take(port), secrets.token_urlsafe(18)
+    taken, token = take_port(port), secrets.token_urlsafe(18)
     address = taken.address(token)
     click.echo(f"explore {session.now.loaded.words}")
     click.echo(f"  {address}")

@@ -36,7 +36,11 @@ ANSWER_SECONDS = 60.0
 
 @define
 class Engine:
-    """The connection to the engine's process, which is started when it is first needed."""
+    """The connection to the engine's process, which is started when it is first needed.
+
+    `is_over`: the process ended, or must not start.  `is_ready`: it has searched all states and
+    answers.  `why_not`: why it does not answer, in words.  `last`: its last report of progress.
+    """
 
     target: str
     options: Mapping[str, Any]
@@ -98,25 +102,25 @@ class Engine:
     def _listen(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
         with process.stdout as lines:
-            self._hear(process, lines)
+            self._read(process, lines)
         if self._process is process and not self.is_over:
             self.is_over, self.is_ready = True, False
             self.why_not = self.why_not or "The engine's process ended."
 
-    def _hear(self, process: subprocess.Popen[str], lines: IO[str]) -> None:
+    def _read(self, process: subprocess.Popen[str], lines: IO[str]) -> None:
         for line in lines:
-            said = json.loads(line)
+            message = json.loads(line)
             if self._process is not process:
                 return
-            if "answer" in said:
-                self._answers.put(said["answer"])
-            elif "cover" in said:
-                self._cover = said["cover"]
-            elif "failed" in said:
-                self.why_not, self.is_over = said["failed"], True
+            if "answer" in message:
+                self._answers.put(message["answer"])
+            elif "cover" in message:
+                self._cover = message["cover"]
+            elif "failed" in message:
+                self.why_not, self.is_over = message["failed"], True
             else:
-                self.last = said
-                self.is_ready = bool(said.get("ready"))
+                self.last = message
+                self.is_ready = bool(message.get("ready"))
 
     def _answer(self) -> Json:
         """Return the process's answer; raises `queue.Empty` if it is late or the process ended."""
@@ -128,10 +132,10 @@ class Engine:
                 if self.is_over or time.monotonic() > until:
                     raise
 
-    def _send(self, said: Json) -> None:
+    def _send(self, message: Json) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(said) + "\n")
+        self._process.stdin.write(json.dumps(message) + "\n")
         self._process.stdin.flush()
 
     def progress(self) -> Json:
@@ -147,7 +151,7 @@ class Engine:
         }
 
     def searched(self) -> Json:
-        """Return how far the search has come.
+        """Return the progress of the search.
 
         `whole` is False; `_run` sets it once the engine has answered.
         """
@@ -155,7 +159,7 @@ class Engine:
         return {"states": states, "levels": len(self.last.get("levels", [])), "whole": False}
 
     def cover(self) -> Json | None:
-        """Return how often rows and steps were taken, None until all states are found."""
+        """Return how often rows and steps were taken; None until all states are found."""
         return self._cover
 
     def nearest(self, session: Session, given: Json) -> Json | None:
@@ -164,8 +168,8 @@ class Engine:
         `given`: `where`, an expression that must be true there; or `claim`, the name of a claim,
         and `is`, whether it must be true there.  Returns None if the process cannot answer.
         """
-        asked = {key: given[key] for key in ("where", "claim", "is") if key in given}
-        return self._run(session, {"nearest": asked})
+        goal = {key: given[key] for key in ("where", "claim", "is") if key in given}
+        return self._run(session, {"nearest": goal})
 
     def way(self, session: Session, row: int) -> Json | None:
         """Return a shortest run to a row that `graph` gave for a node."""
@@ -173,19 +177,19 @@ class Engine:
 
     def graph(self, by: list[str], nodes_max: int) -> Json | None:
         """Return the projected graph of all states; its nodes have rows instead of examples."""
-        return self._asked({"graph": {"by": by, "nodes_max": nodes_max}})
+        return self._ask({"graph": {"by": by, "nodes_max": nodes_max}})
 
-    def _asked(self, asked: Json) -> Json | None:
+    def _ask(self, question: Json) -> Json | None:
         with self._lock:
             try:
-                self._send({"ask": asked})
+                self._send({"ask": question})
                 return self._answer()
             except (OSError, queue.Empty):
                 self.is_ready = False
                 return None
 
-    def _run(self, session: Session, asked: Json) -> Json | None:
-        found = self._asked(asked)
+    def _run(self, session: Session, question: Json) -> Json | None:
+        found = self._ask(question)
         if found is None or "error" in found:
             return found
         searched = {**self.searched(), "whole": True}

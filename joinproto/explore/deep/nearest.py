@@ -13,7 +13,7 @@ from joinproto.check.freeze import freeze
 from joinproto.check.properties import Property
 from joinproto.check.view import DOWN
 from joinproto.explore.deep.reads import Reads, reads_of
-from joinproto.explore.wanted import Predicate, answered, shown_part
+from joinproto.explore.wanted import Predicate, evaluated, shown_part
 
 if TYPE_CHECKING:
     from joinproto.check.engine.shapes import Flags, Ints
@@ -29,20 +29,20 @@ def row_where(searched: Searched, text: str, predicate: Predicate) -> int | None
     """
     names = searched.search.tables.names
     for place in _distinct(searched, reads_of(text, names)):
-        if answered(text, predicate, searched.view(place)):
+        if evaluated(text, predicate, searched.view(place)):
             return searched.nearest_row(place)
     return None
 
 
 def row_of_claim(searched: Searched, item: Property, *, is_so: bool) -> int | None:
     """Return the nearest row on which a claim's verdict is `is_so`; None if there is none."""
-    said = answers_of(searched, item)
-    if said is None:
+    verdicts = answers_of(searched, item)
+    if verdicts is None:
         places = range(len(searched.order))
         found = (p for p in places if ask_of_view(item, searched.view(p)) is is_so)
         place = next(found, None)
     else:
-        fits = np.flatnonzero(said == is_so)
+        fits = np.flatnonzero(verdicts == is_so)
         place = int(fits[0]) if len(fits) else None
     return None if place is None else searched.nearest_row(place)
 
@@ -51,10 +51,7 @@ def row_of_claim(searched: Searched, item: Property, *, is_so: bool) -> int | No
 
 
 def _distinct(searched: Searched, reads: Reads) -> list[int]:
-    """Return the first place of each combination of the values read, in order.
-
-    A place is one of `Searched.order`.
-    """
+    """Return, in order, the first place in `Searched.order` of each combination of values read."""
     shown = searched.shown
     if not reads.is_known:
         return list(range(len(shown)))
@@ -128,7 +125,7 @@ def _part_of(shown: Any, name: str) -> Hashable:
 
 
 def answers_of(searched: Searched, item: Property) -> Flags | None:
-    """Return a claim's verdict on each combination in `order`, None if arrays cannot tell."""
+    """Return a claim's verdict on each combination in `order`; None if arrays cannot tell."""
     judge = searched.search.judge
     broken = {hit.claim.property.name for hit in searched.search.found.hits}
     if item.kind == "always" and item.scope != "step" and item.name not in broken:
@@ -138,14 +135,14 @@ def answers_of(searched: Searched, item: Property) -> Flags | None:
         bits = [one.bit for one in judge.whole if one.property.name == item.name]
         if not bits:
             return None
-        said: Flags = (judge.flags[searched.order] >> np.uint64(bits[0]) & np.uint64(1)).astype(
+        verdicts: Flags = (judge.flags[searched.order] >> np.uint64(bits[0]) & np.uint64(1)).astype(
             np.bool_
         )
-        return said
+        return verdicts
     if item.scope == "step":
         return None
     tables, shown, wants = searched.search.tables, searched.shown, item.kind == "sometimes"
-    said = np.full(len(shown), not wants)
+    verdicts = np.full(len(shown), not wants)
     for parts in _parts_of(searched, item):
         # A number for each combination of the observations of these parts.
         key = np.zeros(len(shown), np.int64)
@@ -156,9 +153,9 @@ def answers_of(searched: Searched, item: Property) -> Flags | None:
             tuple(tables.shown[part][shown[place, part]].shown for part in parts)
             for place in first.tolist()
         )
-        fits = np.array([_is_so(item, one) is wants for one in held], np.bool_)
-        said[fits[which]] = wants
-    return said
+        fits = np.array([_verdict(item, one) is wants for one in held], np.bool_)
+        verdicts[fits[which]] = wants
+    return verdicts
 
 
 def _parts_of(searched: Searched, item: Property) -> Iterable[tuple[int, ...]]:
@@ -170,8 +167,8 @@ def _parts_of(searched: Searched, item: Property) -> Iterable[tuple[int, ...]]:
     return permutations(members, 2 if item.scope == "pair" else 1)
 
 
-def _is_so(item: Property, shown: tuple[Any, ...]) -> bool | None:
-    """Return a claim's answer, None if a member is stopped, which is not asked."""
+def _verdict(item: Property, shown: tuple[Any, ...]) -> bool | None:
+    """Return a claim's answer; None if a member is stopped, because it is not asked then."""
     if shown[0] is DOWN or (item.scope == "pair" and shown[1] is DOWN):
         return None
     return ask(item, item.holds, *shown)

@@ -18,7 +18,7 @@ from joinproto.explore.deep.searched import Searched
 from joinproto.explore.graph import Json
 from joinproto.explore.seeing import cover_json
 from joinproto.explore.session import Session, error_json
-from joinproto.explore.wanted import wanted
+from joinproto.explore.wanted import predicate_of
 
 MEMORY_MAX_BYTES = 1536 << 20
 
@@ -27,16 +27,16 @@ def _nearest(session: Session, searched: Searched, asked: Json) -> Json:
     """Return the keys of the steps to the nearest state that is asked for, or null."""
     if asked.get("where") is not None:
         words = asked["where"]
-        row = row_where(searched, words, wanted(words, session.now.graph.names))
+        row = row_where(searched, words, predicate_of(words, session.now.graph.names))
     else:
-        words, _ = session.met_by(asked)
+        words, _ = session.goal_of(asked)
         item = session.now.judging.item(asked.get("claim"))
         row = row_of_claim(searched, item, is_so=bool(asked.get("is", item.kind == "sometimes")))
     return {"keys": None, "words": words, **_way(session, searched, row)}
 
 
 def _way(session: Session, searched: Searched, row: int | None) -> Json:
-    """Return the way to a row as keys of steps, by taking the same steps in the graph."""
+    """Return the run to a row as keys of steps, by taking the same steps in the graph."""
     if row is None:
         return {}
     graph, search = session.now.graph, searched.search
@@ -53,7 +53,7 @@ def _way(session: Session, searched: Searched, row: int | None) -> Json:
         return same and (monitor < 0 or values[monitor] == state.monitor)
 
     def options(at: int, place: int) -> Iterator[tuple[str, int]]:
-        for index, (_, to) in enumerate(graph.out(at)):
+        for index, (_, to) in enumerate(graph.steps_out(at)):
             if is_row(to, place):
                 yield graph.step_json(at, index)["key"], to
 
@@ -91,12 +91,12 @@ def main(source: IO[str] = sys.stdin, out: IO[str] = sys.stdout) -> int:
     options = {name: TypedText(text) for name, text in asked["options"].items()}
     try:
         loaded = catalogue.load(asked["target"], options)
-        told = time.monotonic()
+        told_at = time.monotonic()
 
         def progress(tick: Any) -> None:
-            nonlocal told
-            if time.monotonic() - told > 0.3:
-                told = time.monotonic()
+            nonlocal told_at
+            if time.monotonic() - told_at > 0.3:
+                told_at = time.monotonic()
                 tell(states=tick.distinct, levels=[0] * tick.level, steps=tick.generated)
 
         limits = Limits(memory_bytes=MEMORY_MAX_BYTES)
@@ -111,13 +111,13 @@ def main(source: IO[str] = sys.stdin, out: IO[str] = sys.stdout) -> int:
                 tell(failed=f"The engine did not search all states: {why}.")
                 return 0
             tell(**progressed)
-            # Before the index is made, which takes each step once more.
+            # The coverage comes before the index, because making the index takes each step again.
             coverage = coverage_of(search)
             tell(cover=cover_json(search.states.count, coverage.rules, coverage.actions))
             searched = Searched(search)
             searched.index()
             session = Session()
-            session.opens(loaded)
+            session.open(loaded)
             tell(**progressed, ready=True)
             for line in source:
                 tell(answer=_answer(session, searched, json.loads(line)["ask"]))

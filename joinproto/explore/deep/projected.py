@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from joinproto.explore.session import Session
 
 EXPANDED_MAX = 1 << 20
-"""About how many rows are expanded for edges, at most."""
+"""The most rows that are expanded for edges, approximately."""
 
 _RUN = 1 << 12
-"""How many adjacent rows the sample takes at a time."""
+"""The number of adjacent rows that the sample takes at a time."""
 
 LABELLED_MAX = 60
 """The most nodes for which edges have labels: in a larger picture labels cannot be read."""
@@ -36,7 +36,7 @@ _KEY_MAX = 1 << 62
 
 
 def projected(session: Session, searched: Searched, by: Sequence[str], nodes_max: int) -> Json:
-    """Return the graph of all rows, with one node for those that agree in `by`.
+    """Return the graph of all rows, with one node for all rows that agree in `by`.
 
     Raises `UsageProblem` for more than `nodes_max` nodes.
     """
@@ -57,7 +57,8 @@ class _Projection:
     """The nodes that rows are sorted into.
 
     `classes`: for each member, a local state's number to the number of its text.  `texts`: for each
-    member, these texts.  `keys`: of the nodes, ascending, int64.  `of_row`: row to node, int32.
+    member, these texts.  `keys`: the keys of the nodes, ascending, int64.  `of_row`: row to node,
+    int32.
     """
 
     session: Session
@@ -75,13 +76,13 @@ class _Projection:
         room = 1
         for member, code in enumerate(graph.steps.codes.members):
             known: dict[str, int] = {}
-            told = [
+            numbers = [
                 known.setdefault(
-                    kept_text(graph, code.name, graph.told(code, value), self.by), len(known)
+                    kept_text(graph, code.name, graph.texts_of(code, value), self.by), len(known)
                 )
                 for value in tables.values[member].values
             ]
-            self.classes.append(np.array(told, np.int64))
+            self.classes.append(np.array(numbers, np.int64))
             self.texts.append(list(known))
             room *= len(known)
         if room >= _KEY_MAX:
@@ -141,23 +142,23 @@ class _Projection:
         breaks = np.zeros(len(self.searched.order), np.bool_)
         for item in self.session.now.graph.world.properties:
             if item.kind == "always":
-                said = answers_of(self.searched, item)
-                if said is not None:
-                    breaks |= ~said
+                verdicts = answers_of(self.searched, item)
+                if verdicts is not None:
+                    breaks |= ~verdicts
         return breaks
 
     def _text(self, key: int) -> str:
-        said = []
+        parts = []
         for name, texts in zip(
             reversed(self.session.now.graph.names), reversed(self.texts), strict=True
         ):
             key, at = divmod(key, len(texts))
             if texts[at]:
-                said.append(f"{name} {texts[at]}")
-        return ", ".join(reversed(said))
+                parts.append(f"{name} {texts[at]}")
+        return ", ".join(reversed(parts))
 
     def edges(self) -> list[Json]:
-        """Return the edges: from, to, how often in the expanded rows, and a label."""
+        """Return the edges: from, to, the number of such steps of expanded rows, and a label."""
         searched, search = self.searched, self.searched.search
         count, nodes = search.states.count, len(self.keys)
         later = np.flatnonzero(searched.parent >= 0)
@@ -179,13 +180,13 @@ class _Projection:
                 ):
                     example.setdefault(pair, source)
                     times[pair] = times.get(pair, 0) + more
-        is_read = nodes <= LABELLED_MAX
+        has_labels = nodes <= LABELLED_MAX
         return [
             {
                 "from": pair // nodes,
                 "to": pair % nodes,
                 "count": often,
-                "label": self._label(example[pair], pair % nodes) if is_read else "",
+                "label": self._label(example[pair], pair % nodes) if has_labels else "",
             }
             for pair, often in sorted(times.items())
         ]
@@ -195,7 +196,7 @@ class _Projection:
         from joinproto.check.engine.runs.paths import Steps
 
         search = self.searched.search
-        for move, _, after in Steps(search).out_of(search.rows()[source]):
+        for move, _, after in Steps(search).known_steps(search.rows()[source]):
             if int(self._nodes_of(after.reshape(1, -1))[0]) == node:
                 return shortened(said(move))
         return ""

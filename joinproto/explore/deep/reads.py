@@ -1,8 +1,8 @@
 """The parts of a state that an expression reads, found from its text alone.
 
-States that agree in all these parts give the same answer, so one of them is asked.  If the text
-does not show which parts of a member are read, because the whole member is compared or given to a
-function, all of the member counts as read.
+The answer is the same in all states that agree in these parts, so one of them is asked.  If the
+text does not show which parts of a member are read, because the whole member is compared or given
+to a function, all of the member counts as read.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _VALUES = frozenset({"values", "items"})
 class Reads:
     """The parts that an expression reads.
 
-    `members`: their names; None means all.  `attributes`: those of observations; None means all.
-    `disk`, `monitor`, `split`: whether these are read.  `is_known`: False means that anything may
-    be read.
+    `members`: their names; None means all members.  `attributes`: the attributes of observations;
+    None means all.  `disk`, `monitor`, `split`: whether these are read.  `is_known`: False means
+    that any part may be read.
     """
 
     members: frozenset[str] | None
@@ -36,7 +36,7 @@ ANYTHING = Reads(None, None, disk=True, monitor=True, split=True, is_known=False
 
 
 def reads_of(text: str, members: tuple[str, ...]) -> Reads:
-    """Return the parts of a state that an expression accepted by `wanted` reads."""
+    """Return the parts of a state that an expression reads, if `predicate_of` accepts it."""
     tree = ast.parse(text.strip(), mode="eval")
     above = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     if any(isinstance(node, ast.Lambda) for node in ast.walk(tree)):
@@ -99,7 +99,7 @@ class _Reading:
                 self.is_whole = True
 
     def _views(self, node: ast.Name) -> None:
-        """Note which parts of all members are read, or of one by its name."""
+        """Note which parts are read of all members, or of a member by its name."""
         self.all_members = True
         above = self.above[node]
         match above:
@@ -123,7 +123,7 @@ class _Reading:
                     self.is_known = False
 
     def _over(self, method: ast.AST) -> None:
-        """Note what `view.values()` and the like read: all of the members, unless iterated."""
+        """Note the parts that `view.values()` and the like read: whole members, unless iterated."""
         call = self.above[method]
         place = self.above.get(call)
         is_read_by_name = isinstance(place, ast.comprehension) and (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from joinproto.check.engine.shapes import Ints, Rows, SmallInts, Table
 
 PIECE = 1 << 18
-"""How many rows are handled at once."""
+"""The number of rows that are handled at once."""
 
 
 @define
@@ -29,7 +29,7 @@ class Searched:
 
     `parent`: row to a row that it was found from, -1 for a first row.  `number`: row to its
     combination of the observations of members, the monitor and the network.  `first`: combination
-    to the nearest row that shows it.  `order`: all combinations, those of nearer rows first.
+    to the nearest row that shows it.  `order`: all combinations, of nearer rows first.
     `shown`: (combination in this order, part), the numbers of the observations.
     """
 
@@ -58,7 +58,7 @@ class Searched:
             self.number[at:upto] = search.judge.number(search.rows(), at, upto)
         combinations = int(self.number.max()) + 1
         self.first = np.full(combinations, count, np.int64)
-        # From the last row to the first, so that the nearest row is the one that stays.
+        # From the last row to the first, so that the nearest row stays.
         for begin in range(((count - 1) // PIECE) * PIECE, -1, -PIECE):
             piece = self.number[begin : begin + PIECE][::-1]
             self.first[piece] = np.arange(begin + len(piece) - 1, begin - 1, -1)
@@ -66,7 +66,10 @@ class Searched:
         self.shown = self._shown_by(search.rows()[self.first[self.order]])
 
     def _numbered(self) -> RowSet:
-        """Return the rows as a set that gives their numbers, which a set of one word does not."""
+        """Return the rows as a set that gives their numbers.
+
+        The search's own set does not give them if a row is one word.
+        """
         from joinproto.check.engine.rows.rowset import RowSet
 
         search = self.search
@@ -105,7 +108,7 @@ class Searched:
         return int(self.first[self.order[place]])
 
     def way(self, row: int) -> list[int]:
-        """Return the rows from a first one to `row`."""
+        """Return the rows from a first row to `row`."""
         rows = [row]
         while (before := int(self.parent[rows[-1]])) >= 0:
             rows.append(before)

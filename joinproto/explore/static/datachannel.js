@@ -59,7 +59,7 @@ export function fromData(data) {
   }
 
   function follow({ start = 0, keys, end }) {
-    if (world.firsts[start] === undefined) throw new Error(`a run cannot begin in beginning ${start}`);
+    if (world.firsts[start] === undefined) throw new Error(`there is no first state ${start}`);
     let runs = [[[world.firsts[start]], []]], fits = 0;
     for (const wanted of keys) {
       const longer = new Map();
