@@ -135,7 +135,7 @@ BAD_FOR_CHAIN: list[tuple[dict[str, Any], str]] = [
         {"position": {"view": "X", "seq": -1}},
         "members[0].position.seq: expected a number from 0 on",
     ),
-    ({"store": "empty", "lineage": ["X"]}, "members[0].lineage: expected none"),
+    ({"store": "empty", "lineage": ["X"]}, "members[0].lineage: expected no views"),
     (
         {"store": "empty", "position": {"view": "X", "seq": 1}},
         "members[0].position: expected null",

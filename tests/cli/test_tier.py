@@ -73,7 +73,7 @@ def test_a_process_that_was_killed_is_an_error_and_no_wait(
     done = run("--tier", "quick", "--workers", "2")
 
     assert 4 == done.code
-    assert "next: search with one: add --workers 1" in done.err
+    assert "next: search in one process: add --workers 1" in done.err
 
 
 @pytest.mark.landing

@@ -172,7 +172,7 @@ def test_without_the_log_of_a_primary_nothing_is_said_across_it(
     done = run_here(capsys, "validate", str(tmp_path), "--json")
 
     assert 0 == done.code
-    assert ["no log of serving brokers in 2: nothing is said of messages across them"] == (
+    assert ["no log of serving brokers in 2: messages are not judged across them"] == (
         done.object["notes"]
     )
 
@@ -285,7 +285,7 @@ def test_a_log_of_several_files_is_one_run(
     ("renamed", "why"),
     [
         ("a-0-1.part2.jsonl", "part 1 of this run is missing"),
-        ("a-0-1.cut.jsonl", "the disk was full, so the log ends here"),
+        ("a-0-1.cut.jsonl", "the disk was full, so the log ends here although the run continued"),
     ],
 )
 def test_a_run_of_which_a_part_is_gone_is_left_out(

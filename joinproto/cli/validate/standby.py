@@ -1,7 +1,7 @@
-"""The verdict on event logs of brokers of hot standby: did they keep their promises?
+"""The verdict on event logs of brokers of hot standby: did the brokers keep their promises?
 
-Each broker logs its roles, views, commits and confirmations, and of messages only those that are
-durable and replicated.  Nothing is compared by time, because generations order the events.
+Each broker logs its roles, views, commits and confirmations; a commit names only the messages
+that are durable and replicated.  Times are not compared, because generations order the events.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ Found = tuple[str, str]  # queue and identity
 
 @frozen(kw_only=True)
 class StandbyVerdict(LogVerdict):
-    """`joinproto validate LOG... --json`, of brokers of hot standby"""
+    """`joinproto validate LOG... --json`, for brokers of hot standby"""
 
     runs: Annotated[Count, "processes, one log each"]
-    lines: Annotated[Count, "events in them"]
-    brokers: Annotated[tuple[str, ...], "whose logs there are"]
-    generations: Annotated[Count, "in how many a broker served"]
+    lines: Annotated[Count, "events in these logs"]
+    brokers: Annotated[tuple[str, ...], "the brokers whose logs were read"]
+    generations: Annotated[Count, "generations in which a broker served"]
     confirmed: Annotated[Count, "durable messages that were confirmed to their senders"]
     claims: Annotated[tuple[Judged, ...], Key("properties"), "every claim"]
-    notes: Annotated[tuple[str, ...], "what was not judged, and why"]
+    notes: Annotated[tuple[str, ...], "parts that were not judged, and why"]
 
     @property
     def counted(self) -> str:
@@ -61,10 +61,10 @@ class Log:
 
 @define
 class Story:
-    """The logs together.  `served`: by generation, the primary and its messages.
+    """All logs together.  `served`: for each generation, the primary and its messages.
 
-    `confirmed`: messages that were confirmed to publishers.  `taken`: those that a consumer took.
-    `forgotten`: messages whose acknowledgement was confirmed.  All three: with their generations.
+    `confirmed`: messages that were confirmed to publishers.  `taken`: messages that a consumer
+    took.  `forgotten`: messages whose acknowledgement was confirmed.  Each with its generation.
     """
 
     logs: tuple[Log, ...]
@@ -80,16 +80,17 @@ class Story:
                 match line["kind"]:
                     case "serves":
                         generation = line["generation"]
-                        there = self.served.setdefault(generation, {})
-                        there[log.broker] = {*ids_in(line["has"])}
+                        primaries = self.served.setdefault(generation, {})
+                        primaries[log.broker] = {*ids_in(line["has"])}
                     case "commit":
                         commits[line["token"]] = line
-                        for one in ids_in(line["takes"]):
-                            self.taken[one] = min(generation, self.taken.get(one, generation))
+                        for message in ids_in(line["takes"]):
+                            earlier = self.taken.get(message, generation)
+                            self.taken[message] = min(generation, earlier)
                     case "confirm" if line["token"] in commits:
-                        done = commits.pop(line["token"])
-                        self.confirmed |= dict.fromkeys(ids_in(done["puts"]), generation)
-                        self.forgotten |= dict.fromkeys(ids_in(done["takes"]), generation)
+                        commit = commits.pop(line["token"])
+                        self.confirmed |= dict.fromkeys(ids_in(commit["puts"]), generation)
+                        self.forgotten |= dict.fromkeys(ids_in(commit["takes"]), generation)
 
     def gaps(self) -> Iterator[tuple[int, int]]:
         """Yield the ranges of generations whose primary has no log; its messages are not known."""
@@ -113,9 +114,9 @@ class Story:
 
 def one_primary(story: Story) -> Iterator[str]:
     """Yield generations in which two brokers served (H2)."""
-    for generation, who in sorted(story.served.items()):
-        if len(who) > 1:
-            yield f"generation {generation}: {' and '.join(sorted(who))} served"
+    for generation, primaries in sorted(story.served.items()):
+        if len(primaries) > 1:
+            yield f"generation {generation}: {' and '.join(sorted(primaries))} served"
 
 
 def generations_rise(story: Story) -> Iterator[str]:
@@ -134,17 +135,21 @@ def generations_rise(story: Story) -> Iterator[str]:
 
 def views_agree(story: Story) -> Iterator[str]:
     """Yield views for which two brokers have different members (H4)."""
-    said: dict[tuple[int, int], tuple[str, list[str]]] = {}
+    first: dict[tuple[int, int], tuple[str, list[str]]] = {}
     for log in story.logs:
         for view in log.of("view"):
             name = (view["generation"], view["number"])
-            broker, of = said.setdefault(name, (log.broker, view["of"]))
-            if of != view["of"]:
-                yield f"view {name[0]}.{name[1]}: {broker} has {of}, {log.broker} {view['of']}"
+            broker, members = first.setdefault(name, (log.broker, view["of"]))
+            if members != view["of"]:
+                differing = f"{broker} has {members}, {log.broker} has {view['of']}"
+                yield f"view {name[0]}.{name[1]}: {differing}"
 
 
 def roles_follow(story: Story) -> Iterator[str]:
-    """Yield changes of a role that no event makes in the machine of roles (H1)."""
+    """Yield changes of a role that the machine of roles does not allow (H1).
+
+    Two changes at once are allowed, if the machine allows one after the other.
+    """
     once = {
         (was, case.outcome)
         for arrow in machine().arrows
@@ -178,20 +183,23 @@ def who_serves_was_promoted(story: Story) -> Iterator[str]:
 
 def confirmed_is_kept(story: Story) -> Iterator[str]:
     """Yield messages that a later primary lacked and that no consumer took before (H4)."""
-    for one, generation in story.confirmed.items():
+    for message, generation in story.confirmed.items():
+        queue, identity = message
         for later, broker, has in story.later(generation):
-            if one not in has and story.taken.get(one, later) >= later:
-                what = f"{one[1]} of {one[0]}, confirmed in {generation}"
+            if message not in has and story.taken.get(message, later) >= later:
+                what = f"{identity} of {queue}, confirmed in {generation}"
                 yield f"{what}: {broker} lacks it in {later}"
                 break
 
 
 def taken_stays_gone(story: Story) -> Iterator[str]:
-    """Yield messages that a later primary had although they were acknowledged for good (LM4)."""
-    for one, generation in story.forgotten.items():
+    """Yield messages that a later primary had after their acknowledgement was confirmed (LM4)."""
+    for message, generation in story.forgotten.items():
+        queue, identity = message
         for later, broker, has in story.later(generation):
-            if one in has:
-                yield f"{one[1]} of {one[0]}, taken in {generation}: {broker} has it in {later}"
+            if message in has:
+                what = f"{identity} of {queue}, taken in {generation}"
+                yield f"{what}: {broker} has it in {later}"
                 break
 
 
@@ -220,7 +228,7 @@ def is_of_brokers(paths: Iterable[Path]) -> bool:
 
 
 def validate_brokers(paths: Iterable[Path]) -> StandbyVerdict:
-    """Return the verdict on these logs; raises `UsageProblem` for files that are no logs."""
+    """Return the verdict on these logs; raises `UsageProblem` for files that are not logs."""
     logs, notes = _logs(paths)
     try:
         story = Story(tuple(logs))
@@ -242,7 +250,7 @@ def validate_brokers(paths: Iterable[Path]) -> StandbyVerdict:
 def _logs(paths: Iterable[Path]) -> tuple[list[Log], list[str]]:
     """Return the logs, the earliest first, and notes about logs left out because a part is gone.
 
-    Messages in a log that is left out are not known, as those of a broker without a log.
+    The messages in a log that is left out are not known, like those of a broker without a log.
     """
     logs, notes = list[Log](), list[str]()
     until = Moment.now()
@@ -275,7 +283,7 @@ def _read(parts: tuple[Path, ...], until: Moment) -> Log | None:
 def _notes(story: Story) -> Iterator[str]:
     gaps = [f"{first} to {last}" if first < last else f"{first}" for first, last in story.gaps()]
     if gaps:
-        told = ", ".join(gaps)
-        yield f"no log of serving brokers in {told}: nothing is said of messages across them"
+        generations = ", ".join(gaps)
+        yield f"no log of serving brokers in {generations}: messages are not judged across them"
     if not story.confirmed:
-        yield "nothing durable was confirmed, so most of this says nothing"
+        yield "no durable message was confirmed, so most claims were not put to the test"

@@ -103,11 +103,11 @@ def test_an_unknown_result_is_undetermined(run: Run, logs: list[Path]) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (("line = '", "line = '("), "no pattern"),
-        (("{peer}", "{pear}"), "{pear} is no group"),
+        (("line = '", "line = '("), "is not a pattern"),
+        (("{peer}", "{pear}"), "{pear} is not a group"),
         (("(?P<time>", "("), "no group `time`"),
         (("action", "akction"), "akction"),
-        (("^(?P<time>\\S+ \\S+) \\[", "(?P<time>rabbit)"), "is no time"),
+        (("^(?P<time>\\S+ \\S+) \\[", "(?P<time>rabbit)"), "is not a time"),
         (("time =", "#"), "when a line was written"),
         (('"{log}"', '"x{log}"'), "no such member"),
         (("[[step]]", "[[step"), "is not a TOML file"),
@@ -130,8 +130,8 @@ def test_a_wrong_file_of_patterns_is_refused_with_its_place(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (gzip.compress(b"a"), "is no text"),
-        ("a log\n".encode("utf-16"), "is no text"),
+        (gzip.compress(b"a"), "is not text"),
+        ("a log\n".encode("utf-16"), "is not text"),
         (b"2026-11-27 17:21:09 [", "the time in"),
         (None, "is given twice"),
     ],
