@@ -1,4 +1,4 @@
-"""`joinproto ask`: lists, schemas, answers, refusals; systems, section 2."""
+"""`joinproto ask`: its list, schemas, answers and refusals."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ def stream(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_without_a_question_all_are_listed(run: Run) -> None:
-    """One line each, the name first."""
+    """Each question is one line, which begins with its name."""
     lines = run().out.splitlines()
 
     assert NAMES == [line.split()[0] for line in lines]
 
 
 @pytest.mark.parametrize("asked", ALL, ids=NAMES)
-def test_schema_and_code_are_in_step(asked: Question[..., object]) -> None:
-    """The example fits the input's schema, and its answer the answer's; both are printed."""
+def test_schema_and_code_agree(asked: Question[..., object]) -> None:
+    """The printed examples of input and answer fit their schemas."""
     shown = described(asked)
     fastjsonschema.compile(shown["input"])(shown["input"]["examples"][0])
     fastjsonschema.compile(shown["answer"])(shown["answer"]["examples"][0])
@@ -65,12 +65,12 @@ def test_schema_and_code_are_in_step(asked: Question[..., object]) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_schema_is_one_json_object(run: Run, name: str) -> None:
-    """--schema: JSON Schema of input and answer, with an example of each."""
+    """`--schema` prints the JSON Schemas of input and answer, with an example of each."""
     assert {"question", "about", "input", "answer"} == set(run(name, "--schema").object)
 
 
 def test_a_file_is_answered_in_one_line(run: Run, tmp_path: Path) -> None:
-    """A file holds one object, over as many lines as it likes."""
+    """A file holds one object, which may take several lines."""
     file = tmp_path / "asked.json"
     file.write_text('{\n "argument": 3\n}\n')
     done = run("reconcile.target", str(file))
@@ -79,7 +79,7 @@ def test_a_file_is_answered_in_one_line(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_bad_file_prints_its_error_object_and_no_answer(run: Run, tmp_path: Path) -> None:
-    """Exit 2, the path of the field at fault, nothing on standard output."""
+    """The command exits 2, names the wrong field's path, and prints nothing on standard output."""
     file = tmp_path / "asked.json"
     file.write_text('{"members": ["a"], "nodes": [{"name": "a"}, {"name": 3}]}')
     done = run("reconcile.queue", str(file))
@@ -100,15 +100,15 @@ def test_in_a_stream_an_error_takes_the_place_of_its_answer(stream: Run) -> None
 
 
 def test_an_unknown_question_is_refused_with_the_list(run: Run) -> None:
-    """Exit 2, and how to see which there are."""
+    """The command exits 2 and says how to list the questions."""
     for name in ("reconcile.all", "nothing", "no.thing"):
         done = run(name)
         assert 2 == done.code
         assert "joinproto ask   lists the questions" in done.err
 
 
-def test_input_that_is_missing_is_asked_for(run: Run, tmp_path: Path) -> None:
-    """Neither waits for a terminal nor ends in a traceback."""
+def test_missing_input_is_refused(run: Run, tmp_path: Path) -> None:
+    """The command neither waits for a terminal nor ends in a traceback."""
     assert 2 == run("reconcile.target").code
     assert 2 == run("reconcile.target", str(tmp_path / "missing")).code
 
@@ -131,8 +131,8 @@ BAD = [
 
 
 @pytest.mark.parametrize(("text", "path"), BAD, ids=range(len(BAD)))
-def test_a_value_that_does_not_fit_is_named_by_its_path(text: str, path: str) -> None:
-    """The reader guesses no value: no text for a number, no unknown field, no field twice."""
+def test_a_value_that_does_not_fit_is_reported_with_its_path(text: str, path: str) -> None:
+    """The reader accepts no text for a number, no unknown field, and no field twice."""
     (asked,) = (one for one in ALL if one.name == "reconcile.target")
     with pytest.raises(DoesNotFit) as refused:
         answered(asked, text.encode())
@@ -165,7 +165,7 @@ def checker_of(name: str) -> Any:
 @pytest.mark.parametrize("asked", ALL, ids=NAMES)
 @given(data=st.data())
 def test_any_json_is_answered_or_refused(asked: Question[..., object], data: st.DataObject) -> None:
-    """The example with one field made something else: an answer that fits, or `DoesNotFit`."""
+    """The example with one field changed gets an answer that fits its schema, or `DoesNotFit`."""
     field = data.draw(st.sampled_from(fields_of(asked.name)))
     value = {**asked.example, field: data.draw(JSON)}
     try:
@@ -176,6 +176,6 @@ def test_any_json_is_answered_or_refused(asked: Question[..., object], data: st.
 
 
 def test_a_text_that_is_not_utf_8_is_refused() -> None:
-    """Bytes of a foreign encoding."""
+    """The bytes are of another encoding."""
     with pytest.raises(DoesNotFit, match="not UTF-8"):
         parse(b'"\xff"')

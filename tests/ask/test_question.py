@@ -1,4 +1,4 @@
-"""A question of a function: its parameters are the input, its result is the output."""
+"""A question that a function answers: its parameters are the input, its result is the answer."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def area(size: Size, times: Annotated[int, "how often"] = 1) -> Area:
     return Area(area=size.width * size.height * times, rule="T1", why="by counting")
 
 
-def test_the_keys_of_a_class_stand_next_to_the_parameters() -> None:
-    """The class keeps its defaults, and is given to the function as itself."""
+def test_the_fields_of_a_class_are_beside_the_parameters() -> None:
+    """The class keeps its defaults, and the function gets an object of this class."""
     schema = schema_of(area.asks, read=True)
     answer = area.answer(fitted(area.asks, {"width": 3, "times": 2}))
 
@@ -63,23 +63,23 @@ def test_the_keys_of_a_class_stand_next_to_the_parameters() -> None:
     assert answer == area(Size(width=3), 2)
 
 
-def test_rule_and_reason_stand_last() -> None:
-    """Only fields marked to stand after them do."""
+def test_rule_and_reason_are_last() -> None:
+    """Only fields that are marked with `Last` follow them."""
     answer = area(Size(width=1))
 
     assert ["area", "rule", "why", "hint"] == list(encoded(answer))
 
 
 def test_a_case_gives_the_rule_and_its_name() -> None:
-    """Of two texts of one field the last one describes it."""
+    """If a field has two texts, the last one describes it."""
     chosen = Chosen(Row("T2", "the first"), "it is")
 
     assert {"rule": "T2", "case": "the first", "why": "it is"} == encoded(chosen)
     assert "in short" == schema_of(Chosen)["properties"]["why"]["description"]
 
 
-def test_a_value_is_refused_with_its_own_words_and_the_path() -> None:
-    """A status that no broker has, of the second peer."""
+def test_a_wrong_value_is_refused_with_its_message_and_path() -> None:
+    """The second peer has a status that does not exist."""
     peers = [{"name": "a"}, {"name": "b", "status": "asleep"}]
     with pytest.raises(DoesNotFit, match="'asleep' is not a status") as refused:
         fitted(Promotion, {"name": "c", "status": "ready", "peers": peers})
@@ -87,8 +87,8 @@ def test_a_value_is_refused_with_its_own_words_and_the_path() -> None:
     assert "peers[1].status" == refused.value.path
 
 
-def test_a_name_that_is_there_twice_is_named_by_its_second_place() -> None:
-    """The first one stays."""
+def test_the_error_for_a_repeated_name_has_the_path_of_its_second_place() -> None:
+    """The error is about the second place, because the first may stay."""
     refuse_twice("nodes", ["a", "b"])
     with pytest.raises(DoesNotFit) as refused:
         refuse_twice("nodes", ["a", "b", "a"])

@@ -40,7 +40,7 @@ def test_a_world_that_holds_exits_0(run: Run) -> None:
     assert "" == done.remarks
 
 
-def test_a_slow_search_may_say_how_far_it_is() -> None:
+def test_a_slow_search_may_report_its_progress() -> None:
     """A line of progress, every ten seconds in a log, is no remark as a warning or an error is."""
     log = StringIO()
     Progress(log)(Tick(17, 8_830, 40_000, 120, 1 << 28, 10.2))
@@ -61,7 +61,7 @@ def test_a_violated_world_exits_1_and_shows_its_run(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, mutant in CHOSEN if mutant is None])
-def test_a_chosen_world_exits_as_it_ends(run: Run, name: str) -> None:
+def test_the_exit_code_of_a_chosen_world_is_that_of_its_result(run: Run, name: str) -> None:
     """`check` exits 1 on a violation, even an expected one, and shows the run."""
     item, done = catalogue.entry(name), run(name, "--json")
 
@@ -106,12 +106,12 @@ def test_a_world_may_be_expected_to_fail(run: Run, world: str, expected: str, co
     assert (f"--expect {expected}, but the result is" in done.err) is bool(code)
 
 
-def test_strict_asks_nothing_of_a_world_that_exercised_all(run: Run) -> None:
-    """Two-phase commit takes every step."""
+def test_strict_accepts_a_world_that_exercised_every_part(run: Run) -> None:
+    """A search of two-phase commit takes every step."""
     assert 0 == run("two-phase-commit", "--strict").code
 
 
-def test_symmetry_is_off_unless_asked_for(run: Run) -> None:
+def test_symmetry_is_off_without_its_option(run: Run) -> None:
     """C(N+5,5) + C(N+3,3) + (N+1) orbits: 80 for three resource managers, of 288 states."""
     plain = run("two-phase-commit", "--json").object
     reduced = run("two-phase-commit", "--symmetry", "--json").object
@@ -125,7 +125,9 @@ def test_symmetry_is_off_unless_asked_for(run: Run) -> None:
 
 
 @pytest.mark.parametrize("limit", [("--max-states", "100"), ("--max-seconds", "0.001")])
-def test_a_limit_exits_3_and_says_what_is_unknown(run: Run, limit: tuple[str, str]) -> None:
+def test_a_search_that_a_limit_ends_exits_3_and_says_what_is_unknown(
+    run: Run, limit: tuple[str, str]
+) -> None:
     """3: stopped at a limit before the end; neither holds nor violated."""
     done = run("two-phase-commit", "--members", "6", *limit, "--json")
 
@@ -228,7 +230,7 @@ def test_bad_usage_with_json_is_one_object(run: Run, words: tuple[str, ...], tex
     assert "" == done.err
 
 
-def test_a_limit_in_the_way_with_json_is_one_object(run: Run) -> None:
+def test_a_search_that_a_limit_ends_with_json_is_one_object(run: Run) -> None:
     """The exit code is in the object as well."""
     assert 3 == run("two-phase-commit", "--max-memory", "1k", "--json").error["code"]
 
@@ -325,7 +327,7 @@ def test_the_options_that_were_given_are_in_the_object(run: Run, tmp_path: Path)
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
-def test_a_full_disk_is_no_violation(more: tuple[str, ...]) -> None:
+def test_a_full_disk_exits_4(more: tuple[str, ...]) -> None:
     """4, as for anything that the machine lacks; also with --json, when no error can be written."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
@@ -342,7 +344,7 @@ def test_a_full_disk_is_no_violation(more: tuple[str, ...]) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_reader_that_goes_away_is_no_violation() -> None:
+def test_a_reader_that_goes_away_exits_141() -> None:
     """`joinproto check ... | head -1`: 141 as SIGPIPE gives, never 1."""
     process = subprocess.Popen(
         [sys.executable, "-m", "joinproto", "check", "two-phase-commit"],
@@ -385,7 +387,7 @@ def test_an_ascii_terminal_gets_ascii() -> None:
     assert '"consistent" is violated after 7 steps' in done.out
 
 
-def test_nothing_but_json_comes_out_when_a_process_is_asked_for_json() -> None:
+def test_a_process_with_json_prints_only_json() -> None:
     """The contract of --json, once in a process as users run it."""
     done = run_apart("check", *BROKEN, "--json")
 
@@ -409,7 +411,7 @@ def test_the_help_names_every_exit_code(run: Run) -> None:
     assert all(f"; {code}: " in said for code in (1, 2, 3, 4))
 
 
-def test_an_estimate_is_given_when_asked_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_estimate_is_printed_with_its_option(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """2^8 + 4^8 + 6^8 = 1,745,408 states; fewer members predict this within a fifth."""
     monkeypatch.setattr("joinproto.cli.estimate.SECONDS_MAX", 600.0)
     done = run("two-phase-commit", "--members", "8", "--estimate", "--max-states", "1000")
@@ -421,7 +423,7 @@ def test_an_estimate_is_given_when_asked_for(run: Run, monkeypatch: pytest.Monke
     assert 1_400_000 < float(line.partition("about ")[2].partition(" M ")[0]) * 1e6 < 2_100_000
 
 
-def test_no_estimate_is_reported_where_there_is_none(run: Run, tmp_path: Path) -> None:
+def test_a_missing_estimate_is_reported_with_its_reason(run: Run, tmp_path: Path) -> None:
     """One fixed world has no smaller sizes; without --estimate there is no message about that."""
     path = model(tmp_path)
 
@@ -443,7 +445,7 @@ def test_a_witness_is_shown_as_a_violation_is(run: Run, tmp_path: Path) -> None:
     compile((tmp_path / "test_it.py").read_text(), "test_it.py", "exec")
 
 
-def test_a_witness_that_was_not_found_is_reported_and_asked_for_no_more(run: Run) -> None:
+def test_a_witness_that_was_not_found_is_reported(run: Run) -> None:
     done = run("docs/examples/my_first_try.py", "--witness", "a member joined")
 
     assert 1 == done.code

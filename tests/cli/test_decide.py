@@ -72,7 +72,7 @@ def test_a_verdict_is_a_readable_table(run: Run) -> None:
     ] == out.splitlines()
 
 
-def test_any_verdict_is_exit_code_0(run: Run) -> None:
+def test_any_verdict_exits_0(run: Run) -> None:
     """An abort is an answer, not a failure."""
     code, out = run({"members": [{"id": "a", "store": "dirty", "initial": "X"}]}, "--json")
 
@@ -80,7 +80,7 @@ def test_any_verdict_is_exit_code_0(run: Run) -> None:
     assert "no-clean-store" == json.loads(out)["outcomes"][0]["reason"]
 
 
-def test_qpids_rules_can_be_asked(run: Run) -> None:
+def test_the_rules_of_qpid_decide(run: Run) -> None:
     """The same members are judged by other rules."""
     request = {"members": [EMPTY, {"id": "t", "store": "none"}]}
 
@@ -92,7 +92,7 @@ def test_qpids_rules_can_be_asked(run: Run) -> None:
     ]
 
 
-def test_the_chains_rules_can_be_asked(run: Run) -> None:
+def test_the_rules_of_the_chain_decide(run: Run) -> None:
     """The verdict of the shipped tables has the same form."""
     code, out = run({"wait_for": 2, "members": [CLEAN, EMPTY]}, "--json", "--rules", "chain")
 
@@ -146,7 +146,7 @@ BAD_FOR_CHAIN: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(
     ("fields", "message"), BAD_FOR_CHAIN, ids=[message for _, message in BAD_FOR_CHAIN]
 )
-def test_only_the_chain_refuses_what_only_the_chain_reads(
+def test_only_the_chain_refuses_a_wrong_field_that_only_it_reads(
     run: Run, fields: dict[str, Any], message: str
 ) -> None:
     """One file serves all rules; other rules ignore the fields of the chain."""
@@ -185,7 +185,7 @@ def test_standard_input_is_read_for_a_dash(
     assert "new" == json.loads(capsys.readouterr().out)["initial"]
 
 
-def test_a_file_that_is_not_there_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_file_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2."""
     assert 2 == main(["decide", "no/such/file", "--json"])
     assert "no/such/file" in json.loads(capsys.readouterr().out)["error"]["message"]
@@ -267,14 +267,14 @@ def test_options_compare_as_json() -> None:
     assert 3 == len({options('{"x": 1}'), options('{"x": 1.0}'), options('{"x": true}')})
 
 
-def test_a_field_of_other_rules_is_no_error() -> None:
+def test_a_field_of_other_rules_is_accepted() -> None:
     """One file serves all rules."""
     row = {**EMPTY, "lineage": ["v1"], "position": ["v1", 3]}
 
     assert Store.EMPTY is read_members(json.dumps({"members": [row]}).encode())[0].store
 
 
-def test_a_byte_order_mark_is_no_error() -> None:
+def test_a_byte_order_mark_is_accepted() -> None:
     """Some editors write a byte order mark."""
     assert () == read_members(b"\xef\xbb\xbf" + b'{"members": []}')
 
@@ -324,9 +324,7 @@ requests = st.fixed_dictionaries(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(request_=requests | anything | st.binary(), rules=st.sampled_from([*RULESETS, "x"]))
-def test_whatever_is_given_there_is_a_verdict_or_a_named_error(
-    run: Run, request_: Any, rules: str
-) -> None:
+def test_any_input_gives_a_verdict_or_a_named_error(run: Run, request_: Any, rules: str) -> None:
     """Exit code 0 or 2, one object, never a traceback; and only the documented words."""
     code, out = run(request_, "--json", "--rules", rules)
     answer = json.loads(out)

@@ -54,7 +54,7 @@ def _model(folder: Path, *, most: int = 2, claimed: int = 3, more: str = "") -> 
     return str(file)
 
 
-def test_a_world_and_its_mutant_part_where_the_mutant_does_what_it_should_not(run: Run) -> None:
+def test_a_world_and_its_mutant_first_differ_at_the_planted_mistake(run: Run) -> None:
     """With one vote too few, the mutant commits; the claims of both worlds are compared."""
     done = run("two-phase-commit", "--mutant", "one-vote-short", "--json")
     told = done.object
@@ -126,7 +126,9 @@ def test_two_versions_of_a_file_are_compared(run: Run, tmp_path: Path) -> None:
     assert (1, None) == (done.code, done.object["parts"])
 
 
-def test_worlds_that_begin_differently_part_at_once(run: Run, tmp_path: Path) -> None:
+def test_worlds_that_begin_differently_differ_before_the_first_step(
+    run: Run, tmp_path: Path
+) -> None:
     one = _model(tmp_path / "one", more="\n        self.count = 1")
     done = run(_model(tmp_path / "zero"), one)
 

@@ -27,7 +27,7 @@ def facts(folder: Path, **said: Any) -> str:
     return str(file)
 
 
-def test_lint_says_the_line_the_reason_and_what_to_write(tmp_path: Path) -> None:
+def test_lint_reports_the_line_the_reason_and_what_to_write(tmp_path: Path) -> None:
     """4.1 refuses settings that 3.13 only ignored."""
     file = tmp_path / "rabbitmq.conf"
     file.write_text(K8S)
@@ -41,7 +41,7 @@ def test_lint_says_the_line_the_reason_and_what_to_write(tmp_path: Path) -> None
     assert f"{file}:2: warning:" in old.output
 
 
-def test_lint_prints_json_and_exits_0_where_all_is_fine(tmp_path: Path) -> None:
+def test_lint_prints_json_and_exits_0_without_findings(tmp_path: Path) -> None:
     file = tmp_path / "rabbitmq.conf"
     file.write_text("cluster_formation.classic_config.nodes.1 = rabbit@a\n")
 
@@ -113,7 +113,7 @@ cluster_formation.classic_config.nodes.2 = rabbit@b
 """
 
 
-def test_list_asks_the_backend_of_the_file(tmp_path: Path) -> None:
+def test_list_uses_the_backend_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "rabbitmq.conf"
     file.write_text(CLASSIC)
 
@@ -127,7 +127,7 @@ def test_list_asks_the_backend_of_the_file(tmp_path: Path) -> None:
     ("at", "now", "last", "seconds"),
     [("4.1", "retry", "standalone", 30.0), ("ours", "wait", "wait", None)],
 )
-def test_boot_says_what_a_node_that_sees_no_other_does_in_the_end(
+def test_boot_reports_the_end_of_a_node_that_discovers_no_other(
     tmp_path: Path, at: str, now: str, last: str, seconds: float | None
 ) -> None:
     """4.1 tries thirty times, a second apart, and then starts alone; our rules wait for others."""
@@ -184,7 +184,7 @@ def test_a_server_that_does_not_answer_gets_no_verdict(kind: str) -> None:
     assert "FAILS" not in found.output
 
 
-def test_a_search_that_did_not_end_says_so(tmp_path: Path) -> None:
+def test_a_search_that_did_not_end_is_reported(tmp_path: Path) -> None:
     """The search neither finds a split nor excludes one, so the exit code is 3."""
     file = facts(tmp_path, nodes=["a", "b", "c", "d", "e"], release="ours", fails=True)
 

@@ -31,7 +31,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(COMMANDS, "draw", Row("joinproto.cli.commands.draw:draw", "Draw machines."))
 
 
-def test_without_a_name_it_lists_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_name_the_command_lists_all_drawings(capsys: pytest.CaptureFixture[str]) -> None:
     """Machines come first, and then tables."""
     code = main(["draw"])
     lines = capsys.readouterr().out.splitlines()
@@ -41,7 +41,7 @@ def test_without_a_name_it_lists_what_there_is(capsys: pytest.CaptureFixture[str
     assert set(drawings()) <= {line.split()[0] for line in lines}
 
 
-def test_the_list_is_also_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_of_drawings_is_also_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
     """For scripts."""
     code = main(["draw", "--json"])
     found = json.loads(capsys.readouterr().out)
@@ -97,7 +97,7 @@ def world():
 """
 
 
-def test_the_members_of_a_model_of_ones_own_are_drawn(
+def test_the_members_of_a_users_model_are_drawn(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """The phase is the attribute named like one; each arrow says how often it was met."""
@@ -121,7 +121,7 @@ def test_the_members_of_a_model_of_ones_own_are_drawn(
         (("note", "--by", "x"), "--member and --by are for a world"),
     ],
 )
-def test_a_world_that_cannot_be_drawn_is_reported(
+def test_a_wrong_world_member_or_attribute_is_refused(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
 ) -> None:
     code = main(["draw", *words])
@@ -145,7 +145,7 @@ def test_every_table_of_the_chain_can_be_drawn() -> None:
         assert [case.name for case in table.cases] == [row.split(" | ")[1] for row in rows]
 
 
-def test_a_table_is_drawn_as_one_question_after_the_other(
+def test_a_table_is_drawn_as_a_chain_of_questions(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The last case is what remains."""
@@ -232,7 +232,7 @@ def test_a_drawing_that_cannot_be_made_is_reported(
     assert message in json.loads(capsys.readouterr().out)["error"]["message"]
 
 
-def test_a_block_that_is_out_of_date_is_found_and_written_anew() -> None:
+def test_a_block_that_is_out_of_date_is_found_and_written_again() -> None:
     """The text around a block stays as it is."""
     text = "before\n<!-- drawing: note-joining -->\nold\n<!-- end -->\nafter\n"
 

@@ -27,7 +27,7 @@ def closed_form(members: int) -> Report | None:
 
 
 @pytest.mark.parametrize("members", [8, 9, 10])
-def test_growth_is_carried_on_from_the_sizes_below(members: int) -> None:
+def test_growth_is_extrapolated_from_smaller_sizes(members: int) -> None:
     """The closed form lies within the guess, or at most a tenth outside."""
     guess = estimate(members, 1, closed_form)
 
@@ -37,7 +37,7 @@ def test_growth_is_carried_on_from_the_sizes_below(members: int) -> None:
     assert (5, 6, 7) == guess.members
 
 
-def test_it_says_that_it_is_rough_and_where_it_comes_from() -> None:
+def test_the_estimate_says_that_it_is_rough_and_where_it_comes_from() -> None:
     """It prints only the digits that are known."""
     guess = estimate(10, 1, closed_form)
 
@@ -60,12 +60,12 @@ def test_growth_that_itself_grows_gives_a_range() -> None:
 
 
 @pytest.mark.parametrize("members", [1, 2])
-def test_too_few_sizes_below_give_no_estimate(members: int) -> None:
+def test_fewer_than_two_smaller_sizes_give_no_estimate(members: int) -> None:
     """One size shows no growth."""
     assert estimate(members, 1, closed_form) is None
 
 
-def test_sizes_the_world_cannot_have_are_left_out() -> None:
+def test_sizes_that_the_world_cannot_have_are_left_out() -> None:
     """A world whose members wait for four cannot have three members."""
     guess = estimate(7, 1, lambda members: closed_form(members) if members >= 4 else None)
 

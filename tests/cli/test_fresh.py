@@ -149,7 +149,7 @@ def test_a_model_that_hides_nothing_holds_without_a_note(capsys: Capture, tmp_pa
     assert not json.loads(said)["notes"]
 
 
-def test_the_report_says_that_nobody_asked_again(capsys: Capture, tmp_path: Path) -> None:
+def test_the_report_says_that_members_were_not_asked_again(capsys: Capture, tmp_path: Path) -> None:
     code, said = checked(capsys, tmp_path, HONEST, "--json", "--no-verify")
 
     assert 0 == code, said
@@ -158,7 +158,7 @@ def test_the_report_says_that_nobody_asked_again(capsys: Capture, tmp_path: Path
     ]
 
 
-def test_the_report_says_that_no_process_could_be_made(
+def test_the_report_says_that_no_process_could_be_started(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))

@@ -32,7 +32,7 @@ def path_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- valid models ------------------------------------------------------------------------
 
 
-def test_a_model_of_ones_own_is_checked_like_any_other(run: Run, tmp_path: Path) -> None:
+def test_a_users_model_is_checked_like_a_shipped_one(run: Run, tmp_path: Path) -> None:
     """Each of two counters has 4 counts, so there are 16 states."""
     found = run(model(tmp_path), "--json").object
 
@@ -74,7 +74,7 @@ def test_a_path_with_a_slash_needs_no_ending(run: Run, tmp_path: Path) -> None:
     assert 0 == run(str(other)).code
 
 
-def test_the_file_finds_its_neighbours(run: Run, tmp_path: Path) -> None:
+def test_a_model_imports_files_beside_it(run: Run, tmp_path: Path) -> None:
     """It can import from its own folder, also later, when members run."""
     (tmp_path / "the_top.py").write_text("TOP = 3\n")
     (tmp_path / "the_step.py").write_text("STEP = 1\n")
@@ -85,7 +85,7 @@ def test_the_file_finds_its_neighbours(run: Run, tmp_path: Path) -> None:
     assert 0 == run(path).code
 
 
-def test_the_file_hides_no_module(run: Run, tmp_path: Path) -> None:
+def test_a_model_named_like_a_module_does_not_replace_it(run: Run, tmp_path: Path) -> None:
     """The loaded module has its own name, although the file is named like one of Python's."""
     import json
 
@@ -235,7 +235,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("world", "text"), WRONG.values(), ids=WRONG.keys())
-def test_a_file_without_a_world_is_told_what_was_expected(
+def test_the_error_for_a_file_without_a_world_says_what_was_expected(
     run: Run, tmp_path: Path, world: str, text: str
 ) -> None:
     """2, with the line of the wrong definition."""
@@ -315,7 +315,7 @@ def test_an_option_for_a_fixed_world_is_refused(run: Run, tmp_path: Path) -> Non
     assert "next: make it a function: def world(*, members): ..." in done.err
 
 
-def test_a_wrong_path_says_what_is_there(run: Run, tmp_path: Path) -> None:
+def test_a_wrong_path_is_refused_with_the_files_there(run: Run, tmp_path: Path) -> None:
     """Missing, a folder, not a regular file."""
     for path, text in (
         (tmp_path / "gone.py", "there is no file"),
@@ -329,7 +329,7 @@ def test_a_wrong_path_says_what_is_there(run: Run, tmp_path: Path) -> None:
         assert text in done.err
 
 
-def test_bytes_that_are_no_text_are_a_syntax_error(run: Run, tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_are_a_syntax_error(run: Run, tmp_path: Path) -> None:
     """The error names the line with the bytes, if Python knows it."""
     for content in (b"x = 1\ny = '\xff'\n", b"x = '\0'\n"):
         (tmp_path / "my_model.py").write_bytes(content)
@@ -339,7 +339,7 @@ def test_bytes_that_are_no_text_are_a_syntax_error(run: Run, tmp_path: Path) -> 
         assert "my_model.py:" in done.err
 
 
-def test_the_line_is_the_neighbours_where_that_one_is_wrong(run: Run, tmp_path: Path) -> None:
+def test_an_error_in_an_imported_file_is_reported_with_its_line(run: Run, tmp_path: Path) -> None:
     """The message must lead a reader to the file with the error."""
     path = tmp_path / "my_model.py"
     path.write_text("import the_neighbour\n" + MEMBER + WORLD)
@@ -352,7 +352,7 @@ def test_the_line_is_the_neighbours_where_that_one_is_wrong(run: Run, tmp_path: 
     assert "the_neighbour.py:3: syntax error" in wrong.err
 
 
-def test_a_bug_of_ours_is_not_blamed_on_the_model(
+def test_a_bug_of_joinproto_is_not_blamed_on_the_model(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """10: only for a bug of ours; such a bug is never reported as a bad model."""
@@ -434,7 +434,7 @@ def world(
         ("any=x", 9, "x"),
     ],
 )
-def test_a_value_is_what_the_function_says(
+def test_a_value_has_the_type_that_the_function_annotates(
     tmp_path: Path, run: Run, words: str, at: int, value: object
 ) -> None:
     """The annotation decides, else the default: `fair=false` is False, and not a true text."""
@@ -483,7 +483,7 @@ def test_a_value_that_does_not_fit_is_bad_usage(
         (("self.count += 1", "self.count += self.coun"), "did you mean count?"),
     ],
 )
-def test_a_usual_mistake_is_told_what_to_write(
+def test_the_error_for_a_usual_mistake_says_what_to_write(
     run: Run, tmp_path: Path, change: tuple[str, str], hint: str
 ) -> None:
     path = tmp_path / "mistaken.py"

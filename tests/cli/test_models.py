@@ -34,7 +34,7 @@ def test_every_world_is_listed(run: Run) -> None:
     assert ["one-vote-short"] == row["mutants"]
 
 
-def test_people_get_the_families(run: Run) -> None:
+def test_a_person_gets_the_families_of_worlds(run: Run) -> None:
     """Each with how many worlds it has, and how many of them must be violated."""
     done = run()
 
@@ -79,14 +79,14 @@ def test_every_mistake_is_reported_in_words() -> None:
         assert len(says.split()) <= 15
 
 
-def test_a_world_with_a_mistake_says_which(run: Run) -> None:
+def test_a_world_with_a_mistake_names_it(run: Run) -> None:
     says = MISTAKES["one-vote-short"]
 
     assert load_world("two-phase-commit", mutant="one-vote-short").about.endswith(says)
     assert f"--mutant one-vote-short: {says}" in " ".join(run("two-phase-commit").out.split())
 
 
-def test_those_that_fit_are_found(run: Run) -> None:
+def test_worlds_that_fit_the_words_are_found(run: Run) -> None:
     found = run("--expect", "violated", "--grep", "LOST", "--json").object["worlds"]
 
     assert {"violated"} == {row["expected"] for row in found}

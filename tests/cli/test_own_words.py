@@ -225,14 +225,14 @@ SHOWN = 3
 
 
 @pytest.mark.parametrize("said", TOLD)
-def test_a_case_in_own_words_is_among_the_first(said: str) -> None:
+def test_an_incident_in_own_words_is_among_the_first_results(said: str) -> None:
     first = [item.name for item in nearest_worlds(said, ENTRIES)][:SHOWN]
 
     assert {f"incident-{name}" for name in TOLD[said].split()} & {*first}, first
 
 
 @pytest.mark.parametrize("said", [*SHORT, *NIGHT])
-def test_words_of_a_case_find_it_among_the_first(said: str) -> None:
+def test_words_of_an_incident_find_it_among_the_first_results(said: str) -> None:
     """In the order of `joinproto models --grep`: worlds with the exact text, and then others."""
     just, near = worlds_that_say(said, ENTRIES)
     first = [*dict.fromkeys(incident_of(item.name) for item in just + near)][:SHOWN]
@@ -240,7 +240,7 @@ def test_words_of_a_case_find_it_among_the_first(said: str) -> None:
     assert {*{**SHORT, **NIGHT}[said].split()} & {*first}, first
 
 
-def test_words_that_no_world_has_count_nothing() -> None:
+def test_words_that_no_world_has_are_not_counted() -> None:
     """A person writes about more than the fault."""
     case = "redis sentinel gave the new pod its own ip as master"
     noise = "Guillermo's on-call pager screamed at dinner, pizza cold"
@@ -260,12 +260,12 @@ def test_words_that_no_world_has_count_nothing() -> None:
         ("OFFSET_OUT_OF_RANGE after restart", "OffsetOutOfRange after restart"),
     ],
 )
-def test_a_slip_in_a_long_word_changes_nothing(slipped: str, meant: str) -> None:
+def test_a_typing_error_in_a_long_word_changes_no_result(slipped: str, meant: str) -> None:
     """One letter is wrong, missing, extra or swapped, or a name is written in another style."""
     assert nearest_worlds(slipped, ENTRIES) == nearest_worlds(meant, ENTRIES) != []
 
 
-def test_another_word_is_no_slip() -> None:
+def test_another_word_is_not_taken_for_a_typing_error() -> None:
     """Another first or last letter, two errors, or few letters make another word."""
     for other in ("vartition", "partitiox", "parittoin", "powe"):
         said = f"{other} lost data after restart"
@@ -275,5 +275,5 @@ def test_another_word_is_no_slip() -> None:
         ), other
 
 
-def test_a_sentence_without_a_case_finds_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sentence_without_an_incident_finds_no_world(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\n0 worlds\n" in run_here(capsys, "models", "--grep", "how are you doing").out

@@ -70,7 +70,7 @@ def test_each_policy_of_the_examples_is_defeated(
 
 
 @pytest.mark.needs("jq")
-def test_a_policy_of_one_line_of_jq_is_checked(capsys: Any) -> None:
+def test_a_one_line_jq_policy_is_checked(capsys: Any) -> None:
     code, tree = checked(capsys, str(EXAMPLES / "highest-seqno"))
 
     assert (code, len(tree["trace"])) == (1, 3)
@@ -109,7 +109,7 @@ def test_no_longer_run_defeats_the_shipped_policy(capsys: Any, world: str, state
 
 
 @pytest.mark.parametrize(("safe", "counted"), [({"a", "b"}, 0), ({"b"}, 1)])
-def test_only_a_choice_that_does_harm_is_one_that_reads_unknown_as_absent(
+def test_only_a_harmful_choice_is_blamed_on_reading_unknown_as_absent(
     safe: set[str], counted: int
 ) -> None:
     """If two stores are equally good, either may be chosen."""
@@ -146,7 +146,7 @@ def test_the_highest_number_may_be_of_a_frame_that_was_never_committed(capsys: A
 
 
 @pytest.mark.landing
-def test_where_pick_is_too_careful_a_node_is_silent_or_blank() -> None:
+def test_pick_is_too_careful_only_where_a_node_is_silent_or_blank() -> None:
     """That node may have been founded by hand and have written alone, which no other node knows.
 
     So no other choice is right in larger runs.  docs/policies.md has the counts.
@@ -183,7 +183,7 @@ def test_a_disk_that_is_not_mounted_looks_blank_and_keeps_what_it_has() -> None:
     assert (found(node).seq, unmounted.data, unmounted.at_hand) == (2, (0, 1), ())
 
 
-def test_a_policy_that_never_founds_is_no_good_one(capsys: Any, tmp_path: Path) -> None:
+def test_a_policy_that_never_founds_is_reported(capsys: Any, tmp_path: Path) -> None:
     (tmp_path / "never.py").write_text("def choose_founder(facts): return 'wait'")
 
     code, tree = checked(capsys, str(tmp_path / "never.py"), *FEW)
@@ -223,7 +223,7 @@ def test_the_smallest_number_is_defeated_on_the_join_protocol(capsys: Any, tmp_p
     assert "recover pick --json a.info b.info c.info" in page.read_text("utf-8")
 
 
-def test_stores_that_are_the_same_are_put_to_a_policy_once() -> None:
+def test_the_same_stores_are_put_to_a_policy_once() -> None:
     """Many states of the join protocol do not differ in what is on disks."""
     asker = Questioner(pick, ("choose-founder",))
     put = Counter[str]()

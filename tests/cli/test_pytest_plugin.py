@@ -91,7 +91,7 @@ def endings(printed: str) -> dict[str, str]:
     return {name: ending for ending, name in found}
 
 
-def test_worlds_of_files_and_modules_are_collected_wherever_they_lie(tmp_path: Path) -> None:
+def test_worlds_of_files_and_modules_are_collected_wherever_the_files_are(tmp_path: Path) -> None:
     """A world that must fail, one that fails, one that must fail but holds, one that raises."""
     project(
         tmp_path,
@@ -122,7 +122,7 @@ def test_worlds_of_files_and_modules_are_collected_wherever_they_lie(tmp_path: P
     assert "loaded: joinproto.check\n" in printed
 
 
-def test_a_world_that_cannot_be_built_is_an_error_of_the_collection(tmp_path: Path) -> None:
+def test_a_world_that_cannot_be_built_is_a_collection_error(tmp_path: Path) -> None:
     source = WORLDS.replace('expected="violated"', "expected")
     project(tmp_path, 'joinproto_worlds = ["counter.py"]', counter=source)
 
@@ -162,7 +162,7 @@ def test_a_search_that_takes_too_long_is_an_error(tmp_path: Path) -> None:
         ("joinproto_worlds = [3]", "there is no module 3"),
     ],
 )
-def test_settings_that_name_nothing_are_refused(tmp_path: Path, settings: str, said: str) -> None:
+def test_settings_that_name_no_world_are_refused(tmp_path: Path, settings: str, said: str) -> None:
     project(tmp_path, settings)
     printed = run(tmp_path)
 
@@ -170,7 +170,7 @@ def test_settings_that_name_nothing_are_refused(tmp_path: Path, settings: str, s
     assert "Traceback" not in printed
 
 
-def test_a_project_without_worlds_pays_nothing(tmp_path: Path) -> None:
+def test_a_project_without_worlds_loads_no_checker(tmp_path: Path) -> None:
     """The checker's modules are not even imported; a file with a world is not a test."""
     project(tmp_path, "", counter=WORLDS, test_one="def test_one():\n    pass\n")
 

@@ -30,7 +30,7 @@ def states(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def test_without_a_query_it_lists_the_columns(run: Run, states: str) -> None:
+def test_without_a_query_the_command_lists_the_columns(run: Run, states: str) -> None:
     """It also lists the questions that are ready for this world."""
     done = run(states)
 
@@ -57,7 +57,7 @@ def test_a_folder_without_states_is_refused(run: Run, tmp_path: Path) -> None:
     assert "check WORLD --out DIR" in done.error["next"]
 
 
-def test_an_unknown_question_is_answered_with_those_there_are(run: Run, states: str) -> None:
+def test_an_unknown_question_is_refused_with_the_known_ones(run: Run, states: str) -> None:
     """2, before Spark is started."""
     done = run(states, "--ask", "why")
 
@@ -65,7 +65,7 @@ def test_an_unknown_question_is_answered_with_those_there_are(run: Run, states: 
     assert "growth, active" in done.err
 
 
-def test_a_question_that_asks_for_what_is_not_there_says_so(run: Run, tmp_path: Path) -> None:
+def test_a_question_about_a_missing_column_is_refused(run: Run, tmp_path: Path) -> None:
     """2: the world has no such column."""
     need("pyarrow")
     here(load_world("dining-philosophers"), Plan(out=tmp_path))
@@ -76,13 +76,13 @@ def test_a_question_that_asks_for_what_is_not_there_says_so(run: Run, tmp_path: 
     assert "aborts needs members that show a phase, and faults" in done.err
 
 
-def test_sql_and_a_question_are_one_too_many(run: Run, states: str) -> None:
+def test_sql_with_a_question_is_refused(run: Run, states: str) -> None:
     """2: usage."""
     assert 2 == run(states, "SELECT 1", "--ask", "growth").code
 
 
 @pytest.mark.needs("duckdb")
-def test_duckdb_answers(run: Run, states: str) -> None:
+def test_a_query_is_answered_by_duckdb(run: Run, states: str) -> None:
     """It prints a table, or one object as documented, which names the engine."""
     sql = "SELECT level, count(*) AS states FROM states GROUP BY level ORDER BY level"
 
@@ -98,7 +98,7 @@ def test_duckdb_answers(run: Run, states: str) -> None:
 
 
 @pytest.mark.needs("duckdb")
-def test_the_nearest_state_that_fits_is_reported_with_the_way(run: Run, states: str) -> None:
+def test_the_nearest_state_that_fits_is_reported_with_a_shortest_run(run: Run, states: str) -> None:
     """1 if no state fits."""
     told = run(states, "--to", "a_phase = 'active' -- at last")
     short = run(states, "--to", "founded > 0 and a_phase = 'active'", "--json").object
@@ -141,7 +141,7 @@ def test_a_wrong_query_is_refused(
 
 
 @pytest.mark.needs("duckdb")
-def test_a_dataset_without_parents_says_so(run: Run, states: str) -> None:
+def test_a_dataset_without_parents_is_reported(run: Run, states: str) -> None:
     """2: a dataset of an earlier version has no parents."""
     about = Path(states, "states", "_about.json")
     told = json.loads(about.read_text("utf-8"))
@@ -154,7 +154,7 @@ def test_a_dataset_without_parents_says_so(run: Run, states: str) -> None:
     assert "search again" in done.error["next"]
 
 
-def test_without_any_engine_it_says_what_to_install(
+def test_without_any_query_engine_the_command_says_what_to_install(
     run: Run, states: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """4: the machine lacks an engine."""
@@ -166,7 +166,7 @@ def test_without_any_engine_it_says_what_to_install(
     assert "joinproto[query]" in done.error["next"]
 
 
-def test_a_table_lines_up_numbers_and_says_what_is_missing() -> None:
+def test_a_table_aligns_numbers_and_announces_more_rows() -> None:
     """Numbers are aligned right, a missing value is a dash, and more rows are announced."""
     rows = (("active", 1_200), (None, 7))
     answer = Found("", ("phase", "states"), rows, more=True, engine="duckdb", seconds=0.0)

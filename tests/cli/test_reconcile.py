@@ -1,4 +1,4 @@
-"""`joinproto reconcile` explains and plans for a whole cluster (systems, section 5)."""
+"""`joinproto reconcile` explains and plans for a whole cluster."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
     return asked
 
 
-def test_explain_says_why_and_what_would_change_it(run: Run) -> None:
+def test_explain_gives_the_reason_and_what_would_change_the_decision(run: Run) -> None:
     """It prints, for each queue, a sentence, the rule, and the facts that would have to change."""
     assert run("explain", STATE).out.splitlines() == [
         (
@@ -59,7 +59,7 @@ def test_explain_says_why_and_what_would_change_it(run: Run) -> None:
     ]
 
 
-def test_a_queue_may_say_what_the_state_says_otherwise(run: Run) -> None:
+def test_a_field_of_a_queue_overrides_the_same_field_of_the_state(run: Run) -> None:
     """A field of the queue comes before the same field of the state."""
     real, first = {**STATE, "variant": "real"}, STATE["queues"][0]
     mixed = {**real, "queues": [first, {**first, "name": "qq.2", "variant": "seed"}]}
@@ -68,7 +68,7 @@ def test_a_queue_may_say_what_the_state_says_otherwise(run: Run) -> None:
     assert ["noop", "add"] == [one["action"] for one in found]
 
 
-def test_plan_says_order_bytes_load_and_what_is_left(run: Run) -> None:
+def test_plan_reports_order_bytes_load_and_the_differences_left(run: Run) -> None:
     """The plan is for all queues together."""
     limits = {"bytes_per_second": 10**8, "copies_at_once": 1}
     found = run("plan", {**STATE, "limits": limits}, "--json").object
@@ -116,14 +116,14 @@ def test_a_state_that_does_not_fit_is_refused_with_its_path(
         assert "--schema" not in done.err.replace("joinproto ask reconcile.queue --schema", "")
 
 
-def test_a_state_without_queues_says_so(run: Run) -> None:
+def test_a_state_without_queues_is_reported(run: Run) -> None:
     """The text says so, and the JSON object has no queues."""
     assert "the state has no queues\n" == run("explain", {"nodes": [], "queues": []}).out
     assert [] == run("explain", {"queues": []}, "--json").object["queues"]
 
 
 @pytest.mark.parametrize("url", ["x", "one:15672", "ftp://one", "http://", "http://one:x"])
-def test_a_url_that_is_none_is_refused(capsys: pytest.CaptureFixture[str], url: str) -> None:
+def test_a_malformed_url_is_refused(capsys: pytest.CaptureFixture[str], url: str) -> None:
     """Exit code 2, before the broker is asked."""
     need("httpx")
     done = run_here(capsys, "reconcile", "run", "--url", url, "--once")
@@ -142,7 +142,7 @@ def test_a_url_that_is_none_is_refused(capsys: pytest.CaptureFixture[str], url: 
         ({"members": None}, "the queue did not say which its members are"),
     ],
 )
-def test_in_each_variant_what_is_not_known_or_asked_is_clear(
+def test_each_variant_reports_why_it_waits_and_what_would_change_that(
     run: Run, variant: str, more: dict[str, object], why: str
 ) -> None:
     """There is no action, but the reason, and the facts that would change it."""
@@ -166,7 +166,7 @@ def test_a_state_may_say_that_no_node_leads(run: Run) -> None:
     ]
 
 
-def test_a_placement_of_ones_own_is_a_function_that_python_imports(run: Run) -> None:
+def test_a_users_placement_is_a_function_that_python_imports(run: Run) -> None:
     """Q3: placement is a port; a failed import is reported."""
     own = "joinproto.reconcile.placement:least_loaded"
 
@@ -177,7 +177,7 @@ def test_a_placement_of_ones_own_is_a_function_that_python_imports(run: Run) -> 
         assert f"--placement {bad}" in done.err
 
 
-def test_queues_of_two_virtual_hosts_are_told_apart(run: Run) -> None:
+def test_queues_of_two_virtual_hosts_are_distinguished(run: Run) -> None:
     """The text says `in VHOST`, and JSON has the key `vhost`."""
     queue = {"name": "q", "members": ["a", "b"], "target": {"policy": 3}, "size": 10}
     state = {**STATE, "queues": [queue, {**queue, "vhost": "eu"}]}

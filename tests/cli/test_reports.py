@@ -366,7 +366,7 @@ def test_expected_to_be_violated_is_green_and_undetermined_is_3(run: Run, tmp_pa
     assert "1" == ET.parse(file).getroot()[0].get("errors")
 
 
-def test_a_world_that_must_fail_and_holds_has_no_tick() -> None:
+def test_a_world_that_must_fail_but_holds_has_no_tick() -> None:
     assert "| must be violated | — | ✗ holds |" in markdown([outcome(GOOD, "violated")])
     assert "✓" not in markdown([outcome(GOOD, "violated"), outcome(UNCLEAR, "violated")])
 
@@ -387,7 +387,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_search(
     assert said in done.err
 
 
-def test_a_tier_has_its_own_words(run: Run) -> None:
+def test_a_tier_is_reported_in_its_own_words(run: Run) -> None:
     done = run("--tier", "quick", "--report", "junit.xml")
 
     assert 2 == done.code

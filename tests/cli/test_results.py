@@ -18,7 +18,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return lambda *words: run_here(capsys, "check", *words)
 
 
-def test_a_run_is_kept_in_every_format(run: Run, tmp_path: Path) -> None:
+def test_a_run_is_written_to_the_folder_in_every_format(run: Run, tmp_path: Path) -> None:
     """The folder has the report, the level counts, and the run."""
     folder = tmp_path / "new" / "out"
 
@@ -32,7 +32,7 @@ def test_a_run_is_kept_in_every_format(run: Run, tmp_path: Path) -> None:
     assert f"wrote to {folder}: run.json" in done.err
 
 
-def test_the_report_is_what_json_prints(run: Run, tmp_path: Path) -> None:
+def test_the_report_file_holds_what_json_prints(run: Run, tmp_path: Path) -> None:
     """report.json has the same object, and levels.csv has one row for each depth."""
     done = run("two-phase-commit", "--json", "--out", str(tmp_path))
 
@@ -42,7 +42,9 @@ def test_the_report_is_what_json_prints(run: Run, tmp_path: Path) -> None:
     assert 288 == sum(int(row.partition(",")[2]) for row in rows[1:])
 
 
-def test_the_same_run_writes_it_again_and_leaves_nothing_old(run: Run, tmp_path: Path) -> None:
+def test_the_same_check_writes_the_folder_again_and_leaves_no_old_file(
+    run: Run, tmp_path: Path
+) -> None:
     """A run that no longer fails must not keep an old trace next to its report."""
     run("two-phase-commit", "--out", str(tmp_path))
     (tmp_path / "trace.txt").write_text("of an older version")
@@ -61,7 +63,7 @@ def test_the_same_run_writes_it_again_and_leaves_nothing_old(run: Run, tmp_path:
         (("note-restart",), "world two-phase-commit there, note-restart here"),
     ],
 )
-def test_a_folder_of_another_run_is_refused(
+def test_a_folder_of_another_check_is_refused(
     run: Run, tmp_path: Path, words: tuple[str, ...], difference: str
 ) -> None:
     """The message names the difference."""
@@ -75,7 +77,7 @@ def test_a_folder_of_another_run_is_refused(
     assert before == (tmp_path / "report.json").read_text()
 
 
-def test_somebody_elses_folder_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_refused(run: Run, tmp_path: Path) -> None:
     """The files in it stay as they are."""
     (tmp_path / "thesis.tex").write_text("years of work")
 
@@ -86,7 +88,7 @@ def test_somebody_elses_folder_is_refused(run: Run, tmp_path: Path) -> None:
     assert ["thesis.tex"] == [file.name for file in tmp_path.iterdir()]
 
 
-def test_a_file_is_no_folder(run: Run, tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_refused(run: Run, tmp_path: Path) -> None:
     """2, before the search begins."""
     (tmp_path / "out").write_text("")
 

@@ -31,7 +31,7 @@ def timeless(found: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if key != "seconds"}
 
 
-def test_a_simulation_without_violation_exits_0_and_says_that_it_is_no_proof(run: Run) -> None:
+def test_a_simulation_without_violation_exits_0_and_says_that_it_is_not_a_proof(run: Run) -> None:
     """Only a search looks at every state."""
     done = run("two-phase-commit", "--runs", "200", "--seed", "7")
 
@@ -43,7 +43,7 @@ def test_a_simulation_without_violation_exits_0_and_says_that_it_is_no_proof(run
     assert "simulate two-phase-commit --seed 8  takes other runs" in done.out
 
 
-def test_which_part_of_all_states_was_met_is_reported(run: Run) -> None:
+def test_the_share_of_all_states_that_was_met_is_reported(run: Run) -> None:
     """The part is of all states that a search finds; it is null if the world is bounded."""
     told = run("two-phase-commit", "--runs", "9")
     found = run("two-phase-commit", "--runs", "9", "--json").object
@@ -56,7 +56,9 @@ def test_which_part_of_all_states_was_met_is_reported(run: Run) -> None:
     assert 2 == run("join", "--swarm", "--of-all").code
 
 
-def test_the_counts_of_a_search_are_known(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_state_count_of_an_earlier_whole_search_is_used(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A whole search makes --of-all needless; one that ended early or with symmetry does not."""
     world = ("two-phase-commit", "--members", "5")
     unknown = run(*world, "--runs", "1", "--json").object["states"]
@@ -103,7 +105,9 @@ def test_another_process_gives_the_same_output(world: str) -> None:
     assert found[0] == found[1]
 
 
-def test_a_claim_that_no_run_put_to_the_test_is_called_so(run: Run, tmp_path: Path) -> None:
+def test_a_claim_that_no_run_put_to_the_test_is_reported_as_untested(
+    run: Run, tmp_path: Path
+) -> None:
     """A simulator must say this, because silence would be taken for success."""
     never = 'always("low", low, premise=lambda view: sum(view.values()) == 6)'
     path = model(tmp_path, replace=('always("low", low)', never))
@@ -116,7 +120,9 @@ def test_a_claim_that_no_run_put_to_the_test_is_called_so(run: Run, tmp_path: Pa
     assert "put to the test in 5 runs" in many.out
 
 
-def test_a_sometimes_that_no_run_reached_is_called_so(run: Run, tmp_path: Path) -> None:
+def test_a_sometimes_that_no_run_reached_is_reported_as_not_reached(
+    run: Run, tmp_path: Path
+) -> None:
     """This is no violation, because another run may reach it."""
     done = run(model(tmp_path, replace=("return 3 in", "return 4 in")))
 
@@ -147,7 +153,7 @@ def test_a_run_that_gets_stuck_breaks_no_deadlock(run: Run, tmp_path: Path) -> N
     assert ("violated", 1000, 6) == (claim["result"], claim["runs"], claim["trace_length"])
 
 
-def test_the_options_of_a_world_are_those_of_check(run: Run, tmp_path: Path) -> None:
+def test_simulate_takes_the_options_of_a_world_as_check_does(run: Run, tmp_path: Path) -> None:
     """They are members, mutants, and any parameter of a user's own model."""
     path = model(tmp_path, world=FUNCTION)
 
@@ -182,7 +188,7 @@ def test_a_bad_model_exits_2_with_file_and_line(run: Run, tmp_path: Path) -> Non
     assert "my_model.py:19: member a: receive() raised KeyError" in done.err
 
 
-def test_a_swarm_says_what_it_ran_and_exits_0_or_1(run: Run) -> None:
+def test_a_swarm_reports_its_runs_and_exits_0_or_1(run: Run) -> None:
     """The swarm runs real members, and the exit code says whether a claim was broken."""
     done = run("join", "--swarm", "--runs", "2", "--seed", "12", "--json")
     found = done.object
@@ -215,7 +221,7 @@ def test_ctrl_c_ends_a_swarm_with_its_report(jobs: str) -> None:
     assert "Traceback" not in said
 
 
-def test_a_swarm_runs_members_of_ones_own_and_tells_how_they_fail(run: Run, tmp_path: Path) -> None:
+def test_a_swarm_runs_a_users_members_and_reports_how_they_fail(run: Run, tmp_path: Path) -> None:
     """1: a run broke a claim: its seed, and its shrunk story."""
     path = tmp_path / "my_members.py"
     path.write_text(

@@ -121,7 +121,7 @@ def test_a_sweep_is_refused_before_its_first_search(run: Run, model: str) -> Non
     assert 2 == run(model, "--set", "counts=1..2", "--trace", "run.html").code
 
 
-def test_help_lists_what_a_world_can_be_told(run: Run, model: str) -> None:
+def test_help_lists_the_parameters_of_a_world(run: Run, model: str) -> None:
     """The help has the type and the default of each parameter."""
     text = " ".join(run(model, "--help").out.split())
     assert "--set counts=... a whole number; 3 if not given" in text
@@ -135,7 +135,7 @@ def test_help_lists_what_a_world_can_be_told(run: Run, model: str) -> None:
     assert "definesno'no'" in "".join(unknown.split())
 
 
-def test_a_sweep_says_what_single_searches_say(run: Run, model: str) -> None:
+def test_a_sweep_reports_what_single_searches_report(run: Run, model: str) -> None:
     """The remarks of each search are printed, and the exit code is that of the worst search."""
     never, bounded = (model.replace("::counter", f"::{name}") for name in ("never", "bounded"))
     idle = "“idle” says nothing here: its premise was never met"
@@ -161,7 +161,7 @@ def test_a_sweep_says_what_single_searches_say(run: Run, model: str) -> None:
     assert "stopped: the limit of 3 states" in stopped.out
 
 
-def test_a_search_that_fails_is_named_and_those_before_it_are_reported(
+def test_a_failing_search_is_named_and_the_searches_before_it_are_reported(
     run: Run, model: str
 ) -> None:
     done = run(model.replace("::counter", "::raises"), "--set", "k=2..4")
@@ -222,7 +222,7 @@ def test_values_are_cut_where_a_value_ends(run: Run, model: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["nan", "-inf", "Infinity", "1e999", "(1, 1e999)", "{1: -1e999}"])
-def test_a_parameter_of_no_kind_takes_no_number_that_json_cannot_say(
+def test_a_parameter_without_a_type_takes_neither_nan_nor_infinity(
     run: Run, model: str, value: str
 ) -> None:
     """`--json` once printed Infinity, which is not JSON."""
@@ -235,9 +235,7 @@ def test_a_parameter_of_no_kind_takes_no_number_that_json_cannot_say(
     assert 0 == run(untyped, "--set", f"share={'9' * 400}").code
 
 
-def test_another_command_says_whose_sweeps_are(
-    capsys: pytest.CaptureFixture[str], model: str
-) -> None:
+def test_another_command_refuses_a_sweep(capsys: pytest.CaptureFixture[str], model: str) -> None:
     done = run_here(capsys, "simulate", model, "--set", "counts=1..5")
 
     assert 2 == done.code
@@ -255,14 +253,14 @@ def test_another_command_says_whose_sweeps_are(
         ("words", "one of red; red if not given"),
     ],
 )
-def test_help_says_of_each_name_what_it_is(run: Run, model: str, name: str, said: str) -> None:
+def test_help_describes_each_name(run: Run, model: str, name: str, said: str) -> None:
     done = run(model.replace("::counter", f"::{name}"), "--help")
 
     assert 0 == done.code
     assert said in " ".join(done.out.split())
 
 
-def test_help_is_of_the_world_and_of_no_other_word(
+def test_help_describes_the_world_and_no_other_word(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once, the file named after --trace was run as a world."""

@@ -64,7 +64,7 @@ def killed(row: tier.Row, **how: Any) -> Report:
     raise AssertionError
 
 
-def test_a_process_that_was_killed_is_an_error_and_no_wait(
+def test_a_killed_search_process_is_an_error_at_once(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     let_there_be(monkeypatch)
@@ -95,7 +95,7 @@ def test_ctrl_c_ends_all_processes() -> None:
         os.killpg(done.pid, 0)
 
 
-def test_a_world_that_ends_otherwise_exits_1_and_is_named(
+def test_a_world_with_an_unexpected_result_exits_1_and_is_named(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """This world holds, although the catalogue says that it is violated."""
@@ -108,7 +108,7 @@ def test_a_world_that_ends_otherwise_exits_1_and_is_named(
     assert "1 of 2 not as expected: two-phase-commit\n" in done.out
 
 
-def test_a_run_of_another_length_exits_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_of_an_unexpected_length_exits_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pinned number of steps is part of the expected result."""
     item = catalogue.entry("note-partition")
     assert item.steps is not None
@@ -134,7 +134,7 @@ def test_a_mutant_that_is_overlooked_exits_1(run: Run, monkeypatch: pytest.Monke
     assert "not as expected: two-phase-commit --mutant none\n" in done.out
 
 
-def test_a_limit_in_the_way_exits_3(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_a_limit_ends_exits_3(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """No world is known to be wrong, and not all are known to be right."""
     let_there_be(monkeypatch, mutants=())
 

@@ -80,7 +80,9 @@ def written(top: Path, logs: dict[str, list[Line]]) -> None:
         (top / f"{broker}-{at}-1.jsonl").write_text(text)
 
 
-def test_a_story_in_which_all_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_logs_in_which_all_claims_hold_exit_0(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     written(tmp_path, story())
 
     text, found = (run_here(capsys, "validate", str(tmp_path), *more) for more in ((), ("--json",)))
@@ -133,7 +135,7 @@ def unasked(logs: dict[str, list[Line]]) -> None:
     ],
     ids=lambda one: one if isinstance(one, str) else "",
 )
-def test_each_claim_is_broken_by_its_story(
+def test_each_claim_is_broken_by_its_changed_logs(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     breaks: Callable[[dict[str, list[Line]]], None],
@@ -149,10 +151,10 @@ def test_each_claim_is_broken_by_its_story(
     assert (1, [claim]) == (done.code, broken)
 
 
-def test_a_message_that_a_client_took_is_not_missed(
+def test_a_message_that_a_client_took_may_be_lacking_later(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """This need not be confirmed: it was under way when the primary died."""
+    """The commit that took it need not be confirmed: the primary may have died before."""
     logs = story()
     lost(logs)
     logs["a"].append(commit(2, takes=X))
@@ -161,7 +163,7 @@ def test_a_message_that_a_client_took_is_not_missed(
     assert 0 == run_here(capsys, "validate", str(tmp_path)).code
 
 
-def test_without_the_log_of_a_primary_nothing_is_said_across_it(
+def test_across_a_primary_without_a_log_messages_are_not_judged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A client may have taken the message from the primary without a log."""
@@ -177,7 +179,7 @@ def test_without_the_log_of_a_primary_nothing_is_said_across_it(
     )
 
 
-def test_a_generation_far_off_is_a_gap_like_any_other(
+def test_a_far_later_generation_is_reported_as_one_gap(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Once, each generation of the gap was a number in memory."""
@@ -189,7 +191,7 @@ def test_a_generation_far_off_is_a_gap_like_any_other(
     assert "no log of serving brokers in 1 to 1000000000: " in done.object["notes"][0]
 
 
-def test_logs_are_not_read_anew_for_each_message(
+def test_logs_are_not_read_again_for_each_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once, 20,000 messages took minutes."""
@@ -235,7 +237,7 @@ def test_logs_are_not_read_anew_for_each_message(
     ],
     ids=["number", "no-json", "no-broker", "no-token", "no-spans", "far"],
 )
-def test_a_log_that_is_none_is_refused(
+def test_a_malformed_log_is_refused(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     damage: Callable[[str], str],
@@ -254,7 +256,7 @@ def test_a_log_that_is_none_is_refused(
 
 
 @given(st.sets(st.tuples(st.sampled_from(["1.a", "12.b.c"]), st.integers(0, 50))))
-def test_spans_say_the_same_in_short(ids: set[tuple[str, int]]) -> None:
+def test_spans_hold_the_same_identities(ids: set[tuple[str, int]]) -> None:
     names = {f"{origin}.{number}" for origin, number in ids}
 
     assert {("q", name) for name in names} == {*ids_in({"q": spans(names)})}
@@ -288,10 +290,10 @@ def test_a_log_of_several_files_is_one_run(
         ("a-0-1.cut.jsonl", "the disk was full, so the log ends here although the run continued"),
     ],
 )
-def test_a_run_of_which_a_part_is_gone_is_left_out(
+def test_a_run_whose_log_lacks_a_part_is_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], renamed: str, why: str
 ) -> None:
-    """Its deliveries are not known; here b has a message that a may have given to a client."""
+    """Its deliveries are unknown; here b has a message that a may have given to a client."""
     logs = story()
     back_again(logs)
     written(tmp_path, logs)

@@ -18,7 +18,7 @@ SHOTS = Path(__file__).resolve().parents[2] / "out/explore"
 
 @contextmanager
 def page_of(browser: Browser, target: str, path: str = "", **how: Any) -> Iterator[Page]:
-    """Yield the page of a world; a script's error, or one of the policy's, fails the test."""
+    """Yield the page of a world; an error of a script or of the security policy fails the test."""
     session = Session()
     assert "error" not in session.answer("open", {"target": target, **how.pop("given", {})})
     with serving(session) as address, opened(browser, address + path, **how) as page:
@@ -33,12 +33,12 @@ def opened(browser: Browser, address: str, **how: Any) -> Iterator[Page]:
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
 
-    def heard(message: ConsoleMessage) -> None:
-        # The file that a library was kept from, where a test does so.
+    def collect(message: ConsoleMessage) -> None:
+        # A test that blocks the file of a library causes this message itself.
         if message.type == "error" and "ERR_BLOCKED_BY_CLIENT" not in message.text:
             wrong.append(message.text)
 
-    page.on("console", heard)
+    page.on("console", collect)
     page.goto(address)
     page.wait_for_selector("[data-drawn]")
     yield page
@@ -51,8 +51,8 @@ def shot(page: Page, name: str) -> None:
     page.screenshot(path=SHOTS / f"{name}.png")
 
 
-def said(page: Page, text: str) -> None:
-    """Wait until the line for screen readers says this."""
+def wait_for_status(page: Page, text: str) -> None:
+    """Wait until the status line, which screen readers read, contains `text`."""
     page.wait_for_function(
         "text => document.querySelector('.status').textContent.includes(text)", arg=text
     )

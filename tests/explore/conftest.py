@@ -12,7 +12,7 @@ from tests.needs import need
 
 @pytest.fixture(scope="session")
 def libraries() -> None:
-    """The libraries that `make web` fetches; the page without them has a test of its own."""
+    """Fetch the libraries as `make web` does; a test of its own shows the page without them."""
     from tools.web import LIBRARIES, VENDOR, bring
 
     if not (VENDOR / "uplot.js").is_file():
@@ -22,12 +22,12 @@ def libraries() -> None:
 
 @pytest.fixture(scope="module")
 def browser(libraries: None) -> Iterator[Any]:
-    """Chromium, for one module: while it is there, no other event loop can run in this process."""
+    """Yield Chromium for one module: while it runs, this process can run no other event loop."""
     need("chromium")
     api = pytest.importorskip("playwright.sync_api", reason="pip install --group dev")
     with api.sync_playwright() as driver:
-        found = driver.chromium.launch(
+        chromium = driver.chromium.launch(
             executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"]
         )
-        yield found
-        found.close()
+        yield chromium
+        chromium.close()

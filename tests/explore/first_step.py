@@ -3,8 +3,9 @@
     python -m tests.explore.first_step join
     python -m tests.explore.first_step two-phase-commit dist/playground
 
-The first measures joinproto explore from its start, the second the playground from its address.
-Each line is one try with new pages: seconds by the clock, and of CPU in joinproto and Chromium.
+The first command measures `joinproto explore` from its start, the second measures the playground
+from the request of its address.  Each printed line is one try with a new page: seconds by the
+clock, and seconds of CPU in joinproto and Chromium.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ WAIT_MS = 120_000
 
 
 def descendants(process: int) -> Iterator[int]:
-    """Yield the processes that a process began, and those that they began."""
+    """Yield the child processes of a process, and their child processes."""
     for task in Path(f"/proc/{process}/task").glob("*/children"):
         for child in map(int, task.read_text().split()):
             yield child
@@ -52,7 +53,7 @@ def explored(page: Any, world: str) -> None:
         process.stdout.readline()
         page.goto(process.stdout.readline().strip(), wait_until="commit")
         page.locator(".step").first.wait_for()
-        said(page)
+        print_seconds(page)
         process.send_signal(signal.SIGINT)
 
 
@@ -61,10 +62,10 @@ def stepped(page: Any, world: str, address: str) -> None:
     page.goto(f"{address}#worlds/{world}", wait_until="commit")
     page.get_by_role("button", name="Step through it").first.click()
     page.frame_locator("iframe.explorer").locator(".step").first.wait_for()
-    said(page)
+    print_seconds(page)
 
 
-def said(page: Any) -> None:
+def print_seconds(page: Any) -> None:
     """Print the time since `page` was made."""
     began, before = page.began
     used = sum(now - before.get(process, 0.0) for process, now in cpu_seconds().items())
@@ -72,7 +73,7 @@ def said(page: Any) -> None:
 
 
 def main(world: str, folder: str | None = None) -> None:
-    """Measure explore, or the playground in a folder that `make playground` wrote."""
+    """Measure `joinproto explore`, or the playground in a folder that `make playground` wrote."""
     from playwright.sync_api import sync_playwright
 
     from tests.playground.serving import serve

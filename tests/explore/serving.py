@@ -35,13 +35,13 @@ def request(
     body: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> tuple[int, str, Mapping[str, str]]:
-    """Send one request as it is written, and return status, text and headers."""
+    """Send one request with the path unchanged; return status, text and headers."""
     place = urlsplit(address)
     assert place.hostname is not None
     connection = http.client.HTTPConnection(place.hostname, place.port, timeout=60)
     try:
-        how = "GET" if body is None else "POST"
-        connection.request(how, path, body, dict(headers or {}))
+        method = "GET" if body is None else "POST"
+        connection.request(method, path, body, dict(headers or {}))
         answer = connection.getresponse()
         return answer.status, answer.read().decode(), dict(answer.getheaders())
     finally:

@@ -1,11 +1,11 @@
-"""The page's end of the engine's process: which world it is about."""
+"""The page's side of the engine's process: which world the engine searches."""
 
 from joinproto.explore.deep import Engine
 from joinproto.explore.session import Session
 
 
 def test_the_engine_searches_the_world_that_is_open() -> None:
-    """With its options: an answer about the version before would be a wrong one."""
+    """The engine takes over its options too: an answer about the version before would be wrong."""
     session = Session()
     session.answer("open", {"target": "durable-vote"})
     session.deep = engine = Engine("durable-vote", {})
@@ -18,7 +18,7 @@ def test_the_engine_searches_the_world_that_is_open() -> None:
     assert ("two-phase-commit", False) == (engine.target, engine.is_over)
 
 
-def test_a_world_with_an_injected_fault_is_not_the_engines() -> None:
+def test_the_engine_does_not_search_a_world_with_an_injected_fault() -> None:
     session = Session()
     session.answer("open", {"target": "docs/examples/my_first_try.py"})
     session.deep = engine = Engine("docs/examples/my_first_try.py", {})

@@ -32,7 +32,7 @@ def edges_of(graph: Json) -> set[tuple[str, str]]:
 def test_the_engine_finds_the_states_that_plain_python_finds(
     target: str, options: dict[str, str], by: str
 ) -> None:
-    """The same distance, and a run that the page can walk."""
+    """Both find states at the same distance, and runs that the page can walk."""
     from joinproto.explore.deep import Engine
 
     plain, session = Session(), Session()

@@ -39,7 +39,7 @@ def world() -> World:
 
 
 def with_disk() -> tuple[Session, str, list[str]]:
-    """A run after which the first member's disk is another one than before."""
+    """Return a run after which the disk of the first member has changed, with its keys."""
     session = opened("durable-vote")
     name = session.now.graph.names[0]
     run = asked(session, "walk", id=0, seed=4, until={"where": f"disk['{name}']"})
@@ -135,7 +135,9 @@ def test_a_disk_is_edited_to_the_contents_of_another() -> None:
     assert f"the disk of {name} says vote {values[1]}" == found["says"]
 
 
-def test_a_lost_disk_keeps_what_is_named_and_a_second_one_is_lost_after_it(tmp_path: Path) -> None:
+def test_a_lost_disk_keeps_the_named_attributes_and_a_second_disk_may_be_lost(
+    tmp_path: Path,
+) -> None:
     session = opened(written_model(tmp_path))
     wrote = ["a: write both", "b: write both"]
     keys = [step["key"] for step in taken(session, *wrote)]
@@ -194,7 +196,7 @@ def test_a_fault_is_injected_into_a_world_that_has_some_of_its_own(tmp_path: Pat
         {"kind": "disk-torn", "written": [{}]},
     ],
 )
-def test_a_disk_that_never_was_is_refused(given: dict[str, Any]) -> None:
+def test_a_malformed_disk_fault_is_refused(given: dict[str, Any]) -> None:
     session = opened("durable-vote")
     name = session.now.graph.names[0]
 

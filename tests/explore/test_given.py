@@ -36,8 +36,9 @@ def written_run(path: Path, *steps: tuple[str, str], world: str = "who-founds") 
 def test_a_run_that_a_check_wrote_is_walked(
     words: list[str], world: str | None, tmp_path: Path
 ) -> None:
-    """By `joinproto check` itself; a model's file and options are named again.  The second world
-    begins in more than one state.
+    """`joinproto check` writes the run; a model's file and its options must be named again.
+
+    The second world begins in more than one state.
     """
     run = tmp_path / "run.json"
     assert 1 == main(["check", *words, "--trace", str(run)])
@@ -49,8 +50,8 @@ def test_a_run_that_a_check_wrote_is_walked(
     assert found["fits"] == found["of"] == len(json.loads(run.read_text("utf-8"))["trace"])
 
 
-def test_a_run_does_not_say_which_file_is_loaded(tmp_path: Path) -> None:
-    """It may be from another machine, and a model's file runs when it is loaded."""
+def test_a_run_does_not_choose_which_file_is_loaded(tmp_path: Path) -> None:
+    """A run may be from another machine, and loading a model's file runs its code."""
     model = tmp_path / "model.py"
     model.write_text("raise SystemExit('it ran')\n", encoding="utf-8")
     run = written_run(tmp_path / "run.json", world=str(model))
@@ -61,7 +62,7 @@ def test_a_run_does_not_say_which_file_is_loaded(tmp_path: Path) -> None:
     assert "--world FILE.py" in caught.value.next
 
 
-def test_a_world_is_meant_where_a_folder_has_its_name(
+def test_a_name_of_a_world_and_a_folder_means_the_world(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "join").mkdir()
@@ -73,7 +74,7 @@ def test_a_world_is_meant_where_a_folder_has_its_name(
     assert session.logs is None
 
 
-def test_two_runs_are_the_same_up_to_where_they_part(tmp_path: Path) -> None:
+def test_the_common_steps_of_two_runs_are_counted(tmp_path: Path) -> None:
     first = written_run(tmp_path / "one.json", ("m1", "wait no longer"), ("m2", "wait no longer"))
     second = written_run(
         tmp_path / "two.json", ("m1", "wait no longer"), ("m1", "receive is anybody there from m2")
@@ -86,7 +87,7 @@ def test_two_runs_are_the_same_up_to_where_they_part(tmp_path: Path) -> None:
 
 
 def test_claims_are_compared_at_each_step_of_two_runs(tmp_path: Path) -> None:
-    """In the first run both found a cluster; in the second, the other hears of the founder."""
+    """In the first run both members found a cluster; in the second, m1 answers m2 first."""
     both = [("m1", "wait no longer"), ("m2", "wait no longer")]
     first = written_run(tmp_path / "one.json", *both)
     second = written_run(tmp_path / "two.json", both[0], ("m1", "receive is anybody there from m2"))
@@ -135,7 +136,7 @@ def test_logs_of_another_program_are_a_run_of_its_model() -> None:
 
 
 def test_the_first_line_that_no_member_would_write_is_marked(tmp_path: Path) -> None:
-    """A line is taken out, so a later one cannot be."""
+    """Some lines are left out, so a later line is not possible."""
     for log in RABBITMQ.glob("*.log"):
         text = log.read_text(encoding="utf-8")
         if log.name.startswith("rabbit@a") or log.name.startswith("a"):
@@ -152,7 +153,7 @@ def test_the_first_line_that_no_member_would_write_is_marked(tmp_path: Path) -> 
     assert {None} == set(fits[at + 1 :])
 
 
-def test_no_line_stands_before_the_one_that_it_follows_from() -> None:
+def test_no_line_is_put_before_its_cause() -> None:
     a = [RecordedLine("a", "says hello", sends=("a>b hello",)), RecordedLine("a", "ends")]
     b = [RecordedLine("b", "starts"), RecordedLine("b", "hears", hears="a>b hello")]
     cut = [RecordedLine("c", "hears what was never said", hears="x")]
@@ -163,7 +164,7 @@ def test_no_line_stands_before_the_one_that_it_follows_from() -> None:
     assert {"starts", "hears", "says hello", "ends", "hears what was never said"} == set(merged)
 
 
-def test_long_logs_are_put_by_cause_in_little_time() -> None:
+def test_long_logs_are_put_in_causal_order_in_little_time() -> None:
     """40,000 lines, each half waiting for the other: 0.2 s of CPU; in square time, 17 s."""
     count = 20_000
     said = [RecordedLine("a", f"says {i}", sends=(f"a>b {i}",)) for i in range(count)]
@@ -176,7 +177,7 @@ def test_long_logs_are_put_by_cause_in_little_time() -> None:
     assert 5 > time.process_time() - began
 
 
-def test_event_logs_of_nodes_stand_alongside_the_world_they_are_of(tmp_path: Path) -> None:
+def test_event_logs_of_nodes_are_shown_with_the_world_of_their_members(tmp_path: Path) -> None:
     import anyio
 
     from tests.cli.validate.conftest import live
@@ -194,7 +195,7 @@ def test_event_logs_of_nodes_stand_alongside_the_world_they_are_of(tmp_path: Pat
 
 
 def test_the_page_of_the_playground_loads_all_its_modules_at_once() -> None:
-    """Otherwise a browser learns of each only from the one that imports it."""
+    """Otherwise a browser learns of a module only from the module that imports it."""
     needed: set[str] = set()
     waiting = ["app"]
     while waiting:
@@ -209,8 +210,8 @@ def test_the_page_of_the_playground_loads_all_its_modules_at_once() -> None:
     assert sorted(needed) == loaded
 
 
-def test_of_an_event_log_no_more_is_read_than_the_page_shows(tmp_path: Path) -> None:
-    """Nor kept: a log of five million lines opens as one of five thousand."""
+def test_only_the_part_of_an_event_log_that_the_page_shows_is_read(tmp_path: Path) -> None:
+    """The other lines are neither read nor kept, so a log of five million lines opens as fast."""
     import anyio
 
     from tests.cli.validate.conftest import live
@@ -232,8 +233,8 @@ def test_of_an_event_log_no_more_is_read_than_the_page_shows(tmp_path: Path) -> 
     assert "joinproto validate judges all" in found["says"]
 
 
-def test_what_a_cut_log_may_have_said_is_waited_for() -> None:
-    """The lines shown are then those of whole logs: no line before the one that caused it."""
+def test_a_line_waits_for_its_cause_in_a_log_that_was_cut() -> None:
+    """Without this, a line would be shown although the line that caused it was cut off."""
     a = [RecordedLine("a", f"a {n}", sends=(f"a>b {n}",)) for n in range(3)]
     b = [RecordedLine("b", f"b {n}", hears=f"a>b {n}", sender="a") for n in (2, 0)]
 

@@ -8,11 +8,11 @@ from tests.census import QUICK, searched
 from tests.check.chosen import CHOSEN
 
 STATES_MAX = 1_500
-"""Of a world that is walked by every landing; others are in the soak."""
+"""The most states of a world that every landing walks; larger worlds are walked in the soak."""
 
 
 def walked(session: Session) -> tuple[list[int], int]:
-    """Return how many states each level has, and how many steps, by asking for each state."""
+    """Ask for each state; return the number of states of each level, and the number of steps."""
     level = list(session.answer("world")["firsts"])
     seen, counts, steps = set(level), [], 0
     while level:
@@ -56,11 +56,11 @@ SMALL = [
     ("reconcile-one", "drops-first"),
     ("standby-failover", "acknowledges-at-once"),
 ]
-"""One of each kind of network and step, of few states."""
+"""Worlds with few states: one for each kind of network and step."""
 
 
 @pytest.mark.parametrize(("name", "mutant"), SMALL)
-def test_walking_by_the_page_meets_the_engines_states(name: str, mutant: str | None) -> None:
+def test_walking_by_the_page_reaches_the_engines_states(name: str, mutant: str | None) -> None:
     assert (name, mutant) in CHOSEN or (name, mutant) in QUICK
     assert STATES_MAX >= searched(name, mutant).distinct
 

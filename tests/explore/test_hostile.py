@@ -1,4 +1,4 @@
-"""A model that would run a script in the page, or never lets go: shown, and nothing of it runs."""
+"""Models that try to run a script in the page, or whose code never returns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("starlette", reason="pip install 'joinproto[web]'")
 
 from joinproto.explore.session import Session
-from tests.explore.browsing import page_of, said, shot
+from tests.explore.browsing import page_of, shot, wait_for_status
 from tests.explore.serving import serving
 
 if TYPE_CHECKING:
@@ -57,12 +57,14 @@ def world() -> World:
 """
 
 
-def test_a_hostile_model_is_shown_and_nothing_of_it_runs(browser: Browser, tmp_path: Path) -> None:
+def test_a_hostile_model_is_shown_and_none_of_its_scripts_runs(
+    browser: Browser, tmp_path: Path
+) -> None:
     file = tmp_path / "hostile.py"
     file.write_text(HOSTILE, encoding="utf-8")
     with page_of(browser, str(file)) as page:
         page.keyboard.press("1")
-        said(page, "Step 1")
+        wait_for_status(page, "Step 1")
         shot(page, "hostile")
         page.get_by_label("An expression to show in each state").fill("'<img src=y onerror=x>'")
         page.get_by_role("button", name="Add a column").click()
@@ -71,7 +73,7 @@ def test_a_hostile_model_is_shown_and_nothing_of_it_runs(browser: Browser, tmp_p
         page.get_by_role("button", name="other alone:").wait_for()
         shot(page, "hostile-disk")
         page.get_by_role("button", name="other alone:").click()
-        said(page, "of the last write of <i>m</i>, other alone is on the disk")
+        wait_for_status(page, "of the last write of <i>m</i>, other alone is on the disk")
         page.get_by_role("tab", name="Ask").click()
         page.locator(".ready button").first.wait_for()
         page.get_by_role("tab", name="See").click()
@@ -87,7 +89,9 @@ def test_a_hostile_model_is_shown_and_nothing_of_it_runs(browser: Browser, tmp_p
             assert 0 == page.locator(f"#explore {wrong}").count(), wrong
 
 
-def test_code_that_never_returns_is_said_to_be_waited_for(browser: Browser, tmp_path: Path) -> None:
+def test_the_page_says_that_it_waits_for_code_that_never_returns(
+    browser: Browser, tmp_path: Path
+) -> None:
     file, ends = tmp_path / "endless.py", tmp_path / "ends"
     endless = HOSTILE.replace("'<script>document.title=2</script>'", "'never return'")
     file.write_text(endless.replace("ENDS", str(ends)))

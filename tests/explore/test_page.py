@@ -16,7 +16,7 @@ from joinproto.cli.commands.explore import leading_to
 from joinproto.cli.exploring import session_of
 from joinproto.explore.export import export
 from joinproto.explore.session import Session
-from tests.explore.browsing import opened, page_of, said, shot
+from tests.explore.browsing import opened, page_of, shot, wait_for_status
 from tests.explore.serving import serving
 from tests.needs import need
 from tools.web import AXE, bring
@@ -44,7 +44,7 @@ def test_a_private_file_leads_the_browser_to_the_page(browser: Browser) -> None:
 
 
 def test_the_first_step_is_there_after_one_request(browser: Browser) -> None:
-    """A request more is a wait more; nothing that the page shows first is asked for later."""
+    """Another request would be another wait, so the page holds all that it shows first."""
     session = Session()
     session.answer("open", {"target": "join"})
     page = browser.new_page()
@@ -61,19 +61,19 @@ def test_the_first_step_is_there_after_one_request(browser: Browser) -> None:
 def test_a_person_walks_by_the_keyboard_alone(browser: Browser) -> None:
     with page_of(browser, FIRST_TRY) as page:
         page.keyboard.press("1")
-        said(page, "Step 1: m1: wait no longer.")
+        wait_for_status(page, "Step 1: m1: wait no longer.")
         page.keyboard.press("j")
         page.keyboard.press("Enter")
-        said(page, "Step 2")
+        wait_for_status(page, "Step 2")
         page.keyboard.press("Home")
-        said(page, "At the beginning.")
+        wait_for_status(page, "At the beginning.")
         page.keyboard.press("ArrowRight")
-        said(page, "At step 1")
+        wait_for_status(page, "At step 1")
         page.keyboard.press("?")
         assert page.get_by_role("dialog", name="Help and keys").is_visible()
         page.keyboard.press("Escape")
         page.keyboard.press("w")
-        said(page, "Nothing more can change")
+        wait_for_status(page, "Nothing more can change")
 
         assert "1" != page.locator(".place").inner_text()
 
@@ -84,7 +84,7 @@ def test_a_person_finds_why_a_claim_is_broken(browser: Browser) -> None:
         page.get_by_role("tab", name="Ask").click()
         page.get_by_role("button", name="“one founder” is broken").click()
         page.get_by_role("button", name="Walk there").click()
-        said(page, "Broken here: one founder.")
+        wait_for_status(page, "Broken here: one founder.")
         page.locator(".claims summary", has_text="one founder").click()
         part = page.locator(".tree .bad").first
         part.wait_for()
@@ -119,22 +119,22 @@ def test_a_person_sees_levels_counts_and_the_graph(browser: Browser) -> None:
         page.get_by_text("8 nodes for 16 states").wait_for()
         shot(page, "see")
         page.get_by_role("button", name="m1 founder, m2 joined").click()
-        said(page, "At a nearest state of that node.")
+        wait_for_status(page, "At a nearest state of that node.")
 
         assert page.get_by_role("tab", name="Walk").get_attribute("aria-selected") == "true"
 
 
-def test_without_the_libraries_the_page_says_how_to_get_them(browser: Browser) -> None:
+def test_without_its_libraries_the_page_says_how_to_get_them(browser: Browser) -> None:
     with page_of(browser, MODEL) as page:
         page.route("**/vendor/*", lambda route: route.abort("blockedbyclient"))
         page.get_by_role("tab", name="See").click()
         page.get_by_text("uPlot is not here").wait_for()
         page.get_by_role("button", name="Draw the graph").click()
         page.get_by_role("button", name="m1 founder, m2 joined").click()
-        said(page, "At a nearest state of that node.")
+        wait_for_status(page, "At a nearest state of that node.")
 
 
-def test_a_person_says_where_two_versions_part(browser: Browser) -> None:
+def test_a_person_finds_the_first_difference_of_two_versions(browser: Browser) -> None:
     """Task 3: a mistake of the catalogue, claims that differ, and both walked in step."""
     with page_of(browser, "durable-vote") as page:
         page.get_by_role("tab", name="Compare").click()
@@ -175,37 +175,37 @@ def test_a_person_compares_the_claims_of_two_runs(browser: Browser, tmp_path: Pa
 def test_a_person_puts_back_an_older_copy_of_a_disk(browser: Browser) -> None:
     with page_of(browser, "durable-vote") as page:
         page.locator(".step", has_text="m1").first.click()
-        said(page, "Step 1")
+        wait_for_status(page, "Step 1")
         page.get_by_role("button", name="Faults of the disk of m1").click()
         page.get_by_role("button", name=re.compile("As after step 0")).wait_for()
         shot(page, "disk")
         page.get_by_role("button", name=re.compile("As after step 0")).click()
-        said(page, "the disk of m1 is as it was after step 0")
+        wait_for_status(page, "the disk of m1 is as it was after step 0")
         page.get_by_role("button", name="← Back").click()
-        said(page, "At step 2")
+        wait_for_status(page, "At step 2")
         page.locator(".step", has_text="the disk of m1 is as it was").wait_for()
 
         assert "step 2 of 3" == page.locator(".place").inner_text()
 
         page.keyboard.press("End")
         page.locator(".step", has_text="m2").first.click()
-        said(page, "Step 4: m2")
+        wait_for_status(page, "Step 4: m2")
         page.get_by_role("button", name="Faults of the disk of m2").click()
         page.get_by_role("button", name="Lose the disk of m2").click()
-        said(page, "the disk of m2 is lost")
+        wait_for_status(page, "the disk of m2 is lost")
         assert "step 6 of 6" == page.locator(".place").inner_text()
 
 
 def test_a_person_injects_a_fault(browser: Browser) -> None:
     with page_of(browser, FIRST_TRY) as page:
         page.keyboard.press("1")
-        said(page, "Step 1")
+        wait_for_status(page, "Step 1")
         page.get_by_role("button", name="Faults of m2").click()
         page.get_by_role("button", name="Crash m2").click()
-        said(page, "m2 crashes")
+        wait_for_status(page, "m2 crashes")
         page.get_by_role("button", name="cut a link").click()
         page.get_by_role("button", name="Cut this link").click()
-        said(page, "the link of m1 and m2 is cut")
+        wait_for_status(page, "the link of m1 and m2 is cut")
         shot(page, "fault")
 
         assert "step 3 of 3" == page.locator(".place").inner_text()
@@ -215,7 +215,7 @@ def test_a_person_injects_a_fault(browser: Browser) -> None:
 def test_a_person_sees_the_row_that_a_step_took(browser: Browser) -> None:
     with page_of(browser, "join") as page:
         page.keyboard.press("w")
-        said(page, "Walked: 20 steps.")
+        wait_for_status(page, "Walked: 20 steps.")
         for _ in range(20):
             if page.locator(".decision").count():
                 page.locator(".decision summary").click()
@@ -234,13 +234,13 @@ def test_a_person_sees_the_row_that_a_step_took(browser: Browser) -> None:
 def test_an_address_holds_the_run(browser: Browser) -> None:
     with page_of(browser, MODEL) as page:
         page.keyboard.press("1")
-        said(page, "Step 1")
+        wait_for_status(page, "Step 1")
         page.keyboard.press("1")
-        said(page, "Step 2")
+        wait_for_status(page, "Step 2")
         fragment = page.evaluate("location.hash")
         words = page.locator(".row.here").get_attribute("aria-label")
     with page_of(browser, MODEL, path=fragment) as page:
-        said(page, "possible")
+        wait_for_status(page, "possible")
         assert words == page.locator(".row.here").get_attribute("aria-label")
     with page_of(browser, FIRST_TRY, path=fragment) as page:
         assert "of another world" in page.locator(".notice").inner_text()
@@ -251,7 +251,7 @@ def test_an_address_holds_the_run(browser: Browser) -> None:
 
 @pytest.mark.parametrize("target", [MODEL, "/tmp/from-a-stranger.py"])
 def test_an_address_loads_no_file_and_evaluates_nothing(browser: Browser, target: str) -> None:
-    """It may come from anywhere: it asks only for known steps of the world that is open."""
+    """An address may come from anyone: it may only choose steps of the world that is open."""
     asked: list[tuple[str, Any]] = []
 
     class Recorded(Session):
@@ -279,7 +279,7 @@ def test_an_edited_model_is_loaded_again(browser: Browser, tmp_path: Path) -> No
     file.write_text(source, encoding="utf-8")
     with page_of(browser, str(file)) as page:
         page.keyboard.press("1")
-        said(page, "Step 1")
+        wait_for_status(page, "Step 1")
         file.write_text(source.replace("found the cluster", "be the founder"), encoding="utf-8")
         page.locator(".notice", has_text="The file changed").wait_for()
 
@@ -293,7 +293,7 @@ def test_accessibility_is_checked_by_axe(browser: Browser, scheme: Any, tmp_path
     axe = (tmp_path / "axe.js").read_text(encoding="utf-8")
     with page_of(browser, MODEL, color_scheme=scheme) as page:
         page.keyboard.press("w")
-        said(page, "Nothing more")
+        wait_for_status(page, "Nothing more")
         for tab in ("Walk", "Ask", "See", "Compare"):
             page.get_by_role("tab", name=tab).click()
             page.wait_for_timeout(500)
@@ -311,7 +311,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(browser: Browser) -> None:
     size = {"width": 360, "height": 740}
     with page_of(browser, MODEL, viewport=size, has_touch=True, is_mobile=True) as page:
         page.locator(".step").first.tap()
-        said(page, "Step 1")
+        wait_for_status(page, "Step 1")
         shot(page, "phone")
         for tab in ("Walk", "Ask", "See", "Compare"):
             page.get_by_role("tab", name=tab).tap()
@@ -332,7 +332,7 @@ def test_logs_of_a_real_program_become_a_run(browser: Browser) -> None:
         page.get_by_text("All 95 lines are steps that members take.").wait_for()
         shot(page, "logs")
         page.get_by_role("button", name="Walk this run").click()
-        said(page, "The run that the logs tell.")
+        wait_for_status(page, "The run that the logs tell.")
 
         assert "step 97 of 97" == page.locator(".place").inner_text()
 
@@ -346,7 +346,7 @@ def test_the_exported_page_works_from_disk_with_the_network_off(
     wrote = export(session, file)
     with opened(browser, file.as_uri(), offline=True) as page:
         page.keyboard.press("w")
-        said(page, "step")
+        wait_for_status(page, "step")
         page.get_by_role("tab", name="See").click()
         page.get_by_text("16 states, 6 levels").wait_for()
         page.get_by_role("button", name="Draw the graph").click()
@@ -355,7 +355,7 @@ def test_the_exported_page_works_from_disk_with_the_network_off(
         page.get_by_role("button", name="“a member joined” is so").click()
         page.get_by_role("heading", name="after 3 steps").wait_for()
         page.get_by_role("button", name="Walk there").click()
-        said(page, "after 3 steps")
+        wait_for_status(page, "after 3 steps")
         shot(page, "export")
 
     assert 16 == wrote["states"]

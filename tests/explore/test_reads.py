@@ -1,4 +1,4 @@
-"""Its text shows the parts that an expression reads, or all of it counts as read."""
+"""Which parts of a state an expression reads, found in its text; in doubt, all parts."""
 
 import pytest
 
@@ -22,7 +22,7 @@ MEMBERS = ("a", "b", "c")
         ("view['a'].term", None, {"term"}),
     ],
 )
-def test_attributes_alone_are_read(
+def test_an_expression_may_read_only_some_attributes(
     text: str, members: set[str] | None, attributes: set[str]
 ) -> None:
     wanted = None if members is None else frozenset(members)
@@ -47,18 +47,18 @@ def test_attributes_alone_are_read(
         "a is DOWN is b",
     ],
 )
-def test_whole_members_are_read(text: str) -> None:
+def test_an_expression_may_read_whole_members(text: str) -> None:
     assert reads_of(text, MEMBERS).attributes is None
 
 
 @pytest.mark.parametrize(
     "text", ["view.links", "view.under_way()", "str(view)", "(lambda a: a)(a)"]
 )
-def test_anything_may_be_read(text: str) -> None:
+def test_an_expression_that_is_not_understood_may_read_anything(text: str) -> None:
     assert ANYTHING == reads_of(text, MEMBERS)
 
 
-def test_parts_that_are_not_of_members_are_read_by_name() -> None:
+def test_parts_outside_of_members_are_read_by_name() -> None:
     found = reads_of("monitor.count > 1 and split is None and disk['a'].vote", MEMBERS)
 
     assert (True, True, True) == (found.monitor, found.split, found.disk)

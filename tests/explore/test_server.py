@@ -23,7 +23,7 @@ from tests.explore.serving import TOKEN, request, serving
 ASK = json.dumps({"verb": "state", "arguments": {"id": 0}})
 JSON = {"content-type": "application/json"}
 BUSY_SECONDS = 0.5
-"""Of CPU: more than it takes to read a question, so an expression is being evaluated."""
+"""Seconds of CPU; reading a question takes less, so an expression is being evaluated."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def address() -> Iterator[str]:
         yield place
 
 
-def test_the_page_asks_and_is_answered(address: str) -> None:
+def test_a_question_of_the_page_is_answered(address: str) -> None:
     status, text, headers = request(address, f"/{TOKEN}/ask", body=ASK, headers=JSON)
 
     assert 200 == status
@@ -43,7 +43,9 @@ def test_the_page_asks_and_is_answered(address: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["app.js", "explore.css"])
-def test_its_files_come_with_a_policy_that_runs_no_other_script(address: str, name: str) -> None:
+def test_the_files_of_the_page_have_a_policy_that_runs_no_other_script(
+    address: str, name: str
+) -> None:
     status, text, headers = request(address, f"/{TOKEN}/{name}")
 
     assert 200 == status
@@ -53,7 +55,7 @@ def test_its_files_come_with_a_policy_that_runs_no_other_script(address: str, na
     assert "no-referrer" == headers["referrer-policy"]
 
 
-def test_the_page_comes_with_its_first_state_and_runs_its_own_script_alone(address: str) -> None:
+def test_the_page_has_its_first_state_and_runs_only_its_own_script(address: str) -> None:
     """One request until the first step is shown; the policy names script and style by hash."""
     _, text, headers = request(address, f"/{TOKEN}/")
     _, state, _ = request(address, f"/{TOKEN}/ask", body=ASK, headers=JSON)
@@ -69,7 +71,7 @@ def test_the_page_comes_with_its_first_state_and_runs_its_own_script_alone(addre
 
 
 def hashed(text: str) -> str:
-    """Return it as a policy has it."""
+    """Return the hash of a text as a security policy writes it."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
@@ -160,7 +162,7 @@ def test_a_malformed_question_is_refused(
     assert expected == status
 
 
-def test_a_question_that_goes_wrong_is_answered_and_the_server_goes_on(address: str) -> None:
+def test_a_failing_question_is_answered_and_the_server_continues(address: str) -> None:
     asked = json.dumps({"verb": "nearest", "arguments": {"where": "m1.nothing"}})
 
     status, text, _ = request(address, f"/{TOKEN}/ask", body=asked, headers=JSON)
@@ -177,8 +179,8 @@ def used(process: int) -> float:
 
 
 @pytest.mark.needs("/proc")
-def test_ctrl_c_ends_it_while_an_expression_never_ends() -> None:
-    """Without a traceback; the question is answered by a thread that the process leaves."""
+def test_ctrl_c_ends_the_server_while_an_expression_never_ends() -> None:
+    """No traceback is printed, and the process does not wait for the thread that answers."""
     words = ["explore", "docs/examples/my_first_try.py", "--no-open"]
     process = subprocess.Popen(
         [sys.executable, "-m", "joinproto", *words],

@@ -1,4 +1,4 @@
-"""The core of `joinproto explore`: questions in JSON, answers in JSON."""
+"""The core of `joinproto explore` takes questions and gives answers in JSON."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def opened(target: str, **options: str) -> Session:
 
 
 def asked(session: Session, verb: str, **arguments: Any) -> Any:
-    """Return an answer, as it would come over a wire; an error fails the test."""
+    """Return an answer as it is after its way through JSON; an error fails the test."""
     found = json.loads(json.dumps(session.answer(verb, arguments)))
     assert "error" not in found, found
     return found
@@ -32,7 +32,7 @@ def labels(run: Any) -> list[str]:
     return [f"{step['member']}: {step['label']}" for step in run["steps"]]
 
 
-def test_a_state_tells_members_network_claims_and_steps() -> None:
+def test_a_state_has_members_network_claims_and_steps() -> None:
     session = opened(FIRST_TRY)
 
     state = asked(session, "state", id=0)
@@ -45,7 +45,7 @@ def test_a_state_tells_members_network_claims_and_steps() -> None:
 
 
 def test_steps_have_one_of_four_kinds() -> None:
-    """A delivery, a member's own step, an operator's or a client's, and a fault."""
+    """A delivery, a member's own step, a step of an operator or a client, and a fault."""
     kinds = {}
     for target in (MODEL, "termination", "note-partition"):
         session = opened(target)
@@ -57,7 +57,7 @@ def test_steps_have_one_of_four_kinds() -> None:
     assert {"deliver", "own", "operator", "fault"} == kinds.keys()
 
 
-def test_an_error_is_an_answer_with_what_to_do_next() -> None:
+def test_an_error_is_answered_with_what_to_do_next() -> None:
     session = opened(FIRST_TRY)
 
     for verb, arguments in (
@@ -114,7 +114,7 @@ def test_a_broken_claim_says_which_part_of_it_does_not_hold() -> None:
     assert ["{founder}", "{founder}"] == [part["value"] for part in case["part"]["parts"]]
 
 
-def test_a_step_says_which_row_it_took_and_why_none_above() -> None:
+def test_a_step_shows_the_row_it_took_and_why_no_earlier_row_matched() -> None:
     session = opened("join")
     run = asked(session, "walk", id=0, steps=6, seed=1)
 
@@ -132,7 +132,7 @@ def test_a_step_says_which_row_it_took_and_why_none_above() -> None:
         assert all(row["because"] for row in above)
 
 
-def test_a_run_is_found_again_by_what_its_steps_say() -> None:
+def test_a_run_is_found_again_by_the_keys_of_its_steps() -> None:
     session = opened("join")
     run = asked(session, "walk", id=0, steps=15, seed=3)
     end = asked(session, "state", id=run["ids"][-1])["key"]
@@ -144,7 +144,7 @@ def test_a_run_is_found_again_by_what_its_steps_say() -> None:
     assert again["same_end"] is True
 
 
-def test_a_run_that_no_longer_fits_is_followed_as_far_as_it_does() -> None:
+def test_a_run_that_no_longer_fits_is_followed_as_far_as_it_fits() -> None:
     session = opened(MODEL)
     run = asked(session, "walk", id=0, steps=3, seed=2)
     keys = [step["key"] for step in run["steps"]]
@@ -154,7 +154,7 @@ def test_a_run_that_no_longer_fits_is_followed_as_far_as_it_does() -> None:
     assert (1, 3) == (again["fits"], again["of"])
 
 
-def test_a_walk_ends_where_a_claim_changes_or_what_is_asked_for_is_so() -> None:
+def test_a_walk_ends_where_a_claim_changes_or_the_expression_is_true() -> None:
     session = opened(FIRST_TRY)
 
     changed = asked(session, "walk", id=0, seed=1, until={})
@@ -188,7 +188,7 @@ def test_columns_show_an_expression_in_each_state() -> None:
         "[one for one in (yield)]",
     ],
 )
-def test_an_expression_can_only_look(text: str) -> None:
+def test_an_expression_can_only_read(text: str) -> None:
     session = opened(FIRST_TRY)
 
     found = session.answer("nearest", {"where": text})
@@ -206,7 +206,7 @@ def test_an_expression_cannot_ask_for_a_frame_of_python(name: str) -> None:
 
 
 def test_an_expression_cannot_reach_a_module_by_a_generator_that_runs() -> None:
-    """Its frame has the frames around it, and these have Python's `__import__`."""
+    """The frame of a generator leads to its callers' frames, which have Python's `__import__`."""
     session = opened(FIRST_TRY)
     process = 'l[0].gi_frame.f_back.f_back.f_back.f_builtins["__import__"]("os").getpid()'
 
@@ -218,7 +218,7 @@ def test_an_expression_cannot_reach_a_module_by_a_generator_that_runs() -> None:
     assert not session.columns
 
 
-def test_the_nearest_state_comes_with_a_shortest_way() -> None:
+def test_the_nearest_state_comes_with_a_shortest_run() -> None:
     session = opened(MODEL)
 
     found = asked(session, "nearest", where='count("joined") == 1', seconds=5)
@@ -229,7 +229,7 @@ def test_the_nearest_state_comes_with_a_shortest_way() -> None:
     assert 3 == len(found["run"]["steps"])
 
 
-def test_where_there_is_no_such_state_all_were_searched() -> None:
+def test_without_such_a_state_all_states_were_searched() -> None:
     session = opened(MODEL)
 
     found = asked(session, "nearest", where='count("founder") == 2', seconds=5)
@@ -238,14 +238,14 @@ def test_where_there_is_no_such_state_all_were_searched() -> None:
     assert {"states": 16, "levels": 6, "whole": True} == found["searched"]
 
 
-def test_ready_questions_can_all_be_asked() -> None:
+def test_every_ready_question_can_be_asked() -> None:
     for target in (MODEL, "durable-vote", "join"):
         session = opened(target)
         for one in asked(session, "questions")["questions"]:
             asked(session, "nearest", **one["arguments"], seconds=0)
 
 
-def test_a_pattern_finds_steps_in_their_order_and_none_between() -> None:
+def test_a_pattern_finds_steps_in_order_and_excludes_others_between() -> None:
     session = opened(MODEL)
     lines = ["m1 sends join me to m2", "not: m2 receives *", "m2 crashes"]
 
@@ -332,7 +332,7 @@ def test_the_graph_is_projected_to_what_is_kept() -> None:
     assert "more than 3 nodes" in refused["error"]["message"]
 
 
-def test_two_versions_are_walked_in_step_to_where_they_part() -> None:
+def test_two_versions_are_walked_in_step_to_their_first_difference() -> None:
     session = opened("durable-vote")
 
     found = asked(session, "compare", options={"mutant": "no-persist"})
@@ -349,7 +349,7 @@ def test_two_versions_are_walked_in_step_to_where_they_part() -> None:
     ]
 
 
-def test_the_run_to_a_parting_begins_where_the_two_part() -> None:
+def test_the_run_to_a_first_difference_begins_in_its_initial_state() -> None:
     """This world begins in many states, and only some of them let the mistake show."""
     session = opened("termination")
 

@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def address(folder: Path) -> Iterator[str]:
-    """Return the address of a plain file server."""
+    """Yield the address of a plain file server."""
     with serve(folder, []) as found:
         yield found
 

@@ -45,13 +45,13 @@ def test_options_are_texts_as_on_a_command_line() -> None:
     assert "joinproto check two-phase-commit --members 2" == found["command"]
 
 
-def test_a_wrong_name_is_answered_with_the_nearest() -> None:
+def test_a_wrong_name_is_refused_with_the_nearest_name() -> None:
     problem = asked("check", name="note-lone-restrat")["error"]
 
     assert "did you mean note-lone-restart?" in problem["next"]
 
 
-def test_a_model_of_one_s_own_is_searched() -> None:
+def test_a_users_model_is_searched() -> None:
     found = asked("model", text=FIRST, options={"members": "3"})["value"]
 
     assert ("violated", 2) == (found["verdict"], found["trace_length"])
@@ -100,7 +100,7 @@ def test_a_copy_of_a_world_is_compared_with_that_world() -> None:
     assert found["same"]
 
 
-def test_a_model_is_compared_with_what_it_was_before_its_last_change() -> None:
+def test_a_model_is_compared_with_its_version_before_the_last_change() -> None:
     """A version between the two that could not be loaded is skipped."""
     asked("model", text=FIRST)
     asked("model", text=FIRST.replace("case _:", "case _"))
@@ -125,13 +125,13 @@ def test_two_edits_in_one_second_are_two_models() -> None:
         assert name == found["world"]
 
 
-def test_the_output_of_a_model_is_handed_on() -> None:
+def test_the_output_of_a_model_is_in_the_answer() -> None:
     found = asked("model", text="print('here')\n" + FIRST)
 
     assert "here\n" == found["printed"]
 
 
-def test_a_search_says_how_far_it_is() -> None:
+def test_a_search_reports_its_progress() -> None:
     told: list[int] = []
 
     asked("check", lambda expanded, _: told.append(expanded), name="two-phase-commit")
@@ -154,7 +154,7 @@ def test_a_world_that_is_too_large_is_reported_with_the_command(
 
 @pytest.mark.parametrize("name", ["two-phase-commit", "note-lone-restart", "dining-philosophers"])
 def test_a_copy_of_a_world_is_that_world(name: str) -> None:
-    """The copy is edited like a model of your own, and built with the world's own options."""
+    """The copy is edited like a user's model, and built with the world's own options."""
     text = asked("copy", name=name)["value"]["text"]
 
     found = asked("model", text=text, world=name)["value"]
@@ -171,7 +171,7 @@ def test_stores_are_judged_by_recover_pick() -> None:
     assert "PROVEN: b" in found["text"]
 
 
-def test_a_world_is_walked_through_by_questions() -> None:
+def test_a_world_is_walked_by_questions() -> None:
     world = asked("open", name="two-phase-commit")["value"]
 
     state = asked("explore", verb="state", arguments={"id": world["firsts"][0]})["value"]
@@ -179,7 +179,7 @@ def test_a_world_is_walked_through_by_questions() -> None:
     assert "prepare" in {step["label"] for step in state["steps"]}
 
 
-def test_the_list_has_more_than_200_worlds_and_all_models_to_begin_with() -> None:
+def test_the_list_has_more_than_200_worlds_and_all_first_models() -> None:
     found = json.loads(json.dumps(listing()))
 
     assert len({world["name"] for world in found["worlds"]}) == len(found["worlds"]) > 200

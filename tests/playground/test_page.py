@@ -73,7 +73,7 @@ def test_a_world_that_is_violated_shows_its_run(page: Any) -> None:
     assert "Step 2 of 8" in run.locator(".panel").inner_text()
 
 
-def test_an_address_of_no_world_is_reported(page: Any) -> None:
+def test_an_address_of_an_unknown_world_is_reported(page: Any) -> None:
     page.evaluate("location.hash = 'worlds/%'")
 
     page.get_by_role("heading", name="There is no world called %").wait_for()
@@ -157,7 +157,7 @@ def test_a_person_finds_the_nearest_state_with_two_active_members(page: Any) -> 
     assert 2 == view.locator(".card", has_text="active").count()
 
 
-def test_a_person_says_where_an_edited_copy_parts_from_its_world(page: Any) -> None:
+def test_a_person_finds_the_first_difference_of_an_edited_copy_and_its_world(page: Any) -> None:
     """The same is shown for a model and its version before the last change."""
     view = page.frame_locator("iframe.explorer")
     page.evaluate("location.hash = 'worlds/durable-vote'")
@@ -189,7 +189,7 @@ def test_a_person_says_where_an_edited_copy_parts_from_its_world(page: Any) -> N
         ("World(\n", "World(\n        nonsense=3,\n", 36, "unexpected keyword argument"),
     ],
 )
-def test_each_kind_of_mistake_is_told_with_its_place(
+def test_each_kind_of_mistake_is_reported_with_its_place(
     page: Any, right: str, wrong_text: str, line: int, told: str
 ) -> None:
     """The mistakes are in the syntax, in a claim and in an argument of `World`."""
@@ -283,7 +283,7 @@ def test_an_endless_model_is_stopped(page: Any) -> None:
     assert "one founder" in check(page, "model")
 
 
-def test_a_long_search_says_how_far_it_is_and_is_stopped(page: Any) -> None:
+def test_a_long_search_reports_its_progress_and_is_stopped(page: Any) -> None:
     page.evaluate("location.hash = 'worlds/two-phase-commit'")
     page.locator("input[name=members]").fill("7")
     page.locator("#world button.primary").click()

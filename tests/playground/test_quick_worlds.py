@@ -19,7 +19,7 @@ FEW = [("two-phase-commit", None), ("alternating-bit-overtaken", None), ("note-l
 
 @pytest.fixture(scope="module")
 def asking(browser: Any, address: str) -> Iterator[Any]:
-    """One page for all worlds."""
+    """Yield one page for all worlds."""
     page = browser.new_page()
     page.set_default_timeout(600_000)
     page.goto(address)

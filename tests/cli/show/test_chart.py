@@ -25,7 +25,7 @@ Golden = Callable[[str, str], None]
 
 
 @pytest.mark.parametrize("name", [name for name in traces.ALL if name != "odd"])
-def test_the_chart_reads_like_a_story(name: str, golden: Golden) -> None:
+def test_the_chart_reads_as_expected(name: str, golden: Golden) -> None:
     """These are whole charts to be read; a change must make them easier to read."""
     golden(f"{name}.txt", chart(traces.ALL[name](), width=80))
 
@@ -46,7 +46,7 @@ def test_no_line_is_wider_than_asked(trace: Trace, columns: int, glyphs: Glyphs)
 
 
 @given(any_trace())
-def test_in_ascii_nothing_else_is_written(trace: Trace) -> None:
+def test_an_ascii_chart_has_only_ascii(trace: Trace) -> None:
     """Contents are escaped too: a chart that cannot be written is worse than one with escapes."""
     assert chart(trace, glyphs=ASCII).isascii()
 
@@ -73,7 +73,7 @@ def test_every_statement_is_in_the_chart(trace: Trace) -> None:
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
-def test_a_narrow_chart_says_the_same_as_a_wide_one(trace: Trace, columns: int) -> None:
+def test_a_narrow_chart_states_the_same_as_a_wide_one(trace: Trace, columns: int) -> None:
     """Breaking lines must not lose a character; only lifelines and names may repeat."""
     drawing = {str(getattr(BOXES, item.name)) for item in fields(Glyphs)}
 
@@ -103,7 +103,7 @@ def test_ten_members_have_their_lifelines_in_eighty_columns() -> None:
     assert "├──┼──┼──┼──┼──┼──┼──┼──┼─►│" in row
 
 
-def test_too_many_members_are_told_without_lifelines() -> None:
+def test_a_chart_of_too_many_members_has_no_lifelines() -> None:
     """A list is better than a chart in pieces."""
     names = [f"m{number}" for number in range(40)]
     run = traces.Run({name: {"state": "working"} for name in names})
@@ -144,7 +144,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_colours_are_for_terminals_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_terminals_get_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe gets plain text, and so does a user who asked for no colour."""
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)

@@ -8,7 +8,7 @@ from joinproto.check.report import Growth
 from joinproto.cli.show.page_growth import growth, plot
 
 
-def test_the_plot_says_in_words_what_it_shows() -> None:
+def test_the_plot_describes_in_words_what_it_shows() -> None:
     """A screen reader reads the title; the drawing is well-formed."""
     drawn = ET.fromstring(plot([1, 5, 30, 4]))
 

@@ -57,7 +57,7 @@ def test_any_text_has_the_published_form(trace: Trace) -> None:
 
 
 @given(any_trace())
-def test_every_state_is_there_in_full(trace: Trace) -> None:
+def test_every_state_is_written_in_full(trace: Trace) -> None:
     """The trace has all values of each member, even if fields have other names."""
     found = itf(trace)
     members = dict.fromkeys([*trace.initial, *(n for step in trace.steps for n in step.states)])
@@ -98,7 +98,7 @@ def test_an_attribute_is_an_integer_only_if_it_always_is() -> None:
     assert {"status": "up", "n": -2, "m": "3", "long": "9" * 30} == second
 
 
-def test_the_loop_goes_on_after_the_state_it_comes_back_to() -> None:
+def test_the_loop_of_a_cycle_begins_after_the_state_it_returns_to() -> None:
     """The last state repeats the state after step 1, so the loop goes on after step 2."""
     found = itf(traces.lasso())
 

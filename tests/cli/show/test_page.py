@@ -212,7 +212,7 @@ def usual() -> tuple[set[str], set[str]]:
 
 @settings(max_examples=settings().max_examples // 3)  # a page takes a tenth of a second
 @given(any_trace())
-def test_any_text_is_text_and_nothing_else(trace: Trace) -> None:
+def test_any_text_is_shown_as_text_and_never_as_markup(trace: Trace) -> None:
     """No content becomes an element, an attribute or a script."""
     root = read(trace)
     tags, names = usual()
@@ -224,7 +224,7 @@ def test_any_text_is_text_and_nothing_else(trace: Trace) -> None:
     assert not any(name.startswith("on") for name in names)
 
 
-def test_the_page_asks_nobody(trace: Trace) -> None:
+def test_the_page_requests_no_address(trace: Trace) -> None:
     """The page has no address and no other file, and its script asks for none."""
     root = read(trace)
 
@@ -256,7 +256,7 @@ def test_only_our_own_style_and_script_may_run(trace: Trace) -> None:
         assert f"{tag}-src 'sha256-{base64.b64encode(digest).decode('ascii')}'" in policy
 
 
-def test_claims_coverage_test_and_json_are_below() -> None:
+def test_claims_coverage_test_and_json_follow_the_run() -> None:
     """The page also shows what was not exercised; the test and the JSON are folded."""
     root = read(traces.exchange())
     body = blanks(root.tags("main")[0].text)

@@ -36,7 +36,7 @@ def formatted(source: str, *, line_length: int) -> str:
     return done.stdout
 
 
-def test_every_step_is_taken_by_its_label(trace: Trace) -> None:
+def test_a_pasted_test_takes_every_step_by_its_label(trace: Trace) -> None:
     """The test calls `Replay.step(label, member)` with the label of the step."""
     found = [arguments for name, arguments in calls(paste(traces.report(trace), trace))][
         : len(trace.steps)
@@ -85,7 +85,7 @@ def test_the_formatter_changes_nothing_whatever_the_contents(trace: Trace) -> No
     assert source == formatted(source, line_length=88)
 
 
-def test_the_linter_has_nothing_to_say(trace: Trace) -> None:
+def test_the_linter_reports_nothing_in_a_pasted_test(trace: Trace) -> None:
     """Nobody pastes a test that must be edited before it can be committed."""
     source = paste(traces.report(trace), trace, options={"members": 3})
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--line-length=100"]
@@ -96,7 +96,7 @@ def test_the_linter_has_nothing_to_say(trace: Trace) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_the_comments_tell_every_change(trace: Trace) -> None:
+def test_the_comments_state_every_change(trace: Trace) -> None:
     """The comments of each step have all its changes."""
     rows = [row.strip() for row in paste(traces.report(trace), trace).splitlines()]
     comments = " ".join(row.removeprefix("# ").removeprefix("| ") for row in rows if row[:1] == "#")
@@ -107,7 +107,7 @@ def test_the_comments_tell_every_change(trace: Trace) -> None:
         at = comments.index(text, at)
 
 
-def test_the_world_is_built_as_it_was() -> None:
+def test_a_pasted_test_builds_the_world_with_the_same_options() -> None:
     """Options of the command are arguments of `load_world`; a long call has a line of its own."""
     trace = traces.exchange()
     report = traces.report(trace)
@@ -169,7 +169,7 @@ def test_the_name_of_the_test_is_claim_and_world(world: str, expected: str) -> N
     assert f"def {expected}() -> None:" in paste(traces.report(trace, world), trace)
 
 
-def test_steps_stand_in_their_order() -> None:
+def test_steps_are_written_in_their_order() -> None:
     """The numbers in the comments go up."""
     trace = traces.five_members()
     rows = [row.strip() for row in paste(traces.report(trace), trace).splitlines()]

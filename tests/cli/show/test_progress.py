@@ -25,7 +25,7 @@ def tick(seconds: float, generated: int = 1_000) -> Tick:
     )
 
 
-def test_the_line_says_how_far_the_search_is() -> None:
+def test_the_progress_line_shows_how_far_the_search_is() -> None:
     """It has level, distinct and generated states, rate, states to expand, memory and time."""
     stream = Terminal()
 
@@ -86,7 +86,7 @@ def test_a_shorter_line_leaves_nothing_of_a_longer_one() -> None:
     assert rows[-1].rstrip() == screen.rstrip()
 
 
-def test_the_line_is_gone_when_the_search_ends() -> None:
+def test_the_progress_line_is_removed_when_the_search_ends() -> None:
     """The report begins where the line stood."""
     stream = Terminal()
 
@@ -98,8 +98,8 @@ def test_the_line_is_gone_when_the_search_ends() -> None:
     assert (len(line) * " ", "") == (blanks, rest)
 
 
-def test_the_line_stays_on_its_line() -> None:
-    """It leaves the last column free, because some terminals break the line after it."""
+def test_the_progress_line_leaves_the_last_column_free() -> None:
+    """Some terminals break the line after the last column."""
     stream = Terminal()
 
     Progress(stream)(tick(1e9, generated=10**15))

@@ -17,7 +17,7 @@ def said(trace: Trace, number: int) -> list[str]:
     return [sentence(moment, story).text, *(statement.text for statement in statements_of(moment))]
 
 
-def test_a_step_tells_its_changes_alone() -> None:
+def test_a_step_states_only_its_own_changes() -> None:
     """As in Rumur, a step shows the changed fields, old and new, and no other field."""
     story = story_of(traces.exchange())
 
@@ -48,14 +48,14 @@ def test_equal_messages_are_received_in_the_order_they_were_sent() -> None:
     assert [1, 2, 2] == [moment.sent_in for moment in moments[3:]]
 
 
-def test_a_crash_tells_the_forgotten_and_the_durable_attributes() -> None:
+def test_a_crash_states_the_forgotten_and_the_durable_attributes() -> None:
     """The names of durable attributes end in a star, and a crash keeps these attributes."""
     words = said(traces.crash_and_restart(), 6)
 
     assert ["a crashes", "is down; forgets phase chosen; keeps tip* v1, promised* 1"] == words
 
 
-def test_a_crash_in_the_middle_of_a_step_tells_how_far_it_came() -> None:
+def test_a_crash_in_the_middle_of_a_step_states_which_effects_were_made() -> None:
     """A message that was sent before the crash stays sent."""
     words = said(traces.crash_and_restart(), 3)
 
@@ -118,7 +118,7 @@ def test_a_message_of_a_cycle_is_received_in_the_next_round() -> None:
 
 
 @given(any_trace())
-def test_every_change_is_told_once(trace: Trace) -> None:
+def test_every_change_is_stated_once(trace: Trace) -> None:
     """Attribute, old and new value of a change are in a statement about the member.
 
     An exception is an attribute that has the same value whenever the member runs: that it is gone

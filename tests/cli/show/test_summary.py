@@ -56,7 +56,7 @@ REPORTS = {
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_the_summary_names_the_claims_that_hold_and_the_parts_not_tried(
+def test_the_summary_names_the_claims_that_hold_and_the_parts_never_exercised(
     name: str, golden: Golden
 ) -> None:
     """These are whole reports, to be read."""
@@ -81,7 +81,7 @@ def test_steps_not_exercised_are_reported_of_a_good_result_too() -> None:
     assert "case of a table: I6" in text
 
 
-def test_not_everything_is_exercised_where_the_search_ended_early() -> None:
+def test_a_search_that_ended_early_has_not_exercised_everything() -> None:
     """A search ends early at the first state that breaks an `always`, or at a limit."""
     violated = evolve(
         complete(),
@@ -129,7 +129,7 @@ def test_a_claim_about_whole_runs_is_judged_when_everything_is_found() -> None:
     assert "everything: 1 kind of steps" in summary(violated, width=200)
 
 
-def test_a_long_list_of_parts_never_exercised_is_cut_and_says_so() -> None:
+def test_a_long_list_of_parts_never_exercised_is_cut_with_a_note() -> None:
     """A screen full of such parts would hide the result."""
     never = tuple(f"step: never {number}" for number in range(IDLE_MAX + 5))
     report = evolve(complete(), coverage=Coverage({}, {}, never))
@@ -140,7 +140,7 @@ def test_a_long_list_of_parts_never_exercised_is_cut_and_says_so() -> None:
     assert "  and 5 more; --json lists all" in rows
 
 
-def test_the_next_command_is_the_one_typed_and_something_more() -> None:
+def test_the_next_command_is_the_typed_one_with_an_option_added() -> None:
     """The next command can be typed as it is printed."""
     report = traces.report(traces.exchange())
 

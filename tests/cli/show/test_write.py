@@ -57,7 +57,7 @@ def test_json_is_the_report_as_the_command_prints_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", [item.ending for item in FORMATS if item.needs_trace])
-def test_without_a_run_there_is_nothing_to_replay(tmp_path: Path, ending: str) -> None:
+def test_without_a_run_no_test_is_written(tmp_path: Path, ending: str) -> None:
     """A test without steps would look as if it had shown something."""
     with pytest.raises(UsageProblem, match="no run"):
         write_trace(traces.report(None), tmp_path / f"run{ending}")

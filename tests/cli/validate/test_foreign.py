@@ -50,7 +50,7 @@ def test_the_logs_of_real_nodes_fit(run: Run, logs: list[Path]) -> None:
 
 
 @pytest.mark.parametrize("without", ["Starting RabbitMQ", "synced tables", "startup complete"])
-def test_a_line_that_is_left_out_is_noticed(run: Run, logs: list[Path], without: str) -> None:
+def test_a_missing_line_is_noticed(run: Run, logs: list[Path], without: str) -> None:
     """The line after it does not fit; the other lines are still followed."""
     lines = logs[1].read_text().splitlines(keepends=True)
     logs[1].write_text("".join(line for line in lines if without not in line))
@@ -62,7 +62,7 @@ def test_a_line_that_is_left_out_is_noticed(run: Run, logs: list[Path], without:
     assert "DIFFERS" in done.out
 
 
-def test_a_step_too_early_is_noticed(run: Run, logs: list[Path]) -> None:
+def test_a_step_that_is_logged_too_early_is_noticed(run: Run, logs: list[Path]) -> None:
     """This is noticed across logs: no node can see a node that never started."""
     logs[1].write_text("")
 
@@ -114,7 +114,7 @@ def test_an_unknown_result_is_undetermined(run: Run, logs: list[Path]) -> None:
         ((PATTERNS.read_text(), "step = []"), "step: it is empty"),
     ],
 )
-def test_a_wrong_file_of_patterns_is_refused_with_its_place(
+def test_a_wrong_pattern_file_is_refused_with_the_place_of_its_error(
     tmp_path: Path, logs: list[Path], change: tuple[str, str], said: str
 ) -> None:
     wrong = tmp_path / "wrong.toml"

@@ -78,7 +78,7 @@ def broken(made: History) -> set[str]:
     return {name for name, claim in PROPERTIES.items() if list(claim(made))}
 
 
-def test_a_run_that_may_be_breaks_nothing() -> None:
+def test_an_allowed_run_breaks_no_claim() -> None:
     made = history()
     made.openings += [opening(FIRST, journal=None), opening(SECOND)]
     made.frames.acknowledge(FIRST.id, 2, 11)
@@ -198,7 +198,7 @@ def forgot() -> History:
         (forgot(), "disk_keeps_what_was_written"),
     ],
 )
-def test_a_run_that_must_not_be_is_found(made: History, name: str) -> None:
+def test_a_forbidden_run_breaks_its_claim(made: History, name: str) -> None:
     assert name in broken(made)
 
 
@@ -213,7 +213,7 @@ def test_a_frame_is_reported_by_the_logs_that_differ() -> None:
     assert told.endswith("has different data in log of a, log of b")
 
 
-def test_of_members_without_a_log_it_is_assumed_what_the_others_need() -> None:
+def test_members_without_a_log_are_assumed_to_have_done_what_others_logged() -> None:
     """A missing log is no violation: c is assumed to have been ready and to have the frame."""
     made = History(logged={"a", "b"})
     made.views[FIRST.id], made.held[FIRST.id] = FIRST, {A, B}
@@ -253,7 +253,7 @@ def test_a_journal_holds_what_was_put_and_not_cut() -> None:
     assert JournalRange(FIRST.id, 1, 1) == cut(journal, 1)
 
 
-def test_frames_take_no_memory() -> None:
+def test_the_times_of_frames_are_kept_in_a_file() -> None:
     """Their times are in a file, and are read from it again; only some chunks stay in memory."""
     frames = Frames()
     seats = (A, B, C)
@@ -270,7 +270,7 @@ def test_frames_take_no_memory() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 6)), max_size=12), st.data())
-def test_stretches_are_sets_of_numbers(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_ranges_are_sets_of_numbers(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
     """They are compared with plain sets, whatever is put in, in any order."""
     cut_at = data.draw(st.integers(0, len(pairs)))
     sets: list[set[int]] = []

@@ -42,7 +42,7 @@ def change(path: Path, action: Callable[[list[Line]], None]) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def test_a_real_life_holds(capsys: pytest.CaptureFixture[str], events: Path) -> None:
+def test_the_logs_of_real_members_hold(capsys: pytest.CaptureFixture[str], events: Path) -> None:
     done = run_here(capsys, "validate", str(events), "--json")
 
     assert 0 == done.code
@@ -58,7 +58,7 @@ def test_a_real_life_holds(capsys: pytest.CaptureFixture[str], events: Path) -> 
     assert [] == [*faults(found, schema.VALIDATE), *unexplained(found, schema.VALIDATE)]
 
 
-def test_every_line_that_is_changed_is_found(copy: Path) -> None:
+def test_a_changed_line_is_found(copy: Path) -> None:
     """The first field that differs is named, with the found and the possible values."""
     path = first(copy)
 
@@ -130,7 +130,7 @@ def test_a_message_that_no_member_sent_is_found(copy: Path) -> None:
     assert "its log has no such line" in verdict.broken["nothing_invented"][0]
 
 
-def test_a_disk_that_forgot_is_found(copy: Path) -> None:
+def test_a_disk_that_lost_a_write_is_found(copy: Path) -> None:
     """The second run starts from a record that is older than the last write of the first run."""
     second = max(copy.glob("a-*"), key=lambda one: one.stat().st_mtime_ns)
 
@@ -153,7 +153,7 @@ def test_a_disk_that_forgot_is_found(copy: Path) -> None:
         (b'{"n":0,"kind":"start","format":2}\n', "its start lacks t, config, record"),
     ],
 )
-def test_a_file_that_is_no_log_is_exit_code_2(
+def test_a_file_that_is_not_a_log_exits_2(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, left: bytes, says: str
 ) -> None:
     path = tmp_path / "a.jsonl"
@@ -165,7 +165,7 @@ def test_a_file_that_is_no_log_is_exit_code_2(
     assert says in done.err
 
 
-def test_a_log_that_is_cut_in_a_line_is_exit_code_2(
+def test_a_log_that_ends_within_a_line_exits_2(
     capsys: pytest.CaptureFixture[str], copy: Path
 ) -> None:
     last = max(copy.glob("c-*"), key=lambda one: one.stat().st_mtime_ns)
@@ -177,7 +177,9 @@ def test_a_log_that_is_cut_in_a_line_is_exit_code_2(
     assert "is cut in the middle of line" in done.error["message"]
 
 
-def test_the_logs_of_some_members_are_judged_and_the_rest_is_assumed(copy: Path) -> None:
+def test_the_logs_of_some_members_are_judged_and_other_members_are_assumed_correct(
+    copy: Path,
+) -> None:
     """Without its log, c is not taken for a member that was never ready and kept no frames."""
     for path in copy.glob("c-*"):
         path.unlink()
@@ -190,7 +192,7 @@ def test_the_logs_of_some_members_are_judged_and_the_rest_is_assumed(copy: Path)
     assert assumed.startswith("c has no log")
 
 
-def test_a_log_of_some_fields_is_judged_by_those_and_the_rest_is_assumed(copy: Path) -> None:
+def test_a_log_of_some_fields_is_judged_by_these_fields_alone(copy: Path) -> None:
     """Messages, a part of the record and digests are left out; other fields must still fit."""
 
     def leave_out(lines: list[Line]) -> None:
@@ -218,7 +220,7 @@ def test_a_log_of_some_fields_is_judged_by_those_and_the_rest_is_assumed(copy: P
     assert "persist.views" == other.mismatch.field
 
 
-def test_frames_that_running_members_write_meanwhile_are_left_out(
+def test_frames_that_running_members_write_during_the_check_are_left_out(
     copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lines are left out from one moment on; else a received message may be in no sender's log."""
@@ -251,7 +253,7 @@ def test_another_version_is_named(copy: Path) -> None:
     assert any("written by joinproto 0.0.1" in note for note in validate([copy]).notes)
 
 
-def test_no_logs_at_all_is_exit_code_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_folder_without_logs_exits_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert 2 == run_here(capsys, "validate", str(tmp_path)).code
 
 
