@@ -48,7 +48,7 @@ class Done:
 
 
 def run_here(capsys: pytest.CaptureFixture[str], *words: str) -> Done:
-    """Run the command in this process, which saves half a second for its start."""
+    """Run the command in this process; this saves the half second that a process needs to start."""
     capsys.readouterr()
     code = main(words)
     found = capsys.readouterr()
@@ -66,7 +66,7 @@ def run_apart(*words: str, cwd: Path = ROOT, python: tuple[str, ...] = (), **mor
 
 
 MEMBER = '''\
-"""A model of somebody's own."""
+"""A user's model."""
 
 from joinproto.check import NOT_ENABLED, Faults, World, always, sometimes
 

@@ -31,7 +31,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def test_a_world_that_holds_exits_0(run: Run) -> None:
-    """0: all hold; the counts are the closed form 2^N + 4^N + 6^N."""
+    """All claims hold; the number of states is the closed form 2^N + 4^N + 6^N."""
     done = run("two-phase-commit", "--members", "5")
 
     assert 0 == done.code
@@ -41,7 +41,7 @@ def test_a_world_that_holds_exits_0(run: Run) -> None:
 
 
 def test_a_slow_search_may_report_its_progress() -> None:
-    """A line of progress, every ten seconds in a log, is no remark as a warning or an error is."""
+    """A progress line, every ten seconds in a log, is not counted as a warning or an error."""
     log = StringIO()
     Progress(log)(Tick(17, 8_830, 40_000, 120, 1 << 28, 10.2))
     said = f"compiling the search, once: up to two minutes\n{log.getvalue()}wrote run.html\n"
@@ -51,7 +51,7 @@ def test_a_slow_search_may_report_its_progress() -> None:
 
 
 def test_a_violated_world_exits_1_and_shows_its_run(run: Run) -> None:
-    """1: violated; the sequence chart comes after the summary."""
+    """The sequence chart comes after the summary."""
     done = run(*BROKEN)
 
     assert 1 == done.code
@@ -71,7 +71,7 @@ def test_the_exit_code_of_a_chosen_world_is_that_of_its_result(run: Run, name: s
 
 
 def test_a_claim_that_is_not_reached_exits_1(run: Run, tmp_path: Path) -> None:
-    """Safety without possibility is empty: a `sometimes` that is not reached is a violation."""
+    """A `sometimes` that no state reaches is a violation."""
     done = run(model(tmp_path, replace=("return 3 in", "return 4 in")))
 
     assert 1 == done.code
@@ -79,7 +79,7 @@ def test_a_claim_that_is_not_reached_exits_1(run: Run, tmp_path: Path) -> None:
 
 
 def test_steps_never_exercised_are_reported_also_on_success(run: Run, tmp_path: Path) -> None:
-    """A claim whose premise is never met says nothing; with --strict that is a failure."""
+    """A claim whose premise is never met is untested; with --strict that is an error."""
     never = 'always("low", low, premise=lambda view: False)'
     path = model(tmp_path, replace=('always("low", low)', never))
 
@@ -128,7 +128,7 @@ def test_symmetry_is_off_without_its_option(run: Run) -> None:
 def test_a_search_that_a_limit_ends_exits_3_and_says_what_is_unknown(
     run: Run, limit: tuple[str, str]
 ) -> None:
-    """3: stopped at a limit before the end; neither holds nor violated."""
+    """The search ended before all states, so the result is neither holds nor violated."""
     done = run("two-phase-commit", "--members", "6", *limit, "--json")
 
     assert 3 == done.code
@@ -138,7 +138,7 @@ def test_a_search_that_a_limit_ends_exits_3_and_says_what_is_unknown(
 
 
 def test_a_violation_found_before_the_limit_is_a_violation(run: Run) -> None:
-    """A violation is a violation, whatever the rest of the search finds."""
+    """The rest of the search cannot change this result."""
     assert 1 == run(*BROKEN, "--max-states", "1000").code
 
 
@@ -153,7 +153,7 @@ def test_a_memory_limit_below_the_process_itself_exits_3(run: Run, size: str) ->
 
 
 def test_a_memory_limit_that_suffices_changes_nothing(run: Run) -> None:
-    """2 GiB for 288 states, and the memory that earlier tests left in this process."""
+    """2 GiB suffice for 288 states and for the memory that earlier tests left in this process."""
     size = str((2 << 30) + resident_bytes())
 
     assert 0 == run("two-phase-commit", "--max-memory", size).code
@@ -209,7 +209,7 @@ USAGE = {
 def test_bad_usage_exits_2_and_says_what_is_wrong(
     run: Run, words: tuple[str, ...], text: str
 ) -> None:
-    """2: usage."""
+    """The message names the wrong option or word."""
     done = run(*words)
 
     assert 2 == done.code
@@ -236,7 +236,7 @@ def test_a_search_that_a_limit_ends_with_json_is_one_object(run: Run) -> None:
 
 
 def test_resume_on_spark_needs_a_folder(run: Run) -> None:
-    """There must be something to go on with."""
+    """The folder holds the search that is resumed."""
     done = run("two-phase-commit", "--engine", "spark", "--resume")
 
     assert 2 == done.code
@@ -304,7 +304,7 @@ def test_a_search_that_ended_at_a_violation_did_not_exercise_everything(run: Run
 
 
 def test_the_json_object_is_alone_on_standard_output(run: Run, tmp_path: Path) -> None:
-    """Also with files to write, and with a model that prints."""
+    """It is alone even if files are written and if the model prints."""
     path = model(tmp_path, replace=("self.count += 1", "self.count += 1; print('counted')"))
     done = run(path, "--json", "--trace", str(tmp_path / "run.html"))
 
@@ -328,7 +328,7 @@ def test_the_options_that_were_given_are_in_the_object(run: Run, tmp_path: Path)
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_full_disk_exits_4(more: tuple[str, ...]) -> None:
-    """4, as for anything that the machine lacks; also with --json, when no error can be written."""
+    """So does --json, although the error object cannot be written either."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "joinproto", "check", "ring-election", *more],
@@ -345,7 +345,7 @@ def test_a_full_disk_exits_4(more: tuple[str, ...]) -> None:
 
 
 def test_a_reader_that_goes_away_exits_141() -> None:
-    """`joinproto check ... | head -1`: 141 as SIGPIPE gives, never 1."""
+    """`joinproto check ... | head -1` exits 141 as after SIGPIPE, and never 1."""
     process = subprocess.Popen(
         [sys.executable, "-m", "joinproto", "check", "two-phase-commit"],
         cwd=ROOT,
@@ -432,7 +432,7 @@ def test_a_missing_estimate_is_reported_with_its_reason(run: Run, tmp_path: Path
 
 
 def test_a_witness_is_shown_as_a_violation_is(run: Run, tmp_path: Path) -> None:
-    """In the chart, in JSON and in a file; the exit code is that of the check."""
+    """The chart, JSON and a file show it; the exit code is that of the check."""
     words = ("two-phase-commit", "--witness", "committed")
 
     done, told = run(*words), run(*words, "--json")
@@ -481,7 +481,7 @@ def test_a_witness_that_cannot_be_shown_is_refused(
 def test_edges_without_states_are_refused(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
-    """2: edges connect the states that a search writes, and need all of them."""
+    """Edges connect the states that a search writes, so they need all states."""
     done = run_here(capsys, "check", "note-rejoin", "--edges", *words, "--json")
 
     assert 2 == done.code

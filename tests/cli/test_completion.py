@@ -1,4 +1,4 @@
-"""Completion in a shell, by the line that docs/running.md puts into the shell's start file."""
+"""Completion in a shell; docs/running.md has the line for the shell's start file."""
 
 from __future__ import annotations
 

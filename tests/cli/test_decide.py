@@ -1,4 +1,4 @@
-"""`joinproto decide`: its input, its output, its exit codes."""
+"""`joinproto decide`: its input, its output, and its exit codes."""
 
 import json
 from collections.abc import Callable
@@ -24,7 +24,7 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture(autouse=True)
 def command(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Register the command under its name, whatever the group lists."""
+    """Register the command under its name, whether or not the group lists it."""
     monkeypatch.setitem(
         COMMANDS, "decide", Row("joinproto.cli.commands.decide:decide", "Judge members.")
     )
@@ -44,7 +44,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def test_a_verdict_is_one_json_object(run: Run) -> None:
-    """The contract: these fields, in this order, and no others."""
+    """The object has these fields, in this order, and no others."""
     code, out = run({"wait_for": 2, "members": [CLEAN, EMPTY]}, "--json")
 
     assert 0 == code
@@ -164,7 +164,7 @@ def test_only_the_chain_refuses_a_wrong_field_that_only_it_reads(
 
 
 def test_unknown_rules_are_refused_and_the_known_ones_listed(run: Run) -> None:
-    """Exit code 2, and the names that are valid."""
+    """The command exits 2 and names the valid rules."""
     code, out = run({"members": []}, "--json", "--rules", "none-such")
 
     assert 2 == code
@@ -186,7 +186,7 @@ def test_standard_input_is_read_for_a_dash(
 
 
 def test_a_missing_file_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2."""
+    """The command exits 2."""
     assert 2 == main(["decide", "no/such/file", "--json"])
     assert "no/such/file" in json.loads(capsys.readouterr().out)["error"]["message"]
 
@@ -325,7 +325,7 @@ requests = st.fixed_dictionaries(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(request_=requests | anything | st.binary(), rules=st.sampled_from([*RULESETS, "x"]))
 def test_any_input_gives_a_verdict_or_a_named_error(run: Run, request_: Any, rules: str) -> None:
-    """Exit code 0 or 2, one object, never a traceback; and only the documented words."""
+    """The command exits 0 or 2 and prints one object with documented words, and no traceback."""
     code, out = run(request_, "--json", "--rules", rules)
     answer = json.loads(out)
 

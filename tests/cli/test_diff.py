@@ -1,4 +1,4 @@
-"""`joinproto diff`: states, steps and verdicts that differ, and the run on which worlds part."""
+"""`joinproto diff`: the states, steps and verdicts that differ, and a run to a difference."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_world_is_the_same_as_itself(run: Run) -> None:
 
 
 def test_two_versions_of_a_file_are_compared(run: Run, tmp_path: Path) -> None:
-    """A new attribute is reported and not compared; a claim alone may differ."""
+    """A new attribute is reported but not compared; two versions may differ only in a claim."""
     old = _model(tmp_path / "old")
     more = _model(tmp_path / "more", more="\n        self.seen = 'x'")
     further = _model(tmp_path / "further", most=3)

@@ -223,7 +223,7 @@ def test_the_summary_names_the_release(tmp_path: Path) -> None:
 
 
 def test_a_file_that_ends_early_is_refused_with_its_line(tmp_path: Path) -> None:
-    """A part of the Erlang terms is missing, so the error names no setting."""
+    """The Erlang terms are cut off, so the error names a line and no setting."""
     file = tmp_path / "advanced.config"
     file.write_text("[{rabbit, [")
 

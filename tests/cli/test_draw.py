@@ -1,4 +1,4 @@
-"""`joinproto draw`: it lists its drawings, and every drawing is whole."""
+"""`joinproto draw` lists its drawings, and every drawing is complete."""
 
 import json
 import re
@@ -27,7 +27,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(autouse=True)
 def command(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Register the command under its name, whatever the group lists."""
+    """Register the command under its name, whether or not the group lists it."""
     monkeypatch.setitem(COMMANDS, "draw", Row("joinproto.cli.commands.draw:draw", "Draw machines."))
 
 
@@ -42,7 +42,7 @@ def test_without_a_name_the_command_lists_all_drawings(capsys: pytest.CaptureFix
 
 
 def test_the_list_of_drawings_is_also_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
-    """For scripts."""
+    """A script can read this list."""
     code = main(["draw", "--json"])
     found = json.loads(capsys.readouterr().out)
 
@@ -70,7 +70,7 @@ def test_a_machine_is_drawn_with_all_its_arrows(capsys: pytest.CaptureFixture[st
 def test_the_member_that_ships_is_drawn_with_the_arrows_that_searches_meet(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A member's next phase follows from its knowledge, so no table has the arrows."""
+    """No table has these arrows, because a member's next phase follows from its knowledge."""
     code = main(["draw", "join"])
     text = capsys.readouterr().out
 
@@ -100,7 +100,7 @@ def world():
 def test_the_members_of_a_users_model_are_drawn(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """The phase is the attribute named like one; each arrow says how often it was met."""
+    """An attribute with a name such as `phase` or `state` gives the nodes; arrows count steps."""
     (tmp_path / "lamps.py").write_text(OWN)
 
     code = main(["draw", str(tmp_path / "lamps.py")])
@@ -130,7 +130,7 @@ def test_a_wrong_world_member_or_attribute_is_refused(
 
 
 def test_every_table_of_the_chain_can_be_drawn() -> None:
-    """They can be drawn as the tables of the note and of Qpid can."""
+    """So can the tables of the note and of Qpid."""
     tables: list[Table[Any]] = [
         founding(),
         reopening(),
@@ -148,7 +148,7 @@ def test_every_table_of_the_chain_can_be_drawn() -> None:
 def test_a_table_is_drawn_as_a_chain_of_questions(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The last case is what remains."""
+    """The last case has no question: it applies if no other case does."""
     main(["draw", "note-joining"])
     lines = capsys.readouterr().out.splitlines()
 
@@ -175,7 +175,7 @@ def test_every_svg_is_well_formed_and_inside_its_frame(name: str) -> None:
 
 
 def test_every_phase_is_a_node_of_the_drawing() -> None:
-    """Also the phases in which a member's life ends."""
+    """The phases in which a member ends are nodes too."""
     graph = graph_of_machine(note_machine())
 
     assert {phase.value for phase in Phase} == set(graph.nodes)

@@ -1,4 +1,4 @@
-"""The estimate before a long search, which says that it is an estimate."""
+"""The estimate of the number of states, which is made before a long search."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def closed_form(members: int) -> Report | None:
 
 @pytest.mark.parametrize("members", [8, 9, 10])
 def test_growth_is_extrapolated_from_smaller_sizes(members: int) -> None:
-    """The closed form lies within the guess, or at most a tenth outside."""
+    """The number by the closed form is in the estimated range, or at most a tenth outside."""
     guess = estimate(members, 1, closed_form)
 
     assert guess is not None
@@ -38,7 +38,7 @@ def test_growth_is_extrapolated_from_smaller_sizes(members: int) -> None:
 
 
 def test_the_estimate_says_that_it_is_rough_and_where_it_comes_from() -> None:
-    """It prints only the digits that are known."""
+    """The estimate has only the digits that are known."""
     guess = estimate(10, 1, closed_form)
 
     assert guess is not None

@@ -1,4 +1,4 @@
-"""Hidden state that members share is noticed, because another process gives another answer."""
+"""Hidden state that members share is noticed: in another process the member acts differently."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ print(interrupt.was_asked())
 
 
 def is_full(pipe: int) -> bool:
-    """Return whether a pipe takes no more until somebody reads."""
+    """Return whether a pipe is full, so that a write waits for a reader."""
     unread = int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
     return unread == fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
 

@@ -1,4 +1,4 @@
-"""A user's own model: `joinproto check path/to/my_model.py`, and possible errors in it.
+"""A user's model: `joinproto check path/to/my_model.py`, and possible errors in it.
 
 For every error: exit code 2, file and line, and what was expected; never a traceback.
 """
@@ -49,7 +49,7 @@ def test_a_function_gets_the_options(run: Run, tmp_path: Path) -> None:
 
 
 def test_one_of_several_worlds_is_chosen_by_name(run: Run, tmp_path: Path) -> None:
-    """FILE.py::name."""
+    """The world is given as FILE.py::name."""
     second = WORLD.replace("world =", "single =").replace(', "b": Counter', "")
     path = model(tmp_path, world=WORLD.replace("world =", "double =") + second)
 
@@ -75,7 +75,7 @@ def test_a_path_with_a_slash_needs_no_ending(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_model_imports_files_beside_it(run: Run, tmp_path: Path) -> None:
-    """It can import from its own folder, also later, when members run."""
+    """The model can import them also later, when members run."""
     (tmp_path / "the_top.py").write_text("TOP = 3\n")
     (tmp_path / "the_step.py").write_text("STEP = 1\n")
     importing = "from the_step import STEP\n        self.count += STEP"
@@ -209,7 +209,7 @@ BAD = {
 def test_a_bad_model_exits_2_with_file_and_line(
     run: Run, tmp_path: Path, replace: tuple[str, str], text: str, there: str
 ) -> None:
-    """2: a bad model (syntax, a member that raises, an unhashable state) with file and line."""
+    """The mistakes are in the syntax, in a member that raises, or in an unhashable state."""
     path = model(tmp_path, replace=replace)
 
     done = run(path)
@@ -238,7 +238,7 @@ WRONG = {
 def test_the_error_for_a_file_without_a_world_says_what_was_expected(
     run: Run, tmp_path: Path, world: str, text: str
 ) -> None:
-    """2, with the line of the wrong definition."""
+    """The command exits 2 and names the line of the wrong definition."""
     done = run(model(tmp_path, world=world))
 
     assert 2 == done.code
@@ -289,7 +289,7 @@ def test_a_function_that_fails_by_itself_is_not_blamed_on_an_option(
 
 
 def test_the_private_name_of_the_file_is_not_shown(run: Run, tmp_path: Path) -> None:
-    """A person knows my_model.py, and not the name that its module is loaded by."""
+    """A user knows my_model.py, and not the name under which its module is loaded."""
     thing = "class Thing:\n    pass\n\n\nclass Counter:"
     for mistake, said in (
         ("self.count = Thing()", "a my_model.Thing cannot be part of a state"),
@@ -316,7 +316,7 @@ def test_an_option_for_a_fixed_world_is_refused(run: Run, tmp_path: Path) -> Non
 
 
 def test_a_wrong_path_is_refused_with_the_files_there(run: Run, tmp_path: Path) -> None:
-    """Missing, a folder, not a regular file."""
+    """The path is missing, a folder, or not a regular file."""
     for path, text in (
         (tmp_path / "gone.py", "there is no file"),
         (tmp_path, "is a folder"),
@@ -355,7 +355,7 @@ def test_an_error_in_an_imported_file_is_reported_with_its_line(run: Run, tmp_pa
 def test_a_bug_of_joinproto_is_not_blamed_on_the_model(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """10: only for a bug of ours; such a bug is never reported as a bad model."""
+    """The exit code 10 is only for a bug of joinproto, which is never reported as a bad model."""
 
     def broken(search: object, began: float) -> None:
         raise ZeroDivisionError("ours")
@@ -370,7 +370,7 @@ def test_a_bug_of_joinproto_is_not_blamed_on_the_model(
 
 
 def test_a_file_can_be_loaded_without_the_command(tmp_path: Path) -> None:
-    """For a notebook: the same world, the same complaints."""
+    """A notebook gets the same world and the same errors."""
     path = model(tmp_path, world=FUNCTION)
 
     found = load_file(path, {"members": 3})
@@ -437,7 +437,7 @@ def world(
 def test_a_value_has_the_type_that_the_function_annotates(
     tmp_path: Path, run: Run, words: str, at: int, value: object
 ) -> None:
-    """The annotation decides, else the default: `fair=false` is False, and not a true text."""
+    """The annotation decides, or else the default: `fair=false` is False, and not a true text."""
     seen: list[object] = [True, 1, 0.5, "n", False, "up", "RED", None, (1, 2), None]
     seen[at] = value
     path = tmp_path / "typed.py"

@@ -35,7 +35,7 @@ def test_every_world_is_listed(run: Run) -> None:
 
 
 def test_a_person_gets_the_families_of_worlds(run: Run) -> None:
-    """Each with how many worlds it has, and how many of them must be violated."""
+    """Each family has its number of worlds, and the number of those that must be violated."""
     done = run()
 
     assert 0 == done.code
@@ -115,7 +115,7 @@ def test_programs_that_decide_are_a_family_found_by_the_words_of_a_person_in_tro
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.entry.name)
 def test_a_listed_program_is_one_that_the_documents_show_with_as_many_steps(row: Asked) -> None:
-    """`tests/cli/test_policy.py` runs them; the page has a row for each."""
+    """`tests/cli/test_policy.py` runs the programs; the page has a row for each."""
     page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text("utf-8")
     program = row.command.split()[3].rpartition("/")[2]
 
@@ -131,7 +131,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(run: Run) -> None:
 
 
 def test_a_mistake_is_named_with_a_world_that_can_have_it(run: Run) -> None:
-    """docs/incidents.md names three runs by the mistake alone."""
+    """docs/incidents.md names three runs only by their mistake."""
     said = run("register-forgets")
 
     assert 2 == said.code
@@ -152,12 +152,12 @@ def test_the_page_has_every_world_with_its_claims(run: Run, tmp_path: Path) -> N
 
 
 def test_a_narrow_terminal_gets_narrow_lines(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The width is that of COLUMNS, which a person may set."""
+    """The environment variable COLUMNS has the width."""
     monkeypatch.setenv("COLUMNS", "70")
 
     assert max(map(len, run("join").out.splitlines()[:-1])) <= 70
 
 
 def test_the_help_shows_a_real_example(run: Run) -> None:
-    """The example can be pasted."""
+    """The example can be pasted into a shell."""
     assert "joinproto models --expect violated --grep restart" in run("--help").out

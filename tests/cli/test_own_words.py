@@ -1,4 +1,4 @@
-"""A person in trouble describes a case in their own words, and finds the world of that case.
+"""A person describes an incident in their own words, and finds the world of that incident.
 
 No sentence was taken from a world's paragraph: they are written as people write to a colleague.
 The first half was used while the search was developed, and the second half only to test it.
@@ -106,7 +106,7 @@ SHORT = {
     "ghost brokers": "redpanda-root",
     "all mariadb pods crashloop": "galera-ordinal-0 galera-pod-0",
 }
-"""Two to four words of a case, lines of logs, or names of other products."""
+"""Two to four words about an incident, lines of logs, or names of other products."""
 NIGHT = {
     "[ERROR] WSREP: It may not be safe to bootstrap the cluster from this node. It was not the"
     " last one to leave the cluster": "galera-ordinal-0",
@@ -241,7 +241,7 @@ def test_words_of_an_incident_find_it_among_the_first_results(said: str) -> None
 
 
 def test_words_that_no_world_has_are_not_counted() -> None:
-    """A person writes about more than the fault."""
+    """A person may also write words that are not about the fault."""
     case = "redis sentinel gave the new pod its own ip as master"
     noise = "Guillermo's on-call pager screamed at dinner, pizza cold"
 
@@ -266,7 +266,7 @@ def test_a_typing_error_in_a_long_word_changes_no_result(slipped: str, meant: st
 
 
 def test_another_word_is_not_taken_for_a_typing_error() -> None:
-    """Another first or last letter, two errors, or few letters make another word."""
+    """With another first or last letter, two errors, or few letters it is another word."""
     for other in ("vartition", "partitiox", "parittoin", "powe"):
         said = f"{other} lost data after restart"
 

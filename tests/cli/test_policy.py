@@ -147,7 +147,7 @@ def test_the_highest_number_may_be_of_a_frame_that_was_never_committed(capsys: A
 
 @pytest.mark.landing
 def test_pick_is_too_careful_only_where_a_node_is_silent_or_blank() -> None:
-    """That node may have been founded by hand and have written alone, which no other node knows.
+    """Such a node may have been founded by hand and have written alone, which no other node knows.
 
     So no other choice is right in larger runs.  docs/policies.md has the counts.
     """
@@ -196,7 +196,7 @@ def test_a_policy_that_never_founds_is_reported(capsys: Any, tmp_path: Path) -> 
 def test_a_policy_that_reads_unknown_as_absent_is_reported_on_every_world(
     capsys: Any, tmp_path: Path
 ) -> None:
-    """Its policy chooses among the nodes that answer, as if there were no other nodes."""
+    """This policy chooses among the nodes that answer, as if there were no other nodes."""
     (tmp_path / "blind.py").write_text(
         "def choose_founder(facts):\n"
         "    known = [one for one in facts['stores'] if one['state'] != 'none']\n"

@@ -92,7 +92,7 @@ def endings(printed: str) -> dict[str, str]:
 
 
 def test_worlds_of_files_and_modules_are_collected_wherever_the_files_are(tmp_path: Path) -> None:
-    """A world that must fail, one that fails, one that must fail but holds, one that raises."""
+    """One world must fail, one fails, one must fail but holds, and one raises."""
     project(
         tmp_path,
         'testpaths = ["tests"]\npythonpath = ["."]\n'

@@ -49,7 +49,7 @@ def test_the_columns_as_json_are_as_documented(run: Run, states: str) -> None:
 
 
 def test_a_folder_without_states_is_refused(run: Run, tmp_path: Path) -> None:
-    """2, and the command that writes states."""
+    """The command exits 2 and names the command that writes states."""
     done = run(str(tmp_path), "SELECT 1", "--json")
 
     assert 2 == done.code
@@ -58,7 +58,7 @@ def test_a_folder_without_states_is_refused(run: Run, tmp_path: Path) -> None:
 
 
 def test_an_unknown_question_is_refused_with_the_known_ones(run: Run, states: str) -> None:
-    """2, before Spark is started."""
+    """The command exits 2 before it starts Spark."""
     done = run(states, "--ask", "why")
 
     assert 2 == done.code
@@ -66,7 +66,7 @@ def test_an_unknown_question_is_refused_with_the_known_ones(run: Run, states: st
 
 
 def test_a_question_about_a_missing_column_is_refused(run: Run, tmp_path: Path) -> None:
-    """2: the world has no such column."""
+    """The ready question needs columns that this world lacks."""
     need("pyarrow")
     here(load_world("dining-philosophers"), Plan(out=tmp_path))
 
@@ -77,13 +77,13 @@ def test_a_question_about_a_missing_column_is_refused(run: Run, tmp_path: Path) 
 
 
 def test_sql_with_a_question_is_refused(run: Run, states: str) -> None:
-    """2: usage."""
+    """The command takes one of the two."""
     assert 2 == run(states, "SELECT 1", "--ask", "growth").code
 
 
 @pytest.mark.needs("duckdb")
 def test_a_query_is_answered_by_duckdb(run: Run, states: str) -> None:
-    """It prints a table, or one object as documented, which names the engine."""
+    """The command prints a table, or one documented object, which names the engine."""
     sql = "SELECT level, count(*) AS states FROM states GROUP BY level ORDER BY level"
 
     told, found = run(states, sql), run(states, sql, "--json").object
@@ -99,7 +99,7 @@ def test_a_query_is_answered_by_duckdb(run: Run, states: str) -> None:
 
 @pytest.mark.needs("duckdb")
 def test_the_nearest_state_that_fits_is_reported_with_a_shortest_run(run: Run, states: str) -> None:
-    """1 if no state fits."""
+    """If no state fits, the command exits 1."""
     told = run(states, "--to", "a_phase = 'active' -- at last")
     short = run(states, "--to", "founded > 0 and a_phase = 'active'", "--json").object
     found = run(states, "--to", "a_phase = 'active'", "--json").object
@@ -133,7 +133,7 @@ def test_the_nearest_state_that_fits_is_reported_with_a_shortest_run(run: Run, s
 def test_a_wrong_query_is_refused(
     run: Run, states: str, words: tuple[str, ...], message: str
 ) -> None:
-    """2, and the error."""
+    """The command exits 2 and prints the error."""
     done = run(states, *words, "--json")
 
     assert 2 == done.code
@@ -142,7 +142,7 @@ def test_a_wrong_query_is_refused(
 
 @pytest.mark.needs("duckdb")
 def test_a_dataset_without_parents_is_reported(run: Run, states: str) -> None:
-    """2: a dataset of an earlier version has no parents."""
+    """A dataset of an earlier version has no parents; the command exits 2."""
     about = Path(states, "states", "_about.json")
     told = json.loads(about.read_text("utf-8"))
     del told["columns"]["parent"]
@@ -157,7 +157,7 @@ def test_a_dataset_without_parents_is_reported(run: Run, states: str) -> None:
 def test_without_any_query_engine_the_command_says_what_to_install(
     run: Run, states: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """4: the machine lacks an engine."""
+    """The command exits 4, because the machine lacks a query engine."""
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
 
     done = run(states, "SELECT 1", "--json")

@@ -46,7 +46,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
 
 
 def test_explain_gives_the_reason_and_what_would_change_the_decision(run: Run) -> None:
-    """It prints, for each queue, a sentence, the rule, and the facts that would have to change."""
+    """For each queue it prints a sentence, the rule, and the facts that would have to change."""
     assert run("explain", STATE).out.splitlines() == [
         (
             "qq.1: add d: 2 of 3 wanted replicas are there; d is in zone 3, where no replica"
@@ -145,7 +145,7 @@ def test_a_malformed_url_is_refused(capsys: pytest.CaptureFixture[str], url: str
 def test_each_variant_reports_why_it_waits_and_what_would_change_that(
     run: Run, variant: str, more: dict[str, object], why: str
 ) -> None:
-    """There is no action, but the reason, and the facts that would change it."""
+    """The answer has no action; it has the reason, and the facts that would change it."""
     queue = {"name": "q", "members": ["a"], "target": {"policy": 1}, **more}
     nodes = [{"name": "a"}, {"name": "b"}]
     state = {"variant": variant, "nodes": nodes, "queues": [queue]}
@@ -202,7 +202,7 @@ def test_queues_of_two_virtual_hosts_are_distinguished(run: Run) -> None:
 def test_an_undecidable_condition_is_clear_and_changes_nothing(
     run: Run, more: dict[str, object], why: str
 ) -> None:
-    """Target 0, an unknown cluster, a leader that is down: there is no action, and the reason."""
+    """With target 0, an unknown cluster, or a leader that is down, there is a reason, no action."""
     queue = {"name": "q", "members": ["a", "b", "c"], "target": {"policy": 5}, **more}
     (found,) = run("explain", {**STATE, "queues": [queue]}, "--json").object["queues"]
 

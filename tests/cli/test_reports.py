@@ -1,4 +1,4 @@
-"""`--report` and `--github`: output for other programs, in which undetermined is no success."""
+"""`--report` and `--github`: output for other programs; undetermined is never a success there."""
 
 from __future__ import annotations
 
@@ -342,7 +342,7 @@ def test_a_check_that_ends_in_an_error_leaves_no_green_report(
 
 
 def test_a_check_that_is_killed_leaves_no_green_report(tmp_path: Path) -> None:
-    """A check begins with a report that says that it did not come to its end."""
+    """A check first writes a report that says that the check did not end."""
     file = tmp_path / "junit.xml"
 
     def killed() -> None:

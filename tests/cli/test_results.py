@@ -1,4 +1,4 @@
-"""`joinproto check --out DIR`: all results in a folder that belongs to one run."""
+"""`joinproto check --out DIR`: all results are in a folder that belongs to one check."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_report_file_holds_what_json_prints(run: Run, tmp_path: Path) -> Non
 def test_the_same_check_writes_the_folder_again_and_leaves_no_old_file(
     run: Run, tmp_path: Path
 ) -> None:
-    """A run that no longer fails must not keep an old trace next to its report."""
+    """If a world no longer fails, no old trace may stay next to its report."""
     run("two-phase-commit", "--out", str(tmp_path))
     (tmp_path / "trace.txt").write_text("of an older version")
 
@@ -89,14 +89,14 @@ def test_a_folder_with_other_files_is_refused(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_file_in_place_of_the_folder_is_refused(run: Run, tmp_path: Path) -> None:
-    """2, before the search begins."""
+    """The command exits 2 before the search begins."""
     (tmp_path / "out").write_text("")
 
     assert 2 == run("two-phase-commit", "--out", str(tmp_path / "out")).code
 
 
 def test_a_folder_that_cannot_be_made_exits_4(run: Run) -> None:
-    """4: the machine; before the search begins."""
+    """The command exits 4, for an error of the machine, before the search begins."""
     done = run("two-phase-commit", "--out", "/proc/no/such")
 
     assert 4 == done.code

@@ -32,7 +32,7 @@ def timeless(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_simulation_without_violation_exits_0_and_says_that_it_is_not_a_proof(run: Run) -> None:
-    """Only a search looks at every state."""
+    """Only a search visits every state."""
     done = run("two-phase-commit", "--runs", "200", "--seed", "7")
 
     assert 0 == done.code
@@ -44,7 +44,7 @@ def test_a_simulation_without_violation_exits_0_and_says_that_it_is_not_a_proof(
 
 
 def test_the_share_of_all_states_that_was_met_is_reported(run: Run) -> None:
-    """The part is of all states that a search finds; it is null if the world is bounded."""
+    """The share is of all states that a search finds; it is null if the world has a bound."""
     told = run("two-phase-commit", "--runs", "9")
     found = run("two-phase-commit", "--runs", "9", "--json").object
     bounded = evolve(load_world("two-phase-commit"), within=lambda _: True)
@@ -154,7 +154,7 @@ def test_a_run_that_gets_stuck_breaks_no_deadlock(run: Run, tmp_path: Path) -> N
 
 
 def test_simulate_takes_the_options_of_a_world_as_check_does(run: Run, tmp_path: Path) -> None:
-    """They are members, mutants, and any parameter of a user's own model."""
+    """These are --members, --mutant, and any parameter of a user's model."""
     path = model(tmp_path, world=FUNCTION)
 
     assert 3 == run(path, "--members", "3", "--json").object["members"]
@@ -173,7 +173,7 @@ USAGE = {
 
 @pytest.mark.parametrize(("words", "text"), USAGE.values(), ids=USAGE.keys())
 def test_bad_usage_exits_2(run: Run, words: tuple[str, ...], text: str) -> None:
-    """2: usage, also with --json."""
+    """The exit code for bad usage is the same with --json."""
     done, as_json = run(*words), run(*words, "--json")
 
     assert (2, 2) == (done.code, as_json.error["code"])
@@ -181,7 +181,7 @@ def test_bad_usage_exits_2(run: Run, words: tuple[str, ...], text: str) -> None:
 
 
 def test_a_bad_model_exits_2_with_file_and_line(run: Run, tmp_path: Path) -> None:
-    """As in `check`."""
+    """The exit code and the message are those of `check`."""
     done = run(model(tmp_path, replace=("self.count += 1", "{}[event]")))
 
     assert 2 == done.code
@@ -222,7 +222,7 @@ def test_ctrl_c_ends_a_swarm_with_its_report(jobs: str) -> None:
 
 
 def test_a_swarm_runs_a_users_members_and_reports_how_they_fail(run: Run, tmp_path: Path) -> None:
-    """1: a run broke a claim: its seed, and its shrunk story."""
+    """The command exits 1 and prints the seed of the run and its shrunk story."""
     path = tmp_path / "my_members.py"
     path.write_text(
         "from joinproto.join.member import Member\n\n\n"
@@ -253,7 +253,7 @@ SWARM_USAGE = {
 
 @pytest.mark.parametrize(("words", "text"), SWARM_USAGE.values(), ids=SWARM_USAGE.keys())
 def test_bad_usage_of_a_swarm_exits_2(run: Run, words: tuple[str, ...], text: str) -> None:
-    """2: usage."""
+    """Each of these options is wrong or lacks another option."""
     done = run(*words)
 
     assert 2 == done.code

@@ -1,4 +1,4 @@
-"""The start-up time of commands: they do not import modules before they need them.
+"""The start-up time of commands: they import modules only when they need them.
 
 NumPy, numba and scipy take half a second together, and the machine of an operator may not have
 them.

@@ -191,7 +191,7 @@ def test_a_sweep_of_one_value_is_a_sweep(run: Run, model: str) -> None:
 
 
 def test_too_many_searches_are_counted_and_not_listed(run: Run, model: str) -> None:
-    """A hundred million searches are asked for."""
+    """The sweep would have a hundred million searches."""
     values = [f"{name}=1..100" for name in ("counts", "claimed", "word_", "other")]
     done = run(model, *(more for value in values for more in ("--set", value)))
 

@@ -36,7 +36,7 @@ def let_there_be(monkeypatch: pytest.MonkeyPatch, **changed: Any) -> None:
 def test_every_world_and_mutant_of_a_tier_is_searched(
     run: Run, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
-    """Each has one line, and the exit code is of all, searched in turn or side by side."""
+    """Each has one line, and one exit code is for all, with one worker or several."""
     some = [catalogue.entry(name) for name in ("durable-vote", "note-partition", "note-options")]
     monkeypatch.setattr(entries, "ENTRIES", tuple(some))
 
@@ -78,7 +78,7 @@ def test_a_killed_search_process_is_an_error_at_once(
 
 @pytest.mark.landing
 def test_ctrl_c_ends_all_processes() -> None:
-    """It also ends processes that search side by side, without waiting for their searches."""
+    """Ctrl-C also ends the processes of several workers, before their searches end."""
     words = [sys.executable, "-m", "joinproto", "check", "--tier", "quick", "--workers", "2"]
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -123,7 +123,7 @@ def test_a_run_of_an_unexpected_length_exits_1(run: Run, monkeypatch: pytest.Mon
 
 
 def test_a_mutant_that_is_overlooked_exits_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a checker finds no planted mistake, its result "holds" says nothing."""
+    """If a checker overlooks planted mistakes, its result "holds" is worthless."""
     let_there_be(monkeypatch, mutants=("none",))
     monkeypatch.setattr(entries, "mistake", lambda name: name)
     monkeypatch.setattr(catalogue, "load_world", lambda name, **options: build())

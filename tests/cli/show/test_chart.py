@@ -38,7 +38,7 @@ def test_the_chart_reads_in_ascii_too(name: str, golden: Golden) -> None:
 
 @given(any_trace(), st.integers(30, 130), st.sampled_from([BOXES, ASCII]))
 def test_no_line_is_wider_than_asked(trace: Trace, columns: int, glyphs: Glyphs) -> None:
-    """If a terminal breaks a line, nobody can read the chart."""
+    """A chart is unreadable if a terminal breaks its lines."""
     text = chart(trace, width=columns, glyphs=glyphs)
 
     assert [] == [row for row in text.splitlines() if width(row) > columns]
@@ -47,7 +47,7 @@ def test_no_line_is_wider_than_asked(trace: Trace, columns: int, glyphs: Glyphs)
 
 @given(any_trace())
 def test_an_ascii_chart_has_only_ascii(trace: Trace) -> None:
-    """Contents are escaped too: a chart that cannot be written is worse than one with escapes."""
+    """Contents are escaped too, because otherwise the chart could not be written."""
     assert chart(trace, glyphs=ASCII).isascii()
 
 
@@ -104,7 +104,7 @@ def test_ten_members_have_their_lifelines_in_eighty_columns() -> None:
 
 
 def test_a_chart_of_too_many_members_has_no_lifelines() -> None:
-    """A list is better than a chart in pieces."""
+    """The steps are a list, because the lifelines would not fit."""
     names = [f"m{number}" for number in range(40)]
     run = traces.Run({name: {"state": "working"} for name in names})
     run.step("stop", "m7", now={"m7": {"state": "stopped"}})
@@ -161,7 +161,7 @@ def test_only_terminals_get_colours(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_colours_the_chart_is_the_same_text(
     trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Colour never says anything that the text does not say."""
+    """The text alone has everything that colours show."""
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     seen: list[str] = []
@@ -177,5 +177,5 @@ def test_without_colours_the_chart_is_the_same_text(
 
 
 def test_a_line_without_pieces_is_empty() -> None:
-    """Empty pieces leave no trace."""
+    """Empty pieces add nothing to a line."""
     assert line("", "").pieces == ()

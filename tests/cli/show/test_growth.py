@@ -1,4 +1,4 @@
-"""The growth of a run on its page: the plot, the sums, the table."""
+"""The growth of a search on its page: the plot, the sums and the table."""
 
 from __future__ import annotations
 

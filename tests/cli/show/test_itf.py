@@ -52,7 +52,7 @@ def test_every_run_has_the_published_form(trace: Trace) -> None:
 
 @given(any_trace())
 def test_any_text_has_the_published_form(trace: Trace) -> None:
-    """Also with names that begin with # or are in use, and integers too long for JSON."""
+    """Names may begin with # or be in use already, and integers may be too long for JSON."""
     assert [] == problems(json.loads(json.dumps(itf(trace))))
 
 

@@ -168,7 +168,7 @@ def test_every_step_is_in_the_drawing(trace: Trace) -> None:
 
 
 def test_no_words_leave_the_drawing_for_a_narrow_screen(trace: Trace) -> None:
-    """Once, text beyond the right edge was seen only after scrolling."""
+    """In an earlier version, text beyond the right edge was seen only after scrolling."""
     plan = Plan(story_of(trace), narrow=True)
     room = plan.width - LEFT - EDGE
     rows = plan.rows
@@ -192,7 +192,7 @@ def test_the_title_is_a_sentence(trace: Trace) -> None:
 
 
 def test_the_end_is_reported(trace: Trace) -> None:
-    """The claim, the end of the cycle, why it is fair, and messages that never arrived."""
+    """The page has the claim, the end of the cycle, why it is fair, and messages on their way."""
     words = blanks(read(trace).kinds("words")[0].text)
     story = story_of(trace)
     wanted = [item.text for item in closing(story)] + list(fairness(trace))
@@ -225,7 +225,7 @@ def test_any_text_is_shown_as_text_and_never_as_markup(trace: Trace) -> None:
 
 
 def test_the_page_requests_no_address(trace: Trace) -> None:
-    """The page has no address and no other file, and its script asks for none."""
+    """The page names no address and no other file, and its script requests none."""
     root = read(trace)
 
     for node in root.all(lambda _: True):
@@ -271,7 +271,7 @@ def test_claims_coverage_test_and_json_follow_the_run() -> None:
 
 
 def test_a_report_without_a_run_is_a_page_too() -> None:
-    """If the world holds, the coverage is of interest."""
+    """If all claims hold, the page still shows the coverage."""
     root = read(None)
 
     assert "two-phase-commit with 3 members: holds" == root.tags("h1")[0].text

@@ -86,7 +86,7 @@ def test_the_formatter_changes_nothing_whatever_the_contents(trace: Trace) -> No
 
 
 def test_the_linter_reports_nothing_in_a_pasted_test(trace: Trace) -> None:
-    """Nobody pastes a test that must be edited before it can be committed."""
+    """A user can commit the pasted test unchanged."""
     source = paste(traces.report(trace), trace, options={"members": 3})
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--line-length=100"]
     command += ["--select=E,W,F,I,N,B,UP,RUF,SIM,PT", "--ignore=RUF001,RUF003", "-"]
@@ -131,7 +131,7 @@ def test_a_pasted_test_builds_the_world_with_the_same_options() -> None:
     ],
 )
 def test_the_end_of_the_run_is_asserted(name: str, expected: list[str]) -> None:
-    """A lasso comes back to where its cycle begins."""
+    """A lasso ends in the state in which its cycle begins."""
     trace = traces.ALL[name]()
     rows = [row.strip() for row in paste(traces.report(trace), trace).splitlines()]
 

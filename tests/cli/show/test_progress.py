@@ -7,7 +7,7 @@ from joinproto.cli.show.progress import Progress
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -60,7 +60,7 @@ def test_a_log_gets_a_line_every_ten_seconds() -> None:
 
 
 def test_ticks_that_come_too_fast_are_left_out() -> None:
-    """A terminal that writes all the time costs more than the search."""
+    """If a terminal wrote all the time, it would take more time than the search."""
     stream = Terminal()
     progress = Progress(stream)
 
@@ -87,7 +87,7 @@ def test_a_shorter_line_leaves_nothing_of_a_longer_one() -> None:
 
 
 def test_the_progress_line_is_removed_when_the_search_ends() -> None:
-    """The report begins where the line stood."""
+    """The report begins at the place of the line."""
     stream = Terminal()
 
     with Progress(stream) as progress:

@@ -1,4 +1,4 @@
-"""Runs in words, on which every presentation is built."""
+"""Runs in words; every presentation is made from these words."""
 
 from hypothesis import given
 

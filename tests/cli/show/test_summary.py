@@ -59,7 +59,7 @@ REPORTS = {
 def test_the_summary_names_the_claims_that_hold_and_the_parts_never_exercised(
     name: str, golden: Golden
 ) -> None:
-    """These are whole reports, to be read."""
+    """The golden files are whole reports for people to read."""
     golden(f"summary_{name}.txt", summary(REPORTS[name], width=80))
 
 
@@ -202,7 +202,7 @@ def test_a_size_is_in_units_of_a_thousand(octets: int, expected: str) -> None:
     ],
 )
 def test_a_duration_is_as_exact_as_a_reader_needs(seconds: float, expected: str) -> None:
-    """It has two or three digits that matter."""
+    """A duration has two or three significant digits."""
     assert expected == duration(seconds)
 
 

@@ -1,4 +1,4 @@
-"""A report is written to a file in the format that the file's name says."""
+"""A report is written to a file in the format that the ending of the file's name selects."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_the_end_of_the_name_is_the_format(name: str, ending: str) -> None:
 
 @pytest.mark.parametrize("name", ["run", "run.htm", "run.json.gz", ".", "html"])
 def test_another_name_is_refused_with_those_that_are_known(name: str) -> None:
-    """This comes before the search, so that a wrong name costs nothing."""
+    """The name is refused before the search, which would otherwise be lost."""
     with pytest.raises(UsageProblem, match="format") as raised:
         format_of(Path(name))
 
@@ -58,7 +58,7 @@ def test_json_is_the_report_as_the_command_prints_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", [item.ending for item in FORMATS if item.needs_trace])
 def test_without_a_run_no_test_is_written(tmp_path: Path, ending: str) -> None:
-    """A test without steps would look as if it had shown something."""
+    """A test without steps would pass without having tested anything."""
     with pytest.raises(UsageProblem, match="no run"):
         write_trace(traces.report(None), tmp_path / f"run{ending}")
 
@@ -67,7 +67,7 @@ def test_without_a_run_no_test_is_written(tmp_path: Path, ending: str) -> None:
 
 @pytest.mark.parametrize("ending", [item.ending for item in FORMATS if not item.needs_trace])
 def test_without_a_run_the_report_is_still_written(tmp_path: Path, ending: str) -> None:
-    """The claims that hold, and coverage, are worth a file."""
+    """The report has the claims that hold, and the coverage."""
     write_trace(traces.report(None), tmp_path / f"run{ending}")
 
     assert "two-phase-commit" in (tmp_path / f"run{ending}").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""The page of the protocol says which of its claims are asked of event logs."""
+"""The page of the protocol marks the claims that are judged on event logs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "protocol.md"
 
 
 def test_the_claims_with_a_star_are_those_that_are_asked() -> None:
-    """Of 17 claims, 9 are asked."""
+    """Of 17 claims, 9 are judged on event logs."""
     table = PAGE.read_text("utf-8").partition("### 4.1 Claims")[2].partition("\n### ")[0]
     claims = dict(re.findall(r"^\| `(\w+)` (\*?) ?\|", table, flags=re.MULTILINE))
 

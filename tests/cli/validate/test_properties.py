@@ -48,7 +48,7 @@ SECOND = behind("-", TWO, A, B)
 
 
 def history(*views: View) -> History:
-    """Return a run in which all were ready in each view, and frames 1 and 2 are committed."""
+    """Return a run in which all members were ready in each view, with committed frames 1 and 2."""
     made = History(logged={"a", "b", "c"})
     for view in views or (FIRST, SECOND):
         made.views[view.id] = view
@@ -271,7 +271,7 @@ def test_the_times_of_frames_are_kept_in_a_file() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 6)), max_size=12), st.data())
 def test_ranges_are_sets_of_numbers(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
-    """They are compared with plain sets, whatever is put in, in any order."""
+    """They are compared with plain sets, for any numbers in any order."""
     cut_at = data.draw(st.integers(0, len(pairs)))
     sets: list[set[int]] = []
     stretches: list[Ranges] = []

@@ -120,7 +120,7 @@ def test_a_read_that_misses_an_acknowledged_frame_is_found(copy: Path) -> None:
 
 
 def test_a_message_that_no_member_sent_is_found(copy: Path) -> None:
-    """The end of b's log is cut off between two lines, so the others have heard more from b."""
+    """The end of b's log is missing, so the others have received more messages than b sent."""
     path = first(copy, "b")
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[: len(lines) // 2]))
@@ -223,7 +223,7 @@ def test_a_log_of_some_fields_is_judged_by_these_fields_alone(copy: Path) -> Non
 def test_frames_that_running_members_write_during_the_check_are_left_out(
     copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lines are left out from one moment on; else a received message may be in no sender's log."""
+    """All lines after one moment are left out, or a received message may be in no sender's log."""
     times = sorted(
         json.loads(line)["t"] for log in copy.iterdir() for line in log.read_text().splitlines()
     )
