@@ -4,11 +4,11 @@ Here a failure becomes an exit code and a text.  The commands are in `joinproto/
 `recover` is in `joinproto/recovery`.  A command is imported when it is run.
 
     0 done, all hold          3 stopped at a limit          130 interrupted (Ctrl-C)
-    1 violated, a proof fails 4 something is not installed  141 the reader of our output
+    1 violated, a proof fails 4 the machine lacks something 141 the reader of our output
     2 usage, a bad model      10 a bug of ours                  went away (as SIGPIPE does)
 
-`joinproto recover` has its own list, in which a missing extra is 11.  With `--json` a failure is one
-object on standard output: {"error": {"code", "message", "next"}}.
+`joinproto recover` has its own list, in which a missing extra is 11.  With `--json` a failure is
+one object on standard output: {"error": {"code", "message", "next"}}.
 """
 
 import errno

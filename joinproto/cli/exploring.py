@@ -100,7 +100,7 @@ def _world_of(path: Path, name: str) -> str:
     """
     if not catalogue.ships(name):
         raise UsageProblem(
-            f"{path} is a run of {name!r}, which is no world that ships",
+            f"{path} is a run of {name!r}, which is not a shipped world",
             next="name its model: --world FILE.py",
         )
     return name

@@ -108,14 +108,14 @@ class Judging:
         view = self.graph.view(at)
         asked = list(self._asked(item, view, via, at))
         wanted = item.kind == "sometimes"
-        judged = [(who, shown, _truth(item.holds, shown)) for who, shown in asked]
+        judged = [(names, shown, _truth(item.holds, shown)) for names, shown in asked]
         decisive = [one for one in judged if one[2] is wanted][:3] or judged[:1]
-        for who, shown, is_so in decisive:
+        for names, shown, is_so in decisive:
             holds, given = item.holds, shown
             if isinstance(holds, Parts):
                 given = tuple(of(one) for of, one in zip(holds.of, shown, strict=True))
             tree = parts_of(_written(holds), *given)
-            yield {"of": who, "is": is_so, "part": tree}
+            yield {"of": names, "is": is_so, "part": tree}
         for words, part in (("premise", item.premise), ("meanwhile", item.meanwhile)):
             if part is not None:
                 yield {"of": words, "is": _truth(part, (view,)), "part": parts_of(part, view)}

@@ -56,7 +56,7 @@ def test_a_run_does_not_choose_which_file_is_loaded(tmp_path: Path) -> None:
     model.write_text("raise SystemExit('it ran')\n", encoding="utf-8")
     run = written_run(tmp_path / "run.json", world=str(model))
 
-    with pytest.raises(UsageProblem, match="no world that ships") as caught:
+    with pytest.raises(UsageProblem, match="not a shipped world") as caught:
         session_of([run], {})
 
     assert "--world FILE.py" in caught.value.next

@@ -202,14 +202,14 @@ def ask(session: Any, folder: Path) -> ManyRuns:
     if damaged or not files:
         raise UsageProblem(
             f"{damaged[0] if files else folder / OUTCOMES} is not Parquet",
-            next="make it anew: joinproto reconcile simulate --out DIR",
+            next="make it again: joinproto reconcile simulate --out DIR",
         )
     outcomes = session.read.parquet(str(folder / OUTCOMES))
     lacking = sorted({one.name for one in fields(Outcome)} - set(outcomes.columns))
     if lacking:
         raise UsageProblem(
             f"{folder} was made by another version: it has no {lacking[0]}",
-            next="make it anew: joinproto reconcile simulate --out DIR",
+            next="make it again: joinproto reconcile simulate --out DIR",
         )
     outcomes.createOrReplaceTempView(OUTCOMES)
     found = session.sql(QUESTION).collect()

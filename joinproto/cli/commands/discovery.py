@@ -88,7 +88,7 @@ def lint_command(
 
 
 def enabled(text: str) -> frozenset[str]:
-    """Return the plugins in `text`; raises `UsageProblem` for a name that is no plugin's."""
+    """Return the plugins in `text`; raises `UsageProblem` for a name that no plugin has."""
     known = sorted({one.value for one in Owner if one not in (Owner.CORE, Owner.AWS_LIBRARY)})
     found = [one.strip() for one in text.split(",") if one.strip()]
     for one in found:

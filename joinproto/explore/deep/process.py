@@ -83,8 +83,8 @@ def main(source: IO[str] = sys.stdin, out: IO[str] = sys.stdout) -> int:
     from joinproto.check.engine.stopping import Limits
     from joinproto.check.options import TypedText
 
-    def tell(**said: Any) -> None:
-        out.write(json.dumps(said) + "\n")
+    def tell(**fields: Any) -> None:
+        out.write(json.dumps(fields) + "\n")
         out.flush()
 
     asked = json.loads(source.readline())
