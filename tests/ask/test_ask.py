@@ -169,10 +169,10 @@ def test_any_json_is_answered_or_refused(asked: Question[..., object], data: st.
     field = data.draw(st.sampled_from(fields_of(asked.name)))
     value = {**asked.example, field: data.draw(JSON)}
     try:
-        said = encoded(asked.answer(fitted(asked.asks, value)))
+        answer = encoded(asked.answer(fitted(asked.asks, value)))
     except DoesNotFit:
         return
-    checker_of(asked.name)(json.loads(json.dumps(said)))
+    checker_of(asked.name)(json.loads(json.dumps(answer)))
 
 
 def test_a_text_that_is_not_utf_8_is_refused() -> None:

@@ -44,10 +44,10 @@ def test_a_slow_search_may_report_its_progress() -> None:
     """A progress line, every ten seconds in a log, is not counted as a warning or an error."""
     log = StringIO()
     Progress(log)(Tick(17, 8_830, 40_000, 120, 1 << 28, 10.2))
-    said = f"compiling the search, once: up to two minutes\n{log.getvalue()}wrote run.html\n"
+    log_text = f"compiling the search, once: up to two minutes\n{log.getvalue()}wrote run.html\n"
 
     assert "distinct" in log.getvalue()
-    assert "wrote run.html\n" == Done(0, "", said).remarks
+    assert "wrote run.html\n" == Done(0, "", log_text).remarks
 
 
 def test_a_violated_world_exits_1_and_shows_its_run(run: Run) -> None:
@@ -356,11 +356,11 @@ def test_a_reader_that_goes_away_exits_141() -> None:
     assert process.stdout is not None
     process.stdout.close()
     assert process.stderr is not None
-    said = process.stderr.read()
+    errors = process.stderr.read()
     process.stderr.close()
 
     assert 141 == process.wait(timeout=300)
-    assert "" == Done(141, "", said).remarks
+    assert "" == Done(141, "", errors).remarks
 
 
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&-", "2>&-"])
@@ -405,10 +405,10 @@ def test_the_help_shows_a_real_example(run: Run) -> None:
 
 def test_the_help_names_every_exit_code(run: Run) -> None:
     """A script must know that `check` exits neither 0 nor 1 for a search that ends early."""
-    said = " ".join(run("--help").out.split())
+    help_text = " ".join(run("--help").out.split())
 
-    assert "Exit code 0: all hold; 1: violated" in said
-    assert all(f"; {code}: " in said for code in (1, 2, 3, 4))
+    assert "Exit code 0: all hold; 1: violated" in help_text
+    assert all(f"; {code}: " in help_text for code in (1, 2, 3, 4))
 
 
 def test_an_estimate_is_printed_with_its_option(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -435,12 +435,12 @@ def test_a_witness_is_shown_as_a_violation_is(run: Run, tmp_path: Path) -> None:
     """The chart, JSON and a file show it; the exit code is that of the check."""
     words = ("two-phase-commit", "--witness", "committed")
 
-    done, told = run(*words), run(*words, "--json")
+    done, as_json = run(*words), run(*words, "--json")
 
-    assert (0, 0) == (done.code, told.code)
+    assert (0, 0) == (done.code, as_json.code)
     assert "“committed” is reached after 8 steps" in done.out
     assert "joinproto check two-phase-commit --witness committed --trace run.html" in done.out
-    assert 8 == len(told.object["trace"])
+    assert 8 == len(as_json.object["trace"])
     assert 0 == run(*words, "--trace", str(tmp_path / "test_it.py")).code
     compile((tmp_path / "test_it.py").read_text(), "test_it.py", "exec")
 
@@ -462,7 +462,7 @@ def test_a_larger_search_shows_a_witness_too(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--witness", "commited"), "did you mean committed?"),
         (("--witness", "consistent"), "it has committed, aborted"),
@@ -470,11 +470,11 @@ def test_a_larger_search_shows_a_witness_too(run: Run) -> None:
     ],
 )
 def test_a_witness_that_cannot_be_shown_is_refused(
-    run: Run, words: tuple[str, ...], said: str
+    run: Run, words: tuple[str, ...], message: str
 ) -> None:
     done = run("two-phase-commit", *words)
 
-    assert (2, True) == (done.code, said in done.err)
+    assert (2, True) == (done.code, message in done.err)
 
 
 @pytest.mark.parametrize("words", [(), ("--engine", "local"), ("--symmetry",)])

@@ -57,21 +57,21 @@ def _model(folder: Path, *, most: int = 2, claimed: int = 3, more: str = "") -> 
 def test_a_world_and_its_mutant_first_differ_at_the_planted_mistake(run: Run) -> None:
     """With one vote too few, the mutant commits; the claims of both worlds are compared."""
     done = run("two-phase-commit", "--mutant", "one-vote-short", "--json")
-    told = done.object
+    found = done.object
 
-    assert (1, False) == (done.code, told["same"])
-    assert [288, 348] == told["states"]
-    assert [0, 60] == told["states_only"]
-    assert 4 == len(told["parts"]["steps"])
-    assert [] == told["parts"]["only_first"]
-    assert ["tm: commit"] == [one["step"] for one in told["parts"]["only_second"]]
-    (consistent,) = [one for one in told["claims"] if one["name"] == "consistent"]
+    assert (1, False) == (done.code, found["same"])
+    assert [288, 348] == found["states"]
+    assert [0, 60] == found["states_only"]
+    assert 4 == len(found["parts"]["steps"])
+    assert [] == found["parts"]["only_first"]
+    assert ["tm: commit"] == [one["step"] for one in found["parts"]["only_second"]]
+    (consistent,) = [one for one in found["claims"] if one["name"] == "consistent"]
     assert ("holds", "violated", 7) == (
         consistent["first"],
         consistent["second"],
         consistent["second_length"],
     )
-    assert ["tm needed: always 3, or 2"] == told["left_out"]
+    assert ["tm needed: always 3, or 2"] == found["left_out"]
 
 
 def test_the_run_to_the_first_difference_is_possible_in_both_worlds_and_shortest() -> None:
@@ -94,13 +94,13 @@ def test_the_text_shows_the_run_and_the_steps_that_only_one_world_has(run: Run) 
 
 
 def test_two_mutants_are_compared_with_each_other(run: Run) -> None:
-    told = run(
+    found = run(
         "durable-vote", "--mutant", "no-persist", "--mutant", "answer-first", "--json"
     ).object
 
-    assert "durable-vote --mutant no-persist" == told["first"]
-    assert "durable-vote --mutant answer-first" == told["second"]
-    assert not told["same"]
+    assert "durable-vote --mutant no-persist" == found["first"]
+    assert "durable-vote --mutant answer-first" == found["second"]
+    assert not found["same"]
 
 
 def test_a_world_is_the_same_as_itself(run: Run) -> None:

@@ -21,9 +21,9 @@ def run(*words: str) -> Result:
     return CliRunner().invoke(cli, ["discovery", *words], standalone_mode=False)
 
 
-def facts(folder: Path, **said: Any) -> str:
+def facts(folder: Path, **fields: Any) -> str:
     file = folder / "facts.json"
-    file.write_text(json.dumps(said))
+    file.write_text(json.dumps(fields))
     return str(file)
 
 
@@ -66,12 +66,12 @@ def test_a_formation_that_splits_is_reported_step_by_step(tmp_path: Path) -> Non
     "name", ["rabbit_peer_discovery_etcd", "rabbitmq_peer_discovery_etcd", "peer_discovery_etcd"]
 )
 def test_a_backend_may_be_named_as_its_module(name: str, tmp_path: Path) -> None:
-    told = [
+    runs = [
         run("would-it-split", facts(tmp_path, nodes=["n1", "n2"], release="4.0", backend=one))
         for one in (name, "etcd")
     ]
-    assert told[0].output == told[1].output
-    assert "rabbit_peer_discovery_etcd names the node" in told[0].output
+    assert runs[0].output == runs[1].output
+    assert "rabbit_peer_discovery_etcd names the node" in runs[0].output
     wrong = run("would-it-split", facts(tmp_path, nodes=["n1"], backend=["etcd"]))
     assert "backend: expected one of" in str(wrong.exception)
 
@@ -87,7 +87,7 @@ def test_a_formation_that_does_not_split_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "path"),
+    ("fields", "path"),
     [
         ({"nodes": []}, "nodes"),
         ({"nodes": ["a", "a"]}, "nodes[1]"),
@@ -100,9 +100,9 @@ def test_a_formation_that_does_not_split_is_reported(tmp_path: Path) -> None:
     ],
 )
 def test_facts_that_do_not_fit_are_refused_by_their_path(
-    tmp_path: Path, said: dict[str, Any], path: str
+    tmp_path: Path, fields: dict[str, Any], path: str
 ) -> None:
-    found = run("would-it-split", facts(tmp_path, **said))
+    found = run("would-it-split", facts(tmp_path, **fields))
 
     assert found.exception is not None
     assert path == getattr(found.exception, "path", None)
@@ -195,7 +195,7 @@ def test_a_search_that_did_not_end_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--plugins", "consul"), "rabbitmq_peer_discovery_consul"),
         (("--plugins", "rabbitmq_peer_discovery_zookeeper"), "is not a plugin of peer discovery"),
@@ -203,7 +203,7 @@ def test_a_search_that_did_not_end_is_reported(tmp_path: Path) -> None:
     ],
 )
 def test_unknown_plugins_and_malformed_node_names_are_refused(
-    tmp_path: Path, words: tuple[str, ...], said: str
+    tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     file = tmp_path / "rabbitmq.conf"
     file.write_text("cluster_formation.consul.host = a\n")
@@ -211,7 +211,7 @@ def test_unknown_plugins_and_malformed_node_names_are_refused(
 
     assert isinstance(found.exception, UsageProblem)
     assert 2 == found.exception.code
-    assert said in f"{found.exception.message} {found.exception.next}"
+    assert message in f"{found.exception.message} {found.exception.next}"
 
 
 def test_the_summary_names_the_release(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_the_members_of_a_users_model_are_drawn(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("two-phase-commit", "--member", "rm9"), "did you mean rm3?"),
         (("two-phase-comit",), "did you mean two-phase-commit?"),
@@ -122,11 +122,11 @@ def test_the_members_of_a_users_model_are_drawn(
     ],
 )
 def test_a_wrong_world_member_or_attribute_is_refused(
-    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
 ) -> None:
     code = main(["draw", *words])
 
-    assert (2, True) == (code, said in capsys.readouterr().err)
+    assert (2, True) == (code, message in capsys.readouterr().err)
 
 
 def test_every_table_of_the_chain_can_be_drawn() -> None:

@@ -118,10 +118,10 @@ def hidden(name: str) -> str:
 def test_state_that_members_hide_and_share_is_noticed(
     name: str, capsys: Capture, tmp_path: Path
 ) -> None:
-    code, said = checked(capsys, tmp_path, hidden(name))
+    code, printed = checked(capsys, tmp_path, hidden(name))
 
-    assert 2 == code, said
-    assert "two answers" in said or "fresh process" in said
+    assert 2 == code, printed
+    assert "two answers" in printed or "fresh process" in printed
 
 
 def test_a_step_that_writes_to_a_file_is_refused(capsys: Capture, tmp_path: Path) -> None:
@@ -133,27 +133,27 @@ def test_a_step_that_writes_to_a_file_is_refused(capsys: Capture, tmp_path: Path
         leader="P.read_text()",
     )
 
-    code, said = checked(capsys, tmp_path, source)
+    code, printed = checked(capsys, tmp_path, source)
 
-    assert 2 == code, said
-    assert path in said
+    assert 2 == code, printed
+    assert path in printed
 
 
 HONEST = MODEL.format(module="", around="pass", before="pass", leader="'m1'")
 
 
 def test_a_model_that_hides_nothing_holds_without_a_note(capsys: Capture, tmp_path: Path) -> None:
-    code, said = checked(capsys, tmp_path, HONEST, "--json")
+    code, printed = checked(capsys, tmp_path, HONEST, "--json")
 
-    assert 0 == code, said
-    assert not json.loads(said)["notes"]
+    assert 0 == code, printed
+    assert not json.loads(printed)["notes"]
 
 
 def test_the_report_says_that_members_were_not_asked_again(capsys: Capture, tmp_path: Path) -> None:
-    code, said = checked(capsys, tmp_path, HONEST, "--json", "--no-verify")
+    code, printed = checked(capsys, tmp_path, HONEST, "--json", "--no-verify")
 
-    assert 0 == code, said
-    assert ["members were not asked again in a fresh process: --no-verify"] == json.loads(said)[
+    assert 0 == code, printed
+    assert ["members were not asked again in a fresh process: --no-verify"] == json.loads(printed)[
         "notes"
     ]
 
@@ -163,10 +163,10 @@ def test_the_report_says_that_no_process_could_be_started(
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
 
-    code, said = checked(capsys, tmp_path, HONEST, "--json")
+    code, printed = checked(capsys, tmp_path, HONEST, "--json")
 
-    assert 0 == code, said
-    assert "no process could be made" in json.loads(said)["notes"][0]
+    assert 0 == code, printed
+    assert "no process could be made" in json.loads(printed)["notes"][0]
 
 
 @pytest.mark.parametrize("who", ["m1", "m2", "m3"])

@@ -35,7 +35,7 @@ def test_ctrl_c_may_come_while_a_line_is_written() -> None:
         time.sleep(0.01)
 
     writer.send_signal(signal.SIGINT)
-    out, said = writer.communicate()
+    out, errors = writer.communicate()
 
-    assert (0, "True\n") == (writer.returncode, out), said[-2_000:]
-    assert "stopping, to report the findings" in said
+    assert (0, "True\n") == (writer.returncode, out), errors[-2_000:]
+    assert "stopping, to report the findings" in errors

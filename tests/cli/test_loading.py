@@ -291,7 +291,7 @@ def test_a_function_that_fails_by_itself_is_not_blamed_on_an_option(
 def test_the_private_name_of_the_file_is_not_shown(run: Run, tmp_path: Path) -> None:
     """A user knows my_model.py, and not the name under which its module is loaded."""
     thing = "class Thing:\n    pass\n\n\nclass Counter:"
-    for mistake, said in (
+    for mistake, message in (
         ("self.count = Thing()", "a my_model.Thing cannot be part of a state"),
         ("return [Thing()]", "<my_model.Thing object at"),
         ("raise SystemExit(Thing)", "<class 'my_model.Thing'>"),
@@ -303,7 +303,7 @@ def test_the_private_name_of_the_file_is_not_shown(run: Run, tmp_path: Path) -> 
         done = run(path)
 
         assert 2 == done.code
-        assert said in done.err
+        assert message in done.err
         assert "@" not in done.err
 
 
@@ -447,7 +447,7 @@ def test_a_value_has_the_type_that_the_function_annotates(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("fair=flase", "true or false"),
         ("most=1.5", "a whole number"),
@@ -460,7 +460,7 @@ def test_a_value_has_the_type_that_the_function_annotates(
     ],
 )
 def test_a_value_that_does_not_fit_is_bad_usage(
-    tmp_path: Path, run: Run, words: str, said: str
+    tmp_path: Path, run: Run, words: str, message: str
 ) -> None:
     path = tmp_path / "typed.py"
     path.write_text(TYPED.replace("WANTED", "None"))
@@ -469,7 +469,7 @@ def test_a_value_that_does_not_fit_is_bad_usage(
 
     assert 2 == done.code
     assert f"--set {words} does not fit" in done.err
-    assert said in done.err
+    assert message in done.err
 
 
 @pytest.mark.parametrize(

@@ -62,12 +62,12 @@ def test_a_family_lists_its_worlds(run: Run) -> None:
 
 
 def test_a_world_lists_its_parameters_and_its_claims(run: Run) -> None:
-    said = " ".join(run("two-phase-commit").out.split())
+    text = " ".join(run("two-phase-commit").out.split())
 
-    assert "members 3 (1 to 12)" in said
-    assert "--mutant one-vote-short" in said
-    assert "claim always: " in said
-    assert "next: joinproto check two-phase-commit" in said
+    assert "members 3 (1 to 12)" in text
+    assert "--mutant one-vote-short" in text
+    assert "claim always: " in text
+    assert "next: joinproto check two-phase-commit" in text
 
 
 def test_every_mistake_is_reported_in_words() -> None:
@@ -99,14 +99,14 @@ def test_programs_that_decide_are_a_family_found_by_the_words_of_a_person_in_tro
 ) -> None:
     """They are not worlds of the catalogue: each is searched together with a world."""
     listed = run("policies", "--json").object
-    said = run("--grep", "our ansible playbook bootstrapped the node with safe_to_bootstrap 1")
+    done = run("--grep", "our ansible playbook bootstrapped the node with safe_to_bootstrap 1")
     one = run("policy-openstack-helm").out
 
     assert ([], {row.entry.name for row in ROWS}) == (
         listed["worlds"],
         {row["name"] for row in listed["policies"]},
     )
-    assert "\npolicy-flag-first " in said.out
+    assert "\npolicy-flag-first " in done.out
     assert "defeated after 3 steps" in one
     assert one.endswith(
         "next: joinproto policy check docs/examples/policies/openstack_helm.py --world galera\n"
@@ -132,10 +132,10 @@ def test_an_unknown_name_is_answered_with_the_nearest(run: Run) -> None:
 
 def test_a_mistake_is_named_with_a_world_that_can_have_it(run: Run) -> None:
     """docs/incidents.md names three runs only by their mistake."""
-    said = run("register-forgets")
+    done = run("register-forgets")
 
-    assert 2 == said.code
-    assert "joinproto check join-two --mutant register-forgets" in said.err
+    assert 2 == done.code
+    assert "joinproto check join-two --mutant register-forgets" in done.err
 
 
 def test_the_page_has_every_world_with_its_claims(run: Run, tmp_path: Path) -> None:

@@ -238,7 +238,7 @@ def test_the_same_stores_are_put_to_a_policy_once() -> None:
     report = check(ours.world(asker), states_max=3_000)
 
     assert len(put) > 1
-    # 1,407 questions for 3,082 states; asked for each state anew, there were 2,590.
+    # 1,407 questions for 3,082 states; with a question for each state, there were 2,590.
     assert 3 * put.total() < 2 * report.distinct
 
 

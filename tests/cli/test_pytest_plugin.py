@@ -148,7 +148,7 @@ def test_a_search_that_takes_too_long_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ('joinproto_worlds = ["worlds/*.py"]', "there is no file worlds/*.py in"),
         ('joinproto_worlds = ["shop.worlds"]', "there is no module shop.worlds"),
@@ -162,11 +162,13 @@ def test_a_search_that_takes_too_long_is_an_error(tmp_path: Path) -> None:
         ("joinproto_worlds = [3]", "there is no module 3"),
     ],
 )
-def test_settings_that_name_no_world_are_refused(tmp_path: Path, settings: str, said: str) -> None:
+def test_settings_that_name_no_world_are_refused(
+    tmp_path: Path, settings: str, message: str
+) -> None:
     project(tmp_path, settings)
     printed = run(tmp_path)
 
-    assert said in printed
+    assert message in printed
     assert "Traceback" not in printed
 
 

@@ -86,11 +86,11 @@ def test_a_query_is_answered_by_duckdb(run: Run, states: str) -> None:
     """The command prints a table, or one documented object, which names the engine."""
     sql = "SELECT level, count(*) AS states FROM states GROUP BY level ORDER BY level"
 
-    told, found = run(states, sql), run(states, sql, "--json").object
+    done, found = run(states, sql), run(states, sql, "--json").object
     few = run(states, "SELECT id FROM states ORDER BY id", "--rows", "2", "--json").object
 
-    assert 0 == told.code
-    assert told.out.startswith("level  states\n-----  ------\n    0       1\n")
+    assert 0 == done.code
+    assert done.out.startswith("level  states\n-----  ------\n    0       1\n")
     assert [] == list(faults(found, schema.QUERY))
     assert [] == list(unexplained(found, schema.QUERY))
     assert ("duckdb", 46) == (found["engine"], sum(count for _, count in found["rows"]))
@@ -100,7 +100,7 @@ def test_a_query_is_answered_by_duckdb(run: Run, states: str) -> None:
 @pytest.mark.needs("duckdb")
 def test_the_nearest_state_that_fits_is_reported_with_a_shortest_run(run: Run, states: str) -> None:
     """If no state fits, the command exits 1."""
-    told = run(states, "--to", "a_phase = 'active' -- at last")
+    done = run(states, "--to", "a_phase = 'active' -- at last")
     short = run(states, "--to", "founded > 0 and a_phase = 'active'", "--json").object
     found = run(states, "--to", "a_phase = 'active'", "--json").object
     none = run(states, "--to", "level > 1000", "--json")
@@ -108,8 +108,8 @@ def test_the_nearest_state_that_fits_is_reported_with_a_shortest_run(run: Run, s
     level = found["level"]
     assert found["state"]["level"] == level == len(found["steps"])
     assert "active" == found["state"]["a_phase"]
-    assert f"\nafter {level} steps, state " in told.out
-    assert told.out.startswith(f"1  {found['steps'][0]}\n")
+    assert f"\nafter {level} steps, state " in done.out
+    assert done.out.startswith(f"1  {found['steps'][0]}\n")
     assert short["steps"] == found["steps"]
     assert (1, None) == (none.code, none.object["level"])
     for one in (found, none.object):
@@ -144,9 +144,9 @@ def test_a_wrong_query_is_refused(
 def test_a_dataset_without_parents_is_reported(run: Run, states: str) -> None:
     """A dataset of an earlier version has no parents; the command exits 2."""
     about = Path(states, "states", "_about.json")
-    told = json.loads(about.read_text("utf-8"))
-    del told["columns"]["parent"]
-    about.write_text(json.dumps(told), "utf-8")
+    description = json.loads(about.read_text("utf-8"))
+    del description["columns"]["parent"]
+    about.write_text(json.dumps(description), "utf-8")
 
     done = run(states, "--to", "true", "--json")
 

@@ -313,7 +313,7 @@ def test_a_sweep_writes_one_report_of_all_its_searches(run: Run, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("no-such-world",), "no-such-world"),
         ((GOOD, "--engine", "local", "--resume"), "--resume"),
@@ -321,7 +321,7 @@ def test_a_sweep_writes_one_report_of_all_its_searches(run: Run, tmp_path: Path)
     ],
 )
 def test_a_check_that_ends_in_an_error_leaves_no_green_report(
-    run: Run, tmp_path: Path, words: tuple[str, ...], said: str
+    run: Run, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     """The error, as undetermined, replaces the report of the earlier check."""
     files = [tmp_path / name for name in ("junit.xml", "sarif.json", "report.md")]
@@ -333,8 +333,8 @@ def test_a_check_that_ends_in_an_error_leaves_no_green_report(
     assert 2 == done.code
     (error,) = ET.parse(files[0]).getroot().iter("error")
     (log,) = json.loads(files[1].read_text("utf-8"))["runs"]
-    assert said in str(error.get("message"))
-    assert said in log["results"][0]["message"]["text"]
+    assert message in str(error.get("message"))
+    assert message in log["results"][0]["message"]["text"]
     LOG(json.loads(files[1].read_text("utf-8")))
     assert not log["invocations"][0]["executionSuccessful"]
     assert ": UNDETERMINED\n" in files[2].read_text("utf-8")
@@ -372,19 +372,19 @@ def test_a_world_that_must_fail_but_holds_has_no_tick() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("report.html", "does not say in which format to write"),
         ("no/such/junit.xml", "there is no folder"),
     ],
 )
 def test_a_report_that_cannot_be_written_is_refused_before_the_search(
-    run: Run, tmp_path: Path, name: str, said: str
+    run: Run, tmp_path: Path, name: str, message: str
 ) -> None:
     done = run("no-such-world", "--report", str(tmp_path / name))
 
     assert 2 == done.code
-    assert said in done.err
+    assert message in done.err
 
 
 def test_a_tier_is_reported_in_its_own_words(run: Run) -> None:

@@ -45,13 +45,13 @@ def test_a_simulation_without_violation_exits_0_and_says_that_it_is_not_a_proof(
 
 def test_the_share_of_all_states_that_was_met_is_reported(run: Run) -> None:
     """The share is of all states that a search finds; it is null if the world has a bound."""
-    told = run("two-phase-commit", "--runs", "9")
+    done = run("two-phase-commit", "--runs", "9")
     found = run("two-phase-commit", "--runs", "9", "--json").object
     bounded = evolve(load_world("two-phase-commit"), within=lambda _: True)
 
     part = found["distinct"] / 288
     assert 288 == found["states"] > found["distinct"]
-    assert f"{found['distinct']} distinct, {part:.1%} of all 288\n" in told.out
+    assert f"{found['distinct']} distinct, {part:.1%} of all 288\n" in done.out
     assert simulate(bounded, runs=2, count_max=None).states is None
     assert 2 == run("join", "--swarm", "--of-all").code
 
@@ -212,13 +212,13 @@ def test_ctrl_c_ends_a_swarm_with_its_report(jobs: str) -> None:
     assert " runs, " in running.stderr.readline()
 
     os.killpg(running.pid, signal.SIGINT)
-    out, said = running.communicate(timeout=120)
+    out, errors = running.communicate(timeout=120)
 
     found = json.loads(out)
     assert found["interrupted"]
     assert found["runs"] > 0
     assert (1 if found["failures"] else 3) == running.returncode
-    assert "Traceback" not in said
+    assert "Traceback" not in errors
 
 
 def test_a_swarm_runs_a_users_members_and_reports_how_they_fail(run: Run, tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_values_are_listed_and_printed_as_a_table(run: Run, model: str) -> None:
 
 
 def test_a_sweep_is_refused_before_its_first_search(run: Run, model: str) -> None:
-    for words, said in (
+    for words, message in (
         (["counts=5..2"], "goes from 5 down to 2"),
         (["counts=0..1000"], "asks for 1,001 searches"),
         (["counts=1..20", "claimed=1..20"], "ask for 400 searches"),
@@ -117,7 +117,7 @@ def test_a_sweep_is_refused_before_its_first_search(run: Run, model: str) -> Non
     ):
         done = run(model, *(more for word in words for more in ("--set", word)))
         assert (2, "") == (done.code, done.out)
-        assert said in done.err
+        assert message in done.err
     assert 2 == run(model, "--set", "counts=1..2", "--trace", "run.html").code
 
 
@@ -152,8 +152,8 @@ def test_a_sweep_reports_what_single_searches_report(run: Run, model: str) -> No
     assert "reduction: states that same(view) does not tell apart are one" in text
     first, _ = run(bounded, "--set", "k=1..2", "--json").object["searches"]
     single = run(bounded, "--set", "k=1", "--json").object
-    told = ("beyond", "notes", "reductions", "not_exercised", "stopped_by")
-    assert [single[name] for name in told] == [first[name] for name in told]
+    keys = ("beyond", "notes", "reductions", "not_exercised", "stopped_by")
+    assert [single[name] for name in keys] == [first[name] for name in keys]
     assert 0 < first["beyond"]
 
     stopped = run(model, "--set", "counts=9..10", "--max-states", "3")
@@ -209,7 +209,7 @@ def test_values_are_cut_where_a_value_ends(run: Run, model: str) -> None:
     assert [{"text": "1..2"}] == options("text=1..2")
     assert [{"text": "1..2"}, {"text": "b"}] == options("text=each:1..2,b")
     assert [{"listed": [1, 2]}, {"listed": [3]}] == options("listed=each:[1,2],[3]")
-    for value, said in (
+    for value, message in (
         ("text=each:a,,b", "--set text=each:a,,b has an empty value"),
         ("text=each:", "--set text=each: has an empty value"),
         ("share=each:nan,1", "share must be a number"),
@@ -218,7 +218,7 @@ def test_values_are_cut_where_a_value_ends(run: Run, model: str) -> None:
         (f"share=1..{'9' * 5000}", "share must be a number"),
     ):
         done = run(words, "--set", value)
-        assert (2, True) == (done.code, said in done.err)
+        assert (2, True) == (done.code, message in done.err)
 
 
 @pytest.mark.parametrize("value", ["nan", "-inf", "Infinity", "1e999", "(1, 1e999)", "{1: -1e999}"])
@@ -243,7 +243,7 @@ def test_another_command_refuses_a_sweep(capsys: pytest.CaptureFixture[str], mod
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("made", "made is a class next: expected `world = World(...)`"),
         ("Counter", "Counter is a class"),
@@ -253,11 +253,11 @@ def test_another_command_refuses_a_sweep(capsys: pytest.CaptureFixture[str], mod
         ("words", "one of red; red if not given"),
     ],
 )
-def test_help_describes_each_name(run: Run, model: str, name: str, said: str) -> None:
+def test_help_describes_each_name(run: Run, model: str, name: str, message: str) -> None:
     done = run(model.replace("::counter", f"::{name}"), "--help")
 
     assert 0 == done.code
-    assert said in " ".join(done.out.split())
+    assert message in " ".join(done.out.split())
 
 
 def test_help_describes_the_world_and_no_other_word(

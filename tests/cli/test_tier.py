@@ -87,10 +87,10 @@ def test_ctrl_c_ends_all_processes() -> None:
         next(line for line in done.stdout if line.startswith("ok "))
 
         os.killpg(done.pid, signal.SIGINT)
-        _, said = done.communicate(timeout=120)
+        _, errors = done.communicate(timeout=120)
 
     assert INTERRUPTED == done.returncode
-    assert "interrupted" in said
+    assert "interrupted" in errors
     with pytest.raises(ProcessLookupError):
         os.killpg(done.pid, 0)
 

@@ -220,7 +220,7 @@ def test_logs_are_not_read_again_for_each_message(
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "message"),
     [
         (lambda text: text.replace('"n": 3', '"n": 4'), "line 4 has number 4: lines are missing"),
         (lambda text: text.replace("q", "\x00"), "line 4 is not an event"),
@@ -241,7 +241,7 @@ def test_a_malformed_log_is_refused(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     damage: Callable[[str], str],
-    told: str,
+    message: str,
 ) -> None:
     logs = story()
     logs["a"][3]["has"] = X
@@ -252,7 +252,7 @@ def test_a_malformed_log_is_refused(
     done = run_here(capsys, "validate", str(tmp_path))
 
     assert 2 == done.code
-    assert told in done.err
+    assert message in done.err
 
 
 @given(st.sets(st.tuples(st.sampled_from(["1.a", "12.b.c"]), st.integers(0, 50))))
@@ -262,7 +262,7 @@ def test_spans_hold_the_same_identities(ids: set[tuple[str, int]]) -> None:
     assert {("q", name) for name in names} == {*ids_in({"q": spans(names)})}
 
 
-def told(file: Path, lines: list[Line], *, bytes_max: int) -> None:
+def write_log(file: Path, lines: list[Line], *, bytes_max: int) -> None:
     """Write these lines to a log as a broker does."""
     log = FileLog.create(file, bytes_max=bytes_max, is_needed=False)
     for line in lines:
@@ -275,7 +275,7 @@ def test_a_log_of_several_files_is_one_run(
 ) -> None:
     """A broker that runs for long continues its log in another file."""
     lines = [*STARTS, view(1, 1, "a"), *serves(1, {}), *(commit(n) for n in range(100))]
-    told(tmp_path / "a-1-1.jsonl", lines, bytes_max=PARTS * 2_000)
+    write_log(tmp_path / "a-1-1.jsonl", lines, bytes_max=PARTS * 2_000)
     assert 2 < len(list(tmp_path.iterdir())) < PARTS
 
     for path in (tmp_path, tmp_path / "a-1-1.jsonl"):

@@ -131,8 +131,8 @@ def test_logs_of_another_program_are_a_run_of_its_model() -> None:
     lines = found["lines"]
     assert isinstance(lines, list)
     assert {True} == {line["fits"] for line in lines}
-    told = [step for step in found["run"]["steps"] if step["label"] != "is killed"]  # type: ignore[index]
-    assert len(lines) == len(told), "no log tells that its node is killed"
+    steps = [step for step in found["run"]["steps"] if step["label"] != "is killed"]  # type: ignore[index]
+    assert len(lines) == len(steps), "no log reports that its node is killed"
 
 
 def test_the_first_line_that_no_member_would_write_is_marked(tmp_path: Path) -> None:
@@ -167,11 +167,11 @@ def test_no_line_is_put_before_its_cause() -> None:
 def test_long_logs_are_put_in_causal_order_in_little_time() -> None:
     """40,000 lines, each half waiting for the other: 0.2 s of CPU; in square time, 17 s."""
     count = 20_000
-    said = [RecordedLine("a", f"says {i}", sends=(f"a>b {i}",)) for i in range(count)]
+    sent = [RecordedLine("a", f"says {i}", sends=(f"a>b {i}",)) for i in range(count)]
     heard = [RecordedLine("b", f"hears {i}", hears=f"a>b {i}") for i in range(count)]
     began = time.process_time()
 
-    merged = in_causal_order({"b": heard, "a": said})
+    merged = in_causal_order({"b": heard, "a": sent})
 
     assert 2 * count == len(merged)
     assert 5 > time.process_time() - began

@@ -207,13 +207,13 @@ def test_ctrl_c_ends_the_server_while_an_expression_never_ends() -> None:
         assert used(process.pid) >= before + BUSY_SECONDS
         assert asking.is_alive()
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=60)
         asking.join(60)
     finally:
         process.kill()
 
     assert 0 == process.returncode
-    assert "Traceback" not in told
+    assert "Traceback" not in errors
     assert [503] == answers
 
 

@@ -68,7 +68,7 @@ def page(browser: Any, address: str, wrong: list[str]) -> Iterator[Any]:
     opened = context.new_page()
     opened.set_default_timeout(WAIT_MS)
     opened.on("pageerror", lambda error: wrong.append(str(error)))
-    opened.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    opened.on("console", lambda line: wrong.append(line.text) if line.type == "error" else None)
     opened.goto(address)
     yield opened
     context.close()

@@ -132,12 +132,12 @@ def test_the_output_of_a_model_is_in_the_answer() -> None:
 
 
 def test_a_search_reports_its_progress() -> None:
-    told: list[int] = []
+    counts: list[int] = []
 
-    asked("check", lambda expanded, _: told.append(expanded), name="two-phase-commit")
+    asked("check", lambda expanded, _: counts.append(expanded), name="two-phase-commit")
 
-    assert told
-    assert sorted(told) == told
+    assert counts
+    assert sorted(counts) == counts
 
 
 def test_a_world_that_is_too_large_is_reported_with_the_command(

@@ -55,21 +55,21 @@ def test_a_world_that_holds(page: Any) -> None:
     page.locator("#find").fill("two-phase")
     page.locator("[data-world=two-phase-commit]").click()
 
-    said = check(page, "worlds")
+    text = check(page, "worlds")
 
-    assert "HOLDS" in said.upper()
-    assert f"{2**3 + 4**3 + 6**3} distinct states" in said
+    assert "HOLDS" in text.upper()
+    assert f"{2**3 + 4**3 + 6**3} distinct states" in text
 
 
 def test_a_world_that_is_violated_shows_its_run(page: Any) -> None:
     """The run is the page of `joinproto check --trace run.html`, and can be stepped through."""
     page.evaluate("location.hash = 'worlds/note-lone-restart'")
 
-    said = check(page, "worlds")
+    text = check(page, "worlds")
     run = page.frame_locator("iframe.report")
     run.get_by_role("button", name="Next").click()
 
-    assert "VIOLATED, as expected" in said
+    assert "VIOLATED, as expected" in text
     assert "Step 2 of 8" in run.locator(".panel").inner_text()
 
 
@@ -83,10 +83,10 @@ def test_a_model_with_a_mistake_is_marked_at_its_line(page: Any) -> None:
     page.locator("#tab-model").click()
     write(page, FIRST.replace('self.phase = "founder"', "self.phase = founder"))
 
-    said = check(page, "model")
+    text = check(page, "model")
 
-    assert "model.py:21" in said
-    assert "NameError" in said
+    assert "model.py:21" in text
+    assert "NameError" in text
     page.locator(".cm-lint-marker-error").wait_for()
 
 
@@ -182,7 +182,7 @@ def test_a_person_finds_the_first_difference_of_an_edited_copy_and_its_world(pag
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong_text", "line", "told"),
+    ("right", "wrong_text", "line", "message"),
     [
         ("case _:", "case _", 26, "syntax error"),
         ('{"founder"})', "{founder})", 40, "property 'one founder' raised NameError"),
@@ -190,17 +190,17 @@ def test_a_person_finds_the_first_difference_of_an_edited_copy_and_its_world(pag
     ],
 )
 def test_each_kind_of_mistake_is_reported_with_its_place(
-    page: Any, right: str, wrong_text: str, line: int, told: str
+    page: Any, right: str, wrong_text: str, line: int, message: str
 ) -> None:
     """The mistakes are in the syntax, in a claim and in an argument of `World`."""
     page.locator("#tab-model").click()
     write(page, FIRST.replace(right, wrong_text))
 
-    said = check(page, "model")
+    text = check(page, "model")
 
-    assert f"model.py:{line}: " in said
-    assert told in said
-    assert "next: " in said
+    assert f"model.py:{line}: " in text
+    assert message in text
+    assert "next: " in text
     page.locator(".cm-activeLine .cm-lintRange-error").first.wait_for()
 
 
@@ -242,9 +242,9 @@ def test_directories_of_real_servers_are_judged(
     drop(page, folders)
     page.locator("#pick").click()
 
-    said = " ".join(page.locator("#recover-outcome pre").inner_text().split())
-    assert says in said
-    assert "emscripten" not in said
+    text = " ".join(page.locator("#recover-outcome pre").inner_text().split())
+    assert says in text
+    assert "emscripten" not in text
 
 
 def test_three_directories_are_judged_when_they_are_dropped(page: Any, tmp_path: Path) -> None:
@@ -253,9 +253,9 @@ def test_three_directories_are_judged_when_they_are_dropped(page: Any, tmp_path:
     drop(page, stores(tmp_path))
     page.locator("#pick").click()
 
-    said = page.locator("#recover-outcome pre").inner_text()
-    assert "PROVEN: b" in said
-    assert "node-b" in said
+    text = page.locator("#recover-outcome pre").inner_text()
+    assert "PROVEN: b" in text
+    assert "node-b" in text
 
 
 def test_a_directory_is_added_by_a_button(page: Any, tmp_path: Path) -> None:
@@ -265,9 +265,9 @@ def test_a_directory_is_added_by_a_button(page: Any, tmp_path: Path) -> None:
     page.locator("#stores li").wait_for()
     page.locator("#pick").click()
 
-    said = page.locator("#recover-outcome pre").inner_text()
-    assert "UNPROVEN: " in said
-    assert "node-a" in said
+    text = page.locator("#recover-outcome pre").inner_text()
+    assert "UNPROVEN: " in text
+    assert "node-a" in text
 
 
 def test_an_endless_model_is_stopped(page: Any) -> None:
@@ -331,13 +331,13 @@ def test_a_model_cannot_run_a_script_in_the_page(
         )
         page.locator("#tab-model").click()
         write(page, leaves + FIRST)
-        said = check(page, "model")
+        text = check(page, "model")
         page.frame_locator("iframe.report").get_by_text("a report").wait_for()
         until = time.monotonic() + WAIT_MS / 1_000
         while not wrong and time.monotonic() < until:
             page.wait_for_timeout(50)  # the browser says that it did not run the script
 
-    assert "one founder" in said
+    assert "one founder" in text
     assert [] == asked
     assert wrong
     assert all("violates the following Content Security Policy" in text for text in wrong)

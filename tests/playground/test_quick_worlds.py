@@ -28,7 +28,7 @@ def asking(browser: Any, address: str) -> Iterator[Any]:
     page.close()
 
 
-def said(found: Any) -> tuple[Any, ...]:
+def summary_of(found: Any) -> tuple[Any, ...]:
     return tuple(
         found[name]
         for name in ("verdict", "distinct", "generated", "depth", "property", "trace_length")
@@ -60,4 +60,4 @@ def test_a_quick_world_has_the_counts_of_the_engine(
         engine.depth,
         claim,
         length,
-    ) == said(answer["value"])
+    ) == summary_of(answer["value"])

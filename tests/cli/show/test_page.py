@@ -113,10 +113,10 @@ def test_every_statement_stands_at_its_step(trace: Trace) -> None:
 
     for moment in story.moments[1:]:
         item = step_of(root, moment.number)
-        said = [blanks(node.text) for node in item.tags("h3") + item.tags("li")]
+        texts = [blanks(node.text) for node in item.tags("h3") + item.tags("li")]
         wanted = [sentence(moment, story).text, *(words.text for words in statements_of(moment))]
 
-        assert [] == [words for words in wanted if not any(blanks(words) in text for text in said)]
+        assert [] == [words for words in wanted if not any(blanks(words) in text for text in texts)]
 
 
 def test_every_members_state_stands_at_every_step(trace: Trace) -> None:

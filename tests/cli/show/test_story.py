@@ -10,7 +10,7 @@ from tests.cli.show import traces
 from tests.cli.show.strategies import any_trace
 
 
-def said(trace: Trace, number: int) -> list[str]:
+def texts_of(trace: Trace, number: int) -> list[str]:
     """Return the sentence of a step and its statements, as text."""
     story = story_of(trace)
     moment = story.moments[number]
@@ -28,7 +28,7 @@ def test_a_step_states_only_its_own_changes() -> None:
 
 def test_a_received_message_names_the_step_that_sent_it() -> None:
     """An arrow is drawn where the message arrives, so its other end must be found."""
-    words = said(traces.exchange(), 5)
+    words = texts_of(traces.exchange(), 5)
 
     assert words[0] == "rm1 receives commit from tm (sent in step 4)"
 
@@ -50,14 +50,14 @@ def test_equal_messages_are_received_in_the_order_they_were_sent() -> None:
 
 def test_a_crash_states_the_forgotten_and_the_durable_attributes() -> None:
     """The names of durable attributes end in a star, and a crash keeps these attributes."""
-    words = said(traces.crash_and_restart(), 6)
+    words = texts_of(traces.crash_and_restart(), 6)
 
     assert ["a crashes", "is down; forgets phase chosen; keeps tip* v1, promised* 1"] == words
 
 
 def test_a_crash_in_the_middle_of_a_step_states_which_effects_were_made() -> None:
     """A message that was sent before the crash stays sent."""
-    words = said(traces.crash_and_restart(), 3)
+    words = texts_of(traces.crash_and_restart(), 3)
 
     assert [
         "b crashes while receiving hello(1) from a (sent in step 2) after effect 1",
@@ -69,14 +69,14 @@ def test_a_crash_in_the_middle_of_a_step_states_which_effects_were_made() -> Non
 
 def test_a_memory_and_its_durable_copy_change_in_one_statement() -> None:
     """If `tip` and `tip*` change in the same way, this is one event to a reader."""
-    words = said(traces.crash_and_restart(), 4)
+    words = texts_of(traces.crash_and_restart(), 4)
 
     assert "tip, tip* - → v1" in words
 
 
 def test_a_split_names_both_sides() -> None:
     """The step's detail holds one side only."""
-    words = said(traces.split_and_heal(), 2)
+    words = texts_of(traces.split_and_heal(), 2)
 
     assert words[0] == "the network splits: a, b (1) apart from c (2)"
 
@@ -122,7 +122,7 @@ def test_every_change_is_stated_once(trace: Trace) -> None:
     """Attribute, old and new value of a change are in a statement about the member.
 
     An exception is an attribute that has the same value whenever the member runs: that it is gone
-    while the member is down is not told.
+    while the member is down is left out.
     """
     for moment in story_of(trace).moments[1:]:
         for change in moment.changes:

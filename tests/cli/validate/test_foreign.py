@@ -101,7 +101,7 @@ def test_an_unknown_result_is_undetermined(run: Run, logs: list[Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (("line = '", "line = '("), "is not a pattern"),
         (("{peer}", "{pear}"), "{pear} is not a group"),
@@ -115,7 +115,7 @@ def test_an_unknown_result_is_undetermined(run: Run, logs: list[Path]) -> None:
     ],
 )
 def test_a_wrong_pattern_file_is_refused_with_the_place_of_its_error(
-    tmp_path: Path, logs: list[Path], change: tuple[str, str], said: str
+    tmp_path: Path, logs: list[Path], change: tuple[str, str], message: str
 ) -> None:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text(PATTERNS.read_text().replace(*change))
@@ -123,12 +123,12 @@ def test_a_wrong_pattern_file_is_refused_with_the_place_of_its_error(
     with pytest.raises(UsageProblem, match=r".") as raised:
         follow(load(str(WORLD), {}).world, Patterns.read(wrong), logs, states_max=1_000)
 
-    assert said in raised.value.message
+    assert message in raised.value.message
     assert raised.value.next
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (gzip.compress(b"a"), "is not text"),
         ("a log\n".encode("utf-16"), "is not text"),
@@ -138,7 +138,7 @@ def test_a_wrong_pattern_file_is_refused_with_the_place_of_its_error(
     ids=["packed", "utf-16", "no zone", "twice"],
 )
 def test_logs_that_cannot_be_followed_are_refused(
-    run: Run, logs: list[Path], content: bytes | None, said: str
+    run: Run, logs: list[Path], content: bytes | None, message: str
 ) -> None:
     if content is not None:
         logs[1].write_bytes(content)
@@ -146,7 +146,7 @@ def test_logs_that_cannot_be_followed_are_refused(
     done = run(str(logs[0]), str(logs[content is not None]))
 
     assert 2 == done.code
-    assert said in done.err
+    assert message in done.err
 
 
 PAIRS = """

@@ -208,9 +208,9 @@ def test_a_read_need_not_see_frames_acknowledged_after_it_began(began: int, seq:
 
 
 def test_a_frame_is_reported_by_the_logs_that_differ() -> None:
-    (told,) = PROPERTIES["position_is_data"](different_data())
+    (message,) = PROPERTIES["position_is_data"](different_data())
 
-    assert told.endswith("has different data in log of a, log of b")
+    assert message.endswith("has different data in log of a, log of b")
 
 
 def test_members_without_a_log_are_assumed_to_have_done_what_others_logged() -> None:

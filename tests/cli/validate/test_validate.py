@@ -213,9 +213,9 @@ def test_a_log_of_some_fields_is_judged_by_these_fields_alone(copy: Path) -> Non
     other = validate([copy])
 
     assert verdict.holds, (verdict.mismatch, verdict.broken)
-    told = " ".join(verdict.assumed)
+    assumed = " ".join(verdict.assumed)
     for name in ("sends:", "persist.record.promised:", "digest:", "config.outside:"):
-        assert name in told
+        assert name in assumed
     assert other.mismatch is not None
     assert "persist.views" == other.mismatch.field
 
