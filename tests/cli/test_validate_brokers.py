@@ -71,7 +71,7 @@ def story() -> dict[str, list[Line]]:
     }
 
 
-def written(top: Path, logs: dict[str, list[Line]]) -> None:
+def write_logs(top: Path, logs: dict[str, list[Line]]) -> None:
     for at, (broker, lines) in enumerate(logs.items()):
         text = "".join(
             json.dumps({"n": n, "t": 100 * at + n, **line, "broker": broker}) + "\n"
@@ -83,7 +83,7 @@ def written(top: Path, logs: dict[str, list[Line]]) -> None:
 def test_logs_in_which_all_claims_hold_exit_0(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    written(tmp_path, story())
+    write_logs(tmp_path, story())
 
     text, found = (run_here(capsys, "validate", str(tmp_path), *more) for more in ((), ("--json",)))
 
@@ -94,44 +94,44 @@ def test_logs_in_which_all_claims_hold_exit_0(
     assert [] == found.object["notes"]
 
 
-def lost(logs: dict[str, list[Line]]) -> None:
+def lose_a_confirmed_message(logs: dict[str, list[Line]]) -> None:
     logs["b"][-3]["has"] = {}
 
 
-def back_again(logs: dict[str, list[Line]]) -> None:
+def bring_back_a_taken_message(logs: dict[str, list[Line]]) -> None:
     logs["a"] += [commit(2, takes=X), {"kind": "confirm", "token": 2}]
 
 
-def two(logs: dict[str, list[Line]]) -> None:
+def let_two_brokers_serve(logs: dict[str, list[Line]]) -> None:
     logs["b"][-4:] = [view(1, 2, "a", "b"), *serves(1, X)]
 
 
-def older(logs: dict[str, list[Line]]) -> None:
+def return_to_an_older_view(logs: dict[str, list[Line]]) -> None:
     logs["b"].append(view(1, 2, "a", "b"))
 
 
-def differs(logs: dict[str, list[Line]]) -> None:
+def change_members_of_a_view(logs: dict[str, list[Line]]) -> None:
     logs["b"][3]["of"] = ["b"]
 
 
-def leaps(logs: dict[str, list[Line]]) -> None:
+def skip_a_role(logs: dict[str, list[Line]]) -> None:
     logs["a"].append(role("primary", "backup", 1))
 
 
-def unasked(logs: dict[str, list[Line]]) -> None:
+def refuse_the_promotion(logs: dict[str, list[Line]]) -> None:
     logs["b"][-1]["verdict"] = "refused"
 
 
 @pytest.mark.parametrize(
     ("breaks", "claim"),
     [
-        (lost, "confirmed_is_kept"),
-        (back_again, "taken_stays_gone"),
-        (two, "one_primary_for_each_generation"),
-        (older, "generations_rise"),
-        (differs, "views_agree"),
-        (leaps, "roles_follow_the_machine"),
-        (unasked, "who_serves_was_promoted"),
+        (lose_a_confirmed_message, "confirmed_is_kept"),
+        (bring_back_a_taken_message, "taken_stays_gone"),
+        (let_two_brokers_serve, "one_primary_for_each_generation"),
+        (return_to_an_older_view, "generations_rise"),
+        (change_members_of_a_view, "views_agree"),
+        (skip_a_role, "roles_follow_the_machine"),
+        (refuse_the_promotion, "who_serves_was_promoted"),
     ],
     ids=lambda one: one if isinstance(one, str) else "",
 )
@@ -143,7 +143,7 @@ def test_each_claim_is_broken_by_its_changed_logs(
 ) -> None:
     logs = story()
     breaks(logs)
-    written(tmp_path, logs)
+    write_logs(tmp_path, logs)
 
     done = run_here(capsys, "validate", str(tmp_path), "--json")
 
@@ -156,9 +156,9 @@ def test_a_message_that_a_client_took_may_be_lacking_later(
 ) -> None:
     """The commit that took it need not be confirmed: the primary may have died before."""
     logs = story()
-    lost(logs)
+    lose_a_confirmed_message(logs)
     logs["a"].append(commit(2, takes=X))
-    written(tmp_path, logs)
+    write_logs(tmp_path, logs)
 
     assert 0 == run_here(capsys, "validate", str(tmp_path)).code
 
@@ -169,7 +169,7 @@ def test_across_a_primary_without_a_log_messages_are_not_judged(
     """A client may have taken the message from the primary without a log."""
     logs = story()
     logs["b"][-4:] = [view(3, 1, "b"), *serves(3, {})]
-    written(tmp_path, logs)
+    write_logs(tmp_path, logs)
 
     done = run_here(capsys, "validate", str(tmp_path), "--json")
 
@@ -183,7 +183,7 @@ def test_a_far_later_generation_is_reported_as_one_gap(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Once, each generation of the gap was a number in memory."""
-    written(tmp_path, {"a": [*STARTS, view(10**9, 1, "a")]})
+    write_logs(tmp_path, {"a": [*STARTS, view(10**9, 1, "a")]})
 
     done = run_here(capsys, "validate", str(tmp_path), "--json")
 
@@ -210,7 +210,7 @@ def test_logs_are_not_read_again_for_each_message(
         for number in range(2, count + 1):
             puts = {"q": {"1.a": [[number, number]]}}
             logs["a"] += [commit(number, puts), {"kind": "confirm", "token": number}]
-        written(tmp_path, logs)
+        write_logs(tmp_path, logs)
         verdict = validate_brokers([tmp_path])
         assert (True, count) == (verdict.holds, verdict.confirmed)
         often.append(len(read))
@@ -245,7 +245,7 @@ def test_a_malformed_log_is_refused(
 ) -> None:
     logs = story()
     logs["a"][3]["has"] = X
-    written(tmp_path, logs)
+    write_logs(tmp_path, logs)
     file = tmp_path / "a-0-1.jsonl"
     file.write_text(damage(file.read_text()))
 
@@ -295,8 +295,8 @@ def test_a_run_whose_log_lacks_a_part_is_left_out(
 ) -> None:
     """Its deliveries are unknown; here b has a message that a may have given to a client."""
     logs = story()
-    back_again(logs)
-    written(tmp_path, logs)
+    bring_back_a_taken_message(logs)
+    write_logs(tmp_path, logs)
     file = (tmp_path / "a-0-1.jsonl").rename(tmp_path / renamed)
 
     done = run_here(capsys, "validate", str(tmp_path), "--json")

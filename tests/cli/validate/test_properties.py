@@ -94,7 +94,7 @@ def two_foundings() -> History:
     return history(FIRST, founding("other"))
 
 
-def committed_behind_the_start_of_the_next() -> History:
+def committed_after_the_next_view_began() -> History:
     made = history()
     keep(made, FIRST, 3)
     return made
@@ -107,17 +107,17 @@ def committed_twice() -> History:
     return made
 
 
-def lost_by_who_is_ready() -> History:
+def frame_lost_by_ready_members() -> History:
     return history(FIRST, behind("-", Position(FIRST.id, 1), A, B))
 
 
-def opened_without_the_data() -> History:
+def opened_with_a_frame_missing() -> History:
     made = history()
     made.openings.append(opening(SECOND, journal=JournalRange(FIRST.id, 1, 1)))
     return made
 
 
-def opened_by_a_stranger() -> History:
+def opened_by_a_store_outside_the_view() -> History:
     made = history()
     made.openings.append(opening(SECOND, C))
     return made
@@ -131,7 +131,7 @@ def acknowledged_too_early() -> History:
     return made
 
 
-def read_without_what_was_acknowledged(began: int = 12, seq: int = 1) -> History:
+def read_without_an_acknowledged_frame(began: int = 12, seq: int = 1) -> History:
     made = history()
     made.paths.append("log of c")
     made.frames.acknowledge(FIRST.id, 2, 11)
@@ -160,19 +160,19 @@ def served_with_other_options() -> History:
     return made
 
 
-def served_without_having_written_it() -> History:
+def served_with_a_clean_mark() -> History:
     made = history()
     made.openings.append(opening(SECOND, is_dirty=False))
     return made
 
 
-def renamed() -> History:
+def two_initial_signatures() -> History:
     made = history()
     made.signatures["store of a"] = {FIRST.id, founding("other").id}
     return made
 
 
-def forgot() -> History:
+def disk_forgot_a_write() -> History:
     made = history()
     made.problems.append("log")
     return made
@@ -183,19 +183,19 @@ def forgot() -> History:
     [
         (two_successors(), "one_successor"),
         (two_foundings(), "one_successor"),
-        (committed_behind_the_start_of_the_next(), "no_split_brain"),
+        (committed_after_the_next_view_began(), "no_split_brain"),
         (committed_twice(), "no_split_brain"),
-        (lost_by_who_is_ready(), "no_stale_source"),
-        (opened_without_the_data(), "nothing_lost"),
-        (opened_by_a_stranger(), "no_wrong_store"),
+        (frame_lost_by_ready_members(), "no_stale_source"),
+        (opened_with_a_frame_missing(), "nothing_lost"),
+        (opened_by_a_store_outside_the_view(), "no_wrong_store"),
         (acknowledged_too_early(), "acknowledged_is_committed"),
-        (read_without_what_was_acknowledged(), "reads_see_acknowledged"),
+        (read_without_an_acknowledged_frame(), "reads_see_acknowledged"),
         (different_data(), "position_is_data"),
         (served_before_all_were_ready(), "waits_for_n"),
         (served_with_other_options(), "options_agree"),
-        (served_without_having_written_it(), "dirty_before_serving"),
-        (renamed(), "signature_never_changes"),
-        (forgot(), "disk_keeps_what_was_written"),
+        (served_with_a_clean_mark(), "dirty_before_serving"),
+        (two_initial_signatures(), "signature_never_changes"),
+        (disk_forgot_a_write(), "disk_keeps_what_was_written"),
     ],
 )
 def test_a_forbidden_run_breaks_its_claim(made: History, name: str) -> None:
@@ -204,7 +204,7 @@ def test_a_forbidden_run_breaks_its_claim(made: History, name: str) -> None:
 
 @pytest.mark.parametrize(("began", "seq"), [(12, 2), (11, 1), (10, 0)])
 def test_a_read_need_not_see_frames_acknowledged_after_it_began(began: int, seq: int) -> None:
-    assert set() == broken(read_without_what_was_acknowledged(began, seq))
+    assert set() == broken(read_without_an_acknowledged_frame(began, seq))
 
 
 def test_a_frame_is_reported_by_the_logs_that_differ() -> None:
