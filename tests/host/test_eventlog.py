@@ -90,7 +90,7 @@ def test_on_a_full_disk_the_log_ends_and_says_so(
     assert "a-1700000000-77.cut.jsonl" == left.name
     assert all(json.loads(line) for line in left.read_text().splitlines())
     assert ["the event log ends here"] == [one[:23] for one in caplog.messages]
-    with pytest.raises(UsageProblem, match="its disk was full"):
+    with pytest.raises(UsageProblem, match="the disk was full"):
         read_runs([tmp_path])
 
 
