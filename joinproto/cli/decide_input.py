@@ -28,7 +28,7 @@ from joinproto.codec.json_form import AtLeast, filled
 from joinproto.codec.marks import Condition
 from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.errors import UsageProblem
-from joinproto.join.hypothetical import At, ChainStatus
+from joinproto.join.hypothetical import ChainStatus, GivenPosition
 from joinproto.machine.verdict import NEW
 from joinproto.machine.vocabulary import Status, Store
 
@@ -122,7 +122,7 @@ def read_members(text: bytes, *, for_chain: bool = False) -> tuple[Status, ...]:
         if isinstance(row, ChainMemberInput):
             changes |= {
                 "lineage": row.lineage or (),
-                "position": row.position and At(row.position.view, row.position.seq),
+                "position": row.position and GivenPosition(row.position.view, row.position.seq),
                 "has_position": "position" in tree["members"][at],
                 "electors": given.electors,
             }

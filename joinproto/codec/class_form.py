@@ -1,8 +1,9 @@
-"""An attrs class in a tree, as a list or an object; each function makes one for a class.
+"""An attrs class in a tree, as a list or an object.
 
     put_array, take_array       [3, "s1"]
     put_object, take_object     {"round": 3, "store_id": "s1"}
 
+Each function here returns the function that writes or reads the values of one class.
 `part_of(part)` returns the function for a part of the class, in the same direction.
 """
 
@@ -15,7 +16,7 @@ from typing import Any
 import attrs
 from attrs import NOTHING
 
-from joinproto.codec.functions import REFUSES, Put, Take, refused, same
+from joinproto.codec.functions import CONSTRUCTOR_ERRORS, Put, Take, refused, same
 from joinproto.codec.malformed import Malformed, Missing, Unknown, Verbatim
 from joinproto.codec.marks import Absent, Merged, Part
 
@@ -56,8 +57,8 @@ def take_array(
             error.within(parts[len(values)].key)
             raise
         if in_order:
-            return _made(cls, *values)
-        return _made(cls, **dict(zip(names, values, strict=True)))
+            return _construct(cls, *values)
+        return _construct(cls, **dict(zip(names, values, strict=True)))
 
     return take
 
@@ -66,14 +67,14 @@ def put_object(
     cls: type,
     parts: Sequence[Part],
     part_of: Callable[[Part], Put],
-    anything: Callable[[Any], dict[str, Any]],
+    put_subclass: Callable[[Any], dict[str, Any]],
 ) -> Put:
-    """Put an object.  `anything`: the function for a value of a subclass of `cls`."""
+    """Return the writer of objects.  `put_subclass`: writes a value of a subclass of `cls`."""
     rows = [(one.name, one.key, part_of(one), *_skipped(one)) for one in parts]
 
     def put_one(value: Any) -> dict[str, Any]:
         if type(value) is not cls:
-            return anything(value)
+            return put_subclass(value)
         tree: dict[str, Any] = {}
         for name, key, put, skipped, merged in rows:
             found = getattr(value, name)
@@ -89,7 +90,7 @@ def put_object(
 
 
 def _skipped(part: Part) -> tuple[Any, bool]:
-    """Return the value with which a part is skipped, and whether its keys are merged."""
+    """Return the value for which a part is left out, and whether the value's keys are merged."""
     absent, is_merged = part.mark(Absent), part.mark(Merged) is not None
     return (None if is_merged else absent.value if absent else NOTHING), is_merged
 
@@ -97,11 +98,11 @@ def _skipped(part: Part) -> tuple[Any, bool]:
 def take_object(
     cls: type, parts: Sequence[Part], part_of: Callable[[Part], Take], *, people: bool = False
 ) -> Take:
-    """Take an object that a program wrote: only parts marked `Absent` may be missing, unknown keys
-    are ignored, and the first fault is raised.
+    """Return the reader of objects.
 
-    `people`: people write it.  Then parts with a default may be missing, too, unknown keys are
-    faults, and all faults are listed.
+    In an object of a program only parts marked `Absent` may be missing, unknown keys are ignored,
+    and the first fault is raised.  `people`: people write the objects.  Then parts with a default
+    may be missing as well, unknown keys are faults, and all faults are raised together.
     """
     rows = [(one.argument, one.key, part_of(one), _may_be_absent(one, people)) for one in parts]
     keys = [part.key for part in parts]
@@ -125,7 +126,7 @@ def take_object(
             faults += [Unknown(str(key), keys) for key in tree if key not in keys]
         if faults:
             raise faults[0].beside(faults[1:])
-        return _made(cls, **given)
+        return _construct(cls, **given)
 
     return take
 
@@ -134,9 +135,9 @@ def _may_be_absent(part: Part, people: bool) -> bool:
     return part.mark(Absent) is not None or (people and part.default is not NOTHING)
 
 
-def _made(cls: type, /, *values: Any, **given: Any) -> Any:
-    """Return the value made of these parts; raises `Malformed` if they do not fit together."""
+def _construct(cls: type, /, *values: Any, **given: Any) -> Any:
+    """Return an instance of `cls`; raises `Malformed` if its parts do not fit together."""
     try:
         return cls(*values, **given)
-    except REFUSES as error:
+    except CONSTRUCTOR_ERRORS as error:
         raise refused(error, cls.__name__) from error

@@ -16,7 +16,7 @@ objects below).  A program's tree may also have bytes.
 | an attrs class                          | `arrays`: a list of its fields; else an object      |
 
 Marks next to a type (`marks.py`) add conditions that the type cannot express.  `Codec.give` sets
-the form of a type by hand.  The functions for a type are made once, when it is first met.
+the functions of a type by hand.  Otherwise they are made once, when the type is first used.
 
 Reading converts no types except an integer to a float: the text "5" is not a number, nor is True.
 It raises `Malformed` with the path to the faulty value.  A tree that fits is as deep as its type;
@@ -46,8 +46,8 @@ from joinproto.codec.functions import (
     Put,
     Take,
     built,
-    held,
-    made_of,
+    conditional,
+    converted,
     rounded,
     same,
     sized,
@@ -106,12 +106,12 @@ class Form:
 class Codec:
     """One form of values as trees.
 
-    `arrays`: a class is a list of its fields, and a set is written in one order only.  `described`:
-    a class has only its described parts (`parts_of`), with properties; otherwise all its fields, in
-    the order of `orders` or of the class.  `people`: people write the trees.  Then an unknown key
-    is an error, fields with a default may be left out, and all faults of an object are listed at
-    once.  `words`: the names of tree types in errors.  `items_max`: the most items of a list or
-    object.  `int_max`: the largest absolute value of an integer; None means no limit.
+    `arrays`: a class is a list of its fields, and a list that is read into a set must be sorted.
+    `described`: a class has only its described parts (`parts_of`), with properties; otherwise all
+    its fields, in the order of `orders` or of the class.  `people`: people write the trees.  Then
+    an unknown key is an error, fields with a default may be left out, and all faults of an object
+    are raised together.  `words`: the names of tree types in errors.  `items_max`: the most items
+    of a list or object.  `int_max`: the largest absolute value of an integer; None: no limit.
     """
 
     arrays: bool = False
@@ -136,7 +136,7 @@ class Codec:
         return self.take_of(kind)(tree)
 
     def give(self, kind: Any, put: Put = same, take: Take = same) -> None:
-        """Set the form of a type, or of one field: `(class, name)`."""
+        """Set the functions of a type, or of one field, written as `(class, name)`."""
         self._puts[kind], self._takes[kind] = put, take
         self._given.add(kind)
 
@@ -220,16 +220,16 @@ class Codec:
         if not marks:
             return self._take_bare(kind)
         if written := mark_in(marks, Written):
-            return made_of(self.take_of(written.kind), written.take)
+            return converted(self.take_of(written.kind), written.take)
         take = self.take_of(kind)
         for mark in marks:
             match mark:
                 case AtLeast(least):
-                    take = held(take, partial(le, least), self._range(least))
+                    take = conditional(take, partial(le, least), self._range(least))
                 case MoreThan(bound):
-                    take = held(take, partial(lt, bound), f"more than {bound}")
+                    take = conditional(take, partial(lt, bound), f"more than {bound}")
                 case Condition(holds, expected):
-                    take = held(take, holds, expected)
+                    take = conditional(take, holds, expected)
                 case Sized(least, most):
                     take = sized(take, least, most)
         return take
@@ -314,7 +314,7 @@ class Codec:
         return either
 
     def _trees_of(self, hint: Any) -> tuple[type, ...]:
-        """Return the types of a kind's trees, by which reading tells the types of a union apart."""
+        """Return the types that the trees of `hint` have; they tell the types of a union apart."""
         kind, marks = stripped(hint)
         if written := mark_in(marks, Written):
             return self._trees_of(written.kind)
@@ -341,7 +341,7 @@ class Codec:
             if fixed and len(found) != len(takes):
                 raise Malformed("", Verbatim(f"{len(found)} items"), f"{len(takes)} items")
             if len(found) > most:
-                raise Malformed("", Verbatim(f"{len(found)}"), f"at most {most}")
+                raise Malformed("", Verbatim(f"{len(found)} items"), f"at most {most}")
             values = []
             try:
                 for one, inner in zip(found, takes if fixed else takes * len(found), strict=True):
@@ -350,7 +350,7 @@ class Codec:
                 error.within(f"[{len(values)}]")
                 raise
             if is_sorted and not all(one < other for one, other in pairwise(found)):
-                raise Malformed("", Verbatim("another order"), "each once, sorted")
+                raise Malformed("", Verbatim("items in another order"), "each once, sorted")
             return made(values)
 
         return take
@@ -364,7 +364,7 @@ class Codec:
             if not isinstance(found, dict):
                 raise Malformed("", found, word)
             if len(found) > most:
-                raise Malformed("", Verbatim(f"{len(found)}"), f"at most {most}")
+                raise Malformed("", Verbatim(f"{len(found)} keys"), f"at most {most}")
             values = {}
             for name, one in found.items():
                 try:

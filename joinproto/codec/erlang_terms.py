@@ -1,7 +1,8 @@
 """Erlang terms as text: the terms in brokers' files, each with its line.
 
-It reads numbers, atoms (also quoted ones), texts, binaries, tuples and lists, with comments between
-them.  A full stop ends a term.  If only the last full stop is missing, `Terms.ended` says so.
+`read_terms` reads numbers, atoms (also quoted ones), texts, binaries, tuples and lists, with
+comments between them.  A full stop ends a term.  If the last full stop is missing, `Terms.ended` is
+False.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ DEPTH_MAX = 50
 
 @frozen
 class Term:
-    """A value of the file.  `line`: where it begins, from 1; it does not count for equality."""
+    """A term of the text.  `line`: the line where it begins, from 1; equality ignores the line."""
 
     line: int = field(eq=False, kw_only=True, default=1)
 
@@ -44,7 +45,7 @@ class Text(Term):
 
 @frozen
 class Binary(Term):
-    """A binary, as text of Latin-1."""
+    """A binary.  `text`: its bytes as characters of Latin-1."""
 
     text: str
 
@@ -84,7 +85,10 @@ class List(Term):
 
 @frozen
 class Terms:
-    """All terms of a text.  `ended`: the last term has its full stop; `line`: the last line."""
+    """All terms of a text.
+
+    `ended`: whether the last term has its full stop.  `line`: the number of the last line.
+    """
 
     all: tuple[Term, ...]
     ended: bool
@@ -92,9 +96,10 @@ class Terms:
 
 
 class NotTerms(Exception):
-    """The text is not Erlang terms: the line, what was found there, and what to write instead.
+    """The text does not consist of Erlang terms.
 
-    `is_cut`: the text ends in the middle of a term.
+    `line`: the line of the fault.  `found`: the fault, in words.  `write`: the text to write
+    instead, in words.  `is_cut`: the text ends in the middle of a term.
     """
 
     def __init__(self, line: int, found: str, write: str, *, is_cut: bool = False) -> None:
@@ -132,7 +137,7 @@ class _Token:
 
 
 def read_terms(text: str) -> Terms:
-    """Return the terms of a text; raises `NotTerms` for other text."""
+    """Return the terms of a text; raises `NotTerms` at the first fault."""
     tokens = list(_tokens(text))
     last = text.rstrip().count("\n") + 1
     found: list[Term] = []
@@ -204,7 +209,9 @@ def _term(tokens: list[_Token], at: int, last: int, depth: int) -> tuple[Term, i
             return Text(said, line=line), at
         case "mark" if token.text in CLOSES:
             if depth == DEPTH_MAX:
-                raise NotTerms(line, f"more than {DEPTH_MAX} brackets in brackets", "fewer")
+                raise NotTerms(
+                    line, f"more than {DEPTH_MAX} brackets in brackets", f"at most {DEPTH_MAX}"
+                )
             items, at = _items(tokens, at + 1, token, last, depth)
             return (List if token.text == "[" else Tuple)(tuple(items), line=line), at
     raise NotTerms(line, f"{token.text} where a term begins", "a name, a number, a list or a tuple")

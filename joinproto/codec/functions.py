@@ -1,4 +1,7 @@
-"""The small functions of a codec; each makes a function that encodes or decodes one value."""
+"""The functions from which a codec builds its readers and writers of single values.
+
+A `Put` turns a value into a tree, a `Take` a tree into a value.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ Take = Callable[[Any], Any]
 DEPTH_MAX = 32
 """The most levels of a value of type `Any`."""
 
-REFUSES = (LookupError, TypeError, ValueError)
-"""The exceptions of a class whose parts do not fit together."""
+CONSTRUCTOR_ERRORS = (LookupError, TypeError, ValueError)
+"""The exceptions that a class raises if its parts do not fit together."""
 
 
 def refused(error: Exception, kind: str) -> Malformed:
-    """Return the exception as `Malformed`, about the whole value, which is a `kind`."""
+    """Return the exception as a `Malformed` about a whole value; `kind`: the value's class."""
     if not isinstance(error, Malformed):
         return Malformed("", Verbatim(str(error)), f"a {kind}")
     error.what = f", {error.what}"
@@ -27,12 +30,12 @@ def refused(error: Exception, kind: str) -> Malformed:
 
 
 def same(value: Any) -> Any:
-    """Return the value, which stands in the tree as it is."""
+    """Return the value itself: it is its own tree."""
     return value
 
 
 def built(made: dict[Any, Put], kind: Any, build: Callable[[Any], Put]) -> Put:
-    """Return the function built for a type, and keep it; the type may contain itself."""
+    """Build the function of the type `kind`, and keep it in `made`; the type may contain itself."""
 
     def later(value: Any) -> Any:
         return made[kind](value)
@@ -46,12 +49,12 @@ def built(made: dict[Any, Put], kind: Any, build: Callable[[Any], Put]) -> Put:
     return made[kind]
 
 
-def made_of(take: Take, make: Callable[[Any], Any]) -> Take:
+def converted(take: Take, make: Callable[[Any], Any]) -> Take:
     def made(found: Any) -> Any:
         tree = take(found)
         try:
             return make(tree)
-        except REFUSES as error:
+        except CONSTRUCTOR_ERRORS as error:
             raise refused(error, "value") from error
 
     return made
@@ -65,7 +68,7 @@ def rounded(digits: int) -> Put:
     return lambda value: None if value is None else round(value, digits)
 
 
-def held(take: Take, holds: Callable[[Any], Any], expected: str) -> Take:
+def conditional(take: Take, holds: Callable[[Any], Any], expected: str) -> Take:
     def checked(found: Any) -> Any:
         value = take(found)
         if value is not None and not holds(value):
@@ -111,7 +114,7 @@ def take_float(word: str) -> Take:
         try:
             value = float(found)
         except OverflowError:
-            raise Malformed("", Verbatim("a huge number"), "a smaller one") from None
+            raise Malformed("", Verbatim("a huge number"), "a smaller number") from None
         if not isfinite(value):
             raise Malformed("", found, "a finite number")
         return value
@@ -121,7 +124,7 @@ def take_float(word: str) -> Take:
 
 def take_open(found: Any, depth: int = 0) -> Any:
     if depth > DEPTH_MAX:
-        raise Malformed("", Verbatim("more"), f"at most {DEPTH_MAX} levels of nesting")
+        raise Malformed("", Verbatim("more levels"), f"at most {DEPTH_MAX} levels of nesting")
     inner = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
     for one in inner:
         take_open(one, depth + 1)

@@ -73,8 +73,8 @@ def printed(value: Any) -> str:
 def filled(cls: type[T], *sources: object, **given: Any) -> T:
     """Return a value of an attrs class: fields as given, others from the first source that has one.
 
-    A source has a field if it has an attribute of that name.  Raises `TypeError` for a field
-    without a default that is neither given nor in a source.
+    A source has a field if it has an attribute of that name.  Raises `TypeError` for a field that
+    is not given, not in a source, and without a default.
     """
     kind: Any = cls
     for name in (one.name for one in attrs.fields(kind)):
@@ -110,8 +110,8 @@ def canonical_hash(tree: Any) -> str:
 def schema_of(cls: type, about: str = "", *, read: bool = False) -> Schema:
     """Return the JSON Schema (draft 2020-12) of a class's output.
 
-    `read`: the schema is of input of the class: fields with a default may be left out, and unknown
-    keys are errors.
+    `read`: return the schema of the class's input, in which fields with a default may be left out,
+    and unknown keys are errors.
     """
     properties: Schema = {}
     required: list[str] = []

@@ -16,20 +16,24 @@ _ASCII = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 def compact(tree: Any) -> bytes:
-    """Return a tree as UTF-8, without blanks; raises `TypeError` or `ValueError` for others."""
+    """Return a tree as JSON in UTF-8, without blanks.
+
+    Raises `TypeError` or `ValueError` for a value that is no tree, and for lone surrogates.
+    """
     return _COMPACT(tree).encode()
 
 
 def ascii_line(tree: Any) -> bytes:
-    """Return a tree in ASCII without blanks; a text may have half a surrogate pair."""
+    """Return a tree as JSON in ASCII, without blanks; a text may have a lone surrogate."""
     return _ASCII(tree).encode()
 
 
 def parsed(data: bytes | str, what: str = "", *, people: bool = False) -> Any:
-    """Return the tree of a text; raises `Malformed`, about `what`.
+    """Return the tree of a JSON text; raises `Malformed`, with the path `what`.
 
-    No key may stand twice: Python would take the last one, and a person reads the first.  `people`:
-    people write the text.  Then numbers have a largest size, and a mark of UTF-8 may come first.
+    An object must not have a key twice: Python would take the last one, and a person reads the
+    first.  `people`: people write the text.  Then the size of numbers is limited, and a byte order
+    mark may come first.
     """
     try:
         text = data if isinstance(data, str) else data.decode("utf-8-sig" if people else "utf-8")
@@ -44,7 +48,7 @@ def parsed(data: bytes | str, what: str = "", *, people: bool = False) -> Any:
         raise Malformed(what, Verbatim(str(error)), "JSON") from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _require_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     tree = dict(pairs)
     if len(tree) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -53,27 +57,29 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return tree
 
 
-def _no_number(text: str) -> NoReturn:
+def _refuse_constant(text: str) -> NoReturn:
     raise Malformed("", Verbatim(text), "a finite number")
 
 
-def _finite(text: str) -> float:
+def _read_float(text: str) -> float:
     value = float(text)
     if not isfinite(value):
         raise Malformed("", Verbatim(text[:20]), "a smaller number")
     return value
 
 
-def _not_huge(text: str) -> int:
+def _read_int(text: str) -> int:
     if len(text) > DIGITS_MAX:
         raise Malformed("", Verbatim(f"{text[:DIGITS_MAX]}..."), "a smaller number")
     return int(text)
 
 
-_DECODE = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_number).decode
+_DECODE = json.JSONDecoder(
+    object_pairs_hook=_require_unique_keys, parse_constant=_refuse_constant
+).decode
 _DECODE_OF_PEOPLE = json.JSONDecoder(
-    object_pairs_hook=_once,
-    parse_constant=_no_number,
-    parse_float=_finite,
-    parse_int=_not_huge,
+    object_pairs_hook=_require_unique_keys,
+    parse_constant=_refuse_constant,
+    parse_float=_read_float,
+    parse_int=_read_int,
 ).decode

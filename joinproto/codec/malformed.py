@@ -25,9 +25,10 @@ FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class Malformed(ValueError):
-    """Input that no correct member makes: the field, the found value, the expected one.
+    """Input that no correct member makes: the field, the found value, the expected value.
 
-    `what`: the path to it, as far as it is known (`within`).  `others`: further errors.
+    `what`: the path to the field, as far as it is known (`within`).  `others`: further faults of
+    the same tree.
     """
 
     def __init__(self, what: str, found: object, expected: str) -> None:
@@ -41,7 +42,7 @@ class Malformed(ValueError):
         return f"{self.what}: found {shown(self.found)}, expected {self.expected}"
 
     def within(self, place: str) -> Self:
-        """Return the same, with the path from its container: a key, or `[3]`."""
+        """Put `place`, a key or `[3]`, before the paths of all faults; return this error."""
         faults: tuple[Malformed, ...] = (self, *self.others)
         for one in faults:
             dot = "." if one.what and one.what[0] not in "[," else ""
@@ -49,13 +50,13 @@ class Malformed(ValueError):
         return self
 
     def beside(self, others: Iterable[Malformed]) -> Self:
-        """Return the same, with other faults of the same tree."""
+        """Add other faults of the same tree; return this error."""
         self.others += tuple(flat for one in others for flat in (one, *one.others))
         return self
 
 
 class Missing(Malformed):
-    """A key is missing; it is the last part of the path."""
+    """A key is missing.  The key is the last part of the path."""
 
     def __init__(self) -> None:
         super().__init__("", Verbatim("no such field"), "every field of this format")
@@ -66,7 +67,7 @@ class Missing(Malformed):
 
 
 class Unknown(Malformed):
-    """A key is not known.  `known`: the keys that are."""
+    """A key is not known.  `known`: the keys that the object may have."""
 
     def __init__(self, key: str, known: Sequence[str]) -> None:
         super().__init__(key, Verbatim("an unknown field"), f"one of {', '.join(known)}")
@@ -74,7 +75,7 @@ class Unknown(Malformed):
 
 
 class Refusal(Malformed):
-    """A value that its type allows but its meaning does not, with a message and advice."""
+    """A value that fits its type but is refused for another reason, with a message and advice."""
 
     def __init__(self, message: str, *, next: str) -> None:
         super().__init__("", Verbatim(message), next)
@@ -82,7 +83,10 @@ class Refusal(Malformed):
 
 
 def shown(value: object) -> str:
-    """Return `value` for a message: escaped, and at most `SHOWN_MAX` characters long."""
+    """Return `value` for a message: escaped, and cut after `SHOWN_MAX` characters.
+
+    A `Verbatim` is not escaped.
+    """
     try:
         text = value if isinstance(value, Verbatim) else repr(value)
     except ValueError:

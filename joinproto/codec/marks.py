@@ -39,7 +39,7 @@ class MoreThan:
 
 @frozen
 class Condition:
-    """A condition on a value, and a text that states it."""
+    """A condition on a value.  `expected`: a text for errors that says what is expected."""
 
     holds: Callable[[Any], Any]
     expected: str
@@ -69,9 +69,9 @@ class Absent:
 
 @frozen
 class Written:
-    """The value stands in the tree as a value of `kind`: `put` makes that, `take` reverses it.
+    """In the tree the value is one of type `kind`: `put` makes it, `take` reverses this.
 
-    `take` raises `ValueError` for a value that no `put` makes.
+    `take` raises `ValueError` for a value that `put` never makes.
     """
 
     kind: Any
@@ -81,9 +81,9 @@ class Written:
 
 @frozen
 class Merged:
-    """The keys of the value stand among those of its object; `optional`: all may be absent.
+    """The value's keys are printed among the keys of its object; such a part cannot be read.
 
-    Such a part is only printed.
+    `optional`: all of them may be absent.
     """
 
     optional: bool = False
@@ -107,8 +107,8 @@ Duration = Annotated[float, MoreThan(0)]
 class Part:
     """A place in the tree of a class.
 
-    `name`: the attribute's.  `hint`: its type with marks.  `argument`: its name in `__init__`, ""
-    if it is only printed.  `default`: the field's, or NOTHING.
+    `name`: the attribute's name.  `hint`: its type with marks.  `argument`: its name in `__init__`,
+    "" if the part is only printed.  `default`: the field's default, or NOTHING.
     """
 
     name: str
@@ -151,14 +151,14 @@ def _fields(cls: type) -> tuple[Part, ...]:
 
 @cache
 def parts_of(cls: type) -> tuple[Part, ...]:
-    """Return the described parts of a class: fields, then properties; those marked `Last` last."""
+    """Return the described parts of a class: fields, then properties, then parts marked `Last`."""
     parts = (*_fields(cls), *(Part(name, hint, "", NOTHING) for name, hint in _properties(cls)))
     kept = [one for one in parts if one.mark(str) is not None or one.mark(Merged)]
     return tuple(sorted(kept, key=lambda one: last.place if (last := one.mark(Last)) else 0))
 
 
 def arguments_of(cls: type, order: Sequence[str] | None = None) -> tuple[Part, ...]:
-    """Return all fields that `__init__` takes, in this order, or in the class's."""
+    """Return all fields that `__init__` takes, in this `order`, or in the class's order."""
     parts = {one.name: one for one in _fields(cls) if one.argument}
     return tuple(map(parts.__getitem__, order or parts))
 

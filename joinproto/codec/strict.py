@@ -16,7 +16,7 @@ SCHEMA = "--schema prints what fits"
 
 
 class DoesNotFit(UsageProblem):
-    """Input that does not fit.  `path`: the faulty field's, "" for the whole input."""
+    """Input that does not fit.  `path`: the path of the faulty field, "" for the whole input."""
 
     def __init__(self, path: str, message: str, *, next: str) -> None:
         super().__init__(message, next=next)
@@ -56,7 +56,7 @@ def parse(text: str | bytes) -> Any:
         return found
     except UnicodeEncodeError:
         raise DoesNotFit(
-            "", "the input has half a surrogate pair", next="write characters whole"
+            "", "the input has half a surrogate pair", next="write both halves, or neither"
         ) from None
     except RecursionError:
         fault = Malformed("", Verbatim("nested too deep to read"), "JSON")
@@ -79,7 +79,7 @@ def fitted(kind: type[T], value: Any) -> T:
     return found
 
 
-def _whole(found: Any) -> int:
+def _take_whole_number(found: Any) -> int:
     # JSON Schema describes requests, and 3.0 is a whole number there.
     if type(found) is not int and not (type(found) is float and found.is_integer()):
         raise Malformed("", found, _ASKED.words[int])
@@ -87,7 +87,7 @@ def _whole(found: Any) -> int:
 
 
 _ASKED = Codec(described=True, people=True)
-_ASKED.give(int, take=_whole)
+_ASKED.give(int, take=_take_whole_number)
 
 
 def _shown(value: Any) -> str:

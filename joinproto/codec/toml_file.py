@@ -1,4 +1,4 @@
-"""A settings file: a TOML file that is read into a type and then judged, as in all systems."""
+"""A settings file: a TOML file that is read into a type, and then checked by a function."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 def structured(tree: Mapping[str, Any], kind: type[T], *, next: str) -> T:
     """Return the content as a `kind`; raises `DoesNotFit` with all faults.
 
-    Each field has its type, each number is finite, and each key is known.  `next`: names the
-    document that has a whole file.
+    Each field must have its type, each number must be finite, and each key must be known.  `next`:
+    the advice, which names the document with an example.
     """
     try:
         found: T = _SETTINGS.take(kind, tree)
@@ -46,7 +46,7 @@ def structured(tree: Mapping[str, Any], kind: type[T], *, next: str) -> T:
 
 
 def read_settings(path: Path, kind: type[T], judge: Callable[[T, Path], S], *, next: str) -> S:
-    """Return the result of `judge` for the file as a `kind`, and for the file's directory.
+    """Read the file as a `kind`, and return `judge(value, the file's directory)`.
 
     Raises `UsageProblem`, which names the file and the place in it.
     """

@@ -21,10 +21,10 @@ class SystemClock:
 
 @define
 class OffsetClock:
-    """The machine's clocks, moved by a number of seconds in a file; for fault tests.
+    """The machine's clocks plus the seconds in the file at `path`; for fault tests.
 
-    A jump ahead moves both clocks, as when a machine was suspended.  A jump back moves wall time
-    only, because `now` never goes back and never stands still.
+    A greater number moves both clocks ahead, as after a suspended machine wakes.  A lesser number
+    moves only the wall time back, because `now` never goes back and never stands still.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""The driver for anyio: a member as a task, under asyncio and under trio.
+"""The driver for anyio: runs a member in tasks, under asyncio and under trio.
 
     async with Cluster(config, host) as cluster:
         outcome = await cluster.wait_active(timeout=30)
@@ -6,8 +6,8 @@
         await cluster.stop(timeout=10)
 
 All tasks live inside the block.  If the member fails, the block is cancelled, and the failure is
-raised from it.  A block that is left without `stop` ends the member as a crash would: this is safe,
-but the others must notice that the member is gone.
+raised from it.  A block that is left without `stop` ends the member as a crash would.  This is
+safe, but the others must notice by themselves that the member is gone.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Cluster:
         self._close()
         if error is None and self._engine is not None and self._engine.ended is not None:
             try:
-                await self.wait_ended()  # its last messages are still under way
+                await self.wait_ended()  # the member's last messages are still under way
             except BaseException as caught:  # noqa: BLE001  handed to the task group
                 kind, error, trace = type(caught), caught, caught.__traceback__
         self._tasks.cancel_scope.cancel()
@@ -168,7 +168,7 @@ class Cluster:
         def kept() -> None:
             try:
                 result.set_result(function())
-            except Exception as error:  # noqa: BLE001  it is raised where it was asked for
+            except Exception as error:  # noqa: BLE001  raised in the caller
                 result.set_exception(error)
             finally:
                 done.set()
@@ -256,7 +256,7 @@ class Cluster:
                 await stepper.run()
                 # A task that still calls the member must not wait for it.
                 self._inbox.close()
-                # The others need the last messages, as that the cluster is closed.
+                # The others need the last messages, such as that the cluster is closed.
                 await host.transport.farewell()
                 host.events.write("end", how=type(engine.ended).__name__)
                 if isinstance(engine.ended, Abort):

@@ -26,7 +26,7 @@ Question = CompareAndSet | ReadRegister
 
 @define(eq=False)
 class Slot:
-    """The latest question of one kind, None once it is sent."""
+    """The latest question of one kind.  `question`: None once it is sent."""
 
     question: Question | None = None
     bell: Signal = field(factory=Signal)
@@ -46,11 +46,11 @@ class Desk:
     def of(cls, engine: Engine, register: Register, inbox: Inbox) -> Desk:
         """Return the desk to which this engine brings its questions from now on."""
         desk = cls(engine, register, inbox)
-        engine.asks = desk.takes
+        engine.asks = desk.take
         return desk
 
-    def takes(self, question: Question) -> None:
-        """Take a question that is sent soon; never waits."""
+    def take(self, question: Question) -> None:
+        """Take a question, to be sent soon; never waits."""
         slot = self.writes if isinstance(question, CompareAndSet) else self.reads
         before = slot.question
         if isinstance(before, ReadRegister) and isinstance(question, ReadRegister):

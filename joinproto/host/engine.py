@@ -1,8 +1,8 @@
 """The engine: one member and its host's ports, without threads and without waiting.
 
 The engine fulfils the duties of a host in `docs/embedding.md`.  A driver gives it events, and runs
-the blocking work that it yields; the anyio driver does so in a worker thread.  Steps follow each
-other on one event loop, so the member gets no event while a frame is written.
+the blocking work that it yields; the anyio driver does so in worker threads.  One step ends before
+the next begins, so the member gets no event while a frame is written.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ log = logging.getLogger(__name__)
 class Engine(MemberLoop):
     """A member with its ports.
 
-    `opened`: the view in which clients are served; `outcome`: how the member first became active;
-    `ended`: why it has stopped; each is None before.  `asks`: set by the driver, brings a question
-    to the register.
+    `opened`: the view in which clients are served, or None.  `outcome`: how the member first became
+    active; `ended`: why it has stopped; both are None before that.  `asks`: set by the driver,
+    brings a question to the register.
     """
 
     config: Config
@@ -75,7 +75,7 @@ class Engine(MemberLoop):
     ended: Stop | Abort | None = None
     waiting: Waiting | None = None
     asks: Callable[[CompareAndSet | ReadRegister], None] = lambda question: None
-    _late: list[Item] = field(factory=list)
+    _late_items: list[Item] = field(factory=list)
     _speaks: dict[str, int] = field(factory=dict)
     _polled: Batch | None = None  # the event log has the line of this batch
 
@@ -84,8 +84,8 @@ class Engine(MemberLoop):
         """Return the engine of a process that starts now; `step` has its first batch."""
         if config.outside and host.register is None:
             raise MisuseError(
-                "an outside register is to choose, and the host has none",
-                next="give `Host(register=...)`, or let the electors vote",
+                "`Config.outside` is set, and the host has no register",
+                next="give `Host(register=...)`, or unset it, so that the electors vote",
             )
         now, epoch = host.clock.now(), host.clock.epoch_ms()
         if host.events.is_on:
@@ -122,9 +122,9 @@ class Engine(MemberLoop):
             self.tell(Tick())
             yield from self._perform()
         while self.runs:
-            # A step of the service may have given the member an input: then go on.
+            # The service's work may have given the member an input, for which the loop continues.
             yield from self.host.service.work()
-            late, self._late = self._late, []
+            late, self._late_items = self._late_items, []
             if not late and not self.member.poll():
                 break
             yield from self._perform()
@@ -180,7 +180,7 @@ class Engine(MemberLoop):
         return batch
 
     def _write_input(self, now: float, what: Input) -> None:
-        """Write the line of an input before the member takes it; frames have lines already."""
+        """Write the line of an input before the member takes it; frames have their own lines."""
         if isinstance(what, Appended):
             return
         version = self._speaks[what.peer] if isinstance(what, PeerUp) else 0
@@ -265,10 +265,10 @@ class Engine(MemberLoop):
         return not self.member.poll()
 
     def shutdown_cluster(self) -> None:
-        """Ask for the orderly shutdown, once all members have the same frames.
+        """Ask for the orderly shutdown of the cluster, once all members have the same frames.
 
-        A store is clean if its data end where the CLOSE says.  If frames were under way when the
-        CLOSE is chosen, only the stores with the most frames would be clean.
+        A store is clean if its data end where the CLOSE says.  If frames were still under way when
+        the CLOSE is chosen, only the stores with the most frames would be clean.
         """
         self._rest(partial(self.tell, ShutdownCluster()))
 
@@ -276,8 +276,8 @@ class Engine(MemberLoop):
         """Treat `peer` as lost, which ends an update from it."""
         log.warning("%s: %s", peer, why)
         self.host.transport.drop(peer, why)
-        # The transport reports the loss, too; a second `Down` does no harm.
-        self._late.append(Down(peer))
+        # The transport reports the loss as well; a second `Down` does no harm.
+        self._late_items.append(Down(peer))
 
     def note(self, what: str, **facts: object) -> None:
         self.host.events.write(what, **facts)

@@ -1,9 +1,9 @@
 """The event log: the events and effects of a member as lines of JSON.
 
-Each run of a process has one file, and more files as it grows; the oldest files are removed when
-all are too large.  A line is in the file before its action is done, so the log has all that a
-killed process has done.  `joinproto validate` reads these files, and calls the same member again.
-`t` is in nanoseconds of the machine's clock, which all processes since one boot share.
+Each run of a process has one file, and further files as the log grows.  When a member's files are
+too large, the oldest are removed.  A line is in the file before its action is done, so the log has
+every action of a killed process.  `joinproto validate` reads these files, and calls the same member
+again.  `t` is in nanoseconds of the machine's clock, which all processes since one boot share.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from attrs import define, field
 
 from joinproto.errors import EnvironmentProblem
 
-# Event logs as files: their names, and which of them are removed when they are too large.
+# The names of event logs:
 #
 # MEMBER-TIME-PID.jsonl          the first file of a run of a process
 # MEMBER-TIME-PID.part2.jsonl    its second file
@@ -30,12 +30,12 @@ from joinproto.errors import EnvironmentProblem
 _NAME = re.compile(r"(?P<run>.+?)(?:\.part(?P<part>[0-9]+))?(?P<cut>\.cut)?\.jsonl")
 
 
-def part(first: Path, number: int) -> Path:
+def part_path(first: Path, number: int) -> Path:
     """Return the path of a run's file by its number, from 1.  `first`: the path of number 1."""
     return first if number == 1 else first.with_name(f"{first.stem}.part{number}.jsonl")
 
 
-def cut(path: Path) -> Path:
+def cut_path(path: Path) -> Path:
     """Return the new path of a file whose rest could not be written."""
     return path.with_name(f"{path.stem}.cut.jsonl")
 
@@ -49,9 +49,9 @@ def run_of(path: Path) -> tuple[str, int, bool]:
 
 
 def remove_oldest(path: Path, bytes_max: int) -> None:
-    """Remove the oldest event logs of this file's member until all have at most `bytes_max`.
+    """Remove the oldest event logs of the member of `path` until all together fit `bytes_max`.
 
-    `path` itself is never removed.
+    The file `path` itself is never removed.
     """
     member = path.name.rsplit("-", 2)[0]
     own = re.compile(rf"{re.escape(member)}-[0-9]+-[0-9]+\..*jsonl")
@@ -79,7 +79,7 @@ PARTS = 8
 
 
 class NoLog:
-    """A log that writes nothing.  `is_on`: whether lines are written, so that they must be made."""
+    """A log that writes nothing.  `is_on`: False, so callers need not make the lines."""
 
     is_on = False
 
@@ -95,8 +95,8 @@ class FileLog:
     """A log that appends each line to a file as soon as it is made.
 
     The file gets its name once the first line is in it, so there are no empty logs.  `bytes_max`:
-    the limit for all files of this member.  `is_needed`: the member ends if a line cannot be
-    written; otherwise the log ends, and the member goes on.
+    the limit for all files of this member.  `is_needed`: a line that cannot be written raises an
+    error, which ends the member; otherwise the log ends, and the member continues.
     """
 
     file: int
@@ -113,15 +113,15 @@ class FileLog:
 
     @classmethod
     def create(cls, path: Path, *, bytes_max: int = BYTES_MAX, is_needed: bool = True) -> FileLog:
-        """Return a log in a new file; raises `EnvironmentProblem`."""
+        """Return a log in a new file; raises `EnvironmentProblem` if there can be none."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             remove_oldest(path, bytes_max - bytes_max // PARTS)
             return cls(_opened(path), path, bytes_max, is_needed)
         except OSError as error:
             raise EnvironmentProblem(
-                f"the event log {path}: {error.strerror or error}",
-                next="give a directory that can be written",
+                f"the event log {path} cannot be made: {error.strerror or error}",
+                next="give a directory in which this user may write",
             ) from error
 
     @property
@@ -137,12 +137,12 @@ class FileLog:
         data = line.encode() + b"\n"
         try:
             if self._size and self._size + len(data) > self.bytes_max // PARTS:
-                self._go_on_in_another()
+                self._open_next_file()
             rest = data
             while rest:
                 rest = rest[os.write(self.file, rest) :]
             if not self._size:
-                _unnamed(self.path).rename(self.path)
+                _temporary(self.path).rename(self.path)
         except OSError as error:
             self._failed(error)
             return
@@ -155,8 +155,8 @@ class FileLog:
             os.close(self.file)
             self.file = -1
 
-    def _go_on_in_another(self) -> None:
-        path = part(self._first, self._part + 1)
+    def _open_next_file(self) -> None:
+        path = part_path(self._first, self._part + 1)
         file = _opened(path)
         self.close()
         self.file, self.path, self._part, self._size = file, path, self._part + 1, 0
@@ -169,11 +169,11 @@ class FileLog:
                 f"the event log cannot be written: {why}",
                 next="free some space, or run without an event log",
             ) from error
-        log.warning("the event log ends here, and the member goes on: %s: %s", self.path, why)
+        log.warning("the event log %s ends here, and the member continues: %s", self.path, why)
         with suppress(OSError):
             # A reader must not take the file for a complete log.
             os.ftruncate(self.file, self._size)
-            self.path.rename(cut(self.path))
+            self.path.rename(cut_path(self.path))
         self.close()
 
 
@@ -182,19 +182,19 @@ EventLog: TypeAlias = NoLog | FileLog
 
 def _opened(path: Path) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
-    return os.open(_unnamed(path), flags, 0o640)
+    return os.open(_temporary(path), flags, 0o640)
 
 
-def _unnamed(path: Path) -> Path:
+def _temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.new")
 
 
 def open_log(
     directory: Path | None, name: str, *, bytes_max: int = BYTES_MAX, is_needed: bool = False
 ) -> EventLog:
-    """Return the log of a process that begins, in its own file; without a directory, `NoLog`.
+    """Return the log of a process that starts: a new file in `directory`, or `NoLog` for None.
 
-    Raises `EnvironmentProblem`.
+    Raises `EnvironmentProblem` if the file cannot be made.
     """
     if directory is None:
         return NoLog()

@@ -8,26 +8,27 @@ from joinproto.join.phases import Phase
 from joinproto.machine.vocabulary import Reason
 
 
-def what_helps(reason: Reason | None) -> str:
-    """Return the advice to an operator if a member waits for the next view for this reason."""
+def advice_for(reason: Reason | None) -> str:
+    """Return the advice to an operator about a member that waits for this reason."""
     if reason is Reason.NO_CLEAN_STORE:
-        return "if no better store comes: stop all members, and `joinproto recover pick`"
+        return "if no better store comes: stop all members, then run `joinproto recover pick`"
     if reason is Reason.STORE_WENT_BACK:
-        return _WENT_BACK
+        return _ADVICE_IF_WENT_BACK
     return "look which members are up, and whether they reach each other"
 
 
 ASKS_OPERATOR = (Reason.NO_CLEAN_STORE, Reason.STORE_WENT_BACK)
 """The reasons for which members wait until an operator has looked at their stores."""
 
-_WENT_BACK = (
-    "put the newest directory of that member back, or give it an empty one: the others update it;"
-    " if too few are left for that: stop all members, and `joinproto recover pick`"
+_ADVICE_IF_WENT_BACK = (
+    "put the newest directory of that member back, or give the member an empty one: the others"
+    " update it; if too few members are left for that: stop all members, then run"
+    " `joinproto recover pick`"
 )
 
 
 class NotActive(JoinprotoError):
-    """The member does not serve clients: it has not started to yet, or has ended."""
+    """The member does not serve clients: it is not active yet, or has ended."""
 
     default_code = 3
 
@@ -36,7 +37,7 @@ class NotActive(JoinprotoError):
         """Return the error of a member that is in this phase after this many seconds."""
         why = "" if waiting is None else f"; {waiting.label}: {waiting.case}"
         reason = waiting.reason if waiting is not None else None
-        return cls(f"not active after {seconds} s: {phase.value}{why}", next=what_helps(reason))
+        return cls(f"not active after {seconds} s: {phase.value}{why}", next=advice_for(reason))
 
 
 class Aborted(JoinprotoError):
@@ -52,9 +53,9 @@ class Aborted(JoinprotoError):
     def because(cls, member: str, abort: Abort) -> Aborted:
         """Return the error for the member's last report."""
         after = (
-            "look at the stores: `joinproto recover pick`"
+            "compare the stores with `joinproto recover pick`"
             if abort.needs_recovery
-            else _NEXT.get(abort.reason.value, "compare the configurations and the stores")
+            else _ADVICE.get(abort.reason.value, "compare the configurations and the stores")
         )
         message = (
             f"{member} must not run: {abort.reason.value}\n  found {abort.found}, expected"
@@ -63,16 +64,19 @@ class Aborted(JoinprotoError):
         return cls(message, next=after, abort=abort)
 
 
-_NEXT = {
+_ADVICE = {
     "wrong-store": "this store is of another cluster, or of another branch: check the path;"
     " `joinproto recover compare` shows both; give the member an empty directory to join anew",
-    "store-went-back": _WENT_BACK,
+    "store-went-back": _ADVICE_IF_WENT_BACK,
     "options-differ": "give all members the same options and the same wait_for",
 }
 
 
 def only_one(error: BaseException) -> BaseException:
-    """Return the failure inside nested groups, or the group if it has several failures."""
+    """Return the failure inside nested groups: the first `JoinprotoError`, or the only error.
+
+    A group with several errors that are none of ours is returned as it is.
+    """
     while isinstance(error, BaseExceptionGroup):
         known = [one for one in error.exceptions if isinstance(one, JoinprotoError)]
         if known:

@@ -1,7 +1,7 @@
-"""A thread for work that blocks: the caller waits a moment for it, then does something else.
+"""A thread for blocking work, for which the caller waits a moment, and then returns to its loop.
 
 An fsync usually takes less time than a turn of the event loop, so its end is worth waiting for.  If
-a disk hangs, the loop goes on.
+a disk hangs, the loop continues.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SLOW_SECONDS = 0.25
 
 
 class WorkerThread:
-    """One thread, which starts with the first work and ends with the process or `close`."""
+    """A thread that starts with the first work, and ends with the process or after `close`."""
 
     def __init__(self) -> None:
         self._works: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
@@ -28,7 +28,7 @@ class WorkerThread:
         self._slow_until = 0.0
 
     def does(self, work: Callable[[], object]) -> bool:
-        """Start the work, and return whether it ended within a moment; if not, call `wait`.
+        """Start the work, and return whether it ended within a moment; if not, call `wait` next.
 
         Raises the work's exception, as `wait` does.
         """
@@ -46,7 +46,7 @@ class WorkerThread:
         return True
 
     def wait(self) -> None:
-        """Return when the work is done."""
+        """Return when the work is done; raises its exception."""
         self._done.acquire()
         self._raise()
 

@@ -19,7 +19,10 @@ from joinproto.net.direct import is_asyncio
 
 
 class Signal:
-    """A bell that many may ring and one task waits for; a ring counts even if no task waits."""
+    """A bell that many callers may ring and one task waits for; no ring is lost.
+
+    Rings before the next return of `wait` count as one.
+    """
 
     def __init__(self) -> None:
         self._is_rung = False
@@ -34,7 +37,7 @@ class Signal:
             sleeper.set_result(None)
 
     async def wait(self) -> None:
-        """Return once it was rung since the last return; other tasks have a turn in any case."""
+        """Return once the bell was rung since the last return; other tasks always get a turn."""
         if self._is_rung:
             await checkpoint()
         elif is_asyncio():
@@ -48,7 +51,10 @@ class Signal:
 
 @define
 class Inbox:
-    """`limit`: how many items may wait.  `turn`: lets the consumer take them now, if possible."""
+    """The items that wait for the consumer, at most about `limit`.
+
+    `turn`: lets the consumer take them now, and returns whether it could.
+    """
 
     limit: int
     bell: Signal = field(factory=Signal)
@@ -58,7 +64,10 @@ class Inbox:
     _room: anyio.Event | None = None
 
     def come(self, items: Sequence[Item]) -> int:
-        """Put in as many items as there is room for; return how many were taken."""
+        """Put in as many items as there is room for; return their number.
+
+        A closed inbox takes all, and drops them.
+        """
         if self._is_closed:
             return len(items)
         some = items[: max(0, self.limit - len(self._items))]
@@ -68,7 +77,10 @@ class Inbox:
         return len(some)
 
     async def send(self, item: Item) -> None:
-        """Wait for room, and put an item in; raises `anyio.ClosedResourceError` once closed."""
+        """Wait for room, and put an item in.
+
+        Raises `anyio.ClosedResourceError` once the inbox is closed.
+        """
         while not self._is_closed and len(self._items) >= self.limit:
             if self._room is None:
                 self._room = anyio.Event()

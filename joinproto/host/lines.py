@@ -45,8 +45,8 @@ def start_line(
 def input_as_json(what: inputs.Input, version: int) -> tuple[str, dict[str, Any]]:
     """Return the kind of an input's line, and its fields without the time.
 
-    `version`: of the wire on a new connection.  `Appended` has no line, because each frame has one
-    with the digest of its bytes.
+    `version`: the version of the wire on a new connection.  `Appended` has no such line, because
+    each frame has a line of its own, with the digest of its bytes.
     """
     match what:
         case inputs.Receive(peer, message):
@@ -99,8 +99,8 @@ def config_as_json(config: Config) -> dict[str, Any]:
 def step_as_json(record: StoreRecord, member: str) -> Any:
     """Return the record in the form of a store's file, but with only the newest view.
 
-    `views` is the number of views.  A store keeps a thousand of them, and writes all with each
-    promise.
+    `views` is the number of views.  The others are left out, because a store may keep a thousand
+    views, and writes all of them with each promise.
     """
     tree = record_as_json(evolve(record, lineage=_short(record.lineage)), member)
     return {"record": tree, "views": record.lineage.length}
@@ -120,7 +120,7 @@ def _message_as_json(message: JoinMessage) -> Any:
 
 
 def batch_as_json(batch: Batch, member: str) -> dict[str, Any]:
-    """Return a batch as JSON values; views are named by ids, except in a `Learned`."""
+    """Return a batch as JSON values; an action or event names views by ids, except `Learned`."""
     closing = [] if batch.close is None else [["CloseForClients", batch.close.value]]
     return {
         "persist": None if batch.persist is None else step_as_json(batch.persist, member),

@@ -1,4 +1,4 @@
-"""The methods of an `EventLoop` that the member answers itself, the same in every driver."""
+"""The methods of an `EventLoop` that are the same in every driver, because they ask the member."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class MemberLoop(ABC):
         return self.member.older_electors
 
     def read(self) -> int:
-        """Return the number under which these reads are confirmed, 0 if they cannot be."""
+        """Return the number under which reads are confirmed, 0 if they cannot be confirmed."""
         return self.member.read(self.now())
 
     def may_append(self, view: ViewId, seq: int) -> FrameVerdict:

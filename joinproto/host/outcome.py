@@ -17,7 +17,10 @@ class Outcome(Enum):
 
 
 def outcome_of(lineage: Lineage, seat: Seat, views_before: int) -> Outcome:
-    """Return how the member at `seat` came in; `views_before`: the views it started with."""
+    """Return how the member at `seat` became active.
+
+    `views_before`: the number of views in its store when the process started.
+    """
     for view in reversed(lineage.views):
         if view.number <= views_before:
             break

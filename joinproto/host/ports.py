@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 Work: TypeAlias = Callable[[], None]
-"""Work that blocks, as an fsync; the driver runs it in a helper thread."""
+"""Work that blocks, such as an fsync; the driver runs it in a helper thread."""
 
 
 @frozen
@@ -57,7 +57,7 @@ class Channel(Enum):
 class Up:
     """There is a connection to `peer`, which has proved that it is this member.
 
-    `version`: of the wire, spoken by both.
+    `version`: the version of the wire that both speak.
     """
 
     peer: str
@@ -82,7 +82,7 @@ class Came:
 
 @frozen
 class Call:
-    """Something to be done on the event loop."""
+    """A function to call on the event loop."""
 
     function: Callable[[], None]
 
@@ -196,7 +196,7 @@ class StateTransfer(Protocol):
 
 
 class Store(Protocol):
-    """The metadata on disk; `joinproto.store.handle.Store` is one."""
+    """The metadata on disk; `joinproto.StoreHandle` is one."""
 
     @property
     def record(self) -> StoreRecord: ...
@@ -209,13 +209,16 @@ class Inbox(Protocol):
     """The receiver of a transport's events: `joinproto.host.inbox.Inbox`, or another one."""
 
     def come(self, items: Sequence[Item]) -> int:
-        """Take items that came together, without waiting; return how many there was room for.
+        """Take items that came together, without waiting; return how many it took.
 
         An inbox whose member has ended takes all, and drops them.
         """
 
     async def send(self, item: Item) -> None:
-        """Wait for room, and take an item; raises `anyio.ClosedResourceError` if none can come."""
+        """Wait for room, and take an item.
+
+        Raises `anyio.ClosedResourceError` if the member takes no more.
+        """
 
 
 class Transport(Protocol):
@@ -239,7 +242,7 @@ class Transport(Protocol):
         """Return when sent bytes have arrived, or the transport gives up."""
 
     def drop(self, peer: str, why: str) -> None:
-        """Give up the connection to a peer that sent what no correct peer sends."""
+        """End the connection to a peer that sent a message that no correct peer sends."""
 
 
 @runtime_checkable
@@ -254,17 +257,17 @@ class Gathering(Protocol):
 
 
 class Register(Protocol):
-    """The outside register, as etcd or Consul, that chooses views if `Config.outside` is set (3.7).
+    """The outside register, such as etcd, that chooses views if `Config.outside` is set (3.7).
 
     Both methods return in bounded time and raise no error of the server.  They return None if no
-    answer came; it is then unknown whether the register was set.
+    answer came; after `chosen`, it is then unknown whether the register was set.
     """
 
     async def chosen(self, parent: ViewId | None, view: View) -> View | None:
-        """Set `view` as the successor of `parent` if it has none; return the one that it has."""
+        """Set `view` as the successor of `parent` if there is none; return the successor."""
 
     async def successor(self, parent: ViewId) -> View | NoSuccessor | None:
-        """Return the present successor, never one from a cache that may be outdated."""
+        """Return the present successor of `parent`, never one from a cache that may be outdated."""
 
 
 class Clock(Protocol):

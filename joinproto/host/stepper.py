@@ -1,7 +1,7 @@
 """The loop that steps the engine as soon as there is work, in the thread of the event loop.
 
-Blocking work is done in a helper thread (`WorkerThread`).  The loop waits a moment for short work,
-and goes on if it takes longer.  Events that come during a step wait for its end.
+Short work (`Brief`) runs in a `WorkerThread`, and the loop waits a moment for its end.  Other
+blocking work runs in a thread of anyio.  Events that come during a step wait for its end.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ class Alarm:
 
     def __init__(self) -> None:
         self._set_to: float | None = None
-        self._other = Signal()
+        self._is_earlier = Signal()
 
-    def look(self, due: float | None) -> None:
-        """Set the time of the next step; a later time is set only once the former has come."""
+    def advance_to(self, due: float | None) -> None:
+        """Set the time of the next step, unless an earlier time is set."""
         if due is not None and (self._set_to is None or due < self._set_to):
             self._set_to = due
-            self._other.ring()
+            self._is_earlier.ring()
 
     async def run(self, engine: Engine, bell: Signal) -> None:
         """Ring the bell each time that the set time has come, until cancelled."""
         while True:
             due = self._set_to
             if due is None:
-                await self._other.wait()
+                await self._is_earlier.wait()
                 continue
             with anyio.move_on_after(max(0.0, due - engine.now())):
-                await self._other.wait()
+                await self._is_earlier.wait()
             if self._set_to == due and engine.now() >= due:
                 self._set_to = None
                 bell.ring()
 
 
 class Stepper:
-    """Steps one engine.  `changed`: called after a step in which it opened, closed or ended."""
+    """Steps one engine.  `changed`: called after a step that opened, closed or ended it."""
 
     def __init__(self, engine: Engine, inbox: Inbox, changed: Callable[[], None]) -> None:
         self._engine = engine
@@ -57,16 +57,18 @@ class Stepper:
         transport = engine.host.transport
         self._gathering = transport if isinstance(transport, Gathering) else None
         self._alarm = Alarm()
-        self._hand = WorkerThread()
+        self._worker = WorkerThread()
         self._steps: Iterator[Work] | None = None
         self._is_stepping = False
-        self._blocks: Work | None = None  # the work that a step begun outside the task waits for
+        self._blocking_work: Work | None = (
+            None  # the work that a step begun outside the task waits for
+        )
         self._failure: Exception | None = None
-        self._told: tuple[object, object] = (None, None)
+        self._reported: tuple[object, object] = (None, None)
 
     def close(self) -> None:
         """End the helper thread."""
-        self._hand.close()
+        self._worker.close()
 
     async def ring_when_due(self) -> None:
         """Wake `run` at the engine's deadlines, until cancelled."""
@@ -76,12 +78,12 @@ class Stepper:
         """Step until the member has ended; raises a step's exception."""
         self._inbox.turn = self._turn
         while True:
-            work = self._blocks or self._go_on()
+            work = self._blocking_work or self._go_on()
             while work is not None:
                 # The work is not abandoned on a cancel, so that the contents of the disk are known.
                 await to_thread.run_sync(work)
                 work = self._go_on()
-            self._blocks = None
+            self._blocking_work = None
             if self._failure is not None:
                 raise self._failure
             if not self._engine.runs:
@@ -91,13 +93,13 @@ class Stepper:
     def _turn(self) -> bool:
         """Step at once when the transport has items; return whether that was possible.
 
-        The task `run` does the rest of the step.  If it did all, it would need one more turn of the
-        event loop before the step, and one after it.
+        The task `run` does the rest of a step that blocks.  A task that did whole steps would need
+        one more turn of the event loop before each step, and one after it.
         """
         if self._is_stepping or self._failure is not None or not self._engine.runs:
             return False
-        self._blocks = self._go_on()
-        if self._blocks or self._failure is not None or not self._engine.runs:
+        self._blocking_work = self._go_on()
+        if self._blocking_work or self._failure is not None or not self._engine.runs:
             self._inbox.bell.ring()
         return True
 
@@ -116,7 +118,7 @@ class Stepper:
                     gathering.flush()
                 if work is None:
                     break
-                rest = self._rest_of(work)
+                rest = self._begin_short(work)
                 if rest is not None:
                     return rest
         except Exception as error:  # noqa: BLE001  raised by the task
@@ -124,14 +126,17 @@ class Stepper:
             return None
         self._steps = None
         self._is_stepping = False
-        if (engine.opened, engine.ended) != self._told:
-            self._told = engine.opened, engine.ended
+        if (engine.opened, engine.ended) != self._reported:
+            self._reported = engine.opened, engine.ended
             self._changed()
-        self._alarm.look(engine.deadline)
+        self._alarm.advance_to(engine.deadline)
         return None
 
-    def _rest_of(self, work: Work) -> Work | None:
-        """Begin short work, and wait a moment; return the call to wait in, None if it is done."""
+    def _begin_short(self, work: Work) -> Work | None:
+        """Begin `work` if it is short, and wait a moment; return the blocking call that is left.
+
+        None if the work is done.
+        """
         if not isinstance(work, Brief):
             return work
-        return None if self._hand.does(work) else self._hand.wait
+        return None if self._worker.does(work) else self._worker.wait

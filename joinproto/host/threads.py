@@ -5,9 +5,9 @@
         ...
         cluster.stop(timeout=10)
 
-Any thread may call it.  The ports are called in the loop's thread, one call at a time.  A thread
-cannot be cancelled from outside.  Therefore the next call raises after the member has failed, and
-so does the end of the block.
+Any thread may call a `ThreadCluster`.  The ports are called in the loop's thread, one call at a
+time.  A thread cannot be cancelled from outside, so a member's failure is raised by the next call
+and by the end of the block.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class ThreadCluster:
-    """One member, running while the block does; see `Cluster` for the calls."""
+    """One member, which runs while the block does; see `Cluster` for the methods."""
 
     def __init__(self, config: Config, host: Host, *, record: StoreRecord | None = None) -> None:
         self.inner = Cluster(config, host, record=record)
@@ -71,7 +71,7 @@ class ThreadCluster:
         return self._there.call(self.inner.wait_ended)
 
     def call(self, function: Callable[[], T]) -> T:
-        """Do something on the member's event loop."""
+        """Call `function` on the member's event loop, and return its result."""
         return self._there.call(self.inner.call, function)
 
     def leave(self) -> None:

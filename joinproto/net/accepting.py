@@ -1,6 +1,6 @@
-"""Accepting connections even if the machine has no file descriptor left for a moment.
+"""Accepting connections even if the machine has no file descriptor or memory left for a moment.
 
-If an accept fails for this reason, the listener goes on: the connection waits in the system's
+If an accept fails for this reason, the listener continues.  The connection waits in the system's
 queue, and is accepted when there is room again.
 """
 
@@ -23,24 +23,24 @@ EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """The errors after which an accept is tried again."""
 RETRY_SECONDS = 0.1
 KEPT_FREE = 200
-"""File descriptors kept from clients, for the disk, for peers and for questions about the state."""
+"""File descriptors that clients do not get: for the disk, for peers and for status requests."""
 
 
 def connections_max() -> int:
-    """Return how many clients may be connected at a time, by this process's limit of files."""
+    """Return the most clients that may be connected at a time, by this process's limit of files."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return soft - KEPT_FREE if soft > 2 * KEPT_FREE else soft // 2
 
 
-class Spare:
-    """A file descriptor that is held in reserve for when there is no other."""
+class SpareDescriptor:
+    """A file descriptor held in reserve for a time when no other is free."""
 
     def __init__(self) -> None:
         self._file = -1
         self.hold()
 
     def hold(self) -> None:
-        """Take a file descriptor again, if there is one."""
+        """Take a file descriptor, unless one is held or none is free."""
         if self._file < 0:
             with suppress(OSError):
                 self._file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
@@ -56,11 +56,11 @@ async def serve_each(
     listener: Listener[Any],
     answer: Callable[[Any], Coroutine[Any, Any, None]],
     tasks: TaskGroup,
-    spare: Spare | None = None,
+    spare: SpareDescriptor | None = None,
 ) -> None:
     """Answer each connection in a task of `tasks`, until cancelled.
 
-    `spare`: released to accept one more connection when no file descriptor is left.
+    `spare`: is released when no file descriptor is left, so that one more connection is accepted.
     """
     listeners = getattr(listener, "listeners", [listener])
     async with anyio.create_task_group() as accepting:
@@ -72,9 +72,9 @@ async def _accept(
     listener: Any,
     answer: Callable[[Any], Coroutine[Any, Any, None]],
     tasks: TaskGroup,
-    spare: Spare | None,
+    spare: SpareDescriptor | None,
 ) -> None:
-    is_told = False
+    is_logged = False
     while True:
         try:
             stream = await listener.accept()
@@ -83,14 +83,14 @@ async def _accept(
             number = getattr(error, "errno", None) or getattr(error.__cause__, "errno", None)
             if number not in EXHAUSTED:
                 raise
-            if not is_told:
+            if not is_logged:
                 log.warning("cannot accept a connection: %s", os.strerror(number))
-            is_told = True
+            is_logged = True
             if spare is not None:
                 spare.give()
             await anyio.sleep(RETRY_SECONDS)
             continue
-        is_told = False
+        is_logged = False
         if spare is not None:
             spare.hold()
         tasks.start_soon(answer, stream)

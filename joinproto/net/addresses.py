@@ -21,7 +21,10 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Return the address written as HOST:PORT, an IPv6 host in brackets."""
+        """Return the address written as HOST:PORT, with an IPv6 host in brackets.
+
+        Raises `UsageProblem` for any other text.
+        """
         host, colon, port = text.rpartition(":")
         if host.startswith("[") and host.endswith("]"):
             host = host[1:-1]
@@ -37,17 +40,20 @@ class Address:
 
     @classmethod
     def parse_local(cls, text: str) -> Address:
-        """Return the address written as HOST:PORT, or as PORT alone: on this machine only."""
+        """Return the address written as HOST:PORT, or as PORT, which means 127.0.0.1."""
         return cls.parse(f"127.0.0.1:{text}" if text.isdigit() else text)
 
     def clashes(self, other: Address) -> bool:
-        """Return whether both cannot be listened on at once."""
+        """Return whether this address and the other cannot both be listened on."""
         hosts = {_host(self.host), _host(other.host)}
         return self.port == other.port != 0 and (len(hosts) == 1 or bool(hosts & EVERYWHERE))
 
     @property
     def is_loopback(self) -> bool:
-        """Return whether only this machine reaches it; of names, only localhost is believed."""
+        """Return whether only this machine reaches the address.
+
+        False for every host name except localhost, because names may be resolved elsewhere.
+        """
         if self.host == "localhost":
             return True
         try:
@@ -67,7 +73,7 @@ def dials(me: str, peer: str, electors: Collection[str]) -> bool:
     """Return whether `me` calls `peer`: exactly one of two members calls the other.
 
     A newcomer calls an elector, which need not know the newcomer.  Of two electors, or of two
-    others, the one with the lesser name calls.
+    newcomers, the member with the lesser name calls.
     """
     if (me in electors) != (peer in electors):
         return peer in electors

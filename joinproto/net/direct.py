@@ -1,8 +1,8 @@
 """TCP under asyncio without a task between the socket and its reader.
 
-A `Direct` is a stream like any other while a peer greets on it, and a `Pipe` afterwards: `run`
-passes received bytes on by a call, in the same turn of the event loop.  Through a stream, each
-receive took four turns, which was most of a write's time in a node.
+A `Direct` is a stream like any other during the greeting, and a `Pipe` afterwards: `run` passes
+received bytes on by a call, in the same turn of the event loop.  Through a stream, each receive
+took four turns, which was most of the time of a client's write.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def current_time() -> float:
 
 
 class Direct(asyncio.BufferedProtocol, ByteStream):
-    """A connection.  `made`: called with the `Direct` once it is connected."""
+    """A TCP connection.  `made`: called with the `Direct` once it is connected."""
 
     def __init__(self, made: Callable[[Direct], object] = lambda stream: None) -> None:
         self._made = made
@@ -118,7 +118,7 @@ class Direct(asyncio.BufferedProtocol, ByteStream):
 
     async def receive(self, max_bytes: int = 65_536) -> bytes:
         while not self._held:
-            self._require_there()
+            self._require_connected()
             if self._is_ended:
                 raise anyio.EndOfStream
             await self._next_change()
@@ -129,11 +129,11 @@ class Direct(asyncio.BufferedProtocol, ByteStream):
         return data
 
     async def send(self, item: bytes) -> None:
-        self._require_there()
+        self._require_connected()
         self.transport.write(item)
         while self._is_full:
             await self._next_change()
-            self._require_there()
+            self._require_connected()
 
     async def send_eof(self) -> None:
         self.transport.write_eof()
@@ -167,12 +167,12 @@ class Direct(asyncio.BufferedProtocol, ByteStream):
         while True:
             if self._failure is not None:
                 raise self._failure
-            self._require_there()
+            self._require_connected()
             if self._is_ended:
                 raise anyio.EndOfStream
             await self._next_change()
 
-    def _require_there(self) -> None:
+    def _require_connected(self) -> None:
         if self._is_lost or self.transport.is_closing():
             raise anyio.BrokenResourceError
 
@@ -188,7 +188,7 @@ class Direct(asyncio.BufferedProtocol, ByteStream):
 
 
 async def connect(address: Address) -> ByteStream:
-    """Return a connection; raises `OSError`."""
+    """Return a connection to `address`; raises `OSError` if there can be none."""
     if not is_asyncio():
         return await anyio.connect_tcp(address.host, address.port)
     loop = asyncio.get_running_loop()
@@ -220,7 +220,7 @@ class Listening:
 
 
 async def listen(at: Address) -> Listening:
-    """Return an open port, which the system chooses if `at.port` is 0; raises `OSError`."""
+    """Return an open port; raises `OSError`.  If `at.port` is 0, the system chooses the port."""
     if is_asyncio():
         return await _listen_in_the_loop(at)
     listener = await anyio.create_tcp_listener(

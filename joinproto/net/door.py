@@ -1,7 +1,8 @@
 """Accepting peers: a peer must greet and prove its identity within a few seconds.
 
-A peer that has not proved its identity costs little: a small greeting, a few seconds, and one of
-`STRANGERS_MAX` places.  When these are taken, the oldest such connection is closed.
+A stranger is a caller that has not proved its identity.  It costs little: a small greeting, a few
+seconds, and one of `STRANGERS_MAX` places.  When all places are taken, the oldest stranger's
+connection is closed.
 """
 
 from __future__ import annotations
@@ -44,13 +45,14 @@ class Proved:
 class Door:
     """Lets in peers that prove their identity.
 
-    `taken`: as in `Identity`; `refusals`: records which peers were refused, and why.
+    `refusals`: records which peers were refused, and why.  `why_not_free`: the function of
+    `Identity` with this name.
     """
 
     network: Network
     tls: Contexts | None
     refusals: Refusals
-    taken: Callable[[str, str], str]
+    why_not_free: Callable[[str, str], str]
     _run: str = field(factory=lambda: token_hex(16))
     _strangers: dict[anyio.CancelScope, None] = field(factory=dict)
     _punished: dict[str, float] = field(factory=dict)
@@ -64,8 +66,9 @@ class Door:
     ) -> Proved | None:
         """Return the proved peer, None if it is refused or the connection ends.
 
-        `dialled`: the member that this side has called, None if the peer has called.  `stranger`:
-        the scope of a peer that has called, cancelled if too many others come before it is proved.
+        `whom`: the peer and its address, for the log.  `dialled`: the member that this side has
+        called, None if the peer has called.  `stranger`: the scope of a peer that has called,
+        cancelled if too many others call before the peer is proved.
         """
         if stranger is not None:
             self._make_room()
@@ -82,10 +85,10 @@ class Door:
                 self._strangers.pop(stranger, None)
 
     def refuse(self, whom: str, why: str) -> None:
-        self.refusals.say(current_time(), whom, why)
+        self.refusals.record(current_time(), whom, why)
 
     def punish(self, peer: str, why: str) -> None:
-        """Note that a proved peer is broken, and refuse its name for `PUNISHED_SECONDS`."""
+        """Record that a proved peer sent what no member sends; refuse it for `PUNISHED_SECONDS`."""
         now = current_time()
         self.refuse(peer, why)
         self._punished = {name: end for name, end in self._punished.items() if end > now}
@@ -129,10 +132,12 @@ class Door:
             if isinstance(error.__cause__, ssl.SSLError):
                 self.refuse(whom, why_no_tls(error))
             elif dialled is None:
-                self.refuse(whom, "it left before it greeted")
+                self.refuse(whom, "it closed the connection before it greeted")
             elif self.tls is not None:
                 self.refuse(
-                    whom, "it left as soon as TLS stood: if it refuses ours, its log says why"
+                    whom,
+                    "it closed the connection after the TLS handshake; if it refuses our"
+                    " certificate, its log says why",
                 )
         return None
 
@@ -147,13 +152,19 @@ class Door:
                 if name in names:
                     return ""
                 named = ", ".join(sorted(names)) or "no peer"
-                return f"it says it is {name!r}, and its certificate names {named}"
+                return f"it says that it is {name!r}, but its certificate names {named}"
 
-        def admits(name: str) -> str:
+        def why_refused(name: str) -> str:
             if current_time() < self._punished.get(name, 0.0):
-                return f"{name!r} said what no member says a moment ago"
+                return f"{name!r} sent a message that no member sends, a moment ago"
             if network.only_these and name not in network.addresses:
-                return f"{network.member} knows no {name!r}"
+                return f"{network.member} knows no member {name!r}"
             return shown(name)
 
-        return filled(Identity, network, admits=admits, run=self._run, taken=self.taken)
+        return filled(
+            Identity,
+            network,
+            why_refused=why_refused,
+            run=self._run,
+            why_not_free=self.why_not_free,
+        )

@@ -1,4 +1,4 @@
-"""Frames on a stream of bytes: a length, then a body of this many bytes, up to a limit."""
+"""Frames on a stream of bytes: the length of a body in bytes, then the body."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ def framed(body: bytes) -> bytes:
 
 @define
 class Reader:
-    """Reads bodies from bytes that come in any pieces.  `limit`: bytes of the longest body."""
+    """Reads bodies from bytes that come in any pieces.  `limit`: the most bytes of a body."""
 
     limit: int
     _held: bytearray = field(factory=bytearray)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the complete bodies; raises `Refused` for a length of 0 or over the limit."""
+        """Yield the bodies that are complete now.
+
+        Raises `Refused` for a length of 0 or over the limit.
+        """
         self._held += data
         while len(self._held) >= LENGTH_BYTES:
             length = int.from_bytes(self._held[:LENGTH_BYTES], "big")
             if not 0 < length <= self.limit:
-                raise Refused(f"a frame of {length} bytes, expected 1 to {self.limit}")
+                raise Refused(f"a frame of {length} bytes, expected 1 to {self.limit} bytes")
             if len(self._held) < LENGTH_BYTES + length:
                 return
             body = bytes(self._held[LENGTH_BYTES : LENGTH_BYTES + length])

@@ -25,14 +25,14 @@ CLOSED = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceErro
 
 
 async def tell(inbox: Inbox, item: Item) -> None:
-    """Give an item to the member; return once it had room for the item, or has ended."""
+    """Give an item to the member; return once the member has taken the item, or has ended."""
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         await inbox.send(item)
 
 
 @define
-class AtOnce:
-    """An inbox without a queue: `take` is called with each item as it comes."""
+class DirectInbox:
+    """An inbox without a queue, which calls `take` with each item as the item comes."""
 
     take: Callable[[Item], None]
 
@@ -49,9 +49,10 @@ class AtOnce:
 class Link:
     """A connection to `peer`.  `whom`: the peer and its address, for the log.
 
-    `silence`: seconds after which a peer that sends nothing is given up.  `why`: why the link
-    ended; `refused`: why a frame of the peer was refused; both "" if it is not so.  `is_replaced`:
-    there is a newer connection to this peer, so bodies that come here are dropped.
+    `silence`: seconds after which a peer that sends nothing is given up.  `why`: why this side
+    ended the link, "" if it did not.  `refused`: why a frame of the peer was refused, "" if none
+    was.  `is_replaced`: there is a newer connection to this peer, so bodies that come here are
+    dropped.
     """
 
     peer: str
@@ -81,7 +82,7 @@ class Link:
         self.pipe.write(self.session.seal(body))
 
     def keep(self, body: bytes) -> None:
-        """Send the body with the next `flush`."""
+        """Hold the body back until the next `flush`."""
         self._kept.append(self.session.seal(body))
         self._bytes_kept += len(self._kept[-1])
 
@@ -96,7 +97,7 @@ class Link:
         self.scope.cancel()
 
     async def carry(self, left: Iterable[bytes]) -> None:
-        """Pass on the bodies `left` by the greeting and all that follow, until the end.
+        """Pass on the bodies `left` by the greeting, then all that follow, until the link ends.
 
         No error of the connection is raised: see `why` and `refused`.
         """
@@ -127,7 +128,7 @@ class Link:
             await anyio.sleep(max(left, WATCH_SECONDS))
 
     def _hand_over(self, bodies: Iterable[bytes]) -> None:
-        """Pass bodies to the member, including the correct ones before a bad one."""
+        """Pass bodies to the member, including the correct bodies before a bad one."""
         items: list[Item] = []
         try:
             for body in bodies:

@@ -20,7 +20,7 @@ RECEIVE_BYTES = 256 * 2**10
 
 
 class Pipe(Protocol):
-    """A connection.  `unsent`: how many bytes the system has not taken yet."""
+    """A connection.  `unsent`: the number of bytes that the system has not taken yet."""
 
     @property
     def unsent(self) -> int: ...
@@ -29,7 +29,7 @@ class Pipe(Protocol):
         """Send the bytes soon; never waits."""
 
     def hold(self) -> None:
-        """Read no more until `go_on`; bytes that were read before still come."""
+        """Stop reading until `go_on`; bytes that were read before are still passed on."""
 
     def go_on(self) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Refused connections: why, and log lines that a flood of them cannot multiply."""
+"""Refused connections: their reasons, and a log that a flood of refusals cannot fill."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ KNOWN_MAX = 256
 
 
 class Refused(Exception):
-    """The connection is given up; the text is for the log, and contains no secret."""
+    """The connection is given up.  The text is for the log, and contains no secret."""
 
 
 @define
 class Refusals:
-    """Counts refusals, and logs the first few of each second, each only once a minute.
+    """Counts refusals, and logs the first few of each second; an equal one only once a minute.
 
-    The number of the others is logged with the next one.
+    The number of refusals without a line is logged before the next line.
     """
 
     log: logging.Logger
@@ -49,8 +49,8 @@ class Refusals:
     _silent: int = 0
     _known: dict[tuple[str, str], float] = field(factory=dict)
 
-    def say(self, now: float, whom: str, why: str) -> None:
-        """Note that the peer `whom` was refused.  `now`: in seconds."""
+    def record(self, now: float, whom: str, why: str) -> None:
+        """Count a refusal of the peer `whom`, and log it if it is new.  `now`: in seconds."""
         self.count += 1
         if int(now) != self._second:
             self._second, self._lines = int(now), 0
@@ -64,7 +64,7 @@ class Refusals:
         self.log.warning("refused %s: %s", one_line(whom), one_line(why))
 
     def _is_news(self, now: float, whom: str, why: str) -> bool:
-        # A caller has another port each time, which does not make its refusal news.
+        # A caller has another port each time, which does not make its refusal a new one.
         host = whom if " at " in whom else whom.rpartition(":")[0] or whom
         said = self._known.pop((host, why), None)
         is_news = said is None or now - said >= AGAIN_SECONDS

@@ -16,7 +16,7 @@ SECRET_BYTES_MIN = 16
 def warn_if_public(name: str, path: Path) -> None:
     """Log a warning about a secret's file that every user of this machine can read or write.
 
-    It is not refused: the program that mounts secrets into containers chooses their mode.
+    Such a file is not refused, because programs that mount secrets into containers set its mode.
     """
     if why := public(name, path):
         log.warning("%s", why)
@@ -47,7 +47,7 @@ def read_secret(name: str, path: Path) -> bytes:
     if len(secret) < SECRET_BYTES_MIN:
         raise UsageProblem(
             f"{name} {path}: {len(secret)} bytes, expected at least {SECRET_BYTES_MIN}",
-            next="`openssl rand -hex 32` makes one; the same file for all members",
+            next="make one with `openssl rand -hex 32`, and give all members the same file",
         )
     warn_if_public(name, path)
     return secret

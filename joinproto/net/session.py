@@ -54,19 +54,19 @@ FRAME_BYTES_MAX = BYTES_MAX + 1_024
 class Identity:
     """The identity of this side.  `secret`: of the cluster, empty for none.
 
-    `admits`: called with the other side's name; returns why it is refused, or "".  `run`: of this
-    process, "" to send none.  `taken`: called with the name and the run of a proved caller; returns
-    why that name is not free, or "".  `earlier`: told to a caller that greets in another form.
-    `aliases`: other names under which this side may be called.
+    `why_refused`: called with the other side's name; returns why the other side is refused, or "".
+    `run`: this process's run, "" to send none.  `why_not_free`: called with the name and the run of
+    a proved caller; returns why that name is not free, or "".  `earlier`: sent to a caller that
+    greets in another form.  `aliases`: other names under which this side may be called.
     """
 
     member: str
     cluster_name: str
     secret: bytes = field(default=b"", repr=False)
     versions: tuple[int, int] = VERSIONS
-    admits: Callable[[str], str] = lambda name: ""
+    why_refused: Callable[[str], str] = lambda name: ""
     run: str = ""
-    taken: Callable[[str, str], str] = lambda name, run: ""
+    why_not_free: Callable[[str, str], str] = lambda name, run: ""
     earlier: str = ""
     aliases: frozenset[str] = frozenset()
 
@@ -76,8 +76,9 @@ class Session:
     """The state of one connection.
 
     `dials`: the member that this side called, None if the peer called.  `peer`: the other member,
-    None until it is proved; `run`: the run of its process, "" if it sends none.  `version`: the one
-    that both speak.  `called`: the alias under which this side was called, or "".
+    None until it is proved; `run`: the run of its process, "" if it sends none.  `version`: the
+    version of the wire that both speak.  `called`: the alias under which this side was called, or
+    "".
     """
 
     me: Identity
@@ -108,7 +109,7 @@ class Session:
         return out
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the bodies that came; the caller must then look at `peer` and send `take_out`.
+        """Yield the bodies of frames; the caller must then look at `peer` and send `take_out()`.
 
         Raises `Refused`; during the greeting, the bytes of `take_out` then tell the other side why.
         """
@@ -145,7 +146,7 @@ class Session:
             raise self._refusing(f"{refused}; {self.me.earlier}".removesuffix("; ")) from None
         if self.me.run and "run" in said:
             theirs["run"] = said["run"]
-        self._judge(theirs)
+        self._check_greeting(theirs)
         self._claims = theirs["from"]
         if self.dials is None:
             self._greet(self._claims)
@@ -160,25 +161,28 @@ class Session:
 
     def _hear_proof(self, said: Any) -> None:
         self._require_proof(said, b"dialer")
-        why = "" if self.called else self.me.taken(self._claims, self.run)
+        why = "" if self.called else self.me.why_not_free(self._claims, self.run)
         if why:
             raise self._refusing(why)
         self._say({"welcome": self.version})
-        self._is_open()
+        self._open()
 
     def _hear_welcome(self, said: Any) -> None:
         self._require_no_refusal(said)
         _fields(said, "welcome")
-        self._is_open()
+        self._open()
 
-    def _is_open(self) -> None:
+    def _open(self) -> None:
         self._next = None
         self._mac = hmac.new(self._key, digestmod="sha256")
         self._reader.limit = FRAME_BYTES_MAX
         self.peer = self._claims
 
-    def _judge(self, theirs: dict[str, Any]) -> None:
-        """Refuse a greeting of another version or cluster, or with a wrong name; note the rest."""
+    def _check_greeting(self, theirs: dict[str, Any]) -> None:
+        """Refuse a greeting of another version or cluster, or with a wrong name.
+
+        Sets `version`, `run` and `called`.
+        """
         low, high = self.me.versions
         found = theirs["joinproto"]
         is_pair = isinstance(found, list) and len(found) == 2
@@ -187,7 +191,7 @@ class Session:
         self.version = min(high, found[1])
         if self.version < max(low, found[0]):
             speaks = f"wire versions {found[0]} to {found[1]}"
-            raise self._refusing(f"it speaks {speaks}, {self.me.member} {low} to {high}")
+            raise self._refusing(f"it speaks {speaks}, {self.me.member} speaks {low} to {high}")
         texts = [theirs[name] for name in theirs.keys() - {"joinproto"}]
         if not all(isinstance(text, str) and 0 < len(text) <= 1_000 for text in texts):
             raise self._refusing("a greeting with fields that are not texts")
@@ -195,19 +199,19 @@ class Session:
             raise self._refusing("a greeting with control characters or surrogates")
         if theirs["cluster"] != self.me.cluster_name:
             raise self._refusing(
-                f"it is of cluster {theirs['cluster']!r}, {self.me.member} of"
+                f"it is of cluster {theirs['cluster']!r}, {self.me.member} is of"
                 f" {self.me.cluster_name!r}"
             )
         if theirs["to"] != self.me.member:
             if self.dials is not None or theirs["to"] not in self.me.aliases:
-                raise self._refusing(f"it calls {theirs['to']!r}, this is {self.me.member!r}")
+                raise self._refusing(f"it calls {theirs['to']!r}, but this is {self.me.member!r}")
             self.called = theirs["to"]
         name = theirs["from"]
         if name == self.me.member or (self.dials is not None and name != self.dials):
             expected = "another member" if self.dials is None else repr(self.dials)
             raise self._refusing(f"it is {name!r}, expected {expected}")
         self.run = theirs.get("run", "")
-        why = self.me.admits(name)
+        why = self.me.why_refused(name)
         if why:
             raise self._refusing(why)
 
@@ -241,7 +245,7 @@ class Session:
         tag, body = frame[:TAG_BYTES], frame[TAG_BYTES:]
         expected = self._tag(self._heard, body, from_dialer=self.dials is None)
         if not hmac.compare_digest(tag, expected):
-            raise Refused(f"frame {self._heard} was not sent by {self.peer}, or not in this place")
+            raise Refused(f"frame {self._heard} was not sent by {self.peer}, or is out of order")
         self._heard += 1
         return body
 

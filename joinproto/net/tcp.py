@@ -48,10 +48,10 @@ class TcpTransport:
         self.port = 0
         self.refusals = Refusals(log)
         tls = None if network.tls is None else Contexts.read(network.tls)
-        self._door = Door(network, tls, self.refusals, self._taken)
+        self._door = Door(network, tls, self.refusals, self._why_not_free)
         self._links: dict[str, Link] = {}
         self._inbox: Inbox | None = None
-        self._fewer = anyio.Event()
+        self._link_ended = anyio.Event()
         self._is_over = False
         self._gathers = False
         self._tasks: TaskGroup | None = None
@@ -59,7 +59,7 @@ class TcpTransport:
 
     @property
     def called(self) -> frozenset[str]:
-        """Return the names of those that were found and are called."""
+        """Return the names of the members that were found since the start and are called."""
         return frozenset(self._called)
 
     @property
@@ -83,7 +83,7 @@ class TcpTransport:
         except OSError as error:
             raise EnvironmentProblem(
                 f"cannot listen on {at}: {_why(error)}",
-                next="look who else listens there, or configure another address",
+                next="look which process listens there, or configure another address",
             ) from error
         self.port = listening.port
         async with anyio.create_task_group() as tasks:
@@ -97,9 +97,10 @@ class TcpTransport:
             task_status.started()
 
     def call(self, peer: str, address: Address) -> None:
-        """Be connected to a member that was found since the start; while it runs only.
+        """Keep a connection to a member that was found since the start; only while `run` runs.
 
-        It calls at once where it is its turn, else where the other one has not called for long.
+        Calls at once if it is this side's turn (`addresses.dials`), otherwise only if the other
+        side has not called for `OUT_OF_TURN_SECONDS` or more.
         """
         if (
             self._tasks is None
@@ -111,9 +112,9 @@ class TcpTransport:
         self._tasks.start_soon(self._call_found, peer, mark)
 
     async def reach(self, peer: str, address: Address) -> bool:
-        """Return whether there is a connection to this member, called now where there was none.
+        """Call this member unless it is connected; return whether there is a connection then.
 
-        While it runs only; takes `silence` and the seconds of a greeting at most.
+        Calls only while `run` runs.  Takes at most `silence` and the seconds of a greeting.
         """
         if peer in self._links or self._tasks is None:
             return peer in self._links
@@ -130,7 +131,7 @@ class TcpTransport:
         return peer in self._links
 
     def forget(self, peer: str) -> None:
-        """Call this one no more; a connection that is there stays."""
+        """Stop calling this peer; a present connection stays."""
         self._called.pop(peer, None)
 
     async def _call_found(self, peer: str, mark: list[Address]) -> None:
@@ -145,7 +146,7 @@ class TcpTransport:
             await anyio.sleep(high if turn else low)
 
     def send(self, to: str, channel: Channel, data: bytes) -> None:
-        """Send, if there is a connection; one whose queue is full is given up."""
+        """Send, if there is a connection; a connection whose queue is full is ended."""
         link = self._links.get(to)
         if link is None:
             return
@@ -175,29 +176,32 @@ class TcpTransport:
         return 0 if link is None else link.unsent
 
     def host_of(self, peer: str) -> str:
-        """Return from which host `peer` has called, empty where it has not."""
+        """Return the host from which `peer` has called, "" if it is not connected."""
         link = self._links.get(peer)
         with suppress(UsageProblem):
             return "" if link is None else Address.parse(link.whom).host
         return ""
 
     def end(self, peer: str, why: str) -> None:
-        """End the connection to `peer`, which may call again."""
+        """End the connection to `peer`, which may call again at once."""
         link = self._links.get(peer)
         if link is not None:
             link.end(why)
 
     def drop(self, peer: str, why: str) -> None:
-        """End the connection to `peer`, which sent a message that no member sends."""
+        """End the connection to `peer`, which sent a message that no member sends.
+
+        The peer's name is refused for a moment.
+        """
         link = self._links.get(peer)
         if link is not None:
             self._door.punish(peer, why)
             link.end("dropped")
 
     async def farewell(self) -> None:
-        """Return when the peers have all that was sent to them, or after a second.
+        """Return when the peers have received all sent messages, or after a second.
 
-        There are no connections from then on: a member that said farewell does not call again.
+        From now on this member calls no peer and lets none in.
         """
         self._is_over = True
         self.flush()
@@ -206,7 +210,7 @@ class TcpTransport:
         with anyio.move_on_after(FAREWELL_SECONDS):
             # A farewell is the last message that a peer reads; the peer then closes.
             while self._links:
-                await self._fewer.wait()
+                await self._link_ended.wait()
 
     # -- making connections --------------------------------------------------------------------
 
@@ -221,9 +225,12 @@ class TcpTransport:
             await anyio.sleep(pause * random.uniform(0.5, 1.0))
 
     async def _call(
-        self, peer: str, address: Address, met: Callable[[], None] = lambda: None
+        self, peer: str, address: Address, when_proved: Callable[[], None] = lambda: None
     ) -> None:
-        """Call a peer, and carry until the connection ends.  `met`: called once it is proved."""
+        """Call a peer, and carry messages until the connection ends.
+
+        `when_proved`: called once the peer has proved its identity.
+        """
         stream: ByteStream
         try:
             # Shielded, because a call that is cancelled as it succeeds would leave a socket open.
@@ -231,7 +238,7 @@ class TcpTransport:
                 stream = await connect(address)
         except (OSError, TimeoutError, ValueError):
             return  # no peer is there, or its host has no address: this is not logged
-        await self._speak(stream, f"{peer} at {address}", peer, None, met)
+        await self._speak(stream, f"{peer} at {address}", peer, None, when_proved)
 
     async def _answer(self, stream: ByteStream) -> None:
         """Speak with a peer that has connected; no action of the peer may end the listener."""
@@ -246,9 +253,12 @@ class TcpTransport:
         whom: str,
         dialled: str | None,
         stranger: anyio.CancelScope | None,
-        met: Callable[[], None] = lambda: None,
+        when_proved: Callable[[], None] = lambda: None,
     ) -> None:
-        """Greet, then carry until the connection ends; no error of the connection is raised."""
+        """Greet, then carry messages until the connection ends.
+
+        No error of the connection is raised.
+        """
         try:
             proved = await self._door.greet(stream, whom, dialled, stranger)
             if proved is None or self._is_over:
@@ -257,16 +267,16 @@ class TcpTransport:
                 if self._guest is not None:
                     await self._guest(proved)
                 return
-            taken = self._taken(proved.peer, proved.session.run)
-            if taken:
-                self._door.refuse(whom, taken)  # another process was let in during the greeting
+            why = self._why_not_free(proved.peer, proved.session.run)
+            if why:
+                self._door.refuse(whom, why)  # another process was let in during the greeting
             elif not self._is_second(proved):
-                await self._live(proved, whom, met)
+                await self._carry(proved, whom, when_proved)
         finally:
             # The stream is closed at once: a peer that was given up may not read any more.
             await anyio.aclose_forcefully(stream)
 
-    def _taken(self, name: str, run: str) -> str:
+    def _why_not_free(self, name: str, run: str) -> str:
         """Return why this run may not have this name now, "" if the name is free.
 
         A live process with another run may have the name.  Otherwise two processes that are
@@ -281,9 +291,9 @@ class TcpTransport:
         )
 
     def _is_second(self, proved: Proved) -> bool:
-        """Return whether both members have called at one moment, and the former connection stays.
+        """Return whether both members have called each other, and the former connection stays.
 
-        The connection stays that the member made whose turn it is.
+        The connection that stays is the one made by the member whose turn it is.
         """
         link = self._links.get(proved.peer)
         if not self.network.both_call or link is None or link.session.run != proved.session.run:
@@ -291,8 +301,11 @@ class TcpTransport:
         turn = dials(self.network.member, proved.peer, self.network.electors)
         return (link.session.dials is not None) is turn
 
-    async def _live(self, proved: Proved, whom: str, met: Callable[[], None]) -> None:
-        """Carry for a proved peer until the connection ends; report `Up` before, `Down` after."""
+    async def _carry(self, proved: Proved, whom: str, when_proved: Callable[[], None]) -> None:
+        """Carry a proved peer's messages until the connection ends.
+
+        Reports `Up` before and `Down` after.
+        """
         peer, session, inbox = proved.peer, proved.session, self._inbox
         assert inbox is not None
         with anyio.CancelScope() as scope:
@@ -300,7 +313,7 @@ class TcpTransport:
             link = Link(peer, session, whom, pipe, scope, inbox, self.network.silence)
             former = self._links.get(peer)
             self._links[peer] = link
-            met()
+            when_proved()
             if former is not None:
                 # The peer has called again, so the former connection is dead.
                 former.is_replaced = True
@@ -313,8 +326,8 @@ class TcpTransport:
             self._door.punish(peer, link.refused)
         if not link.is_replaced:
             del self._links[peer]
-            self._fewer.set()
-            self._fewer = anyio.Event()
+            self._link_ended.set()
+            self._link_ended = anyio.Event()
             log.info("lost %s: %s", one_line(peer), link.why or "it went away")
             await tell(inbox, Down(peer))
 

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 @frozen(kw_only=True)
 class TlsFiles:
-    """PEM files: its own certificate with its chain, its key, and the CA of all members."""
+    """PEM files: this member's certificate with its chain, its key, and the CA of all members."""
 
     certificate: Path
     key: Path
@@ -76,7 +76,8 @@ class TlsFiles:
         # The TLS library calls this; otherwise it would ask for a password at the terminal.
         raise UsageProblem(
             f"security.key {self.key}: it is encrypted, and a node starts without a person",
-            next=f"`openssl pkey -in {self.key}` writes it without; readable by the node only",
+            next=f"`openssl pkey -in {self.key}` writes it without a password; save that in a file"
+            " that only the node's user can read",
         )
 
 
@@ -84,8 +85,8 @@ class TlsFiles:
 class Contexts:
     """The contexts of both sides, read again when the files have changed.
 
-    A renewed certificate is used from the next connection on; present connections continue.  Files
-    that do not fit, as while they are being replaced, change nothing.
+    A renewed certificate is used from the next connection on; present connections continue.
+    While the files do not fit, such as during their replacement, the former contexts are used.
     """
 
     files: TlsFiles
@@ -94,7 +95,7 @@ class Contexts:
 
     @classmethod
     def read(cls, files: TlsFiles) -> Contexts:
-        """Return the contexts; raises `UsageProblem` for files that do not fit."""
+        """Read the files; raises `UsageProblem` for files that do not fit."""
         stamp = files.stamp()
         return cls(files, stamp, {side: files.context(accepts=side) for side in (True, False)})
 
@@ -106,7 +107,7 @@ class Contexts:
             try:
                 self._sides = Contexts.read(self.files)._sides
             except UsageProblem as error:
-                log.warning("not renewed: %s", one_line(error.message))
+                log.warning("the certificate was not renewed: %s", one_line(error.message))
             else:
                 log.info("the certificate was renewed: %s", self.files.certificate)
         return self._sides[accepts]
@@ -116,14 +117,16 @@ def why_no_tls(error: BaseException) -> str:
     """Return why there is no TLS connection, as far as this side can know."""
     cause = error if isinstance(error, ssl.SSLError) else error.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"no TLS: its certificate is refused: {cause.verify_message}"
+        return f"no TLS: we refuse its certificate: {cause.verify_message}"
     if isinstance(cause, ssl.SSLError):
         reason = (cause.reason or str(cause)).replace("_", " ").lower()
-        said = "it refuses ours, and says: " if "alert" in reason else ""
+        said = "it refuses our side, and says: " if "alert" in reason else ""
         return f"no TLS: {said}{reason}"
     if isinstance(error, TimeoutError):
         return "no TLS: no answer in time"
-    return f"no TLS: it went away ({str(error) or type(error).__name__}); its log may say why"
+    return (
+        f"no TLS: the connection ended ({str(error) or type(error).__name__}); its log may say why"
+    )
 
 
 def names_in(certificate: dict[str, Any]) -> frozenset[str]:

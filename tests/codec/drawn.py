@@ -53,7 +53,7 @@ GOLDEN = Path(__file__).parent / "golden"
 class Drawn:
     """A value, its encoder, and its decoder.
 
-    `says_less`: the bytes do not have all of it.
+    `says_less`: the bytes lack some of its fields.
     """
 
     value: Any
@@ -196,7 +196,7 @@ def _line(tree: Any) -> bytes:
 
 
 def drawn() -> dict[str, list[Drawn]]:
-    """Return all of them, by the name of the file that holds their bytes."""
+    """Return all drawn values, by the name of the file with their bytes."""
     found: dict[str, list[Drawn]] = {}
     for version in (1, 2, 3, 4):
         found[f"join-{version}"] = [
@@ -234,5 +234,5 @@ def drawn() -> dict[str, list[Drawn]]:
 
 
 def golden(rows: list[Drawn]) -> str:
-    """Return the contents of a file: a line for each, its name and its bytes as a text of JSON."""
+    """Return the contents of a file: for each value a line of JSON with its name and its bytes."""
     return "".join(f"{one.name} {json.dumps(one.data.decode('latin-1'))}\n" for one in rows)

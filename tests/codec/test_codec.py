@@ -73,7 +73,7 @@ TREE = OBJECTS.put(VALUE)
 
 
 def test_every_type_has_a_form_in_a_tree() -> None:
-    """As an object by its fields' names, and as a list in their order."""
+    """Classes become objects with their fields' names, or lists in the order of fields."""
     expected = {
         "flag": True,
         "colour": "red",
@@ -116,13 +116,13 @@ WRONG: list[tuple[str, Any, str]] = [
     ("places", [{"x": 0, "y": 10**400}], "places[0].y: found a huge number"),
     ("places", [{"x": 13, "y": 1}], "places[0], x: found 13, expected a number of luck"),
     ("places", "ab", "places: found 'ab', expected list"),
-    ("places", [{"x": 0, "y": 1}] * 21, "places: found 21, expected at most 20"),
+    ("places", [{"x": 0, "y": 1}] * 21, "places: found 21 items, expected at most 20"),
     ("pair", [1], "pair: found 1 items, expected 2 items"),
     ("pair", [1, 2], "pair[1]: found 2, expected str"),
     ("names", ["a", None], "names[1]: found None, expected str"),
     ("counts", {"n": 0}, "counts.n: found 0, expected at least 1"),
     ("counts", [], "counts: found [], expected an object"),
-    ("counts", dict.fromkeys(map(str, range(21)), 1), "counts: found 21, expected at most 20"),
+    ("counts", dict.fromkeys(map(str, range(21)), 1), "counts: found 21 keys, expected at most 20"),
     ("few", [], "few: found 0, expected 1 to 2"),
     ("back", [1], "back[0]: found 1, expected str"),
     ("open", [math.inf], "open: found inf, expected a finite number"),
@@ -146,8 +146,8 @@ def test_items_of_lists_and_dicts_are_read_as_their_kind(kind: Any, tree: Any) -
         OBJECTS.take(kind, tree)
 
 
-def test_people_are_told_all_faults_of_an_object_at_once() -> None:
-    """In their words; unknown keys are faults, and fields with a default may be left out."""
+def test_all_faults_of_an_object_that_people_write_are_reported_at_once() -> None:
+    """Unknown keys are faults, too; fields with a default may be left out."""
     tree = {key: value for key, value in TREE.items() if key not in ("inner", "word")}
 
     with pytest.raises(Malformed) as raised:
@@ -165,8 +165,8 @@ def test_people_are_told_all_faults_of_an_object_at_once() -> None:
 def test_a_list_of_fields_is_as_long_as_the_class_and_a_set_has_one_order() -> None:
     tree = ARRAYS.put(VALUE)
     for at, value, said in (
-        (6, ["b", "a"], "names: found another order, expected each once, sorted"),
-        (6, ["a", "a"], "names: found another order, expected each once, sorted"),
+        (6, ["b", "a"], "names: found items in another order, expected each once, sorted"),
+        (6, ["a", "a"], "names: found items in another order, expected each once, sorted"),
         (8, 2**63, f"size: found {2**63}, expected at least {-INT_MAX}, at most {INT_MAX}"),
     ):
         with pytest.raises(Malformed) as raised:
@@ -182,7 +182,7 @@ def test_a_value_of_an_open_type_is_not_too_deep() -> None:
         deep = [deep]
 
     OBJECTS.take(Everything, TREE | {"open": deep})
-    with pytest.raises(Malformed, match="open: found more, expected at most 32 levels"):
+    with pytest.raises(Malformed, match="open: found more levels, expected at most 32 levels"):
         OBJECTS.take(Everything, TREE | {"open": [deep]})
 
 

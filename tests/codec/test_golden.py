@@ -22,9 +22,7 @@ def test_the_bytes_of_every_kind_never_change(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_the_bytes_of_every_kind_are_read(name: str) -> None:
-    """Each comes back as the value it was, or, where a version has fewer fields, as the value of
-    these.
-    """
+    """Each gives the written value, or those fields of it that its version has."""
     lines = (GOLDEN / f"{name}.txt").read_text().splitlines()
     for one, line in zip(ALL[name], lines, strict=True):
         data = json.loads(line.partition(" ")[2]).encode("latin-1")

@@ -32,7 +32,7 @@ class Colour(Enum):
 
 @frozen
 class Inner:
-    """An inner one."""
+    """A class within another."""
 
     sender: Annotated[str, Key("from"), "who"]
     hidden: int = 3
@@ -45,7 +45,7 @@ class Extra:
 
 @frozen(kw_only=True)
 class Outer:
-    """An outer one."""
+    """A class that contains another."""
 
     seconds: Annotated[Seconds, "how long"] = 1.23456
     inner: Annotated[tuple[Inner, ...], "those in it"] = (Inner("a"),)
@@ -84,7 +84,7 @@ def test_the_schema_of_a_type_takes_its_values(value: Outer) -> None:
         ({"times": {"x": "often"}}, "$.times.x: 'often' is no integer"),
     ],
 )
-def test_the_schema_of_a_type_refuses_others(change: dict[str, Any], fault: str) -> None:
+def test_the_schema_of_a_type_refuses_other_values(change: dict[str, Any], fault: str) -> None:
     assert [fault] == list(faults(encoded(Outer()) | change, schema_of(Outer)))
 
 
@@ -102,7 +102,7 @@ def test_a_type_without_a_place_in_json_is_refused() -> None:
 
 
 def test_the_canonical_hash_never_changes() -> None:
-    """Histories, plans and .info files of every version are bound by it."""
+    """Histories, plans and .info files of every version contain this hash."""
     expected = "9d57496cc00f5bc8e497bb536b5910e6d35ca5ec7384dd44272f95ce0ad31c4d"
 
     assert expected == canonical_hash({"b": [1, None], "a": "ü"})
@@ -128,7 +128,7 @@ KEPT = Kept(colour=Colour.RED, inner=TWO, times={"x": 2}, place=1 + 2j, sure=Tru
 
 @pytest.mark.parametrize("value", [KEPT, Kept(colour=None)])
 def test_an_encoded_value_is_read_again(value: Kept) -> None:
-    """By the same annotations; a key that nobody knows is left alone."""
+    """The same annotations are used for reading; an unknown key is ignored."""
     assert value == read(Kept, encoded(value) | {"unknown": 1})
 
 
@@ -156,7 +156,7 @@ def test_only_fields_that_may_be_absent_may_be_left_out() -> None:
         ("sure", None),
     ],
 )
-def test_nothing_is_converted_while_it_is_read(key: str, value: object) -> None:
+def test_reading_converts_no_value_to_another_type(key: str, value: object) -> None:
     """ "5" is not a number, True is not 1, a text is not a list of characters."""
     with pytest.raises(Malformed, match=f"^{key}"):
         read(Kept, encoded(KEPT) | {key: value})

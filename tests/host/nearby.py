@@ -75,7 +75,7 @@ class PausedClock:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Return as soon as it holds."""
+    """Return as soon as the condition holds."""
     with anyio.fail_after(PATIENCE):
         while not holds():  # noqa: ASYNC110  what is waited for has no event
             await anyio.sleep(0.01)
@@ -83,7 +83,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 @define
 class Place:
-    """One member of three: its place, and its data."""
+    """One member of three: its address and its data."""
 
     name: str
     top: Path
@@ -107,7 +107,7 @@ class Place:
         )
 
     def host(self) -> Host:
-        """Open the store, made where there is none."""
+        """Open the store; make it if there is none."""
         path = self.top / self.name
         if path.exists():
             self.store = open_store(path)
@@ -139,7 +139,7 @@ class Place:
 
 
 def network(name: str, ports: dict[str, int], **more: Any) -> Network:
-    """Return where a member is, and where the others are."""
+    """Return the addresses of this member and of the others."""
     settings: dict[str, Any] = {
         "cluster_name": "cluster",
         "electors": frozenset("abc"),

@@ -16,7 +16,7 @@ import pytest
 from attrs import define, field
 
 from joinproto.host.process.control import serve_control
-from joinproto.net.accepting import Spare, serve_each
+from joinproto.net.accepting import SpareDescriptor, serve_each
 from joinproto.net.secret import read_secret
 
 
@@ -25,7 +25,7 @@ class Exhausted:
     """A listener whose accept fails so often, with these errors, before it gives a connection."""
 
     errors: list[int]
-    spare: Spare
+    spare: SpareDescriptor
     was_spared: list[bool] = field(factory=list)
 
     async def accept(self) -> str:
@@ -39,11 +39,11 @@ class Exhausted:
 
 
 def served(errors: list[int]) -> tuple[list[str], list[bool]]:
-    """Return the answer, and whether the spare descriptor was given up for it."""
+    """Return the answer, and whether the spare descriptor was freed for it."""
     answered: list[str] = []
 
     async def told() -> None:
-        spare = Spare()
+        spare = SpareDescriptor()
         listener: Any = Exhausted(errors, spare)
         done = anyio.Event()
 
@@ -63,20 +63,20 @@ def served(errors: list[int]) -> tuple[list[str], list[bool]]:
     return answered, spared
 
 
-def test_an_accept_that_fails_for_want_of_a_descriptor_comes_again() -> None:
-    """It ended a member that listened: one `status` ended a primary."""
+def test_an_accept_that_fails_for_lack_of_a_descriptor_is_tried_again() -> None:
+    """Once, the error ended the process: one `status` ended a primary."""
     assert (["a connection"], [False]) == served([])
     assert (["a connection"], [True]) == served([errno.EMFILE, errno.ENFILE])
 
 
-def test_another_error_of_an_accept_is_one() -> None:
+def test_an_accept_that_fails_for_another_reason_raises_its_error() -> None:
     with pytest.raises(BaseExceptionGroup) as raised:
         served([errno.EBADF])
     assert raised.group_contains(OSError)
 
 
-def test_the_control_socket_answers_where_no_descriptor_is_left(tmp_path: Path) -> None:
-    """A real limit: all descriptors are held, the spare one is enough for an answer."""
+def test_the_control_socket_answers_when_no_descriptor_is_free(tmp_path: Path) -> None:
+    """With a real limit: all descriptors are in use, and the spare one is enough for an answer."""
 
     async def state() -> dict[str, object]:
         return {"is": "there"}
@@ -109,10 +109,10 @@ def test_the_control_socket_answers_where_no_descriptor_is_left(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("mode", "warned"), [(0o600, False), (0o640, False), (0o644, True)])
-def test_a_secret_that_all_can_read_is_warned_of(
+def test_a_warning_names_a_secret_file_that_all_users_can_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: int, warned: bool
 ) -> None:
-    """Not refused: the program that mounts secrets into containers chooses their mode."""
+    """The file is not refused: a program that mounts secrets into containers chooses its mode."""
     file = tmp_path / "secret"
     file.write_text("0123456789abcdef")
     file.chmod(mode)

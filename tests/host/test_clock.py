@@ -10,7 +10,7 @@ from joinproto.host.clock import OffsetClock, SystemClock
 HOUR = 3_600.0
 
 
-def test_wall_time_is_now_behind_its_epoch() -> None:
+def test_the_epoch_plus_now_is_the_wall_time() -> None:
     clock = SystemClock()
 
     before = time.time()

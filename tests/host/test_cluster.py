@@ -36,7 +36,7 @@ async def all_active(clusters: list[Cluster]) -> list[Outcome]:
     return [await cluster.wait_active(timeout=PATIENCE) for cluster in clusters]
 
 
-async def test_founded_closed_restored_and_joined(tmp_path: Path) -> None:
+async def test_a_cluster_is_founded_closed_restored_and_joined(tmp_path: Path) -> None:
     """Three empty stores found a cluster; closed in order all are clean, and start it again."""
     three = places(tmp_path)
     for place in three.values():
@@ -68,8 +68,8 @@ async def test_a_member_that_hears_no_majority_closes_first(tmp_path: Path) -> N
         assert ["opened", Closing.NO_MAJORITY.value] == three["a"].told
 
 
-async def test_stop_comes_back_although_no_other_can_agree(tmp_path: Path) -> None:
-    """Alone it can leave in no view: where no majority is in reach, a leave is a plain stop."""
+async def test_stop_returns_although_no_other_member_can_agree(tmp_path: Path) -> None:
+    """Without a majority in reach no view can leave the member out, so it simply stops."""
     three = places(tmp_path)
     async with running(three["a"]) as (a,):
         async with running(three["b"], three["c"]) as others:
@@ -83,7 +83,7 @@ async def test_stop_comes_back_although_no_other_can_agree(tmp_path: Path) -> No
             await a.leave()
 
 
-async def test_waiting_ends_in_time_and_says_what_for(tmp_path: Path) -> None:
+async def test_wait_active_ends_in_time_and_names_the_missing_members(tmp_path: Path) -> None:
     async with running(places(tmp_path)["a"]) as (a,):
         with pytest.raises(NotActive, match=r"not active after 0.1 s: initializing"):
             await a.wait_active(timeout=0.1)
@@ -140,7 +140,7 @@ class Worker(NoData):
 
 
 async def test_a_disk_that_hangs_does_not_hold_up_the_loop(tmp_path: Path) -> None:
-    """Small writes are waited for a moment; then others have their turn."""
+    """The loop waits a moment for a small write; then other tasks run."""
     place = places(tmp_path)["a"]
     done: list[str] = []
     hangs, disk = threading.Event(), threading.Event()
@@ -211,8 +211,8 @@ async def test_an_exception_of_the_body_is_raised(tmp_path: Path) -> None:
     place.close()
 
 
-async def test_options_that_differ_abort_and_say_both(tmp_path: Path) -> None:
-    """I2: and a restart does not help."""
+async def test_options_that_differ_abort_and_the_error_names_both(tmp_path: Path) -> None:
+    """I2: a restart does not help."""
     three = places(tmp_path)
     three["b"].more["options"] = "other"
     aborted: dict[str, Aborted] = {}
@@ -248,7 +248,7 @@ async def test_no_task_outlives_the_block(tmp_path: Path) -> None:
     assert before == _tasks()
 
 
-async def test_calls_come_back_with_what_they_raise(tmp_path: Path) -> None:
+async def test_a_call_raises_the_error_of_its_function(tmp_path: Path) -> None:
     def broken() -> None:
         raise ZeroDivisionError
 
@@ -258,7 +258,7 @@ async def test_calls_come_back_with_what_they_raise(tmp_path: Path) -> None:
             await a.call(broken)
 
 
-async def test_two_processes_on_one_store_are_noticed(tmp_path: Path) -> None:
+async def test_a_second_process_on_one_store_is_noticed(tmp_path: Path) -> None:
     place = places(tmp_path)["a"]
     async with running(place):
         with pytest.raises(StoreInUse):

@@ -31,7 +31,7 @@ class Register:
         return CHAIN["C"] if parent == CHAIN["F"].id else NoSuccessor()
 
 
-def test_each_question_is_asked_and_its_answer_told_to_the_member() -> None:
+def test_each_question_reaches_the_register_and_its_answer_the_member() -> None:
     """3.7: a write, and reads whose view has a successor, or none."""
     told: list[object] = []
     register, engine = Register(), SimpleNamespace(tell=told.append, asks=None)

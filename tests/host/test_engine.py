@@ -15,12 +15,12 @@ from joinproto.join.wire import LATEST, encode
 from tests.log.engines import Town
 
 
-def test_the_actions_of_a_start_come_first_though_the_first_step_is_late(
+def test_the_actions_of_a_start_come_first_even_if_the_first_step_is_late(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Torture, seed 26324: a busy machine, so the heartbeat was due; it went out before the hello.
 
-    Nothing is told to a member, the time neither, while a batch of it is not done.
+    A member gets no input, not even the time, until its batch is performed.
     """
     order: list[str] = []
 
@@ -47,13 +47,12 @@ def test_the_actions_of_a_start_come_first_though_the_first_step_is_late(
     assert ["advance", "tick"] == order[:2]
 
 
-def test_no_message_is_sent_on_a_connection_of_which_the_member_does_not_know(
+def test_no_message_is_sent_on_a_connection_that_the_member_does_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Torture, seed 943329: a hello from before the connection went out in a version that no
-    member speaks.
+    """Torture, seed 943329: a hello from before the connection had a version that no member speaks.
 
-    The receiver took it for one of an earlier version, and its sender would have believed an
+    The receiver took it for a message of an earlier version, and its sender would have trusted an
     outdated refusal.
     """
     spoken: list[int] = []
@@ -73,7 +72,7 @@ def test_no_message_is_sent_on_a_connection_of_which_the_member_does_not_know(
     assert {LATEST} == set(spoken)
 
 
-def test_a_peer_whose_bytes_no_member_reads_is_dropped(tmp_path: Path) -> None:
+def test_a_peer_that_sends_malformed_bytes_is_dropped(tmp_path: Path) -> None:
     town = Town(tmp_path)
     town.start("abc")
     town.calm(5)

@@ -1,4 +1,4 @@
-"""Event logs as files: they go on in further ones, and a full disk ends the log, not the member."""
+"""Event logs as files: a full file has a successor; a full disk ends the log, not the member."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BYTES = 64_000
 
 @contextmanager
 def full_disk(file_bytes: int) -> Iterator[None]:
-    """Limit this process to files of this size: the system refuses more, as a full disk does."""
+    """Limit the size of files: beyond it the system refuses writes, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     former = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, before[1]))
@@ -52,7 +52,7 @@ def test_a_long_run_is_in_several_files_and_is_read_as_one(tmp_path: Path) -> No
         assert list(range(201)) == [line["n"] for line in run.lines()]
 
 
-def test_the_oldest_files_go_and_what_is_left_is_refused_by_name(tmp_path: Path) -> None:
+def test_the_oldest_files_are_removed_and_the_remaining_log_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "b-1700000000-78.jsonl"
     other.write_text("another member's")
     log = FileLog.create(tmp_path / NAME, bytes_max=BYTES)
@@ -68,7 +68,7 @@ def test_the_oldest_files_go_and_what_is_left_is_refused_by_name(tmp_path: Path)
 
 
 def test_former_runs_count_as_well(tmp_path: Path) -> None:
-    """A member that restarts all the time does not fill the disk either."""
+    """So a member that restarts all the time does not fill the disk."""
     for run in range(20):
         log = FileLog.create(tmp_path / f"a-17000000{run:02}-77.jsonl", bytes_max=BYTES)
         fill(log, 50)
@@ -77,7 +77,7 @@ def test_former_runs_count_as_well(tmp_path: Path) -> None:
     assert sum(one.stat().st_size for one in tmp_path.iterdir()) <= BYTES
 
 
-def test_on_a_full_disk_the_log_ends_and_says_so(
+def test_on_a_full_disk_the_event_log_ends_and_reports_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = FileLog.create(tmp_path / NAME, is_needed=False)
@@ -89,19 +89,21 @@ def test_on_a_full_disk_the_log_ends_and_says_so(
     (left,) = tmp_path.iterdir()
     assert "a-1700000000-77.cut.jsonl" == left.name
     assert all(json.loads(line) for line in left.read_text().splitlines())
-    assert ["the event log ends here"] == [one[:23] for one in caplog.messages]
+    (warning,) = caplog.messages
+    assert f"the event log {tmp_path}/" in warning
+    assert "ends here, and the member continues" in warning
     with pytest.raises(UsageProblem, match="the disk was full"):
         read_runs([tmp_path])
 
 
-def test_where_the_log_is_needed_a_full_disk_is_the_machine_s(tmp_path: Path) -> None:
+def test_a_full_disk_is_a_problem_of_the_machine_if_the_log_is_needed(tmp_path: Path) -> None:
     log = FileLog.create(tmp_path / NAME)
     with full_disk(5_000), pytest.raises(EnvironmentProblem, match="cannot be written"):
         fill(log, 100)
     log.close()
 
 
-def test_the_first_line_on_a_full_disk(tmp_path: Path) -> None:
+def test_a_full_disk_at_the_first_line_ends_the_event_log(tmp_path: Path) -> None:
     log = FileLog.create(tmp_path / NAME, is_needed=False)
     with full_disk(10):
         fill(log, 1)
@@ -110,7 +112,7 @@ def test_the_first_line_on_a_full_disk(tmp_path: Path) -> None:
     assert [] == list(tmp_path.glob("*.jsonl"))
 
 
-def test_a_configuration_stands_in_the_first_line_field_by_field() -> None:
+def test_the_first_line_has_every_field_of_the_configuration() -> None:
     """`joinproto/cli/validate` reads logs of members of any version."""
     config = Config(member="a", electors=frozenset("bca"), wait_for=2)
 

@@ -30,7 +30,7 @@ async def rings(bell: Signal) -> bool:
     return rung
 
 
-async def test_a_ring_counts_although_no_task_waits_and_only_once() -> None:
+async def test_a_ring_counts_once_even_if_no_task_waits() -> None:
     bell = Signal()
     bell.ring()
     bell.ring()
@@ -50,7 +50,7 @@ async def test_a_task_that_waits_is_woken_and_may_be_cancelled() -> None:
         bell.ring()
 
 
-async def test_a_full_inbox_is_waited_for_in_order() -> None:
+async def test_senders_wait_for_a_full_inbox_in_order() -> None:
     inbox = Inbox(2)
     await inbox.send(ITEMS[0])
     await inbox.send(ITEMS[1])
@@ -65,7 +65,7 @@ async def test_a_full_inbox_is_waited_for_in_order() -> None:
     assert ITEMS[2:3] == rest
 
 
-async def test_items_left_behind_ring_again() -> None:
+async def test_items_left_in_the_inbox_ring_the_bell_again() -> None:
     inbox = Inbox(10)
     for item in ITEMS:
         await inbox.send(item)
@@ -77,7 +77,7 @@ async def test_items_left_behind_ring_again() -> None:
     assert ITEMS[3:] == inbox.take(3)
 
 
-async def test_items_that_come_together_are_taken_at_once_as_far_as_there_is_room() -> None:
+async def test_items_that_come_together_are_taken_up_to_the_limit() -> None:
     taken: list[Item] = []
     inbox = Inbox(3)
 
@@ -95,7 +95,7 @@ async def test_items_that_come_together_are_taken_at_once_as_far_as_there_is_roo
     assert not await rings(inbox.bell), "it was taken at once, and yet somebody is woken"
 
 
-async def test_no_task_waits_for_room_in_an_inbox_that_is_closed() -> None:
+async def test_no_task_waits_for_room_in_a_closed_inbox() -> None:
     inbox = Inbox(1)
     await inbox.send(ITEMS[0])
     async with anyio.create_task_group() as tasks:

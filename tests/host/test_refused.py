@@ -1,4 +1,4 @@
-"""Refusals in the log: each is told, none floods it."""
+"""Refusals in the log: each appears, and none floods the log."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from joinproto.net.refused import AGAIN_SECONDS, KNOWN_MAX, LINES_PER_SECOND, Re
 log = logging.getLogger("joinproto.tests")
 
 
-def test_the_same_again_is_counted_and_told_a_minute_later(
+def test_a_repeated_refusal_is_counted_and_logged_once_a_minute(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Twice a second, from another port each time, for a day: one line a minute."""
+    """A refusal twice a second for a day, each time from another port, gives one line a minute."""
     refusals = Refusals(log)
     for half in range(100):
-        refusals.say(half / 2, f"10.0.0.9:{5_000 + half}", "no TLS")
-    refusals.say(AGAIN_SECONDS, "10.0.0.9:6000", "no TLS")
+        refusals.record(half / 2, f"10.0.0.9:{5_000 + half}", "no TLS")
+    refusals.record(AGAIN_SECONDS, "10.0.0.9:6000", "no TLS")
 
     assert 101 == refusals.count
     assert [
@@ -28,16 +28,16 @@ def test_the_same_again_is_counted_and_told_a_minute_later(
     ] == caplog.messages
 
 
-def test_a_flood_of_different_ones_is_a_few_lines_a_second(
+def test_a_flood_of_different_refusals_makes_a_few_lines_a_second(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     refusals = Refusals(log)
     for number in range(10_000):
-        refusals.say(0.5, f"10.0.0.9:{number}", f"a frame of {number} bytes")
+        refusals.record(0.5, f"10.0.0.9:{number}", f"a frame of {number} bytes")
     assert LINES_PER_SECOND == len(caplog.messages)
     assert KNOWN_MAX >= len(refusals._known)
 
-    refusals.say(1.5, "10.0.0.8:1", "another")
+    refusals.record(1.5, "10.0.0.8:1", "another")
 
     assert f"refused {10_000 - LINES_PER_SECOND} more connections" == caplog.messages[-2]
 

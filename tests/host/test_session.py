@@ -32,7 +32,7 @@ def greet(dialer: Session, acceptor: Session) -> None:
         assert [] == list(dialer.feed(acceptor.take_out()))
 
 
-def test_both_know_the_other_and_hear_each_other() -> None:
+def test_both_sides_know_each_other_and_exchange_frames() -> None:
     dialer, acceptor = pair()
 
     greet(dialer, acceptor)
@@ -43,7 +43,7 @@ def test_both_know_the_other_and_hear_each_other() -> None:
 
 
 @given(cuts=st.lists(st.integers(1, 40)))
-def test_it_makes_no_difference_in_which_pieces_bytes_come(cuts: list[int]) -> None:
+def test_the_pieces_in_which_bytes_come_make_no_difference(cuts: list[int]) -> None:
     dialer, acceptor = pair()
     greet(dialer, acceptor)
     said = dialer.seal(b"one") + dialer.seal(b"two" * 30)
@@ -60,10 +60,10 @@ def test_it_makes_no_difference_in_which_pieces_bytes_come(cuts: list[int]) -> N
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"cluster_name": "other"}, "it is of cluster 'other', b of 'cluster'"),
+        ({"cluster_name": "other"}, "it is of cluster 'other', b is of 'cluster'"),
         ({"secret": b"another secret of the same kind"}, "does not know the secret"),
         ({"secret": b""}, "does not know the secret"),
-        ({"versions": (8, 9)}, "it speaks wire versions 8 to 9, b 1 to 4"),
+        ({"versions": (8, 9)}, "it speaks wire versions 8 to 9, b speaks 1 to 4"),
         ({"member": "b"}, "it is 'b', expected another member"),
     ],
 )
@@ -81,7 +81,7 @@ def test_a_stranger_is_refused_and_told_why(more: dict[str, object], why: str) -
 
 
 def test_a_member_of_the_next_version_speaks_the_common_one() -> None:
-    """A rolling upgrade: the highest that both speak is spoken."""
+    """In a rolling upgrade both sides use the highest version that both know."""
     for versions, common in (((1, 5), 4), ((1, 3), 3), ((1, 2), 2), ((1, 1), 1)):
         dialer, acceptor = pair(versions=versions)
 
@@ -90,8 +90,8 @@ def test_a_member_of_the_next_version_speaks_the_common_one() -> None:
         assert (common, common) == (dialer.version, acceptor.version)
 
 
-def test_a_side_that_says_no_run_is_understood() -> None:
-    """Members of the first versions greet without one; the keys are the same all the same."""
+def test_a_side_that_sends_no_run_is_understood() -> None:
+    """Members of the first versions greet without a run; both sides still derive the same keys."""
     for ours, theirs in (("one", "two"), ("one", ""), ("", "two")):
         dialer, acceptor = pair()
         dialer, acceptor = (
@@ -107,7 +107,7 @@ def test_a_side_that_says_no_run_is_understood() -> None:
 
 
 def test_an_acceptor_without_the_secret_is_found_out() -> None:
-    """The proof goes both ways: no process stands in for a member by listening at its address."""
+    """Both sides prove it: no process can replace a member by listening at its address."""
     dialer, _ = pair()
     _, thief = pair()
     thief.me = Identity(member="b", cluster_name="cluster", secret=b"a guess, 16 bytes")
@@ -117,7 +117,7 @@ def test_an_acceptor_without_the_secret_is_found_out() -> None:
         list(dialer.feed(thief.take_out()))
 
 
-def test_a_statement_on_one_connection_is_worth_nothing_on_another() -> None:
+def test_a_proof_of_one_connection_is_refused_on_another() -> None:
     """Replay: a thief has recorded a whole connection, and plays the dialer's part again."""
     dialer, acceptor = pair()
     first = dialer.take_out()
@@ -131,7 +131,7 @@ def test_a_statement_on_one_connection_is_worth_nothing_on_another() -> None:
         list(again.feed(second))
 
 
-def test_a_proof_is_no_proof_of_the_other_side() -> None:
+def test_a_side_cannot_use_the_proof_of_the_other_side() -> None:
     """Reflection: a thief gives the acceptor its own proof back."""
     dialer, acceptor = pair()
     list(acceptor.feed(dialer.take_out()))
@@ -153,12 +153,12 @@ def test_frames_that_were_tampered_with_are_refused(action: str) -> None:
         "left out": two,
     }[action]
 
-    with pytest.raises(Refused, match="was not sent by a, or not in this place"):
+    with pytest.raises(Refused, match="was not sent by a, or is out of order"):
         list(acceptor.feed(said))
 
 
 @given(said=st.binary(max_size=300))
-def test_garbage_is_refused_or_waited_for_never_more(said: bytes) -> None:
+def test_garbage_is_refused_or_waits_for_more_bytes(said: bytes) -> None:
     _, acceptor = pair()
 
     try:
@@ -170,7 +170,7 @@ def test_garbage_is_refused_or_waited_for_never_more(said: bytes) -> None:
 
 
 @given(said=st.binary(min_size=1, max_size=300))
-def test_garbage_of_a_proved_peer_is_refused_or_waited_for(said: bytes) -> None:
+def test_garbage_of_a_proved_peer_is_refused_or_waits_for_more_bytes(said: bytes) -> None:
     dialer, acceptor = pair()
     greet(dialer, acceptor)
 
@@ -198,7 +198,7 @@ def test_a_stranger_cannot_make_us_wait_for_a_large_frame() -> None:
     st.sampled_from(["joinproto", "cluster", "from", "to", "nonce"]),
 )
 def test_a_greeting_with_odd_fields_is_refused(value: object, name: str) -> None:
-    """With any JSON in a field, the connection is refused or continues, without another error."""
+    """With any JSON in a field, the greeting is refused or continues; no other error is raised."""
     dialer, acceptor = pair()
     (greeting,) = Session(acceptor.me, None)._reader.feed(dialer.take_out())
     tree = json.loads(greeting)

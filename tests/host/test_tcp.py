@@ -1,4 +1,4 @@
-"""Members over TCP: real sockets on loopback, with peers that break."""
+"""Members over TCP: real sockets on loopback, with peers that fail."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_messages_arrive_whole_and_in_order() -> None:
         assert Came("b", Channel.MEMBER, b"back") == await a.next()
 
 
-async def test_messages_of_one_step_go_in_one_piece_with_the_flush(
+async def test_the_flush_sends_the_messages_of_one_step_in_one_piece(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pieces: list[bytes] = []
@@ -107,10 +107,7 @@ async def test_messages_of_one_step_go_in_one_piece_with_the_flush(
 
 
 class Time:
-    """Stands in the place of `current_time`: continues when the test says so.
-
-    `asked`: how often it was.
-    """
+    """Replaces `current_time`: the test advances the time.  `asked`: the number of calls."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -121,10 +118,10 @@ class Time:
         return self.now
 
 
-async def test_a_peer_that_floods_waits_for_itself_and_nothing_is_lost(
+async def test_a_peer_that_floods_must_wait_and_no_message_is_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The member takes nothing for longer than `silence`, and its peer is not silent."""
+    """The member takes no message for longer than `silence`; its peer does not count as silent."""
     clock = Time()
     monkeypatch.setattr(link, "current_time", clock)
     first, second = two(silence=0.3)
@@ -139,15 +136,15 @@ async def test_a_peer_that_floods_waits_for_itself_and_nothing_is_lost(
             b.transport.send("a", Channel.HOST, b"alive")
             assert Came("b", Channel.HOST, b"alive") == await a.next()
         enough = clock.asked + 10
-        await until(lambda: clock.asked > enough)  # both ends look at the time, again and again
+        await until(lambda: clock.asked > enough)  # both ends read the clock repeatedly
 
         heard = [await b.next() for _ in texts]
 
         assert [Came("a", Channel.HOST, text) for text in texts] == heard
 
 
-async def test_words_before_a_farewell_arrive() -> None:
-    """A member that stops has told the others why before it is gone."""
+async def test_messages_sent_before_a_farewell_arrive() -> None:
+    """So the others know why a member has stopped."""
     async with anyio.create_task_group() as tasks, running(tasks, *two()) as (a, b):
         await a.next(), await b.next()
         a.transport.send("b", Channel.MEMBER, b"last words" * 100_000)
@@ -177,7 +174,7 @@ def under_way(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
 async def test_a_member_that_has_said_farewell_does_not_call_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The others would take it for a member that comes back."""
+    """Otherwise the others would take it for a member that comes back."""
     called = under_way(monkeypatch, "_keep_calling")
     async with anyio.create_task_group() as tasks, running(tasks, *two()) as (a, b):
         await a.next(), await b.next()
@@ -199,10 +196,10 @@ async def test_a_member_comes_back_and_is_found() -> None:
             assert Down("b") == await a.next()
 
 
-async def test_of_two_processes_as_one_member_the_later_is_refused(
+async def test_the_later_of_two_processes_of_one_member_is_refused(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It would take the connections of the other one, which takes them back: no view lasts."""
+    """Otherwise the two would take over each other's connections, and no view would last."""
     first, b_network = two()
     later = evolve(first, listen=Address("127.0.0.1", *free_ports(1)))
     async with anyio.create_task_group() as tasks, running(tasks, b_network) as (b,):
@@ -214,7 +211,7 @@ async def test_of_two_processes_as_one_member_the_later_is_refused(
 
             b.transport.send("a", Channel.HOST, b"still here")
             assert Came("b", Channel.HOST, b"still here") == await a.next()
-        # The first one is gone: a real restart is let in at once.
+        # The first process is gone, so a restarted one is let in at once.
         assert Down("a") == await b.next()
         assert Up("a") == await b.next()
         tasks.cancel_scope.cancel()
@@ -225,8 +222,8 @@ async def keep_running(one: Any) -> None:
         await anyio.sleep_forever()
 
 
-async def test_a_process_that_calls_anew_replaces_its_own_connection() -> None:
-    """It knows that the former one is dead before its peer does."""
+async def test_a_process_that_calls_again_replaces_its_own_connection() -> None:
+    """It knows before its peer does that the former connection is dead."""
     _, second = two()
     async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
         streams = []
@@ -242,14 +239,14 @@ async def test_a_process_that_calls_anew_replaces_its_own_connection() -> None:
         tasks.cancel_scope.cancel()
 
 
-async def test_nothing_of_a_former_connection_comes_behind_a_newer_one() -> None:
+async def test_no_message_of_a_former_connection_comes_after_a_newer_one() -> None:
     """The worlds rely on it (`MachineWorld.connect`); messages that did not fit at b are dropped,
     too.
     """
     _, second = two()
     async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
         session, former = await greeted(second.listen.port)
-        for number in range(150):  # b takes 100 without being asked
+        for number in range(150):  # b takes 100 messages without being asked
             await former.send(session.seal(b"h%d" % number))
         later, newer = await greeted(second.listen.port)
         with suppress(anyio.BrokenResourceError):
@@ -270,7 +267,7 @@ async def test_nothing_of_a_former_connection_comes_behind_a_newer_one() -> None
 
 
 async def test_a_peer_that_falls_silent_is_given_up() -> None:
-    """A half-open connection, or a process that is stopped: nothing comes, and no end either."""
+    """As with a half-open connection or a stopped process, neither data nor an end arrives."""
     first, second = two(silence=0.3)
     port = second.listen.port
     async with anyio.create_task_group() as tasks:
@@ -312,9 +309,9 @@ async def test_a_peer_that_reads_too_slowly_is_given_up() -> None:
 @pytest.mark.parametrize(
     ("others", "why"),
     [
-        ({"cluster_name": "another"}, "it is of cluster 'another', b of 'cluster'"),
+        ({"cluster_name": "another"}, "it is of cluster 'another', b is of 'cluster'"),
         ({"secret": b"another, of 16 bytes or more"}, "does not know the secret"),
-        ({"versions": (9, 9)}, "it speaks wire versions 9 to 9, b 1 to 4"),
+        ({"versions": (9, 9)}, "it speaks wire versions 9 to 9, b speaks 1 to 4"),
     ],
 )
 async def test_a_stranger_is_refused_with_a_line(
@@ -330,8 +327,8 @@ async def test_a_stranger_is_refused_with_a_line(
     assert why in caplog.text
 
 
-async def test_strangers_that_say_nothing_do_not_keep_members_out() -> None:
-    """More silent connections than there are places, and a member comes all the same."""
+async def test_silent_strangers_do_not_keep_members_out() -> None:
+    """There are more silent connections than places, and a member still gets in."""
     first, second = two()
     async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
         crowd = [
@@ -345,7 +342,7 @@ async def test_strangers_that_say_nothing_do_not_keep_members_out() -> None:
 
 
 async def greeted(port: int) -> tuple[Session, anyio.abc.ByteStream]:
-    """Return a connection as member `a` once it is let in; refused ones are closed."""
+    """Return a connection as member `a` once it is let in; close connections that are refused."""
     while True:
         stream = await anyio.connect_tcp("127.0.0.1", port)
         session = Session(Identity(member="a", cluster_name="cluster"), "b")
@@ -364,13 +361,13 @@ async def greeted(port: int) -> tuple[Session, anyio.abc.ByteStream]:
 async def test_a_proved_peer_that_speaks_garbage_is_dropped_and_may_come_again(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not at once: another of its name is refused for a moment."""
+    """Not at once: its name is refused for a moment."""
     clock = Time()
     monkeypatch.setattr(door, "current_time", clock)
     _, second = two()
 
     async def wait_until_refused() -> None:
-        await until(lambda: "'a' said what no member says a moment ago" in caplog.text)
+        await until(lambda: "'a' sent a message that no member sends" in caplog.text)
         clock.now += door.PUNISHED_SECONDS
 
     async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
@@ -385,7 +382,7 @@ async def test_a_proved_peer_that_speaks_garbage_is_dropped_and_may_come_again(
             assert Down("a") == await b.next()
             await anyio.aclose_forcefully(stream)
     assert "a frame for channel b'n'" in caplog.text
-    assert "'a' said what no member says a moment ago" in caplog.text
+    assert "'a' sent a message that no member sends, a moment ago" in caplog.text
 
 
 @pytest.fixture(scope="module")
@@ -419,8 +416,8 @@ async def test_members_with_certificates_meet(certificates: dict[str, TlsFiles])
 @pytest.mark.parametrize(
     ("shows", "why"),
     [
-        ("c", "it says it is 'a', and its certificate names c"),
-        ("stranger", "no TLS: its certificate is refused: "),
+        ("c", "it says that it is 'a', but its certificate names c"),
+        ("stranger", "no TLS: we refuse its certificate: "),
     ],
 )
 async def test_a_certificate_of_another_member_is_refused(
@@ -437,7 +434,7 @@ async def test_a_certificate_of_another_member_is_refused(
     assert why in caplog.text
 
 
-async def test_the_side_whose_certificate_is_refused_says_so(
+async def test_the_side_whose_certificate_is_refused_logs_it(
     certificates: dict[str, TlsFiles], caplog: pytest.LogCaptureFixture
 ) -> None:
     ports = dict(zip("ab", free_ports(2), strict=True))
@@ -448,13 +445,13 @@ async def test_the_side_whose_certificate_is_refused_says_so(
 
     called = [line for line in caplog.messages if f"b at 127.0.0.1:{ports['b']}" in line]
     assert called
-    assert "it left as soon as TLS stood: if it refuses ours, its log says why" in called[0]
+    assert "after the TLS handshake; if it refuses our certificate, its log says why" in called[0]
 
 
 async def test_a_certificate_is_renewed_without_a_restart(
     certificates: dict[str, TlsFiles], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The next connection shows the new one; files that do not fit change nothing."""
+    """The next connection shows the new certificate; files that do not fit have no effect."""
     caplog.set_level("INFO")
     ports = dict(zip("ab", free_ports(2), strict=True))
     renewed = evolve(certificates["b"], certificate=tmp_path / "b.pem", key=tmp_path / "b.key")
@@ -475,13 +472,13 @@ async def test_a_certificate_is_renewed_without_a_restart(
         assert [Down("b"), Up("b")] == [await a.next(), await a.next()]
         tasks.cancel_scope.cancel()
     assert "the certificate was renewed" in caplog.text
-    assert "not renewed: security.certificate" in caplog.text
+    assert "the certificate was not renewed: security.certificate" in caplog.text
 
 
 async def test_a_stranger_s_name_cannot_look_like_a_line_of_ours(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Line ends, terminal colours, and letters that turn the direction of writing."""
+    """Such names have line ends, terminal colours, or letters that reverse the writing."""
     _, second = two()
     names = ["x\nlost b: all is well", "\x1b[31mred", "\u202eeslaf"]
     async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
@@ -516,7 +513,7 @@ async def test_plain_text_on_a_tls_port_is_refused(certificates: dict[str, TlsFi
         assert [] == b.transport.peers
 
 
-def test_two_addresses_clash_where_both_cannot_be_listened_on() -> None:
+def test_two_addresses_clash_if_both_cannot_be_listened_on() -> None:
     here = Address("127.0.0.1", 7101)
 
     assert here.clashes(Address("localhost", 7101))
@@ -527,7 +524,7 @@ def test_two_addresses_clash_where_both_cannot_be_listened_on() -> None:
     assert here == Address.parse_local("7101")
 
 
-def test_without_secret_and_tls_only_this_machine_is_served() -> None:
+def test_without_secret_and_tls_only_a_loopback_address_is_permitted() -> None:
     with pytest.raises(UsageProblem, match="anybody could speak for a member"):
         network("a", {"a": 1}, listen=Address("0.0.0.0", 1))
 
@@ -559,10 +556,10 @@ def test_tls_files_that_do_not_fit_are_reported(
     assert ssl.CERT_REQUIRED is certificates["a"].context(accepts=True).verify_mode
 
 
-def test_a_key_that_is_encrypted_is_refused_with_the_reason(
+def test_an_encrypted_key_is_refused_with_the_reason(
     certificates: dict[str, TlsFiles], tmp_path: Path
 ) -> None:
-    """Not asked for on the terminal, where nobody sits."""
+    """The password is not asked for on the terminal: a member runs without an operator."""
     plain = serialization.load_pem_private_key(certificates["a"].key.read_bytes(), None)
     key = tmp_path / "encrypted.key"
     key.write_bytes(
@@ -603,7 +600,7 @@ def test_addresses_are_read_and_written(text: str, is_loopback: bool) -> None:
 
 
 def taken(entry: socket.socket) -> int:
-    """Return how many have called since the last time."""
+    """Return how many calls have come since the last check."""
     calls = 0
     with suppress(BlockingIOError):
         while True:
@@ -612,10 +609,10 @@ def taken(entry: socket.socket) -> int:
     return calls
 
 
-async def test_a_member_that_is_forgotten_is_called_no_more(
+async def test_a_forgotten_member_is_no_longer_called(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """And by one only, where he is found again."""
+    """A member that is found again is called by one task only."""
     called = under_way(monkeypatch, "_call_found")
     guest = evolve(two()[0], member="y", addresses={}, backoff=(0.01, 0.01))
     with socket.create_server(("127.0.0.1", 0)) as entry:

@@ -17,7 +17,7 @@ from joinproto.join.store import Ballot
 from tests.host.nearby import PATIENCE, Place, places
 
 
-def test_three_members_live_in_threads_and_leave_none_behind(tmp_path: Path) -> None:
+def test_three_members_run_in_threads_and_leave_no_thread_behind(tmp_path: Path) -> None:
     three = places(tmp_path)
     before = set(threading.enumerate())
 
@@ -30,7 +30,7 @@ def test_three_members_live_in_threads_and_leave_none_behind(tmp_path: Path) -> 
     assert [Outcome.FOUNDED] * 3 == outcomes
     assert [Stop(is_clean=True)] * 3 == ended
     for thread in set(threading.enumerate()) - before:
-        thread.join(PATIENCE)  # it was told to end, and may not have had its turn
+        thread.join(PATIENCE)  # it was asked to end, and may not have run since
     assert set() == set(threading.enumerate()) - before
 
 
@@ -53,7 +53,7 @@ def test_a_failure_comes_out_of_the_next_call_and_of_the_block(tmp_path: Path) -
             cluster.wait_active(timeout=PATIENCE)
 
 
-def test_a_member_that_does_not_run_says_so(tmp_path: Path) -> None:
+def test_a_call_outside_of_the_block_is_refused(tmp_path: Path) -> None:
     place = places(tmp_path)["a"]
     cluster = ThreadCluster(place.config(), place.host())
 

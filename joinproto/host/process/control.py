@@ -21,7 +21,7 @@ from anyio.abc import ByteStream, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from joinproto.errors import EnvironmentProblem, UsageProblem
-from joinproto.net.accepting import Spare, serve_each
+from joinproto.net.accepting import SpareDescriptor, serve_each
 
 SECONDS = 10.0
 PATH_BYTES_MAX = 107
@@ -38,13 +38,15 @@ async def serve_control(
     with_words: Mapping[str, Answer] | None = None,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Answer until cancelled; raises as `make_room` does.
+    """Answer requests until cancelled.
+
+    Raises as `make_room` does, and `EnvironmentProblem` if there can be no socket at `path`.
 
     Args:
         path: of the socket.
         answers: for each request, the function that answers it.
         with_words: the same for requests with words after a blank; the function is given the words.
-        task_status: told once the socket is there.
+        task_status: reports `started` once the socket exists.
     """
     make_room(path)
     try:
@@ -73,8 +75,8 @@ async def serve_control(
         async with listener:
             task_status.started()
             async with anyio.create_task_group() as tasks:
-                # With its spare file descriptor, this socket answers when no other one is left.
-                await serve_each(listener, answer, tasks, Spare())
+                # With its spare file descriptor, this socket answers even if no other is free.
+                await serve_each(listener, answer, tasks, SpareDescriptor())
     finally:
         _remove(path, own)
 
@@ -95,8 +97,8 @@ async def _answered(
 def make_room(path: Path) -> None:
     """Make room for a socket at `path`: remove the socket of a process that has ended.
 
-    Raises `UsageProblem` if the path is too long, or if something else is there, which stays as it
-    is; `EnvironmentProblem` if a process answers.
+    Raises `UsageProblem` if the path is too long, or if another kind of file is there, which is not
+    changed; `EnvironmentProblem` if a process answers, or if the socket does not say whether.
     """
     require_place(path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
@@ -111,7 +113,7 @@ def make_room(path: Path) -> None:
         except OSError as error:
             raise EnvironmentProblem(
                 f"the control socket {path}: {error.strerror or error}",
-                next="look whose socket it is, or set `control` to another path",
+                next="look which process made the socket, or set `control` to another path",
             ) from error
     raise EnvironmentProblem(
         f"the control socket {path}: another process answers there",
@@ -123,7 +125,7 @@ def require_place(path: Path) -> None:
     """Raise `UsageProblem` if `path` is too long, or something other than a socket is there."""
     if len(os.fsencode(path)) > PATH_BYTES_MAX:
         raise UsageProblem(
-            f"control {path}: {len(os.fsencode(path))} bytes, a socket's path has at most"
+            f"control {path}: the path has {len(os.fsencode(path))} bytes, a socket's path at most"
             f" {PATH_BYTES_MAX}",
             next="set `control` to a shorter path",
         )
@@ -133,8 +135,8 @@ def require_place(path: Path) -> None:
         return
     if not stat.S_ISSOCK(mode):
         raise UsageProblem(
-            f"control {path} is not a socket; it stays as it is",
-            next="set `control` to a path where nothing is, or leave it out",
+            f"control {path} is not a socket, and was not changed",
+            next="set `control` to a path that does not exist, or leave it out",
         )
 
 

@@ -1,4 +1,4 @@
-"""A hard limit for the end of a process, which exits with its code even if something hangs."""
+"""Ends a process with its exit code in bounded time, even if a part of it hangs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ LAST_WORDS_SECONDS = 0.5
 
 
 def end_within(seconds: float, code: int) -> Callable[[], None]:
-    """Exit with `code` after this many seconds, from its own thread; return the function that
-    cancels this.
+    """Exit with `code` after this many seconds; return the function that cancels the exit.
 
-    Anything may hang by then: a disk, a library, an event loop.  Nothing is cleaned up, as in a
-    crash.
+    A thread of its own does it, because a disk, a library or the event loop may hang.  The process
+    ends as in a crash: no clean-up runs.
     """
     timer = threading.Timer(seconds, end_at_once, (code, f"did not end within {seconds:g} s"))
     timer.daemon = True
@@ -34,8 +33,8 @@ def end_within(seconds: float, code: int) -> Callable[[], None]:
 
 
 def end_at_once(code: int, why: str) -> None:
-    """Log why, and exit with `code`."""
-    # The log may hang, too, at its lock or at its reader.
+    """Log the reason `why`, and exit with `code`."""
+    # Logging may hang, too, at a lock or at a full pipe.
     last = threading.Thread(target=log.error, args=("%s: ends at once, with code %d", why, code))
     last.daemon = True
     last.start()
@@ -44,7 +43,10 @@ def end_at_once(code: int, why: str) -> None:
 
 
 async def stop_signals() -> AsyncIterator[signal.Signals]:
-    """Yield SIGTERM or SIGINT, which asks for an orderly end; a second ends the process at once."""
+    """Yield the first SIGTERM or SIGINT, which asks for an orderly end.
+
+    The second such signal ends the process at once.
+    """
     is_stopping = False
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for number in signals:

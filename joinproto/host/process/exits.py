@@ -9,7 +9,7 @@
 6    no member has a clean store, or too few have one that is not    do not restart
      an older copy: `joinproto recover` first
 10   a bug of ours                                                restart
-143  stopped at once, by a second signal, or not in time         as you like
+143  at once: a second SIGTERM or SIGINT, or too slow to stop     as you like
 """
 
 from __future__ import annotations

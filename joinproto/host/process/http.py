@@ -38,8 +38,8 @@ Facts = Callable[[], dict[str, Any]]
 class Measures:
     """The metrics of a process for Prometheus, taken from its facts.  `name`: their prefix.
 
-    `phase`: the label of the fact `phase`, and the enum of its values.  `gauges`, `counters`: the
-    help text of each fact.
+    `phase`: the metric's name for the fact `phase`, which is its label, too, and the enum of the
+    fact's values.  `gauges`, `counters`: the help text of each fact.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Measures:
 
 @frozen(eq=False)
 class _Reader(Collector):
-    """Reads the process's facts on each request, so nothing is counted twice."""
+    """The metrics of a process, made from its facts at each request."""
 
     facts: Facts
     measures: Measures
@@ -95,16 +95,16 @@ NODE = Measures("joinproto", ("phase", Phase), _GAUGES, _COUNTERS)
 async def http_server(
     address: Address, facts: Facts, measures: Measures = NODE
 ) -> AsyncIterator[int]:
-    """Answer while the block runs; yields the port.
+    """Answer requests while the block runs; yields the port.
 
     `facts`: returns at least `serves`, `phase`, and the facts that `measures` names.
     """
-    bound = _bound(address)
+    listener = _listen(address)
     open_now: dict[asyncio.BaseTransport, None] = {}
     server = _Server(
         uvicorn.Config(
             _application(_Reader(facts, measures)),
-            http=_bounded(open_now),
+            http=_limited_protocol(open_now),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -119,26 +119,26 @@ async def http_server(
     async def serve() -> None:
         # The server is not cancelled but told to end, so that it closes its sockets.
         with anyio.CancelScope(shield=True):
-            await server.serve(sockets=[bound])
+            await server.serve(sockets=[listener])
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(serve)
         try:
-            yield bound.getsockname()[1]
+            yield listener.getsockname()[1]
         finally:
             server.should_exit = server.force_exit = True
             for transport in list(open_now):
                 _abort(transport)
 
 
-def _bound(address: Address) -> socket.socket:
+def _listen(address: Address) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
         return socket.create_server((address.host, address.port), family=family, backlog=128)
     except OSError as error:
         raise EnvironmentProblem(
             f"cannot listen for HTTP on {address}: {error.strerror or error}",
-            next="look who else listens there, or configure another address",
+            next="look which process listens there, or configure another address",
         ) from error
 
 
@@ -168,7 +168,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _bounded(open_now: dict[asyncio.BaseTransport, None]) -> type[H11Protocol]:
+def _limited_protocol(open_now: dict[asyncio.BaseTransport, None]) -> type[H11Protocol]:
     """Return a protocol with limits on the time and the number of connections."""
 
     class Bounded(H11Protocol):

@@ -18,7 +18,7 @@ ENVIRONMENT: Mapping[str, str] = os.environ
 
 
 def notify(text: str) -> None:
-    """Tell the service manager; do nothing if there is none, or if it does not listen."""
+    """Send `text` to the service manager; do nothing if there is none, or it does not listen."""
     path = ENVIRONMENT.get("NOTIFY_SOCKET", "")
     if not path.startswith(("/", "@")):
         return
@@ -29,7 +29,10 @@ def notify(text: str) -> None:
 
 
 async def keep_watchdog() -> None:
-    """Report twice in each interval that the event loop runs; return if no supervisor asks."""
+    """Report twice in each watchdog interval that the event loop runs, until cancelled.
+
+    Return at once if the service manager has set no such interval for this process.
+    """
     micros = ENVIRONMENT.get("WATCHDOG_USEC", "")
     wanted_by = ENVIRONMENT.get("WATCHDOG_PID", str(os.getpid()))
     if not micros.isdigit() or int(micros) == 0 or wanted_by != str(os.getpid()):
