@@ -36,12 +36,13 @@ class Admit(Enum):
 class Newcomer:
     """A process that says hello, as this member sees it.
 
-    `is_foreign`: of another cluster.  `has_diverged`: its tip is not on our chain, nor ours on its.
-    `is_behind`, `is_ahead`: its chain has fewer, more views than ours.  `is_forgotten`: the view
-    that has its tip's number is forgotten here.  `is_copy`: another member has a store with its id.
-    `is_open`: our tip is an open view.  `is_member`: it is in our tip.  `leaves`: it asks to be
-    left out.  `is_near`: its data ends where our tip starts, or in it.  `is_active`: our tip was
-    active, as far as we know.  `is_apart`: it does not hear a member that we hear.
+    `is_foreign`: its store is of another cluster.  `has_diverged`: at its tip's number, our chain
+    has another view.  `is_behind`, `is_ahead`: its chain has fewer, more views than ours.
+    `is_forgotten`: the view that has its tip's number is forgotten here.  `is_copy`: another member
+    has a store with the same id.  `is_open`: our tip is an open view.  `is_member`: it is in our
+    tip.  `leaves`: it asks to be left out.  `is_near`: its data ends where our tip starts, or in
+    our tip.  `is_active`: our tip was active, as far as we know.  `is_apart`: it does not hear a
+    member that we hear.  `has_options`: its options are our tip's.
     """
 
     is_foreign: bool = False
@@ -79,7 +80,7 @@ def _refuses(
 
 @cache
 def admission() -> Table[Admit]:
-    """Return the table that a member asks when another says hello; `me` is the sender."""
+    """Return the table that a member asks about the sender of a hello; `me` is that sender."""
     return Table(
         "chain-admission",
         "join protocol, section 2 and 3.4; rules J1, J2, J3, I2, I4",
@@ -147,9 +148,9 @@ def newcomer(
 
     `in_reach`: the names of the peers that this store's member hears.
 
-    Each fact is found without the others; the table says which counts first.  A tip that is unknown
-    here and has a higher number may be ahead: the member is asked for its views, and its answer
-    shows whether they continue our chain.
+    The facts do not depend on each other; the table says which one counts first.  A tip that is
+    unknown here and has a higher number may be ahead: then the sender is asked for its views, which
+    show whether they continue our chain.
     """
     tip, status, at = own.tip, hello.status, hello.status.position
     is_within = 0 < hello.number <= own.length
@@ -180,7 +181,7 @@ def _is_founded_apart(hello: Hello, own: Lineage) -> bool:
 
 
 def mismatch(case: str, hello: Hello, own: Lineage, config: Config) -> tuple[str, str]:
-    """Return the found and the expected value where this case refuses the sender of `hello`."""
+    """Return the found and the expected value for the case that refuses the sender of `hello`."""
     status, tip = hello.status, own.tip
     if case == COPY:
         return (

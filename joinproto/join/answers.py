@@ -4,8 +4,8 @@ A store that has answered stands still, so an answer stays true until its store 
 successor.  That is why answers may be collected one by one, late and twice.
 
 A single answer can decide much: if its store was never ready in a view, no client was served there.
-So it is compared with the others first.  A disk that was restored from a backup says less than it
-once said, and to trust it would lose frames that were acknowledged later.
+So each answer is compared with the others first.  A disk that was restored from a backup says less
+than it once said, and a member that trusted it would lose frames acknowledged after the backup.
 
 Source: join protocol, 3.3, 3.4 and 3.6.  The words *never served*, *covers*, *sure* and *went
 back* have their one definition here; initialization, the recovery tool and the checker all ask
@@ -30,10 +30,10 @@ from joinproto.join.view import Position, Seat, View
 class Answer:
     """A store's status about the tip that it shares with the asker.
 
-    `held`, `position`, `update_unfinished`: as its record says.  `ran_on`: its process has not
-    stopped since it was ready in `held`.  `was_active`: it knows that the tip was active.
+    `held`, `position`, `update_unfinished`: from its record.  `ran_on`: its process has been ready
+    in a view, and so runs since then.  `was_active`: its member knows that the tip was active.
     `options`: the digest of the options that must match (I2), N included.  `is_marked`: the
-    operator permits a restart from the tip.  `leaves`: it asks to be left out.
+    operator permits a restart from the tip.  `leaves`: its member asks to be left out.
     """
 
     seat: Seat
@@ -62,8 +62,8 @@ class Answer:
 class Evidence:
     """Answers about the tip of `lineage`, one for each seat.
 
-    `answers`: those that count.  `went_back`: those of stores that went back; they count as lost
-    disks.
+    `answers`: the answers that count.  `went_back`: the answers of stores that are older copies,
+    which count as lost disks.
     """
 
     lineage: Lineage
@@ -72,7 +72,7 @@ class Evidence:
 
     @classmethod
     def of(cls, lineage: Lineage, answers: Iterable[Answer]) -> Evidence:
-        """Return the evidence with its answers in one order, whatever order they came in."""
+        """Return the evidence with its answers sorted by seat, without stores that went back."""
         by_seat = sorted(answers, key=lambda item: item.seat)
         tip = lineage.tip
         if tip is None or all(item.held == tip.id for item in by_seat):
@@ -107,7 +107,7 @@ class Evidence:
                 return True
             if not self.was_never_served(view):
                 return False
-            # No client was served in this view, so a store that is where it starts has all of it.
+            # No client was served in this view, so a store whose data ends at its start has all.
             if self._is_at_start(answer, view):
                 return True
         return False
@@ -132,17 +132,18 @@ class Evidence:
         return False
 
     def is_clean(self, answer: Answer) -> bool:
-        """Return whether the tip is a CLOSE and the store has all the data of it."""
+        """Return whether the tip is a CLOSE and the store has all data up to it."""
         tip = self.lineage.tip
         if tip is None or tip.is_open or answer.transient or self._is_unfinished(answer):
             return False
         return self._is_at_start(answer, tip)
 
     def highest(self, among: Iterable[Answer]) -> Answer:
-        """Return one of those with the most data; raises `Malformed` if two cannot be ordered.
+        """Return the answer of a store with the most data, or one of several.
 
-        `among` is not empty.  Sources can always be ordered, because frames are sent only
-        after all members of a view were ready in it; if two cannot, it is a split brain.
+        `among` is not empty.  Raises `Malformed` if two of them cannot be ordered.  Sources can
+        always be ordered, because frames are sent only after all members of a view were ready in
+        it; two that cannot be ordered show a split brain.
         """
         best, *others = among
         for other in others:
@@ -188,9 +189,10 @@ def views_shown(lineage: Lineage, answers: Iterable[Answer]) -> frozenset[ViewId
 
 
 def forgets(answer: Answer, lineage: Lineage, shown: Collection[ViewId]) -> View | None:
-    """Return the newest of the views `shown` in which this store was ready and does not say so.
+    """Return the newest view in which this store was ready, although its answer denies that.
 
-    Its disk is then an older copy.  None if there is no such view.
+    The view is one of `shown`.  The store's disk is then an older copy.  None if there is no such
+    view.
     """
     last = last_ready(answer, lineage)
     for view in reversed(lineage.views):
@@ -202,8 +204,8 @@ def forgets(answer: Answer, lineage: Lineage, shown: Collection[ViewId]) -> View
 
 
 def last_ready(answer: Answer, lineage: Lineage) -> int:
-    """Return the number of the newest view that it was ready in, 0 for none or a forgotten one.
+    """Return the number of the newest view in which the answer's store was ready.
 
-    A forgotten view is older than all that are kept.
+    0 if there is none, or if it is forgotten: a forgotten view is older than all kept views.
     """
     return 0 if answer.held is None else lineage.number_of(answer.held) or 0

@@ -1,8 +1,8 @@
 """Awaiting: which peers an idle member waits for.
 
-A member that may propose the next view names its obstacle.  An idle member has nothing to choose
-and does not serve: it is in no view, or its view stands and others are not ready.  It uses this
-table.
+A member that may propose the next view reports its obstacle itself.  An idle member has nothing to
+choose and does not serve: it is in no view, or its view stands and others are not ready.  Only idle
+members use this table.
 
 Source: join protocol, 3.3 to 3.5; rules I1, I7, I8, J1, W1.
 """
@@ -25,8 +25,8 @@ from joinproto.machine.terms import ALWAYS, Members
 from joinproto.machine.vocabulary import Reason
 
 
-class For(Enum):
-    """What an idle member waits for."""
+class Awaited(Enum):
+    """The thing that an idle member waits for."""
 
     FOUNDERS = "the electors that are not here"
     FOUNDING = "the electors, to found the cluster"
@@ -41,10 +41,11 @@ class For(Enum):
 
 @frozen(kw_only=True)
 class Wait:
-    """A member that waits, as it sees itself.
+    """The row of the table: the facts that an idle member knows of itself.
 
     `founders_here`: all configured electors are heard.  `view_here`: a member of the tip is heard,
-    with its store.  `votes`: electors choose, not an outside register.  The rest is as in `Facts`.
+    with its store.  `votes`: electors choose, not an outside register.  The other fields are as in
+    `Facts`.
     """
 
     has_tip: bool = True
@@ -64,7 +65,7 @@ _i = WAITING.fact
 
 
 @cache
-def awaiting() -> Table[For]:
+def awaiting() -> Table[Awaited]:
     """Return the table of a member that has nothing to choose and does not serve."""
     few = Reason.TOO_FEW_MEMBERS
     return Table(
@@ -79,10 +80,10 @@ def awaiting() -> Table[For]:
                     has_tip=False,
                     founders_here=False,
                 ),
-                For.FOUNDERS,
+                Awaited.FOUNDERS,
                 reason=few,
             ),
-            Case("I1", "not founded yet", _i("it knows no view", has_tip=False), For.FOUNDING),
+            Case("I1", "not founded yet", _i("it knows no view", has_tip=False), Awaited.FOUNDING),
             Case(
                 "J1",
                 "nobody of the view is here",
@@ -91,36 +92,38 @@ def awaiting() -> Table[For]:
                     is_member=False,
                     view_here=False,
                 ),
-                For.VIEW,
+                Awaited.VIEW,
                 reason=few,
             ),
-            Case("J1", "not taken in yet", _i("it is not in the tip", is_member=False), For.ENTRY),
+            Case(
+                "J1", "not taken in yet", _i("it is not in the tip", is_member=False), Awaited.ENTRY
+            ),
             Case(
                 "I7",
                 "nobody feeds it",
                 _i("its data is not where the tip starts", has_data=False),
-                For.SOURCE,
+                Awaited.SOURCE,
             ),
             Case(
                 "I8",
                 "others are not ready",
                 _i("others in the tip are not ready", all_ready=False),
-                For.READY,
+                Awaited.READY,
             ),
             Case(
                 "W1",
                 "fewer than N",
                 _i("N still counts, and the tip has fewer members", has_n=False),
-                For.MORE,
+                Awaited.MORE,
                 reason=few,
             ),
             Case(
                 "3.7",
                 "the register is not reached",
                 _i("an outside register chooses", votes=False),
-                For.REGISTER,
+                Awaited.REGISTER,
             ),
-            Case("3.5", "hears no majority", ALWAYS, For.MAJORITY, reason=few),
+            Case("3.5", "hears no majority", ALWAYS, Awaited.MAJORITY, reason=few),
         ),
     )
 
@@ -139,26 +142,28 @@ def row_of(facts: Facts, heard: Observations, tip: View | None, config: Config, 
     )
 
 
-def named(whom: For, heard: Observations, tip: View | None, config: Config, me: Seat) -> str:
-    """Return what it waits for, with names, as text for a person."""
+def detail_of(
+    whom: Awaited, heard: Observations, tip: View | None, config: Config, me: Seat
+) -> str:
+    """Return a text for a person that names the members, or the thing, that `me` waits for."""
     if tip is None:
         electors = config.electors - {me.member}
-        if whom is For.FOUNDERS:
+        if whom is Awaited.FOUNDERS:
             return f"no connection to {_list(electors - heard.in_reach)}"
         return f"the electors are {_list(electors)}"
     here = _here(tip.members, heard)
     match whom:
-        case For.ENTRY:
+        case Awaited.ENTRY:
             asked = f"asks {_seats(here, heard, me)}"
             away = tip.members - here
             return f"{asked}; does not hear {_seats(away, heard, me)}" if away else asked
-        case For.SOURCE | For.READY:
+        case Awaited.SOURCE | Awaited.READY:
             return f"not ready: {_seats(tip.members - heard.ready - {me}, heard, me)}"
-        case For.MORE:
+        case Awaited.MORE:
             return f"{len(tip.members)} of {tip.wait_for}"
-        case For.REGISTER:
+        case Awaited.REGISTER:
             return "no answer from the register"
-        case For.MAJORITY:
+        case Awaited.MAJORITY:
             gone = heard.beyond | {item.seat for item in heard.answers}
             gone |= {seat for seat in tip.electors if seat.member in heard.doubted}
             away = tip.electors - (_here(tip.electors, heard) - gone) - {me}
@@ -175,7 +180,7 @@ def unanswered(
     config: Config,
     me: Seat,
 ) -> str:
-    """Return, as text, which seats have not answered its own ballot, which has no result yet."""
+    """Return a text that names the seats without an answer in this member's own ballot."""
     electors = frozenset() if tip is None else tip.electors
     proposed = attempt.proposed
     if proposed is not None:
@@ -194,7 +199,7 @@ def unanswered(
 
 
 def _here(seats: frozenset[Seat], heard: Observations) -> frozenset[Seat]:
-    """Return the seats among these that are heard, with their own stores as far as is known."""
+    """Return the heard members among these seats, except those known to have another store."""
     names = heard.in_reach - heard.replaced
     return frozenset(seat for seat in seats if seat.member in names)
 

@@ -15,7 +15,7 @@ TRIES_MAX = 4
 
 
 def rank(it: Known) -> int:
-    """Return how many of those in reach go before this member: the least name goes first."""
+    """Return how many peers in reach go before this member: the least name goes first."""
     return sum(1 for name in it.observations.in_reach if name < it.config.member)
 
 
@@ -25,22 +25,23 @@ def pause(it: Known) -> float:
 
 def patience(it: Known) -> float:
     """Return how long it waits: the least name in reach goes first, the others back off."""
-    # Longer each time: where disks are slow, a ballot takes longer than patience, and the next
-    # ballot makes its promises worthless.  Two rivals fall out of step, too.
+    # The wait doubles with each failed ballot.  Otherwise: where disks are slow, a ballot takes
+    # longer than the wait, and the next ballot makes its promises worthless.  The different waits
+    # also bring two rivals out of step.
     return pause(it) * (1 + rank(it)) * 2.0 ** min(max(0, it.tries - 1), TRIES_MAX)
 
 
 def shutdown_patience(it: Known) -> float:
     """Return the seconds for which a shutdown outlives a view without the member that asked."""
-    # In that time others' ballots end, and a ballot takes the member in again if it is heard.
+    # In that time the others' ballots end, and a later ballot takes this member in again.
     return pause(it) * 2.0**TRIES_MAX
 
 
 def taking_in(it: Known, now: float) -> float | None:
     """Return when it is this member's turn to begin a ballot for a newcomer that all hear.
 
-    Members that began at once would end each other's ballots.  None if the view's members are still
-    getting ready, or its own ballot waits for answers: neither is cut short.
+    If all members began at once, they would end each other's ballots.  None if the view's members
+    are still getting ready, or if this member's ballot waits for answers: neither is cut short.
     """
     tip = it.view
     if tip is None or it.phase in (Phase.UPDATING, Phase.READY) or it.choice.is_free:
@@ -69,7 +70,10 @@ def is_out_of_turn(it: Known, now: float, peer: str, asked: Prepare) -> bool:
 
 
 def _is_held(it: Known, now: float, by_other_than: str) -> bool:
-    """Return whether another's ballot is left its time: a later one would end it."""
+    """Return whether a ballot under way, of another than `by_other_than`, still has its time.
+
+    A later ballot would end it.
+    """
     until = it.timers.held_until(by_other_than, pause(it))
     is_own = it.timers.holder == it.config.member
     is_alive = it.choice.attempt is not None if is_own else it.choice.is_frozen

@@ -3,9 +3,9 @@
 Such a store says less than it once said.  Others have frames of a view in which it must have been
 ready, but by its own record it was not: `Evidence` has this rule, and this module the consequences.
 A member that proposes counts neither the answer nor the vote of such a store.  A member that finds
-this of its own store ends before it is ready in that view a second time.  Otherwise: its disk says
-once more that it was ready there, nothing shows any more that its frames are gone, and the next
-view starts where its data ends.
+that its own store is such a copy ends before it is ready in that view a second time.  Otherwise:
+its disk says once more that it was ready there, no record shows that its frames are gone, and the
+next view starts where its data ends.
 
 Source: join protocol, 3.6.
 """
@@ -33,8 +33,8 @@ def look_back(
 ) -> None:
     """Abort this member if its own store is an older copy.
 
-    `told`: others' reports about their stores; `shown`: views in which all members were ready.
-    `lineage`: the chain that it is about to learn, None means the one that it knows.
+    `told`: others' answers about their stores.  `shown`: views in which all members were ready.
+    `lineage`: the chain that this member is about to learn; None means the chain that it knows.
     """
     lineage, held = lineage or m.record.lineage, m.record.held
     if lineage.tip is None or held == lineage.tip.id or m.verdict is not None:
@@ -58,9 +58,9 @@ def gone_back(it: Known, heard: Observations) -> frozenset[Seat]:
 
 
 def notice(m: StepContext, seats: frozenset[Seat]) -> list[str]:
-    """Note which members that answered have older copies as stores; return the new names."""
+    """Note these seats as older copies; return the names that were not noted before."""
     before = m.observations.went_back
-    m.observations = m.observations.knowing(seats)
+    m.observations = m.observations.with_went_back(seats)
     new = sorted(m.observations.went_back - before)
     for name in new:
         m.say(Refusal(name, "its store is an older copy of what it was, and counts no more"))

@@ -40,7 +40,7 @@ from joinproto.join.view import Seat, View, names_of
 from joinproto.machine.vocabulary import Reason
 
 IMPOSSIBLE = "what the stores say cannot be"
-"""A case of `Waiting` that no correct run ever meets: the operator has to look."""
+"""A case of `Waiting` that no correct run reports: an operator must look at the stores."""
 
 
 def reason_to_begin(it: Known) -> str | None:
@@ -71,9 +71,9 @@ def reason_to_begin(it: Known) -> str | None:
 
 
 def begin(m: StepContext, now: float) -> None:
-    """Begin a ballot of its own."""
+    """Begin a ballot of this member."""
     m.tries += 1
-    m.observations = m.observations.asking()
+    m.observations = m.observations.for_new_ballot()
     take(m, now, m.choice.begin(also=m.observations.in_reach))
     if m.choice.attempt is not None:
         ballot = m.choice.attempt.ballot
@@ -83,18 +83,24 @@ def begin(m: StepContext, now: float) -> None:
 
 
 def ask_again(m: StepContext, now: float) -> None:
-    """Ask the members that have not answered its own ballot, if it is free for a view."""
+    """Ask the members that have not answered this member's ballot, if it is free for a view."""
     if m.choice.is_free:
         take(m, now, m.choice.ask(m.observations.silent(set(m.observations.in_reach))))
 
 
 def is_unheard(it: Known) -> bool:
-    """Return whether its own ballot is under way, and may be ignored: see `is_out_of_turn`."""
+    """Return whether this member's ballot is under way; others may ignore it.
+
+    See `is_out_of_turn`.
+    """
     return bool(it.config.heartbeat) and it.choice.is_asking
 
 
 def insist(m: StepContext, now: float) -> None:
-    """Ask in its own ballot once more, before the others' turns; a new one would start again."""
+    """Ask in this member's ballot again, before the others' turns.
+
+    A new ballot would have to collect all answers again.
+    """
     attempt = m.choice.attempt
     if attempt is not None and attempt.answered != {m.seat}:
         m.timers = m.timers.insisting(attempt.ballot)
@@ -103,9 +109,9 @@ def insist(m: StepContext, now: float) -> None:
 
 
 def consider(m: StepContext, now: float, *, is_patient: bool) -> None:
-    """Decide on the next view, if the ballot is free for one.
+    """Decide on the next view, if this member's ballot is free for one.
 
-    `is_patient`: only if all members that are expected to answer have answered.
+    `is_patient`: decide only if all members that are expected to answer have answered.
     """
     if not m.choice.is_free:
         return
@@ -143,8 +149,8 @@ def hear_choice(m: StepContext, now: float, peer: str, message: ChoiceMessage) -
         for name in notice(m, odd):
             m.send(name, hello(m))  # so that the member itself finds out
     if isinstance(message, Chosen) and message.has_frames:
-        # Before the view is written.  Otherwise: a process that ends then is ready there at its
-        # next start.
+        # This comes before the view is written.  Otherwise: a process that ends just after the
+        # write is ready in that view at its next start.
         look_back(m, shown=[message.views[-1].id], lineage=step.choice.record.lineage)
         if m.verdict is not None:
             return
@@ -154,7 +160,10 @@ def hear_choice(m: StepContext, now: float, peer: str, message: ChoiceMessage) -
 
 
 def _answered(it: Known, peer: str, promise: Promise) -> Observations:
-    """Return the observations with this answer; raises `Malformed` if it is not the voter's."""
+    """Return the observations with the promise's answer.
+
+    Raises `Malformed` if the promise has no answer, or that of another seat than its voter.
+    """
     answer = promise.answer
     if answer is None or answer.seat != promise.voter:
         raise Malformed("answer", Verbatim(str(answer)), f"the status of {peer}, which sent it")
@@ -190,15 +199,15 @@ def take(m: StepContext, now: float, step: Step) -> None:
             case FreeToPropose():
                 consider(m, now, is_patient=True)
                 if m.choice.is_free:
-                    # Not longer: by then others give up their own ballots, and begin new ones.
+                    # It does not wait longer: by then others begin ballots of their own.
                     m.wait_until(now + 2 * pause(m))
 
 
 def _tell_of_the_end(m: StepContext, tip: View) -> None:
-    """Tell a CLOSE to all in reach, because a member that ends now cannot tell it later."""
+    """Tell all peers in reach of a CLOSE, because a member that ends now cannot tell it later."""
     if m.is_done and not tip.is_open:
-        # A peer may have no connection to the member that proposed it.  Where there is an outside
-        # register, members of the view ask it themselves.
+        # A peer may have no connection to the member that proposed the CLOSE.  If there is an
+        # outside register, members of the view ask the register themselves.
         asking = names_of(tip.members) if m.config.outside else set()
         for name in sorted(m.observations.in_reach - asking):
             if tip.parent is not None and m.ready_in == tip.parent:
@@ -208,7 +217,7 @@ def _tell_of_the_end(m: StepContext, tip: View) -> None:
 
 
 def read_register(m: StepContext, now: float) -> None:
-    """Ask whether the tip has a successor, where a register outside says so."""
+    """Ask the outside register, if there is one, whether the tip has a successor."""
     tip = m.view
     if m.config.outside and m.config.heartbeat and tip is not None and tip.is_open:
         m.act(ReadRegister(tip.id, now))
@@ -227,7 +236,7 @@ def _collects(it: Known, promise: Promise) -> bool:
 
 def _answer_for(m: StepContext, promise: Promise) -> Answer:
     if promise.parent != m.choice.parent:
-        # Only in worlds that leave out a rule: a store with a tip answers as if it were empty.
+        # This happens only in worlds without a rule: a store with a tip answers as an empty store.
         return Answer(seat=m.seat, options=m.config.digest)
     m.leave_told = m.leaves
     return m.status

@@ -1,6 +1,6 @@
 """Choosing the successor of a store's tip: single-decree Paxos among its electors.
 
-A `Choice` is one store's part in it, as proposer and as voter.  It is a value: each action
+A `Choice` is one store's part in this, as proposer and as voter.  It is a value: each action
 returns the next value, and the effects to perform in this order.
 
     begin     promise its own ballot, durably       Prepare ->   all
@@ -12,8 +12,8 @@ returns the next value, and the effects to perform in this order.
 Everything that must survive is in the record: a proposer promises its own ballot first, so
 `promised` is at least every ballot that this store has used, and no ballot is used twice.
 
-The host has verified a message's form and its views' ids (`verify_id`) before.  A message that no
-correct member sends raises `Malformed`, and changes nothing.
+The host verifies a message's form and its views' ids (`verify_id`) before `receive`.  A message
+that no correct member sends raises `Malformed`, and changes nothing.
 
 Source: Lamport, "Paxos Made Simple", section 2; join protocol, 3.3 and 3.6.  The exceptions for
 FOUND have their reasons in `docs/protocol.md`, "Choosing".
@@ -48,7 +48,10 @@ from joinproto.join.view import Seat, View, names_of
 
 @frozen(kw_only=True)
 class Choice(Chooser):
-    """One store's part in the votes.  `latest`: the latest ballot heard of by a `Nack`."""
+    """One store's part in the votes.
+
+    `latest`: the ballot that the last `Nack` named; None before.
+    """
 
     latest: Ballot | None = None
 
@@ -60,7 +63,7 @@ class Choice(Chooser):
 
     @property
     def is_asking(self) -> bool:
-        # A member that heard of a later ballot has given up its own.
+        # A member that heard of a later ballot has given up its own ballot.
         return self.attempt is not None
 
     @property
@@ -80,12 +83,12 @@ class Choice(Chooser):
         attempt = Attempt(ballot, frozenset({self.seat}), record.accepted)
         begun = self._with(record, attempt)
         asked = self._send({*self._all, *also}, Prepare(self.parent, ballot))
-        return Step(begun, (PersistRecord(record), *asked)).then(begun._go_on())
+        return Step(begun, (PersistRecord(record), *asked)).then(begun._continue())
 
     def ask(self, names: Iterable[str]) -> Step:
         attempt = self.attempt
         if attempt is None or attempt.proposed is None:
-            # Members that have answered, too: they may have another store since.
+            # This also asks members that have answered: they may have another store by now.
             return super().ask(names)
         view = attempt.proposed
         missing = names_of(self._electors(view) - attempt.voted)
@@ -119,19 +122,19 @@ class Choice(Chooser):
     def _promise(self, sender: str, asked: Prepare) -> Step:
         promised = self.record.promised
         if promised is not None and asked.ballot < promised:
-            return self._no(sender, asked.ballot, promised)
+            return self._refuse(sender, asked.ballot, promised)
         answer = Promise(asked.parent, asked.ballot, self.seat, self.record.accepted)
         if asked.ballot == promised:
             return Step(self, (SendTo(sender, answer),))
         record = evolve(self.record, promised=asked.ballot)
-        # The promise is the freeze, so it must survive, too.
+        # The promise is the freeze, so it must survive a crash.
         effects = PersistRecord(record), *self._outbid(asked.ballot), SendTo(sender, answer)
         return Step(self._with(record, None), effects)
 
     def _vote(self, sender: str, asked: Accept) -> Step:
         promised, accepted = self.record.promised, self.record.accepted
         if promised is not None and asked.ballot < promised:
-            return self._no(sender, asked.ballot, promised)
+            return self._refuse(sender, asked.ballot, promised)
         self._require_fits(asked.view)
         if not self._may_vote(asked.view):
             return Step(self)
@@ -152,7 +155,7 @@ class Choice(Chooser):
     def _accepting(self, ballot: Ballot, view: View) -> StoreRecord:
         return evolve(self.record, promised=ballot, accepted=Accepted(ballot, view))
 
-    def _no(self, sender: str, ballot: Ballot, promised: Ballot) -> Step:
+    def _refuse(self, sender: str, ballot: Ballot, promised: Ballot) -> Step:
         return Step(self, (SendTo(sender, Nack(self.parent, ballot, promised)),))
 
     def _outbid(self, by: Ballot) -> tuple[ChoiceEffect, ...]:
@@ -169,15 +172,15 @@ class Choice(Chooser):
             return Step(self)
         if heard.accepted is not None:
             self._require_fits(heard.accepted.view)
-        # A view that a seat without a vote has accepted counts here, too: the proposer of its
-        # ballot was bound, too.
+        # A view that a seat without a vote has accepted also binds this ballot, because the
+        # proposer of that view's ballot was bound as well.
         told = [item for item in (attempt.bound, heard.accepted) if item is not None]
         bound = self._latest(told)
         answered = attempt.answered | ({heard.voter} - attempt.forgetful)
         heard_of = evolve(attempt, answered=answered, bound=bound)
-        return self._with(self.record, heard_of)._go_on()
+        return self._with(self.record, heard_of)._continue()
 
-    def _go_on(self) -> Step:
+    def _continue(self) -> Step:
         attempt = self.attempt
         assert attempt is not None
         if not self._is_prepared:
@@ -187,13 +190,13 @@ class Choice(Chooser):
         return Step(self, (FreeToPropose(attempt.ballot, attempt.answered),))
 
     def _latest(self, told: Sequence[Accepted]) -> Accepted | None:
-        """Return the acceptance of the latest ballot: that one may have been chosen."""
+        """Return the acceptance of the latest ballot, because its view may have been chosen."""
         return max(told, key=lambda item: item.ballot, default=None)
 
     @property
     def _binding(self) -> View | None:
         """The accepted view that this ballot must propose again."""
-        # A majority may have accepted it, and its proposer may be dead.
+        # A majority may have accepted this view, and its proposer may be dead.
         assert self.attempt is not None
         bound = self.attempt.bound
         return None if bound is None else bound.view
@@ -259,6 +262,6 @@ class Choice(Chooser):
         # Seats count, not names: a wiped elector has forgotten its promises.
         return len(frozenset(seats) & electors)
 
-    def _afresh(self, record: StoreRecord) -> Choice:
+    def _for_new_tip(self, record: StoreRecord) -> Choice:
         # The new tip's successor is another choice: ballots begin again.
         return evolve(self, record=record, attempt=None, latest=None)

@@ -1,7 +1,7 @@
 """Messages between stores that choose a view, and the requests of the choice to its host.
 
-Each message names the parent: the view whose successor must be chosen, None for the
-founding.  A message with another parent than the receiver's tip is about another choice.
+Each message names the parent, which is the view whose successor must be chosen; None is for the
+founding.  If the parent is not the receiver's tip, the message is about another choice.
 
 Source: join protocol, 3.3.
 """
@@ -19,7 +19,7 @@ from joinproto.join.view import Seat, View
 
 
 def said(ballot: Ballot) -> str:
-    """Return a short text of a ballot: its round, and its store."""
+    """Return a short text for a ballot: its round, and its store."""
     return f"{ballot.round}.{ballot.store_id}"
 
 
@@ -44,10 +44,10 @@ class Prepare:
 class Promise:
     """The answer to `Prepare`, with the view that this store accepted last.
 
-    `voter`: the member with the store that answers.  The answer is of this store alone: after a
-    wipe the member answers as another voter.  `answer`: its status, from which the next view is
-    made; the choice itself does not need it.  `misses`: members and electors of the tip that it
-    does not hear, by name; empty from older versions.
+    `voter`: the member with the store that answers.  The promise is of this store alone: after a
+    wipe the member answers as another voter.  `answer`: the store's status, from which the next
+    view is made; the choice itself does not need it.  `misses`: the names of the members and
+    electors of the tip that the voter does not hear; empty from older versions.
     """
 
     parent: ViewId | None
@@ -66,7 +66,7 @@ class Promise:
 
 @frozen(cache_hash=True)
 class Accept:
-    """Please accept this view in this ballot."""
+    """Asks the receiver to accept this view in this ballot."""
 
     parent: ViewId | None
     ballot: Ballot
@@ -78,7 +78,7 @@ class Accept:
 
 @frozen(cache_hash=True)
 class Voted:
-    """The answer to `Accept`.  A ballot has one view, so the ballot says which."""
+    """The answer to `Accept`.  A ballot has one view, so the message names no view."""
 
     parent: ViewId | None
     ballot: Ballot
@@ -102,7 +102,7 @@ class Nack:
 
 @frozen(cache_hash=True)
 class Chosen:
-    """The choice is made: the views after the parent, as far as the sender knows.
+    """Tells the receiver the chosen views after the parent, as far as the sender knows them.
 
     `initial`: the initial signature, set if the first views after the parent are forgotten.  Only a
     store that is empty, or knows only the FOUND, can use such a message.  `has_frames`: the
@@ -121,8 +121,8 @@ class Chosen:
     ) -> Chosen | None:
         """Return the message with the views after `parent`.
 
-        `number`: the number of `parent`.  None if the store is too old: this member has forgotten
-        the views that follow the store's tip.
+        `number`: the number of `parent`.  None if the receiver's store is too old: this member has
+        forgotten the views that follow `parent`.
         """
         lineage, tip, end = record.lineage, record.tip, record.position
         has_frames = (
@@ -197,7 +197,7 @@ class Outbid:
 class OutOfStep:
     """`sender` speaks of a parent that this lineage does not know.
 
-    The sender is ahead, or of another chain: compare the lineages, then let it ask again.
+    The sender is ahead or on another chain: compare the lineages, then let the sender ask again.
     """
 
     sender: str
@@ -208,7 +208,7 @@ class OutOfStep:
 class AskRegister:
     """Ask the outside register to set the successor of `parent` to `view`, if it has none.
 
-    Its answer, the successor that now stands there, goes to `OutsideChoice.decided`.
+    The register's answer, the successor that it then holds, goes to `OutsideChoice.decided`.
     """
 
     parent: ViewId | None

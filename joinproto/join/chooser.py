@@ -40,9 +40,9 @@ class Attempt:
     """A store's own ballot, while it is under way; a crash ends it.
 
     `answered`: the seats that promised.  `bound`: the latest acceptance among the promises.
-    `proposed`: the view of this ballot, None until enough have promised.  `voted`: the seats that
-    accepted it.  `forgetful`: the seats whose stores went back; neither their promises nor their
-    votes count.
+    `proposed`: the view of this ballot, None until the host or an acceptance gives one.  `voted`:
+    the seats that accepted the view.  `forgetful`: the seats whose stores went back; neither their
+    promises nor their votes count.
     """
 
     ballot: Ballot
@@ -55,7 +55,7 @@ class Attempt:
 
 @frozen
 class Step:
-    """The result of an action."""
+    """The result of an action of a `Chooser`: its next value, and the effects to perform."""
 
     choice: Chooser
     effects: tuple[ChoiceEffect, ...] = ()
@@ -69,10 +69,10 @@ class Step:
 class Chooser(ABC):
     """One store's part in choosing the successor of its tip.
 
-    `member`: the name under which the store takes part.  `record`: the one that is durable once all
-    effects so far are performed; read from the disk after a crash.  `founders`: names of the
-    configured electors, asked if there is no tip.  `found_with`: how many of them must answer, None
-    means all.  `attempt`: the store's own ballot, None for none.
+    `member`: the name under which the store takes part.  `record`: the record that is durable once
+    all effects so far are performed; after a crash it is read from the disk.  `founders`: names of
+    the configured electors, which are asked if there is no tip.  `found_with`: how many of them
+    must answer; None means all.  `attempt`: the store's own ballot, None for none.
     """
 
     member: str
@@ -98,19 +98,22 @@ class Chooser(ABC):
     def is_frozen(self) -> bool:
         """Return whether the store has answered a ballot about its tip.
 
-        Then it no longer serves, acknowledges nothing, does not become ready in its tip, and
-        its data stands still, until it knows the successor.  Durable, as the promise is.
+        Then its member no longer serves, acknowledges no frame, does not become ready in the tip,
+        and its data stands still, until it knows the successor.  The promise on the disk says so.
         """
         return self.record.promised is not None
 
     @property
     @abstractmethod
     def is_free(self) -> bool:
-        """Return whether its own attempt waits for the host's proposal: see `FreeToPropose`."""
+        """Return whether this store's attempt waits for the host's view: see `FreeToPropose`."""
 
     @property
     def is_asking(self) -> bool:
-        """Return whether its own attempt can still end in a view, and `ask` is all it needs."""
+        """Return whether this store's attempt can still end in a view, if others are asked again.
+
+        False where an outside register chooses.
+        """
         return False
 
     @property
@@ -119,27 +122,27 @@ class Chooser(ABC):
         tip = self.record.tip
         if tip is None:
             return self.member in self.founders
-        # On an open view only its members: active members look at a newcomer first.
+        # On an open view only members may: active members judge a newcomer first.
         return self.seat in tip.members or not tip.is_open
 
     # -- actions of the host -----------------------------------------------------------------
 
     @abstractmethod
     def begin(self, also: Iterable[str] = ()) -> Step:
-        """Begin an attempt of this store, which freezes.  `also`: more names to be asked.
+        """Begin an attempt of this store, which freezes.  `also`: further names to ask.
 
-        An earlier attempt is given up.  Raises `MisuseError` unless `may_begin`.
+        An earlier attempt is given up.  Raises `MisuseError` unless `may_begin` is True.
         """
 
     def ask(self, names: Iterable[str]) -> Step:
-        """Ask these names as well in its own attempt: they came later, or heard nothing."""
+        """Ask these members in this store's attempt; they came later, or a message was lost."""
         if self.attempt is None:
             return Step(self)
         return Step(self, self._send(names, Prepare(self.parent, self.attempt.ballot)))
 
     @abstractmethod
     def propose(self, view: View) -> Step:
-        """Propose the host's view in its own attempt, after `FreeToPropose`.
+        """Propose the host's view in this store's attempt, after `FreeToPropose`.
 
         Raises `MisuseError` if the attempt is not free, `Malformed` if `view` cannot stand
         behind the tip.
@@ -147,14 +150,14 @@ class Chooser(ABC):
 
     @abstractmethod
     def receive(self, sender: str, message: ChoiceMessage) -> Step:
-        """Return the answer to a message from the member named `sender`."""
+        """Return the step that a message from the member named `sender` causes."""
 
     def with_record(self, record: StoreRecord) -> Self:
         """Return the same choice with a record that the host has changed."""
         return evolve(self, record=record)
 
     def without(self, forgetful: frozenset[Seat]) -> Self:
-        """Return the same choice, where exactly these seats do not count in its own ballot."""
+        """Return the choice in whose own ballot exactly these seats do not count."""
         attempt = self.attempt
         if attempt is None or forgetful == attempt.forgetful:
             return self
@@ -166,16 +169,16 @@ class Chooser(ABC):
         if not self.may_begin:
             tip = self.record.tip
             raise MisuseError(
-                f"{self.member} with store {self.record.store_id} may not propose what follows"
-                f" {'nothing' if tip is None else tip}",
-                next="ask a member of that view to take it in",
+                f"{self.member} with store {self.record.store_id} may not propose"
+                f" {'the first view' if tip is None else f'the view after {tip}'}",
+                next="call `begin` only if `may_begin` is True",
             )
 
     def _require_free(self, view: View) -> None:
         if not self.is_free:
             raise MisuseError(
-                f"{self.member} proposes {view} in no attempt that is free for it",
-                next="begin, and wait for FreeToPropose",
+                f"{self.member} proposes {view}, but has no attempt that is free for a view",
+                next="call `begin`, and wait for FreeToPropose",
             )
 
     # -- learning --------------------------------------------------------------------------
@@ -204,7 +207,7 @@ class Chooser(ABC):
             return Step(self)
         new = known.views[max(0, self.record.lineage.length - known.forgotten) :]
         record = self.record.learn(known)
-        choice = self._afresh(record)
+        choice = self._for_new_tip(record)
         return Step(choice, (PersistRecord(record), Learned(new)))
 
     def _about_another(self, sender: str, message: ChoiceMessage) -> Step:
@@ -214,18 +217,18 @@ class Chooser(ABC):
         number = 0 if parent is None else lineage.number_of(parent)
         later = None if number is None else Chosen.telling(sender, parent, number, self.record)
         if later is None:
-            # Not on this chain, or so old that the views behind it are forgotten.
+            # The parent is not on this chain, or so old that the views after it are forgotten.
             return Step(self, (OutOfStep(sender, parent),))
         match message:
             case Chosen():
                 return self._learn(message.views, message.initial)
             case Prepare() | Accept():
-                # A member that knows a later view answers with that one, and does not freeze.
+                # A member that knows a later view answers with that view, and does not freeze.
                 return Step(self, (SendTo(sender, later),))
             case _:
                 return Step(self)  # an answer to a question from before this store learned
 
-    def _afresh(self, record: StoreRecord) -> Chooser:
+    def _for_new_tip(self, record: StoreRecord) -> Chooser:
         return evolve(self, record=record, attempt=None)
 
     # -- small parts -----------------------------------------------------------------------
@@ -247,7 +250,8 @@ class Chooser(ABC):
         return self.founders <= names
 
     def _require_fits(self, view: View) -> None:
-        # Before any member accepts it: if no lineage can take a chosen view, no member can go on.
+        # Called before any member accepts the view: a chosen view that no lineage can take would
+        # stop all members for ever.
         self.record.lineage.append(view)
 
     def _require_own(self, sender: str, voter: Seat) -> None:

@@ -14,7 +14,7 @@ from joinproto.errors import MisuseError
 
 
 class TotalFailure(Enum):
-    """The behaviour when all members have failed and no member is sure of the last view (P3)."""
+    """The behaviour if all members have failed and no member is sure of the last view (P3)."""
 
     MANUAL = "manual"  # the operator's mark permits the restart, as the note says
     AUTOMATIC = "automatic"  # a standing permission: go on wherever that is provably safe
@@ -23,8 +23,8 @@ class TotalFailure(Enum):
 def fewest_founders(electors: int) -> int:
     """Return the smallest number of founders that is safe with this many configured electors.
 
-    Members that want to found a second cluster need answers from as many names.  At least one of
-    these must have accepted the first FOUND, which a majority of the seats in it accepted.
+    Members that would found a second cluster need answers from this many names.  At least one of
+    these names must have accepted the first FOUND, which a majority of its seats accepted.
     """
     return next(few for few in range(1, electors + 1) if few + few // 2 + 1 > electors)
 
@@ -70,14 +70,14 @@ class Config:
             return
         if self.is_transient and self.member in self.electors:
             raise MisuseError(
-                f"{self.member} keeps nothing and is to vote; it would forget its promises",
+                f"{self.member} is transient and an elector; it would forget its promises",
                 next="take it out of the electors, give it a store, or use an outside register",
             )
         majority = len(self.electors) // 2 + 1
         if self.wait_for < majority:
             raise MisuseError(
                 f"wait_for {self.wait_for} is less than {majority}, a majority of the"
-                f" {len(self.electors)} electors: N could be there on both sides of a partition",
+                f" {len(self.electors)} electors: both sides of a partition could have N members",
                 next=f"set wait_for to {majority} or more, or use an outside register;"
                 " `joinproto check note-wait-for` shows the split",
             )

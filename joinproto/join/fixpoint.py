@@ -8,7 +8,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from joinproto.join import reading
-from joinproto.join.awaiting import awaiting, named, row_of
+from joinproto.join.awaiting import awaiting, detail_of, row_of
 from joinproto.join.backoff import patience, pause
 from joinproto.join.balloting import reason_to_begin
 from joinproto.join.greeting import hello_to_members
@@ -74,15 +74,15 @@ def settle(m: StepContext, now: float) -> None:
         if not changed and Effect.HOLD not in step.case.effects:
             break
     find_source(m)
-    _arm(m, now)
+    _set_timers(m, now)
 
 
-def say_for_whom(m: StepContext) -> None:
-    """Report which members it waits for, if it has nothing to choose and does not serve."""
+def report_awaited(m: StepContext) -> None:
+    """Report the members that an idle member waits for."""
     about = m.observations, m.view, m.config, m.seat
     table = awaiting()
     case = table.choose((row_of(facts(m), *about),), 0)
-    detail = named(case.outcome, *about)
+    detail = detail_of(case.outcome, *about)
     m.waits(case.label, case.name, case.reason, detail, table.name)
 
 
@@ -109,8 +109,8 @@ def _do(m: StepContext, effect: Effect) -> None:
             m.act(m.verdict)
 
 
-def _arm(m: StepContext, now: float) -> None:
-    """Set until when it waits for others, or when it reports that it is idle; clear the rest."""
+def _set_timers(m: StepContext, now: float) -> None:
+    """Set the time until which it waits for others, or that of its next report; clear the rest."""
     waits = m.choice.is_free or reason_to_begin(m) is not None
     if not waits:
         m.patience_until = None
@@ -123,7 +123,7 @@ def _arm(m: StepContext, now: float) -> None:
 
 
 def _leaves_alone(it: Known, tip: View) -> bool:
-    """Return whether it leaves, and hears no majority that could choose a view without it."""
+    """Return whether it leaves, and reaches no majority that could choose a view without it."""
     if not it.leaves or not tip.is_open or it.config.outside:
         return False
     return not tip.is_majority(it.observations.reached(tip, it.seat))

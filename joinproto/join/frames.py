@@ -36,7 +36,7 @@ def may_append(it: Known, view: ViewId, seq: int) -> FrameVerdict:
 
 
 def in_order(it: Known, tip: View, seq: int) -> FrameVerdict:
-    """Return whether the frame `seq` of the tip is the next one in this store."""
+    """Return whether the frame `seq` of the tip may be the next frame in this store."""
     if it.ready_in != tip.id:
         return FrameVerdict.NOT_READY
     last = it.record.position
@@ -49,16 +49,18 @@ def in_order(it: Known, tip: View, seq: int) -> FrameVerdict:
 def appended(m: StepContext, view: ViewId, seq: int, first: int | None = None) -> None:
     """Note that the frames from `first` to `seq` are durable, and the position with them.
 
-    If `first` is None, only the frame `seq` is.  Raises `MisuseError` where `may_append` does not
-    say `TAKE` for the first of them, or if `seq` is less than `first`.
+    `first`: None means only the frame `seq`.  Raises `MisuseError` if `may_append` does not return
+    `TAKE` for the first frame, or if `seq` is less than `first`.
     """
     # Otherwise: the host asks, then answers a ballot ("my data ends at 4"), then writes
     # frame 5 and acknowledges it, and the next view starts at 4.
     first = seq if first is None else first
     answer = may_append(m, view, first)
     if answer is not FrameVerdict.TAKE or seq < first:
+        taken = answer is FrameVerdict.TAKE
+        why = f"the first frame, {first}, is a later one" if taken else answer.value
         raise MisuseError(
-            f"frame {seq} was written: {answer.value}",
-            next="ask `may_append` right before, and tell the member nothing in between",
+            f"frame {seq} was written, but must not be: {why}",
+            next="call `may_append` right before the write, and tell the member nothing in between",
         )
     m.choice = m.choice.with_record(evolve(m.record, position=Position(view, seq)))

@@ -21,7 +21,7 @@ from joinproto.machine.vocabulary import Reason
 
 
 def hello(it: Known, to: str = "") -> Hello:
-    """Return its greeting to the member `to`."""
+    """Return this member's greeting to the member `to`."""
     lineage = it.record.lineage
     tip = lineage.tip
     return Hello(
@@ -42,12 +42,12 @@ def meeting(it: Known, peer: str) -> str:
 
 def meet(m: StepContext, peer: str) -> None:
     """Count a new connection to `peer`."""
-    others = frozenset(met for met in m.met if met.peer != peer)
-    m.met = others | {Connections(peer, _times(m, peer) + 1)}
+    others = frozenset(one for one in m.connections if one.peer != peer)
+    m.connections = others | {Connections(peer, _times(m, peer) + 1)}
 
 
 def _times(it: Known, peer: str) -> int:
-    return next((met.times for met in it.met if met.peer == peer), 0)
+    return next((one.times for one in it.connections if one.peer == peer), 0)
 
 
 def hello_to_members(m: StepContext) -> None:
@@ -78,7 +78,7 @@ def hear_hello(m: StepContext, now: float, peer: str, heard: Hello) -> None:
     tip = m.view
     its_tip = tip is not None and heard.tip == tip.id
     said = heard.status
-    # If it has another tip, that it was active says nothing about ours.
+    # `was_active` is about the sender's tip, so it says nothing about ours if that is another one.
     of_tip = said if its_tip or not said.was_active else evolve(said, was_active=False)
     look_back(m, [of_tip])
     if m.verdict is not None:
@@ -109,7 +109,7 @@ def hear_hello(m: StepContext, now: float, peer: str, heard: Hello) -> None:
             )
             m.wait_until(taking_in(m, now))
         case Admit.WAIT if row.is_apart:
-            # All heard it when it was to be taken in, and do not now.
+            # Every member heard the newcomer before, but one does not hear it now.
             m.observations = m.observations.without_guest(heard.status.seat)
         case Admit.KNOWN if tip is not None and m.ready_in == tip.id:
             m.send(peer, Ready(tip.id, m.seat))
@@ -121,8 +121,8 @@ def hear_refused(m: StepContext, peer: str, refused: Refused) -> None:
         m.say(Refusal(peer, f"{refused.reason.value}: {why}"))
         m.observations = evolve(m.observations, went_back=m.observations.went_back | {peer})
         return
-    # Otherwise: an operator corrects the options and starts this member again, and a refusal of
-    # the former process ends it; or a peer that has another store by now is taken for a stranger.
+    # Otherwise: an operator corrects the options and starts this member again, and a late refusal
+    # of the former process ends it; or a peer that has another store by now counts as a stranger.
     if refused.meeting not in ("", meeting(m, peer)):
         m.say(Refusal(peer, f"it refused an earlier process or connection: {refused.reason.value}"))
         return
@@ -132,10 +132,10 @@ def hear_refused(m: StepContext, peer: str, refused: Refused) -> None:
 
 
 def _cannot_join(m: StepContext, peer: str, verdict: Abort) -> None:
-    """Decide what follows from this: `peer` and this store can never be in one cluster.
+    """Abort if that follows from this: `peer` and this store can never be in one cluster.
 
-    A running view is not disturbed.  Before there is one, all electors and members stop (I2, I4).
-    A newcomer stops if all members in reach refuse it.  A member that waits for others stops if so
+    A running view is not disturbed.  Before a view runs, all electors and members stop (I2, I4).  A
+    newcomer stops if all members in reach refuse it.  A member that waits for others stops if so
     many of them are strangers that it would wait for ever.
     """
     tip = m.view

@@ -25,7 +25,7 @@ def hear_heartbeat(m: StepContext, peer: str, beat: Heartbeat) -> None:
     lineage = m.record.lineage
     if lineage.id_at(beat.number) != beat.tip:
         # A heartbeat with a smaller number is older than our tip.  It does not show that its
-        # sender has gone on, but takes back nothing that is known of that.
+        # sender has gone on, but it does not show the contrary either.
         if beat.number >= lineage.length:
             m.observations = m.observations.with_beyond(beat.seat)
         m.send(peer, hello(m, peer))
@@ -34,7 +34,7 @@ def hear_heartbeat(m: StepContext, peer: str, beat: Heartbeat) -> None:
     elif beat.is_frozen:
         m.observations = m.observations.with_beyond(beat.seat)
     elif _waits_for(m, beat.seat):
-        # Our hello was lost, or came before a member was active; nothing else starts this again.
+        # Our hello was lost, or came before the peer was active; no other message starts this.
         m.send(peer, hello(m, peer))
 
 

@@ -17,13 +17,13 @@ from joinproto.join.lineage import Lineage
 from joinproto.join.view import Kind, Position, Seat, View
 from joinproto.machine.vocabulary import Options, Signature, Status, Store
 
-# Where a store's data ends if that is not given: a frame number that is never given.
+# The frame number where a store's data ends if that is not given; no given number is so large.
 SOMEWHERE = 2**62
 
 
 @frozen
-class At:
-    """A position as it is given: the view's name, and the number of the frame, from 1."""
+class GivenPosition:
+    """A position as given: the view's name, and the number of the frame, 0 for no frame."""
 
     view: str
     seq: int
@@ -34,19 +34,19 @@ class ChainStatus(Status):
     """A status with the fields for these rules alone.
 
     `lineage`: names of views, the oldest first, the tip last; empty if not given.  The initial
-    signature, and the final one of a clean store, are added where they are left out.  `position`:
-    None with `has_position` means no frame.  `electors`: ids of all that may vote, the absent ones
-    too; None means those that are there.
+    signature, and the final signature of a clean store, are added if they are left out.
+    `position`: None with `has_position` means no frame.  `electors`: ids of all members that may
+    vote, the absent ones too; None means those that are given.
     """
 
     lineage: tuple[str, ...] = field(default=(), kw_only=True)
-    position: At | None = field(default=None, kw_only=True)
+    position: GivenPosition | None = field(default=None, kw_only=True)
     has_position: bool = field(default=False, kw_only=True)
     electors: tuple[str, ...] | None = field(default=None, kw_only=True)
 
 
-def as_told(status: Status) -> ChainStatus:
-    """Return the status with the fields for these rules, given or by default."""
+def as_chain_status(status: Status) -> ChainStatus:
+    """Return the status as a `ChainStatus`; fields that are not given have their defaults."""
     if isinstance(status, ChainStatus):
         return status
     return ChainStatus(**asdict(status, recurse=False))
@@ -70,8 +70,8 @@ class HypotheticalView:
     @classmethod
     def of(cls, given: tuple[Status, ...]) -> HypotheticalView:
         """Return the members with their paths, given or by default as `rules.py` says."""
-        members = tuple(map(as_told, given))
-        told = tuple(map(told_path, members))
+        members = tuple(map(as_chain_status, given))
+        told = tuple(map(given_path, members))
         paths = tuple(
             path or _taken_path(status, told) for status, path in zip(members, told, strict=True)
         )
@@ -91,9 +91,9 @@ class HypotheticalView:
             if status.store is Store.CLEAN and status.has_position:
                 ends.setdefault(ids[-1], []).append((_age(path, status), at))
         for close, told in ends.items():
-            # If two give different ends, the one that has less is not clean (S2).
+            # If two stores give different ends, the store with less data is not clean (S2).
             _, at = max(told, key=lambda item: (item[0], _seq(self.members[item[1]])))
-            self.closes[close] = _told_position(self.members[at], self.paths[at])
+            self.closes[close] = _given_position(self.members[at], self.paths[at])
 
     def seat(self, at: int) -> Seat:
         """Return the member's seat; seats are ordered as the members are."""
@@ -157,7 +157,7 @@ class HypotheticalView:
         position: Position | None = None
         unfinished = False
         if status.has_position:
-            position = _told_position(status, path)
+            position = _given_position(status, path)
         elif status.store is Store.CLEAN:
             position = self.closes[ids[-1]]
         elif held is not None:
@@ -201,7 +201,7 @@ def _kind(parent: View | None, is_close: bool) -> Kind:
     return Kind.CHANGE if parent.is_open else Kind.RESTART
 
 
-def told_path(status: ChainStatus) -> Path:
+def given_path(status: ChainStatus) -> Path:
     names: Path = status.lineage
     if not names or status.initial is None:
         return ()
@@ -221,7 +221,7 @@ def _taken_path(status: Status, told: Iterable[Path]) -> Path:
     return (status.initial, status.final)
 
 
-def _told_position(status: ChainStatus, path: Path) -> Position | None:
+def _given_position(status: ChainStatus, path: Path) -> Position | None:
     at = status.position
     if at is None or at.seq == 0:
         return None

@@ -1,7 +1,7 @@
 """Ids of views: a hash of all fields or, in a searched world, the fields themselves.
 
-There are two ways to make an id.  Each is a function `Digest` from facts to an id.  Equal facts
-give equal ids, and different facts give different ids: everything else rests on this.
+There are two ways to make an id.  Each is a function from facts to an id (`Digest`).  Equal facts
+give equal ids, and different facts give different ids; the whole protocol depends on this.
 
     by_hash      64 hexadecimal digits: SHA-256 over `encode(facts)`; what ships
     by_content   a `Name`, the facts themselves; for worlds that are searched
@@ -36,7 +36,7 @@ view of one version is never read as a view of another.
 """
 
 SHORT = 8
-"""How many digits of a hash are shown to a person."""
+"""The number of digits of a hash that are shown to a person."""
 
 
 # -- by hash -------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def by_content(facts: Facts) -> Name:
     """Return the facts as an id.  The ids of all ancestors must be names, too."""
     if isinstance(facts.parent, str):
         raise MisuseError(
-            "a view cannot be called by its content if its parent is called by a hash",
+            "a view's id cannot be its content if its parent's id is a hash",
             next="use the same digest for all views of a world",
         )
     return Name(
@@ -168,8 +168,8 @@ def by_content(facts: Facts) -> Name:
 
 
 def _place(position: Position, ancestor: Name | None) -> tuple[int, int]:
-    # A position off the chain would get the number of another view, and the search would
-    # take two different views for the same one.
+    # A position off the chain would get the number of another view.  Then two different views
+    # would have the same name.
     while ancestor is not None:
         if ancestor == position.view:
             return ancestor.number, position.seq

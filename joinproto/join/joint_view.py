@@ -1,5 +1,4 @@
-"""The choice of members for the next view: a group of those that answered, which all hear each
-other.
+"""The choice of members for the next view: a group of members that all hear each other.
 
 A view is active once each member has heard from every other member that it is ready, and a member
 that does not hear a member of its view asks for another view.  So two members that do not hear each
@@ -19,12 +18,15 @@ from attrs import frozen
 from joinproto.join.view import Seat, View
 
 GROUPS_MAX = 1_000
-"""The most groups to compare; five members have six at most."""
+"""The most groups to compare; five members form at most six groups."""
 
 
 @frozen(cache_hash=True)
 class CutPairs:
-    """`pairs`: names (a, b), where a reports that it does not hear b; one report is enough."""
+    """Pairs of members that do not hear each other.
+
+    `pairs`: names (a, b), where a reports that it does not hear b; one report is enough.
+    """
 
     pairs: frozenset[tuple[str, str]] = frozenset()
 
@@ -43,11 +45,14 @@ class CutPairs:
         return CutPairs(frozenset(others | {(name, whom) for whom in misses}))
 
     def among(self, names: Collection[str]) -> bool:
-        """Return whether any two of these are apart."""
+        """Return whether any two of these members do not hear each other."""
         return bool(self._deaf(names))
 
     def _deaf(self, names: Collection[str]) -> dict[str, frozenset[str]]:
-        """Return for each member those that it is apart from; one that hears all is left out."""
+        """Return for each member the members from which it is cut off.
+
+        A member that hears all others, and that they hear, is left out.
+        """
         deaf: dict[str, frozenset[str]] = {}
         for who, whom in self.pairs:
             if who in names and whom in names and who != whom:
@@ -58,9 +63,10 @@ class CutPairs:
 
 @frozen
 class JointView:
-    """Selects members that may form the view after `tip`.  `apart`: which do not hear each other.
+    """Selects the members of the view after `tip`.
 
-    `outside`: an outside register chooses, so no majority is needed.
+    `apart`: the pairs that do not hear each other.  `outside`: an outside register chooses, so no
+    majority is needed.
     """
 
     tip: View
@@ -74,10 +80,10 @@ class JointView:
         *,
         was_active: bool,
     ) -> frozenset[Seat]:
-        """Return the members of the next view: all that are `there`, unless some of these are
-        apart.
+        """Return the members of the next view: all that are `there`, unless some are apart.
 
-        A seat of each set in `needs` is in it; if no group has that, all go on.
+        Then it is the best group that has a seat of each set in `needs`; all of `there` if no group
+        has.  `was_active`: N was reached before, and no longer counts.
         """
         seats = {seat.member: seat for seat in there}
         if not self.apart.among(seats.keys()):
@@ -89,7 +95,8 @@ class JointView:
 
         def worth(group: frozenset[Seat]) -> tuple[bool, bool, bool, int, int]:
             has_n = was_active or len(group) >= self.tip.wait_for
-            # A member that hears no majority is suspended; all are if it orders the frames.
+            # A member that hears no majority is suspended; if it is the sequencer, no frame is
+            # ordered.
             serve = all(map(self._hears_majority, group))
             may = self.may_choose(group)
             return has_n, may, serve, len(group & self.tip.members), len(group)
@@ -98,7 +105,7 @@ class JointView:
         return max(may, key=worth, default=there)
 
     def may_choose(self, group: Collection[Seat]) -> bool:
-        """Return whether these can choose the next view alone."""
+        """Return whether the seats of `group` can choose the next view alone."""
         return self.outside or self.tip.is_majority(group)
 
     def others_may_choose(self, me: str, misses: frozenset[str]) -> bool:
@@ -117,7 +124,10 @@ class JointView:
 
 
 def _groups(deaf: dict[str, frozenset[str]]) -> Iterator[frozenset[str]]:
-    """Yield groups as Bron and Kerbosch do (1973, with a pivot), from those that hear the most."""
+    """Yield the groups as Bron and Kerbosch do (1973, with a pivot).
+
+    Members that hear the most others come first.
+    """
 
     def grow(
         group: frozenset[str], more: list[str], done: frozenset[str]

@@ -16,15 +16,15 @@ def learn(m: StepContext, now: float, views: tuple[View, ...]) -> None:
     before = m.record.lineage.find(views[0].parent) if views[0].parent else None
     tip = views[-1]
     m.say(*map(Learned, views))
-    m.observations = m.observations.in_view(tip)
+    m.observations = m.observations.for_tip(tip)
     m.source = None
     m.was_active = False
     m.free_until = None
     m.tries = 0
     m.timers = m.timers.learned()
     m.patience_until = None
-    # A CLOSE of a view that ran during this process is meant for it, too.  A process that was
-    # started later learns the CLOSE from others, and takes part in the restart.
+    # If the closed view ran during this process, the CLOSE ends this process as well.  A process
+    # that was started later learns the CLOSE from others, and takes part in the restart.
     if not tip.is_open and (m.ready_in is not None or m.saw_it_run or m.closes):
         m.is_done = True
     if not tip.is_open:
@@ -45,8 +45,12 @@ def learn(m: StepContext, now: float, views: tuple[View, ...]) -> None:
 def _went_on_without(
     m: StepContext, now: float, before: View | None, views: tuple[View, ...]
 ) -> bool:
-    """Return whether the others have gone on for so long that it may not stop them any more."""
-    # A member that answers a ballot late is left out of one view, and is in the next one.
+    """Return whether this member's wish to close is void.
+
+    That is so if its time is over, and a view since then, or before, does not have the member.
+    """
+    # The wish has a time, because a member that answers one ballot late is left out of one view,
+    # and is in the next.
     is_late = m.closes_until is not None and now >= m.closes_until
     return is_late and any(m.seat not in view.members for view in (before, *views) if view)
 
@@ -61,7 +65,7 @@ def hear_ready(m: StepContext, peer: str, heard: Ready) -> None:
         return
     m.observations = m.observations.with_ready(heard.seat)
     if m.ready_in == tip.id and heard.seat in tip.members:
-        # The peer may have learned of the view after we said that we are ready.
+        # The peer may have learned the view after our `Ready`, and ignored that.
         m.send(peer, Ready(tip.id, m.seat))
     if m.leaves and m.seat not in tip.members:
         _hear_of_leaving(m, tip)

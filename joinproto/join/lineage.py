@@ -29,7 +29,7 @@ from joinproto.join.ids import Digest, ViewId, by_hash, short
 from joinproto.join.view import Kind, Position, View, verify_id, verify_successor
 
 VIEWS_KEPT = 1_000
-"""How many views a store keeps.  A store that missed more cannot show where it belongs."""
+"""The number of views that a store keeps.  A store that missed more cannot be compared."""
 
 
 @frozen
@@ -51,12 +51,12 @@ class Lineage:
 
     @property
     def length(self) -> int:
-        """Return how many views there have been, the forgotten ones too."""
+        """Return the number of all views, the forgotten ones included."""
         return self.views[-1].number if self.views else 0
 
     @property
     def forgotten(self) -> int:
-        """Return how many views are no longer kept; they are the oldest ones."""
+        """Return how many views, the oldest, are no longer kept."""
         return self.views[0].number - 1 if self.views else 0
 
     @property
@@ -111,7 +111,7 @@ def lineage_of(
     """Return the lineage of received or stored views, after verifying every view and link.
 
     Raises `Malformed` if one is wrong.  `initial` cannot be verified here if the second view is
-    forgotten; a wrong one is found when the lineage is compared with that of another store.
+    forgotten.  A wrong `initial` is found when the lineage is compared with another store's.
     """
     kept = tuple(views)
     for view in kept:
@@ -153,7 +153,7 @@ def verify_position(what: str, position: Position | None, lineage: Lineage) -> N
         found = Verbatim(f"a frame of {short(position.view)}")
         require(what, lineage.forgotten > 0, found, "a frame of a view on this chain")
         return
-    # This runs for each frame that is appended, so texts are made only where it is wrong.
+    # This runs for each frame that is appended, so texts are made only for a wrong position.
     if not view.is_open:
         raise Malformed(what, Verbatim(f"a frame of {view}"), "a view in which frames are sent")
     before = 0 if view.position is None else view.position.seq
@@ -198,8 +198,9 @@ class Comparison:
 def compare(one: Lineage, other: Lineage) -> Comparison:
     """Return the relation of `one` to `other`: `BEHIND` means that `other` continues `one`.
 
-    It is always known if the kept views overlap or touch.  An empty lineage is the beginning of
-    every other one.  Raises `Malformed` if two lineages of different clusters share a view.
+    The relation is known if the kept views overlap or touch.  An empty lineage is the beginning of
+    every other lineage.  Raises `Malformed` if two lineages differ at a view and agree at a later
+    one.
     """
     shorter = min(one.length, other.length)
     equal, different = 0, None
@@ -249,8 +250,8 @@ def _beyond(lineage: Lineage, number: int) -> tuple[View, ...]:
 def follow(own: Lineage, other: Lineage, *, keep: int = VIEWS_KEPT) -> Lineage:
     """Return the lineage of a store that knows `own` after it has learned `other`.
 
-    That is the longer of the two, if it continues the shorter one.  Raises `Malformed` otherwise,
-    and if that is unknown: no store leaves its chain for one that may be another.
+    That is the longer of the two, if it is known to continue the shorter one.  Otherwise raises
+    `Malformed`: no store leaves its chain for one that may be of another branch.
     """
     order = compare(own, other).order
     if order in (Order.EQUAL, Order.AHEAD):

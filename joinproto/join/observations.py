@@ -19,7 +19,7 @@ from joinproto.join.view import Seat, View, names_of
 class Doubt:
     """An elector, heard over a new connection, that has not answered whether the view stands.
 
-    `number`: that of the question.
+    `number`: the number of the question.
     """
 
     peer: str
@@ -28,17 +28,17 @@ class Doubt:
 
 @frozen(kw_only=True, cache_hash=True)
 class Observations:
-    """What a member knows of the others.
+    """A member's knowledge of the others.
 
-    `in_reach`: names of peers that it is connected to.  `answers`: to the present ballot
-    about the tip.  `ready`: others that are ready in the tip.  `guests`: newcomers to take in;
-    `transients`: those of them that keep nothing.
-    `beyond`: seats that are known to have answered a ballot about the tip, or to know a later view.
-    `strangers`: names of peers with stores of another cluster.  `replaced`: names of members of
-    the tip that are here with other stores.  `apart`: which members do not hear each other, by
-    their answers.  `went_back`: names of those whose stores were last found to be older copies.
-    `doubts`: electors that have not confirmed over a new connection that the view stands.
-    `older`: names of peers that do not understand that question.
+    `in_reach`: names of the peers to which it is connected.  `answers`: the answers to the present
+    ballot about the tip.  `ready`: others that are ready in the tip.  `guests`: newcomers to take
+    in; `transients`: the guests that keep nothing.  `beyond`: seats that are known to have answered
+    a ballot about the tip, or to know a later view.  `strangers`: names of peers that can never be
+    in one cluster with this store.  `replaced`: names of members of the tip that are here with
+    other stores.  `apart`: the members that do not hear each other, by their answers.  `went_back`:
+    names of members whose stores were last found to be older copies.  `doubts`: electors that have
+    not confirmed over a new connection that the view stands.  `older`: names of peers that do not
+    understand that question.
     """
 
     in_reach: frozenset[str] = frozenset()
@@ -56,22 +56,22 @@ class Observations:
 
     # -- changes --------------------------------------------------------------------------
 
-    def up(self, peer: str, *, confirms: bool = True) -> Observations:
+    def with_peer(self, peer: str, *, confirms: bool = True) -> Observations:
         older = self.older - {peer} if confirms else self.older | {peer}
         return evolve(self, in_reach=self.in_reach | {peer}, older=older)
 
-    def doubting(self, peer: str, number: int) -> Observations:
-        """Return the observations once `peer` was asked by question `number` if the view stands."""
+    def with_doubt(self, peer: str, number: int) -> Observations:
+        """Return the observations after question `number` asked `peer` whether the view stands."""
         others = frozenset(doubt for doubt in self.doubts if doubt.peer != peer)
         return evolve(self, doubts=others | {Doubt(peer, number)})
 
-    def sure_of(self, peer: str, number: int) -> Observations:
-        """Return the observations once `peer` confirmed the view in answer to `number`."""
+    def without_doubt(self, peer: str, number: int) -> Observations:
+        """Return the observations after `peer` confirmed the view in answer to `number`."""
         left = (one for one in self.doubts if one.peer != peer or one.number > number)
         return evolve(self, doubts=frozenset(left))
 
-    def down(self, peer: str) -> Observations:
-        """Return the observations left when `peer` is no longer heard."""
+    def without_peer(self, peer: str) -> Observations:
+        """Return the observations that are left when `peer` is no longer heard."""
         return evolve(
             self,
             in_reach=self.in_reach - {peer},
@@ -83,8 +83,8 @@ class Observations:
             transients=frozenset(seat for seat in self.transients if seat.member != peer),
         )
 
-    def in_view(self, tip: View) -> Observations:
-        """Return the observations that still count in a new tip."""
+    def for_tip(self, tip: View) -> Observations:
+        """Return the observations that still count when `tip` is the new tip."""
         guests = frozenset(seat for seat in self.guests if seat not in tip.members and tip.is_open)
         return Observations(
             in_reach=self.in_reach,
@@ -94,7 +94,10 @@ class Observations:
         )
 
     def answered(self, answer: Answer, misses: frozenset[str] = frozenset()) -> Observations:
-        """Return the observations with this answer, in place of the member's earlier ones."""
+        """Return the observations with this answer in the place of the member's earlier answer.
+
+        `misses`: the members that it does not hear.
+        """
         name = answer.seat.member
         others = (item for item in self.answers if item.seat.member != name)
         return evolve(
@@ -108,8 +111,8 @@ class Observations:
         answers = frozenset(item for item in self.answers if item.seat.member != name)
         return evolve(self, answers=answers)
 
-    def asking(self) -> Observations:
-        """Return the observations for a new ballot: which members hear which is asked again."""
+    def for_new_ballot(self) -> Observations:
+        """Return the observations for a new ballot, which asks again which members hear which."""
         return evolve(self, apart=CutPairs()) if self.apart.pairs else self
 
     def with_ready(self, seat: Seat) -> Observations:
@@ -133,8 +136,8 @@ class Observations:
     def with_beyond(self, seat: Seat) -> Observations:
         return evolve(self, beyond=self.beyond | {seat})
 
-    def knowing(self, went_back: frozenset[Seat]) -> Observations:
-        """Return the observations where, of those that answered, only these seats went back."""
+    def with_went_back(self, went_back: frozenset[Seat]) -> Observations:
+        """Return the observations in which, of the seats that answered, only these went back."""
         answered = {item.seat.member for item in self.answers}
         names = self.went_back - answered | names_of(went_back)
         return evolve(self, went_back=names) if names != self.went_back else self
@@ -142,8 +145,8 @@ class Observations:
     def with_stranger(self, peer: str) -> Observations:
         return evolve(self, strangers=self.strangers | {peer})
 
-    def noticing(self, seat: Seat, tip: View | None) -> Observations:
-        """Return the observations once `seat` is heard, which may replace a member of the tip."""
+    def with_store_of(self, seat: Seat, tip: View | None) -> Observations:
+        """Return the observations after `seat` was heard; it may replace a seat of the tip."""
         if tip is None or seat in tip.members or seat.member not in names_of(tip.members):
             return self
         return evolve(self, replaced=self.replaced | {seat.member})
@@ -152,11 +155,14 @@ class Observations:
 
     @property
     def doubted(self) -> frozenset[str]:
-        """Return the names of `doubts`."""
+        """Return the names of the electors in `doubts`."""
         return frozenset(doubt.peer for doubt in self.doubts)
 
     def is_majority(self, tip: View, me: Seat) -> bool:
-        """Return whether a majority is heard, without electors in doubt or gone on."""
+        """Return whether a majority of the tip's electors is heard.
+
+        Electors that are in doubt, or have gone on to another view, do not count.
+        """
         heard = self.reached(tip, me)
         if self.doubts:
             heard = frozenset(seat for seat in heard if seat.member not in self.doubted)
@@ -194,7 +200,7 @@ class Observations:
         return any(one.store_id == seat.store_id and one != seat for one in others)
 
     def is_cut_off(self, tip: View, me: Seat, config: Config) -> bool:
-        """Return whether this member would wait for ever, because too many are strangers."""
+        """Return whether this member would wait for ever, because too many peers are strangers."""
         if config.outside:
             left = {seat for seat in tip.members if seat.member not in self.strangers}
             return len(left) < tip.wait_for

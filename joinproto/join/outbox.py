@@ -14,7 +14,7 @@ NOTHING = Batch()
 
 @define
 class Outbox:
-    """Collects the next batch, while the one that was polled is performed."""
+    """Collects the next batch while the host performs the batch that it polled."""
 
     _next: Batch | None = None
     _polled: Batch | None = None  # and not yet performed
@@ -22,7 +22,7 @@ class Outbox:
     def add(self, batch: Batch) -> None:
         """Add these actions after the pending ones."""
         if batch:  # the host has nothing to do for an empty batch
-            self._next = batch if self._next is None else both(self._next, batch)
+            self._next = batch if self._next is None else combined(self._next, batch)
 
     def renew(self, record: StoreRecord) -> None:
         """Write this record if an older one is still unwritten, here or at the host."""
@@ -36,23 +36,26 @@ class Outbox:
         return NOTHING if self._polled is None else self._polled
 
     def advance(self, batch: Batch) -> None:
-        """Make room for the next one.  Raises `MisuseError` unless `poll` gave this one last."""
+        """Drop the polled batch, which is performed.
+
+        Raises `MisuseError` if a batch with actions is not the one that `poll` returned last.
+        """
         if not batch:
             return
         if batch is not self._polled:
             raise MisuseError(
-                "the host says that a batch is performed which this member did not give",
-                next="advance with the value that poll returned last, once",
+                "`advance` was called with a batch that this member did not give, or twice",
+                next="call `advance` once, with the value that `poll` returned last",
             )
         self._polled = None
 
 
-def both(one: Batch, other: Batch) -> Batch:
-    """Return the actions of `one` and then `other`; a later record replaces an older one."""
+def combined(one: Batch, other: Batch) -> Batch:
+    """Return the actions of `one` and then of `other`; a later record replaces an older one."""
     first = one.actions
     if other.close is not None:
-        # A pending opening must not come after it: a member that was active and froze between two
-        # polls is closed.
+        # A pending opening must not come after the closing: a member that opened and froze between
+        # two polls is closed.
         first = tuple(item for item in first if not isinstance(item, OpenForClients))
     return Batch(
         other.close or one.close,

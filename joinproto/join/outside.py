@@ -9,8 +9,8 @@ stay: the register knows the only successor, but not which store has the data.
     propose   AskRegister, a compare-and-set
     decided   append what stands there, durably     Chosen  ->   all
 
-All attempts use the same ballot, so a promise given to one proposer is good for every other, and
-it means no more than "frozen".
+All attempts use the same ballot, so a promise to one proposer counts for every other proposer, and
+means no more than "frozen".
 
 Source: join protocol, 3.7.
 """

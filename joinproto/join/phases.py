@@ -1,4 +1,4 @@
-"""The phases of a member, and the table that says which one it is in.
+"""The phases of a member, and the table that determines the present phase.
 
 The table is evaluated after each event: the phase follows from the record and the observations, so
 no order of events can leave a member in a phase that its facts do not justify.  The table also has
@@ -49,12 +49,13 @@ class Effect(Enum):
 
 @frozen(kw_only=True)
 class Facts:
-    """The row of the table: what one member knows of itself.
+    """The row of the table: the facts that one member knows of itself.
 
-    `has_options`: its options are the tip's, or were when it became ready.  `has_data`: its data
-    ends where the tip starts, or has grown in the tip since.  `is_ready`, `was_ready`: it was ready
-    in the tip in this process, in an earlier one.  `all_ready`: all members of the tip are ready.
-    `has_n`: the tip has N members, or N was reached before.
+    `is_done`: it has left, or the cluster is closed.  `has_options`: its options are the tip's, or
+    were when it became ready.  `has_data`: its data ends where the tip starts, or it was ready in
+    the tip in this process.  `is_ready`, `was_ready`: it was ready in the tip in this process, in
+    an earlier process.  `all_ready`: all members of the tip are ready.  `has_n`: the tip has N
+    members, or N was reached before.
     """
 
     is_aborted: bool = False
@@ -83,7 +84,7 @@ ON_LEAVING = {Phase.ACTIVE: Effect.CLOSE_FOR_CLIENTS}
 
 @cache
 def standing() -> Table[Phase]:
-    """Return the table of all phases; a case's actions are done when a member enters its phase."""
+    """Return the table of all phases; a member that enters a phase does its case's actions."""
     cases = (
         Case(
             "I2",

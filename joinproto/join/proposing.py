@@ -18,16 +18,16 @@ from joinproto.join.view import Kind, View, names_of
 from joinproto.machine.vocabulary import Reason
 
 SILENT = "too few have answered"
-"""The case of `Waiting` where no view can be chosen: no majority, or no founders."""
+"""The case of `Waiting` if no view can be chosen, for lack of a majority or of founders."""
 
 BETTER = "others may be a majority that hears each other"
-"""The case of `Waiting` where no majority of those that answered hears each other."""
+"""The case of `Waiting` if no majority of the members that answered hears each other."""
 
 
 def proposal(m: StepContext, now: float) -> View | None:
     """Return the view to propose.  If there is none, report why, and return None.
 
-    Raises `Malformed` where the stores contradict each other.
+    Raises `Malformed` if the stores contradict each other.
     """
     answers = {*m.observations.answers, m.status}
     look_back(m, answers)
@@ -81,7 +81,7 @@ def expected(it: Known) -> set[str]:
     return names - {it.config.member}
 
 
-def say_who_is_silent(m: StepContext) -> None:
+def report_silent(m: StepContext) -> None:
     attempt = m.choice.attempt
     if attempt is not None:
         detail = unanswered(attempt, expected(m), m.observations, m.view, m.config, m.seat)
@@ -89,9 +89,9 @@ def say_who_is_silent(m: StepContext) -> None:
 
 
 def _yields(it: Known, now: float, proposer: Proposer, view: View, evidence: Evidence) -> bool:
-    """Return whether others take their turns first, because more of them may hear each other.
+    """Return whether this member lets others go first, because more of them may hear each other.
 
-    It lets them for one turn of each, and in as many ballots, at most.
+    It waits at most for one turn of each other member, in at most as many ballots.
     """
     tip = it.view
     if tip is None or view.kind is not Kind.CHANGE:

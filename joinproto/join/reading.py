@@ -1,16 +1,16 @@
 """Reads: whether the view that a member serves still stood after a read had begun.
 
-A member may serve in a view that all others have left, until it hears of that.  Frames that they
-acknowledge meanwhile are not on its disk.  So a read waits until a majority of the electors has
-said, after the read began, that they have answered no ballot about the view's successor.  Then no
-majority had chosen one before, and all that was acknowledged until then is in this view, and so on
-the disk of each of its members.
+A member may serve in a view that all others have left, until it learns the next view.  Frames that
+the others acknowledge meanwhile are not on its disk.  So a read waits until a majority of the
+electors has said, after the read began, that they have answered no ballot about the view's
+successor.  Then no majority had chosen a successor when the read began.  Every frame acknowledged
+until then is of this view or an earlier one, and so on the disk of each member of the view.
 
     read      begins, and waits                  Confirm   ->   the electors
               a majority: it may be answered     <- Confirmed
 
-Reads that come while a round is under way wait for the next one, so only one is under way.
-With an outside register the register is asked instead: it names the only successor.
+Reads that come while a round is under way wait for the next round, so only one is under way.
+An outside register is asked instead of the electors: it names the only successor.
 
 Source: join protocol, 3.8; "ReadIndex" in Ongaro, "Consensus: Bridging Theory and Practice"
 (2014), section 6.4, as in etcd-io/raft, `read_only.go`.
@@ -30,9 +30,9 @@ from joinproto.join.view import View, names_of
 
 
 def read(m: StepContext, now: float) -> None:
-    """Have the reads that came together confirmed by the round that begins next.
+    """Have reads that came together confirmed by the next round, which may begin at once.
 
-    Their number is the new `reads.called`, which stays as it is if they cannot be confirmed.
+    The reads' number is the new `reads.called`, which does not change if they cannot be confirmed.
     """
     tip = m.view
     if m.phase is not Phase.ACTIVE or tip is None or older_electors(m):
@@ -62,12 +62,12 @@ def doubt(m: StepContext, peer: str) -> None:
         return
     if peer in names_of(tip.electors) - m.observations.older:
         m.reads = evolve(m.reads, last=m.reads.last + 1)
-        m.observations = m.observations.doubting(peer, m.reads.last)
+        m.observations = m.observations.with_doubt(peer, m.reads.last)
         m.send(peer, Confirm(tip.id, m.reads.last))
 
 
 def confirm_again(m: StepContext, now: float) -> None:
-    """Repeat the questions that are not answered; a message may have been lost."""
+    """Repeat the questions without an answer, because a message may have been lost."""
     tip = m.view
     if tip is None or m.ready_in != tip.id:
         return
@@ -104,20 +104,20 @@ def hear_confirmed(m: StepContext, now: float, peer: str, heard: Confirmed) -> N
     require(
         "number", heard.number <= m.reads.last, Verbatim(str(heard.number)), "one that was asked"
     )
-    m.observations = m.observations.sure_of(peer, heard.number)
+    m.observations = m.observations.without_doubt(peer, heard.number)
     if m.reads.asked and heard.number >= m.reads.asked:
         m.reads = evolve(m.reads, confirmed=m.reads.confirmed | {heard.seat})
         _count(m, now, tip)
 
 
 def register_confirms(m: StepContext, now: float, question: int) -> None:
-    """Note that the register, asked by this question, named no successor of the tip."""
+    """Confirm the reads that wait for this question: the register names no successor of the tip."""
     if m.view is not None and question and question == m.reads.asked:
         _finish(m, now, m.view)
 
 
 def void(m: StepContext) -> None:
-    """Forget the reads that wait: the member no longer serves, and its host knows that."""
+    """Forget the waiting reads, because the member no longer serves."""
     if m.reads.asked or m.reads.confirmed:
         m.reads = evolve(m.reads, asked=0, confirmed=frozenset())
 

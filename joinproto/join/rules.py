@@ -1,7 +1,7 @@
-"""The view chain as a set of rules for verdicts: what the shipped tables say about given members.
+"""The view chain as a set of rules for verdicts: the shipped tables, asked about given members.
 
-The tables read rows about views and answers; here these rows are made from what is known of the
-members from outside.  A field that is left out has this default:
+The tables read rows about views and answers.  Here these rows are made from facts about the members
+that a person knows.  A field that is left out has this default:
 
     lineage     a clean store: FOUND, CLOSE; a dirty one with a final signature: the same;
                 any other dirty one: FOUND.  A running view follows whatever a newcomer
@@ -31,8 +31,8 @@ from joinproto.join.hypothetical import (
     HypotheticalView,
     Path,
     digest_of,
+    given_path,
     ids_of,
-    told_path,
 )
 from joinproto.join.messages import Hello
 from joinproto.join.phases import Facts, standing
@@ -62,7 +62,9 @@ class ChainRules(RuleSet):
 def initial_signature(
     members: Sequence[Status], cases: Sequence[Case[Phase] | None]
 ) -> Signature | None:
-    """Return the running cluster's signature, or that of the stores that restart, or `NEW`.
+    """Return the initial signature of the running cluster, or of the one that starts.
+
+    `NEW` if a new cluster is founded, or if the running cluster's signature is not given.
 
     None if the active members have two signatures, or if no cluster is active or starts.
     """
@@ -78,7 +80,7 @@ def initial_signature(
 CHAIN_RULES = ChainRules("chain", (), initial_signature)
 
 
-# A decision asks about each member of one set in turn, so few sets are kept.
+# A decision asks about each member of a set in turn, so the cases of few sets are kept.
 @lru_cache(maxsize=4)
 def _cases(members: tuple[Status, ...]) -> tuple[Case[Phase] | None, ...]:
     given = HypotheticalView.of(members)
@@ -147,7 +149,10 @@ def _started(
 
 
 def _refusal(given: HypotheticalView) -> Case[Phase] | None:
-    """Return why the stores cannot be one cluster, by their answers to hellos; None if they can."""
+    """Return the case that refuses the stores as one cluster, None if there is none.
+
+    It is found by the answers that each store would give to the hellos of the others.
+    """
     paths = [path for path in dict.fromkeys(given.paths) if path]
     found: Case[Phase] | None = None
     config = Config(member="-", electors=frozenset("-"))
@@ -276,10 +281,10 @@ def _running_path(given: HypotheticalView, at: int, newcomers: Path) -> Path:
     active = [place for place, status in enumerate(given.members) if status.active]
     known = [given.members[place].initial for place in active]
     signatures = [initial for initial in known if initial is not None]
-    # A cluster whose signature no member knows is none of those that are given.
+    # If no active member knows the signature, the cluster is none of those that are given.
     initial = given.members[at].initial or (signatures[0] if signatures else NEW)
     for place in (at, *active):
-        told = told_path(given.members[place])
+        told = given_path(given.members[place])
         if told and told[0] == initial:
             return (*told, None) if given.is_closed(told) else told
     is_known = newcomers[:1] == (initial,)
@@ -303,20 +308,20 @@ def _hello(given: HypotheticalView, at: int, path: Path) -> Hello:
 def _as_phase(
     case: Case[Next] | Case[Admit] | Case[ChainPhase], outcome: Phase, sources: Sequence[str] = ()
 ) -> Case[Phase]:
-    """Return a case of a shipped table as a case of a verdict."""
+    """Return a case of a shipped table as a case of the verdicts' table."""
     return Case(
         case.label,
         case.name,
         case.condition,
         outcome,
-        updates_from=_those(sources) if sources else None,
+        updates_from=_group_of(sources) if sources else None,
         reason=case.reason,
     )
 
 
-def _those(names: Sequence[str]) -> Group:
+def _group_of(names: Sequence[str]) -> Group:
     # Halves keep the nesting shallow, however many names there are.
     if len(names) == 1:
         return I.where(id=names[0])
     half = len(names) // 2
-    return _those(names[:half]) | _those(names[half:])
+    return _group_of(names[:half]) | _group_of(names[half:])

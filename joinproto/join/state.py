@@ -51,8 +51,9 @@ class Reads:
     `called`, `covers` and `last` only grow while the process runs.
 
     `called`: how often reads were handed in.  `asked`: the number of the question that is under way
-    for them, 0 for none; it covers the reads up to `covers`.  `confirmed`: the members that have
-    answered it.  `last`: the number of the last question of this process, for reads or not.
+    for them, 0 for none; it covers the reads up to `covers`.  `confirmed`: the electors that have
+    answered that question, and this member if it is one.  `last`: the number of the last question
+    of this process, for reads or not.
     """
 
     called: int = 0
@@ -73,8 +74,8 @@ class Known:
     choice: Chooser
     observations: Observations = field(factory=Observations)
     phase: Phase = Phase.INITIALIZING
-    ready_in: ViewId | None = None  # the view it was ready in, in this process
-    was_active: bool = False  # it knows that the tip was active
+    ready_in: ViewId | None = None  # the last view in which it was ready, in this process
+    was_active: bool = False  # it was active in the tip
     source: str | None = None  # the member that it is updated from
     saw_it_run: bool = False  # others were ready in the tip, before this process was in any view
     closes_until: float | None = None  # until then it wants a shutdown, also if a view omits it
@@ -89,7 +90,7 @@ class Known:
     free_until: float | None = None  # until when the register's "no successor" counts
     timers: Timers = field(factory=Timers)  # how long ballots take, and which member has its turn
     reads: Reads = Reads()
-    met: frozenset[Connections] = frozenset()
+    connections: frozenset[Connections] = frozenset()
 
     @property
     def config(self) -> Config:
@@ -187,6 +188,6 @@ def frozen_copy(it: Known) -> MemberState:
 
 def as_state(it: Known) -> MemberState:
     """Turn `it` into a state, and return it.  `it` must be new, and not a `StepContext`."""
-    # Called once a step: to create the frozen class takes three times as long.
+    # Called once a step; to construct an instance of the frozen class takes three times as long.
     it.__class__ = MemberState
     return it  # type: ignore[return-value]

@@ -41,7 +41,7 @@ class StepContext(Known):
     events: list[Event] = field(factory=list)
 
     def wait_until(self, at: float | None) -> None:
-        """Let the wait end at `at`, unless it ends earlier; None changes nothing."""
+        """Let the wait end at `at`, unless it ends earlier; None: change nothing."""
         if at is not None and (self.patience_until is None or at < self.patience_until):
             self.patience_until = at
 
@@ -59,7 +59,7 @@ class StepContext(Known):
     def waits(
         self, label: str, case: str, reason: Reason | None, detail: str = "", table: str = ""
     ) -> None:
-        """Report why this member waits; stores that went back count as missing."""
+        """Report why this member waits, and which stores went back, because they do not count."""
         if self.observations.went_back:
             names = ", ".join(sorted(self.observations.went_back))
             lack = f"older copies of what they were: the stores of {names}"
@@ -92,7 +92,7 @@ class StepContext(Known):
 
     def notice(self, seat: Seat) -> None:
         """Note that a member is here with this store."""
-        self.observations = self.observations.noticing(seat, self.view)
+        self.observations = self.observations.with_store_of(seat, self.view)
 
     def see_it_run(self) -> None:
         """Note that another member was ready in the tip, if this process was in no view yet."""

@@ -29,7 +29,7 @@ from joinproto.join.balloting import (
 )
 from joinproto.join.choice import Choice
 from joinproto.join.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
-from joinproto.join.fixpoint import say_for_whom, settle
+from joinproto.join.fixpoint import report_awaited, settle
 from joinproto.join.frames import appended
 from joinproto.join.greeting import hear_hello, hear_refused, hello, hello_to_members, meet
 from joinproto.join.heartbeats import hear_heartbeat, heartbeat
@@ -38,7 +38,7 @@ from joinproto.join.learning import hear_ready
 from joinproto.join.observations import Observations
 from joinproto.join.outside import OutsideChoice
 from joinproto.join.phases import RUNNING, Phase
-from joinproto.join.proposing import say_who_is_silent
+from joinproto.join.proposing import report_silent
 from joinproto.join.reading import (
     confirm_again,
     doubt,
@@ -54,8 +54,8 @@ from joinproto.join.timers import Timers
 from joinproto.join.updating import hear_want_update, hear_welcome, require_thawed
 from joinproto.join.view import Position, View
 
-_BEATS = 2
-"""For how many heartbeats an answer of the register counts."""
+_FREE_HEARTBEATS = 2
+"""The number of heartbeats for which an answer of the register counts."""
 
 
 def start(
@@ -65,8 +65,8 @@ def start(
     config = setup.config
     if record.transient != config.is_transient:
         raise MisuseError(
-            f"{config.member} is {'' if config.is_transient else 'not '}transient, its"
-            f" record is {'' if record.transient else 'not '}",
+            f"{config.member} is {'' if config.is_transient else 'not '}transient, but its"
+            f" record is {'' if record.transient else 'not'}".rstrip(),
             next="make the record with StoreRecord(transient=...) as configured",
         )
     kind = OutsideChoice if config.outside else Choice
@@ -129,10 +129,10 @@ def peer_up(m: StepContext, now: float, peer: str, confirms: bool = True) -> Non
     if peer == m.config.member:
         return
     asks_in_vain = m.closes_until is not None and now < m.closes_until and _is_cut_off(m)
-    m.observations = m.observations.up(peer, confirms=confirms)
+    m.observations = m.observations.with_peer(peer, confirms=confirms)
     meet(m, peer)
     if asks_in_vain and not _is_cut_off(m):
-        # It was cut off for less than their patience, so the others have not given it up.
+        # It was cut off for less time than the others' patience, so they have not given it up.
         m.closes_until = now + shutdown_patience(m)
     # Failed ballots say nothing about a ballot with this peer.  And its answer to a ballot that
     # began while it was away does not show how long messages take.
@@ -146,9 +146,9 @@ def peer_up(m: StepContext, now: float, peer: str, confirms: bool = True) -> Non
 
 
 def peer_down(m: StepContext, now: float, peer: str) -> None:
-    m.observations = m.observations.down(peer)
+    m.observations = m.observations.without_peer(peer)
     if m.view is None:
-        # It may come back with another store, and a FOUND with its lost store would bind all
+        # The peer may come back with another store, and a FOUND with its lost store would bind all
         # ballots.
         m.observations = m.observations.without_answer_of(peer)
     if m.timers.holder == peer and m.patience_until is not None:
@@ -208,16 +208,16 @@ def tick(m: StepContext, now: float) -> None:
             ask_again(m, now)
         elif is_unheard(m):
             if now >= m.timers.since + pause(m):
-                say_who_is_silent(m)
+                report_silent(m)
             insist(m, now)
         elif (at := turn(m, now)) is not None and now < at:
             m.patience_until = at
         elif reason_to_begin(m) is not None:
-            say_who_is_silent(m)
+            report_silent(m)
             begin(m, now)
     if m.says_at is not None and now >= m.says_at:
         m.says_at = None
-        say_for_whom(m)
+        report_awaited(m)
     settle(m, now)
 
 
@@ -266,10 +266,10 @@ def register_says(m: StepContext, now: float, view: View) -> None:
 def register_free(
     m: StepContext, now: float, parent: ViewId, asked: float, question: int = 0
 ) -> None:
-    # It counts from the time of the question, because the answer may be as old as that.
+    # The answer counts from the time of the question, because it may be as old as that.
     tip = m.view
     if m.phase in RUNNING and tip is not None and tip.id == parent:
-        until = asked + _BEATS * m.config.heartbeat
+        until = asked + _FREE_HEARTBEATS * m.config.heartbeat
         m.free_until = max(until, m.free_until or until)
         # The tip's successor is chosen while this process runs.  Otherwise: a member that hears
         # no other learns of a CLOSE from the register alone, and restarts the cluster.

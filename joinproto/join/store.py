@@ -1,7 +1,7 @@
 """The record of a store, as one value, and facts derived from it.
 
-Whether a store is clean is never written down: it is derived from the record, so no crash
-between two writes can leave a store that says clean and is not.
+No record says that its store is clean: this is derived from the record.  So no crash between two
+writes can leave a store that says that it is clean, and is not.
 
 Source: join protocol, 3.2 and 3.3; rules S1, S2, I3, R3.
 """
@@ -27,8 +27,8 @@ from joinproto.machine.vocabulary import Store as StoreState
 class Ballot:
     """An attempt to choose the tip's successor.
 
-    `round`: from 1; larger rounds are later.  `store_id`: the proposer's; a disk that is made anew
-    has another id, so no two proposers or disks share a ballot.
+    `round`: from 1; larger rounds are later.  `store_id`: the id of the proposer's store; a new
+    disk has another id, so no two proposers or disks share a ballot.
     """
 
     round: int
@@ -41,7 +41,7 @@ class Ballot:
 
 @frozen
 class Accepted:
-    """The view that a store accepted as the tip's successor, and in which ballot."""
+    """The view that a store accepted as the tip's successor, and the ballot in which it did."""
 
     ballot: Ballot
     view: View
@@ -101,7 +101,7 @@ class StoreRecord:
 
     @property
     def state(self) -> StoreState:
-        """Return the note's set that it belongs to: T, E, C or D."""
+        """Return the note's set to which the store belongs: T, E, C or D."""
         if self.transient:
             return StoreState.NONE
         if self.tip is None:
@@ -111,7 +111,7 @@ class StoreRecord:
 
     @property
     def is_marked(self) -> bool:
-        """Return whether the operator's mark stands: it names the tip, not an older view."""
+        """Return whether the operator's mark counts: it names the tip, not an older view."""
         return self.tip is not None and self.mark == self.tip.id
 
     def learn(self, lineage: Lineage, *, keep: int = VIEWS_KEPT) -> StoreRecord:

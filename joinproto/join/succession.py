@@ -1,8 +1,8 @@
-"""Succession: which kind of view follows.
+"""Succession: the kind of the next view.
 
-`successor.py` finds its members, and `proposing.py` proposes it.
+`successor.py` finds the view's members, and `proposing.py` proposes the view.
 
-Three tables, one for each sort of tip: no tip, a CLOSE, an open view.  A row is a seat
+There are three tables, one for each sort of tip: no tip, a CLOSE, an open view.  A row is a seat
 that the proposer knows of, whether it has answered or not; `me` is the proposer.
 
 Source: join protocol, 3.4; rules I1 to I6, S2, R3, P3.
@@ -49,14 +49,14 @@ _KINDS = {
 class Row:
     """A seat as the proposer sees it.
 
-    `answered`: it has answered this ballot.  `is_member`, `is_elector`: of the tip.
+    `answered`: it has answered this ballot.  `is_member`, `is_elector`: it is one of the tip.
     `is_sure`, `covers`, `is_clean`: see `Evidence`.  `fits`: a CHANGE may have it as a member;
-    `is_sure` needs that, too.  `is_marked`: its operator permits a restart from the tip.
-    `leaves`: it asks to be left out.  `is_founder`: a configured elector.
-    The rest is the same for all seats:
-    `wait_for` (N), `majority` (electors that are more than half of them), `founders` (how
-    many must answer before a FOUND), `closes` (the whole cluster must stop), `is_automatic`
-    (total_failure).
+    `is_sure` needs that as well.  `is_marked`: its operator permits a restart from the tip.
+    `leaves`: it asks to be left out.  `is_founder`: its member is a configured elector.
+
+    The other fields are the same for all seats: `wait_for` (N), `majority` (the number of electors
+    that is more than half), `founders` (how many must answer before a FOUND), `closes` (the whole
+    cluster must stop), `is_automatic` (the setting `total_failure`).
     """
 
     id: str
@@ -100,7 +100,8 @@ MANUAL = SEATS.fact("total failure is manual here", is_automatic=False)
 NOBODY_PERMITS = A.where(is_marked=True).is_empty & MANUAL
 
 STAYING = A.where(leaves=False).named("those of A who stay")
-# Members that leave count: where fewer than N would stay, they stay, or all would wait for ever.
+# Members that leave count here.  If fewer than N would stay, they do not leave; otherwise all would
+# wait for ever.
 TOO_FEW = A.fewer_than(N) | A.where(is_elector=True).fewer_than(MAJORITY)
 
 
@@ -167,7 +168,7 @@ def going_on() -> Table[Next]:
             Case(
                 "S2",
                 "closing, and all have answered",
-                # Where no member keeps anything, only the register keeps the CLOSE.
+                # If no member keeps anything, only the register keeps the CLOSE.
                 (~S.where(has_store=True).is_empty | (~S.is_empty & NO_STORE))
                 & ME_CLOSES
                 & V.every(answered=True),

@@ -24,9 +24,9 @@ from joinproto.machine.tables import Case, Table
 class Proposer:
     """A member that proposes the next view.
 
-    `guests`: newcomers to take in; `transients`: those of them that keep nothing.
-    `apart`: which members do not hear each other.  `closes`: the whole cluster must stop.  `nonce`,
-    `time`: see `Facts` of a view.
+    `guests`: newcomers to take in; `transients`: the guests that keep nothing.  `apart`: the
+    members that do not hear each other.  `closes`: the whole cluster must stop.  `nonce`, `time`:
+    see `Facts` of a view.
     """
 
     config: Config
@@ -42,7 +42,7 @@ class Proposer:
     # -- which kind ------------------------------------------------------------------------
 
     def decide(self, evidence: Evidence) -> tuple[Table[Next], Case[Next]]:
-        """Return the table that is asked about this evidence, and the case that holds."""
+        """Return the table for this evidence, and its first case that holds."""
         rows = self.rows(evidence)
         table = self.table(evidence)
         me = next(at for at, row in enumerate(rows) if row.id == _id(self.seat))
@@ -56,7 +56,7 @@ class Proposer:
         return going_on() if tip.is_open else reopening()
 
     def rows(self, evidence: Evidence) -> tuple[Row, ...]:
-        """Return one row for each seat known: those that answered, then the silent ones."""
+        """Return one row for each known seat: the seats that answered, then the silent seats."""
         tip = evidence.lineage.tip
         answered = {item.seat for item in evidence.answers}
         silent = (tip.members | tip.electors if tip else frozenset()) - answered
@@ -95,7 +95,7 @@ class Proposer:
         )
 
     def _may_stay(self, evidence: Evidence, answer: Answer) -> bool:
-        """Return whether the member has the options of the tip, which no CHANGE changes."""
+        """Return whether the member has the tip's options, which a CHANGE keeps."""
         tip = evidence.lineage.tip
         return tip is None or answer.options == tip.options_digest
 
@@ -122,8 +122,8 @@ class Proposer:
                 digest=self.digest,
             )
         # A member that is sure has all the data, and stays.  A member that was stopped and covers
-        # the tip may stay, too: it needs the last frames at most.  Before the first activation any
-        # member that has answered may come in.
+        # the tip may stay as well: it lacks at most the last frames.  Before the first activation
+        # any member that has answered may come in.
         fit = [
             item
             for item in answers
@@ -270,11 +270,12 @@ class Proposer:
     ) -> frozenset[Seat]:
         """Return the next electors: as before, with the present stores of those that answered.
 
-        Where the cluster keeps nothing, no member votes, and the members stand for electors.  Else
-        a configured elector that joins votes, and a member that leaves does not.  If a member
-        leaves, those that answered and stay must be a majority of the voters.  If they are not, a
-        guest that has only said hello does not vote, because it may be gone.  If they still are
-        not, a member that leaves stays an elector: then it is enough that it comes back.
+        If the cluster keeps nothing, no member votes, and the members stand for electors.
+        Otherwise a configured elector that joins votes, and a member that leaves does not.  If a
+        member leaves, the members that answered and stay must be a majority of the voters.  If they
+        are not, a guest that has only said hello does not vote, because it may be gone.  If they
+        still are not, a member that leaves stays an elector; if it comes back, they have a
+        majority.
         """
         if keeps_nothing(tip, answers):
             return members
@@ -307,8 +308,8 @@ class Proposer:
     def _highest(self, evidence: Evidence, among: list[Answer]) -> Position | None:
         if not among:
             raise MisuseError(
-                "no store to start the next view from",
-                next="propose only what `decide` gives for this evidence",
+                "no store has the data from which the next view starts",
+                next="propose only the kind of view that `decide` returns for this evidence",
             )
         return evidence.highest(among).position
 

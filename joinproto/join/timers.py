@@ -1,11 +1,10 @@
-"""Timers: how long a ballot takes here, as measured, and which member may have one undisturbed.
+"""Timers: the measured time of a ballot, and the member that may have a ballot undisturbed.
 
 A ballot never ends if it is begun again faster than its answers travel, or if each newcomer outbids
 it.  So patience is at least the time that answers have taken (as a retransmission timeout follows
-round trips, RFC 6298).  And a member with an answered ballot is left its time: until then other
-members' ballots are ignored, as if they were lost.  With heartbeats these members ask again;
-without heartbeats every ballot is heard.  Safety does not depend on this module, and nothing of it
-is kept on disk.
+round trips, RFC 6298).  And an answered ballot has its time: until then other members' ballots are
+ignored, as if they were lost.  With heartbeats these members ask again; without heartbeats every
+ballot is heard.  Safety does not depend on this module, and no disk keeps any of it.
 """
 
 from __future__ import annotations
@@ -18,18 +17,19 @@ ASKED_MAX = 16
 """The most own ballots whose times are remembered until their answers come."""
 
 TURNS_MAX = 4
-"""After this many failed holders, the time that each is given no longer grows."""
+"""After this many holders whose ballots failed, the time of a holder no longer grows."""
 
 
 @frozen
 class Timers:
-    """What a member has measured, and which member has its turn.
+    """A member's measurements, and the member that has its turn now.
 
     `trip`, `spread`: seconds from a question to its answer, smoothed, and their deviation.
-    `asked`: own ballots, and when they began.  `holder`: the member that has its time, "" for none;
-    `since` when; `turns`: how many had it since the last view was learned.  `started`, `rounds`:
-    when this process began, and the round of the ballot that it had promised then.  `starters`,
-    `runners`: members that said that they were started since they were ready, that they ran on.
+    `asked`: this member's ballots, and when they began.  `holder`: the member whose turn it is, ""
+    for none; `since`: when its turn began; `turns`: how many turns there were since the last view
+    was learned.  `started`: when this process began; `rounds`: the round of the ballot that its
+    store had promised then, 0 for none.  `starters`: members that said that they were started since
+    they were ready; `runners`: members that said that they ran on.
     """
 
     trip: float = 0.0
@@ -46,11 +46,11 @@ class Timers:
     # -- measurement ---------------------------------------------------------------------------
 
     def asking(self, now: float, ballot: Ballot) -> Timers:
-        """Return the timers once a ballot of this member's own begins."""
+        """Return the timers after a ballot of this member has begun."""
         return evolve(self, asked=(*self.asked, (ballot, now))[-ASKED_MAX:])
 
     def answered(self, now: float, ballot: Ballot) -> Timers:
-        """Return the timers once an answer to that ballot has come, in time or late."""
+        """Return the timers after an answer to that ballot has come, in time or late."""
         begun = dict(self.asked).get(ballot)
         if begun is None:
             return self
@@ -61,33 +61,36 @@ class Timers:
         return evolve(self, trip=self.trip + (found - self.trip) / 8, spread=spread)
 
     def insisting(self, ballot: Ballot) -> Timers:
-        """Return the timers once `ballot` is asked again although some have answered.
+        """Return the timers after `ballot` asked again although some members have answered.
 
-        The others left another member its time.  How long that took says nothing about messages
-        (Karn and Partridge 1987).
+        The others had ignored it in another member's turn, so the time of their answers does not
+        measure how long messages take (Karn and Partridge 1987).
         """
         return evolve(self, asked=tuple(item for item in self.asked if item[0] != ballot))
 
     def patience(self, configured: float) -> float:
-        """Return the seconds to wait for a ballot, which asks twice; at least `configured`."""
+        """Return the seconds to wait for a ballot, which asks twice, but at least `configured`."""
         return max(configured, 2 * self.trip + 4 * self.spread)
 
     # -- which member's turn it is --------------------------------------------------------------
 
     def given_to(self, now: float, name: str) -> Timers:
-        """Return the timers once a ballot of `name` is answered; its next one prolongs nothing."""
+        """Return the timers after a ballot of `name` was answered.
+
+        A further ballot of the same member does not prolong its turn.
+        """
         if name == self.holder:
             return self
         return evolve(self, holder=name, since=now, turns=self.turns + 1)
 
     def without(self, name: str) -> Timers:
-        """Return the timers once the connection to that member is lost."""
+        """Return the timers after the connection to that member is lost."""
         holder = "" if name == self.holder else self.holder
         starters, runners = self.starters - {name}, self.runners - {name}
         return evolve(self, holder=holder, starters=starters, runners=runners)
 
     def greeted_by(self, name: str, *, ran_on: bool) -> Timers:
-        """Return the timers once that member said whether it has run since it was ready."""
+        """Return the timers after that member said whether it has run since it was ready."""
         if name in (self.runners if ran_on else self.starters):
             return self
         starters, runners = self.starters - {name}, self.runners - {name}
@@ -96,11 +99,10 @@ class Timers:
         return evolve(self, starters=starters | {name}, runners=runners)
 
     def deferred_until(self, in_reach: frozenset[str], patience: float) -> float | None:
-        """Return until when a started member lets those that ran on finish a ballot; None: no wait.
+        """Return the time until which a started member lets others finish a ballot; None: no wait.
 
-        Otherwise: it crashes in its ballot, starts, and makes all ballots begin again.  For peers
-        that it has not heard from it waits one turn and no longer: their hello may be lost, or
-        never sent.
+        Otherwise: it crashes in its ballot, starts, and makes all ballots begin again.  If no peer
+        is known to have run on, it waits only one turn: a hello may be lost, or never sent.
         """
         if not self.rounds or in_reach <= self.starters:
             return None
@@ -112,12 +114,12 @@ class Timers:
         return Timers(self.trip, self.spread)
 
     def held_until(self, name: str, patience: float) -> float | None:
-        """Return until when a member other than `name` is left its time, None if none is."""
+        """Return when the turn of a member other than `name` ends, None if there is none."""
         if self.holder in ("", name):
             return None
         return self.since + patience * 2.0 ** min(max(0, self.turns - 1), TURNS_MAX)
 
     def next_turn(self, patience: float, rank: int) -> float:
-        """Return when a member of this rank takes its turn, after the holder's turn."""
+        """Return when the turn of a member of this rank begins, after the holder's turn."""
         end = self.held_until("", patience)
         return (self.since if end is None else end) + patience * rank

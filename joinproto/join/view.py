@@ -1,8 +1,8 @@
 """Views: the links of the chain that is a cluster's history.
 
 Founding, joining, leaving, the orderly shutdown and each kind of restart choose the next view.
-Every `View` is well formed by itself; `verify_successor` says whether it may follow a given parent,
-and `verify_id` whether its id is made of its facts.
+Every `View` is well formed by itself.  `verify_successor` checks that it may follow a given parent,
+and `verify_id` that its id is made of its facts.
 
 Source: join protocol, 3.1; rules I1, I3, S1, S2.  `docs/protocol.md`, "Views", says why some
 rules are stricter here.
@@ -60,10 +60,10 @@ def names_of(seats: Iterable[Seat]) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def shared(seats: frozenset[Seat]) -> frozenset[Seat]:
-    """Return a set equal to `seats`, the same object for equal arguments.
+    """Return a set equal to `seats`, usually the same object for equal arguments.
 
-    Members change rarely, so most of a lineage's thousand views have the same seats; kept
-    once, they take a tenth of the memory.
+    Members change rarely, so most of a lineage's thousand views have the same seats.  One object
+    for all of them takes a tenth of the memory.
     """
     return seats
 
@@ -86,7 +86,7 @@ class Position:
 
 @frozen(kw_only=True, cache_hash=True)
 class Facts:
-    """All that a view says, and so all that its id stands for.
+    """All facts of a view, from which its id is made.
 
     `number`: the view's place in the chain, from 1.  `position`: the last frame before this view,
     None if no frame was sent.  `activated`: whether a view since the last FOUND or RESTART has
@@ -203,7 +203,7 @@ def found(
         nonce=nonce,
         time=time,
     )
-    return _named(facts, digest)
+    return _with_id(facts, digest)
 
 
 def change(
@@ -219,7 +219,7 @@ def change(
 ) -> View:
     """Return the view in which members have joined, left or been given up.
 
-    `electors`: None means the parent's.  Wait-for, options and name stay: the cluster runs.
+    `electors`: None means the parent's.  N, options and cluster name stay, as the cluster runs.
     """
     facts = Facts(
         parent=parent.id,
@@ -235,7 +235,7 @@ def change(
         nonce=nonce,
         time=time,
     )
-    return _behind(parent, facts, digest)
+    return _successor_of(parent, facts, digest)
 
 
 def close(
@@ -262,7 +262,7 @@ def close(
         nonce=nonce,
         time=time,
     )
-    return _behind(parent, facts, digest)
+    return _successor_of(parent, facts, digest)
 
 
 def restart(
@@ -281,7 +281,7 @@ def restart(
 
     See the rules I4 to I8 and R3.
 
-    `electors`: None means the parent's.  `wait_for` and `options_digest` are those with which all
+    `electors`: None means the parent's.  `wait_for`, `options_digest`: with these values all
     members are now started.
     """
     facts = Facts(
@@ -298,27 +298,27 @@ def restart(
         nonce=nonce,
         time=time,
     )
-    return _behind(parent, facts, digest)
+    return _successor_of(parent, facts, digest)
 
 
-def _behind(parent: View, facts: Facts, digest: Digest) -> View:
-    view = _named(facts, digest)
+def _successor_of(parent: View, facts: Facts, digest: Digest) -> View:
+    view = _with_id(facts, digest)
     verify_successor(parent, view)
     return view
 
 
-def _named(facts: Facts, digest: Digest) -> View:
+def _with_id(facts: Facts, digest: Digest) -> View:
     return View(**asdict(facts, recurse=False), id=digest(facts))
 
 
-# -- judging one that was received or read -------------------------------------------------
+# -- verifying a view that was received or read --------------------------------------------
 
 
 def verify_id(view: View, digest: Digest = by_hash) -> None:
     """Raise `Malformed` unless the view's id is made of its facts.
 
-    Verify every view from a peer or a disk before it is used: an id stands for all ancestors,
-    and no member verifies them again.
+    Call this for every view from a peer or a disk before its use: an id stands for all ancestors,
+    which no member verifies again.
     """
     expected = digest(view)
     if view.id != expected:
@@ -330,9 +330,9 @@ def verify_id(view: View, digest: Digest = by_hash) -> None:
 
 
 def verify_successor(parent: View, view: View) -> None:
-    """Raise `Malformed` unless `view` may stand directly behind `parent`."""
+    """Raise `Malformed` unless `view` may be the successor of `parent`."""
     kind = view.kind
-    # This runs for each view that is learned, so texts are made only where it is wrong.
+    # This runs for each view that is learned, so texts are made only for a wrong view.
     if view.parent != parent.id:
         raise Malformed("parent", Verbatim(short(view.parent)), f"{short(parent.id)}, the tip")
     if view.number != parent.number + 1:
@@ -393,6 +393,7 @@ def _require_one_name_a_store(seats: frozenset[Seat]) -> None:
 
 
 def _require_known(electors: frozenset[Seat], known: frozenset[Seat]) -> None:
-    # An elector that is no member, and was none before, has shown no store, and might never come.
+    # An elector that is no member now and was no elector before has shown no store, and might
+    # never come.
     strangers = sorted(names_of(electors - known))
     require("electors", not strangers, strangers, "members of this view, or electors before it")

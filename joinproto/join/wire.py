@@ -3,9 +3,9 @@
     encode(message) -> bytes      decode(bytes) -> JoinMessage, or Malformed
 
 The bytes are JSON in UTF-8 with one form for each message: an array of the message's name,
-and its fields in the order of the class.  `decode` believes nothing.  It takes only what
-`encode` writes, up to the last byte, and it verifies the id of every view, because a member that
-receives a message believes the ids in it.
+and its fields in the order of the class.  `decode` trusts no byte.  It takes only bytes that
+`encode` writes, and it verifies the id of every view, because a member that receives a message
+trusts the ids in it.
 
 Source: join protocol, 3.3 to 3.5; `view.py` defines well-formed views.
 """
@@ -111,14 +111,16 @@ def encode(message: messages.JoinMessage, *, speaks: int = MISSES - 1) -> bytes:
     data = _dumped(tree)
     if len(data) > BYTES_MAX:
         raise MisuseError(
-            f"a message of {len(data)} bytes; others take {BYTES_MAX}", next="use shorter names"
+            f"a message of {len(data)} bytes; a member takes at most {BYTES_MAX}",
+            next="use shorter names",
         )
     return data
 
 
 def decode(data: bytes) -> messages.JoinMessage:
     """Return the message; raises `Malformed` for whatever no correct member sends."""
-    require("message", len(data) <= BYTES_MAX, Verbatim(f"{len(data)} bytes"), f"up to {BYTES_MAX}")
+    found_bytes = Verbatim(f"{len(data)} bytes")
+    require("message", len(data) <= BYTES_MAX, found_bytes, f"at most {BYTES_MAX} bytes")
     tree = parsed(data, "message")
     try:
         written = _dumped(tree)
@@ -141,7 +143,7 @@ def decode(data: bytes) -> messages.JoinMessage:
             found.append(absent)
         else:
             what = f"{kind.__name__}.{last}"
-            require(what, found[-1] != absent, Verbatim("none"), "it is left out then")
+            require(what, found[-1] != absent, Verbatim("the default"), "no field in this case")
     try:
         message: messages.JoinMessage = _CODEC.take(kind, found)
     except Malformed as error:
@@ -164,7 +166,8 @@ def _dumped(tree: object) -> bytes:
 
 def _take_text(found: Any) -> str:
     require_text("", found)
-    require("", len(found) <= TEXT_MAX, Verbatim("more"), f"at most {TEXT_MAX} characters")
+    found_length = Verbatim(f"{len(found)} characters")
+    require("", len(found) <= TEXT_MAX, found_length, f"at most {TEXT_MAX} characters")
     return str(found)
 
 
@@ -172,7 +175,7 @@ def _put_id(view_id: ViewId) -> str:
     # A name of a searched world has no form in bytes.
     if not isinstance(view_id, str):
         raise MisuseError(
-            f"a view called {view_id} has no form in bytes",
+            f"the view id {view_id} has no form in bytes",
             next="use ids by hash; by_content is for searched worlds",
         )
     return view_id

@@ -30,17 +30,17 @@ log = logging.getLogger(__name__)
 
 @frozen
 class Disk:
-    """The open files of a store.  `record`: the one that the member starts from."""
+    """The open files of a store.  `record`: the record from which the member starts."""
 
     store: StoreHandle
     journal: Journal
     record: StoreRecord
 
     def before_dropping(self) -> None:
-        """Make it durable that frames may be dropped, and that there are as many as now.
+        """Make it durable that frames may be dropped, and which frame is the last one now.
 
-        From then on earlier versions refuse the store by the number of its format, and a
-        journal that lost its base and all behind it is missed.
+        From then on earlier versions refuse the store by the number of its format, and a journal
+        that lost its base and all later frames is noticed.
         """
         contents = self.store.contents
         record, problem = start_from(contents.record, self.journal.runs)
@@ -77,7 +77,7 @@ def open_disk(
         found = store.contents
         if found.member != member:
             raise StoreForeign(
-                f"{path}: the store of member {found.member!r}, this is {member!r}",
+                f"{path}: this is the store of member {found.member!r}, expected {member!r}",
                 next="check `data` and `member` in the configuration",
             )
         for problem in store.problems:
@@ -110,8 +110,8 @@ def _store(
     except StoreMissing:
         if has_frames:
             raise StoreCorrupt(
-                f"{path}: has frames and no metadata\n  nothing was changed",
-                next="find out who removed it; a new member needs an empty directory",
+                f"{path}: has frames, but no metadata\n  nothing was changed",
+                next="put the folder of the metadata back; a new member needs an empty directory",
             ) from None
     log.info("%s: a new, empty store", path)
     record = StoreRecord(store_id=token_hex(16))
@@ -128,6 +128,6 @@ def _started(
     if problem:
         raise StoreCorrupt(
             f"{path / FILE}: {problem}\n  no frame was changed",
-            next="do not start it; give the member an empty directory, to be updated by others",
+            next="do not start it; give the member an empty directory, which the others fill",
         )
     return record

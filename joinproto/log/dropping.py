@@ -38,8 +38,8 @@ PIECE_BYTES = 128 << 10
 def dropping(journal: Journal, before: Callable[[], None]) -> Iterator[Work]:
     """Yield the pieces of work that replace the frames in `frames.floor` by this snapshot.
 
-    `before`: called on the worker before the journal is replaced.  An earlier error of the disk is
-    logged, and the journal stays as it is; a later one raises `StoreWriteFailed`.
+    `before`: called on the worker before the journal is replaced.  A disk error before that is
+    logged, and the journal stays as it is; a later disk error raises `StoreWriteFailed`.
     """
     copy = _Copy(journal)
     while not copy.problem and not copy.is_near:
@@ -54,7 +54,7 @@ def dropping(journal: Journal, before: Callable[[], None]) -> Iterator[Work]:
 
 @define
 class _Copy(PieceFile):
-    """The shorter journal while it is written.  `is_near`: little is left to copy."""
+    """The shorter journal while it is written.  `is_near`: a single piece or less is left."""
 
     name: ClassVar[str] = NEW
     is_near: bool = False
@@ -105,7 +105,7 @@ class _Copy(PieceFile):
             self._begin()
             return
         if self._cuts != journal.cuts:
-            self.give_up("frames were cut meanwhile")
+            self.give_up("the journal was cut meanwhile")
             return
         if self.size < self._base.size:
             self.write(self._read(self.size, min(PIECE_BYTES, self._base.size - self.size)))
@@ -123,7 +123,7 @@ class _Copy(PieceFile):
         self._source = files.open_to_read(folder, FLOOR)
         found = base_of(self._read)
         if isinstance(found, str) or not is_prefix(found.runs, self.journal.runs):
-            self.give_up(f"{path.with_name(FLOOR)}: is damaged")
+            self.give_up(f"{path.with_name(FLOOR)}: is damaged, or of another journal")
             return
         if found.last.seq < self.journal.first_seq:
             self.give_up(f"{path.with_name(FLOOR)}: is of frames that were dropped")

@@ -30,10 +30,10 @@ class Entry:
 
 
 def packed(origin: str, number: int, body: bytes) -> bytes:
-    """Return the data of the frame for these contents."""
+    """Return the data of a frame with these contents."""
     return f"{origin} {number}\n".encode() + body
 
 
 def digest_of(data: bytes) -> str:
-    """Return the digest that stands for the data in an event log: 16 hexadecimal digits."""
+    """Return the digest that an event log has instead of the data: 16 hexadecimal digits."""
     return sha256(data).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Following: write the frames that the sequencer sends, many with one fsync, and answer."""
+"""Following: a member writes the frames that the sequencer sends, and reports its last frame."""
 
 from __future__ import annotations
 

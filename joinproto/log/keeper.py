@@ -23,7 +23,7 @@ from joinproto.log.snapshot import FILE, FLOOR, NEW, load, making
 log = logging.getLogger(__name__)
 
 LEFTOVERS = (NEW, dropped.NEW, dropped.INDEX_NEW, rebasing.NEW, rebasing.INDEX_NEW)
-"""Temporary files that a process leaves if it is killed while it writes them."""
+"""The temporary files that remain if a process is killed while it writes them."""
 
 
 @runtime_checkable
@@ -49,9 +49,9 @@ class Remembering(Protocol):
 class Keeping:
     """When snapshots are made, and which frames are kept.
 
-    `snapshot_every`: frames between two snapshots.  `keep_frames`: how many of the last frames
-    stay readable at least; None means all do.  `before_dropping`: makes it durable that an earlier
-    version must not read the journal.
+    `snapshot_every`: frames between two snapshots.  `keep_frames`: the least number of last frames
+    that stay readable; None: all.  `before_dropping`: makes it durable that an earlier version must
+    not read the journal.
     """
 
     snapshot_every: int = 100_000
@@ -76,7 +76,7 @@ def keeper_of(journal: Journal, application: object, keeping: Keeping) -> Keeper
         raise _foreign(journal, "")
     if keeping.keep_frames is not None:
         raise MisuseError(
-            "frames must be dropped, and the application has no state to keep instead",
+            "`keep_frames` is set, but the application has no state to keep instead of frames",
             next="leave `keep_frames` out, or give the application `kind`, `state` and `restore`",
         )
     return None
@@ -93,7 +93,7 @@ class Keeper:
         self.snapshot = 0
         self._application = application
         self._keeping = keeping
-        self._floor = 0  # the last frame in the snapshot that will replace frames
+        self._floor = 0  # the last frame that the next drop of frames will replace; 0: none
         self._chore: Iterator[Work] | None = None
         self._tried = 0
 
@@ -133,7 +133,7 @@ class Keeper:
         return self._chore is not None
 
     def work(self, applied: int) -> Iterator[Work]:
-        """Do one piece of work, if there is any.  `applied`: the last frame in the state."""
+        """Do one piece of work, if there is any.  `applied`: the last frame that was applied."""
         if self._chore is None:
             self._chore = self._next_chore(applied)
         if self._chore is not None:
@@ -157,7 +157,7 @@ class Keeper:
             self._tried = applied
             is_floor = keep is not None and not self._floor
 
-            def made() -> None:
+            def when_made() -> None:
                 self.snapshot = applied
                 if is_floor:
                     self._floor = applied
@@ -168,7 +168,7 @@ class Keeper:
                 self._application.kind,
                 self._application.state(),
                 is_floor=is_floor,
-                made=made,
+                when_made=when_made,
             )
         return None
 
@@ -176,7 +176,7 @@ class Keeper:
 def _foreign(journal: Journal, kind: str) -> StoreForeign:
     wrote = "" if journal.base is None else journal.base.kind
     return StoreForeign(
-        f"{journal.path}: its first frames were dropped by {wrote!r}, this is {kind!r}\n"
-        "  nothing was changed",
-        next="start the program that wrote it, or give it an empty directory",
+        f"{journal.path}: its first frames were replaced by the state of application {wrote!r},"
+        f" this is application {kind!r}\n  nothing was changed",
+        next="start the application that wrote it, or give this one an empty directory",
     )

@@ -73,7 +73,8 @@ class Committed:
 class Submit:
     """To the sequencer: order this frame of one of my clients, but only once.
 
-    `number`: of the frame, from 1; frames of `origin` with a number below `oldest` are settled.
+    `number`: the frame's number at its `origin`, from 1; frames of `origin` with a number below
+    `oldest` are settled.
     """
 
     view: Id
@@ -95,7 +96,8 @@ class Submits:
 
     def __attrs_post_init__(self) -> None:
         found = Verbatim(f"{len(self.bodies)} frames")
-        require("frames", len(self.bodies) == len(self.numbers), found, f"{len(self.numbers)}")
+        expected = f"{len(self.numbers)} frames"
+        require("frames", len(self.bodies) == len(self.numbers), found, expected)
 
 
 @frozen
@@ -115,9 +117,9 @@ class Have:
 
 @frozen
 class HaveFrom:
-    """From the source: these are my frames; those up to `dropped` are replaced by a base.
+    """From the source: these are my frames; a base replaces the frames up to `dropped`.
 
-    `size`: bytes of the base.
+    `size`: the size of the base in bytes.
     """
 
     view: Id
@@ -186,10 +188,10 @@ ToSequencer: TypeAlias = Kept | Submit | Submits | Rest
 OfUpdates: TypeAlias = Ask | Have | HaveFrom | Fetch | Piece | FetchBase | BasePiece
 Message: TypeAlias = FromSequencer | ToSequencer | OfUpdates
 
-SECOND = 2
+RESTS_VERSION = 2
 """The version of the wire that added `Submits`, `Rest` and `AtRest`."""
 
-THIRD = 3
+BASES_VERSION = 3
 """The version of the wire that added `HaveFrom`, `FetchBase` and `BasePiece`."""
 
 
@@ -234,7 +236,8 @@ def write(message: Message) -> bytes:
 
 def read(data: bytes) -> Message:
     """Return the message; raises `Malformed`."""
-    require("message", len(data) <= BYTES_MAX, Verbatim(f"{len(data)} bytes"), f"up to {BYTES_MAX}")
+    found_bytes = Verbatim(f"{len(data)} bytes")
+    require("message", len(data) <= BYTES_MAX, found_bytes, f"at most {BYTES_MAX} bytes")
     line, _, rest = data.partition(b"\n")
     tree = parsed(line, "message")
     require_type("message", tree, list)
@@ -280,7 +283,8 @@ def _cut(sizes: Any, rest: bytes) -> list[bytes]:
     require_type("sizes", sizes, list)
     for size in sizes:
         require_int("size", size, at_least=0)
-    require("data", sum(sizes) == len(rest), Verbatim(f"{len(rest)} bytes"), f"{sum(sizes)}")
+    expected = f"{sum(sizes)} bytes"
+    require("data", sum(sizes) == len(rest), Verbatim(f"{len(rest)} bytes"), expected)
     bodies, at = [], 0
     for size in sizes:
         bodies.append(rest[at : at + size])
@@ -300,7 +304,8 @@ def _take_text(found: Any) -> Any:
 
 
 def _take_body(found: Any) -> bytes:
-    require("", len(found) <= FRAME_BYTES_MAX, Verbatim(f"{len(found)} bytes"), "less")
+    found_bytes = Verbatim(f"{len(found)} bytes")
+    require("", len(found) <= FRAME_BYTES_MAX, found_bytes, f"at most {FRAME_BYTES_MAX} bytes")
     return bytes(found)
 
 
@@ -311,7 +316,7 @@ def _take_frame(found: Sequence[Any]) -> Frame:
 
 def _take_runs(found: Any) -> tuple[Run, ...]:
     require_type("", found, list)
-    require("", len(found) <= RUNS_MAX, Verbatim(f"{len(found)} runs"), f"up to {RUNS_MAX}")
+    require("", len(found) <= RUNS_MAX, Verbatim(f"{len(found)} runs"), f"at most {RUNS_MAX} runs")
     runs, before = [], 0
     for one in found:
         require("run", isinstance(one, list) and len(one) == 3, one, "view, first, last")

@@ -17,13 +17,13 @@ from joinproto.log.messages import AtRest, Committed, Kept, Message, Submit, Sub
 from joinproto.log.sequencer import BATCH_FRAMES, Intake, Sequencer
 
 EARLY_MAX = 10_000
-"""How many messages are kept that reach this member before it opens as the sequencer."""
+"""The most messages kept that reach this member before it opens as the sequencer."""
 
 SMALL_BYTES = 64 * 2**10
 """Bytes whose write takes about as long as an fsync."""
 
 GATHER_SECONDS = 0.05
-"""If the last commit took less than this, new frames wait for the end of the present commit."""
+"""If the last commit took less time than this, new frames wait for the end of the present one."""
 
 
 class Ordering:
@@ -50,9 +50,9 @@ class Ordering:
         self._commit = commit
         self._rested = rested
         self._intake = Intake("")
-        self._told = 0
+        self._announced = 0
         self._round: tuple[int, float] | None = None  # a frame under way, and when it was written
-        self._round_seconds = 0.0  # how long the last such frame took
+        self._round_seconds = 0.0  # the time from the last such frame's write to its commit
         self._early: list[Submit | Submits] = []
 
     # -- the view ------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ class Ordering:
     def open(self, view: View, *, is_sequencer: bool) -> None:
         if is_sequencer:
             self.sequencer = Sequencer(view, self._loop.seat, self._journal, self._send)
-            self._told = 0
+            self._announced = 0
             self._round = None
             if self._intake.view != view.id:
                 self._intake = Intake(view.id)
@@ -78,7 +78,7 @@ class Ordering:
     def peer_up(self, peer: str) -> None:
         if self.sequencer is not None:
             self.sequencer.peer_up(peer)
-            self._send(peer, Committed(str(self.sequencer.view.id), self._told))
+            self._send(peer, Committed(str(self.sequencer.view.id), self._announced))
 
     # -- its input ----------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ class Ordering:
             self._intake.submit(message.origin, number, message.oldest, body)
 
     def order_no_more(self, peer: str, view: ViewId) -> None:
-        """Order no more frames in `view`, and tell `peer` when all members have the same."""
+        """Stop ordering in `view`, and tell `peer` when all members have the same frames."""
         tip = self._loop.view
         if tip is None or tip.id != view:
             return
@@ -113,7 +113,7 @@ class Ordering:
         self._intake.ask_for_rest(peer)
 
     def rest_here(self) -> None:
-        """Order no more frames, and call `rested` when all members have the same."""
+        """Stop ordering, and call `rested` when all members have the same frames."""
         self._intake.ask_for_rest(self._loop.seat.member)
 
     # -- frames --------------------------------------------------------------------------------
@@ -141,19 +141,22 @@ class Ordering:
             self._tell_of_rest(self.sequencer)
 
     def _gathers(self, sequencer: Sequencer) -> bool:
-        """Return whether the few frames in the queue wait, as others will soon be committed."""
+        """Return whether the few queued frames wait, because others will soon be committed."""
         is_under_way = sequencer.committed < self._journal.last_seq
         is_little = len(self._intake.queue) < BATCH_FRAMES and self._intake.size < SMALL_BYTES
         return is_under_way and is_little and self._round_seconds < GATHER_SECONDS
 
     def _count(self, sequencer: Sequencer) -> None:
-        """Commit the frames that all members have, unless `sequencer` is not in use any more."""
+        """Commit the frames that all members have, and tell the members.
+
+        Do nothing if the log no longer uses `sequencer`.
+        """
         if self.sequencer is not sequencer:
             return
         self._commit(sequencer.committed)
-        if sequencer.committed > self._told:
-            self._told = sequencer.committed
-            if self._round is not None and self._told >= self._round[0]:
+        if sequencer.committed > self._announced:
+            self._announced = sequencer.committed
+            if self._round is not None and self._announced >= self._round[0]:
                 self._round_seconds = self._loop.now() - self._round[1]
                 self._round = None
             view = sequencer.view

@@ -1,4 +1,4 @@
-"""A file next to a journal that is written in pieces, each on the disk before the next one.
+"""A file next to a journal; it is written in pieces, each on the disk before the next one.
 
 The pieces are written between the steps of the log, so each step is short.  Because each piece is
 synced, the final rename needs no sync of the whole file, which would delay the log.
@@ -20,7 +20,8 @@ from joinproto.durable.journal.journal import Journal
 class PieceFile:
     """A file that is written in pieces.
 
-    `size`: how many bytes are on the disk.  `problem`: why the file was given up, "" if it was not.
+    `size`: the number of bytes on the disk.  `problem`: why the file was given up, "" if it was
+    not.
     `file`: the descriptor, -1 before the first piece.
     """
 

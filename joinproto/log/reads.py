@@ -1,9 +1,9 @@
 """Waiting reads of clients: they wait until the view is confirmed and their frames are committed.
 
-A member may serve in a view that the others have left, and may not know of it yet.  So reads that
-came together are given to the member (`joinproto/join/reading.py`), which asks a majority to
-confirm the view, in one round for all these reads.  Everything acknowledged before is in the
-journal at that moment; the reads are answered when the journal's frames up to then are committed.
+A member may serve in a view that the others have left, without knowing it yet.  So reads that came
+together are given to the member (`joinproto/join/reading.py`), which asks a majority to confirm the
+view, in one round for all these reads.  At that moment the journal has every frame acknowledged
+before.  The reads are answered when the journal's frames up to that moment are committed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Read:
 class _Group:
     """Reads that came together.  `number`: the member's number for them, 0 for local reads.
 
-    `seq`: the last frame that the reads see.
+    `seq`: the last frame in the journal when they came; they are answered once it is committed.
     """
 
     number: int
@@ -46,7 +46,7 @@ class Reads:
         self._local: deque[_Group] = deque()
 
     @property
-    def are_new(self) -> bool:
+    def has_new(self) -> bool:
         return bool(self._new)
 
     def add(self, done: Callable[[int], None], refused: Callable[[str], None]) -> None:
@@ -69,7 +69,7 @@ class Reads:
             read.refused(why)
 
     def confirmed(self, upto: int) -> None:
-        """Note that the member confirmed the reads with numbers up to `upto`."""
+        """Let the reads with numbers up to `upto` wait for commits; the member confirmed them."""
         while self._asked and self._asked[0].number <= upto:
             self._waiting.append(self._asked.popleft())
 

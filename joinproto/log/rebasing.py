@@ -1,4 +1,4 @@
-"""A base that comes from another member in pieces, and then replaces the journal."""
+"""A base from another member: it comes in pieces, and then replaces the journal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BasePieces(PieceFile):
     """The file for the pieces of a base.
 
     `common`: the last frame that both members have.  `runs`: the frames that the base must replace.
-    `kind`: of the application whose state the base must hold.
+    `kind`: the name of the application whose state the base must hold (`Remembering.kind`).
     """
 
     name: ClassVar[str] = NEW
@@ -39,7 +39,7 @@ class BasePieces(PieceFile):
         return self.runs[-1].last
 
     def take(self, data: bytes) -> None:
-        """Write the next piece durably; raises `StoreWriteFailed`."""
+        """Write the next piece durably, or set `problem`; raises `StoreWriteFailed`."""
         if self.size + len(data) > HEAD.size + BASE_BYTES_MAX:
             self.give_up("its base is too long")
             return
@@ -55,9 +55,9 @@ class BasePieces(PieceFile):
         )
 
     def finish(self, before: Callable[[], None]) -> None:
-        """Replace the journal by the base if the base is as announced.
+        """Replace the journal by the base if it is the announced base; otherwise set `problem`.
 
-        `before` is called just before that.  Raises `StoreWriteFailed`.
+        `before`: called just before the journal is replaced.  Raises `StoreWriteFailed`.
         """
         if self.file < 0:
             self.problem = "its base is empty"
@@ -71,10 +71,12 @@ class BasePieces(PieceFile):
             self.give_up(base)
             return
         if base.runs != self.runs or base.size != self.size:
-            self.give_up("its base is of other frames than it said")
+            self.give_up("its base is not the one that it announced: other frames or another size")
             return
         if base.kind != self.kind:
-            self.give_up(f"its frames were dropped by {base.kind!r}, this is {self.kind!r}")
+            self.give_up(
+                f"its base is the state of application {base.kind!r}, this is {self.kind!r}"
+            )
             return
         before()
         index = Index.open(files, folder, self.journal.path.with_name(INDEX_NEW))

@@ -22,7 +22,7 @@ from joinproto.log.entry import digest_of
 from joinproto.log.following import Following
 from joinproto.log.keeper import Keeping, keeper_of, kind_of
 from joinproto.log.messages import (
-    SECOND,
+    RESTS_VERSION,
     Ask,
     AtRest,
     BasePiece,
@@ -54,7 +54,7 @@ JournalFrame: TypeAlias = Frame
 """A frame of the journal, with its view and its number."""
 
 REST_SECONDS = 5.0
-"""Seconds that a close waits until all members have the same frames; then it happens anyway."""
+"""Seconds that a shutdown waits for all members to have the same frames; then it goes on anyway."""
 
 
 class Application(Protocol):
@@ -76,7 +76,7 @@ def _forget(*_: str) -> None:
 def appending(
     loop: EventLoop, journal: Journal, submissions: Submissions, frames: list[Frame]
 ) -> Iterator[Work]:
-    """Write frames that may be written; then tell the member and the frames' submitter here."""
+    """Write frames that the member permits; then tell the member and `submissions`."""
     is_small = sum(len(frame.data) for frame in frames) <= SMALL_BYTES
     work = partial(journal.append, frames)
     yield Brief(work) if is_small else work
@@ -86,7 +86,7 @@ def appending(
         frames[0].view, first, frames[-1].seq, lambda seq: digest_of(frames[seq - first].data)
     )
     for frame in frames:
-        submissions.took(frame)
+        submissions.note_written(frame)
 
 
 class ReplicatedLog:
@@ -113,7 +113,7 @@ class ReplicatedLog:
         self.application = application
         self.view: View | None = None
         self.committed = 0
-        self.applied = 0  # the last frame in the application's state
+        self.applied = 0  # the last frame that the application has applied
         self._keeping = Keeping() if keeping is None else keeping
         self._keeper = keeper_of(journal, application, self._keeping)
         if self._keeper is not None:
@@ -194,7 +194,7 @@ class ReplicatedLog:
 
     def _send_outgoing(self) -> None:
         if self.view is not None:
-            several = self.loop.speaks(self._leader) >= SECOND
+            several = self.loop.speaks(self._leader) >= RESTS_VERSION
             for message in self.submissions.outgoing(str(self.view.id), several=several):
                 self._send(self._leader, message)
 
@@ -218,7 +218,7 @@ class ReplicatedLog:
             return
         if self.ordering.sequencer is not None:
             self.ordering.rest_here()
-        elif self.loop.speaks(self._leader) >= SECOND:
+        elif self.loop.speaks(self._leader) >= RESTS_VERSION:
             self._send(self._leader, Rest(str(self.view.id)))
         else:
             self._has_come_to_rest()
@@ -244,9 +244,9 @@ class ReplicatedLog:
         self.updates = Updates(
             loop,
             self.journal,
-            cut=self.submissions.was_cut,
-            took=self.submissions.took,
-            based=self._was_based,
+            when_cut=self.submissions.note_cut,
+            note_written=self.submissions.note_written,
+            when_based=self._use_new_base,
             kind=kind_of(self.application),
             before_base=self._keeping.before_dropping,
         )
@@ -322,8 +322,8 @@ class ReplicatedLog:
         return min((at for at in (due, self._rests_by, busy) if at is not None), default=None)
 
     def work(self) -> Iterator[Work]:
-        # Called after each step, mostly without work: then no inner generator is made.
-        if self.reads.are_new:
+        # Called after each step, mostly without work; so inner generators are made for work only.
+        if self.reads.has_new:
             self.reads.hand_in(self.loop)
         if self.updates.update is not None:
             yield from self.updates.work()
@@ -338,7 +338,10 @@ class ReplicatedLog:
         if self._keeper is not None:
             yield from self._keeper.work(self.applied)
         if self._rests_by is not None and self.loop.now() >= self._rests_by:
-            log.warning("frames have not come to rest within %g s: closes as it is", REST_SECONDS)
+            log.warning(
+                "not all members have the same frames after %g s: the shutdown goes on anyway",
+                REST_SECONDS,
+            )
             self._has_come_to_rest()
 
     # -- commits ------------------------------------------------------------------------------
@@ -353,11 +356,14 @@ class ReplicatedLog:
         self.submissions.release(self.committed)
         self.reads.release(self.committed, self.loop)
 
-    def _was_based(self, common: int) -> None:
-        """Continue from a new base of the journal; `common`: the last frame that both had."""
+    def _use_new_base(self, common: int) -> None:
+        """Continue from a new base of the journal.
+
+        `common`: the last frame that both this member and the source of the base had.
+        """
         if self._keeper is not None:
             self.applied = self._keeper.take_base()
-        self.submissions.was_cut(common)
+        self.submissions.note_cut(common)
         self.submissions.give_up()
 
     @property

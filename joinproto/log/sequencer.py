@@ -36,7 +36,7 @@ class Intake:
     queue: deque[bytes] = field(factory=deque)
     size: int = 0  # bytes in the queue
     is_shut: bool = False  # no more frames are ordered: the cluster shuts down
-    askers: set[str] = field(factory=set)  # members to tell when all have the same frames
+    askers: set[str] = field(factory=set)  # members that wait until all have the same frames
     _seen: dict[str, set[int]] = field(factory=dict)
     _settled: dict[str, int] = field(factory=dict)
 
@@ -52,12 +52,12 @@ class Intake:
             self.size += len(self.queue[-1])
 
     def ask_for_rest(self, name: str) -> None:
-        """Order no more frames in this view; `name` waits until all members have the same."""
+        """Stop ordering in this view; `name` waits until all members have the same frames."""
         self.is_shut = True
         self.askers.add(name)
 
     def take(self) -> list[bytes]:
-        """Remove the frames that are written next from the queue, and return them."""
+        """Return the frames to write next, and remove them from the queue."""
         taken: list[bytes] = []
         size = 0
         while self.queue and size < BATCH_BYTES and len(taken) < BATCH_FRAMES:
@@ -93,7 +93,7 @@ class Sequencer:
         self._journal = journal
         self._send = send
         self._enough = len(view.members)
-        # The positions of the peers are not known yet; they answer the last frame with them.
+        # The peers' positions are not known yet; peers answer the last frame with their positions.
         self._peers = {
             seat.member: _Peer(seat, max(journal.last_seq, 1))
             for seat in sorted(view.members)
@@ -106,9 +106,9 @@ class Sequencer:
     def offer(self, frames: Sequence[Frame]) -> None:
         """Send frames that will be written here next, so that all disks write at the same time.
 
-        This is safe: a frame is committed only when it is on this disk, too.  No other frame ever
-        has its number in this view, because a process that crashes before the write continues in a
-        later view.
+        This is safe: a frame is committed only when it is on this disk as well.  No other frame
+        ever has its number in this view, because a process that crashes before the write does not
+        serve again before a later view.
         """
         message = Frames(str(self.view.id), frames[0].seq, tuple(frame.data for frame in frames))
         for peer in self._peers.values():
@@ -118,13 +118,13 @@ class Sequencer:
                 peer.next = frames[-1].seq + 1
 
     def wrote(self) -> None:
-        """Send the frames that are on this member's disk now, and count."""
+        """Send the peers the frames that are on this disk now, and update `committed`."""
         for peer in self._peers.values():
             self._pump(peer)
         self._count()
 
     def kept(self, peer: str, store_id: str, seq: int, *, is_gap: bool) -> None:
-        """Note that `peer` has all frames up to `seq`; only the disk in the view's seat counts."""
+        """Note that `peer` has all frames up to `seq`, if its store is the one in the view."""
         known = self._peers.get(peer)
         if known is None or known.seat.store_id != store_id or seq > self._journal.last_seq:
             return

@@ -73,13 +73,13 @@ def making(
     state: Iterator[bytes],
     *,
     is_floor: bool,
-    made: Callable[[], None],
+    when_made: Callable[[], None],
 ) -> Iterator[Work]:
-    """Yield the pieces of work that replace the former snapshot by a new one, then call `made`.
+    """Yield the pieces of work that make a new snapshot in the place of the former one.
 
-    `runs`: of all frames in the state.  `state`: its pieces, which are asked for on the worker.
-    `is_floor`: keep the snapshot as the floor, too.  An error of the disk is logged, and the former
-    snapshot stays.
+    `runs`: the runs of all frames in the state.  `state`: its pieces, which are made on the worker.
+    `is_floor`: keep the snapshot under the name of the floor as well.  `when_made`: called at the
+    end.  A disk error is logged, the former snapshot stays, and `when_made` is not called.
     """
     writer = _Writer(journal)
     pieces = in_pieces(base_line(runs, kind), state)
@@ -91,7 +91,7 @@ def making(
         log.warning("%s: no snapshot was made: %s", journal.path.with_name(FILE), writer.problem)
     else:
         log.info("a snapshot behind frame %d, %d bytes", runs[-1].last, writer.size - HEAD.size)
-        made()
+        when_made()
 
 
 def _load(journal: Journal, name: str, kind: str) -> Snapshot | str:
@@ -104,7 +104,7 @@ def _load(journal: Journal, name: str, kind: str) -> Snapshot | str:
         if not is_prefix(base.runs, journal.runs):
             return "is of frames that this journal does not have"
         if base.kind != kind:
-            return f"is of {base.kind!r}, this is {kind!r}"
+            return f"is of application {base.kind!r}, this is {kind!r}"
         return Snapshot(base.last.seq, read(base.state_at, base.state_bytes))
     finally:
         let_go(journal.files, file)
@@ -146,7 +146,7 @@ class _Writer(PieceFile):
 
 
 def in_pieces(line: bytes, state: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the line and the state in pieces of `PIECE_BYTES`; the last piece may be shorter."""
+    """Yield the line and the state in pieces of `PIECE_BYTES`; the last may be shorter."""
     held = bytearray(line)
     for part in state:
         held += part
@@ -158,7 +158,7 @@ def in_pieces(line: bytes, state: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def is_prefix(runs: Sequence[Run], of: Sequence[Run]) -> bool:
-    """Return whether the frames of `of` begin with those of `runs`."""
+    """Return whether the frames of `runs` are the first frames of `of`; False without runs."""
     if not runs or len(runs) > len(of):
         return False
     *whole, last = runs

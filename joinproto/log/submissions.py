@@ -2,7 +2,7 @@
 
 When the next view opens, a frame that was not committed yet is looked up in the journal.  If it is
 there, it is committed.  If not, it can never be committed, and is submitted again.  So a frame is
-in the log once, however often the view changes, while the member that accepted it runs.
+in the log once, however often the view changes, as long as the process that accepted it runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Pending:
 class Submissions:
     """The frames of this member's clients that are not answered.
 
-    `origin`: is in all entries that this run of the member submits.
+    `origin`: the origin in all entries that this run of the member submits.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -46,7 +46,10 @@ class Submissions:
         return len(self._pending)
 
     def add(self, body: bytes, done: Callable[[Position], None], lost: Callable[[], None]) -> int:
-        """Return the number of a new frame; later `done` or `lost` is called once."""
+        """Add a frame, and return its number; later `done` or `lost` is called, once.
+
+        Neither is called if the process ends before.
+        """
         self._number += 1
         self._pending[self._number] = _Pending(body, done, lost)
         return self._number
@@ -62,7 +65,7 @@ class Submissions:
         return Submit(view, self.origin, number, oldest, self._pending[number].body)
 
     def queue(self, number: int) -> None:
-        """Send the frame with the next `outgoing`."""
+        """Put the frame into the messages of the next `outgoing`."""
         self._outgoing.append(number)
 
     def unqueue(self) -> None:
@@ -75,7 +78,7 @@ class Submissions:
     def outgoing(self, view: str, *, several: bool) -> Iterator[Submit | Submits]:
         """Yield the queued frames, in messages of limited length.
 
-        `several`: whether the sequencer understands messages of several frames.
+        `several`: whether the sequencer understands messages with several frames.
         """
         queued, self._outgoing = self._outgoing, []
         waiting = [
@@ -100,7 +103,7 @@ class Submissions:
 
     # -- in the journal ------------------------------------------------------------------------
 
-    def took(self, frame: Frame) -> None:
+    def note_written(self, frame: Frame) -> None:
         """Note that a frame is in the journal, if it is of one of this member's clients."""
         entry = Entry.of(frame.data)
         pending = self._pending.get(entry.number) if entry.origin == self.origin else None
@@ -108,7 +111,7 @@ class Submissions:
             pending.seq = frame.seq
             self._written.append((frame.seq, entry.number))
 
-    def was_cut(self, last: int) -> None:
+    def note_cut(self, last: int) -> None:
         """Note that the journal was cut after frame `last`: later frames are unwritten again."""
         while self._written and self._written[-1][0] > last:
             self._pending[self._written.pop()[1]].seq = None
@@ -122,7 +125,7 @@ class Submissions:
             self._pending.pop(number).lost()
 
     def release(self, committed: int) -> None:
-        """Answer the clients of frames up to `committed`; only call this while a view is served."""
+        """Answer the clients of frames up to `committed`; call this only while a view is served."""
         while self._written and self._written[0][0] <= committed:
             seq, number = self._written.popleft()
             self._pending.pop(number).done(Position(self._view_of(seq), seq))

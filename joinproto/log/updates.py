@@ -31,7 +31,7 @@ from joinproto.join.inputs import UpdateDone, UpdateProgress
 from joinproto.join.messages import StartUpdate
 from joinproto.log.entry import digest_of
 from joinproto.log.messages import (
-    THIRD,
+    BASES_VERSION,
     Ask,
     BasePiece,
     Fetch,
@@ -54,17 +54,18 @@ BASE_PIECE_BYTES = 1 << 20
 class Updates:
     """Both sides of an update.
 
-    `cut`: called with the last frame that stays, when a tail was cut.  `took`: called with each
-    written frame.  `based`: called with the last common frame, when the journal has a new base.
-    `kind`: of the application whose state a base must hold.  `before_base`: makes it durable that
-    earlier versions must not read the journal.  `goal`: the frame with which the update ends.
+    `when_cut`: called with the last frame that stays, after a tail was cut.  `note_written`: called
+    with each written frame.  `when_based`: called with the last common frame, after the journal got
+    a new base.  `kind`: the name of the application whose state a base must hold.  `before_base`:
+    makes it durable that earlier versions must not read the journal.  `goal`: the frame with which
+    the update ends.
     """
 
     loop: EventLoop
     journal: Journal
-    cut: Callable[[int], None]
-    took: Callable[[Frame], None]
-    based: Callable[[int], None]
+    when_cut: Callable[[int], None]
+    note_written: Callable[[Frame], None]
+    when_based: Callable[[int], None]
     kind: str = ""
     before_base: Callable[[], None] = lambda: None
     update: StartUpdate | None = None
@@ -82,7 +83,7 @@ class Updates:
         self._tell(update.source, Ask(str(update.view.id)))
 
     def void(self) -> None:
-        """Forget the present update: it is done, its view is over, or its source is lost."""
+        """Forget the present update, because it is done or void."""
         self.update = None
         self._heard.clear()
         self._stalls_at = None
@@ -123,7 +124,7 @@ class Updates:
         if self.loop.is_frozen:
             self._stalls_at = self.loop.now() + STALL_SECONDS
         else:
-            self._give_up(update, f"no update came for {STALL_SECONDS:g} s")
+            self._give_up(update, f"it sent no part of the update for {STALL_SECONDS:g} s")
 
     def _is_cut_short(self, update: StartUpdate, have: Have | HaveFrom) -> bool:
         return common_seq(self.journal.runs, _wanted(update, have)) < self.journal.last_seq
@@ -135,18 +136,20 @@ class Updates:
     def _begin(self, update: StartUpdate, have: Have | HaveFrom) -> Iterator[Work]:
         theirs = _wanted(update, have)
         if not update.beside and last_of(theirs) != update.to:
-            self._give_up(update, f"it has not what it should: {update.to}")
+            self._give_up(update, f"its frames do not reach the end of the update, {update.to}")
             return
         self.goal = theirs[-1].last if theirs else 0
         common = common_seq(self.journal.runs, theirs)
         dropped = have.dropped if isinstance(have, HaveFrom) else 0
         if dropped > self.goal:
             # The base cannot be taken in part, and it ends after the goal of this update.
-            self._give_up(update, f"it dropped its frames up to {dropped}")
+            self._give_up(
+                update, f"it dropped its frames up to {dropped}, the update ends at {self.goal}"
+            )
             return
         if common < max(dropped, self.journal.first_seq - 1):
             if not dropped:
-                why = "it is of another branch than the frames that were dropped here"
+                why = "its frames are of another branch than the frames that were dropped here"
                 self._give_up(update, why)
                 return
             self._pieces = BasePieces(
@@ -156,7 +159,7 @@ class Updates:
             return
         if common < self.journal.last_seq:
             yield lambda: self.journal.cut(common)
-            self.cut(common)
+            self.when_cut(common)
             self.loop.note("cut", last=common)
         self._go_on(update)
 
@@ -180,7 +183,7 @@ class Updates:
             self._fetch_base(update)
             return
         self._pieces = None
-        self.based(pieces.common)
+        self.when_based(pieces.common)
         self.loop.note("based", runs=listed(self.journal.runs))
         self._go_on(update)
 
@@ -192,7 +195,7 @@ class Updates:
             self.loop.note("fetched", view=frame.view, seq=frame.seq, digest=digest_of(frame.data))
         yield lambda: self.journal.append(frames)
         for frame in frames:
-            self.took(frame)
+            self.note_written(frame)
         self._go_on(update)
 
     def _go_on(self, update: StartUpdate) -> None:
@@ -210,7 +213,7 @@ class Updates:
     # -- the source ----------------------------------------------------------------------------
 
     def answer(self, peer: str, message: Ask | Fetch | FetchBase) -> None:
-        """Answer a joiner, if this member is ready in the view that both know."""
+        """Answer a joiner, if this member is ready in its newest view and the joiner has it."""
         view = self.loop.view
         if view is None or view.id != message.view or not self.loop.is_ready:
             return
@@ -220,10 +223,10 @@ class Updates:
         ):
             have: Message = Have(message.view, self.journal.runs)
             if base is not None:
-                if self.loop.speaks(peer) < THIRD:
+                if self.loop.speaks(peer) < BASES_VERSION:
                     log.warning(
-                        "%s is of an earlier version, and cannot be updated: it does not know of"
-                        " dropped frames",
+                        "%s is of an earlier version, which cannot be updated from here, because"
+                        " frames were dropped",
                         peer,
                     )
                     return
@@ -241,7 +244,7 @@ class Updates:
 
 
 def common_seq(ours: Sequence[Run], theirs: Sequence[Run]) -> int:
-    """Return the last frame up to which both have the same frames, 0 if they share none."""
+    """Return the last frame up to which both have the same frames; 0: none."""
     common = 0
     for one, other in zip(ours, theirs, strict=False):
         if (one.view, one.first) != (other.view, other.first):

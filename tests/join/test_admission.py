@@ -43,7 +43,7 @@ D = Seat("d", "d'")
         (Newcomer(is_open=True, is_active=True), "an update is needed"),
     ],
 )
-def test_of_two_reasons_the_first_one_is_reported(row: Newcomer, name: str) -> None:
+def test_the_first_of_two_reasons_is_reported(row: Newcomer, name: str) -> None:
     """The newcomer's operator corrects the reason that the refusal names."""
     assert name == admission().choose((row,), 0).name
 
@@ -68,7 +68,7 @@ def test_a_member_that_does_not_hear_a_member_that_we_hear_is_apart(
     assert expected is row.is_apart
 
 
-def test_a_newcomer_is_seen_as_it_says_and_the_view_as_we_know_it() -> None:
+def test_a_row_has_the_facts_of_the_hello_and_of_the_known_view() -> None:
     """`activated` is about earlier views; a member itself knows whether this one was active."""
     found = lineage("F")
     assert found.tip is not None
@@ -101,7 +101,7 @@ def test_a_member_that_is_in_the_view_with_its_data_needs_no_update(
     assert expected is newcomer(said, CHAIN, config("a"), is_active=True).is_near
 
 
-def test_a_refusal_says_what_was_expected() -> None:
+def test_a_refusal_names_the_expected_view() -> None:
     """The store's last view is forgotten here, so the text names the first one that is known."""
     late = Lineage(CHAIN.views[1:], CHAIN.initial)
 
@@ -122,7 +122,7 @@ def test_a_refusal_says_what_was_expected() -> None:
         (BRANCH, {"tip": "x"}, ("view 2 is x", short(CHAIN.id_at(2)))),
     ],
 )
-def test_each_refusal_names_what_was_found_and_what_was_expected(
+def test_each_refusal_names_the_found_and_the_expected_value(
     case: str, said: dict[str, Any], told: tuple[str, str]
 ) -> None:
     """J3, I2, 3.6: the operator of a newcomer reads nothing else."""
@@ -138,7 +138,9 @@ def test_an_empty_store_hears_no_member_of_a_view() -> None:
 @pytest.mark.parametrize(
     ("picture", "is_open", "name"), [("F C", True, "a member"), ("F X", False, "no open view")]
 )
-def test_behind_a_close_all_wait_for_the_restart(picture: str, is_open: bool, name: str) -> None:
+def test_all_members_wait_for_the_restart_after_a_close(
+    picture: str, is_open: bool, name: str
+) -> None:
     """I1: no member is taken in or ready; all take part in the restart."""
     chain = lineage(picture)
     assert chain.tip is not None

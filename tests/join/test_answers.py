@@ -63,7 +63,7 @@ def view(word: str, chain: str = GOING_ON) -> View:
         ("X", ["a X F.3"], "F X@F.3", True),
     ],
 )
-def test_a_view_was_never_served_where_a_member_was_not_ready_in_it(
+def test_a_view_in_which_a_member_was_not_ready_was_never_served(
     word: str, answers: list[str], chain: str, expected: bool
 ) -> None:
     """3.4: the member's store remembers that, and is frozen, so it never will be ready in it."""
@@ -120,14 +120,14 @@ def test_a_store_covers_the_tip_and_is_sure_of_it(
     assert expected == (found.covers(one), found.is_sure(one))
 
 
-def test_answers_are_in_one_order_whichever_member_collected_them() -> None:
+def test_answers_are_sorted_whichever_member_collected_them() -> None:
     """This holds also for two stores of one member's name."""
     one, two = "a C C.5", "a2 - -"
 
     assert evidence(one, two, "b C C.5") == evidence("b C C.5", two, one)
 
 
-def test_a_forgotten_view_is_no_evidence() -> None:
+def test_a_forgotten_view_proves_nothing_about_a_store() -> None:
     """3.4: nothing happened in the views that are kept; the answers do not cover earlier views."""
     short = lineage("F C1@F.3 C2@C1.5", keep=1)
     one = said("a F F.2 ran-on", "F C1@F.3 C2@C1.5")
@@ -163,7 +163,7 @@ def test_a_forgotten_view_is_no_evidence() -> None:
         (["a F F.3", "b F F.3"], "F X@F.3", ""),
     ],
 )
-def test_a_store_that_says_less_than_it_once_said_counts_no_more(
+def test_a_store_that_forgot_a_view_in_which_it_was_ready_does_not_count(
     answers: list[str], chain: str, expected: str
 ) -> None:
     """3.6: frames are sent after all members were ready, which each wrote down before it said so.
@@ -177,7 +177,7 @@ def test_a_store_that_says_less_than_it_once_said_counts_no_more(
     assert not {item.seat for item in found.answers} & {item.seat for item in found.went_back}
 
 
-def test_a_store_whose_last_view_is_forgotten_was_ready_in_none_that_is_kept() -> None:
+def test_a_store_whose_last_view_is_forgotten_was_ready_in_no_kept_view() -> None:
     """3.1: its last view is older than those that are kept."""
     chain = "F C1@F.3 C2@C1.5"
     one, other = said("a F F.3", chain), said("b C2 C2.6", chain)
@@ -190,7 +190,7 @@ def test_a_store_whose_last_view_is_forgotten_was_ready_in_none_that_is_kept() -
 # -- clean ---------------------------------------------------------------------------------------
 
 
-def test_a_store_is_clean_where_it_has_all_that_was_closed() -> None:
+def test_a_store_is_clean_if_it_has_all_data_of_the_close() -> None:
     """S2: it must also be a store that is kept, and no update into it may be unfinished."""
     answers = ["a F F.3", "b F F.2", "c F F.3 unfinished", "d F F.3 transient"]
     found = evidence(*answers, chain="F X@F.3")
@@ -198,7 +198,7 @@ def test_a_store_is_clean_where_it_has_all_that_was_closed() -> None:
     assert [True, False, False, False] == [found.is_clean(one) for one in found.answers]
 
 
-def test_nothing_is_clean_behind_an_open_view_or_none() -> None:
+def test_no_store_is_clean_after_an_open_view_or_without_a_view() -> None:
     still = evidence("a C F.3")
     empty = Evidence.of(Lineage(), [said("a - -")])
 

@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 
 from joinproto.join.answers import Answer
-from joinproto.join.awaiting import For, Wait, awaiting, named, row_of, unanswered
+from joinproto.join.awaiting import Awaited, Wait, awaiting, detail_of, row_of, unanswered
 from joinproto.join.chooser import Attempt
 from joinproto.join.config import Config
 from joinproto.join.member import Member
@@ -35,31 +35,31 @@ def heard(names: str = "", **more: object) -> Observations:
 @pytest.mark.parametrize(
     ("facts", "them", "tip", "config", "whom", "detail"),
     [
-        (NO_TIP, heard("b"), None, CONFIG, For.FOUNDERS, "no connection to c"),
+        (NO_TIP, heard("b"), None, CONFIG, Awaited.FOUNDERS, "no connection to c"),
         (
             NO_TIP,
             heard("bc"),
             None,
             evolve(CONFIG, electors=frozenset("bc")),
-            For.FOUNDING,
+            Awaited.FOUNDING,
             "the electors are b, c",
         ),
-        (NO_TIP, heard("bc"), None, CONFIG, For.FOUNDING, "the electors are b, c"),
+        (NO_TIP, heard("bc"), None, CONFIG, Awaited.FOUNDING, "the electors are b, c"),
         (
             NO_TIP,
             heard(),
             None,
             evolve(CONFIG, electors=frozenset("a")),
-            For.FOUNDING,
+            Awaited.FOUNDING,
             "the electors are nobody",
         ),
-        (evolve(STANDS, is_member=False), heard(), TIP, CONFIG, For.VIEW, "not here: a with"),
+        (evolve(STANDS, is_member=False), heard(), TIP, CONFIG, Awaited.VIEW, "not here: a with"),
         (
             evolve(STANDS, is_member=False),
             heard("b", replaced=frozenset("b")),
             TIP,
             CONFIG,
-            For.VIEW,
+            Awaited.VIEW,
             "not here: a with store a', b with store b', c",
         ),
         (
@@ -67,18 +67,25 @@ def heard(names: str = "", **more: object) -> Observations:
             heard("b"),
             TIP,
             CONFIG,
-            For.ENTRY,
+            Awaited.ENTRY,
             "asks b; does not hear a with store a', c",
         ),
-        (evolve(STANDS, has_data=False), heard("bc"), TIP, CONFIG, For.SOURCE, "not ready: b, c"),
-        (STANDS, heard("bc", ready=frozenset({B})), TIP, CONFIG, For.READY, "not ready: c"),
-        (evolve(STANDS, all_ready=True), heard("bc"), TIP, CONFIG, For.MORE, "3 of 2"),
+        (
+            evolve(STANDS, has_data=False),
+            heard("bc"),
+            TIP,
+            CONFIG,
+            Awaited.SOURCE,
+            "not ready: b, c",
+        ),
+        (STANDS, heard("bc", ready=frozenset({B})), TIP, CONFIG, Awaited.READY, "not ready: c"),
+        (evolve(STANDS, all_ready=True), heard("bc"), TIP, CONFIG, Awaited.MORE, "3 of 2"),
         (
             ALL_READY,
             heard("bc"),
             TIP,
             evolve(CONFIG, outside=True),
-            For.REGISTER,
+            Awaited.REGISTER,
             "no answer from the register",
         ),
         (
@@ -86,7 +93,7 @@ def heard(names: str = "", **more: object) -> Observations:
             heard("b", beyond=frozenset({B})),
             TIP,
             CONFIG,
-            For.MAJORITY,
+            Awaited.MAJORITY,
             "not heard, or on the way to another view: b, c",
         ),
         (
@@ -94,7 +101,7 @@ def heard(names: str = "", **more: object) -> Observations:
             heard("bc", answers=frozenset({Answer(seat=B)})),
             TIP,
             CONFIG,
-            For.MAJORITY,
+            Awaited.MAJORITY,
             "not heard, or on the way to another view: b",
         ),
         (
@@ -102,32 +109,32 @@ def heard(names: str = "", **more: object) -> Observations:
             heard("b"),
             TIP,
             CONFIG,
-            For.MAJORITY,
+            Awaited.MAJORITY,
             "not heard, or on the way to another view: c",
         ),
     ],
 )
 def test_a_member_that_waits_names_them(
-    facts: Facts, them: Observations, tip: View | None, config: Config, whom: For, detail: str
+    facts: Facts, them: Observations, tip: View | None, config: Config, whom: Awaited, detail: str
 ) -> None:
     """One case for each row, in the order of the rows."""
     case = awaiting().choose((row_of(facts, them, tip, config, A),), 0)
 
     assert whom is case.outcome
-    assert named(whom, them, tip, config, A).startswith(detail)
+    assert detail_of(whom, them, tip, config, A).startswith(detail)
 
 
 def test_every_row_is_for_another_member() -> None:
-    """A row that no member reaches would be useless, so `For` has one value for each row."""
-    assert set(For) == {case.outcome for case in awaiting().cases}
-    assert For.MAJORITY is awaiting().choose((Wait(),), 0).outcome
-    assert For.MORE is awaiting().choose((Wait(has_n=False, votes=False),), 0).outcome
+    """A row that no member reaches would be useless, so `Awaited` has one value for each row."""
+    assert set(Awaited) == {case.outcome for case in awaiting().cases}
+    assert Awaited.MAJORITY is awaiting().choose((Wait(),), 0).outcome
+    assert Awaited.MORE is awaiting().choose((Wait(has_n=False, votes=False),), 0).outcome
 
 
 def test_a_member_that_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() -> None:
     """If no member were named, an operator would not know which one to look for."""
     one = Attempt(Ballot(1, "a'"), frozenset({A}))
-    strange = Observations(in_reach=frozenset("b")).answered(Answer(seat=B2)).noticing(B2, TIP)
+    strange = Observations(in_reach=frozenset("b")).answered(Answer(seat=B2)).with_store_of(B2, TIP)
     asked = (TIP, CONFIG, A)
 
     assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), *asked)
@@ -174,7 +181,7 @@ def _started(electors: str = "abc", *, views: str = "", names: str = "") -> Memb
     return Member.start(0, config, record, seed="s", in_reach=frozenset(names))
 
 
-def test_a_member_that_waits_for_founders_says_so_once_its_patience_has_ended_and_again() -> None:
+def test_a_member_that_waits_for_founders_reports_it_at_each_end_of_its_patience() -> None:
     """Before its patience ends, nothing need be wrong."""
     member = _started(names="b")
     assert 2.0 == member.deadline
@@ -189,7 +196,7 @@ def test_a_member_that_waits_for_founders_says_so_once_its_patience_has_ended_an
     assert first == again
 
 
-def test_a_member_that_was_wiped_says_that_no_member_of_the_view_is_here() -> None:
+def test_a_wiped_member_reports_that_no_member_of_the_view_is_present() -> None:
     """Both members have other stores than the view that they know, so neither may propose."""
     member = _started("ab", views="F:ab", names="b")
     tip = member.view
@@ -203,7 +210,7 @@ def test_a_member_that_was_wiped_says_that_no_member_of_the_view_is_here() -> No
     assert "not here: a with store a', b with store b'" == told.detail
 
 
-def test_a_member_that_serves_waits_for_none_and_one_that_asks_in_vain_names_the_silent() -> None:
+def test_a_serving_member_reports_no_wait_and_an_asking_member_names_the_silent_ones() -> None:
     """3.5: b and c are gone; a asks them, whether they are in reach or not, and names them."""
     bus = cluster()
     assert [None] * 3 == [bus[name].member.state.says_at for name in "abc"]

@@ -31,7 +31,7 @@ def test_members_that_are_heard_and_go_before_have_their_turns_first(
     assert 10.0 + 2.0 * turns == taking_in(m, 10.0)
 
 
-def test_a_process_that_is_no_member_has_no_turn() -> None:
+def test_a_process_outside_of_the_view_has_no_turn() -> None:
     """3.4: the view has b and c; a is heard, too, but may begin nothing."""
     m = draft("F C:bc", phase=Phase.ACTIVE)
     m.setup = Setup(config("c"))
@@ -50,7 +50,7 @@ def test_without_heartbeats_every_ballot_is_heard(heartbeat: float, expected: bo
     assert expected is is_out_of_turn(m, 10.5, "c", Prepare(tip.id, Ballot(2, "c'")))
 
 
-def test_a_member_that_is_asked_again_in_the_ballot_that_it_accepted_in_answers() -> None:
+def test_a_member_asked_again_in_the_ballot_of_its_acceptance_answers() -> None:
     """3.3: it is no later ballot than the promised one; the promise was lost on its way."""
     tip = views("F C")["C"]
     m = draft("F C", promised=Ballot(2, "c'"))
@@ -63,14 +63,14 @@ def test_a_member_that_is_asked_again_in_the_ballot_that_it_accepted_in_answers(
 
 
 @pytest.mark.parametrize("phase", [Phase.UPDATING, Phase.READY])
-def test_a_view_whose_members_get_ready_is_not_ended_for_a_newcomer(phase: Phase) -> None:
+def test_a_view_that_gets_ready_is_not_ended_for_a_newcomer(phase: Phase) -> None:
     """3.4: otherwise no member would ever serve while newcomers come."""
     m = draft("F C", phase=phase)
 
     assert None is taking_in(m, 10.0)
 
 
-def test_a_member_that_is_gone_is_no_starter_and_holds_none() -> None:
+def test_an_absent_member_is_neither_a_starter_nor_the_holder_of_a_turn() -> None:
     """A member that comes back says again whether it was started."""
     held = Timers(holder="b", starters=frozenset("bc"))
 

@@ -125,7 +125,7 @@ def serves_or_says_why(bus: Bus) -> bool:
 
 @pytest.mark.parametrize("total_failure", BOTH)
 @pytest.mark.parametrize("name", "abc")
-def test_one_disk_of_any_age_costs_no_frame(name: str, total_failure: TotalFailure) -> None:
+def test_one_old_disk_of_any_age_loses_no_frame(name: str, total_failure: TotalFailure) -> None:
     """3.6: the copy alone would show that no client was served since it was made."""
     for age, old in enumerate(ages(name)):
         bus = restarted(old, total_failure)
@@ -139,7 +139,7 @@ def test_one_disk_of_any_age_costs_no_frame(name: str, total_failure: TotalFailu
 
 @pytest.mark.parametrize("total_failure", BOTH)
 @pytest.mark.parametrize("names", ["ab", "ac", "bc"])
-def test_two_disks_of_any_age_cost_no_frame(names: str, total_failure: TotalFailure) -> None:
+def test_two_old_disks_of_any_age_lose_no_frame(names: str, total_failure: TotalFailure) -> None:
     """3.6: the two end, and the third, which is no majority, names them and waits."""
     for age, old in enumerate(ages(*names)[::3]):
         bus = restarted(old, total_failure)

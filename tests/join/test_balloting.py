@@ -87,7 +87,7 @@ def test_a_member_has_a_view_chosen_for_one_reason(
     assert expected == reason_to_begin(draft(chain, phase=phase, **{"observations": heard, **more}))
 
 
-def test_a_member_that_waits_for_a_view_of_its_own_begins_no_other_one() -> None:
+def test_a_member_whose_ballot_is_free_begins_no_second_ballot() -> None:
     """3.3: its ballot is free; a second ballot would void the promises."""
     m = asking(observations=Observations(in_reach=frozenset("bc"), guests=frozenset({D})))
     assert reason_to_begin(m) is not None
@@ -99,7 +99,7 @@ def test_a_member_that_waits_for_a_view_of_its_own_begins_no_other_one() -> None
 
 
 @pytest.mark.parametrize(("names", "expected"), [("", None), ("x", None), ("b", "found")])
-def test_only_electors_count_where_some_of_them_may_found(names: str, expected: str | None) -> None:
+def test_only_electors_count_if_some_of_them_may_found(names: str, expected: str | None) -> None:
     """I3: two of three electors may found, and x is not an elector."""
     m = draft("", options={"found_with": 2}, observations=Observations(in_reach=frozenset(names)))
 
@@ -119,14 +119,14 @@ def test_an_answer_shows_how_long_messages_take() -> None:
 
 
 @pytest.mark.parametrize("by", [Seat("b", "b2"), C])
-def test_an_answer_of_another_store_or_member_is_no_answer(by: Seat) -> None:
+def test_an_answer_of_another_store_or_member_is_refused(by: Seat) -> None:
     m = asking()
 
     with pytest.raises(Malformed, match="the status of b"):
         hear_choice(m, 1.5, "b", promised(by=by))
 
 
-def test_a_promise_without_a_status_is_no_answer() -> None:
+def test_a_promise_without_a_status_is_refused() -> None:
     """3.4: the next view is made from the statuses."""
     m = asking()
 
@@ -135,7 +135,7 @@ def test_a_promise_without_a_status_is_no_answer() -> None:
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_a_ballot_that_is_asked_again_tells_no_time_once_some_have_answered(answered: bool) -> None:
+def test_a_ballot_that_asks_again_after_some_answers_is_not_measured(answered: bool) -> None:
     """Members that answer late left others their time first (Karn and Partridge 1987)."""
     m = asking()
     if answered:
@@ -146,7 +146,7 @@ def test_a_ballot_that_is_asked_again_tells_no_time_once_some_have_answered(answ
     assert (() if answered else ((OWN, 1.0),)) == m.timers.asked
 
 
-def test_nothing_is_considered_where_no_ballot_is_free() -> None:
+def test_no_view_is_proposed_without_a_free_ballot() -> None:
     m = asking()
 
     consider(m, 2.0, is_patient=False)
@@ -165,7 +165,7 @@ def test_a_member_that_answered_no_ballot_still_knows_which_member_is_ready() ->
     assert {B} == m.observations.ready
 
 
-def test_a_member_that_asks_is_heard_whatever_the_connections_say() -> None:
+def test_a_member_that_asks_counts_as_heard_even_without_a_connection() -> None:
     """3.4: an answer names the members that its sender does not hear."""
     m = draft("F C", promised=Ballot(1, "b'"))
 
@@ -203,7 +203,7 @@ def test_a_ballot_whose_view_is_proposed_waits_for_no_other_answer() -> None:
     assert [] == sends(m)
 
 
-def test_an_answer_to_one_attempt_counts_in_no_other_one() -> None:
+def test_an_answer_to_one_attempt_counts_in_no_other_attempt() -> None:
     """3.3: the next attempt asks again, because stores may have changed since."""
     assert set() == proposing().observations.answers
 
@@ -212,7 +212,7 @@ def test_an_answer_to_one_attempt_counts_in_no_other_one() -> None:
     ("chain", "is_done", "tells"),
     [("F X", True, True), ("F X", False, False), ("F C", True, False)],
 )
-def test_a_member_that_ends_with_the_cluster_tells_all_that_it_hears(
+def test_a_member_that_ends_with_the_cluster_tells_all_peers_in_reach(
     chain: str, is_done: bool, tells: bool
 ) -> None:
     """S2: a member that ends cannot tell it later; one that goes on answers when it is asked."""
@@ -282,7 +282,7 @@ def test_only_a_ballot_about_the_tip_is_left_its_time(word: str, holder: str) ->
 
 
 @pytest.mark.parametrize(("now", "heard"), [(10.5, False), (100.0, True)])
-def test_a_ballot_is_not_heard_while_another_one_has_its_time(now: float, heard: bool) -> None:
+def test_a_ballot_is_ignored_while_another_ballot_has_its_time(now: float, heard: bool) -> None:
     """3.3: a member that begins again and again would make all members begin again."""
     b, c = Ballot(1, "b'"), Ballot(2, "c'")
     m = draft("F C", promised=b, timers=Timers().given_to(10.0, "b"))
@@ -294,7 +294,7 @@ def test_a_ballot_is_not_heard_while_another_one_has_its_time(now: float, heard:
     assert ("c" if heard else "b") == m.timers.holder
 
 
-def test_a_member_that_waits_for_the_rest_of_the_answers_does_so_twice_its_patience() -> None:
+def test_a_member_waits_twice_its_patience_for_the_rest_of_the_answers() -> None:
     """3.3: a majority has answered, and c may still answer."""
     m = asking(observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=TIP.id)
 
@@ -321,7 +321,7 @@ def test_contradicting_stores_are_reported_to_the_operator(
     assert "a beside b" in said.detail
 
 
-def test_a_member_that_speaks_of_a_view_that_is_not_known_here_hears_what_is() -> None:
+def test_a_member_that_speaks_of_an_unknown_view_gets_a_hello() -> None:
     """3.3: it is ahead, or of another chain: the lineages are compared, then it asks again."""
     m = draft("F C")
 
@@ -331,7 +331,7 @@ def test_a_member_that_speaks_of_a_view_that_is_not_known_here_hears_what_is() -
     assert not m.is_frozen
 
 
-def test_an_answer_about_no_view_tells_nothing_of_the_tip() -> None:
+def test_an_answer_about_no_view_has_no_facts_about_the_tip() -> None:
     """This happens only if a rule is left out: a store with a tip answers as if it were empty."""
     m = draft("F C", held=TIP.id)
 
@@ -407,7 +407,7 @@ def test_a_member_that_finds_its_own_disk_to_be_an_older_copy_ends() -> None:
     assert [("b", refused), ("c", refused)] == sends(m)
 
 
-def test_it_ends_before_it_writes_that_it_knows_the_view() -> None:
+def test_a_member_with_an_older_copy_ends_before_it_writes_the_view() -> None:
     """3.6: otherwise it has the data of the view's start, and is ready in it at its next start."""
     m = draft("F", held=FIRST.id)
 
@@ -418,7 +418,7 @@ def test_it_ends_before_it_writes_that_it_knows_the_view() -> None:
     assert FIRST == m.view
 
 
-def test_a_chosen_view_is_learned_where_it_has_no_frames() -> None:
+def test_a_chosen_view_without_frames_is_learned() -> None:
     """3.3: b knows the view already, but no client was served in it."""
     m = draft("F", held=FIRST.id)
 
@@ -428,7 +428,7 @@ def test_a_chosen_view_is_learned_where_it_has_no_frames() -> None:
     assert TIP == m.view
 
 
-def test_for_older_copies_a_member_waits_by_name() -> None:
+def test_a_member_that_waits_for_older_copies_names_them() -> None:
     """3.6: too few stores are left, and the operator must know why."""
     m = draft("F C", observations=Observations(went_back=frozenset("bc")))
 

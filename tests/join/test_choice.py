@@ -133,12 +133,12 @@ def test_a_member_that_answers_freezes_durably() -> None:
     assert after_restart(step).is_frozen
 
 
-def test_a_member_that_asks_freezes_too() -> None:
+def test_a_member_that_asks_freezes_as_well() -> None:
     """A proposer counts its own answer, too."""
     assert choice("a").begin().choice.is_frozen
 
 
-def test_a_member_that_knows_the_successor_is_frozen_no_more() -> None:
+def test_a_member_that_knows_the_successor_is_no_longer_frozen() -> None:
     """3.3: the ballot ends in a view, so that no member stays frozen."""
     frozen = choice("b").receive("a", asked("1a")).choice
 
@@ -148,7 +148,7 @@ def test_a_member_that_knows_the_successor_is_frozen_no_more() -> None:
     assert not after_restart(step).is_frozen
 
 
-def test_an_answer_tells_what_was_accepted() -> None:
+def test_an_answer_has_the_accepted_view() -> None:
     """3.3: the answer is its status, with its accepted view."""
     voted = choice("b").receive("a", Accept(V.id, ballot("1a"), A)).choice
 
@@ -203,7 +203,7 @@ def test_an_accepted_view_is_honoured_first() -> None:
     step = begun.receive("b", promise("b", "1c", accepted("1a", A)))
 
     assert sent(step) == [(name, Accept(V.id, ballot("1c"), A)) for name in "ab"]
-    with pytest.raises(MisuseError, match="in no attempt that is free"):
+    with pytest.raises(MisuseError, match="no attempt that is free"):
         step.choice.propose(B)
 
 
@@ -249,7 +249,7 @@ def test_a_member_that_promises_a_later_ballot_gives_up_its_own() -> None:
     assert step.choice.receive("c", promise("c", "1a")) == Step(step.choice)
 
 
-def test_a_later_promise_is_told_to_the_host_that_still_waits() -> None:
+def test_a_later_promise_is_reported_to_the_host_that_still_waits() -> None:
     """3.4: a CLOSE needs the answers of all members, not of a majority."""
     free = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
 
@@ -279,7 +279,7 @@ def test_a_stranger_never_votes() -> None:
     assert stranger.receive("a", Accept(V.id, ballot("1a"), A)) == Step(stranger)
 
 
-def test_a_strangers_answer_counts_for_nothing() -> None:
+def test_the_answer_of_a_stranger_does_not_count() -> None:
     """3.6: the stranger has forgotten what it promised and accepted."""
     begun = choice("a").begin().choice
     proposed = begun.receive("b", promise("b", "1a")).choice.propose(A).choice
@@ -308,7 +308,7 @@ def test_an_answer_in_the_name_of_another_is_refused() -> None:
 # -- learning ------------------------------------------------------------------------------
 
 
-def test_a_view_that_a_majority_accepted_is_learned_and_told() -> None:
+def test_a_view_that_a_majority_accepted_is_learned_and_sent_to_all() -> None:
     """3.2: a member that learns a chosen view has it on its lineage, durably, before it says so."""
     free = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
 
@@ -332,7 +332,7 @@ def test_a_lone_elector_chooses_at_once() -> None:
     assert Learned((after,)) in step.effects
 
 
-def test_a_member_that_knows_a_later_view_answers_with_that_one() -> None:
+def test_a_member_that_knows_a_later_view_answers_with_that_view() -> None:
     """3.3: it answers with the later view, and does not freeze."""
     ahead = choice("b", "F C1 C2")
     later = tuple(views("F C1 C2").values())[1:]
@@ -373,7 +373,7 @@ def test_a_view_that_cannot_follow_is_not_accepted() -> None:
         choice("b").receive("a", Accept(V.id, ballot("1a"), odd))
 
 
-def test_an_answer_that_tells_of_a_view_that_cannot_follow_is_refused() -> None:
+def test_an_answer_with_a_view_that_cannot_follow_is_refused() -> None:
     """3.3: it is refused even before a majority has answered; else it would bind the ballot."""
     begun = choice("a", FIVE).begin().choice
 
@@ -381,7 +381,7 @@ def test_an_answer_that_tells_of_a_view_that_cannot_follow_is_refused() -> None:
         begun.receive("b", Promise(begun.parent, ballot("1a"), seat("b"), accepted("1c", A)))
 
 
-def test_a_parent_that_is_not_known_is_told_to_the_host() -> None:
+def test_an_unknown_parent_is_reported_to_the_host() -> None:
     """3.3: the host must first learn V, or the parent is of another chain."""
     behind = choice("b")
     message = Prepare(A.id, ballot("1a"))
@@ -433,7 +433,7 @@ def test_a_founding_view_has_no_electors_that_are_not_configured() -> None:
         narrow.receive("a", Accept(None, ballot("1a"), V))
 
 
-def test_a_member_that_is_not_configured_founds_nothing() -> None:
+def test_a_member_that_is_not_a_configured_elector_founds_no_cluster() -> None:
     """It asks later to be taken in."""
     with pytest.raises(MisuseError, match="may not propose"):
         choice("d", "").begin()
@@ -449,7 +449,7 @@ def test_losing_a_ballot_to_an_accept_is_reported() -> None:
     assert step.choice.attempt is None
 
 
-def test_only_those_that_came_later_are_asked_again_for_their_votes() -> None:
+def test_only_voters_without_a_vote_are_asked_again() -> None:
     """3.3: of those, only members that vote and have not voted are asked."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
     proposed = asks.propose(A).choice
@@ -473,14 +473,14 @@ def test_a_member_that_has_voted_is_not_asked_again() -> None:
     assert ["c", "d", "e"] == [to for to, _ in sent(voted.ask("bcde"))]
 
 
-def test_a_member_that_has_no_ballot_of_its_own_asks_none() -> None:
+def test_a_member_without_a_ballot_asks_no_member() -> None:
     """3.3: it has begun no ballot, or its ballot was outbid."""
     assert Step(choice("a")) == choice("a").ask("bc")
     outbid = choice("a").begin().choice.receive("b", asked("1b")).choice
     assert Step(outbid) == outbid.ask("bc")
 
 
-def test_a_member_that_accepted_a_view_accepts_another_one_in_a_later_ballot() -> None:
+def test_a_member_that_accepted_a_view_accepts_another_view_in_a_later_ballot() -> None:
     """3.3: c has asked a majority, and no member of that had accepted the first view."""
     voted = choice("b").receive("a", Accept(V.id, ballot("1a"), A)).choice
 
@@ -490,7 +490,7 @@ def test_a_member_that_accepted_a_view_accepts_another_one_in_a_later_ballot() -
     assert accepted("2c", B) == after_restart(step).record.accepted
 
 
-def test_a_refusal_of_an_earlier_ballot_does_not_end_the_own_one() -> None:
+def test_a_refusal_of_an_earlier_ballot_does_not_end_the_present_ballot() -> None:
     """3.3: the refusal is late: its ballot is earlier than the present one."""
     begun = choice("a").begin().choice
     again = begun.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice.begin().choice
@@ -498,7 +498,7 @@ def test_a_refusal_of_an_earlier_ballot_does_not_end_the_own_one() -> None:
     assert Step(again) == again.receive("b", Nack(V.id, ballot("1a"), ballot("2b")))
 
 
-def test_votes_in_a_ballot_that_has_proposed_nothing_choose_nothing() -> None:
+def test_votes_in_a_ballot_without_a_proposal_choose_no_view() -> None:
     """3.3: no correct member sends such votes, and they do not end the ballot."""
     begun = choice("a").begin().choice
     for name in "bc":
@@ -511,7 +511,7 @@ def test_votes_in_a_ballot_that_has_proposed_nothing_choose_nothing() -> None:
     assert ["PersistRecord", "Accept", "Accept"] == kinds(free.propose(A))
 
 
-def test_a_member_that_does_not_vote_accepts_nothing_of_its_own() -> None:
+def test_a_proposer_without_a_vote_accepts_no_view() -> None:
     """3.3: a leaves, and lets b and c found the cluster; a's record does not have their view."""
     begun = choice("a", "").begin().choice
     for name in "bc":

@@ -32,7 +32,7 @@ def _store(chain: Lineage) -> StoreRecord:
         ("", 4, "F C1 C2 C3", False),
     ],
 )
-def test_a_store_is_told_what_goes_on_where_its_own_chain_ends(
+def test_a_store_is_told_the_views_after_the_end_of_its_chain(
     tip: str, keep: int, told: str, is_shown: bool
 ) -> None:
     """3.1: this goes as far as the kept views and the initial signature show it."""
@@ -46,14 +46,14 @@ def test_a_store_is_told_what_goes_on_where_its_own_chain_ends(
     assert Chosen(parent, expected, known.initial if is_shown else None) == said
 
 
-def test_a_member_that_ends_in_what_is_forgotten_is_told_nothing() -> None:
+def test_a_member_whose_tip_is_forgotten_is_told_no_view() -> None:
     """3.1: the views that would show that its chain continues here are forgotten."""
     there = views(CHAIN)
 
     assert Chosen.telling("b", there["C1"].id, 2, _store(lineage(CHAIN, keep=1))) is None
 
 
-def test_it_is_told_of_frames_in_the_last_of_them() -> None:
+def test_a_member_of_the_last_view_is_told_whether_it_has_frames() -> None:
     """3.6: a store that was ready in that view and does not know it is an older copy."""
     there = views(CHAIN)
     whole = _store(lineage(CHAIN))

@@ -79,7 +79,7 @@ def test_a_view_that_does_not_fit_is_not_proposed() -> None:
         asks.propose(behind(A, "abc", "abc"))
 
 
-def test_behind_a_new_view_ballots_begin_anew() -> None:
+def test_ballots_begin_again_after_a_new_view() -> None:
     """3.3: the later ballot that it heard of was about the former tip."""
     begun = choice("a").begin().choice
     refused = begun.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice
@@ -112,7 +112,7 @@ def test_a_proposal_that_comes_back_does_not_end_its_own_ballot() -> None:
 
 
 @pytest.mark.parametrize(("known", "number"), [("", 0), ("F", 1)])
-def test_a_member_that_asks_from_the_beginning_is_told_also_what_begins_later(
+def test_a_member_without_views_is_told_a_chain_whose_beginning_is_forgotten(
     known: str, number: int
 ) -> None:
     """3.2: the initial signature shows where the first kept views belong."""
@@ -156,7 +156,7 @@ def test_a_member_that_may_not_propose_asks_no_register() -> None:
         outside("a", parted()).propose(V)
 
 
-def test_the_members_of_a_chosen_view_hear_of_it_with_a_vote_or_without() -> None:
+def test_all_members_of_a_chosen_view_hear_of_it_with_or_without_a_vote() -> None:
     """3.7: f joins, and is no elector."""
     chain = parted()
     assert chain.tip is not None
@@ -168,7 +168,7 @@ def test_the_members_of_a_chosen_view_hear_of_it_with_a_vote_or_without() -> Non
     assert ["b", "c", "d", "e", "f"] == told
 
 
-def test_a_register_is_asked_for_no_view_that_does_not_fit() -> None:
+def test_a_register_gets_no_view_that_does_not_fit() -> None:
     """3.7: the register checks no view, and keeps what it has set for ever."""
     asks = outside("a", parted()).begin().choice
 
@@ -186,7 +186,7 @@ def test_an_answer_of_a_register_about_an_older_tip_is_late() -> None:
     assert (knows, ()) == (step.choice, step.effects)
 
 
-def test_a_member_that_knows_a_later_view_answers_with_that_one_with_a_register_too() -> None:
+def test_with_a_register_a_member_that_knows_a_later_view_answers_with_that_view() -> None:
     """3.7: it does not freeze."""
     chain = parted()
     first, tip = chain.views
@@ -223,7 +223,7 @@ def test_the_freeze_is_durable_before_a_register_is_asked() -> None:
     assert not [item for item in again.effects if isinstance(item, PersistRecord)]
 
 
-def test_a_proposer_without_a_vote_proposes_nothing_that_does_not_fit() -> None:
+def test_a_proposer_without_a_vote_proposes_no_view_that_does_not_fit() -> None:
     """A vote of its own would show that the view does not fit; without a vote this check does."""
     record = StoreRecord(store_id="a'", lineage=parted())
     asks = evolve(choice("a"), record=record).begin().choice
@@ -240,7 +240,7 @@ def test_a_proposer_without_a_vote_proposes_nothing_that_does_not_fit() -> None:
 
 
 @pytest.mark.parametrize(("names", "expected"), [("ab", True), ("ax", False)])
-def test_only_founders_found(names: str, expected: bool) -> None:
+def test_only_founders_may_found_a_cluster(names: str, expected: bool) -> None:
     """I3: two of three electors must answer; x is no elector."""
     founding = evolve(outside("a"), found_with=2)
 
@@ -258,7 +258,7 @@ def test_a_founding_with_a_register_needs_the_answers_of_all_founders() -> None:
     assert [[], [], [FreeToPropose(ONE, seats("abc"))]] == free
 
 
-def test_an_answer_in_the_name_of_another_is_refused_with_a_register_too() -> None:
+def test_with_a_register_an_answer_in_the_name_of_another_is_refused() -> None:
     """3.7: each source must answer for itself."""
     begun = outside("a").begin().choice
     (c,) = seats("c")
@@ -267,7 +267,7 @@ def test_an_answer_in_the_name_of_another_is_refused_with_a_register_too() -> No
         begun.receive("b", Promise(None, ONE, c, None))
 
 
-def test_a_view_right_behind_the_tip_is_added_to_what_is_known() -> None:
+def test_the_successor_of_the_tip_is_added_to_the_known_views() -> None:
     """3.2: the initial signature matters only to a store that does not know the first views."""
     step = choice("a").receive("b", Chosen(V.id, (A,), V.id))
 

@@ -30,7 +30,7 @@ def test_a_configuration_that_could_split_is_refused(options: dict[str, object],
         config("a", **options)  # type: ignore[arg-type]
 
 
-def test_a_member_has_a_name() -> None:
+def test_a_member_must_have_a_name() -> None:
     with pytest.raises(ValueError, match="member: found ''"):
         config("")
 

@@ -21,7 +21,7 @@ HEARD = Observations(in_reach=frozenset("bc"), ready=seats("bc"))
     ("options", "is_ready", "expected"),
     [(OPTIONS, False, True), ("others", False, False), ("others", True, True)],
 )
-def test_a_member_that_was_ready_has_the_options_of_the_view(
+def test_a_member_that_was_ready_keeps_the_options_of_the_view(
     options: str, is_ready: bool, expected: bool
 ) -> None:
     """I2: options are compared before a member becomes ready; a running member is not asked."""
@@ -34,14 +34,16 @@ def test_a_member_that_was_ready_has_the_options_of_the_view(
 
 
 @pytest.mark.parametrize(("at", "expected"), [("C1.6", True), ("F.6", False), ("C1.7", False)])
-def test_a_member_that_is_where_the_view_starts_has_its_data(at: str, expected: bool) -> None:
+def test_a_member_whose_data_ends_at_the_start_of_the_view_has_its_data(
+    at: str, expected: bool
+) -> None:
     """I7: it must have the very frame; a frame of the same number may be of a dropped tail."""
     chain = "F C1@F.5 C2@C1.6"
 
     assert expected is facts(draft(chain, position=position(at, chain))).has_data
 
 
-def test_a_member_that_is_ready_anew_is_active_at_once_where_the_others_were_first() -> None:
+def test_the_last_member_to_become_ready_is_active_at_once() -> None:
     """I8: it was ready in the view before, so its phase does not change, and no event follows."""
     m = draft(OURS, phase=Phase.READY, observations=HEARD)
 
@@ -51,7 +53,7 @@ def test_a_member_that_is_ready_anew_is_active_at_once_where_the_others_were_fir
     assert Phase.ACTIVE is m.phase
 
 
-def test_a_member_that_waits_for_nothing_has_no_patience_to_lose() -> None:
+def test_a_member_that_waits_for_no_answer_has_no_deadline_for_one() -> None:
     """A deadline that is left over would begin the next ballot before its time."""
     assert OURS.tip is not None
     m = draft(
@@ -78,7 +80,7 @@ def test_without_heartbeats_no_member_asks_the_register_again(
     assert facts(draft("F C", options={"outside": True}, free_until=1.0)).hears_majority
 
 
-def test_a_member_that_was_left_in_an_update_has_no_data() -> None:
+def test_a_member_with_an_unfinished_update_has_no_data() -> None:
     """I7: its position was right before the update began."""
     m = draft(OURS)
     assert facts(m).has_data
@@ -88,7 +90,7 @@ def test_a_member_that_was_left_in_an_update_has_no_data() -> None:
     assert not facts(m).has_data
 
 
-def test_a_member_that_is_fed_names_no_member_that_it_waits_for() -> None:
+def test_a_member_that_is_being_updated_reports_no_wait() -> None:
     """I7: an update takes as long as there is data, and no operator need look at it."""
     chain = lineage("F C@F.5", options=OPTIONS)
     m = draft(chain, phase=Phase.UPDATING, observations=Observations(in_reach=frozenset("bc")))
@@ -112,7 +114,7 @@ def test_a_member_that_is_fed_names_no_member_that_it_waits_for() -> None:
         ("F X", "", False, False),
     ],
 )
-def test_a_member_that_is_to_leave_and_hears_no_majority_leaves_alone(
+def test_a_member_that_must_leave_and_hears_no_majority_leaves_alone(
     chain: str, names: str, outside: bool, expected: bool
 ) -> None:
     """S2: no member can choose a view without it; an outside register can."""
@@ -135,7 +137,7 @@ def test_a_member_that_has_stopped_asks_for_no_tick() -> None:
     assert (Phase.STOPPED, None) == (m.phase, m.deadline)
 
 
-def test_a_member_that_is_patient_says_nothing_until_that_has_ended() -> None:
+def test_a_patient_member_reports_no_wait_before_its_patience_ends() -> None:
     """It hears no member and must give b and c up; it reports its obstacle once patience ends."""
     assert OURS.tip is not None
     m = draft(

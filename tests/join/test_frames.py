@@ -35,22 +35,22 @@ def member(**more: object) -> StepContext:
         ({"position": None}, "C", 1, FrameVerdict.TAKE),
     ],
 )
-def test_a_frame_is_taken_where_it_is_the_next_one_of_a_view_it_is_ready_in(
+def test_a_member_takes_the_next_frame_of_a_view_in_which_it_is_ready(
     more: dict[str, object], view: str, seq: int, expected: FrameVerdict
 ) -> None:
     """3.5: it must not be frozen, either."""
     assert expected is may_append(member(**more), views("F C@F.3")[view].id, seq)
 
 
-def test_messages_under_way_while_it_is_frozen_are_still_in_order() -> None:
+def test_frames_under_way_to_a_frozen_member_are_still_in_order() -> None:
     assert FrameVerdict.TAKE is in_order(member(promised=Ballot(1, "b'")), TIP, 4)
 
 
-def test_nothing_is_taken_where_there_is_no_view() -> None:
+def test_a_member_without_a_view_takes_no_frame() -> None:
     assert FrameVerdict.OTHER_VIEW is may_append(draft(), TIP.id, 1)
 
 
-def test_frames_in_a_row_are_told_at_once() -> None:
+def test_consecutive_frames_are_reported_at_once() -> None:
     """3.2: the record is not written for frames; their journal has the position."""
     m = member()
 
@@ -62,7 +62,7 @@ def test_frames_in_a_row_are_told_at_once() -> None:
 
 
 @pytest.mark.parametrize(("seq", "first"), [(5, None), (6, 5), (3, None), (3, 4), (4, 3)])
-def test_frames_that_leave_a_gap_or_are_there_are_refused(seq: int, first: int | None) -> None:
+def test_frames_that_leave_a_gap_or_exist_are_refused(seq: int, first: int | None) -> None:
     m = member()
 
     with pytest.raises(MisuseError, match=f"frame {seq} was written"):

@@ -35,7 +35,9 @@ def hello(chain: Lineage = CHAIN, hears: str = "abc", **status: object) -> Hello
 
 
 @pytest.mark.parametrize(("chain", "hears"), [("", "bc"), ("F C:bc", "bc"), ("F C", "")])
-def test_only_a_newcomer_says_which_members_it_hears(chain: str, hears: str) -> None:
+def test_only_the_hello_of_a_newcomer_names_the_members_that_it_hears(
+    chain: str, hears: str
+) -> None:
     """3.4: in a view, a newcomer must hear each member; a member tells this in a ballot."""
     m = draft(chain, observations=Observations(in_reach=frozenset("bc")))
 
@@ -66,7 +68,7 @@ def test_only_a_member_of_the_view_takes_in_a_newcomer(picture: str, expected: b
 @pytest.mark.parametrize(
     ("chain", "hears", "kept"), [("F C", "ac", False), ("F C", "abc", True), ("F X", "abc", True)]
 )
-def test_a_guest_that_does_not_hear_all_is_none_any_more(
+def test_a_guest_that_no_longer_hears_all_members_is_dropped(
     chain: str, hears: str, kept: bool
 ) -> None:
     """3.4: in one view, the two would give each other up; after a CLOSE no member comes in."""
@@ -104,7 +106,7 @@ def test_a_member_that_ran_on_to_a_close_shows_no_later_view() -> None:
     assert not m.saw_it_run
 
 
-def test_a_newcomer_stops_only_if_no_elector_is_left_that_may_take_it_in() -> None:
+def test_a_newcomer_stops_only_if_no_member_is_left_that_may_take_it_in() -> None:
     """J3: d is configured as the only elector, but the view's members b and c still count."""
     first = CHAIN.tip
     assert first is not None
@@ -132,7 +134,7 @@ def test_a_newcomer_stops_only_if_no_elector_is_left_that_may_take_it_in() -> No
     assert other.verdict is None
 
 
-def test_an_elector_that_is_no_member_is_a_stranger_too() -> None:
+def test_an_elector_outside_of_the_view_may_be_a_stranger() -> None:
     """3.4: its vote is missing, whichever names are configured."""
     m = draft("F C:ab")
     m.setup = evolve(m.setup, config=evolve(m.config, electors=frozenset("ab")))
@@ -177,7 +179,7 @@ def test_a_stray_store_stops_no_member_that_waits(chain: str, peer: str, expecte
         (Phase.READY, Reason.OPTIONS_DIFFER, False),
     ],
 )
-def test_a_member_stops_where_it_would_wait_for_strangers_for_ever(
+def test_a_member_that_would_wait_for_strangers_for_ever_stops(
     phase: Phase, reason: Reason, expected: bool
 ) -> None:
     """J3: two of three electors have stores of another cluster."""
@@ -205,7 +207,7 @@ def test_a_hello_shows_a_member_that_its_own_disk_is_an_older_copy() -> None:
 
 
 @pytest.mark.parametrize(("other_tip", "expected"), [(False, True), (True, False)])
-def test_that_a_view_was_active_is_said_of_the_own_tip(other_tip: bool, expected: bool) -> None:
+def test_was_active_is_about_the_tip_of_the_sender(other_tip: bool, expected: bool) -> None:
     """3.6: `was_active` is about the sender's tip."""
     chain, first = lineage("F:ab C:ab"), lineage("F:ab")
     (b,) = seats("b")
@@ -217,7 +219,7 @@ def test_that_a_view_was_active_is_said_of_the_own_tip(other_tip: bool, expected
     assert expected is (m.verdict is not None)
 
 
-def test_a_member_that_ended_for_an_older_copy_is_no_stranger() -> None:
+def test_a_member_that_ended_over_an_older_copy_is_not_a_stranger() -> None:
     """3.6: it is named while the others wait; with the right disk it is welcome."""
     m = draft(CHAIN, held=held_of(CHAIN), observations=Observations(in_reach=frozenset("bc")))
 

@@ -54,7 +54,7 @@ def asked_for(host: Host, kind: type) -> int:
 # -- the votes -----------------------------------------------------------------------------------
 
 
-def test_a_ballot_begins_with_what_its_store_has_accepted_itself() -> None:
+def test_a_ballot_begins_with_the_view_that_its_own_store_has_accepted() -> None:
     """3.3: a majority may have accepted it, and the proposer's own vote may be one of them.
 
     a and b accept A, and the member that counted their votes is gone.  a asks c, which has accepted
@@ -92,7 +92,7 @@ def test_a_vote_of_an_earlier_ballot_does_not_count() -> None:
     assert V.id == step.choice.parent
 
 
-def test_a_vote_for_another_ones_ballot_chooses_nothing() -> None:
+def test_a_vote_in_the_ballot_of_a_rival_chooses_no_view() -> None:
     """The vote is in a rival's ballot: b votes for B, while a has proposed A."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
     proposed = asks.propose(A).choice
@@ -106,7 +106,7 @@ def test_a_vote_for_another_ones_ballot_chooses_nothing() -> None:
 # -- updates -------------------------------------------------------------------------------------
 
 
-def test_an_update_that_a_new_view_ends_is_begun_anew() -> None:
+def test_an_update_that_a_new_view_ends_begins_again() -> None:
     """3.4: an update is of one view; its source may not know that a member still waits for it."""
     bus = cluster()
     bus["a"].write()
@@ -141,7 +141,7 @@ def test_a_member_that_is_not_ready_serves_no_update() -> None:
     assert 1 == asked_for(hears(bus, "a", "b", WantUpdate(view.id)), ServeUpdate)
 
 
-def test_no_update_is_begun_while_the_own_answer_counts() -> None:
+def test_no_update_begins_while_the_own_answer_counts() -> None:
     """3.3: a member that answers freezes, and its data stands still, even while it joins."""
     bus = cluster()
     view = bus["a"].member.view
@@ -164,7 +164,7 @@ def test_no_update_is_begun_while_the_own_answer_counts() -> None:
 # -- reports of a member, and admission -----------------------------------------------------
 
 
-def test_a_member_that_was_ready_in_nothing_did_not_run_on() -> None:
+def test_a_member_that_was_ready_in_no_view_did_not_run_on() -> None:
     """Others wait for a member that says that it ran on, until it has finished a ballot."""
     bus = Bus()
     bus.start(config("a"))
@@ -201,7 +201,7 @@ def test_a_newcomer_with_other_options_is_refused_whomever_it_hears() -> None:
     assert Admit.WAIT is admission().choose((evolve(row, has_options=True),), 0).outcome
 
 
-def test_a_guest_whose_answer_is_lost_is_taken_in_all_the_same() -> None:
+def test_a_guest_whose_answer_is_lost_is_still_taken_in() -> None:
     """J2: it was judged when it said hello, and can be fed in the view."""
     bus = cluster()
     first = bus["a"].member.view
@@ -269,7 +269,7 @@ def test_a_member_that_cannot_confirm_is_heard_by_its_connection() -> None:
 # -- the next view ---------------------------------------------------------------------------------
 
 
-def test_a_member_that_keeps_nothing_waits_for_a_store_and_stops_none_over_options() -> None:
+def test_a_transient_member_waits_for_a_store_and_stops_no_member_over_options() -> None:
     """3.4: a is sure and keeps nothing; the only store here was started with other options.
 
     It may be started again with the view's options, so there is no reason to abort.
@@ -292,7 +292,7 @@ def test_a_close_waits_for_every_member_of_the_view() -> None:
     assert Next.CLOSE is going_on().choose((me, evolve(other, answered=True)), 0).outcome
 
 
-def test_a_restart_behind_a_close_starts_at_no_other_frame_of_the_same_number() -> None:
+def test_a_restart_after_a_close_starts_at_no_other_frame_of_the_same_number() -> None:
     """P2: nothing was written since; frame 5 of another view is not the closed frame 5."""
     chain = views("F C1@F.5 X1@F.5 R")
     closed, restarted = chain["X1"], chain["R"]
@@ -305,7 +305,7 @@ def test_a_restart_behind_a_close_starts_at_no_other_frame_of_the_same_number() 
     verify_successor(closed, evolve(restarted, position=evolve(other, seq=4)))
 
 
-def test_options_that_differ_stop_members_whatever_their_stores_hold() -> None:
+def test_different_options_stop_members_whatever_their_stores_contain() -> None:
     """I2 comes before I6: they can never start together, and report that."""
     one = Row(id="a", answered=True, is_member=True, is_elector=True, options="x")
     two = evolve(one, id="b", options="y")
@@ -322,7 +322,7 @@ def test_a_member_that_asks_to_be_left_out_is_not_refused_for_its_options() -> N
     assert Admit.KNOWN is admission().choose((row,), 0).outcome
 
 
-def test_a_member_that_is_too_far_behind_is_told_nothing() -> None:
+def test_a_member_that_is_too_far_behind_is_told_no_view() -> None:
     """3.1: the views that would show that our chain continues its chain are forgotten here."""
     chain = views("F C1 C2 C3 C4")
     lineage = Lineage((chain["C3"], chain["C4"]), chain["F"].id)
@@ -350,7 +350,7 @@ def test_a_ballot_that_was_given_up_holds_no_member_back() -> None:
     assert _is_held(held, 10.5, "b")
 
 
-def test_an_older_answer_of_the_register_takes_nothing_from_a_newer_one() -> None:
+def test_an_older_answer_of_the_register_does_not_shorten_a_newer_one() -> None:
     """3.7: answers may overtake each other, and each counts from the time of its question."""
     bus = Bus()
     for name in "abc":

@@ -45,7 +45,7 @@ def test_a_member_that_still_waits_for_an_answer_says_hello_again(
 
 
 @pytest.mark.parametrize("promised", [None, Ballot(1, "b'")])
-def test_a_heartbeat_says_where_its_member_is_and_whether_it_is_frozen(
+def test_a_heartbeat_has_the_tip_of_its_member_and_whether_it_is_frozen(
     promised: Ballot | None,
 ) -> None:
     """3.5: the tip and its number, the seat, and whether a ballot about the tip was answered."""
@@ -55,7 +55,7 @@ def test_a_heartbeat_says_where_its_member_is_and_whether_it_is_frozen(
 
 
 @pytest.mark.parametrize("beyond", [frozenset(), frozenset({B})])
-def test_a_member_that_is_behind_is_told_and_what_was_known_of_it_stays(
+def test_a_member_that_is_behind_is_told_the_views_and_still_counts_as_gone_on(
     beyond: frozenset[Seat],
 ) -> None:
     """3.9: that it has gone on stays true, because a heartbeat from before the tip is old."""
@@ -74,7 +74,7 @@ def test_a_member_that_is_behind_is_told_and_what_was_known_of_it_stays(
     ("word", "number", "is_frozen", "asks"),
     [("C2", 3, False, True), ("C1", 2, False, True), ("C", 2, True, False)],
 )
-def test_a_member_that_is_ahead_or_elsewhere_or_frozen_has_gone_on(
+def test_a_member_that_is_ahead_or_diverged_or_frozen_has_gone_on(
     word: str, number: int, is_frozen: bool, asks: bool
 ) -> None:
     """3.5: it counts for no majority, and is asked for its views by a hello."""
@@ -108,7 +108,7 @@ def test_a_register_is_asked_whether_an_open_view_has_a_successor(
     assert ([ReadRegister(m.view.id, 7.0)] if expected and m.view else []) == m.actions
 
 
-def test_a_heartbeat_of_another_store_shows_that_the_member_is_not_there() -> None:
+def test_a_heartbeat_of_another_store_shows_that_the_seat_is_absent() -> None:
     """3.6: a view with the member's old store is given up."""
     m = draft("F C")
 

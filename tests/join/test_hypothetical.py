@@ -6,12 +6,12 @@ import pytest
 from attrs import evolve
 
 from joinproto.join.hypothetical import (
-    At,
     ChainStatus,
+    GivenPosition,
     HypotheticalView,
-    as_told,
+    as_chain_status,
+    given_path,
     ids_of,
-    told_path,
 )
 from joinproto.join.view import Position, Seat
 from joinproto.machine.vocabulary import Status, Store
@@ -32,32 +32,37 @@ from joinproto.machine.vocabulary import Status, Store
         (Store.DIRTY, None, "", ()),
     ],
 )
-def test_a_told_path_begins_with_the_founding(
+def test_a_given_path_begins_with_the_founding(
     store: Store, final: str | None, names: str, expected: tuple[str, ...]
 ) -> None:
     status = ChainStatus("a", store, initial="X", final=final, lineage=tuple(names.split()))
 
-    assert expected == told_path(status)
+    assert expected == given_path(status)
 
 
-def test_nothing_is_told_of_a_store_without_an_initial_signature() -> None:
-    assert () == told_path(ChainStatus("a", Store.EMPTY, lineage=("V",)))
-    assert () == told_path(as_told(Status("a", Store.DIRTY, initial="X")))
+def test_a_store_without_an_initial_signature_has_no_path() -> None:
+    assert () == given_path(ChainStatus("a", Store.EMPTY, lineage=("V",)))
+    assert () == given_path(as_chain_status(Status("a", Store.DIRTY, initial="X")))
 
 
-def test_a_frame_is_in_the_view_of_the_way_that_was_told() -> None:
+def test_a_given_frame_is_in_the_view_of_the_given_path() -> None:
     """A view that the path does not have is another view, whatever its name."""
     status = ChainStatus(
-        "a", Store.DIRTY, initial="X", lineage=("X", "V"), position=At("X", 3), has_position=True
+        "a",
+        Store.DIRTY,
+        initial="X",
+        lineage=("X", "V"),
+        position=GivenPosition("X", 3),
+        has_position=True,
     )
     here = HypotheticalView.of((status,))
-    elsewhere = HypotheticalView.of((evolve(status, position=At("W", 3)),))
+    elsewhere = HypotheticalView.of((evolve(status, position=GivenPosition("W", 3)),))
 
     assert Position(ids_of(("X",))[0], 3) == here.answer(0, None).position
     assert elsewhere.answer(0, None).position not in (None, here.answer(0, None).position)
 
 
-def test_a_store_may_have_gone_on_behind_its_final_signature() -> None:
+def test_a_store_may_have_views_after_its_final_signature() -> None:
     """S2: the CLOSE is the view with that name, which need not be the last one."""
     status = ChainStatus("a", Store.DIRTY, initial="X", final="F", lineage=("X", "F", "R"))
     one = HypotheticalView.of((status,))
@@ -66,19 +71,19 @@ def test_a_store_may_have_gone_on_behind_its_final_signature() -> None:
     assert not one.is_closed(one.paths[0])
 
 
-def test_a_close_starts_where_the_clean_stores_end() -> None:
+def test_a_close_starts_at_the_end_of_the_clean_stores() -> None:
     """S2: a dirty member that has more data has frames that no member acknowledged."""
     clean = ChainStatus(
-        "a", Store.CLEAN, initial="X", final="F", position=At("X", 3), has_position=True
+        "a", Store.CLEAN, initial="X", final="F", position=GivenPosition("X", 3), has_position=True
     )
-    dirty = evolve(clean, id="b", store=Store.DIRTY, position=At("X", 9))
+    dirty = evolve(clean, id="b", store=Store.DIRTY, position=GivenPosition("X", 9))
 
     both = HypotheticalView.of((clean, dirty))
 
     assert [Position(ids_of(("X",))[0], 3)] == list(both.closes.values())
 
 
-def test_the_members_of_a_view_are_those_that_know_it() -> None:
+def test_the_members_of_a_view_are_the_stores_that_know_it() -> None:
     """Electors are members of the FOUND, whether they know a later view or not."""
     status = ChainStatus("a", Store.DIRTY, initial="X", lineage=("X", "V"))
     two = HypotheticalView.of((status, evolve(status, id="b", lineage=("X",))))
@@ -97,7 +102,7 @@ def test_no_member_was_ready_in_a_close() -> None:
     assert ids_of(("X",))[0] == one.answer(0, None).held
 
 
-def test_a_member_that_keeps_nothing_says_so() -> None:
+def test_a_member_without_a_store_is_transient() -> None:
     """T: such a member is never clean, wherever its data ends."""
     members = HypotheticalView.of((Status("a", Store.NONE), Status("b", Store.EMPTY)))
 

@@ -30,7 +30,7 @@ def apart(*pairs: str) -> CutPairs:
 
 
 @given(aparts, st.frozensets(names, min_size=1))
-def test_the_groups_are_all_that_hear_each_other_and_that_no_other_member_may_join(
+def test_the_groups_are_all_largest_sets_whose_members_hear_each_other(
     them: CutPairs, some: frozenset[str]
 ) -> None:
     """The result is compared with a look at every subset."""
@@ -65,7 +65,7 @@ def test_the_groups_are_all_that_hear_each_other_and_that_no_other_member_may_jo
         ("ab bc cd ad", "ac bd"),
     ],
 )
-def test_the_groups_of_a_few(pairs: str, groups: str) -> None:
+def test_the_groups_of_a_few_members_are_as_listed(pairs: str, groups: str) -> None:
     """Each group comes once, and none is within another."""
     names = sorted(set(pairs) - {" "})
 
@@ -74,7 +74,7 @@ def test_the_groups_of_a_few(pairs: str, groups: str) -> None:
     )
 
 
-def test_so_many_groups_are_looked_at_and_no_more() -> None:
+def test_the_number_of_groups_is_limited() -> None:
     """Forty members in twenty pairs that are apart make 2 ** 20 groups."""
     many = [f"{number:02}" for number in range(40)]
     them = CutPairs(frozenset(zip(many[::2], many[1::2], strict=True)))
@@ -86,7 +86,7 @@ def test_so_many_groups_are_looked_at_and_no_more() -> None:
     assert {20} == {len(group) for group in groups}
 
 
-def test_a_member_that_names_anew_which_it_misses_takes_back_what_it_said() -> None:
+def test_a_new_report_of_a_member_replaces_its_former_report() -> None:
     told = apart("ab").as_told_by("c", frozenset("d")).as_told_by("a", frozenset())
 
     assert apart("cd") == told
@@ -138,7 +138,9 @@ def proposer(me: str, them: CutPairs) -> Proposer:
         (apart("ac", "ad", "ae", "be"), "bcd"),
     ],
 )
-def test_the_most_that_hear_each_other_are_in_the_view(them: CutPairs, members: str) -> None:
+def test_the_largest_group_that_hears_each_other_is_in_the_view(
+    them: CutPairs, members: str
+) -> None:
     """All electors stay electors: one that is left out comes in when it hears the others."""
     tip = tip_of("abcde", "abcde")
 
@@ -148,7 +150,7 @@ def test_the_most_that_hear_each_other_are_in_the_view(them: CutPairs, members: 
     assert tip.electors == view.electors
 
 
-def test_a_proposer_that_keeps_all_that_answer_keeps_those_that_are_apart() -> None:
+def test_without_the_rule_members_that_are_apart_are_in_the_view() -> None:
     """This is the behaviour without the rule."""
     tip = tip_of("abcde", "abcde")
 
@@ -158,7 +160,7 @@ def test_a_proposer_that_keeps_all_that_answer_keeps_those_that_are_apart() -> N
     assert tip.members == view.members
 
 
-def test_one_of_them_has_the_data() -> None:
+def test_one_member_of_the_view_has_the_data() -> None:
     """Four members hear each other, but only `a`, which hears just b, is sure."""
     tip = tip_of("abcde", "abcde")
     others = {
@@ -172,7 +174,7 @@ def test_one_of_them_has_the_data() -> None:
     assert {"a", "b"} == {seat.member for seat in view.members}
 
 
-def test_of_groups_that_are_no_majority_one_is_taken_that_hears_one() -> None:
+def test_a_group_without_a_majority_must_hear_a_majority_if_possible() -> None:
     """In a line a-b-c-d, b and c hear three of four; a hears two, and would be suspended."""
     tip = tip_of("abcd", "abcd")
     line = apart("ac", "ad", "bd", "ca", "da", "db")
@@ -182,7 +184,7 @@ def test_of_groups_that_are_no_majority_one_is_taken_that_hears_one() -> None:
     assert {"b", "c"} == {seat.member for seat in view.members}
 
 
-def test_a_member_that_leaves_does_not_count_among_those_that_stay() -> None:
+def test_a_member_that_leaves_does_not_count_as_staying() -> None:
     tip = tip_of("abcde", "abcde")
     leaver = Answer(
         seat=SEATS["c"], held=tip.id, ran_on=True, was_active=True, options=OPTIONS, leaves=True
@@ -193,7 +195,7 @@ def test_a_member_that_leaves_does_not_count_among_those_that_stay() -> None:
     assert {"a", "b", "e"} == {seat.member for seat in view.members}
 
 
-def test_a_proposer_yields_where_others_may_choose_alone() -> None:
+def test_a_proposer_yields_if_others_may_choose_alone() -> None:
     """a hears c and e, which do not hear each other; b, c and d may all hear each other."""
     tip = tip_of("abcde", "abcde")
     evidence = answered(tip, "ace")
@@ -242,7 +244,7 @@ def test_members_of_the_view_go_before_more_newcomers() -> None:
     assert {SEATS["a"], SEATS["b"]} == best
 
 
-def test_of_groups_with_as_many_members_of_the_view_the_larger_one_is_taken() -> None:
+def test_the_larger_of_two_groups_with_equally_many_present_members_is_taken() -> None:
     """3.4: the groups are a with e and f, and b with d; a member that is left out comes later."""
     them = apart("ab", "ad", "be", "bf")
     there = frozenset(SEATS[name] for name in "abdef")
@@ -252,7 +254,7 @@ def test_of_groups_with_as_many_members_of_the_view_the_larger_one_is_taken() ->
     assert {"a", "e", "f"} == {seat.member for seat in best}
 
 
-def test_a_store_that_leaves_is_no_need_of_those_that_keep_nothing() -> None:
+def test_transient_members_do_not_need_a_store_that_leaves() -> None:
     """3.4: no member had a store when the cluster was founded; c is cut off, and e leaves."""
     tip = tip_of("abce", "abc")
     nothing = {

@@ -69,7 +69,7 @@ def test_facts_of_the_former_view_are_forgotten() -> None:
         ({}, False),
     ],
 )
-def test_a_close_is_meant_for_members_that_ran_that_saw_it_run_or_that_asked_for_it(
+def test_a_close_ends_members_that_ran_or_saw_the_view_run_or_asked_for_it(
     known: dict[str, Any], expected: bool
 ) -> None:
     """S2: a member that was started after the CLOSE takes part in the restart."""
@@ -94,7 +94,7 @@ def test_an_open_view_ends_no_member() -> None:
         ("F C1:bc C2:abc", 8.9, True),
     ],
 )
-def test_a_shutdown_ends_where_the_others_went_on_for_long(
+def test_a_request_to_close_is_void_after_the_others_continued_for_long(
     chain: str, now: float, closes: bool
 ) -> None:
     """S2: after that it may not stop them, and reports that."""
@@ -106,7 +106,7 @@ def test_a_shutdown_ends_where_the_others_went_on_for_long(
     )
 
 
-def test_a_view_that_is_forgotten_left_no_member_out() -> None:
+def test_a_forgotten_view_counts_as_one_with_the_member() -> None:
     """3.2: of many chosen views, only the last is still known."""
     assert learned(lineage("F C1 C2", keep=1), at=9.1, closes_until=9.0).closes
 
@@ -146,14 +146,14 @@ def test_a_member_that_is_in_the_view_still_has_not_left() -> None:
     assert (False, True, []) == (m.is_done, m.leaves, refusals(m))
 
 
-def test_a_member_that_is_kept_although_it_is_known_that_it_leaves_gives_it_up() -> None:
+def test_a_leaving_member_that_the_others_keep_gives_up_its_leave() -> None:
     m = leaving("abc", "a", leave_told=True)
 
     assert (False, False) == (m.is_done, m.leaves)
     assert ["it may not leave: no store would stay, or too few"] == refusals(m)
 
 
-def test_a_member_that_was_left_out_leaves_on() -> None:
+def test_a_member_that_was_left_out_continues_to_leave() -> None:
     m = leaving("bc", "abc", leave_told=True)
 
     assert (False, True, []) == (m.is_done, m.leaves, refusals(m))
@@ -189,7 +189,7 @@ def test_a_member_that_does_not_vote_frees_no_leaver() -> None:
     assert not m.is_done
 
 
-def test_a_member_that_is_still_a_member_has_not_left_whichever_is_ready() -> None:
+def test_a_member_of_the_tip_has_not_left_whichever_others_are_ready() -> None:
     m = draft("F C", leaves=True)
 
     hear_ready(m, "b", Ready(tip_of(m).id, B))
@@ -198,7 +198,7 @@ def test_a_member_that_is_still_a_member_has_not_left_whichever_is_ready() -> No
 
 
 @pytest.mark.parametrize("outside", [True, False])
-def test_with_a_register_one_that_is_ready_is_enough(outside: bool) -> None:
+def test_with_a_register_one_ready_member_is_enough_for_a_leaver(outside: bool) -> None:
     """3.7: the register tells the others; without one, b is no majority with the leaver."""
     m = learned(chosen("bcde", "abcde"), leaves=True, options={"outside": outside})
 
@@ -229,7 +229,7 @@ def test_a_member_that_is_ready_answers_another_that_says_so_once() -> None:
     assert not m.is_done  # a member that leaves would be done
 
 
-def test_a_member_that_is_not_ready_answers_nothing() -> None:
+def test_a_member_that_is_not_ready_does_not_answer() -> None:
     m = draft("F C")
 
     hear_ready(m, "b", Ready(tip_of(m).id, B))
@@ -239,7 +239,7 @@ def test_a_member_that_is_not_ready_answers_nothing() -> None:
     assert m.saw_it_run
 
 
-def test_a_process_that_is_no_member_gets_no_answer() -> None:
+def test_a_process_outside_of_the_view_gets_no_answer() -> None:
     m = draft("F C:ac")
     m.ready_in = tip_of(m).id
 
@@ -259,9 +259,7 @@ def test_a_member_that_has_answered_a_ballot_counts_no_member_as_ready() -> None
 
 
 @pytest.mark.parametrize(("peer", "word"), [("b", "F"), ("c", "C")])
-def test_ready_in_another_view_or_said_by_another_one_counts_for_nothing(
-    peer: str, word: str
-) -> None:
+def test_ready_of_another_view_or_from_another_member_does_not_count(peer: str, word: str) -> None:
     m = draft("F C")
 
     hear_ready(m, peer, Ready(views("F C")[word].id, B))

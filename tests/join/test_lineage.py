@@ -45,7 +45,7 @@ def test_the_final_signature_is_the_tip_if_it_is_a_close(picture: str, is_closed
     assert (store.tip.id if is_closed else None) == store.final
 
 
-def test_an_empty_lineage_has_nothing() -> None:
+def test_an_empty_lineage_has_no_views_and_no_signatures() -> None:
     """An empty lineage has no tip."""
     assert (None, None, None, 0, 0) == (
         Lineage().tip,
@@ -56,7 +56,7 @@ def test_an_empty_lineage_has_nothing() -> None:
     )
 
 
-def test_old_views_are_forgotten_and_their_number_is_not() -> None:
+def test_old_views_are_forgotten_but_still_counted() -> None:
     """The last views are kept; the oldest one's parent is a hash of all that are forgotten."""
     whole, store = lineage("F C1 C2 C3 C4"), lineage("F C1 C2 C3 C4", keep=2)
 
@@ -123,7 +123,7 @@ def test_no_frame_is_sent_in_a_close() -> None:
         store.append(view)
 
 
-def test_a_frame_of_a_forgotten_view_is_believed() -> None:
+def test_a_frame_of_a_forgotten_view_is_accepted() -> None:
     """No record shows that it is wrong, and a cluster must not stop for that."""
     store = lineage("F C1@F.5 C2 C3", keep=2)
 
@@ -142,7 +142,7 @@ def test_written_lineages_can_be_read(tree: Tree, keep: int, data: st.DataObject
     assert store == lineage_of(store.views, store.initial, digest=digest)
 
 
-def test_a_lineage_that_is_not_one_is_refused() -> None:
+def test_a_malformed_lineage_is_refused() -> None:
     """Every view and every link is verified once, when it comes in."""
     whole, late = lineage("F C1 C2 C3"), lineage("F C1 C2 C3", keep=3)
     other = lineage("F2").initial
@@ -189,7 +189,7 @@ def test_lineages_compare_as_drawn(one: str, other: str, order: Order, common: i
     assert found.common_number == found.common_max
 
 
-def test_a_fork_is_shown_with_what_each_side_has_beyond_it() -> None:
+def test_a_fork_is_shown_with_the_views_of_each_side_after_it() -> None:
     """They have diverged after the last common view; the views of each side follow."""
     one, other = lineage("F C1 C2 X"), lineage("F C1 C3")
 
@@ -221,7 +221,7 @@ LONG = "F C1 C2 C3 C4 C5 C6"
         (LONG, 3, "F2 C1", 1, Order.FOREIGN, (0, 0)),
     ],
 )
-def test_a_forgotten_view_is_not_guessed(
+def test_a_forgotten_view_makes_a_comparison_unknown(
     one: str, keep: int, other: str, other_keep: int, order: Order, common: tuple[int, int]
 ) -> None:
     """The last common view has a number between the two."""
@@ -317,7 +317,7 @@ def test_a_shared_view_under_two_initial_signatures_is_refused() -> None:
 # -- following -----------------------------------------------------------------------------
 
 
-def test_a_store_learns_the_chain_that_goes_on_where_its_own_ends() -> None:
+def test_a_store_learns_a_chain_that_continues_its_own() -> None:
     """It learns the later tip, and keeps the views that the other still knows."""
     own, other = lineage("F C1"), lineage("F C1 C2 X", keep=3)
 

@@ -121,7 +121,7 @@ def test_one_member_alone_founds_its_own_cluster() -> None:
     assert "a active" == bus.phases()
 
 
-def test_a_founding_with_a_majority_is_possible_where_it_is_configured() -> None:
+def test_a_majority_may_found_a_cluster_if_that_is_configured() -> None:
     bus = Bus()
 
     start_all(bus, "ab", found_with=2)
@@ -158,7 +158,7 @@ def test_no_member_serves_before_all_members_of_the_view_are_ready() -> None:
 # -- frames --------------------------------------------------------------------------------------
 
 
-def test_a_member_says_whether_it_takes_a_frame() -> None:
+def test_may_append_returns_whether_a_frame_is_taken() -> None:
     bus = cluster()
     frame = written(bus)
     member = bus["b"].member
@@ -239,7 +239,7 @@ def test_a_record_that_waits_to_be_written_does_not_take_a_frame_back() -> None:
 # -- crashes, joining, leaving -------------------------------------------------------------------
 
 
-def test_a_member_that_returns_before_it_is_missed_goes_on_through_a_new_view() -> None:
+def test_a_member_that_returns_before_it_is_missed_continues_through_a_new_view() -> None:
     bus = cluster()
     frame = written(bus)
 
@@ -369,7 +369,7 @@ def test_a_store_ahead_on_a_branch_stops_and_names_both() -> None:
     assert forced == bus.disks["c"].record.lineage
 
 
-def test_a_member_whose_others_have_foreign_stores_stops_though_it_is_ready() -> None:
+def test_a_ready_member_stops_if_the_others_have_foreign_stores() -> None:
     """It is ready in a view of its own, and would wait for ever for members that never come."""
     bus = cluster("ab", electors="ab")
     record = StoreRecord(store_id="c'", lineage=lineage("F9:abc"))
@@ -456,7 +456,7 @@ def test_a_member_that_left_may_come_back() -> None:
 # -- orderly shutdown ----------------------------------------------------------------------------
 
 
-def test_a_closed_cluster_restarts_with_n_members_and_the_last_one_joins() -> None:
+def test_a_closed_cluster_restarts_with_n_members_and_the_last_member_joins() -> None:
     bus = stopped_in_order()
 
     start_all(bus, "bc")
@@ -523,7 +523,7 @@ def test_after_total_failure_one_mark_permits_the_restart(mark: str) -> None:
     assert [1, 1, 1] == [len(disk.frames) for disk in bus.disks.values()]
 
 
-def test_after_total_failure_a_committed_frame_is_there_whichever_is_marked() -> None:
+def test_after_total_failure_a_committed_frame_survives_whichever_store_is_marked() -> None:
     """The marked store crashed early, before the others wrote more."""
     bus = cluster()
     written(bus)
@@ -547,7 +547,7 @@ def test_after_total_failure_a_committed_frame_is_there_whichever_is_marked() ->
 
 
 @pytest.mark.parametrize("lost", ["ab", "bc", "ac"])
-def test_with_one_link_of_three_cut_two_serve_and_one_waits(lost: str) -> None:
+def test_with_one_of_three_links_cut_two_members_serve_and_one_waits(lost: str) -> None:
     """The two do not alternate: a member that another cannot hear is not taken in."""
     bus = cluster()
     written(bus)
@@ -568,7 +568,7 @@ def test_with_one_link_of_three_cut_two_serve_and_one_waits(lost: str) -> None:
     assert "a active, b active, c active" == bus.phases()
 
 
-def test_one_that_cannot_hear_a_dead_member_is_taken_in_all_the_same() -> None:
+def test_a_newcomer_that_does_not_hear_a_dead_member_is_taken_in() -> None:
     bus = cluster()
     bus.partition("a", "bc")
     bus.wait()
@@ -579,7 +579,7 @@ def test_one_that_cannot_hear_a_dead_member_is_taken_in_all_the_same() -> None:
     assert "a active, b active, c down" == bus.phases()
 
 
-def test_the_next_view_waits_for_no_member_that_is_known_to_be_gone() -> None:
+def test_the_next_view_does_not_wait_for_a_member_that_is_known_to_be_gone() -> None:
     """It waits one patience for the return of the member, and not for its answer."""
     bus = cluster(heartbeat=0.0)
     bus.crash("a")
@@ -592,7 +592,7 @@ def test_the_next_view_waits_for_no_member_that_is_known_to_be_gone() -> None:
     assert {"CHANGE 2 of b c"} == bus.tips()
 
 
-def test_three_that_hear_no_member_all_stop_serving_and_go_on_when_they_meet() -> None:
+def test_three_members_that_hear_no_member_stop_serving_and_continue_when_they_meet() -> None:
     """P4: a member that is alive continues as soon as a majority can talk."""
     bus = cluster()
     written(bus)
@@ -637,7 +637,7 @@ def test_a_heartbeat_tells_a_member_that_it_has_missed_a_view() -> None:
     assert 1 == len(bus.tips())
 
 
-def test_without_heartbeats_there_is_no_deadline_while_all_is_well() -> None:
+def test_without_heartbeats_an_active_member_has_no_deadline() -> None:
     bus = cluster(heartbeat=0)
 
     assert [None] * 3 == [bus[name].member.deadline for name in "abc"]
@@ -662,7 +662,7 @@ def test_the_others_do_not_wait_for_frames_that_only_a_leaver_has() -> None:
 
 
 @pytest.mark.parametrize("leavers", ["abc", "a"])
-def test_a_leave_that_would_leave_no_store_is_refused_aloud(leavers: str) -> None:
+def test_a_leave_that_would_leave_no_store_is_refused_with_an_event(leavers: str) -> None:
     """3.3: a ballot ends in a view, with the same members if necessary."""
     bus = cluster()
     if leavers == "a":
@@ -679,7 +679,7 @@ def test_a_leave_that_would_leave_no_store_is_refused_aloud(leavers: str) -> Non
     assert len(leavers) == len([what for what in said if "may not leave" in what])
 
 
-def test_one_that_joins_cannot_stop_the_cluster_later() -> None:
+def test_a_member_that_joins_cannot_stop_the_cluster_by_an_old_request() -> None:
     bus = cluster()
     written(bus)
     bus.start(config("d"))
@@ -692,7 +692,7 @@ def test_one_that_joins_cannot_stop_the_cluster_later() -> None:
     assert "a active, b active, c active, d stopped" == bus.phases()
 
 
-def test_one_that_is_cut_off_does_not_stop_those_that_went_on() -> None:
+def test_a_member_that_was_cut_off_does_not_stop_the_others() -> None:
     bus = cluster()
     bus.partition("a", "bc")
     bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
@@ -703,7 +703,7 @@ def test_one_that_is_cut_off_does_not_stop_those_that_went_on() -> None:
     assert "a active, b active, c active" == bus.phases()
 
 
-def test_of_two_empty_copies_of_one_disk_one_joins() -> None:
+def test_one_of_two_empty_copies_of_a_disk_joins() -> None:
     bus = cluster()
 
     for name in "de":
@@ -731,7 +731,7 @@ def test_a_member_that_is_back_with_another_store_is_given_up_at_once() -> None:
     assert "a active, b active, c active" == bus.phases()
 
 
-def test_a_stray_of_another_cluster_does_not_stop_a_member_that_comes_back() -> None:
+def test_a_member_of_another_cluster_does_not_stop_a_returning_member() -> None:
     """P1: the stray is a single name, and no elector."""
     bus = cluster()
     bus.crash("a")
@@ -787,7 +787,7 @@ def test_an_update_may_not_move_the_data_of_a_frozen_member() -> None:
         member.update_done(bus.now, None)
 
 
-def test_a_member_is_not_ready_with_other_options_than_it_agreed_to() -> None:
+def test_a_member_with_other_options_than_the_view_is_not_ready() -> None:
     """I2: it answered with the same options, and was restarted with others before it was ready."""
     record = StoreRecord(store_id="b'", lineage=lineage("F:ab"))
     one = config("b", electors="ab", options="others")
@@ -803,7 +803,7 @@ def test_a_member_is_not_ready_with_other_options_than_it_agreed_to() -> None:
     assert member.is_frozen
 
 
-def test_a_ballot_that_takes_longer_than_patience_ends_all_the_same() -> None:
+def test_a_ballot_that_takes_longer_than_patience_still_ends() -> None:
     """Patience grows with each ballot; on slow disks each ballot would void the last for ever."""
     bus = Bus()
     start_all(bus, "abc")
@@ -820,7 +820,7 @@ def test_a_ballot_that_takes_longer_than_patience_ends_all_the_same() -> None:
     assert "a active, b active, c active" == bus.phases()
 
 
-def test_patience_begins_anew_with_a_new_connection() -> None:
+def test_patience_begins_again_with_a_new_connection() -> None:
     """After a long time alone, a member must not wait long when another member comes back.
 
     With heartbeats it never waits long: it repeats the questions of its ballot.
@@ -837,7 +837,7 @@ def test_patience_begins_anew_with_a_new_connection() -> None:
     assert member.state.patience_until <= bus.now + member.config.patience
 
 
-def test_a_member_that_none_answers_says_so() -> None:
+def test_a_member_without_answers_reports_it() -> None:
     """Every member that cannot go on names a reason on which an operator can act."""
     bus = stopped_in_order()
     bus.start(config("a"))
@@ -892,7 +892,7 @@ ELSEWHERE = Seat("b", "b'")
     ],
     ids=lambda message: str(message),
 )
-def test_a_report_of_a_stranger_to_the_view_changes_nothing(message: JoinMessage) -> None:
+def test_a_report_of_a_process_outside_of_the_view_changes_nothing(message: JoinMessage) -> None:
     bus = cluster()
     before = {name: (disk.record, disk.frames) for name, disk in bus.disks.items()}
 
@@ -903,7 +903,7 @@ def test_a_report_of_a_stranger_to_the_view_changes_nothing(message: JoinMessage
     assert "a active, b active, c active" == bus.phases()
 
 
-def test_a_second_successor_is_refused_aloud() -> None:
+def test_a_second_successor_is_refused_with_an_event() -> None:
     bus = cluster()
     first = bus["a"].member.view
     bus.crash("c")
@@ -939,7 +939,7 @@ def test_an_answer_in_the_name_of_another_is_refused() -> None:
     assert frozenset() == bus["a"].member.state.observations.answers
 
 
-def test_a_member_that_has_ended_hears_nothing() -> None:
+def test_a_member_that_has_ended_ignores_messages() -> None:
     bus = stopped_in_order()
     member = bus["a"].member
 
@@ -1017,7 +1017,7 @@ def test_the_same_member_founds_other_views_with_another_seed() -> None:
 # -- an outside register, transient members ------------------------------------------------------
 
 
-def test_an_outside_register_chooses_and_n_may_be_anything() -> None:
+def test_with_an_outside_register_n_may_have_any_value() -> None:
     bus = cluster(outside=True, wait_for=1)
     written(bus)
     bus.partition("a", "bc")
@@ -1044,7 +1044,7 @@ def test_an_answer_of_the_register_about_another_view_changes_nothing() -> None:
     assert [Phase.SUSPENDED, Phase.SUSPENDED, Phase.ACTIVE] == phases
 
 
-def test_a_transient_member_joins_keeps_nothing_and_returns_as_another() -> None:
+def test_a_transient_member_keeps_nothing_and_returns_with_another_store() -> None:
     bus = cluster()
     frame = written(bus)
     bus.start(config("d", is_transient=True))
@@ -1134,7 +1134,7 @@ def test_a_closing_while_a_batch_is_performed_is_in_the_next_one() -> None:
     assert Closing.NEXT_VIEW is member.poll().close
 
 
-def test_a_batch_that_was_not_given_cannot_be_performed() -> None:
+def test_a_batch_that_the_member_did_not_give_cannot_be_advanced() -> None:
     record = StoreRecord(store_id="a'", lineage=lineage("F:ab"))
     member = Member.start(0, config("a", electors="ab"), record, seed="s", in_reach=frozenset("b"))
     batch = member.poll()
@@ -1156,7 +1156,7 @@ def test_a_member_in_no_view_leaves_at_once() -> None:
     assert [Stop(False)] == all_of(Stop, list(member.poll().actions))
 
 
-def test_whom_others_miss_counts_in_the_ballot_in_which_they_say_it_only() -> None:
+def test_the_missed_members_of_an_answer_count_only_in_its_ballot() -> None:
     """An answer stays true, but links come and go (swarm, seed 200061)."""
     bus = cluster()
     member, tip = bus["a"].member, bus["a"].member.view

@@ -18,7 +18,7 @@ from joinproto.join.store import StoreRecord
         Batch(events=(Refusal("b", "it refuses us"),)),
     ],
 )
-def test_a_batch_with_one_thing_to_do_is_not_empty(batch: Batch) -> None:
+def test_a_batch_with_a_single_request_is_not_empty(batch: Batch) -> None:
     """A host performs batches until one is empty, so a single request must count."""
     assert batch
     assert not Batch()

@@ -25,24 +25,24 @@ def _answer(seat: Seat) -> Answer:
     return Answer(seat=seat, options="options")
 
 
-def test_a_member_that_is_not_heard_any_more_is_no_guest_and_no_stranger(tip: View) -> None:
+def test_a_member_that_is_no_longer_heard_is_neither_a_guest_nor_a_stranger(tip: View) -> None:
     """3.4: it is not known with another store either: it may come back with its old one."""
-    heard = Observations().up("d").with_guest(D).with_stranger("d")
+    heard = Observations().with_peer("d").with_guest(D).with_stranger("d")
 
-    assert Observations() == heard.down("d")
-    assert Observations() == Observations().up("b").noticing(B2, tip).down("b")
+    assert Observations() == heard.without_peer("d")
+    assert Observations() == Observations().with_peer("b").with_store_of(B2, tip).without_peer("b")
 
 
-def test_a_new_view_leaves_those_that_are_there_and_that_want_to_come_in(tip: View) -> None:
+def test_a_new_view_keeps_the_connected_peers_and_the_guests(tip: View) -> None:
     heard = Observations(in_reach=frozenset("bcd")).with_guest(B).answered(_answer(B))
-    heard = heard.with_ready(C).with_beyond(C).with_stranger("c").noticing(B2, tip)
+    heard = heard.with_ready(C).with_beyond(C).with_stranger("c").with_store_of(B2, tip)
     guests = heard.with_guest(D, transient=True).with_guest(Seat("e", "e1"))
 
     left = Observations(in_reach=frozenset("bcd")).with_guest(D, transient=True)
-    assert left.with_guest(Seat("e", "e1")) == guests.in_view(tip)
+    assert left.with_guest(Seat("e", "e1")) == guests.for_tip(tip)
 
 
-def test_an_answer_says_which_members_are_not_heard_and_the_last_one_counts() -> None:
+def test_the_last_answer_of_a_member_says_which_members_it_does_not_hear() -> None:
     """What a member does not hear is asked again in the next ballot."""
     heard = (
         Observations().answered(_answer(B), frozenset("ad")).answered(_answer(C), frozenset("d"))
@@ -50,11 +50,11 @@ def test_an_answer_says_which_members_are_not_heard_and_the_last_one_counts() ->
 
     assert {("b", "a"), ("b", "d"), ("c", "d")} == heard.apart.pairs
     assert {("c", "d")} == heard.answered(_answer(B2)).apart.pairs
-    assert heard.answers == heard.asking().answers
-    assert Observations() == heard.without_answers() == heard.asking().without_answers()
+    assert heard.answers == heard.for_new_ballot().answers
+    assert Observations() == heard.without_answers() == heard.for_new_ballot().without_answers()
 
 
-def test_members_and_electors_of_the_tip_are_missed(tip: View) -> None:
+def test_only_members_and_electors_of_the_tip_are_missed(tip: View) -> None:
     """Newcomers are not missed: they say themselves whom they hear."""
     heard = Observations(in_reach=frozenset("bde"))
 
@@ -65,41 +65,46 @@ def test_members_and_electors_of_the_tip_are_missed(tip: View) -> None:
 def test_a_close_leaves_no_guest(tip: View) -> None:
     end = close(tip, position=None, activated=False, nonce="-", time=0)
 
-    assert Observations() == Observations().with_guest(D, transient=True).in_view(end)
+    assert Observations() == Observations().with_guest(D, transient=True).for_tip(end)
 
 
-def test_a_member_has_one_store_its_last_one() -> None:
+def test_the_last_store_of_a_member_counts() -> None:
     heard = Observations().answered(_answer(B)).answered(_answer(B2)).with_guest(B).with_guest(B2)
 
     assert {B2} == {item.seat for item in heard.answers} == heard.guests
     assert {"c"} == heard.silent({"b", "c"})
 
 
-def test_a_member_that_has_answered_or_gone_on_is_no_part_of_the_majority(tip: View) -> None:
+def test_a_member_that_has_answered_or_gone_on_does_not_count_for_the_majority(tip: View) -> None:
     both = Observations(in_reach=frozenset("bc"))
 
     assert both.is_majority(tip, A)
-    assert both.down("b").is_majority(tip, A)
-    assert not both.down("b").with_beyond(C).is_majority(tip, A)
+    assert both.without_peer("b").is_majority(tip, A)
+    assert not both.without_peer("b").with_beyond(C).is_majority(tip, A)
     assert not both.answered(_answer(B)).answered(_answer(C)).is_majority(tip, A)
     assert both.with_beyond(B).is_majority(tip, A)
-    assert not both.doubting("b", 1).doubting("c", 2).is_majority(tip, A)
-    assert both.doubting("b", 1).doubting("c", 2).sure_of("c", 2).is_majority(tip, A)
-    assert not both.doubting("b", 1).doubting("c", 2).sure_of("c", 1).is_majority(tip, A)
+    assert not both.with_doubt("b", 1).with_doubt("c", 2).is_majority(tip, A)
+    assert both.with_doubt("b", 1).with_doubt("c", 2).without_doubt("c", 2).is_majority(tip, A)
+    assert not both.with_doubt("b", 1).with_doubt("c", 2).without_doubt("c", 1).is_majority(tip, A)
 
 
-def test_a_member_lacks_those_that_are_gone_or_there_with_another_store(tip: View) -> None:
+def test_a_member_lacks_members_that_are_absent_or_have_another_store(tip: View) -> None:
     both = Observations(in_reach=frozenset("bc"))
 
     assert not both.lacks(tip, A)
-    assert both.down("c").lacks(tip, A)
-    assert both.noticing(B2, tip).lacks(tip, A)
-    assert both == both.noticing(B, tip) == both.noticing(D, tip) == both.noticing(B2, None)
+    assert both.without_peer("c").lacks(tip, A)
+    assert both.with_store_of(B2, tip).lacks(tip, A)
+    assert (
+        both
+        == both.with_store_of(B, tip)
+        == both.with_store_of(D, tip)
+        == both.with_store_of(B2, None)
+    )
     c2 = Seat("c", "c2")
-    assert {"b", "c"} == both.noticing(B2, tip).noticing(c2, tip).replaced
+    assert {"b", "c"} == both.with_store_of(B2, tip).with_store_of(c2, tip).replaced
 
 
-def test_a_copy_has_the_id_of_another_ones_store(tip: View) -> None:
+def test_a_copy_has_the_id_of_the_store_of_another_member(tip: View) -> None:
     copy = Seat("d", B.store_id)
 
     assert Observations().is_copy(copy, tip, A)
@@ -112,7 +117,7 @@ def test_a_copy_has_the_id_of_another_ones_store(tip: View) -> None:
     )  # if there is no view, the member's own store counts
 
 
-def test_a_member_is_cut_off_where_too_many_are_strangers(tip: View) -> None:
+def test_a_member_is_cut_off_if_too_many_peers_are_strangers(tip: View) -> None:
     config = Config(member="a", electors=frozenset("abc"), wait_for=2)
     outside = evolve(config, outside=True)
     one = Observations().with_stranger("b")
@@ -128,7 +133,7 @@ def test_a_member_is_cut_off_where_too_many_are_strangers(tip: View) -> None:
     assert not both.is_cut_off(more, A, outside)
 
 
-def test_a_member_is_cut_off_where_all_that_it_was_configured_with_are_strangers(
+def test_a_member_is_cut_off_if_all_its_configured_peers_are_strangers(
     tip: View,
 ) -> None:
     """J3: it is not cut off if it is configured with no elector but itself."""
@@ -140,14 +145,14 @@ def test_a_member_is_cut_off_where_all_that_it_was_configured_with_are_strangers
     assert not Observations().is_cut_off(tip, A, config)
 
 
-def test_a_guest_that_keeps_nothing_is_known_as_such_alongside_another_one(tip: View) -> None:
+def test_a_transient_guest_stays_transient_when_another_guest_comes(tip: View) -> None:
     """Otherwise it would become an elector when another newcomer says hello."""
     heard = Observations().with_guest(D, transient=True).with_guest(Seat("e", "e1"))
 
     assert {D} == heard.transients
     assert not heard.with_guest(D).transients
-    assert {D} == heard.down("e").transients == heard.down("e").guests
-    assert not heard.down("d").transients
+    assert {D} == heard.without_peer("e").transients == heard.without_peer("e").guests
+    assert not heard.without_peer("d").transients
 
 
 def without_c(tip: View) -> View:
@@ -163,7 +168,7 @@ def without_c(tip: View) -> View:
     )
 
 
-def test_an_elector_that_is_away_is_no_copy_of_itself(tip: View) -> None:
+def test_an_absent_elector_is_not_a_copy_of_itself(tip: View) -> None:
     """3.6: it is no member of the tip, but a guest with its store's id is a copy of it."""
     without = without_c(tip)
     heard = Observations().with_guest(Seat("d", C.store_id))
@@ -180,7 +185,7 @@ def test_a_member_that_does_not_vote_has_a_store_of_its_own(tip: View) -> None:
     assert not Observations().is_copy(D, more, A)
 
 
-def test_a_member_that_is_no_guest_any_more_is_no_transient_one() -> None:
+def test_a_member_that_is_no_longer_a_guest_is_no_longer_transient() -> None:
     heard = Observations().with_guest(D, transient=True)
     beside = Seat("e", "e1")
 
@@ -196,7 +201,7 @@ def test_a_member_is_cut_off_by_electors_of_the_view_that_are_not_configured(tip
     assert Observations().with_stranger("b").with_stranger("c").is_cut_off(tip, A, config)
 
 
-def test_a_process_that_is_a_member_or_votes_is_missed(tip: View) -> None:
+def test_a_member_without_a_vote_and_an_elector_outside_of_the_view_are_missed(tip: View) -> None:
     """3.4: in a view with it, each member would have to hear it."""
     more = evolve(tip, members=tip.members | {D})
 

@@ -15,7 +15,7 @@ from joinproto.join.messages import (
     Stop,
     Welcome,
 )
-from joinproto.join.outbox import NOTHING, Outbox, both
+from joinproto.join.outbox import NOTHING, Outbox, combined
 from joinproto.join.store import StoreRecord
 from tests.join.pictures import views
 
@@ -47,7 +47,7 @@ def test_an_event_while_a_batch_is_performed_waits_for_its_end() -> None:
     assert Batch(sends=SAYS.sends, actions=(STOPS,)) == out.poll()
 
 
-def test_an_empty_batch_is_nothing_to_wait_for() -> None:
+def test_an_empty_batch_need_not_be_advanced() -> None:
     out = Outbox()
     out.add(NOTHING)
     assert NOTHING == out.poll()
@@ -59,7 +59,7 @@ def test_an_empty_batch_is_nothing_to_wait_for() -> None:
     assert NOTHING == out.poll()
 
 
-def test_a_host_says_that_it_performed_what_was_polled_and_nothing_else() -> None:
+def test_only_the_polled_batch_can_be_advanced() -> None:
     out = outbox(WRITES)
     with pytest.raises(MisuseError, match="did not give"):
         out.advance(SAYS)
@@ -84,7 +84,7 @@ def test_a_host_says_that_it_performed_what_was_polled_and_nothing_else() -> Non
         (SAYS, SAYS, SAYS),
     ],
 )
-def test_a_record_is_written_anew_where_an_older_one_would_take_a_frame_back(
+def test_a_record_is_written_again_if_an_older_one_would_undo_a_frame(
     polled: Batch, waiting: Batch, expected: Batch
 ) -> None:
     """3.2: the position is durable together with the frame."""
@@ -105,18 +105,20 @@ def test_a_record_is_written_anew_where_an_older_one_would_take_a_frame_back(
         ((STOPS,), Batch(Closing.NEXT_VIEW, actions=(OPENS,)), (STOPS, OPENS)),
     ],
 )
-def test_of_two_batches_in_one_what_waits_to_open_does_not_open_behind_a_closing(
+def test_combined_batches_have_no_opening_before_a_later_closing(
     first: tuple[Action, ...], then: Batch, expected: tuple[Action, ...]
 ) -> None:
     """3.5: clients of a view that is over are no longer served."""
-    assert expected == both(Batch(actions=first), then).actions
+    assert expected == combined(Batch(actions=first), then).actions
 
 
-def test_of_two_batches_in_one_nothing_is_lost_and_the_later_record_counts() -> None:
+def test_combined_batches_lose_no_action_and_keep_the_later_record() -> None:
     said = Refusal("b", "why")
     first = Batch(Closing.NEXT_VIEW, OLD, SAYS.sends, (STOPS,), (said,))
 
-    assert first == both(first, Batch()) == both(Batch(), first)
-    twice = both(first, Batch(persist=LATER, sends=SAYS.sends, actions=(STOPS,), events=(said,)))
+    assert first == combined(first, Batch()) == combined(Batch(), first)
+    twice = combined(
+        first, Batch(persist=LATER, sends=SAYS.sends, actions=(STOPS,), events=(said,))
+    )
     doubled = Batch(Closing.NEXT_VIEW, LATER, SAYS.sends * 2, (STOPS,) * 2, (said,) * 2)
     assert doubled == twice

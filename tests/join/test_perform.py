@@ -20,7 +20,7 @@ from joinproto.join.messages import (
     Sent,
     Stop,
 )
-from joinproto.join.outbox import both
+from joinproto.join.outbox import combined
 from joinproto.join.perform import perform, performing
 from joinproto.join.phases import Phase
 from joinproto.join.store import Ballot, StoreRecord
@@ -113,7 +113,7 @@ def test_a_host_that_waits_is_asked_in_the_same_order() -> None:
     assert ORDER == slow.host.did
 
 
-def test_nothing_is_asked_for_that_is_not_in_the_batch() -> None:
+def test_a_port_is_called_only_for_actions_of_the_batch() -> None:
     host = Host()
 
     perform(Batch(), host)
@@ -123,7 +123,7 @@ def test_nothing_is_asked_for_that_is_not_in_the_batch() -> None:
 
 
 @pytest.mark.parametrize("fails", ORDER)
-def test_no_effect_follows_a_failed_one(fails: str) -> None:
+def test_no_effect_follows_a_failed_effect(fails: str) -> None:
     """Duty 4: if a batch cannot be written, nothing of it is sent; if closing fails, nothing is
     written either.
     """
@@ -136,7 +136,7 @@ def test_no_effect_follows_a_failed_one(fails: str) -> None:
 
 
 @pytest.mark.parametrize("fails", ORDER)
-def test_no_effect_follows_one_that_failed_elsewhere(fails: str) -> None:
+def test_no_effect_follows_an_effect_that_failed_in_the_driver(fails: str) -> None:
     """The driver runs the yielded work, and asks for no more once that has raised."""
     slow = Slow(Host(fails))
 
@@ -184,9 +184,9 @@ def test_an_event_while_a_batch_is_performed_is_in_the_next_one() -> None:
     assert Phase.STOPPED is member.phase
 
 
-def test_of_two_batches_in_one_the_later_closing_counts() -> None:
+def test_combined_batches_keep_the_later_closing() -> None:
     """A batch that closes nothing does not undo an earlier closing."""
     first, second = Batch(Closing.NO_MAJORITY), Batch(Closing.NEXT_VIEW)
 
-    assert Closing.NEXT_VIEW is both(first, second).close
-    assert Closing.NO_MAJORITY is both(first, Batch(actions=(Stop(is_clean=True),))).close
+    assert Closing.NEXT_VIEW is combined(first, second).close
+    assert Closing.NO_MAJORITY is combined(first, Batch(actions=(Stop(is_clean=True),))).close

@@ -40,7 +40,7 @@ def test_the_first_case_counts(facts: Facts, phase: Phase, name: str) -> None:
     assert (phase, name) == (case.outcome, case.name)
 
 
-def test_a_member_that_is_one_of_fewer_than_n_is_ready_and_does_not_serve() -> None:
+def test_a_member_of_a_view_with_fewer_than_n_members_is_ready_and_does_not_serve() -> None:
     """W1: until N members were active once, a member that waits for them serves no client."""
     few = evolve(READY, has_options=True, all_ready=True, hears_majority=True)
 

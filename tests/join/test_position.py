@@ -103,7 +103,7 @@ def test_an_idle_cluster_is_compared_although_its_last_frame_is_older_than_its_v
     assert order is found
 
 
-def test_a_forgotten_view_that_was_never_met_leaves_it_unknown() -> None:
+def test_a_forgotten_view_that_was_never_reached_makes_the_order_unknown() -> None:
     """The shorter store may be on the path to the longer one, or on another path."""
     chain, short = "F C1@F.2 C2 C3 C4", "F"
     lineages = [lineage(chain, keep=2), lineage(short)]

@@ -37,7 +37,7 @@ STAYS: Any = SimpleNamespace(yields=lambda *_: False)
         ("F R", 15.9, 1, False),
     ],
 )
-def test_others_have_their_turns_first_for_so_long(
+def test_others_have_their_turns_first_for_a_limited_time(
     chain: str, now: float, turns: int, expected: bool
 ) -> None:
     """3.4: the tip has three members, and each has a turn of two seconds."""
@@ -61,7 +61,7 @@ def test_members_and_electors_have_a_turn_each(members: str, until: float) -> No
     assert not _yields(m, until, YIELDS, view, nothing)
 
 
-def test_a_member_that_founds_waits_for_no_member() -> None:
+def test_a_founding_member_does_not_yield() -> None:
     """3.4: before the founding there are no electors that could be a majority."""
     nothing: Any = None
 
@@ -72,7 +72,7 @@ def test_a_member_that_founds_waits_for_no_member() -> None:
     ("chain", "ready_in", "expected"),
     [("", "", "bcx"), ("F C:abd", "", "bcdx"), ("F C:abd", "C", "x")],
 )
-def test_a_member_that_may_come_back_is_worth_waiting_for_where_this_member_was_started(
+def test_a_started_member_also_waits_for_members_that_may_come_back(
     chain: str, ready_in: str, expected: str
 ) -> None:
     """3.4: more answers show more data; a, b and c are the electors."""
@@ -91,7 +91,7 @@ def running() -> StepContext:
     return draft(chain, ready_in=chain.tip.id, held=chain.tip.id, was_active=True)
 
 
-def test_a_copy_of_a_store_proves_nothing() -> None:
+def test_a_copy_of_a_store_does_not_count() -> None:
     """3.6: `x` and the guest `y` have copies of the store of `b`."""
     m = running()
     answers = [evolve(m.status, seat=Seat(name, "b'")) for name in "bx"]
@@ -104,7 +104,7 @@ def test_a_copy_of_a_store_proves_nothing() -> None:
     assert {"a", "b"} == {seat.member for seat in view.members}
 
 
-def test_a_member_that_leaves_others_their_turns_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_member_that_yields_reports_it(monkeypatch: pytest.MonkeyPatch) -> None:
     m = running()
     monkeypatch.setattr(proposing, "_yields", lambda *_: True)
 
@@ -115,7 +115,7 @@ def test_a_member_that_leaves_others_their_turns_says_so(monkeypatch: pytest.Mon
     assert (proposing.BETTER, "this one would be a alone") == (said.case, said.detail)
 
 
-def test_a_view_shows_when_it_was_proposed() -> None:
+def test_a_view_has_the_time_of_its_proposal() -> None:
     """3.1: in milliseconds since 1970, as `epoch` and `now` show it."""
     m = running()
     m.setup = evolve(m.setup, epoch=1_000)
@@ -125,7 +125,7 @@ def test_a_view_shows_when_it_was_proposed() -> None:
     assert 3_500 == (view and view.time)
 
 
-def test_a_guest_that_said_that_it_keeps_nothing_does_not_vote() -> None:
+def test_a_guest_whose_hello_is_transient_does_not_vote() -> None:
     """3.4: c is here with another store, and has the name of an elector."""
     m = running()
     guest = Seat("c", "c2")
@@ -141,7 +141,7 @@ def test_a_guest_that_said_that_it_keeps_nothing_does_not_vote() -> None:
     assert guest in silent.members - silent.electors
 
 
-def test_a_member_that_may_propose_nothing_names_its_table() -> None:
+def test_a_member_that_may_propose_no_view_names_its_table() -> None:
     """4.2: it was started again, and so were all others, as far as it knows."""
     m = running()
     m.ready_in = None

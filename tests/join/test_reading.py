@@ -62,7 +62,7 @@ def test_a_member_that_is_alone_in_its_majority_asks_no_member() -> None:
     assert (1, (ReadsConfirmed(1),)) == (number, member.poll().actions)
 
 
-def test_reads_that_come_meanwhile_share_the_next_round() -> None:
+def test_reads_that_come_during_a_round_share_the_next_round() -> None:
     """Otherwise an answer that was sent before a read began could confirm that read."""
     m = serving()
     for _ in range(4):
@@ -86,7 +86,7 @@ def test_reads_that_come_meanwhile_share_the_next_round() -> None:
     ],
     ids=["another-view", "another-store"],
 )
-def test_a_confirmation_of_another_view_or_store_confirms_nothing(heard: Confirmed) -> None:
+def test_a_confirmation_of_another_view_or_store_does_not_count(heard: Confirmed) -> None:
     m = serving()
     read(m, 1.0)
 
@@ -95,7 +95,7 @@ def test_a_confirmation_of_another_view_or_store_confirms_nothing(heard: Confirm
     assert [] == confirmed(m)
 
 
-def test_an_answer_not_asked_for_or_about_another_is_malformed() -> None:
+def test_an_answer_to_no_question_or_in_another_name_is_malformed() -> None:
     m = serving()
 
     with pytest.raises(Malformed, match="number"):
@@ -113,7 +113,7 @@ def test_an_answer_not_asked_for_or_about_another_is_malformed() -> None:
     ],
     ids=["it-stands", "frozen", "it-is-left"],
 )
-def test_an_elector_confirms_the_view_that_it_has_not_left(
+def test_an_elector_confirms_a_view_until_it_leaves_the_view(
     more: dict[str, object], asked: str, answers: bool
 ) -> None:
     """A member that has answered a ballot may be in the majority that chose another view."""
@@ -128,7 +128,7 @@ def test_an_elector_confirms_the_view_that_it_has_not_left(
     assert (asked == "F") is any(isinstance(one, Chosen) for one in said)
 
 
-def test_a_member_that_serves_no_more_answers_no_read() -> None:
+def test_a_member_that_no_longer_serves_confirms_no_read() -> None:
     m = serving()
     read(m, 1.0)
 
@@ -150,7 +150,7 @@ def test_members_that_cannot_confirm_are_not_asked(older: str, calls: int) -> No
 
 
 def test_a_member_that_has_not_answered_is_asked_again_at_the_next_heartbeat() -> None:
-    m = serving(observations=Observations(in_reach=frozenset("bc")).doubting("b", 1))
+    m = serving(observations=Observations(in_reach=frozenset("bc")).with_doubt("b", 1))
     read(m, 1.0)
     m.sends.clear()
 

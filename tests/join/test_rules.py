@@ -9,7 +9,7 @@ from attrs import asdict, evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joinproto.join.hypothetical import At, ChainStatus
+from joinproto.join.hypothetical import ChainStatus, GivenPosition
 from joinproto.join.rules import CHAIN_RULES
 from joinproto.machine.verdict import Outcome, Verdict, decide
 from joinproto.machine.vocabulary import Status, Store
@@ -39,7 +39,7 @@ def told(
             ChainStatus(
                 **asdict(status, recurse=False, filter=lambda it, _: it.name != "ready"),
                 lineage=tuple(lineages[at].split()) if at < len(lineages) else (),
-                position=At(view, int(seq)) if seq else None,
+                position=GivenPosition(view, int(seq)) if seq else None,
                 has_position=position is not None,
                 electors=None if electors is None else tuple(electors.split()),
             )
@@ -70,7 +70,7 @@ def told(
         ("*t *oX oX", 1),
     ],
 )
-def test_it_says_what_the_note_says(picture: str, wait_for: int) -> None:
+def test_the_chain_agrees_with_the_note_about_these_members(picture: str, wait_for: int) -> None:
     """It keeps every rule of the note: outcome, sources, reason and signature are the same."""
     ours, notes = chain(picture, wait_for), judge(picture, wait_for)
 
@@ -110,7 +110,7 @@ def test_two_members_find_no_difference_that_is_not_listed() -> None:
 
 
 @pytest.mark.soak("swarm-rules")
-def test_where_it_differs_from_the_note() -> None:
+def test_the_differences_from_the_note_are_as_listed() -> None:
     """These are all differences, over every small set of members without given views.
 
     I6 waits.  Foreign stores, and clean stores that differ, are noticed before N is reached and
@@ -150,7 +150,7 @@ def test_a_total_failure_waits_for_permission() -> None:
     assert {"abort"} == {it.outcome.value for it in judge("oX oX", 2).outcomes}
 
 
-def test_dirty_stores_of_an_open_view_miss_nothing_but_permission() -> None:
+def test_dirty_stores_of_an_open_view_lack_only_the_permission() -> None:
     """I6: they were ready in it, so they have all that was acknowledged; the operator is told."""
     case = CHAIN_RULES.choose(members("oX oX", 2), 0)
 
@@ -178,7 +178,7 @@ def test_a_cluster_is_founded_by_all_its_electors() -> None:
     assert "active I3; active I3" == short(told("e t", electors="a", wait_for=2))
 
 
-def test_members_that_keep_nothing_found_no_cluster() -> None:
+def test_transient_members_found_no_cluster() -> None:
     """3.7: such members can found a cluster only with an outside register."""
     assert "wait I1; wait I1" == short(chain("t t", 2))
 
@@ -195,7 +195,7 @@ def test_a_clean_store_of_an_earlier_shutdown_is_updated() -> None:
     assert "update I7 from b; active I8" == short(verdict)
 
 
-def test_a_clean_store_does_not_restart_alongside_one_that_served_since() -> None:
+def test_a_clean_store_does_not_restart_with_a_store_that_served_since() -> None:
     """A member that restarted from a clean store takes new data, so old siblings wait."""
     verdict = told("cXF oX", "X F", "X F R", wait_for=2)
 
@@ -238,7 +238,7 @@ def test_a_branch_of_the_running_cluster_is_refused() -> None:
 # -- given facts, and defaults -------------------------------------------------------------
 
 
-def test_a_dirty_store_with_all_that_was_closed_is_clean() -> None:
+def test_a_dirty_store_with_all_data_of_the_close_is_clean() -> None:
     """Clean is derived, never stored: the tip is the CLOSE, the position is the tip's."""
     verdict = told("cXF oX oX", positions=("X.3", "X.3", "X.4"))
 
@@ -250,17 +250,17 @@ def test_a_clean_store_with_less_than_another_is_updated() -> None:
     assert "update I7 from b; active I8" == short(told("cXF cXF", positions=("X.2", "X.3")))
 
 
-def test_where_nothing_was_ever_written_an_empty_store_has_all() -> None:
+def test_an_empty_store_has_all_data_if_no_frame_was_ever_written() -> None:
     """ "No frame" is the position of both the CLOSE and the empty store."""
     assert "active I8; active I8" == short(told("cXF e", positions=("-",)))
 
 
-def test_a_store_without_its_lineage_is_found_on_another_ones() -> None:
+def test_a_store_without_a_lineage_is_found_on_the_lineage_of_another_store() -> None:
     """The CLOSE that it names is on the path that another store gives."""
     assert "update I7 from b; active I8" == short(told("cXF cXG", "", "X V F R G"))
 
 
-def test_a_store_without_its_lineage_is_not_found_on_one_of_another_cluster() -> None:
+def test_a_store_without_a_lineage_is_not_found_on_the_lineage_of_another_cluster() -> None:
     """I4: the same name of a CLOSE does not make two clusters one."""
     assert {"initial-signature-mismatch"} == reasons(told("cXF cYF", "", "Y V F"))
 
@@ -270,24 +270,24 @@ def test_the_signatures_may_be_left_out_of_a_lineage() -> None:
     assert told("cXF oX", "X V F", "X V") == told("cXF oX", "V", "V")
 
 
-def test_frames_of_a_view_that_a_member_does_not_know_are_older_than_all() -> None:
+def test_frames_of_a_view_that_no_lineage_has_are_older_than_all_others() -> None:
     """Both are clean at one CLOSE and give different ends; the one with less is updated (S2)."""
     assert "active I8; update I7 from a" == short(
         told("cXF cXF", "X", "X", positions=("X.1", "V.3"))
     )
 
 
-def test_the_initial_signature_is_the_first_view_where_a_lineage_leaves_it_out() -> None:
+def test_the_initial_signature_is_the_first_view_if_a_lineage_leaves_it_out() -> None:
     """Otherwise its first view would found another cluster."""
     assert "update I7 from b; active I8" == short(told("oX cXF", "", "V"))
 
 
-def test_a_change_starts_behind_all_frames_of_the_view_before() -> None:
+def test_a_change_starts_after_all_frames_of_the_view_before() -> None:
     """The start is not given, so a store that knows only the former view is updated."""
     assert "unaffected -; update J1 from a" == short(told("*oX t", "V", "V", positions=("-",)))
 
 
-def test_a_view_is_named_by_its_whole_way() -> None:
+def test_a_view_is_identified_by_its_whole_path() -> None:
     """Two clusters that use one name do not share a view."""
     assert {"initial-signature-mismatch"} == reasons(told("oX oY", "X V", "Y V"))
     assert {"wrong-store"} == reasons(told("oX oX", "X V W", "X U W"))
@@ -318,26 +318,26 @@ def test_each_active_member_answers_by_the_views_that_it_knows() -> None:
     assert "unaffected -; unaffected -; update J2 from b" == short(verdict)
 
 
-def test_an_active_member_that_tells_no_views_knows_those_of_another_one() -> None:
+def test_an_active_member_without_given_views_knows_the_views_of_another_member() -> None:
     """J2: all active members are in one view, and the newcomer has its data."""
     verdict = told("*oX *oX oX", "", "X V", "X V")
 
     assert "unaffected -; unaffected -; update J2 from a,b" == short(verdict)
 
 
-def test_a_clean_store_alongside_a_branch_is_of_no_other_shutdown() -> None:
+def test_a_clean_store_and_a_branch_are_not_two_shutdowns() -> None:
     """I5 is about two clean stores; here its text would mislead the operator."""
     assert {"wrong-store"} == reasons(told("cXF oX", "", "X W"))
 
 
-def test_an_active_member_that_tells_no_views_is_of_its_own_cluster() -> None:
+def test_an_active_member_without_given_views_is_of_its_own_cluster() -> None:
     """J3: the views that b gives are of another cluster, so a refuses a newcomer from there."""
     verdict = told("*oX *oY oY", "", "Y W", "Y W")
 
     assert "unaffected -; unaffected -; abort J3" == short(verdict)
 
 
-def test_a_member_that_is_active_has_an_open_view_behind_the_close_that_it_tells() -> None:
+def test_an_active_member_has_an_open_view_after_the_given_close() -> None:
     assert "unaffected -; update J2 from a" == short(told("*oX cXF", "X F", "X F"))
 
 
@@ -372,14 +372,16 @@ def statuses(draw: st.DrawFn, at: int) -> Status:
         options=draw(st.sampled_from([(), (("x", "1"),)])),
         wait_for=draw(st.integers(1, 4) | st.just(10**30)),
         lineage=tuple(draw(st.lists(names, max_size=4))) if has_store or active else (),
-        position=draw(st.none() | st.builds(At, names, st.integers(0, 3))) if has_store else None,
+        position=draw(st.none() | st.builds(GivenPosition, names, st.integers(0, 3)))
+        if has_store
+        else None,
         has_position=draw(st.booleans()),
         electors=draw(st.none() | st.lists(st.sampled_from("01239"), max_size=4).map(tuple)),
     )
 
 
 @given(data=st.data(), count=st.integers(0, 5))
-def test_whatever_the_members_are_there_is_a_verdict(data: st.DataObject, count: int) -> None:
+def test_there_is_a_verdict_for_any_members(data: st.DataObject, count: int) -> None:
     """Each has one outcome; a reason if it waits or aborts; sources if it is updated."""
     drawn = [data.draw(statuses(at)) for at in range(count)]
 

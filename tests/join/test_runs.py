@@ -43,7 +43,7 @@ def _slowly(bus: Bus, seconds: float) -> None:
 # -- updates ---------------------------------------------------------------------------------------
 
 
-def test_an_update_that_has_changed_nothing_unfits_no_store() -> None:
+def test_an_update_without_a_change_leaves_the_store_usable() -> None:
     """3.4: only `a` has a frame that is not acknowledged, and dies before it feeds the others."""
     bus = cluster(total_failure=TotalFailure.AUTOMATIC)
     bus.write("a")
@@ -60,7 +60,7 @@ def test_an_update_that_has_changed_nothing_unfits_no_store() -> None:
     assert "a down, b active, c active, d active" == bus.phases()
 
 
-def test_an_update_that_overwrites_unfits_the_store_until_it_is_done() -> None:
+def test_an_update_that_overwrites_makes_the_store_unusable_until_it_is_done() -> None:
     """3.2: meanwhile its contents are unknown."""
     bus = cluster()
     bus.write("a")
@@ -78,7 +78,7 @@ def test_an_update_that_overwrites_unfits_the_store_until_it_is_done() -> None:
 # -- members that keep nothing ---------------------------------------------------------------------
 
 
-def test_a_member_that_keeps_nothing_does_not_go_on_alone() -> None:
+def test_a_transient_member_does_not_continue_alone() -> None:
     """3.4: a CHANGE needs a member with a store; once, `a` served alone, and lost its frames."""
     bus = Bus()
     for name in "abc":
@@ -100,7 +100,7 @@ def test_a_member_that_keeps_nothing_does_not_go_on_alone() -> None:
     assert "a active, b active, c active" == bus.phases()
 
 
-def test_a_store_is_fed_where_the_sure_ones_keep_nothing() -> None:
+def test_a_store_is_updated_if_the_sure_members_are_transient() -> None:
     """3.4: acknowledged frames need a store; once, a view of `a` alone was served without one."""
     bus = Bus()
     for name in "abcd":
@@ -131,7 +131,7 @@ def test_a_store_is_fed_where_the_sure_ones_keep_nothing() -> None:
     assert 3 == len(bus.disks["b"].frames)
 
 
-def test_a_cluster_that_keeps_nothing_goes_on_without_those_that_left_or_crashed() -> None:
+def test_a_transient_cluster_continues_without_members_that_left_or_crashed() -> None:
     """3.7: it was founded without a store, so it needs none; once, no member could leave it."""
     bus = Bus()
     for name in "abc":
@@ -152,7 +152,7 @@ def test_a_cluster_that_keeps_nothing_goes_on_without_those_that_left_or_crashed
     assert "a down, b stopped, c active" == bus.phases()
 
 
-def test_a_cluster_that_keeps_nothing_is_shut_down_and_ends() -> None:
+def test_a_transient_cluster_is_shut_down_and_ends() -> None:
     """S2: no store can be closed; once, the member that was asked made view after view."""
     bus = Bus()
     for name in "ab":
@@ -185,7 +185,7 @@ def test_a_register_s_founding_may_have_electors_that_are_not_configured() -> No
 # -- leaving ---------------------------------------------------------------------------------------
 
 
-def test_a_leave_does_not_hand_the_majority_to_those_that_are_away() -> None:
+def test_a_leave_does_not_give_absent_members_the_majority() -> None:
     """`c` is dead and `b` leaves; with `a` and `c` as electors, `a` alone would be no majority."""
     bus = cluster()
     bus.crash("c")
@@ -219,7 +219,7 @@ def test_a_member_that_reaches_no_majority_leaves_by_stopping() -> None:
     assert "a active, b active, c active" == bus.phases()
 
 
-def test_a_member_that_is_needed_for_n_may_not_leave_before_it_serves_again() -> None:
+def test_a_member_that_is_needed_for_n_may_not_leave_before_the_cluster_serves() -> None:
     """W1: after a crash of both, once `a` waited for N = 2 and `b` for its leave, for ever."""
     automatic = TotalFailure.AUTOMATIC
     bus = cluster("ab", electors="ab", total_failure=automatic)
@@ -243,7 +243,7 @@ def test_a_member_that_is_needed_for_n_may_not_leave_before_it_serves_again() ->
 # -- a sole elector --------------------------------------------------------------------------------
 
 
-def test_a_sole_elector_asks_those_that_come_later() -> None:
+def test_a_sole_elector_asks_members_that_come_later() -> None:
     """`c` and `b` left, `a` crashed and came back first; once it then waited for ever."""
     automatic = TotalFailure.AUTOMATIC
     bus = cluster(total_failure=automatic)
@@ -283,7 +283,7 @@ def test_a_shutdown_ends_members_that_were_just_started_again() -> None:
     assert "a active, b active, c active" == bus.phases()
 
 
-def test_a_shutdown_ends_one_that_is_being_updated_beside() -> None:
+def test_a_shutdown_ends_a_newcomer_that_is_being_updated() -> None:
     bus = cluster()
     bus.write("a")
     bus.settle()
@@ -296,7 +296,7 @@ def test_a_shutdown_ends_one_that_is_being_updated_beside() -> None:
     assert "a stopped, b stopped, c stopped, d stopped" == bus.phases()
 
 
-def test_a_shutdown_ends_one_that_was_about_to_be_taken_in() -> None:
+def test_a_shutdown_ends_a_newcomer_that_was_about_to_be_taken_in() -> None:
     """S2: the ballot did not reach `d`, in no view; once, no member was left to tell it."""
     bus = cluster()
     bus.write("a")
@@ -332,7 +332,7 @@ def test_a_shutdown_ends_an_elector_that_was_left_out() -> None:
     assert "a stopped, b stopped, c stopped" == bus.phases()
 
 
-def test_a_shutdown_ends_a_member_that_does_not_hear_a_member_that_had_it_chosen() -> None:
+def test_a_shutdown_ends_a_member_that_does_not_hear_its_proposer() -> None:
     """S2: `b` has no vote; once, members that learned of the CLOSE ended without telling it."""
     bus = cluster(electors="ac")
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
@@ -376,7 +376,7 @@ def _unheard(bus: Bus, name: str, seconds: float) -> None:
             bus.wire.remove(envelope)
 
 
-def test_a_shutdown_outlives_that_its_member_is_left_out_of_a_view() -> None:
+def test_a_shutdown_stays_requested_if_its_member_is_left_out_of_a_view() -> None:
     """S2: it answered late and was taken in again; once, no member ended after that."""
     bus = cluster()
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
@@ -389,7 +389,7 @@ def test_a_shutdown_outlives_that_its_member_is_left_out_of_a_view() -> None:
     assert "a stopped, b stopped, c stopped, d stopped" == bus.phases()
 
 
-def test_a_shutdown_does_not_outlive_that_the_others_have_gone_on_for_long() -> None:
+def test_a_shutdown_is_void_after_the_others_continued_for_long() -> None:
     """S2: a member that is taken in much later must not stop them by its old request."""
     bus = cluster()
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
@@ -401,7 +401,7 @@ def test_a_shutdown_does_not_outlive_that_the_others_have_gone_on_for_long() -> 
     assert "a active, b active, c active, d active" == bus.phases()
 
 
-def test_a_shutdown_outlives_that_its_member_is_cut_off_for_a_moment() -> None:
+def test_a_shutdown_stays_requested_if_its_member_is_cut_off_for_a_moment() -> None:
     """S2: `a`, one of two electors, was restarted, and left `b` out of one view."""
     bus = cluster(electors="ac")
     bus.crash("a")
@@ -415,7 +415,7 @@ def test_a_shutdown_outlives_that_its_member_is_cut_off_for_a_moment() -> None:
     assert "a stopped, b stopped, c stopped" == bus.phases()
 
 
-def test_a_shutdown_does_not_outlive_that_its_member_is_cut_off() -> None:
+def test_a_shutdown_is_void_after_its_member_was_cut_off() -> None:
     """S2: the others went on, and its earlier request does not stop them; it reports that."""
     bus = cluster()
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
@@ -465,7 +465,7 @@ def closed_with_a_tail(total_failure: TotalFailure = TotalFailure.MANUAL) -> Bus
     return bus
 
 
-def test_with_the_clean_store_lost_the_operator_permits_another_one() -> None:
+def test_if_the_clean_store_is_lost_the_operator_permits_another_store() -> None:
     """I6, R3: the others have all acknowledged frames; once, they waited for ever."""
     bus = closed_with_a_tail()
     assert all(host.serves is None for host in bus.hosts.values())
@@ -486,7 +486,7 @@ def test_with_the_clean_store_lost_the_operator_permits_another_one() -> None:
     assert 2 == len(bus.disks["c"].frames)
 
 
-def test_with_the_clean_store_lost_automatic_recovery_goes_on() -> None:
+def test_if_the_clean_store_is_lost_automatic_recovery_continues() -> None:
     bus = closed_with_a_tail(total_failure=TotalFailure.AUTOMATIC)
 
     assert "a active, b active, c active" == bus.phases()
@@ -494,7 +494,9 @@ def test_with_the_clean_store_lost_automatic_recovery_goes_on() -> None:
 
 @pytest.mark.parametrize("heartbeat", [0.0, 0.5])
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_a_vain_try_before_does_not_keep_members_waiting(heartbeat: float, is_lost: bool) -> None:
+def test_a_failed_ballot_before_the_start_does_not_delay_members(
+    heartbeat: float, is_lost: bool
+) -> None:
     """3.3: a started member leaves those that ran on their time, longer after each failed ballot.
 
     Their hellos were lost; once, each took the other for one that ran on, for 33 s instead of 3.
@@ -533,7 +535,7 @@ def _asked(bus: Bus, to: str, kind: type = Prepare) -> list[object]:
     return [one.content for one in _envelopes(bus, to, kind)]
 
 
-def test_a_ballot_that_was_not_heard_lasts_and_is_asked_in_again() -> None:
+def test_a_ballot_that_was_ignored_lasts_and_asks_again() -> None:
     """3.3: all founders must answer, but a member that leaves a ballot its time ignores others.
 
     Once, seven founders began ballot after ballot, and some always ignored each of them.
@@ -556,7 +558,7 @@ def test_a_ballot_that_was_not_heard_lasts_and_is_asked_in_again() -> None:
     assert "a active, b active, c active" == bus.phases()
 
 
-def test_a_view_that_was_not_voted_for_is_asked_for_again() -> None:
+def test_a_view_without_a_vote_is_proposed_again() -> None:
     """3.3: a member that has voted is not asked again, and no later ballot is begun."""
     bus = Bus()
     start_all(bus, "abc")
@@ -595,7 +597,7 @@ def test_founders_that_come_back_with_other_stores_are_asked_again(
     assert "a active, b active, c active, d active" == bus.phases()
 
 
-def test_an_hour_apart_is_not_taken_for_the_way_of_a_message() -> None:
+def test_an_hour_of_separation_does_not_count_as_the_time_of_a_message() -> None:
     """Patience follows the time of answers, but an absence of an hour is no such time."""
     bus = cluster()
     bus.partition("a", "b", "c")
@@ -609,7 +611,7 @@ def test_an_hour_apart_is_not_taken_for_the_way_of_a_message() -> None:
 # -- links that are cut ----------------------------------------------------------------------------
 
 
-def test_a_member_that_is_apart_by_now_is_not_taken_in_again_and_again() -> None:
+def test_a_newcomer_that_is_now_apart_is_not_taken_in_repeatedly() -> None:
     """3.4: the link of `d` to `c` broke before `d` was in; once, view after view left it out."""
     bus = cluster()
     bus.start(config("d"))
@@ -629,7 +631,7 @@ def test_a_member_that_is_apart_by_now_is_not_taken_in_again_and_again() -> None
     assert "a active, b active, c active, d active" == bus.phases()
 
 
-def test_a_newcomer_does_not_end_the_wait_for_those_that_have_not_answered() -> None:
+def test_a_newcomer_does_not_end_the_wait_for_missing_answers() -> None:
     """`a` asks all about `d`, then `e` says hello; the next view must wait for the answers.
 
     Once, with a register, that view had only `a` and the newcomers; the others said hello in turn,

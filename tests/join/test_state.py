@@ -14,7 +14,9 @@ DUES = ("patience_until", "next_heartbeat", "free_until", "says_at")
 
 
 @pytest.mark.parametrize("order", list(permutations(DUES)), ids=" ".join)
-def test_the_deadline_is_the_earliest_of_all_it_waits_for(order: tuple[str, ...]) -> None:
+def test_the_deadline_is_the_earliest_time_that_the_member_waits_for(
+    order: tuple[str, ...],
+) -> None:
     """This holds whichever of the times is the earliest, and if there is none."""
     m = draft()
     assert m.deadline is None
@@ -31,7 +33,7 @@ def test_the_deadline_is_the_earliest_of_all_it_waits_for(order: tuple[str, ...]
 
 
 @pytest.mark.parametrize("phase", Phase)
-def test_a_member_that_is_active_serves_and_no_other_member(phase: Phase) -> None:
+def test_only_an_active_member_serves(phase: Phase) -> None:
     """3.5: a member that is suspended or frozen acknowledges nothing."""
     assert draft("F", phase=phase).is_serving is (phase.value == "active")
 
@@ -39,9 +41,7 @@ def test_a_member_that_is_active_serves_and_no_other_member(phase: Phase) -> Non
 @pytest.mark.parametrize(
     ("chain", "names"), [("", "xy"), ("F", "bc"), ("F C:ab", "bc"), ("F C:ab C2", "b")]
 )
-def test_the_members_of_the_tip_and_those_that_it_left_out_are_neighbours(
-    chain: str, names: str
-) -> None:
+def test_the_members_of_the_tip_and_of_its_parent_are_neighbours(chain: str, names: str) -> None:
     """3.4: a leaver waits until these know; before the founding, all peers in reach are asked."""
     m = draft(chain, observations=Observations(in_reach=frozenset("yx")))
 
@@ -51,5 +51,5 @@ def test_the_members_of_the_tip_and_those_that_it_left_out_are_neighbours(
 @pytest.mark.parametrize(
     ("chain", "orders"), [("", False), ("F", True), ("F C:ab", True), ("F C:bc", False)]
 )
-def test_the_least_of_the_members_orders_the_frames(chain: str, orders: bool) -> None:
+def test_the_member_with_the_least_seat_orders_the_frames(chain: str, orders: bool) -> None:
     assert orders is draft(chain).is_sequencer

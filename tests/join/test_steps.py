@@ -22,7 +22,7 @@ from joinproto.join.messages import (
     ReadRegister,
 )
 from joinproto.join.observations import Observations
-from joinproto.join.outbox import NOTHING, Outbox, both
+from joinproto.join.outbox import NOTHING, Outbox, combined
 from joinproto.join.phases import RUNNING, Phase
 from joinproto.join.state import MemberState, Setup
 from joinproto.join.step_context import StepContext, step
@@ -93,12 +93,12 @@ def test_a_step_that_raises_has_changed_nothing() -> None:
     assert not before.leaves
 
 
-def test_two_batches_are_one_as_if_they_had_been_asked_for_at_once() -> None:
+def test_two_batches_combine_as_if_requested_at_once() -> None:
     """The later record is persisted; sends, actions and events stay in order."""
     state, first = alone()
     after, second = step(state, steps.tick, 100)
 
-    batch = both(first, second)
+    batch = combined(first, second)
 
     assert after.record == batch.persist
     assert (*first.sends, *second.sends) == batch.sends
@@ -110,11 +110,13 @@ def opening() -> Action:
 
 
 @pytest.mark.parametrize("closes", [True, False])
-def test_a_closed_member_does_not_open_again_behind_it(closes: bool) -> None:
+def test_a_pending_opening_does_not_follow_a_closing(closes: bool) -> None:
     """A member that was active and froze between two polls stays closed."""
     why = Closing.NEXT_VIEW if closes else None
 
-    assert (() if closes else (opening(),)) == both(Batch(actions=(opening(),)), Batch(why)).actions
+    assert (() if closes else (opening(),)) == combined(
+        Batch(actions=(opening(),)), Batch(why)
+    ).actions
     m = draft("F")
     m.act(opening())
     if closes:
@@ -122,7 +124,7 @@ def test_a_closed_member_does_not_open_again_behind_it(closes: bool) -> None:
     assert ([] if closes else [opening()]) == m.actions
 
 
-def test_an_outbox_with_nothing_in_it_gives_an_empty_batch() -> None:
+def test_an_empty_outbox_gives_an_empty_batch() -> None:
     assert NOTHING == Outbox().poll()
 
 
@@ -138,7 +140,7 @@ def test_an_outbox_with_nothing_in_it_gives_an_empty_batch() -> None:
         (8.9, "b", "c", 9.0),  # it was not cut off
     ],
 )
-def test_a_shutdown_that_no_member_heard_lasts_on_when_a_majority_is_heard(
+def test_a_shutdown_that_no_member_heard_lasts_longer_once_a_majority_is_heard(
     now: float, names: str, peer: str, expected: float
 ) -> None:
     """S2: it was cut off for less than the others' patience, so they have not given it up."""
@@ -149,7 +151,7 @@ def test_a_shutdown_that_no_member_heard_lasts_on_when_a_majority_is_heard(
     assert m.closes_until == pytest.approx(expected)
 
 
-def test_a_member_is_no_peer_of_itself() -> None:
+def test_a_member_is_not_a_peer_of_itself() -> None:
     """If a host's list of connections named the member itself, it would greet itself."""
     m = draft("F C")
 
@@ -159,7 +161,7 @@ def test_a_member_is_no_peer_of_itself() -> None:
 
 
 @pytest.mark.parametrize(("chain", "kept"), [("F C", True), ("", False)])
-def test_an_answer_outlives_its_connection_where_there_is_a_view(chain: str, kept: bool) -> None:
+def test_an_answer_outlives_its_connection_if_there_is_a_view(chain: str, kept: bool) -> None:
     """3.3: the store stands still; before a founding the member may come back with another one."""
     answer = Answer(seat=Seat("b", "b'"))
     m = draft(
@@ -182,7 +184,7 @@ def test_an_update_ends_with_the_connection_to_its_source(source: str, left: str
 
 
 @pytest.mark.parametrize(("peer", "until"), [("b", 3.0), ("c", 9.0)])
-def test_no_member_waits_longer_for_a_ballot_whose_holder_is_gone(peer: str, until: float) -> None:
+def test_a_member_does_not_wait_for_a_ballot_whose_holder_is_gone(peer: str, until: float) -> None:
     """3.3: the others take their turns, one patience after the loss."""
     m = draft("F C", phase=Phase.FROZEN, promised=Ballot(1, "b'"), patience_until=9.0)
     m.observations = Observations(in_reach=frozenset("bc"))
@@ -194,7 +196,7 @@ def test_no_member_waits_longer_for_a_ballot_whose_holder_is_gone(peer: str, unt
 
 
 @pytest.mark.parametrize(("left", "until"), [("c", 9.0), ("", 3.0)])
-def test_a_shutdown_is_given_up_soon_where_no_majority_is_heard(left: str, until: float) -> None:
+def test_a_shutdown_is_given_up_soon_if_no_majority_is_heard(left: str, until: float) -> None:
     """S2: the others give this member up after their patience, and go on."""
     m = draft("F C", closes_until=9.0, observations=Observations(in_reach=frozenset("b" + left)))
 
@@ -203,7 +205,7 @@ def test_a_shutdown_is_given_up_soon_where_no_majority_is_heard(left: str, until
     assert until == m.closes_until
 
 
-def test_a_member_that_is_gone_is_left_no_time() -> None:
+def test_a_member_that_is_gone_loses_its_turn() -> None:
     """3.3: its ballot ends with it."""
     m = draft("F C", timers=Timers(holder="b", since=0.0, turns=1))
 
@@ -212,7 +214,7 @@ def test_a_member_that_is_gone_is_left_no_time() -> None:
     assert "" == m.timers.holder
 
 
-def test_a_member_that_has_stopped_neither_answers_nor_asks_for_a_tick() -> None:
+def test_a_stopped_member_neither_answers_nor_has_a_deadline() -> None:
     """S2: its store is closed, and could not keep a promise."""
     tip = views("F C")["C"]
     m = draft("F C", phase=Phase.STOPPED, timers=Timers(holder="b", since=0.0, turns=1))
@@ -251,7 +253,7 @@ def test_the_data_of_a_member_that_answered_a_ballot_stands_still() -> None:
         steps.update_done(m, 1.0, None)
 
 
-def test_a_member_that_knows_no_view_has_nothing_that_could_be_overwritten() -> None:
+def test_a_member_that_knows_no_view_has_no_unfinished_update() -> None:
     """3.2: an empty store has no unfinished update."""
     m = draft()
 
@@ -272,7 +274,7 @@ def test_a_heartbeat_is_sent_when_its_time_has_come(now: float, beats: bool) -> 
     assert beats is any(isinstance(message, Heartbeat) for _, message in sends(m))
 
 
-def test_whose_turn_has_not_come_waits_until_then() -> None:
+def test_a_member_whose_turn_has_not_come_waits_for_it() -> None:
     """3.3: b has two seconds, from 9 to 11."""
     m = draft("F C", phase=Phase.FROZEN, promised=Ballot(1, "b'"), patience_until=10.0)
     m.timers = Timers(holder="b", since=9.0, turns=1)
@@ -296,7 +298,7 @@ def test_a_member_that_has_no_reason_begins_no_ballot_however_long_it_waited(
     assert begins is m.is_frozen
 
 
-def test_a_member_that_is_stopped_hears_of_no_register() -> None:
+def test_a_stopped_member_ignores_the_register() -> None:
     """3.7: it needs no deadline any more; and a member that votes has no register."""
     chain = views("F C")
     m = draft("F", phase=Phase.STOPPED, options={"outside": True})
@@ -325,7 +327,7 @@ def test_an_answer_of_the_register_about_another_view_is_late() -> None:
     assert 1.0 < (asked.free_until or 0.0)
 
 
-def test_a_member_that_was_told_that_the_tip_stands_ends_with_the_close_behind_it() -> None:
+def test_a_member_that_knew_that_the_tip_stands_ends_with_the_close_after_it() -> None:
     """S2, 3.7: seed 50001299: it learned of the CLOSE only from the register, and restarted."""
     chain = views("F X")
     told, untold = (draft("F", options={"outside": True}) for _ in range(2))
@@ -338,7 +340,7 @@ def test_a_member_that_was_told_that_the_tip_stands_ends_with_the_close_behind_i
 
 
 @pytest.mark.parametrize(("heartbeat", "asked"), [(1.0, 1), (0.0, 0)])
-def test_a_process_asks_the_register_what_follows_its_tip_when_it_starts(
+def test_a_process_asks_the_register_for_the_successor_of_its_tip_when_it_starts(
     heartbeat: float, asked: int
 ) -> None:
     """3.7: before the answer it cannot tell a new CLOSE from an old one."""
@@ -355,7 +357,7 @@ def test_a_process_asks_the_register_what_follows_its_tip_when_it_starts(
 
 @pytest.mark.parametrize("ends", [steps.leave, steps.shutdown_cluster])
 @pytest.mark.parametrize("chain", ["", "F X", "F C:bc"])
-def test_a_member_that_is_in_no_view_that_runs_may_end_at_once(
+def test_a_member_outside_of_a_running_view_may_end_at_once(
     chain: str, ends: Callable[[StepContext, float], None]
 ) -> None:
     """S2: its data is closed, or no member waits for it."""
@@ -367,7 +369,7 @@ def test_a_member_that_is_in_no_view_that_runs_may_end_at_once(
 
 
 @pytest.mark.parametrize("ends", [steps.leave, steps.shutdown_cluster])
-def test_a_member_that_is_in_a_view_that_runs_has_the_next_one_chosen_first(
+def test_a_member_of_a_running_view_waits_for_the_next_view_before_it_ends(
     ends: Callable[[StepContext, float], None],
 ) -> None:
     m = draft("F C")
@@ -377,7 +379,7 @@ def test_a_member_that_is_in_a_view_that_runs_has_the_next_one_chosen_first(
     assert (True, 1.0) == (m.phase in RUNNING, m.patience_until)
 
 
-def test_data_on_the_disk_already_is_not_written() -> None:
+def test_a_record_that_is_on_the_disk_is_not_written_again() -> None:
     """A write takes a disk's time, and all messages wait for it."""
     m = draft("F")
 

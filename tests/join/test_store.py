@@ -43,21 +43,21 @@ def store(chain: str, at: str = "-", **others: Any) -> StoreRecord:
         ("", "-", {"transient": True}, Store.NONE),
     ],
 )
-def test_a_store_is_clean_if_the_cluster_was_closed_and_it_has_everything(
+def test_a_store_is_clean_if_the_cluster_was_closed_and_it_has_all_data(
     chain: str, at: str, others: dict[str, Any], state: Store
 ) -> None:
     """Clean: the tip is a CLOSE, the store's position is the tip's, and no update is unfinished."""
     assert state is store(chain, at, **others).state
 
 
-def test_nothing_in_the_record_says_clean() -> None:
+def test_no_field_of_a_record_says_that_it_is_clean() -> None:
     """Clean is derived, never stored: so no crash can leave a store that lies."""
     names = {field.name for field in fields(StoreRecord)}
 
     assert not names & {"state", "clean", "is_clean", "dirty"}
 
 
-def test_learning_a_successor_voids_what_was_about_the_former_tip() -> None:
+def test_learning_a_successor_voids_promise_acceptance_and_mark() -> None:
     """`promised` and `accepted` are about the tip's successor; a mark names the tip."""
     chain = views("F C@F.5")
     ballot = Ballot(3, "s")
@@ -77,7 +77,7 @@ def test_learning_a_successor_voids_what_was_about_the_former_tip() -> None:
     assert not learned.is_marked
 
 
-def test_learning_what_is_known_changes_nothing() -> None:
+def test_learning_a_known_chain_changes_nothing() -> None:
     """A late message must not undo a promise."""
     known = store("F C", promised=Ballot(3, "s"))
 
@@ -91,7 +91,7 @@ def test_a_store_does_not_learn_another_chain() -> None:
         store("F1").learn(lineage("F2 C"))
 
 
-def test_a_mark_stands_only_while_it_names_the_tip() -> None:
+def test_a_mark_counts_only_while_it_names_the_tip() -> None:
     """The operator's mark is void once its tip has a successor."""
     chain = views("F C")
 

@@ -31,7 +31,7 @@ def anchors() -> set[str]:
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
-def test_a_story_comes_out_as_told(story: Path, rewrite: bool) -> None:
+def test_a_story_has_the_written_results(story: Path, rewrite: bool) -> None:
     """`--rewrite` writes the results again; commit only changes that you can explain."""
     came = told(story)
 
@@ -53,7 +53,7 @@ def test_every_rule_of_the_protocol_has_a_story() -> None:
     assert OF_TOOLS == set(RULE.findall(PROTOCOL.read_text())) - shown
 
 
-def test_a_story_in_which_something_else_comes_is_found(tmp_path: Path) -> None:
+def test_a_story_with_another_result_is_found(tmp_path: Path) -> None:
     """This shows that the first test can fail."""
     story = tmp_path / "story.txt"
     story.write_text("# Of one.\n\nstart a\nwait 1\n----\n  0.00 a  serves everybody\n")
@@ -62,7 +62,7 @@ def test_a_story_in_which_something_else_comes_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["dance a", "crash nobody", "wait long", "start a wait_for=1"])
-def test_a_line_that_cannot_be_done_is_named(tmp_path: Path, line: str) -> None:
+def test_a_line_that_cannot_be_played_is_named(tmp_path: Path, line: str) -> None:
     story = tmp_path / "story.txt"
     story.write_text(f"{line}\n----\n")
 

@@ -8,7 +8,7 @@ from joinproto.join.succession import Next, Row, founding, going_on, reopening
 from joinproto.machine.vocabulary import Reason
 
 
-def test_founders_that_are_missing_are_waited_for_whatever_the_others_say() -> None:
+def test_members_wait_for_missing_founders_whatever_the_options() -> None:
     """I1 before I2: a member with the right options may come instead of one with wrong options."""
     one = Row(id="a", answered=True, is_founder=True, founders=3, options="x")
     two = evolve(one, id="b", options="y")
@@ -17,7 +17,7 @@ def test_founders_that_are_missing_are_waited_for_whatever_the_others_say() -> N
     assert Next.ABORT is founding().choose((evolve(one, founders=2), two), 0).outcome
 
 
-def test_those_that_are_too_few_wait_whatever_their_options_are() -> None:
+def test_too_few_members_wait_whatever_their_options_are() -> None:
     """I1 before I2: the next answer may show which of the options are right."""
     one = Row(id="a", answered=True, wait_for=3, majority=0, options="x")
     two = evolve(one, id="b", options="y")
@@ -27,7 +27,7 @@ def test_those_that_are_too_few_wait_whatever_their_options_are() -> None:
         assert Next.ABORT is table.choose((evolve(one, wait_for=2), two), 0).outcome
 
 
-def test_too_few_with_one_that_is_sure_wait_for_a_store() -> None:
+def test_too_few_members_of_which_one_is_sure_wait_for_a_store() -> None:
     """3.4: an operator must know that a store is missing."""
     row = Row(id="a", answered=True, is_member=True, is_sure=True, has_store=False, wait_for=2)
 
@@ -36,7 +36,7 @@ def test_too_few_with_one_that_is_sure_wait_for_a_store() -> None:
     assert "somebody is sure, but no store has answered" == case.name
 
 
-def test_a_restart_needs_a_store_that_has_all_that_was_acknowledged() -> None:
+def test_a_restart_needs_a_store_with_every_acknowledged_frame() -> None:
     """I6: a member that keeps nothing would lose the frames with its process."""
     row = Row(id="a", answered=True, is_elector=True, covers=True, is_automatic=True)
 
@@ -48,14 +48,14 @@ def test_a_restart_needs_a_store_that_has_all_that_was_acknowledged() -> None:
             assert (Next.WAIT, Reason.NO_CLEAN_STORE) == (case.outcome, case.reason)
 
 
-def test_that_a_store_is_missing_is_said_before_that_a_permission_is() -> None:
+def test_a_missing_store_is_reported_before_a_missing_permission() -> None:
     """I6: an operator who permitted a restart that is impossible would wait on."""
     row = Row(id="a", answered=True, is_elector=True)
 
     assert "no store has all of the tip" == going_on().choose((row,), 0).name
 
 
-def test_a_close_needs_a_store_that_has_all_where_there_is_a_store() -> None:
+def test_a_close_needs_a_sure_store_if_a_member_has_a_store() -> None:
     """S2: otherwise no store would be clean; a CHANGE lets the store here be fed first."""
     row = Row(id="a", answered=True, is_member=True, is_sure=True, has_store=False, closes=True)
     store = Row(id="b", answered=True, is_member=True, fits=True)
@@ -65,7 +65,7 @@ def test_a_close_needs_a_store_that_has_all_where_there_is_a_store() -> None:
     assert Next.CLOSE is going_on().choose((row, evolve(store, is_sure=True)), 0).outcome
 
 
-def test_a_close_needs_one_that_is_sure() -> None:
+def test_a_close_needs_a_sure_member() -> None:
     """S2: none of these knows all acknowledged frames, whether it keeps data or not."""
     row = Row(id="a", answered=True, is_member=True, has_store=False, closes=True)
 

@@ -32,7 +32,7 @@ def electors(view: View) -> str:
     return "".join(sorted(seat.member for seat in view.electors))
 
 
-def test_a_guest_that_has_not_answered_is_no_majority_s_half() -> None:
+def test_a_guest_without_an_answer_is_not_needed_for_the_next_majority() -> None:
     """Only its hello is known, so it may be gone; `a` would wait for it (seed 30010266)."""
     view = next_view("ad", answering="ad")
 
@@ -44,7 +44,7 @@ def test_a_guest_that_has_answered_votes() -> None:
     assert "ab" == electors(next_view("ad", answering="adb"))
 
 
-def test_a_guest_that_has_not_answered_votes_where_the_others_are_a_majority() -> None:
+def test_a_guest_without_an_answer_votes_if_the_others_are_a_majority() -> None:
     assert "abc" == electors(next_view("acd", answering="acd"))
 
 
@@ -53,7 +53,7 @@ def test_the_rule_left_out_gives_half_of_the_votes_to_an_absent_member() -> None
         assert "ab" == electors(next_view("ad", answering="ad"))
 
 
-def test_behind_a_close_without_a_clean_store_a_leaver_is_left_out() -> None:
+def test_a_leaver_is_left_out_of_a_restart_without_a_clean_store() -> None:
     """I6: no store has the last, unacknowledged frame; a and b start without `c`, which leaves."""
     tip = tip_of("abc", "abc")
     end = close(tip, position=Position(tip.id, 2), activated=True, nonce="-", time=0)
@@ -76,7 +76,7 @@ def test_behind_a_close_without_a_clean_store_a_leaver_is_left_out() -> None:
     assert Position(tip.id, 1) == view.position
 
 
-def test_a_view_that_is_not_known_says_nothing_of_being_ready() -> None:
+def test_an_unknown_view_counts_as_not_ready() -> None:
     """3.4: that member was ready in a view of another branch, so this view was never active."""
     tip = tip_of("abc", "abc")
     other = Answer(seat=SEATS["a"], held="elsewhere", options=OPTIONS)
@@ -119,7 +119,7 @@ def seq_of(view: View) -> int:
     return 0 if view.position is None else view.position.seq
 
 
-def test_a_close_starts_where_a_store_ends() -> None:
+def test_a_close_starts_at_the_end_of_a_store() -> None:
     """S2: frames that only a member without a store has are lost with its process."""
     tip = tip_of("abc", "abc")
 
@@ -130,7 +130,7 @@ def test_a_close_starts_where_a_store_ends() -> None:
     assert 1 == seq_of(view)
 
 
-def test_a_view_starts_where_one_of_its_members_ends() -> None:
+def test_a_view_starts_at_the_end_of_one_of_its_members() -> None:
     """3.4: a has more data, but the others do not hear it, and only members feed each other."""
     tip = tip_of("abcde", "abcde")
     alone = CutPairs(frozenset(("a", other) for other in "bcde"))
@@ -142,7 +142,7 @@ def test_a_view_starts_where_one_of_its_members_ends() -> None:
     assert ("bcde", 1) == (names_of(view), seq_of(view))
 
 
-def test_one_source_that_stays_is_enough_for_another_one_to_leave() -> None:
+def test_one_source_that_stays_is_enough_for_another_source_to_leave() -> None:
     tip = tip_of("abc", "abc")
     answers = [says(tip, "a", 1), says(tip, "b", 1, ran_on=False), says(tip, "c", 1, leaves=True)]
 
@@ -157,7 +157,7 @@ def test_the_last_store_does_not_leave() -> None:
     assert "ad" == names_of(proposer("a", CutPairs()).view(Kind.CHANGE, of(tip, *answers)))
 
 
-def test_stores_that_are_behind_come_in_where_no_other_one_stays() -> None:
+def test_stores_that_are_behind_come_in_if_no_other_store_stays() -> None:
     """3.4: b is fed in the view before clients are served; e keeps nothing, so it is no help."""
     tip = tip_of("abc", "abc")
     answers = [
@@ -199,13 +199,13 @@ def test_the_last_clean_store_does_not_leave() -> None:
         says(TIP, "b", 1, transient=True),  # it keeps nothing
     ],
 )
-def test_without_a_clean_store_the_last_one_that_has_all_does_not_leave(kept: Answer) -> None:
+def test_without_a_clean_store_the_last_complete_store_does_not_leave(kept: Answer) -> None:
     view = closed(says(TIP, "a", 1, leaves=True), kept, says(TIP, "c", update_unfinished=True))
 
     assert "abc" == names_of(view)
 
 
-def test_a_restart_starts_where_a_store_ends() -> None:
+def test_a_restart_starts_at_the_end_of_a_store() -> None:
     """After a total failure, a member that keeps nothing feeds no other member."""
     view = closed(says(TIP, "a", 1), says(TIP, "b", 3, transient=True), says(TIP, "c", 1), at=4)
 
@@ -218,7 +218,7 @@ def test_a_restart_starts_where_a_store_ends() -> None:
 @pytest.mark.parametrize(
     ("voters", "expected"), [("abc", ("abd", "ab")), ("bcd", ("abd", "b")), ("e", ("abd", "ab"))]
 )
-def test_a_member_that_leaves_founds_nothing_and_one_that_keeps_nothing_does_not_vote(
+def test_a_founding_omits_a_leaver_and_a_transient_member_does_not_vote(
     voters: str, expected: tuple[str, str]
 ) -> None:
     """I3: configured electors with a store vote; if there are none, all with a store do."""
@@ -233,7 +233,7 @@ def test_a_member_that_leaves_founds_nothing_and_one_that_keeps_nothing_does_not
     assert expected == (names_of(view), electors(view))
 
 
-def test_a_guest_that_keeps_nothing_does_not_vote_though_it_is_configured() -> None:
+def test_a_transient_guest_does_not_vote_even_if_it_is_configured() -> None:
     """It said so in its hello; its answer may be lost."""
     tip = tip_of("acd", "acd")
     guest = frozenset({SEATS["b"]})
@@ -258,7 +258,7 @@ def next_view_of(tip: View, *answers: Answer) -> View:
     return evolve(proposer("a", CutPairs()), config=config).view(Kind.CHANGE, of(tip, *answers))
 
 
-def test_a_member_that_is_silent_and_does_not_vote_is_seen() -> None:
+def test_a_silent_member_without_a_vote_has_a_row() -> None:
     """S2: a CLOSE waits for it, because it may still acknowledge."""
     tip = tip_of("abcd", "abc")
     proposes = evolve(proposer("a", CutPairs()), closes=True)
@@ -267,7 +267,7 @@ def test_a_member_that_is_silent_and_does_not_vote_is_seen() -> None:
     assert Next.CLOSE is proposes.decide(answered(tip, "abcd"))[1].outcome
 
 
-def test_where_no_member_leaves_a_guest_that_has_not_answered_votes() -> None:
+def test_a_guest_without_an_answer_votes_if_no_member_leaves() -> None:
     """3.4: d is away; whether b is gone, too, matters only if a vote is given up."""
     tip = tip_of("ade", "ad")
     config = Config(member="a", electors=frozenset("ab"), wait_for=3)
@@ -279,7 +279,9 @@ def test_where_no_member_leaves_a_guest_that_has_not_answered_votes() -> None:
 @pytest.mark.parametrize(
     ("store", "leaves", "members"), [("b1", False, "abc"), ("b2", False, "ac"), ("b1", True, "ac")]
 )
-def test_a_guest_is_taken_in_as_it_answers(store: str, leaves: bool, members: str) -> None:
+def test_a_guest_is_taken_in_with_the_store_of_its_answer(
+    store: str, leaves: bool, members: str
+) -> None:
     """3.4: a member has one store, the one that answered; with another it says hello again."""
     tip = tip_of("acd", "acd")
     other = Answer(seat=Seat("b", store), options=OPTIONS, leaves=leaves)
@@ -290,7 +292,7 @@ def test_a_guest_is_taken_in_as_it_answers(store: str, leaves: bool, members: st
     assert members == names_of(view)
 
 
-def test_those_that_hear_each_other_and_keep_nothing_need_one_with_a_store() -> None:
+def test_a_group_of_transient_members_needs_a_member_with_a_store() -> None:
     """3.4: b, c and d are more than a and b, but their frames would be lost with them."""
     tip = tip_of("abcd", "a")
     config = Config(member="b", electors=frozenset("a"), wait_for=3, outside=True)
@@ -303,7 +305,7 @@ def test_those_that_hear_each_other_and_keep_nothing_need_one_with_a_store() -> 
     assert "ab" == names_of(view)
 
 
-def test_the_former_store_of_a_member_does_not_vote_on_alongside_its_new_one() -> None:
+def test_the_former_store_of_a_member_does_not_vote_besides_the_new_one() -> None:
     """3.4: d leaves but must still vote, because b and e are away; c has another disk."""
     tip = tip_of("abcde", "abcde")
     other = Answer(seat=Seat("c", "c2"), options=OPTIONS)
@@ -326,7 +328,7 @@ def test_the_former_store_of_a_member_does_not_vote_on_alongside_its_new_one() -
         Answer(seat=SEATS["b"], options=OPTIONS, leaves=True),
     ],
 )
-def test_a_newcomer_that_keeps_nothing_or_leaves_does_not_vote(newcomer: Answer) -> None:
+def test_a_transient_or_leaving_newcomer_does_not_vote(newcomer: Answer) -> None:
     """3.4: it does not vote, even though votes are missing: d leaves, and c is away."""
     tip = tip_of("acd", "acd")
     proposes = evolve(proposer("a", CutPairs()), guests=frozenset({SEATS["b"]}))
@@ -335,7 +337,7 @@ def test_a_newcomer_that_keeps_nothing_or_leaves_does_not_vote(newcomer: Answer)
     assert "acd" == electors(proposes.view(Kind.CHANGE, of(tip, *answers)))
 
 
-def test_a_restart_does_not_start_where_a_store_ends_that_lacks_something() -> None:
+def test_a_restart_does_not_start_at_the_end_of_an_incomplete_store() -> None:
     """R3: b was being updated, so its data of the tip is incomplete."""
     tip = tip_of("abc", "abc")
     config = Config(member="a", electors=frozenset("abc"), wait_for=2)
@@ -346,7 +348,7 @@ def test_a_restart_does_not_start_where_a_store_ends_that_lacks_something() -> N
     assert ("ab", 1) == (names_of(view), seq_of(view))
 
 
-def test_where_all_leave_and_none_can_a_guest_that_has_not_answered_does_not_vote() -> None:
+def test_a_guest_without_an_answer_does_not_vote_if_all_members_leave() -> None:
     """3.4: a and d leave as soon as they may, and b may be gone."""
     tip = tip_of("ade", "ad")
     proposes = evolve(proposer("a", CutPairs()), guests=frozenset({SEATS["b"]}))
@@ -360,7 +362,7 @@ def test_where_all_leave_and_none_can_a_guest_that_has_not_answered_does_not_vot
 # -- callers ---------------------------------------------------------------------------------
 
 
-def test_all_that_were_started_with_other_options_start_again() -> None:
+def test_members_that_were_all_started_with_other_options_restart() -> None:
     """3.4: a RESTART may change options, a CHANGE may not; no client was served in this view."""
     tip = tip_of("abc", "abc")
     config = Config(
@@ -373,7 +375,7 @@ def test_all_that_were_started_with_other_options_start_again() -> None:
     assert Next.RESTART is case.outcome
 
 
-def test_stores_that_lack_acknowledged_frames_are_no_beginning() -> None:
+def test_no_restart_begins_with_stores_that_lack_acknowledged_frames() -> None:
     """I6: c has the other frames, and is away."""
     tip = tip_of("abc", "abc")
     config = Config(
@@ -389,7 +391,7 @@ def test_stores_that_lack_acknowledged_frames_are_no_beginning() -> None:
     assert "no store has all of the tip" == case.name
 
 
-def test_one_that_was_active_is_enough() -> None:
+def test_one_member_that_was_active_is_enough_for_an_activated_view() -> None:
     """W1: N no longer counts, even if the others have not noticed that they were active."""
     tip = tip_of("abc", "abc")
     answers = [says(tip, "a", 1), says(tip, "b", 1, was_active=False)]
@@ -397,7 +399,7 @@ def test_one_that_was_active_is_enough() -> None:
     assert proposer("a", CutPairs()).view(Kind.CHANGE, of(tip, *answers)).activated
 
 
-def test_the_new_store_of_an_elector_votes_though_no_member_here_is_configured_so() -> None:
+def test_the_new_store_of_an_elector_votes_even_if_it_is_not_configured() -> None:
     """3.6: this CHANGE makes it an elector, because c is an elector of the tip."""
     tip = tip_of("abc", "abc")
     other = Answer(seat=Seat("c", "c2"), options=OPTIONS)
@@ -414,7 +416,7 @@ def test_a_view_that_no_answer_leads_to_is_not_made() -> None:
     tip = tip_of("abc", "abc")
     stopped = [says(tip, name, 1, ran_on=False) for name in "abc"]
 
-    with pytest.raises(MisuseError, match="no store to start the next view from"):
+    with pytest.raises(MisuseError, match="no store has the data"):
         proposer("a", CutPairs()).view(Kind.CHANGE, of(tip, *stopped))
 
 
@@ -422,7 +424,9 @@ def test_a_view_that_no_answer_leads_to_is_not_made() -> None:
 
 
 @pytest.mark.parametrize("total_failure", list(TotalFailure))
-def test_a_backup_of_one_does_not_take_the_frames_of_all(total_failure: TotalFailure) -> None:
+def test_an_old_copy_of_one_store_does_not_lose_the_frames_of_the_others(
+    total_failure: TotalFailure,
+) -> None:
     """3.6: b alone would show that no client was served in the last view, and be sure of that."""
     first = tip_of("abc", "abc")
     start = Position(first.id, 1)

@@ -149,7 +149,7 @@ def test_a_member_in_a_crash_loop_does_not_keep_the_others_from_their_view(
     assert all(slow.served[name] >= 2 for name in others)
 
 
-def test_patience_follows_what_answers_take() -> None:
+def test_patience_follows_the_time_of_answers() -> None:
     """Late answers count, too, because an answer names its ballot."""
     pace, one, two = Timers(), Ballot(1, "s"), Ballot(2, "s")
     assert 0.5 == pace.patience(0.5)
@@ -169,7 +169,7 @@ def test_patience_follows_what_answers_take() -> None:
     assert pytest.approx(2 * 2.0, rel=0.01) == slower.patience(0.5)
 
 
-def test_an_answer_to_what_was_asked_twice_says_nothing() -> None:
+def test_an_answer_to_a_repeated_question_is_not_measured() -> None:
     """Others have answered; the late member waited for a rival's ballot, not for messages."""
     pace, one, two = Timers(), Ballot(1, "s"), Ballot(2, "s")
 
@@ -189,7 +189,7 @@ def test_a_holder_cannot_prolong_its_time() -> None:
     assert None is pace.learned().held_until("b", 0.5)
 
 
-def test_a_starter_defers_only_to_those_that_ran_on() -> None:
+def test_a_started_member_defers_only_to_members_that_ran_on() -> None:
     """After a total failure no member ran on, so a started member need not wait longer."""
     pace = Timers(started=10.0, rounds=3)
     both = frozenset("ab")
@@ -203,7 +203,7 @@ def test_a_starter_defers_only_to_those_that_ran_on() -> None:
     assert 14.0 == told.greeted_by("b", ran_on=True).deferred_until(both, 0.5)
 
 
-def test_a_starter_does_not_wait_long_for_members_that_it_never_heard() -> None:
+def test_a_started_member_does_not_wait_long_for_members_that_it_never_heard() -> None:
     """Their hello may be lost; what a member said that is gone or was restarted does not count."""
     pace = Timers(started=10.0, rounds=4).greeted_by("a", ran_on=False)
     both = frozenset("ab")

@@ -23,7 +23,7 @@ TIP = views(CHAIN)["C"]
     ("ready", "in_reach", "source"),
     [("bc", "bc", "b"), ("bcdefghi", "bcdefghi", "b"), ("bc", "c", "c"), ("b", "c", None)],
 )
-def test_a_member_that_is_ready_and_heard_feeds_a_member_the_least_name_first(
+def test_the_ready_member_in_reach_with_the_least_name_is_the_source(
     ready: str, in_reach: str, source: str | None
 ) -> None:
     """I7: it is fed up to the view's start; the least name is taken, so that runs are alike."""
@@ -38,7 +38,7 @@ def test_a_member_that_is_ready_and_heard_feeds_a_member_the_least_name_first(
     assert ([] if source is None else [(source, WantUpdate(TIP.id))]) == sends(m)
 
 
-def test_a_member_that_joins_is_updated_alongside_the_view_to_wherever_its_source_is() -> None:
+def test_a_joining_member_starts_an_update_without_a_known_end() -> None:
     """J1: the view runs without it, so it is unknown where its source's data will end."""
     m = draft(CHAIN, phase=Phase.JOINING)
 
@@ -49,7 +49,7 @@ def test_a_member_that_joins_is_updated_alongside_the_view_to_wherever_its_sourc
 
 
 @pytest.mark.parametrize("chain", ["", CHAIN])
-def test_a_welcome_to_another_view_means_nothing(chain: str) -> None:
+def test_a_welcome_to_another_view_is_ignored(chain: str) -> None:
     """The welcome is late, or this member has not learned the view yet."""
     m = draft(chain, phase=Phase.JOINING)
 
@@ -59,7 +59,7 @@ def test_a_welcome_to_another_view_means_nothing(chain: str) -> None:
     assert [] == m.actions
 
 
-def test_an_update_that_goes_frame_by_frame_is_written_down_on_its_way() -> None:
+def test_the_position_of_an_update_frame_by_frame_is_written() -> None:
     """I7: at each moment the data ends at the position of the record."""
     record = StoreRecord(store_id="a'", lineage=lineage(CHAIN), position=position("F.3", CHAIN))
     member = Member.start(0.0, config("a"), record, seed="s")
@@ -92,7 +92,7 @@ def test_a_member_that_is_active_is_not_updated_for_a_late_welcome() -> None:
 @pytest.mark.parametrize(
     ("wanted", "ready_in", "feeds"), [("C", "C", True), ("F", "C", False), ("C", "F", False)]
 )
-def test_a_member_that_is_ready_in_a_view_feeds_those_that_want_its_data(
+def test_a_member_that_is_ready_in_a_view_serves_updates_of_that_view(
     wanted: str, ready_in: str, feeds: bool
 ) -> None:
     """I7: it does not know which frames a member of another view needs, or lacks them."""
@@ -104,7 +104,7 @@ def test_a_member_that_is_ready_in_a_view_feeds_those_that_want_its_data(
     assert ([ServeUpdate("b", TIP)] if feeds else []) == m.actions
 
 
-def test_a_member_that_knows_no_view_feeds_no_member() -> None:
+def test_a_member_that_knows_no_view_serves_no_update() -> None:
     """A member of another cluster may have its address, and ask."""
     m = draft()
 

@@ -51,7 +51,7 @@ def test_a_found_is_the_first_view() -> None:
     verify_id(view)
 
 
-def test_a_change_keeps_what_the_cluster_runs_with() -> None:
+def test_a_change_keeps_n_options_and_cluster_name() -> None:
     """A CHANGE may change members and electors, but not wait-for, options and name."""
     position = Position(FIRST.id, 4)
 
@@ -65,7 +65,7 @@ def test_a_change_keeps_what_the_cluster_runs_with() -> None:
     verify_id(view)
 
 
-def test_a_close_changes_nothing_but_that_it_is_over() -> None:
+def test_a_close_keeps_members_and_electors() -> None:
     """A CLOSE is the orderly shutdown of all members; its id is the final signature."""
     view = close(CHANGED, position=Position(CHANGED.id, 9), activated=True, nonce="n", time=7)
 
@@ -75,7 +75,7 @@ def test_a_close_changes_nothing_but_that_it_is_over() -> None:
     verify_id(view)
 
 
-def test_a_restart_begins_anew_with_what_its_members_were_started_with() -> None:
+def test_a_restart_has_the_n_and_options_with_which_its_members_were_started() -> None:
     """A RESTART begins again (I4 to I8): N counts again, and may be another N."""
     view = restart(
         CLOSED,
@@ -102,7 +102,7 @@ def test_a_majority_is_more_than_half_of_the_electors(voters: str, holds: bool) 
     assert holds == FIRST.is_majority(seats(voters))
 
 
-def test_half_of_the_electors_is_no_majority() -> None:
+def test_half_of_the_electors_is_not_a_majority() -> None:
     """Otherwise two halves could choose two successors."""
     view = evolve(FIRST, electors=seats("ab"))
 
@@ -157,9 +157,7 @@ COPIED = frozenset([Seat("a", "1"), Seat("b", "1")])
         (CHANGED, {"id": ""}, "id: found '', expected a text that is not empty"),
     ],
 )
-def test_a_view_that_is_wrong_by_itself_cannot_be_made(
-    view: View, wrong: dict[str, Any], message: str
-) -> None:
+def test_a_malformed_view_cannot_be_made(view: View, wrong: dict[str, Any], message: str) -> None:
     """A refusal names the found and the expected value."""
     with pytest.raises(Malformed) as caught:
         evolve(view, **wrong)
@@ -173,7 +171,7 @@ def test_one_store_under_two_names_is_refused_among_members_and_electors_togethe
         evolve(CHANGED, members=frozenset([Seat("b", "a'")]))
 
 
-def test_an_elector_may_have_lost_its_disk_and_be_a_member_as_a_stranger() -> None:
+def test_an_elector_may_be_a_member_with_another_store() -> None:
     """It does not vote: only a CHANGE makes the new store an elector."""
     stranger = Seat("a", "new")
 
@@ -237,7 +235,7 @@ def test_a_long_value_is_cut_in_the_message() -> None:
         (FIRST, CHANGED, {"electors": seats("abz")}, "electors: found ['z'], expected members"),
     ],
 )
-def test_a_view_that_may_not_stand_behind_its_parent_is_refused(
+def test_a_view_that_may_not_follow_its_parent_is_refused(
     parent: View, view: View, wrong: dict[str, Any], message: str
 ) -> None:
     """CHANGE and CLOSE follow an open view, RESTART any view; the number is the parent's + 1."""
@@ -249,7 +247,7 @@ def test_a_view_that_may_not_stand_behind_its_parent_is_refused(
     assert message in str(caught.value)
 
 
-def test_a_found_stands_behind_nothing() -> None:
+def test_a_found_has_no_parent() -> None:
     """A FOUND has no parent."""
     with pytest.raises(Malformed, match="parent: found none, expected"):
         verify_successor(FIRST, FIRST)
@@ -261,7 +259,7 @@ def test_a_restart_may_follow_an_open_view() -> None:
 
 
 @pytest.mark.parametrize("position", [None, Position(FIRST.id, 4), CLOSED.position])
-def test_a_restart_behind_a_close_starts_where_that_does_or_before(
+def test_a_restart_after_a_close_starts_at_its_position_or_before(
     position: Position | None,
 ) -> None:
     """I5: if the clean disk is lost, the best other store is taken, even without a frame."""

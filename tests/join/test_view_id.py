@@ -245,7 +245,7 @@ def test_an_id_by_content_refuses_a_position_off_its_chain() -> None:
         )
 
 
-def test_a_name_tells_the_frame_and_the_view_behind_which_a_view_starts() -> None:
+def test_a_name_contains_the_frame_and_the_view_after_which_a_view_starts() -> None:
     """The same frame number in two views, and two numbers in one view, give different names."""
     chains = (views(f"F C1 C2@{at}", by_content) for at in ("F.1", "C1.1", "F.2"))
     one, two, other = (chain["C2"].id for chain in chains)

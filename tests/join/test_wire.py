@@ -108,7 +108,7 @@ def said(tree: object) -> bytes:
 
 
 @given(messages)
-def test_every_message_comes_back_as_it_was(message: JoinMessage) -> None:
+def test_every_encoded_message_is_decoded_again(message: JoinMessage) -> None:
     assert message == decode(encode(message, speaks=LATEST))
 
 
@@ -243,14 +243,14 @@ def test_the_views_of_a_decoded_chain_make_a_lineage() -> None:
         (["chosen", None, [], None], "1 to"),
     ],
 )
-def test_a_wrong_message_says_what_is_wrong(wrong: object, why: str) -> None:
+def test_the_error_of_a_wrong_message_names_the_fault(wrong: object, why: str) -> None:
     with pytest.raises(Malformed) as raised:
         decode(said(wrong))
 
     assert why in str(raised.value)
 
 
-def test_seats_are_sorted_and_stand_once() -> None:
+def test_seats_must_be_sorted_and_unique() -> None:
     """A view has one form, and no member sends another."""
     tree = json.loads(encode(Accept(ONE.parent, Ballot(1, "a'"), ONE)))
     for wrong in (tree[3][4][::-1], [tree[3][4][0], *tree[3][4]]):
@@ -286,7 +286,7 @@ def test_a_refusal_with_a_long_reason_is_cut() -> None:
     assert Refused(Reason.OPTIONS_DIFFER, "x" * TEXT_MAX, "y") == told
 
 
-def test_an_older_version_is_not_told_whom_a_member_misses() -> None:
+def test_an_older_version_is_not_told_the_missed_members() -> None:
     """It takes a `Promise` of five fields; without missed members there is no sixth field."""
     whole = Promise("p", Ballot(1, "a1"), Seat("b", "b1"), None, None, frozenset({"c", "d"}))
 
@@ -347,7 +347,7 @@ def test_names_of_a_searched_world_are_not_sent() -> None:
         encode(Welcome(named.id))
 
 
-def test_an_object_that_is_no_message_is_not_sent() -> None:
+def test_an_object_that_is_not_a_message_is_not_sent() -> None:
     with pytest.raises(MisuseError, match="not a message"):
         encode("hello")  # type: ignore[arg-type]
 
@@ -356,7 +356,7 @@ HELLO = Hello(Answer(seat=Seat("a", "b"), options="o"), None, 0, None, "c")
 
 
 @pytest.mark.parametrize("wrong", [5, "ab", {"b": 1, "c": 2}])
-def test_a_seat_or_seats_that_are_no_list_are_malformed(wrong: object) -> None:
+def test_a_seat_that_is_not_a_list_is_malformed(wrong: object) -> None:
     """Some JSON values have a length, and some have none."""
     ready = json.loads(encode(Ready("x", Seat("b", "c"))))
     accept = json.loads(encode(Accept(ONE.parent, Ballot(1, "a'"), ONE)))
@@ -371,7 +371,7 @@ def test_a_seat_or_seats_that_are_no_list_are_malformed(wrong: object) -> None:
         decode(said([*hello[:-1], wrong]))
 
 
-def test_a_message_may_be_as_long_as_others_take() -> None:
+def test_a_message_may_have_the_largest_accepted_length() -> None:
     """No message that a member can send is refused for its length."""
     more = BYTES_MAX - len(encode(HELLO))
     long = evolve(HELLO, cluster_name="c" * (more + 1))
@@ -381,14 +381,14 @@ def test_a_message_may_be_as_long_as_others_take() -> None:
     assert BYTES_MAX == len(encode(long))
 
 
-def test_a_member_may_miss_as_many_as_there_may_be() -> None:
+def test_a_member_may_miss_as_many_members_as_a_view_may_have() -> None:
     names = frozenset(f"m{number}" for number in range(SEATS_MAX))
     hello = evolve(HELLO, hears=names)
 
     assert hello == decode(encode(hello))
 
 
-def test_no_member_misses_more_than_there_may_be() -> None:
+def test_a_member_cannot_miss_more_members_than_a_view_may_have() -> None:
     names = frozenset(f"m{number}" for number in range(SEATS_MAX + 1))
 
     with pytest.raises(Malformed, match="at most"):
@@ -396,7 +396,7 @@ def test_no_member_misses_more_than_there_may_be() -> None:
 
 
 @pytest.mark.parametrize("names", [["c", "b"], ["b", "b"]])
-def test_names_are_sorted_and_stand_once(names: list[str]) -> None:
+def test_names_must_be_sorted_and_unique(names: list[str]) -> None:
     hello = json.loads(encode(HELLO))
 
     with pytest.raises(Malformed, match="sorted"):

@@ -1,6 +1,6 @@
-"""Whole members without threads: engines, logs, journals and stores, and a network by hand.
+"""Whole members without threads: engines, logs, journals, stores, and a network under control.
 
-Simulated are the connections, the time, and that nothing is forced to the disk.
+Connections and time are simulated, and writes are not synced to the disk.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ from joinproto.net.session import VERSIONS
 
 @define
 class Applied:
-    """The application: the texts that it was given, in order; they are its state.
-
-    `since`: as many of them are from a snapshot.
+    """The application: its state is the list of texts that it got.  `since`: how many of them came
+    from a snapshot.
     """
 
     texts: list[str] = field(factory=list)
@@ -57,7 +56,7 @@ class Applied:
 
 @define
 class Whole:
-    """One member: `items` have come for it and are not told yet."""
+    """One member.  `items`: inputs that have arrived, and that its engine does not have yet."""
 
     engine: Engine
     disk: Disk
@@ -72,7 +71,7 @@ class Whole:
 
 @define
 class _Wire:
-    """The transport of one member: puts on the connections of the town."""
+    """The transport of one member: puts messages on the connections of the town."""
 
     town: Town
     name: str
@@ -104,8 +103,8 @@ class _Clock:
 class Town:
     """Members, and the connections between them.
 
-    `wires` hold messages under way; those for a channel in `lost` never arrive. `speaks`: the
-    version of the wire by name, of those that do not speak the latest.
+    `wires`: messages under way; messages for a channel in `lost` never arrive.  `speaks`: the
+    version of the wire of each member that does not speak the latest.
     """
 
     top: Path
@@ -121,7 +120,7 @@ class Town:
     speaks: dict[str, int] = field(factory=dict)
 
     def start(self, names: str, *, late: float = 0.0) -> None:
-        """Start members; the first step of each comes so much later."""
+        """Start members; `late`: the delay of each one's first step."""
         for name in names:
             config = Config(
                 member=name,
@@ -174,7 +173,7 @@ class Town:
                 self.members[near].items.append(Down(far))
 
     def deliver(self, sender: str, to: str, count: int = 1_000) -> None:
-        """Deliver that many pieces, with their effects at the receiver."""
+        """Deliver this many pieces, and let the receiver react to them."""
         wire = self.wires[sender, to]
         for _ in range(min(count, len(wire))):
             self.members[to].items.append(wire.popleft())
@@ -205,15 +204,13 @@ class Town:
         self.call(name, action)
 
     def read(self, name: str) -> list[int | str]:
-        """Read at this member; the returned object gets the answer, or the reason why there is
-        none.
-        """
+        """Read at this member; the returned object gets the answer, or the reason of a refusal."""
         answer: list[int | str] = []
         self.call(name, lambda member: member.log.barrier(answer.append, answer.append))
         return answer
 
     def kill(self, name: str) -> None:
-        """End a process without a word."""
+        """End a process without a farewell."""
         self.members.pop(name).disk.close()
         for other in self.names:
             self.disconnect(name, other)
@@ -223,7 +220,7 @@ class Town:
         self.ended[name] = member.engine.ended
         member.disk.close()
         for other in self.names:
-            # The last message arrives: the farewell of a transport.
+            # The last message, the farewell of a transport, arrives.
             for came in self.wires.get((name, other), ()):
                 if other in self.members:
                     self.members[other].items.append(came)

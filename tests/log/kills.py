@@ -1,4 +1,4 @@
-"""kill -9 at a step: a child that ends itself where a call of the system would change the disk.
+"""kill -9 at a step: a child kills itself at a system call that would change the disk.
 
 The process is real, and so is its end: SIGKILL before the call, or in the middle of a write.
 """
@@ -19,7 +19,7 @@ CHANGES = (
 
 
 def counted(patch: pytest.MonkeyPatch, each: Callable[[str, Any], None]) -> None:
-    """Call `each` before the calls of the system that change the disk."""
+    """Call `each` before each call of `CHANGES`; before `open` only if it can make a file."""
 
     def make(name: str) -> Callable[..., Any]:
         plain = getattr(os, name)
@@ -40,7 +40,7 @@ def told_until_killed(
 ) -> tuple[int, bool]:
     """Return the last number that a child reported, 0 for none, and whether it finished.
 
-    `begin`: is called in the child, and not killed; its result is, at this step.
+    The child calls `begin` without a kill, and then takes numbers until the kill at `step`.
     """
     read_end, write_end = os.pipe()
     child = os.fork()

@@ -1,4 +1,4 @@
-"""A data directory is opened as one: metadata and journal, or neither; also after a crash."""
+"""A data directory is opened as one: metadata with journal, or none of both; also after a crash."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def append(path: Path, view: str, count: int) -> None:
     journal.close()
 
 
-def test_a_journal_that_is_gone_is_refused_also_where_the_metadata_knows_of_no_frame(
+def test_a_missing_journal_is_refused_even_if_the_metadata_knows_no_frame(
     tmp_path: Path,
 ) -> None:
-    """Positions are in the metadata only now and then; begun again it would miss its frames."""
+    """Metadata has positions only now and then; a new journal would hide that frames are lost."""
     path = lived(tmp_path / "a")
     (path / FILE).unlink()
 
@@ -46,8 +46,8 @@ def test_a_journal_that_is_gone_is_refused_also_where_the_metadata_knows_of_no_f
     assert not (path / FILE).exists()
 
 
-def test_a_member_that_knows_of_no_view_begins_without_a_journal(tmp_path: Path) -> None:
-    """Killed between the making of the two."""
+def test_a_member_that_knows_no_view_begins_without_a_journal(tmp_path: Path) -> None:
+    """The process was killed after it had made the metadata, and before the journal."""
     open_disk(tmp_path / "a", "a", "cluster").close()
     (tmp_path / "a" / FILE).unlink()
 
@@ -57,8 +57,8 @@ def test_a_member_that_knows_of_no_view_begins_without_a_journal(tmp_path: Path)
     disk.close()
 
 
-def test_the_metadata_says_where_the_frames_are(tmp_path: Path) -> None:
-    """So that a journal that is gone is missed, by the recovery tool too."""
+def test_the_metadata_names_the_journal(tmp_path: Path) -> None:
+    """So a missing journal is noticed, by the recovery tool too."""
     open_disk(tmp_path / "new", "a", "cluster").close()
     (tmp_path / "old").mkdir()
     create_store(tmp_path / "old", MET, member="a").close()
@@ -75,7 +75,7 @@ def test_the_metadata_says_where_the_frames_are(tmp_path: Path) -> None:
     assert (None, [FILE, FILE]) == (before, said)
 
 
-def test_a_position_in_a_view_that_the_metadata_does_not_know_is_refused_with_a_sentence(
+def test_a_position_in_a_view_unknown_to_the_metadata_is_refused(
     tmp_path: Path,
 ) -> None:
     """The tip is durable before the first byte of its data."""
@@ -88,7 +88,7 @@ def test_a_position_in_a_view_that_the_metadata_does_not_know_is_refused_with_a_
 
 
 def test_a_path_that_no_file_can_replace_is_refused_at_the_opening(tmp_path: Path) -> None:
-    """A directory in the place of the generation before: the first write would end the member."""
+    """With a directory as previous generation, the first write would end the member."""
     path = lived(tmp_path / "a")
     (path / "joinproto" / "store.meta.previous").mkdir()
 
@@ -97,7 +97,7 @@ def test_a_path_that_no_file_can_replace_is_refused_at_the_opening(tmp_path: Pat
 
 
 def _with_frames(path: Path, count: int) -> Position:
-    """Leave a store with this many frames, and return the end of them by its record."""
+    """Leave a store with this many frames, and return the position of the last one."""
     disk = open_disk(path, "a", "cluster")
     seats = [Seat("a", disk.record.store_id)]
     view = found(
@@ -116,8 +116,8 @@ def _with_frames(path: Path, count: int) -> Position:
     return last
 
 
-def test_a_crash_behind_a_cut_leaves_a_store_that_is_good(tmp_path: Path) -> None:
-    """The tail is cut, and the record does not know of it yet; but it knows that it may be so."""
+def test_a_crash_after_a_cut_leaves_a_usable_store(tmp_path: Path) -> None:
+    """The record does not have the cut yet, but is marked: a cut may have been made."""
     last = _with_frames(tmp_path / "a", 3)
     disk = open_disk(tmp_path / "a", "a", "cluster")
     disk.store.write(evolve(disk.record, update_unfinished=True))
@@ -130,7 +130,7 @@ def test_a_crash_behind_a_cut_leaves_a_store_that_is_good(tmp_path: Path) -> Non
     assert not record.update_unfinished
 
 
-def test_a_store_that_an_older_version_marked_at_the_first_byte_is_good(tmp_path: Path) -> None:
+def test_a_store_that_an_older_version_marked_at_the_first_byte_is_usable(tmp_path: Path) -> None:
     last = _with_frames(tmp_path / "a", 3)
     disk = open_disk(tmp_path / "a", "a", "cluster")
     disk.store.write(evolve(disk.record, update_unfinished=True))
@@ -141,7 +141,7 @@ def test_a_store_that_an_older_version_marked_at_the_first_byte_is_good(tmp_path
     assert (last, False) == (record.position, record.update_unfinished)
 
 
-def test_a_marked_store_whose_frames_were_torn_counts_for_nothing(tmp_path: Path) -> None:
+def test_a_marked_store_whose_frames_were_torn_has_an_unfinished_update(tmp_path: Path) -> None:
     _with_frames(tmp_path / "a", 3)
     disk = open_disk(tmp_path / "a", "a", "cluster")
     disk.store.write(evolve(disk.record, update_unfinished=True))

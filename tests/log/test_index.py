@@ -25,7 +25,7 @@ def frames(first: int, count: int, *, view: int = 0, size: int = 100) -> list[Fr
 
 
 def content(path: Path) -> tuple[object, ...]:
-    """Return all that a journal says of itself, opened and closed."""
+    """Open a journal, and return its contents and properties."""
     journal = Journal.open(path)
     try:
         size = 2**30
@@ -37,7 +37,7 @@ def content(path: Path) -> tuple[object, ...]:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of a few frames."""
+    """Give blocks a few frames."""
     monkeypatch.setattr(indexes, "STRETCH_BYTES", 2_000)
 
 
@@ -62,7 +62,7 @@ def place(tmp_path: Path, made: Path, short: None) -> Path:
 
 
 def read_by_record(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return the first frames of the stretches that were taken apart at an opening."""
+    """Return the first frames of the stretches that an opening reads record by record."""
     taken: list[int] = []
     plain = surveys.read_stretch
 
@@ -76,7 +76,7 @@ def read_by_record(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return taken
 
 
-def test_a_restart_takes_apart_only_what_the_index_does_not_know(
+def test_a_restart_parses_only_frames_that_the_index_does_not_cover(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = Journal.open(place)
@@ -89,7 +89,7 @@ def test_a_restart_takes_apart_only_what_the_index_does_not_know(
 def test_a_journal_without_an_index_gets_one_at_its_first_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of earlier versions none has one."""
+    """Journals of earlier versions have none."""
     with (tmp_path / FILE).open("wb") as file:
         for number in range(1, 16):
             file.write(record(Frame(VIEWS[0], number, bytes(900_000)), 0))
@@ -98,7 +98,7 @@ def test_a_journal_without_an_index_gets_one_at_its_first_start(
     assert [13] == read_by_record(tmp_path, monkeypatch)
 
 
-def test_with_and_without_an_index_the_same_is_found(place: Path) -> None:
+def test_a_journal_has_the_same_content_with_and_without_an_index(place: Path) -> None:
     with_one = content(place)
     (place / indexes.FILE).unlink()
 
@@ -106,8 +106,8 @@ def test_with_and_without_an_index_the_same_is_found(place: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_harmed_index_costs_time_and_nothing_else(place: Path, seed: int) -> None:
-    """Flipped bits, cuts, zeros, tails, and blocks of another time."""
+def test_a_damaged_index_costs_time_and_changes_no_result(place: Path, seed: int) -> None:
+    """The index has flipped bits, cuts, zeros, tails, or blocks of another time."""
     whole = content(place)
     chance, file = Random(seed), place / indexes.FILE
     data = bytearray(file.read_bytes())
@@ -130,7 +130,7 @@ def test_a_harmed_index_costs_time_and_nothing_else(place: Path, seed: int) -> N
 
 
 @pytest.mark.parametrize("what", ["directory", "link", "pipe"])
-def test_a_file_that_is_no_index_is_left_alone(place: Path, what: str) -> None:
+def test_a_file_that_is_not_an_index_is_not_changed(place: Path, what: str) -> None:
     whole, file = content(place), place / indexes.FILE
     file.unlink()
     if what == "directory":
@@ -147,8 +147,8 @@ def test_a_file_that_is_no_index_is_left_alone(place: Path, what: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_damage_in_the_journal_is_found_behind_an_index_too(place: Path, seed: int) -> None:
-    """A stretch counts only where the journal still has its checksum."""
+def test_damage_in_the_journal_is_found_even_with_an_index(place: Path, seed: int) -> None:
+    """A stretch counts only if the journal's bytes still have its checksum."""
     chance, file = Random(seed), place / FILE
     data = bytearray(file.read_bytes())
     data[chance.randrange(len(data) - 2_000)] ^= 1 << chance.randrange(8)
@@ -159,10 +159,10 @@ def test_damage_in_the_journal_is_found_behind_an_index_too(place: Path, seed: i
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_an_index_fits_after_cuts_and_other_frames(
+def test_an_index_fits_its_journal_after_cuts_and_new_frames(
     tmp_path: Path, short: None, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The index is always that of a journal read again; at each start, whatever came before."""
+    """At each start the index equals the index of a journal that is read anew."""
     chance, path = Random(seed), tmp_path
     journal = Journal.open(path)
     monkeypatch.setattr(os, "fdatasync", lambda file: None)
@@ -184,8 +184,10 @@ def test_an_index_fits_after_cuts_and_other_frames(
     assert found == content(path)
 
 
-def test_an_earlier_version_wrote_in_between(place: Path, tmp_path: Path) -> None:
-    """It does not know of the index, and leaves it behind the journal's back."""
+def test_an_index_is_correct_after_an_earlier_version_wrote_frames(
+    place: Path, tmp_path: Path
+) -> None:
+    """That version does not know the index, and leaves an outdated one."""
     kept = shutil.copyfile(place / indexes.FILE, tmp_path / "index")
     journal = Journal.open(place)
     journal.cut(100)
@@ -220,7 +222,7 @@ def test_a_disk_that_refuses_the_index_does_not_end_the_member(
 def test_a_restart_with_an_index_reads_three_hundred_thousand_frames_in_a_blink(
     tmp_path: Path,
 ) -> None:
-    """Three million take a fifth of a second of processor time; in silence it was 212 s."""
+    """Three million take a fifth of a second of processor time; once, it was 212 s."""
     with (tmp_path / FILE).open("wb") as file:
         for number in range(1, 300_001):
             file.write(record(Frame(VIEWS[3 * (number - 1) // 300_000], number, b"x" * 20), 0))

@@ -33,7 +33,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_appended_frames_are_there_again(place: Path) -> None:
+def test_appended_frames_are_read_after_a_restart(place: Path) -> None:
     journal = Journal.open(place)
 
     assert Position(SECOND, 5) == journal.last
@@ -49,7 +49,7 @@ def test_appended_frames_are_there_again(place: Path) -> None:
 def test_a_torn_tail_is_cut_at_every_byte(
     place: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """The second append was not durable: whatever is left of it, the first one stays."""
+    """The second append was not durable; whatever is left of it, the first append stays."""
     whole = (place / FILE).read_bytes()
     journal = Journal.open(place)
     first = journal._offsets[3]
@@ -67,10 +67,10 @@ def test_a_torn_tail_is_cut_at_every_byte(
         assert kept + 1 == Journal.open(copy).last_seq
 
 
-def test_every_flipped_bit_in_what_was_durable_is_refused(
+def test_every_flipped_bit_in_durable_frames_is_refused(
     place: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """A later record says that the file was durable up to it; so this is no torn tail."""
+    """A later record shows that the frames before it were durable, so this is no torn tail."""
     whole = (place / FILE).read_bytes()
     journal = Journal.open(place)
     first = journal._offsets[3]
@@ -86,7 +86,7 @@ def test_every_flipped_bit_in_what_was_durable_is_refused(
         assert bytes(damaged) == (copy / FILE).read_bytes()
 
 
-def test_a_damage_behind_a_large_frame_is_found(tmp_path: Path) -> None:
+def test_damage_after_a_large_frame_is_found(tmp_path: Path) -> None:
     journal = Journal.open(tmp_path)
     journal.append([Frame(FIRST, 1, b"x")])
     for seq in range(2, 9):
@@ -100,7 +100,7 @@ def test_a_damage_behind_a_large_frame_is_found(tmp_path: Path) -> None:
         Journal.open(tmp_path)
 
 
-def test_cut_and_gone_on_in_another_view(place: Path) -> None:
+def test_a_cut_journal_continues_in_another_view(place: Path) -> None:
     journal = Journal.open(place)
 
     journal.cut(2)
@@ -117,14 +117,14 @@ def test_cut_and_gone_on_in_another_view(place: Path) -> None:
 
 
 @given(sizes=st.lists(st.integers(0, 3_000), min_size=1, max_size=30), data=st.data())
-def test_a_read_gives_as_many_frames_as_were_asked_for(
+def test_a_read_returns_as_many_frames_as_fit(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int], data: st.DataObject
 ) -> None:
-    """The sizes of the records counted one by one."""
+    """The expected number comes from the sizes of the records, one by one."""
     path = tmp_path_factory.mktemp("read")
     written = Journal.open(path)
     written.append([Frame(FIRST, seq, bytes(size)) for seq, size in enumerate(sizes, 1)])
-    journal = Journal.open(path)  # nothing is in memory
+    journal = Journal.open(path)  # no frame is in memory
     first = data.draw(st.integers(1, len(sizes) + 1))
     most = data.draw(st.integers(0, 20_000))
 
@@ -156,8 +156,10 @@ VIEWS = ["a" * 64, "b" * 64, "c" * 64]
 
 
 @given(st.lists(st.sampled_from(VIEWS), max_size=8), st.lists(st.sampled_from(VIEWS), max_size=8))
-def test_the_common_frames_are_those_of_an_obvious_count(one: list[str], other: list[str]) -> None:
-    """Frames written out one by one; views never come back, as in a chain."""
+def test_the_common_frames_are_those_of_a_plain_comparison(
+    one: list[str], other: list[str]
+) -> None:
+    """The comparison lists all frames; as in a chain, no view comes back."""
     ours, theirs = sorted(one), sorted(other)
     expected = 0
     while expected < min(len(ours), len(theirs)) and ours[expected] == theirs[expected]:
@@ -185,10 +187,10 @@ def long_journal(path: Path, count: int) -> None:
             file.write(record(Frame(view, number, b"x" * 20), 0))
 
 
-def test_a_long_journal_says_how_far_it_is_read(
+def test_the_log_shows_how_far_a_long_journal_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A restart that reads for minutes in silence looks like one that hangs."""
+    """A restart that reads for minutes without a log line looks like a process that hangs."""
     monkeypatch.setattr(surveys, "SAY_SECONDS", 0.0)
     with (tmp_path / FILE).open("wb") as file:
         for number in range(1, 13):
@@ -207,9 +209,10 @@ def test_a_long_journal_says_how_far_it_is_read(
 
 @pytest.mark.soak("stores")
 def test_a_restart_reads_a_long_journal_in_seconds(tmp_path: Path) -> None:
-    """It was 70 microseconds a frame: 212 s for three million, most of it copying.
+    """Once, a frame took 70 microseconds: 212 s for three million, most of it for copies.
 
-    300,000 a second on a quiet machine; in processor time, because others may use this one.
+    A quiet machine reads 300,000 a second; the limit is on processor time, because other
+    processes may use the machine.
     """
     long_journal(tmp_path, 300_000)
 

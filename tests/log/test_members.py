@@ -27,10 +27,10 @@ def pair(tmp_path: Path) -> Iterator[Town]:
 
 @pytest.mark.parametrize("together", [True, False], ids=["at once", "one by one"])
 def test_a_write_whose_connection_broke_is_in_the_log_once(pair: Town, together: bool) -> None:
-    """Module docstring: a frame is in the log once, as long as the member that took it lives.
+    """The log's promise: a frame is in the log once, as long as the member that took it lives.
 
-    b hands a frame to a, which writes it; the connection is lost before b hears of that, and
-    comes back in the same view: b hands it in again.
+    b hands a frame to a, which writes it.  The connection is lost before b hears of that, and comes
+    back in the same view, so b hands the frame in again.
     """
     pair.submit("b", "one")
     pair.deliver("b", "a")
@@ -86,7 +86,7 @@ def test_an_orderly_shutdown_under_writes_leaves_all_stores_clean(three: Town, s
     assert {name: Stop(is_clean=True) for name in "abc"} == three.ended
 
 
-def test_frames_acknowledged_before_the_shutdown_are_there_after_it(three: Town) -> None:
+def test_frames_acknowledged_before_the_shutdown_exist_after_it(three: Town) -> None:
     busy(three, Random(1))
     three.call("b", lambda member: member.engine.shutdown_cluster())
     three.calm(20, connecting=False)
@@ -102,7 +102,7 @@ def test_frames_acknowledged_before_the_shutdown_are_there_after_it(three: Town)
 
 
 def test_a_shutdown_does_not_wait_for_ever_for_frames_to_come_to_rest(three: Town) -> None:
-    """The members hear each other, and their logs do not."""
+    """The members hear each other, but their logs do not."""
     three.lost = {Channel.HOST}
     three.submit("a", "one")
     three.call("b", lambda member: member.engine.shutdown_cluster())
@@ -116,7 +116,7 @@ def test_a_shutdown_does_not_wait_for_ever_for_frames_to_come_to_rest(three: Tow
     }
 
 
-def test_a_shutdown_asked_of_two_members_at_once_is_one_shutdown(three: Town) -> None:
+def test_a_shutdown_requested_at_two_members_at_once_is_one_shutdown(three: Town) -> None:
     busy(three, Random(2))
 
     for name in "cb":
@@ -142,7 +142,7 @@ def test_a_member_of_the_former_version_is_not_asked_to_rest(three: Town) -> Non
 
 
 def test_three_members_are_upgraded_one_after_another(tmp_path: Path) -> None:
-    """docs/running.md, a rolling upgrade: writes go on; reads as soon as two of three confirm."""
+    """docs/running.md, a rolling upgrade: writes continue, and reads once two of three confirm."""
     town = Town(tmp_path, speaks=dict.fromkeys("abc", 3))
     town.start("abc")
     town.calm(3)
@@ -167,11 +167,11 @@ def test_three_members_are_upgraded_one_after_another(tmp_path: Path) -> None:
 
 
 def test_a_read_at_a_member_that_the_others_have_left_is_refused(three: Town) -> None:
-    """3.8: b is cut off from the others, which notice it at once; b does not, and serves."""
+    """3.8: b is cut off from the others.  They notice it at once; b does not, and serves."""
     three.submit("a", "one")
     three.calm(1)
     for other in "ac":
-        # Nothing arrives any more; only the far end hears that the connection is lost.
+        # No message arrives any more; only the far end learns that the connection is lost.
         del three.wires["b", other], three.wires[other, "b"]
         three.members[other].items.append(Down("b"))
     three.calm(3, connecting=False)

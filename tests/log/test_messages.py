@@ -1,4 +1,4 @@
-"""Messages between logs: encoded and decoded, and anything else refused."""
+"""Messages between logs: they are encoded and decoded, and all other bytes are refused."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_the_bytes_of_a_message_never_change(message: Message, written: bytes) -
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda one: type(one).__name__)
-def test_a_message_comes_back_as_it_was(message: Message) -> None:
+def test_a_written_message_is_read_again(message: Message) -> None:
     assert message == read(write(message))
 
 
@@ -85,7 +85,7 @@ def test_a_message_comes_back_as_it_was(message: Message) -> None:
 def test_a_damaged_message_is_refused_or_is_another_message(
     message: Message, data: st.DataObject
 ) -> None:
-    """Never another error: whatever a peer sends, the member continues."""
+    """No other error is raised: whatever a peer sends, the member continues."""
     said = bytearray(write(message))
     at = data.draw(st.integers(0, len(said) - 1))
     said[at : at + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
@@ -131,12 +131,12 @@ def test_bytes_that_no_log_sends_are_refused(said: str) -> None:
 
 
 @given(st.binary(max_size=50))
-def test_an_entry_comes_back(body: bytes) -> None:
+def test_a_packed_entry_is_read_again(body: bytes) -> None:
     entry = Entry.of(packed("origin", 12, body))
 
     assert ("origin", 12, body) == (entry.origin, entry.number, entry.body)
 
 
 @given(st.binary(max_size=50))
-def test_any_data_of_a_frame_can_be_looked_at(data: bytes) -> None:
+def test_any_data_of_a_frame_is_an_entry(data: bytes) -> None:
     assert Entry.of(data).body in data

@@ -1,7 +1,7 @@
-"""Random lives of a log: links break, views change, and each write is in it once, or never.
+"""Random lives of a log: links break, views change, and each write is in the log once or never.
 
-The harness of `test_replicated` plays the members: views follow each other, each starts at
-the end of the longest journal of those that stay, as the protocol has it.
+The harness of `test_replicated` plays the members.  As in the protocol, each
+view starts at the end of the longest journal of the members that stay.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STEPS = 60
 
 @define
 class Life:
-    """Three logs, their clients' answers, and chance."""
+    """Three logs, their clients' answers, and a random number generator."""
 
     three: Three
     chance: random.Random
@@ -59,7 +59,7 @@ class Life:
                     self.three[to].work()
 
     def cut(self) -> None:
-        """A connection breaks, both ways; messages on it are lost."""
+        """End a connection in both directions; messages on it are lost."""
         one, other = self.chance.sample("abc", 2)
         pair = {(one, other), (other, one)}
         self.three.lost |= pair
@@ -75,14 +75,14 @@ class Life:
             self.three[other].work()
 
     def change_view(self) -> None:
-        """Some stay, some come back; those that lack the data get it from one that has it."""
+        """Some members stay, some come back; members that lack data get it from another one."""
         staying = self.chance.sample(self.members, self.chance.randrange(1, len(self.members) + 1))
         coming = [name for name in "abc" if name not in self.members and self.chance.random() < 0.7]
         former = self.three[staying[0]].view
         assert former is not None
         for bench in self.three.logs.values():
             bench.log.close(Closing.NEXT_VIEW)
-        # All of the view are sure, so the highest of those that stay has all that is committed.
+        # All are sure of the view, so the highest of the staying members has all committed frames.
         source = max(staying, key=lambda name: self.three[name].journal.last_seq)
         position = self.three[source].journal.last
         self.members = "".join(sorted({*staying, *coming}))
@@ -133,7 +133,7 @@ def life(top: Path, seed: int) -> Iterator[Life]:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_random_lives_keep_every_promise(tmp_path: Path, seed: int) -> None:
+def test_random_runs_keep_every_promise(tmp_path: Path, seed: int) -> None:
     with life(tmp_path, seed) as one:
         for _ in range(STEPS):
             one.step()
@@ -143,14 +143,14 @@ def test_random_lives_keep_every_promise(tmp_path: Path, seed: int) -> None:
         one.three.settle()
         one.check()
 
-        # Every member of the view has all its clients answered.
+        # Every member of the view has answered all its clients.
         for name in one.members:
             assert 0 == one.three[name].log.pending
         texts = one.three.texts(one.members[0])
         assert set(one.acknowledged) <= set(texts)
 
 
-def test_the_lives_are_long_enough_to_matter(tmp_path: Path) -> None:
+def test_the_random_runs_have_enough_events(tmp_path: Path) -> None:
     """Views change, writes are committed, and tails are cut."""
     with life(tmp_path, 3) as one:
         for _ in range(STEPS):
@@ -165,13 +165,13 @@ def test_the_lives_are_long_enough_to_matter(tmp_path: Path) -> None:
 def test_a_log_that_submits_again_without_looking_is_caught(
     tmp_path: Path,
 ) -> None:
-    """The promise of once can be broken: a log that does not recognize its own frames."""
+    """A log that does not recognize its own frames breaks the promise of "once"."""
     failed = 0
     for seed in range(25):
         (tmp_path / f"{seed}").mkdir()
         with life(tmp_path / f"{seed}", seed) as one:
             for bench in one.three.logs.values():
-                bench.log.updates.took = lambda frame: None
+                bench.log.updates.note_written = lambda frame: None
             try:
                 for _ in range(STEPS):
                     one.step()

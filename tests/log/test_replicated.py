@@ -1,4 +1,4 @@
-"""The log of three members, with the network and the members in the hands of the test."""
+"""The logs of three members; the test plays the network and the members."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class Three:
                 self.logs[to].work()
 
     def hear_of(self, sender: str, to: str) -> None:
-        """Deliver the messages to `sender`, and its answers to `to`, which does not act."""
+        """Deliver the messages to `sender`, and its answers to `to`, which does not react."""
         for one, other in ((to, sender), (sender, to)):
             for item in [item for item in self.wire if item[:2] == (one, other)]:
                 self.wire.remove(item)
@@ -188,7 +188,7 @@ class Three:
 
     @property
     def appends(self) -> dict[str, int]:
-        """Return how often each disk was written."""
+        """Return how often each disk was written to."""
         return {name: bench.writes for name, bench in self.logs.items()}
 
     def reconnect(self) -> None:
@@ -232,7 +232,7 @@ def three(tmp_path: Path) -> Iterator[Three]:
         bench.journal.close()
 
 
-def test_a_write_is_acknowledged_when_all_have_it(three: Three) -> None:
+def test_a_write_is_acknowledged_when_all_members_have_it(three: Three) -> None:
     three.lost = {("a", "c")}
 
     three["b"].submit("one")
@@ -246,7 +246,7 @@ def test_a_write_is_acknowledged_when_all_have_it(three: Three) -> None:
 
 
 def test_a_submission_lost_on_a_connection_is_repeated_once(three: Three) -> None:
-    """Submitted, and the connection breaks; later ones overtake it: each is in the log once."""
+    """The connection breaks, and later submissions overtake it; each is in the log once."""
     three.lost = {("b", "a")}
     three["b"].submit("one")
     three["b"].submit("two")
@@ -272,8 +272,8 @@ def test_a_frozen_member_ends_all_commits(three: Three) -> None:
     assert 0 == three["b"].log.committed
 
 
-def test_frames_before_the_next_view_are_acknowledged_then(three: Three) -> None:
-    """a orders a frame of b's client, only c gets it, a dies; c's data is where they go on."""
+def test_frames_from_before_the_next_view_are_acknowledged_when_it_opens(three: Three) -> None:
+    """a orders a frame of b's client, only c gets it, and a dies; the next view has c's data."""
     three.lost = {("a", "b")}
     three["b"].submit("one")
     three.settle()
@@ -291,8 +291,8 @@ def test_frames_before_the_next_view_are_acknowledged_then(three: Three) -> None
     assert [1] == three["b"].done, "acknowledged, and not written a second time"
 
 
-def test_a_tail_that_no_other_member_has_is_cut_and_written_anew(three: Three) -> None:
-    """The sequencer alone has it; the others go on without, it comes back, its client waits."""
+def test_a_tail_that_no_other_member_has_is_cut_and_written_again(three: Three) -> None:
+    """Only the sequencer has it.  The others continue, it comes back, and its client waits."""
     three.lost = {("a", "b"), ("a", "c")}
     three["a"].submit("one")
     three.settle()
@@ -320,7 +320,7 @@ def test_a_tail_that_no_other_member_has_is_cut_and_written_anew(three: Three) -
     assert ["two", "one"] == three["a"].app.texts, "what was cut was never applied"
 
 
-def test_a_source_that_lacks_frames_it_should_have_is_given_up(three: Three) -> None:
+def test_a_source_that_lacks_required_frames_is_given_up(three: Three) -> None:
     wanted = Position("9" * 64, 4)
     view = three.change_view("abc", None)
 
@@ -331,8 +331,8 @@ def test_a_source_that_lacks_frames_it_should_have_is_given_up(three: Three) -> 
     assert [] == three["a"].updated
 
 
-def test_a_member_that_is_updated_by_a_source_without_a_frame_has_none(three: Three) -> None:
-    """The view starts behind no frame: a tail that one alone has is cut, all of it."""
+def test_a_member_updated_by_a_source_without_frames_has_no_frame(three: Three) -> None:
+    """The view starts before the first frame, so a tail that only one member has is cut."""
     three.lost = {("a", "b"), ("a", "c")}
     three["a"].submit("one")
     three.settle()
@@ -347,8 +347,8 @@ def test_a_member_that_is_updated_by_a_source_without_a_frame_has_none(three: Th
     assert 0 == three["a"].journal.last_seq
 
 
-def test_the_first_of_what_it_waits_for_is_when_it_is_asked_again(three: Three) -> None:
-    """An update that stalls, before a close that waits for frames to come to rest."""
+def test_the_deadline_is_the_earliest_time_that_the_log_waits_for(three: Three) -> None:
+    """First an update that stalls, then a close that waits for frames to come to rest."""
     one = three["a"]
     view = three.change_view("abc", None)
     one.log.start_update(StartUpdate("b", view, Position("9" * 64, 4), False))
@@ -361,8 +361,8 @@ def test_the_first_of_what_it_waits_for_is_when_it_is_asked_again(three: Three) 
     assert stalls == one.log.deadline
 
 
-def test_data_stands_still_while_an_answer_counts(three: Three) -> None:
-    """3.3: a member that answers freezes; the results of an update wait."""
+def test_data_does_not_change_while_an_answer_counts(three: Three) -> None:
+    """3.3: a member that answers freezes, so the results of an update wait."""
     three["b"].submit("one")
     three.settle()
     view = three["a"].view
@@ -381,8 +381,8 @@ def test_data_stands_still_while_an_answer_counts(three: Three) -> None:
     assert ["one"] == three.texts("c")
 
 
-def test_reads_wait_for_what_is_not_committed_yet(three: Three) -> None:
-    """Otherwise a client reads another's acknowledged write, and then does not."""
+def test_reads_wait_for_frames_that_are_not_committed_yet(three: Three) -> None:
+    """Otherwise a client could read another client's write, and later miss it."""
     three.lost = {("c", "a")}
     three["a"].submit("one")
     three.settle()
@@ -424,7 +424,7 @@ def test_a_local_read_waits_for_no_member(three: Three) -> None:
 
 
 def test_reads_are_refused_when_the_log_closes(three: Three) -> None:
-    """A later confirmation makes no difference: the client asks again, here or elsewhere."""
+    """A later confirmation has no effect: the client must ask again, here or elsewhere."""
     told: list[str] = []
     b = three["b"]
     b.log.barrier(lambda seq: told.append("answered"), told.append)
@@ -437,7 +437,7 @@ def test_reads_are_refused_when_the_log_closes(three: Three) -> None:
     assert [Closing.NO_MAJORITY.value, "not active"] == told
 
 
-def test_reads_are_refused_where_too_many_cannot_confirm_them(three: Three) -> None:
+def test_reads_are_refused_if_too_many_electors_cannot_confirm_them(three: Three) -> None:
     """A rolling upgrade: the first member of the new version says which members it waits for."""
     told: list[str] = []
     b = three["b"]
@@ -449,8 +449,8 @@ def test_reads_are_refused_where_too_many_cannot_confirm_them(three: Three) -> N
     assert ["unconfirmed: a, c cannot confirm reads yet"] == told
 
 
-def test_another_disk_does_not_count_for_the_view_s(three: Three) -> None:
-    """Committed is by seats: a member whose disk was exchanged is another member."""
+def test_another_disk_does_not_count_as_the_disk_of_the_view(three: Three) -> None:
+    """Commits count seats: a member whose disk was exchanged is another member."""
     three.lost = {("c", "a")}
     three["a"].submit("one")
     three.settle()
@@ -464,7 +464,7 @@ def test_another_disk_does_not_count_for_the_view_s(three: Three) -> None:
 
 
 def test_all_disks_are_written_at_the_same_time(three: Three) -> None:
-    """The sequencer sends the frames it is about to write; its own disk counts like the others'."""
+    """The sequencer sends frames before it writes them; its own disk counts like the others'."""
     a = three["a"]
     a.log.submit(b"one", lambda position: a.done.append(position.seq))
 
@@ -481,7 +481,7 @@ def test_all_disks_are_written_at_the_same_time(three: Three) -> None:
 
 
 def test_a_frame_is_reported_once_it_is_on_the_disk(three: Three) -> None:
-    """The sequencer counts it as kept from then on, whatever happens to this process."""
+    """From then on the sequencer counts it as kept, even if this process dies."""
     a, b = three["a"], three["b"]
     a.submit("one")
     (data,) = [data for sender, to, data in three.wire if (sender, to) == ("a", "b")]
@@ -499,7 +499,7 @@ def test_a_frame_is_reported_once_it_is_on_the_disk(three: Three) -> None:
 
 
 @pytest.mark.parametrize("name", "ab")
-def test_opening_again_commits_nothing_that_is_on_some_disks_alone(three: Three, name: str) -> None:
+def test_opening_again_commits_no_frame_that_only_some_disks_have(three: Three, name: str) -> None:
     """A member that heard no majority for a while continues in its view; c lacks the frame."""
     three.lost = {("a", "c")}
     three["a"].submit("one")
@@ -515,7 +515,7 @@ def test_opening_again_commits_nothing_that_is_on_some_disks_alone(three: Three,
     assert (1, ["one"]) == (bench.log.committed, bench.app.texts)
 
 
-def test_submissions_that_come_together_are_handed_in_together(three: Three) -> None:
+def test_submissions_that_come_together_go_in_one_message(three: Three) -> None:
     for number in range(5):
         three["b"].log.submit(f"text {number}".encode(), lambda at: three["b"].done.append(at.seq))
     three["b"].work()
@@ -526,8 +526,8 @@ def test_submissions_that_come_together_are_handed_in_together(three: Three) -> 
     assert [f"text {number}" for number in range(5)] == three.texts("c")
 
 
-def test_frames_that_come_while_a_few_are_under_way_go_together(three: Three) -> None:
-    """One message and one fsync on each disk for all that waits, not for each write."""
+def test_frames_that_come_during_a_commit_go_together(three: Three) -> None:
+    """All waiting frames take one message and one fsync on each disk."""
     a = three["a"]
     for number in range(6):
         a.submit(f"text {number}")
@@ -540,8 +540,8 @@ def test_frames_that_come_while_a_few_are_under_way_go_together(three: Three) ->
     assert [f"text {number}" for number in range(6)] == three.texts("c")
 
 
-def test_where_rounds_are_long_no_read_waits_for_one(three: Three) -> None:
-    """Between sites that are far apart a write costs one round, not two."""
+def test_frames_do_not_wait_for_a_commit_that_takes_long(three: Three) -> None:
+    """Between distant sites a write takes one round, not two."""
     a = three["a"]
     a.submit("one")
     a.time += 0.1
@@ -559,7 +559,7 @@ def test_where_rounds_are_long_no_read_waits_for_one(three: Three) -> None:
     assert [1, 2, 3, 4, 5] == a.done
 
 
-def test_many_frames_wait_for_nothing(three: Three) -> None:
+def test_many_frames_do_not_wait_for_a_commit(three: Three) -> None:
     a = three["a"]
     a.submit("one")
 
@@ -586,7 +586,7 @@ def test_a_client_that_has_an_answer_does_not_wait_for_the_next_fsync(three: Thr
     assert [1, 2] == a.done
 
 
-def test_a_sequencer_of_the_former_version_is_told_one_by_one(three: Three) -> None:
+def test_a_sequencer_of_the_former_version_gets_frames_one_by_one(three: Three) -> None:
     three["b"].spoken = 1
     for text in (b"one", b"two"):
         three["b"].log.submit(text, lambda at: three["b"].done.append(at.seq))
@@ -598,7 +598,7 @@ def test_a_sequencer_of_the_former_version_is_told_one_by_one(three: Three) -> N
 
 
 def test_a_tail_that_is_cut_is_not_read_from_memory(three: Three) -> None:
-    """Frames that were written lately are kept in memory, and go when they are cut."""
+    """Recently written frames are kept in memory, and removed from it when they are cut."""
     journal = three["a"].journal
     three["a"].submit("one")
     three["a"].submit("two")

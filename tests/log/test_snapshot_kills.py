@@ -1,7 +1,7 @@
 """kill -9 at every step of a snapshot and of the dropping of frames: nothing is lost.
 
-A killed process's writes stay (`kills.py`); the losses of a power cut are checked by the order of
-writes, syncs and renames.
+The writes of a killed process stay (`kills.py`); for a power cut, the order of writes, syncs and
+renames is checked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FRAMES = 24
 
 @define
 class Life:
-    """A member's log in one process: frames one by one, a piece of the keeper behind each."""
+    """A member's log in one process: frames one by one, each before a piece of snapshot work."""
 
     path: Path
     disk: Disk = field(init=False)
@@ -71,9 +71,9 @@ class Life:
 
 
 def killed_at(path: Path, step: int, *, half: bool) -> int:
-    """Live in a child until it kills itself at this step; return the last frame it was sure of.
+    """Live in a child that kills itself at this step; return the last frame that it was sure of.
 
-    -1: it came to its end.
+    -1: the child reached its end.
     """
 
     def begin() -> Iterator[int]:
@@ -102,7 +102,7 @@ def open_disk_empty(path: Path) -> Disk:
 
 
 def _through(base: Path, top: Path, first: int, by: int, *, half: bool) -> int:
-    """Kill at each step; return at how many."""
+    """Kill at each step; return the number of steps."""
     steps = 0
     for step in range(first, 10_000, by):
         path = Path(shutil.copytree(base, top / f"{step}"))
@@ -129,23 +129,23 @@ def _through(base: Path, top: Path, first: int, by: int, *, half: bool) -> int:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Index blocks of a few frames; and no waiting for this machine's disk."""
+    """Give index blocks a few frames, and skip waiting for this machine's disk."""
     monkeypatch.setattr(indexes, "STRETCH_BYTES", 300)
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, lambda file: None)
 
 
 @pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
-def test_killed_at_steps_of_a_snapshot_and_of_a_dropping_nothing_is_lost(
+def test_no_frame_is_lost_if_some_steps_of_a_snapshot_or_a_dropping_are_killed(
     lively: Path, tmp_path: Path, short: None, half: bool
 ) -> None:
-    """Each ninth step; all of them below."""
+    """This kills at each ninth step; a soak test kills at all steps."""
     assert _through(lively, tmp_path, 4 if half else 0, 9, half=half) > 20
 
 
 @pytest.mark.soak("stores")
 @pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
-def test_killed_at_every_step_of_a_snapshot_and_of_a_dropping_nothing_is_lost(
+def test_no_frame_is_lost_if_any_step_of_a_snapshot_or_a_dropping_is_killed(
     lively: Path, tmp_path: Path, short: None, half: bool
 ) -> None:
     assert _through(lively, tmp_path, 0, 1, half=half) > 200
@@ -154,7 +154,7 @@ def test_killed_at_every_step_of_a_snapshot_and_of_a_dropping_nothing_is_lost(
 def test_the_data_is_on_the_disk_before_its_name_and_the_name_soon_after(
     lively: Path, tmp_path: Path
 ) -> None:
-    """So a loss of power leaves the former file, or the new one, whole."""
+    """So a power cut leaves the former file or the new one, complete."""
     path = Path(shutil.copytree(lively, tmp_path / "a"))
     life = Life(path)
     dirty: set[str] = set()

@@ -1,6 +1,4 @@
-"""Snapshots and dropped frames, within whole members: the beginning of a restart and of a
-joiner.
-"""
+"""Snapshots and dropped frames in whole members: restarts and joiners begin with a snapshot."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ def town(path: Path, keeping: Keeping) -> Town:
 
 @pytest.fixture
 def keeps(tmp_path: Path) -> Iterator[Town]:
-    """Return three members that make a snapshot behind each five frames, and drop nothing."""
+    """Return three members that make a snapshot after every five frames, and drop no frame."""
     made = town(tmp_path, Keeping(snapshot_every=5))
     yield made
     made.close()
@@ -43,7 +41,7 @@ def keeps(tmp_path: Path) -> Iterator[Town]:
 
 @pytest.fixture
 def drops(tmp_path: Path) -> Iterator[Town]:
-    """Return three members that keep four frames at least."""
+    """Return three members that keep at least four frames."""
     made = town(tmp_path, Keeping(snapshot_every=5, keep_frames=4))
     yield made
     made.close()
@@ -71,7 +69,7 @@ def texts_of(it: Town) -> list[list[str]]:
 
 
 def test_a_restart_begins_with_the_state_of_the_snapshot(keeps: Town) -> None:
-    """And applies only later frames."""
+    """Only later frames are applied."""
     texts = submit(keeps, count=12)
     keeps.calm(1)
     assert all(10 == member.log.snapshot for member in keeps.members.values())
@@ -113,7 +111,7 @@ HARM = {
 
 
 @pytest.mark.parametrize("harm", HARM)
-def test_a_damaged_snapshot_is_left_out_and_the_frames_are_applied(
+def test_a_damaged_snapshot_is_ignored_and_the_frames_are_applied(
     keeps: Town, harm: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     texts = submit(keeps, count=7)
@@ -128,8 +126,8 @@ def test_a_damaged_snapshot_is_left_out_and_the_frames_are_applied(
     assert len(texts) == keeps.members["a"].disk.journal.last_seq
 
 
-def test_a_snapshot_of_frames_that_were_cut_since_is_left_out(keeps: Town) -> None:
-    """A frame is known by its view and its number."""
+def test_a_snapshot_of_frames_that_were_cut_since_is_ignored(keeps: Town) -> None:
+    """A frame is identified by its view and its number."""
     submit(keeps, count=7)
     stop(keeps, "abc")
     journal = Journal.open(keeps.top / "a")
@@ -143,7 +141,7 @@ def test_a_snapshot_of_frames_that_were_cut_since_is_left_out(keeps: Town) -> No
     journal.close()
 
 
-def test_the_state_of_another_application_is_left_out(keeps: Town) -> None:
+def test_the_state_of_another_application_is_ignored(keeps: Town) -> None:
     submit(keeps, count=7)
     stop(keeps, "abc")
     journal = Journal.open(keeps.top / "a")
@@ -155,7 +153,7 @@ def test_the_state_of_another_application_is_left_out(keeps: Town) -> None:
 
 
 def test_frames_are_dropped_and_the_log_stays_small(drops: Town) -> None:
-    """Positions, views and the state are as if nothing had been dropped."""
+    """Positions, views and the state are as if no frame had been dropped."""
     texts = submit(drops, count=60)
     drops.calm(2)
 
@@ -171,7 +169,7 @@ def test_frames_are_dropped_and_the_log_stays_small(drops: Town) -> None:
 
 
 def test_a_restart_begins_with_the_state_in_the_place_of_dropped_frames(drops: Town) -> None:
-    """Also where the later snapshots are gone."""
+    """This holds even if later snapshots are lost."""
     texts = submit(drops, count=30)
     drops.calm(2)
     stop(drops, "abc")
@@ -190,7 +188,7 @@ def test_a_restart_begins_with_the_state_in_the_place_of_dropped_frames(drops: T
 
 @pytest.mark.parametrize("has", ["nothing", "some frames", "a tail of its own"])
 def test_a_joiner_is_updated_by_a_source_that_dropped_its_frames(drops: Town, has: str) -> None:
-    """The snapshot that stands for them comes in one piece; the frames after it come one by one."""
+    """The snapshot of dropped frames comes in one piece; the frames after it come one by one."""
     texts = submit(drops, count=2)
     stop(drops, "c")
     drops.calm(5)
@@ -222,7 +220,7 @@ def test_a_joiner_is_updated_by_a_source_that_dropped_its_frames(drops: Town, ha
     again.close()
 
 
-def test_a_write_at_a_member_that_came_back_behind_dropped_frames_is_never_there_twice(
+def test_a_write_at_a_member_that_lacks_dropped_frames_is_never_in_the_log_twice(
     drops: Town,
 ) -> None:
     """No member knows any more whether it was ordered, so the client gets no answer."""
@@ -286,13 +284,13 @@ def test_another_application_refuses_frames_that_were_dropped_by_this_one(drops:
     stop(drops, "abc")
     journal = Journal.open(drops.top / "a")
 
-    with pytest.raises(StoreForeign, match="were dropped by 'texts', this is 'others'"):
+    with pytest.raises(StoreForeign, match="application 'texts', this is application 'others'"):
         ReplicatedLog(journal, Applied(kind="others"))
     journal.close()
 
 
 def test_every_flipped_bit_in_a_base_is_refused(drops: Town, tmp_path: Path) -> None:
-    """It alone is left of the dropped frames."""
+    """The base is all that is left of the dropped frames."""
     submit(drops, count=20)
     drops.calm(1)
     size = drops.members["a"].disk.journal.base
@@ -309,8 +307,8 @@ def test_every_flipped_bit_in_a_base_is_refused(drops: Town, tmp_path: Path) -> 
             Journal.open(tmp_path / "copy")
 
 
-def test_a_base_that_is_zeroed_with_all_behind_it_is_missed(drops: Town) -> None:
-    """The metadata knows how many frames there were when the first ones were dropped."""
+def test_a_zeroed_base_with_all_later_frames_is_noticed(drops: Town) -> None:
+    """The metadata has the number of frames at the time of the first dropping."""
     submit(drops, count=20)
     drops.calm(1)
     stop(drops, "abc")
@@ -320,10 +318,10 @@ def test_a_base_that_is_zeroed_with_all_behind_it_is_missed(drops: Town) -> None
         open_disk(drops.top / "a", "a", "cluster")
 
 
-def test_an_error_of_the_disk_leaves_the_journal_as_it_is(
+def test_a_disk_error_leaves_the_journal_as_it_is(
     drops: Town, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """No snapshot, no dropping; and the member continues."""
+    """No snapshot is made, no frame is dropped, and the member continues."""
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

@@ -26,7 +26,7 @@ from joinproto.join.heartbeats import heartbeat
 from joinproto.join.ids import Name, ViewId
 from joinproto.join.inputs import Input
 from joinproto.join.messages import Batch, Hello
-from joinproto.join.outbox import both
+from joinproto.join.outbox import combined
 from joinproto.join.perform import performing
 from joinproto.join.phases import RUNNING, Facts, Phase, standing
 from joinproto.join.state import Known, MemberState, as_state, values_of
@@ -113,7 +113,7 @@ class Node:
             for peer in sorted(plan.peers):
                 # No question is asked over these connections; `join-apart` searches such questions.
                 member, more = step(member, steps.happen, 0, inputs.PeerUp(peer, False))
-                batch = both(batch, more)
+                batch = combined(batch, more)
         yield from self._perform(member, batch)
 
     @mutated
@@ -396,7 +396,7 @@ def _without_time(member: MemberState, until: int) -> MemberState:
     m.tries = 0
     m.says_at = None
     m.timers = UNHURRIED
-    m.met = frozenset()
+    m.connections = frozenset()
     return as_state(m)
 
 
