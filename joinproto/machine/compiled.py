@@ -1,9 +1,9 @@
-"""Terms and tables compiled to plain Python functions: the reader of `terms.py` at run time.
+"""Terms and tables compiled to plain Python functions: how a running member reads `terms.py`.
 
 A table is turned into the text of one function, with a line for each case, and compiled at its
 first use, because a member decides many times a second.  The text is made from the terms alone.
-`machine.py` declares the same terms to `transitions`, and the tests evaluate them slowly, in a
-third way; all three must give the same answer.
+`machine.py` declares the same terms to the library `transitions`, and the tests evaluate them in a
+third, slow way; all three must give the same answer.
 
 `members` are the rows that one member knows of, in their order; `me` is its own place among them,
 counted from 0.
@@ -24,9 +24,7 @@ from joinproto.machine import terms
 A = TypeVar("A")
 
 Branch = tuple[terms.Condition, Iterable[tuple[terms.Condition, A]]]
-"""A condition, and cases with their answers.  If the condition holds, the first case that holds
-gives the answer.
-"""
+"""A condition, and cases with answers; if the condition holds, the first case that holds counts."""
 
 
 def reader(branches: Iterable[Branch[A]]) -> Callable[[Sequence[object], int], A]:
@@ -116,7 +114,7 @@ class _Text:
             case terms.Some(group, name, value):
                 return f"any({self.all_of(self._equal('one', name, value), group)})"
         raise MisuseError(
-            f"no meaning for the condition {condition!r}", next="teach it to compiled.py"
+            f"the condition {condition!r} is of an unknown kind", next="add the kind to compiled.py"
         )
 
     def all_of(self, what: str, group: terms.Group) -> str:
@@ -137,7 +135,9 @@ class _Text:
                 return f"({self._is_in(left, one, at)} or {self._is_in(right, one, at)})"
             case terms.Minus(left, right):
                 return f"({self._is_in(left, one, at)} and not {self._is_in(right, one, at)})"
-        raise MisuseError(f"no meaning for the set {group!r}", next="teach it to compiled.py")
+        raise MisuseError(
+            f"the set {group!r} is of an unknown kind", next="add the kind to compiled.py"
+        )
 
     def _equal(self, one: str, name: str, value: object) -> str:
         return f"({one}.{_field(name)} == {self.value(value)})"
@@ -145,7 +145,9 @@ class _Text:
 
 def _field(name: str) -> str:
     if not name.isidentifier() or iskeyword(name):
-        raise MisuseError(f"{name!r} names no field", next="name a field of the members' class")
+        raise MisuseError(
+            f"{name!r} cannot be the name of a field", next="name a field of the members' class"
+        )
     return name
 
 

@@ -1,11 +1,10 @@
 """A state machine made of decision tables, declared to `transitions`.
 
-An `Arrow` says which table chooses the next phase, on which trigger, and from which phases.
-Every case becomes one transition with its condition; `declared` lets `transitions` try them in
-order, as a table is read.  A member decides many times a second, so `step` compiles the same arrows
-to a function for each trigger and phase, at the first use; a test checks that both give the same
-answer.  One machine serves all members: each call gets the phase of a member, and the machine does
-not keep it.
+An `Arrow` says which table chooses the next phase, on which trigger, and from which phases.  Every
+case becomes one transition with its condition; `declared` lets `transitions` try the cases in
+order.  A member decides many times a second, so `step` compiles the same arrows to a function for
+each trigger and phase, at the first use; a test checks that both give the same answer.  One machine
+serves all members: each call gets the phase of a member, and the machine does not keep the phase.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class TakenCase(Generic[P]):
 
 
 Reader = Callable[[Sequence[object], int], TakenCase[P]]
-"""A function from the members, and the place of one among them, to the case that this one takes."""
+"""A function from the members, and the place of one of them, to the case that this member takes."""
 
 
 @define
@@ -79,7 +78,7 @@ class StateMachine(Generic[P]):
 
     @cached_property
     def as_transitions(self) -> Machine:
-        """The same machine as a `transitions.Machine` without a model: for hosts to inspect.
+        """This machine as a `transitions.Machine` without a model, for hosts to inspect.
 
         `get_triggers(phase)` and `get_transitions(...)` list the possible transitions; a model that
         is added must have `phase`.  The machine is made at the first use.
@@ -108,7 +107,7 @@ class StateMachine(Generic[P]):
         return machine
 
     def can(self, phase: P, trigger: str) -> bool:
-        """Return whether `trigger` has an answer in `phase`."""
+        """Return whether a table answers `trigger` in `phase`."""
         return (trigger, phase) in self._possible
 
     def step(
@@ -128,7 +127,7 @@ class StateMachine(Generic[P]):
     def declared(
         self, model: HasPhase[P], trigger: str, members: Sequence[object], me: int
     ) -> TakenCase[P]:
-        """Do the same as `step` with the library `transitions`, for comparison: it is slower."""
+        """Do the same as `step` with the library `transitions`: slowly, for comparison."""
         question: _Question[P] = _Question(members, me)
         self.as_transitions.events[trigger].trigger(model, question)
         # For each trigger and phase, some case always holds: `_without_gaps` has checked it.
@@ -164,14 +163,15 @@ class StateMachine(Generic[P]):
                     raise MisuseError(
                         f"{self.name}: table {arrow.table.name} is never reached"
                         f" from {phase.value!r} on {arrow.trigger!r}",
-                        next=f"table {before.table.name} always answers: give it a `when`",
+                        next=f"table {before.table.name} always answers before: give it a `when`",
                     )
                 last[arrow.trigger, phase] = arrow
         for (trigger, phase), arrow in last.items():
             if arrow.when != ALWAYS:
                 raise MisuseError(
-                    f"{self.name}: on {trigger!r} from {phase.value!r} there may be no answer",
-                    next=f"let the last table, {arrow.table.name}, always apply",
+                    f"{self.name}: on {trigger!r} from {phase.value!r} it may be that no table"
+                    " applies",
+                    next=f"remove `when` from the last table, {arrow.table.name}",
                 )
         return tuple(last)
 

@@ -10,7 +10,7 @@ COLUMNS = ("rule", "case", "when", "outcome", "then")
 
 
 def table_as_markdown(table: Table[O]) -> str:
-    """Return the table, one line per case, in order; without the column `then` if it is empty."""
+    """Return the table with one line for each case; a column `then` that is empty is left out."""
     cases = [row_of(case) for case in table.cases]
     shown = len(COLUMNS) if any(row[-1] for row in cases) else len(COLUMNS) - 1
     rows = [COLUMNS, ("---",) * len(COLUMNS), *cases]

@@ -1,7 +1,7 @@
 """The note's sets of members: subsets of the members whose statuses one member knows.
 
-Source: join-protocol note, "Define sets".  A, R and K are ours, for "active member",
-"update done" and "the active members' initial signature".
+Source: join-protocol note, "Define sets".  A, R and K are our names, for the note's words "active
+member", "update done" and "the active members' initial signature".
 """
 
 from joinproto.machine.terms import Members
@@ -12,9 +12,9 @@ ME = I.me
 MY_WAIT_FOR = I.mine("wait_for")
 
 C = I.where(store=Store.CLEAN).named("C")  # members with a clean store
-D = I.where(store=Store.DIRTY).named("D")  # with a dirty store
-E = I.where(store=Store.EMPTY).named("E")  # with an empty store
-T = I.where(store=Store.NONE).named("T")  # with no store (transient)
+D = I.where(store=Store.DIRTY).named("D")  # members with a dirty store
+E = I.where(store=Store.EMPTY).named("E")  # members with an empty store
+T = I.where(store=Store.NONE).named("T")  # members without a store (transient)
 
 A = I.where(active=True).named("A")  # active members
 R = I.where(ready=True).named("R")  # members that have the state

@@ -52,9 +52,10 @@ def performing(
 ) -> Iterator[Work]:
     """Yield blocking work while `perform` performs these effects in their order.
 
-    Each piece of work must be done before the next one is asked for.  Nothing happens before
-    the first is asked for.  After work that failed, ask for no more, because the later effects
-    must not happen.  `perform`: begins one effect; returns the work to be waited for, if any.
+    The caller must do each piece of work before it asks for the next.  No effect begins before the
+    first piece is asked for.  After work that failed, the caller must ask for no more, because the
+    later effects must not happen.  `perform`: begins one effect; returns the work to wait for, if
+    any.
     """
     for effect in effects:
         yield from perform(effect) or ()

@@ -26,9 +26,10 @@ O = TypeVar("O", bound=Enum)
 
 @frozen
 class Case(Generic[O]):
-    """One line of a table.  `label`: of its rule; `effects`: the actions that are taken.
+    """One line of a table.  `label`: the label of its rule.  `effects`: the actions to take.
 
     `updates_from`: if the outcome is an update, the members of which one sends its state.
+    `reason`: why the member waits or aborts, None if it does neither.
     """
 
     label: str
@@ -42,7 +43,7 @@ class Case(Generic[O]):
 
 @frozen
 class Table(Generic[O]):
-    """A decision table.  `source`: the text that its cases are taken from."""
+    """A decision table.  `source`: the text from which its cases are taken."""
 
     name: str
     source: str
@@ -65,7 +66,7 @@ class Table(Generic[O]):
             if case.name in seen:
                 raise MisuseError(
                     f"table {self.name}: two cases are called {case.name!r}",
-                    next="give each case a name of its own; traces and coverage show it",
+                    next="give each case its own name, because traces and coverage show the names",
                 )
             seen.add(case.name)
             conditions.add(case.condition)

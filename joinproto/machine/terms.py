@@ -1,16 +1,16 @@
 """Terms: the conditions of the decision tables, as data.
 
-A term is built from named sets of members.  It says something about the members that one member
-knows of, itself (`me`) included.  Nothing is evaluated here: `compiled.py` turns terms into Python
+A term is built from named sets of members.  It is about the members that one member knows of, that
+member (`me`) included.  This module evaluates no term: `compiled.py` turns terms into Python
 functions, and the proofs read the same terms for any number of members.
 
     sets        Members, Me, Where, Union, Minus, Named
     conditions  IsEmpty, FewerThan, DisagreesOn, Has, Every, Some, Fact, Not, And, Or, Always
     numbers     Mine, or a plain int
 
-That is the whole language; all code that reads terms must be extended for a new kind.  Quantifiers
-(Every, Some, DisagreesOn, FewerThan) are never expanded, and a named set keeps its name, so a
-printed condition says `C` and not the definition of C.
+That is the whole language.  For a new kind, all code that reads terms must be extended.
+Quantifiers (Every, Some, DisagreesOn, FewerThan) are never expanded, and a named set keeps its
+name, so a printed condition says `C` and not the definition of C.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from joinproto.errors import MisuseError
 
 
 class _NoValue:
-    """The base of all terms: it refuses the uses in which Python would take a term for a value."""
+    """The base of all terms; it refuses uses in which Python would take a term for a value."""
 
     __slots__ = ()
 
@@ -63,7 +63,7 @@ class Group(_NoValue, ABC):
     @property
     @abstractmethod
     def of(self) -> type[Any]:
-        """The class of the rows that describe its members."""
+        """The class of the rows that describe the members."""
 
     def where(self, **fields: object) -> Group:
         """Return the set of its members whose fields have these values."""
@@ -153,7 +153,7 @@ class Members(Group):
         return Fact(self.of, said, tuple(self._known(fields).items()))
 
     def mine(self, name: str) -> Mine:
-        """Return the deciding member's own number in the field `name`."""
+        """Return a number: the deciding member's value of the field `name`."""
         self._known({name: None})
         return Mine(name)
 
@@ -351,12 +351,12 @@ class _Both(Condition):
 
 @frozen
 class And(_Both):
-    """Both hold."""
+    """Both conditions hold."""
 
 
 @frozen
 class Or(_Both):
-    """One of them holds, or both."""
+    """One of the conditions holds, or both do."""
 
 
 @frozen

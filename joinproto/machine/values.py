@@ -1,8 +1,8 @@
-"""Changed copies of values, made quickly.
+"""A fast `evolve`, which makes changed copies of values.
 
 A machine makes several such copies for each event.  `attrs.evolve` looks up the fields of the class
-for each copy, which costs more than most decisions.  Here a function is made once for each class
-and each choice of fields.
+for each copy, which costs more than most decisions.  This module makes a function once for each
+class and each choice of fields.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import fields
 
 if TYPE_CHECKING:
-    from attrs import evolve  # mypy checks names and types of the changes for this one
+    from attrs import evolve  # so that mypy checks the names and types of the changes
 else:
 
     def evolve(value: Any, /, **changes: Any) -> Any:

@@ -60,7 +60,8 @@ class RuleSet:
             if holds(when, members, me):
                 return table.choose(members, me)
         raise MisuseError(
-            f"rules {self.name}: no table is asked", next="let the last table always be asked"
+            f"rules {self.name}: no table's condition holds",
+            next="give the last table the condition ALWAYS",
         )
 
 
@@ -68,8 +69,8 @@ class RuleSet:
 class MemberVerdict:
     """The outcome of the member `id`.
 
-    `sources`: the members it may get the state from.  `rule` and `case`: the label and the
-    name of the case taken, both None for a member that is not affected.
+    `sources`: the members from which it may get the state.  `rule`, `case`: the label and the name
+    of the case that it took; both None for a member that is not affected.
     """
 
     id: str
@@ -82,7 +83,10 @@ class MemberVerdict:
 
 @frozen
 class Verdict:
-    """The outcomes.  `initial`: the cluster's initial signature afterwards, None without one."""
+    """The outcomes of all members.
+
+    `initial`: the cluster's initial signature afterwards, None if it has none.
+    """
 
     rules: str
     initial: Signature | None
@@ -90,7 +94,7 @@ class Verdict:
 
 
 def decide(rules: RuleSet, members: Sequence[Status]) -> Verdict:
-    """Return the outcomes of `members`, whose ids must differ, in their order."""
+    """Return the verdict on `members`, whose ids must differ; the outcomes are in their order."""
     cases = [rules.choose(members, me) for me in range(len(members))]
     outcomes = tuple(_of(members, me, case) for me, case in enumerate(cases))
     return Verdict(rules.name, rules.initial(members, cases), outcomes)

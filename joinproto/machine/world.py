@@ -1,9 +1,9 @@
 """The machines of a system together in one process: one adapter for worlds and simulations.
 
-A system defines its machines, what their effects do, and what their disks hold.  This file has the
-part that all systems share: a machine takes one event after the other, and its effects are
-performed one by one, in their order, by the system's own `perform`.  Before any effect the machine
-may die: then its disk has the writes of the earlier effects, and no others.
+A system defines its machines, their effects, and the records on their disks.  This file has the
+part that all systems share: a machine takes one event after the other, and the system's `perform`
+performs the machine's effects one by one, in their order.  Before any effect the machine may die;
+then its disk has the writes of the earlier effects, and no others.
 
 Each link keeps the order of its messages; messages of two links have no order.  A connection ends
 at one end first (`close`): messages that this end sent before may still arrive, until the other end
@@ -13,8 +13,8 @@ connection that a newer one replaces (`joinproto/net/tcp.py`).
 Each machine has one record on its disk.  Two rules of `joinproto/durable/record.py` define the
 record after a crash.  A record is replaced whole, so after a torn write it reads as the older one
 (`as_torn`).  A write is durable before the next effect (`MachineWorld.sync`), so no later crash
-loses it.  A mutation leaves one of these rules out: then a torn record is `DAMAGED`, or a power cut
-takes back the writes since the last sync.
+loses it.  A mutation may leave out one of these rules: then a torn record is `DAMAGED`, or a power
+cut takes back the writes since the last sync.
 
 `deaths` lists the deaths that an act may have.  In each, the same act happens again, but the
 machine that is about to perform the effect with a certain number dies instead.
@@ -44,7 +44,7 @@ DAMAGED = Damaged.DAMAGED
 
 
 def as_torn(older: Any) -> Any:
-    """Return the record as it reads after a crash in the middle of its write."""
+    """Return the record that is read after a crash in the middle of its write."""
     return older
 
 
@@ -52,9 +52,9 @@ def as_torn(older: Any) -> Any:
 class Death(Generic[Act]):
     """An act in which a machine dies instead of performing the effect number `at`, from 0.
 
-    `arrives`: whether its messages under way arrive, as they do when a process is killed, or are
+    `arrives`: whether the machine's messages under way arrive, as when a process is killed, or are
     lost, as when its computer goes down.  `tears`: the power is cut, so unsynced writes are lost;
-    if the effect is a write, the cut comes in the middle of it.
+    if the effect is a write, the cut comes in the middle of the write.
     """
 
     act: Act
@@ -96,11 +96,11 @@ class MachineWorld(ABC, Generic[Event, Effect]):
     # -- defined by a system -------------------------------------------------------------------
 
     def happen(self, act: Any) -> bool:
-        """Do an act, with all that follows at once; return False if it cannot happen.
+        """Do an act, with all its immediate consequences; return False if it cannot happen.
 
         Only systems that are searched define this method and `dies`.
         """
-        raise TypeError(f"{type(self).__name__} is not searched: it has no {act}")
+        raise TypeError(f"{type(self).__name__} is not searched, so it cannot do {act}")
 
     @abstractmethod
     def step(self, name: str, event: Event) -> Iterable[Effect]:
@@ -108,7 +108,7 @@ class MachineWorld(ABC, Generic[Event, Effect]):
 
     @abstractmethod
     def perform(self, name: str, effect: Effect) -> None:
-        """Perform one effect; the machine gets the outcome by `tell`."""
+        """Perform one effect; `tell` gives the machine the outcome."""
 
     @abstractmethod
     def runs(self, name: str) -> bool:
@@ -116,7 +116,7 @@ class MachineWorld(ABC, Generic[Event, Effect]):
 
     def dies(self, name: str) -> None:
         """End the machine at this moment, with the disk that it has."""
-        raise TypeError(f"{type(self).__name__} is not searched: no machine of it dies, nor {name}")
+        raise TypeError(f"{type(self).__name__} is not searched, so {name} cannot die in it")
 
     # -- common to all ------------------------------------------------------------------------
 
@@ -162,16 +162,19 @@ class MachineWorld(ABC, Generic[Event, Effect]):
         self.unsynced.pop(name, None)
 
     def lose_power(self, name: str, *, is_writing: bool = False) -> None:
-        """Reset the disk to its synced contents.  `is_writing`: in the middle of a write."""
+        """Reset the disk to its synced contents.
+
+        `is_writing`: the power is cut in the middle of a write.
+        """
         kept = self.unsynced.pop(name, self.disk[name])
         self.disk[name] = as_torn(kept) if is_writing else kept
 
     def deaths(
         self, act: Act, arrives: Iterable[bool] = (False, True), *, tears: bool = False
     ) -> Iterator[Death[Act]]:
-        """Yield the deaths that an act may have.  `arrives`: values of `Death.arrives` to try.
+        """Yield the deaths that an act may have.
 
-        `tears`: also deaths by a power cut.
+        `arrives`: the values of `Death.arrives` to try.  `tears`: yield deaths by a power cut, too.
         """
         it = copied(self)
         it.rest()
@@ -225,9 +228,9 @@ T = TypeVar("T")
 
 
 def copied(value: T) -> T:
-    """Return a copy: lists, dicts, sets and objects that have no hash are made again.
+    """Return a copy in which lists, dicts, sets and attrs objects without a hash are new.
 
-    Hashable values are shared, so they must not change: no tuple may hold a list.
+    Hashable values are shared, so they must not change: a tuple must not contain a list.
     """
     return cast("T", _copied(value))
 

@@ -1,1 +1,1 @@
-"""Other systems' rules as they are, to compare with and not to run: the join note, and Qpid."""
+"""The rules of the join note and of Qpid as they are, for comparison; no broker runs them."""

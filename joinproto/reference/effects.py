@@ -52,7 +52,7 @@ class DiskRecord:
 
 @frozen
 class Took:
-    """Nothing to do: the case and the table of this step, for coverage and for logs."""
+    """Names the case and the table of this step, for coverage and logs; the host does nothing."""
 
     table: str
     label: str
@@ -68,14 +68,14 @@ class Persist:
 
 @frozen
 class Announce:
-    """Tell every other member."""
+    """Tell every other member this status."""
 
     status: Status
 
 
 @frozen
 class AskForUpdate:
-    """Get the state from any one of `sources`; this replaces an earlier request."""
+    """Get the state from one of `sources`; this replaces an earlier request."""
 
     sources: tuple[str, ...]
 

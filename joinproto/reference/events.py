@@ -1,6 +1,6 @@
-"""Events of a member of the note or of Qpid.
+"""Events of a member under the note's rules or Qpid's.
 
-A crash is no event: it ends the process, and the next process begins with the durable state.
+A crash is not an event: it ends the process, and the next process begins with the durable state.
 """
 
 from collections.abc import Hashable
@@ -22,9 +22,9 @@ class Start:
 class Agreed:
     """The members agreed on the set of members; all of them receive the same value.
 
-    `members`: the last status of each, in an order that is the same for all.
-    `stamp`: the signature of a cluster that is founded now, such as the time that the members
-    agreed on; never the same for two sets that were agreed separately.
+    `members`: the last status of each, in an order that is the same for all.  `stamp`: the
+    signature of a cluster that is founded now, such as a time on which the members agreed; two sets
+    that were agreed separately never have the same stamp.
     """
 
     members: tuple[Status, ...]
@@ -62,7 +62,10 @@ class Leave:
 
 @frozen
 class MarkClean:
-    """The operator marks a stopped member's store.  `final`: a new signature, or None."""
+    """The operator marks a stopped member's store as clean.
+
+    `final`: a new final signature; None keeps the present one.
+    """
 
     final: Signature | None = None
 

@@ -1,7 +1,7 @@
 """A member made of tables only: the machine decides, and `_do` performs its actions.
 
-It needs an agreed set of members: some group layer gives all of them the same set, with the last
-status of each, and the same order of frames.  Time, disk and network are outside.  All state is in
+Such a member needs a group layer that gives all members the same agreed set, with the last status
+of each, and the same order of frames.  Time, disk and network are outside.  All state is in
 attributes that are plain values.
 """
 
@@ -103,8 +103,8 @@ class TabledMember(ABC):
         ids = [status.id for status in event.members]
         if ids.count(self.me.id) != 1:
             raise MisuseError(
-                f"member {self.me.id} must be once in the set it agreed on, which is {ids}",
-                next="deliver a set only to those who are in it",
+                f"member {self.me.id} must be once in the set that it agreed on, {ids}",
+                next="deliver a set only to its members",
             )
         return event.members, ids.index(self.me.id)
 

@@ -1,17 +1,18 @@
 """A disk in memory that keeps only the guaranteed data, for random runs and for tests of
 durability.
 
-It guarantees less than most disks keep:
+It guarantees less than most disks do:
 
-* A write is on the disk once the file was synced.  Before that, any part of it may be: cut at any
-  byte, without its beginning, as zeros, or not at all.  Writes of one file may come in any order.
+* A write is on the disk once its file was synced.  Before that, any part of it may be there: cut at
+  any byte, without its beginning, as zeros, or not at all.  Writes of one file may come in any
+  order.
 * A name stands for its file at the last sync of the directory, or at any time since; each name
-  independently.  A rename may show the new name while the old one is still there.
+  independently.  After a rename, both names may be there.
 * Any call may fail.  A failed write may have been done in part.  After a failed sync, the data is
-  shown, but never comes to the disk unless it is written again, and the next sync succeeds (what
-  Linux does; PostgreSQL calls it "fsyncgate").  The file system's own journal keeps sizes and
+  shown, but never comes to the disk unless it is written again, although the next sync succeeds, as
+  under Linux (PostgreSQL calls it "fsyncgate").  The file system's own journal keeps sizes and
   names, and tries them again.
-* It may be full: see `Disk.capacity`.
+* The disk may be full: see `Disk.capacity`.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Folder:
 
 
 def lay(content: bytearray, at: int, data: bytes) -> None:
-    """Write into a file's bytes, after zeros if `at` is behind the end."""
+    """Write `data` into a file's bytes at `at`; zeros fill the space behind the former end."""
     if at > len(content):
         content.extend(bytes(at - len(content)))
     content[at : at + len(data)] = data
@@ -134,11 +135,12 @@ READS = {
 class Disk:
     """A disk in memory, which implements the product's `JournalFileSystem`.
 
-    `before`: called with the name of each call.  `fails_in`: after how many calls one fails with
-    `code`, None for never.  `fails_at`: the next call of this name fails.  `capacity`: the bytes
-    that fit on it, None for no limit.  `failed`: names of the calls that have failed.
-    `never_opened`: numbers that were used although nothing was open under them.  `short`: the share
-    of writes that are done in part.  `steady`: names of files whose writes are never lost.
+    `before`: called with the name of each call.  `fails_in`: the number of calls before one that
+    fails with `code`, None for never.  `fails_at`: the next call of this name fails.  `capacity`:
+    the bytes that fit on the disk, None for no limit.  `failed`: names of the calls that have
+    failed.  `never_opened`: file numbers that were used while no file was open under them.
+    `short`: the share of writes that are done in part.  `steady`: names of files whose writes are
+    never lost.
     """
 
     chance: Random
@@ -167,10 +169,10 @@ class Disk:
         self.capacity = None
 
     def copied(self, keeps: Callable[[], bool] | None = None) -> Disk:
-        """Return another disk with the same contents, as after the end of the process.
+        """Return another disk with the contents after the end of the process.
 
-        `keeps`: as after a loss of power; called for each part of the unsynced data, whether it is
-        kept.
+        `keeps`: None if the process was killed, so all data is there.  Otherwise the power was
+        lost, and `keeps` is called for each part of the unsynced data: is this part kept?
         """
         after = Disk(self.chance, short=self.short, steady=self.steady)
         if keeps is None:
@@ -191,7 +193,7 @@ class Disk:
                     yield f"{path}/{name}", item
 
     def make(self, path: Path) -> None:
-        """Make a directory and those above it, durably."""
+        """Make a directory and its parents, durably."""
         folder = self.root
         for name in path.parts[1:]:
             below = folder.shown.get(name)
@@ -324,7 +326,10 @@ class Disk:
     # -- small parts -------------------------------------------------------------------------------
 
     def _of(self, file: int) -> _Open:
-        """Return the open file with this number; note a number that is not open, and fail."""
+        """Return the open file with this number.
+
+        A number that is not open is recorded in `never_opened`, and raises `OSError`.
+        """
         if file not in self._open:
             self.never_opened.append(file)
             raise _error(errno.EBADF)

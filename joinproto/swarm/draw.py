@@ -34,10 +34,10 @@ KINDS: dict[What, float] = {
     What.JUMP: 0.7,
     What.OPTIONS: 0.3,
 }
-"""Kinds of actions that a run may have, and how often each occurs in a run that has it."""
+"""Kinds of actions that a run may have, with the relative frequency of each in a run."""
 
 BACK = {What.CRASH, What.CRASH_SOON, What.POWER, What.LEAVE, What.SHUTDOWN, What.WIPE, What.MARK}
-"""After these actions a member is down sooner or later, so it is started again."""
+"""After these actions a member is down sooner or later, so most runs start it again."""
 
 
 def draw(seed: int) -> Scenario:
@@ -48,7 +48,7 @@ def draw(seed: int) -> Scenario:
     is_founding, is_apart = about < 0.2, 0.2 <= about < 0.35
     is_lost, has_newcomer = 0.35 <= about < 0.42, about >= 0.95
     is_special = is_founding or is_apart or is_lost or has_newcomer
-    # None of the seeds that once failed is one of these, so their runs stay unchanged.
+    # No seed of a known failure draws one of these, so the runs of known failures do not change.
     is_left = not is_special and seed % 12 == 10
     dark = Random(f"dark {seed}")
     is_dark, has_copy = not is_special and seed % 12 == 7, seed % 24 == 19
@@ -153,7 +153,7 @@ def _starts(chance: Random, at: float, patience: float, names: str) -> list[Acti
 
 
 def _founding(chance: Random, members: str, patience: float) -> list[Action]:
-    """Return a founding in which each member hears now some, now other members."""
+    """Return a founding in which the members that hear each other keep changing."""
     actions = _all(0.0, What.START, members)
     at, end = 0.0, patience * chance.uniform(6.0, 20.0)
     half = len(members) // 2
@@ -167,7 +167,7 @@ def _founding(chance: Random, members: str, patience: float) -> list[Action]:
 def _lost_source(
     chance: Random, members: str, patience: float, *, has_newcomer: bool = False
 ) -> list[Action]:
-    """Return a change of view while clients write, whose source dies in it.
+    """Return a change of view in which the source of an update dies, while clients write.
 
     A member comes back, or a newcomer comes for the first time.
     """
@@ -189,9 +189,9 @@ def _lost_source(
 
 
 def _left_behind(chance: Random, members: str, patience: float) -> list[Action]:
-    """Return repeated short cuts of links: a member that was cut off is back before it acts.
+    """Return repeated short cuts: a member is often back before the others have given it up.
 
-    Some members were started with other options before, and are refused.
+    Some members are started with other options for a while, and are refused.
     """
     actions = _all(0.0, What.START, members)
     at = patience * 6
@@ -224,12 +224,13 @@ def _blackouts(chance: Random, members: str, patience: float) -> list[Action]:
         actions.append(Action(at, What.BLACKOUT, who[0], who[1:], lasts))
         back = at + lasts + patience * chance.uniform(0.0, 2.0)
         actions += _starts(chance, back, patience, who)
-        if chance.random() < 0.3:  # and again, while they start
+        if chance.random() < 0.3:  # another loss of power, while they start
             actions.append(Action(back, What.BLACKOUT, who[0], who[1:], patience))
             actions += _all(back + patience * 1.5, What.START, who)
         at = back + patience * chance.uniform(6.0, 12.0)
         if chance.random() < 0.5:  # a member starts late, and loses power right after its update
-            # The member with the least name orders the frames, so it has some that no other has.
+            # The member with the least name orders the frames, so it may have frames that no other
+            # member has.
             late = chance.choice((members[0], chance.choice(members)))
             actions = [
                 one for one in actions if one.at < back or one != Action(one.at, What.START, late)
@@ -245,17 +246,17 @@ def _blackouts(chance: Random, members: str, patience: float) -> list[Action]:
 
 
 def _tails(chance: Random, members: str, patience: float) -> list[Action]:
-    """Return frames that no other member saw, and losses of power right after these are cut."""
+    """Return tails of frames that a minority wrote, and losses of power right after their cut."""
     actions = _all(0.0, What.START, members)
-    few = members[: max(1, (len(members) - 1) // 2)]  # with the one that orders the frames
+    few = members[: max(1, (len(members) - 1) // 2)]  # the sequencer is among them
     at = patience * 6
     for _ in range(6):
         actions.append(Action(at, What.SPLIT, few[0], few[1:]))
         writes = [at + patience * chance.uniform(0.0, 0.5) for _ in range(8)]
         actions += [Action(when, What.WRITE, few[0]) for when in writes]
-        # Otherwise it would repeat the writes that were not acknowledged, and sync its journal.
+        # Otherwise the minority would repeat its unacknowledged writes, and sync its journal.
         actions += _all(at + patience, What.CRASH, few)
-        at += patience * chance.uniform(4.0, 8.0)  # the others go on, and write nothing
+        at += patience * chance.uniform(4.0, 8.0)  # the others go on without a write
         actions.append(Action(at, What.HEAL))
         actions += _all(at, What.START, few)
         at += patience * chance.uniform(1.0, 5.0)
@@ -270,7 +271,7 @@ def _tails(chance: Random, members: str, patience: float) -> list[Action]:
 
 
 def _put_back(chance: Random, members: str, patience: float) -> list[Action]:
-    """Return a backup that is restored after all were killed, some views and frames later."""
+    """Return a backup that is restored some views and frames later, after all were killed."""
     who = chance.choice(members)
     actions = _all(0.0, What.START, members)
     actions.append(Action(patience * chance.uniform(0.0, 12.0), What.COPY, who))

@@ -1,20 +1,20 @@
 """The fair phase of a run: faults stop, all members with disks are started, the cluster serves.
 
-In some runs it is then shut down in order, and started again.
+In some runs the cluster is then shut down in order, and started again.
 """
 
 from __future__ import annotations
 
 from joinproto.join.inputs import ShutdownCluster
 from joinproto.swarm.oracle import Violation
-from joinproto.swarm.rest import Up, newest, who_must_serve
+from joinproto.swarm.rest import RunningMember, members_that_must_serve, newest
 from joinproto.swarm.simulation import Simulation
 
 PATIENCES_MOST = 400
-"""How long a cluster has to come to rest, in multiples of its patience."""
+"""The most time for a cluster to come to rest, in multiples of its patience."""
 
 SERVES_MOST = 100
-"""How long it has to serve again after the operator's permission, in the same unit."""
+"""The most time for it to serve after the operator's permission, in multiples of its patience."""
 
 PATIENCES_OF_REST = 6
 
@@ -71,9 +71,9 @@ def _await_service(it: Simulation) -> bool:
             if not marked:
                 marked, permitted = True, turn
                 _mark_all(it)
-            elif not _owing(it) or turn - permitted >= SERVES_MOST:
+            elif not _names_that_must_serve(it) or turn - permitted >= SERVES_MOST:
                 break
-    owing = _owing(it)
+    owing = _names_that_must_serve(it)
     if owing:
         serving = [p.name for p in it.processes.values() if p.opened is not None]
         raise Violation(
@@ -105,12 +105,14 @@ def _mark_all(it: Simulation) -> None:
     _start_all(it)
 
 
-def _owing(it: Simulation) -> str:
+def _names_that_must_serve(it: Simulation) -> str:
     up = {
-        name: Up(one.seat, one.member.record, one.disk.journal.runs, one.member.config.digest)
+        name: RunningMember(
+            one.seat, one.member.record, one.disk.journal.runs, one.member.config.digest
+        )
         for name, one in it.processes.items()
     }
-    return who_must_serve(it.oracle, up, it.network.deaf)
+    return members_that_must_serve(it.oracle, up, it.network.deaf)
 
 
 def _shut_down(it: Simulation) -> None:

@@ -1,7 +1,7 @@
 """A process: one member, the log behind it, and the host's duties of `docs/embedding.md`.
 
-The log uses it as its `EventLoop`.  A process may die at each change of its disk, also in the
-middle of a write, and between two sends.
+The log uses the process as its `EventLoop`.  A process may die at each change of its disk, even in
+the middle of a write, and between two sends.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from joinproto.join.wire import decode
 from joinproto.log.entry import Entry
 from joinproto.log.replicated import ReplicatedLog
 from joinproto.net.session import VERSIONS
-from joinproto.swarm.place import Died, Opened, Place
+from joinproto.swarm.place import Died, OpenFiles, Place
 
 if TYPE_CHECKING:
     from joinproto.swarm.simulation import Simulation
 
 FUNCTIONS_MOST = 10_000
-"""With more functions than these in one step, a member or its log does not come to rest."""
+"""The most rounds of one step; with more, a member or its log does not come to rest."""
 
 
 _decode = lru_cache(maxsize=4096)(decode)  # many members send the same bytes
@@ -56,15 +56,16 @@ class Clock:
 class Process(MemberLoop):
     """A process of one member.  `ended`: why it has stopped.
 
-    `connected`: the peers.  `left`: its view, if the view had a successor when the process was
-    connected again after it had no connection.  `gone`: the members that it knows to have left its
-    view.  `was_ready`: it was ready at some time; `saw_it_run`: while it was up, a process that was
-    ready was up, too.  `stood`: views that have no successor, as the register told it.
+    `connected`: the connected peers.  `left`: its view, if the view had a successor when the
+    process got its first connection after having none.  `gone`: the members that it knows to have
+    left its view.  `was_ready`: it was ready at some time; `saw_it_run`: a process that had been
+    ready was up at the same time.  `stood`: views that had no successor by the register's answer to
+    this process.
     """
 
     log: ReplicatedLog
     place: Place
-    disk: Opened
+    disk: OpenFiles
     simulation: Simulation
     clock: Clock
     name: str
@@ -72,7 +73,7 @@ class Process(MemberLoop):
     is_served: bool = False
     ended: messages.Stop | messages.Abort | None = None
     waiting: messages.Waiting | None = None
-    bodies: set[bytes] = field(factory=set)  # those of the frames that were applied
+    bodies: set[bytes] = field(factory=set)  # the bodies of the frames that were applied
     was_ready: bool = False
     saw_it_run: bool = False
     stood: set[ViewId] = field(factory=set)
@@ -96,7 +97,7 @@ class Process(MemberLoop):
     # -- events --------------------------------------------------------------------------------
 
     def step(self, function: Callable[[Process], None] | None = None) -> None:
-        """Do `function`, then all that follows, until nothing is left to do."""
+        """Call `function`, then perform all effects, until the member and its log are at rest."""
         if function is not None:
             function(self)
         self._perform()
@@ -116,7 +117,7 @@ class Process(MemberLoop):
             for peer in late:
                 self.down(peer)
                 self._perform()
-        raise RuntimeError(f"{self.name} comes to no rest in one step")
+        raise RuntimeError(f"{self.name} does not come to rest in one step")
 
     def up(self, peer: str) -> None:
         if not self.connected:
@@ -131,7 +132,7 @@ class Process(MemberLoop):
         self.log.peer_down(peer)
 
     def hear(self, peer: str, channel: Channel, content: object) -> None:
-        """Take what came from `peer`: a message, or bytes for the log."""
+        """Take a message of `peer` to the member, or its bytes for the log."""
         if channel is Channel.HOST:
             assert isinstance(content, bytes)
             self.log.hear(peer, content)
@@ -216,7 +217,7 @@ class Process(MemberLoop):
         return VERSIONS[1]
 
     def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
-        self.place.told = Position(view, last)
+        self.place.reported = Position(view, last)
         self.member.appended(view, last, first=first)
         for seq in range(first, last + 1):
             self.simulation.oracle.has(self, str(view), seq, digest(seq))
@@ -226,12 +227,12 @@ class Process(MemberLoop):
             self.tell(inputs.UpdateOverwrites())
         if self.member.poll():
             return False
-        self.place.told = None
+        self.place.reported = None
         return True
 
     def tell(self, what: inputs.Input) -> None:
         if isinstance(what, inputs.UpdateDone):
-            self.place.told, self.place.is_end = what.position, True
+            self.place.reported, self.place.is_end = what.position, True
         super().tell(what)
 
     def give_up_on(self, peer: str, why: str) -> None:
@@ -239,7 +240,7 @@ class Process(MemberLoop):
         self._late.append(peer)
 
     def note(self, what: str, **facts: object) -> None:
-        """Do nothing: the journal and the member report the same."""
+        """Do nothing, because the oracle reads the journal and the member itself."""
 
 
 @define(eq=False)

@@ -18,18 +18,18 @@ from joinproto.join.member import Member
 from joinproto.swarm.draw import draw
 from joinproto.swarm.run import Outcome, run
 
-AT_ONCE = 5
-"""How many seeds a process plays before it reports their outcomes."""
+SEEDS_AT_ONCE = 5
+"""The number of seeds that a process plays before it reports their outcomes."""
 
 FAILED_KEPT = 20
-"""How many failed runs of one claim are kept, those of the smallest seeds; all are counted."""
+"""The most failed runs that are kept for each claim, by smallest seed; all are counted."""
 
 
 @define
 class Tally:
-    """The totals of many runs.  `failed`: outcomes that broke a claim, by its name.
+    """The totals of many runs.  `failed`: outcomes that broke a claim, by the claim's name.
 
-    `configurations`: how many different ones there were, regardless of their actions.
+    `configurations`: the number of different configurations, regardless of the actions.
     """
 
     runs: int = 0
@@ -110,7 +110,11 @@ def _played(
     with ProcessPoolExecutor(jobs, initializer=_leave_ctrl_c_to_the_caller) as pool:
         waiting: set[Future[list[Outcome]]] = set()
         while True:
-            while goes_on() and len(waiting) < 2 * jobs and (part := list(islice(seeds, AT_ONCE))):
+            while (
+                goes_on()
+                and len(waiting) < 2 * jobs
+                and (part := list(islice(seeds, SEEDS_AT_ONCE)))
+            ):
                 waiting.add(pool.submit(_play, part, start))
             if not waiting:
                 return

@@ -28,7 +28,10 @@ OLD_KEPT = 200
 
 @define(eq=False)
 class _Connection:
-    """A connection of two members.  `knows`: those that know of it, and not yet of its loss."""
+    """A connection of two members.
+
+    `knows`: the members that know of the connection, and do not know of its loss.
+    """
 
     knows: set[str] = field(factory=set)
     is_broken: bool = False
@@ -61,9 +64,9 @@ class Network:
         both = [way for pair in apart for way in ((pair[0], pair[1]), (pair[1], pair[0]))]
         self.deaf.clear()
         self.cut(both)
-        self.look()
+        self.connect_all()
 
-    def look(self) -> None:
+    def connect_all(self) -> None:
         """Connect the members that run, hear each other, and are not connected."""
         names = self.scenario.members
         for at, one in enumerate(names):
@@ -127,10 +130,10 @@ class Network:
             self.simulation.tell_down(who, whom)
         if not lost.knows and self._connections.get(pair) is lost:
             del self._connections[pair]
-            self.look()
+            self.connect_all()
 
     def ended(self, name: str) -> None:
-        """Break all connections of `name`, whose process has ended and so knows of none."""
+        """Break all connections of `name`, whose process has ended."""
         for pair, connection in list(self._connections.items()):
             if name in pair:
                 self.lose(*pair)
@@ -166,7 +169,7 @@ class Network:
     def _bring_an_old_one(self, sender: str, to: str, content: object) -> None:
         chance = self._chance(sender, to, "old")
         sent = self._sent.setdefault((sender, to), [])
-        # A random message is replaced, so that the kept ones are of all ages.
+        # A random message is replaced, so that the kept messages are of all ages.
         if len(sent) < OLD_KEPT:
             sent.append(content)
         else:

@@ -1,7 +1,7 @@
 """The oracle: the claims about every run, checked from outside.
 
-It reads durable records, service and acknowledgements, and shares no rule with the member.  The
-claims are in section 4 of the join protocol; `CLAIMS` names them.
+The oracle reads durable records, and is told when members serve and acknowledge; it shares no rule
+with the member.  The claims are in section 4 of the join protocol; `CLAIMS` names them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CLAIMS = {
     "says_why": "a member that may not serve says which members it waits for",
     "all_end": "an orderly shutdown ends all members that run",
 }
-"""All claims by name; `stuck` counts the last three."""
+"""The texts of all claims, by name; `Tally.stuck` counts the last three."""
 
 STUCK = {"serves_again", "says_why", "all_end"}
 
@@ -73,8 +73,8 @@ class Oracle:
     starts: int = 0
     served: int = 0
     acked: int = 0
-    _closed_at: dict[ViewId, int] = field(factory=dict)  # how many starts before it was chosen
-    _closed_running: set[ViewId] = field(factory=set)  # chosen while a member ran that was ready
+    _closed_at: dict[ViewId, int] = field(factory=dict)  # for each view, the starts before it
+    _closed_running: set[ViewId] = field(factory=set)  # chosen while a member that was ready ran
     _votes: dict[tuple[ViewId, Ballot], set[str]] = field(factory=dict)
     ready: dict[ViewId, set[Seat]] = field(factory=dict)
     _initial: dict[Seat, ViewId] = field(factory=dict)
@@ -142,12 +142,12 @@ class Oracle:
         return 2 * len(votes & electors) > len(electors)
 
     def chosen(self, view: View) -> None:
-        """Note that a view was chosen: by a majority, by the register, or as a member says."""
+        """Note that a view was chosen, by a majority or the register, or by a member's word."""
         known = self.successor.get(view.parent)
         if known is not None and known.id == view.id:
             return
         if known is not None and view.parent is None and known.is_majority(self.wiped):
-            # The stores that chose it are wiped, so this is another cluster, without frames.
+            # The stores that chose the first FOUND are wiped, so this is a new cluster.
             for about in (self.successor, self.committed, self._applied):
                 about.clear()
             self.newest_acked = 0
@@ -184,9 +184,9 @@ class Oracle:
         self.require("close_ends", is_anew, told)
 
     def _may_found_twice(self, first: View) -> bool:
-        """Return whether `found_with` electors can do without those that voted for the first FOUND.
+        """Return whether `found_with` electors may be there without a vote for the first FOUND.
 
-        This is the price of that option (3.3), once one that voted has lost its disk.
+        This is the price of that option (3.3), once an elector that voted has lost its disk.
         """
         few = self.scenario.found_with
         if few is None or not first.electors & self.wiped:
@@ -221,7 +221,7 @@ class Oracle:
         return names_of(seats) - frozenset(self.scenario.transients)
 
     def saw(self, process: Process, event: object) -> None:
-        """Take an event that a member reports."""
+        """Note an event that a member reports."""
         if isinstance(event, Learned):
             self.chosen(event.view)
         if isinstance(event, Waiting) and event.case == IMPOSSIBLE:
@@ -230,7 +230,7 @@ class Oracle:
     # -- serving -------------------------------------------------------------------------------
 
     def opens(self, process: Process, view: View) -> None:
-        """Check a member that serves clients from now on."""
+        """Check a member that begins to serve clients."""
         self.served += 1
         record = process.member.record
         on_disk = process.place.record
@@ -261,7 +261,7 @@ class Oracle:
             at = self.views.get(at.parent)
 
     def connected(self, process: Process) -> None:
-        """Note whether a member, cut off until now, is connected again in a view that was left."""
+        """Note whether a member that was cut off is connected again in a view with a successor."""
         tip = process.member.view
         process.left = None
         if tip is not None and tip.id in self.successor and process.is_ready:
@@ -339,7 +339,7 @@ class Oracle:
             self._commit(seq, view)
 
     def acknowledged(self, body: bytes, at: Position) -> None:
-        """Check that the frame of which a client was told is committed."""
+        """Check that a frame that was acknowledged to a client is committed."""
         self.acked += 1
         self.newest_acked = max(self.newest_acked, at.seq)
         is_held = self.committed.get(at.seq) == at.view

@@ -24,26 +24,26 @@ DIRECTORY = Path("/data")
 
 
 class Died(BaseException):
-    """The process dies.  This is no `Exception`, so that no code inside the process catches it."""
+    """The process dies.  Not an `Exception`, so that no code of the process catches it."""
 
 
-class Keeps(Protocol):
-    """An object that writes a record durably."""
+class RecordWriter(Protocol):
+    """Writes a record durably."""
 
     def write(self, record: StoreRecord) -> None: ...
 
 
 @define(eq=False)
-class Opened:
+class OpenFiles:
     """The open files of a process.
 
-    `record`: the one that the member starts from; `lost`: data that should exist and does not, ""
-    if none.
+    `record`: the record from which the member starts.  `lost`: a text about data that should exist
+    and does not, "" if there is none.
     """
 
     record: StoreRecord
     journal: Journal
-    keeps: Keeps
+    keeps: RecordWriter
     lost: str = ""
 
     def close(self) -> None:
@@ -54,10 +54,11 @@ class Opened:
 class Place:
     """The data directory of a member.  `chance`: decides which data a loss of power leaves.
 
-    `dies_in`: after how many more changes and sends the process dies, None for never.  `record`:
-    the one reported as durable, however it is stored; `writing`: the one being written.  `told`:
-    the last frame that a process said it has, None if it may have been cut since.  `is_end`: the
-    process said that its data ends there, and nothing was written to the journal since.
+    `dies_in`: the number of changes and sends before the process dies, None for never.  `record`:
+    the record that was reported as durable, however it is stored; `writing`: the record that is
+    being written.  `reported`: the last frame that a process reported as durable, None if it may
+    have been cut since.  `is_end`: the process reported that its data ends there, and the journal
+    was not written since.
     """
 
     member: str
@@ -68,7 +69,7 @@ class Place:
     files: Disk = field(init=False)
     record: StoreRecord | None = None
     writing: StoreRecord | None = None
-    told: Position | None = None
+    reported: Position | None = None
     is_end: bool = False
     dies_in: int | None = None
     dies_feeding: bool = False
@@ -91,7 +92,7 @@ class Place:
         if self.dies_in is not None and call not in READS:
             self.step()
 
-    def open(self) -> Opened:
+    def open(self) -> OpenFiles:
         """Return the files that a process starts with; raises `StoreError`."""
         if self.is_transient:
             self.wipe()
@@ -100,13 +101,15 @@ class Place:
             opened = self._open_store()
         else:
             opened = self._open_value()
-        if self.told is not None and not holds(opened.journal.runs, self.told):
-            opened.lost = f"{self.member} said that it has {self.told}: {opened.journal.runs}"
-        elif ends and opened.journal.last != self.told:
-            opened.lost = f"{self.member} said that it ends at {self.told}: {opened.journal.runs}"
+        if self.reported is not None and not holds(opened.journal.runs, self.reported):
+            opened.lost = f"{self.member} said that it has {self.reported}: {opened.journal.runs}"
+        elif ends and opened.journal.last != self.reported:
+            opened.lost = (
+                f"{self.member} said that it ends at {self.reported}: {opened.journal.runs}"
+            )
         return opened
 
-    def _open_value(self) -> Opened:
+    def _open_value(self) -> OpenFiles:
         record = self.record
         if record is None:
             record = self.record = self._empty()
@@ -114,15 +117,15 @@ class Place:
         if record.update_unfinished:
             record, _ = start_from(record, journal.runs, is_torn=journal.cut_bytes > 0)
         elif not record.transient:
-            # Any contents are believed, so the oracle must notice lost data.
+            # The journal is trusted here whatever it holds, so the oracle must notice lost data.
             record = evolve(record, position=journal.last)
-        return Opened(record, journal, self)
+        return OpenFiles(record, journal, self)
 
-    def _open_store(self) -> Opened:
+    def _open_store(self) -> OpenFiles:
         if not self._has_store():
             if self.record is not None:
                 raise AssertionError(f"{self.member}: a store that was made is gone")
-            # `open_disk` would make it with an id that no other run could draw again.
+            # `open_disk` would draw an id that no other run could draw again.
             self._make(self._empty())
         disk = open_disk(
             DIRECTORY, self.member, self.cluster_name, files=self.files, frames_on=self.files
@@ -130,7 +133,9 @@ class Place:
         found = disk.store.record
         is_there = self.record is None or found in (self.record, self.writing)
         self.record, self.writing = found, None
-        return Opened(disk.record, disk.journal, disk.store, "" if is_there else f"found {found}")
+        return OpenFiles(
+            disk.record, disk.journal, disk.store, "" if is_there else f"found {found}"
+        )
 
     def _make(self, record: StoreRecord) -> None:
         create_store(
@@ -146,7 +151,7 @@ class Place:
     def _has_store(self) -> bool:
         return any(path == f"{DIRECTORY}/{FOLDER}/{CURRENT}" for path, _ in self.files.files())
 
-    def keep(self, keeps: Keeps, record: StoreRecord) -> None:
+    def keep(self, keeps: RecordWriter, record: StoreRecord) -> None:
         """Write the record durably."""
         self.writing = record
         keeps.write(record)
@@ -178,7 +183,7 @@ class Place:
         # No process syncs a lock's text, and its length depends on this machine.
         self._take(Disk(self.chance, short=0.0, steady=frozenset({LOCK})))
         self.files.make(DIRECTORY)
-        self.record = self.writing = self.told = None
+        self.record = self.writing = self.reported = None
         self.is_end = False
 
     def mark(self) -> None:
@@ -201,7 +206,7 @@ class Place:
         ):
             return
         self.record, files = self._copy
-        self.told = self.writing = None
+        self.reported = self.writing = None
         self.is_end = False
         self._take(files.copied())
         self.files.process_ends()

@@ -1,4 +1,4 @@
-"""An outside register: it keeps the first view that is written as successor of each parent."""
+"""An outside register, which keeps for each parent the first view written as its successor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ class Register:
         asked: float,
         question: int,
     ) -> None:
-        """Bring the question to the register, and its answer back; both take time."""
+        """Bring a question to the register, and its answer back; both take time.
+
+        `view`: set it as the successor of `parent`; None: only read.
+        """
         it = self.simulation
         name = process.name
 

@@ -1,8 +1,8 @@
 """Rest: the liveness claims about a cluster once faults have stopped.
 
 A majority of the electors must serve and come to rest if it is up, its members all hear each other,
-and it has all that was committed.  Of the members that have the data, only those count that can
-know it: the members of every view since the last one that may have been served.
+and they have every committed frame.  Of the members that have the data, only those count that can
+know that they have it: the members of every view since the last view that may have been served.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from joinproto.swarm.oracle import Oracle
 
 
 @frozen
-class Up:
-    """A member that is up: its disk, and the frames on it."""
+class RunningMember:
+    """A running member: its record, the frames in its journal, and the digest of its options."""
 
     seat: Seat
     record: StoreRecord
@@ -36,19 +36,21 @@ def newest(oracle: Oracle) -> View | None:
     return at
 
 
-def who_must_serve(oracle: Oracle, up: dict[str, Up], deaf: set[tuple[str, str]]) -> str:
+def members_that_must_serve(
+    oracle: Oracle, up: dict[str, RunningMember], deaf: set[tuple[str, str]]
+) -> str:
     """Return the names of the members that must serve, joined; "" if none must."""
     tip = newest(oracle)
     for count in range(len(up), 0, -1):
         for names in combinations(sorted(up), count):
             if any((x, y) in deaf for x in names for y in names):
                 continue
-            if _owe(oracle, tip, [up[name] for name in names]):
+            if _must_serve(oracle, tip, [up[name] for name in names]):
                 return "".join(names)
     return ""
 
 
-def _owe(oracle: Oracle, tip: View | None, group: list[Up]) -> bool:
+def _must_serve(oracle: Oracle, tip: View | None, group: list[RunningMember]) -> bool:
     it = oracle.scenario
     default = it.config(it.members[0]).digest
     if len(group) < it.wait_for or any(one.digest != default for one in group):
@@ -70,7 +72,7 @@ def _owe(oracle: Oracle, tip: View | None, group: list[Up]) -> bool:
     return tip.is_majority({one.seat for one in fit})
 
 
-def _can_know(oracle: Oracle, tip: View, group: list[Up]) -> bool:
+def _can_know(oracle: Oracle, tip: View, group: list[RunningMember]) -> bool:
     """Return whether a member knows the tip, or enough are up to find out that it is chosen."""
     if tip.parent is None or any(one.record.lineage.length >= tip.number for one in group):
         return True
@@ -78,7 +80,7 @@ def _can_know(oracle: Oracle, tip: View, group: list[Up]) -> bool:
 
 
 def _in_line(oracle: Oracle, tip: View) -> frozenset[Seat]:
-    """Return the members of all views, from the last that may have been served to the tip."""
+    """Return the seats that are in every view from the last one that may have been served on."""
     line, at = tip.members, tip
     while at.parent is not None and not (
         at.is_open and at.members <= oracle.ready.get(at.id, set())
@@ -88,7 +90,7 @@ def _in_line(oracle: Oracle, tip: View) -> frozenset[Seat]:
     return line
 
 
-def _has_all(oracle: Oracle, one: Up) -> bool:
+def _has_all(oracle: Oracle, one: RunningMember) -> bool:
     return all(
         any(run.view == view and run.first <= seq <= run.last for run in one.runs)
         for seq, view in oracle.committed.items()

@@ -1,6 +1,6 @@
 """One run: a scenario, played from its first action to its end.
 
-After all actions the cluster is left in peace, and must serve.
+After all actions the faults stop, and the cluster must serve.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from joinproto.swarm.simulation import Simulation
 
 @frozen(kw_only=True)
 class Outcome:
-    """The outcome of a run.  `claim`: the broken one, "" if all held; `what`: the evidence.
+    """The outcome of a run.  `claim`: the broken claim, "" if all held; `what`: the evidence.
 
-    `at`: the last second of the run.  `opened`: how often a member began to serve.  `acked`: how
-    many frames were acknowledged.
+    `at`: the last second of the run.  `opened`: how often a member began to serve.  `acked`: the
+    number of frames that were acknowledged.  `story`: the events in words, if asked for.
     """
 
     scenario: Scenario
@@ -46,7 +46,7 @@ class Outcome:
 def run(
     scenario: Scenario, *, start: Callable[..., Member] = Member.start, tells: bool = False
 ) -> Outcome:
-    """Play the scenario and return its outcome, which depends on nothing else.
+    """Play the scenario and return its outcome, which depends only on the arguments.
 
     `start`: makes the members, as `Member.start` does.  `tells`: the outcome has the story.
     """

@@ -1,7 +1,7 @@
-"""A scenario: all that is decided before a run begins, as one value that shrinks.
+"""A scenario: the decisions that are made before a run begins, as one value.
 
-The fate of a message is drawn during the run, from the seed and its link alone, so that leaving out
-an action changes little of the rest.
+The fate of a message is drawn during the run, from the seed and the message's link alone.  So a
+scenario without one of its actions plays nearly the same, which helps shrinking.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class What(Enum):
 
 @frozen
 class Action:
-    """An action at a time, in seconds: on `who`, with `others`, and with an amount, if any."""
+    """An action at a time, in seconds: on the member `who`, with `others` and an amount, if any."""
 
     at: float
     what: What
@@ -63,14 +63,14 @@ class Action:
 class Scenario:
     """One run: the members and their options, the faults, and the actions.
 
-    `delay`: mean seconds that a message takes.  `is_steady`: all take the same time.  `slow`: the
-    share that takes twenty times as long.  `loss`, `twice`, `late`: the shares of the members'
-    messages that are lost, come twice, come again much later.  `old`: the share with which an older
-    message comes, sent by any process over any connection.  `notice`: the most seconds until a lost
-    connection is noticed.  `drift`: for each member, the seconds of its clock in a second.
-    `on_disk`: metadata go through the real store, as bytes.  `as_bytes`: messages go as bytes, too.
-    `apart`: pairs that do not hear each other when all else is mended.  `ends`: the run ends with
-    an orderly shutdown and a start of all.
+    `delay`: mean seconds that a message takes.  `is_steady`: messages that are not slow all take
+    the same time.  `slow`: the share that takes about twenty times as long.  `loss`, `twice`,
+    `late`: the shares of the members' messages that are lost, come twice, come again much later.
+    `old`: the share of messages with which an older message from the same sender comes.  `notice`:
+    the most seconds until a lost connection is noticed.  `drift`: for each member, the seconds of
+    its clock in a second.  `on_disk`: metadata go through the real store, as bytes.  `as_bytes`:
+    messages go as bytes.  `apart`: pairs that do not hear each other even after all other links are
+    mended.  `ends`: the run ends with an orderly shutdown and a start of all.
     """
 
     seed: int
@@ -115,7 +115,7 @@ class Scenario:
 
     @property
     def forgets(self) -> bool:
-        """Return whether a disk forgets its promises here; that voids most claims."""
+        """Return whether a disk forgets its promises in this run, which voids most claims."""
         return any(action.what is What.RESTORE for action in self.actions)
 
     @property

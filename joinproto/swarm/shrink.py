@@ -31,13 +31,13 @@ PLAIN: dict[str, Any] = {
     "found_with": None,
     "automatic": True,
 }
-"""The plain value of an option, which is kept if the run still fails with it."""
+"""The plain values of options; a plain value is kept if the run still fails with it."""
 
 
 def shrink(
     failed: Outcome, play: Callable[[Scenario], Outcome], *, seconds: float = SECONDS_MOST
 ) -> Outcome:
-    """Return the smallest outcome found in `seconds` that breaks the same claim."""
+    """Return the smallest outcome found in about `seconds` that breaks the same claim."""
     return _Shrinking(failed, play, monotonic() + seconds).shrunk()
 
 

@@ -1,7 +1,7 @@
-"""A simulation: processes, their disks, the network between them, and one clock over all.
+"""A simulation: processes, their disks, the network between them, and one clock for all.
 
-`actions.py` and `fair_phase.py` decide about events.  Here time passes; processes begin, take steps
-and end; and the oracle learns what they do.
+`actions.py` and `fair_phase.py` decide which events happen.  Here time passes; processes begin,
+take steps and end; and the oracle is told of each of these.
 """
 
 from __future__ import annotations
@@ -135,10 +135,10 @@ class Simulation:
         process.saw_it_run = any(one.was_ready for one in self.processes.values())
         self.processes[name] = process
         self.step(name)
-        self.network.look()
+        self.network.connect_all()
 
     def step(self, name: str, action: Callable[[Process], None] | None = None) -> None:
-        """Run an action of the process, and all that follows from it."""
+        """Run an action of the process, and all its consequences."""
         process = self.processes.get(name)
         if process is None:
             return
@@ -247,7 +247,7 @@ class Simulation:
         self.step(name, lambda it: it.hear(peer, channel, content))
 
     def saw(self, process: Process, event: object) -> None:
-        text = told(event) if self.tells else ""
+        text = in_words(event) if self.tells else ""
         # A line that a member repeats is reported once.
         if text and self._said.get(process.name) != text:
             self._said[process.name] = text
@@ -259,8 +259,8 @@ class Simulation:
         self.oracle.opens(process, view)
 
 
-def told(event: object) -> str:
-    """Return an event of a member in words, which follow the member's name in a story."""
+def in_words(event: object) -> str:
+    """Return a member's event in words, which follow the member's name in a story."""
     match event:
         case PhaseChanged(before, after, label, case):
             return f"is {after.value}, was {before.value} ({label}: {case})"

@@ -102,19 +102,19 @@ NOTICED_BY = {
     "tests/durable/test_real.py::test_the_real_file_system_writes_links_and_renames_files": (
         "filesystem:RealFileSystem.rename:without rename:1",
     ),
-    "tests/log/test_index.py::test_a_harmed_index_costs_time_and_nothing_else": (
+    "tests/log/test_index.py::test_a_damaged_index_costs_time_and_changes_no_result": (
         "index:_block_at:always no:3",
     ),
-    "tests/log/test_index.py::test_a_restart_takes_apart_only_what_the_index_does_not_know": (
+    "tests/log/test_index.py::test_a_restart_parses_only_frames_that_the_index_does_not_cover": (
         "survey:_is_unchanged:always no:1",
         "index:_block_at:always yes:1",
         "index:_block_at:always no:2",
         "index:_block_at:always yes:3",
     ),
-    "tests/log/test_index.py::test_damage_in_the_journal_is_found_behind_an_index_too": (
+    "tests/log/test_index.py::test_damage_in_the_journal_is_found_even_with_an_index": (
         "survey:_is_unchanged:always yes:1",
     ),
-    "tests/log/test_journal.py::test_a_read_gives_as_many_frames_as_were_asked_for": (
+    "tests/log/test_journal.py::test_a_read_returns_as_many_frames_as_fit": (
         "journal:Journal.recent:always yes:1",
         "journal:Journal.recent:always no:1",
     ),

@@ -31,7 +31,7 @@ from tests.machine.slow_evaluator import slowly_holds
 ROWS_EACH = 60
 
 
-def test_every_table_is_compiled_to_what_is_read_plainly() -> None:
+def test_every_compiled_table_agrees_with_the_slow_evaluator() -> None:
     """Tables of all systems, over rows whose fields have the values that their terms name."""
     draw, taken = random.Random(7), 0
     for table in tables():
@@ -48,7 +48,7 @@ def test_every_table_is_compiled_to_what_is_read_plainly() -> None:
     assert taken > len(tables()) / 2  # a table of which one case is taken is hardly tested
 
 
-def test_the_table_of_phases_is_compiled_to_what_is_read_plainly_of_all_facts() -> None:
+def test_the_compiled_table_of_phases_agrees_with_the_slow_evaluator_for_all_facts() -> None:
     """A member's whole table: every combination of its thirteen facts."""
     table, names = standing(), [field.name for field in attrs.fields(Facts)]
     for values in product((False, True), repeat=len(names)):
@@ -112,7 +112,7 @@ def test_a_name_that_no_field_can_have_is_an_error() -> None:
     """The text that is compiled is made of names of fields; nothing else gets into it."""
     hostile = terms.Fact(Status, "it is so", (("id or exit()", 1),))
 
-    with pytest.raises(MisuseError, match="names no field"):
+    with pytest.raises(MisuseError, match="cannot be the name of a field"):
         reader([(hostile, [(ALWAYS, 1)])])(members("e"), 0)
 
 

@@ -102,7 +102,7 @@ def test_members_of_a_set_keep_their_order() -> None:
     assert [1, 2, 3] == members_of(I - D, view, 0)
 
 
-def test_a_kind_of_term_without_a_meaning_is_an_error() -> None:
+def test_an_unknown_kind_of_term_is_an_error() -> None:
     """A new kind must be added to each evaluator."""
 
     class New(terms.Condition):

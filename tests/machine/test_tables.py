@@ -176,7 +176,7 @@ RED: tuple[Case[Colour], ...] = (case("always", ALWAYS),)
     [
         (
             [Arrow("go", (Colour.RED,), Table("t", "", RED), when=C.is_empty)],
-            "there may be no answer",
+            "it may be that no table applies",
         ),
         (
             [
@@ -213,7 +213,7 @@ def test_a_table_prints_as_markdown() -> None:
     ] == text.splitlines()
 
 
-def test_the_legend_says_what_each_set_is() -> None:
+def test_the_legend_defines_each_set() -> None:
     """Named sets are not expanded anywhere else."""
     assert [
         "I = all members that this member knows of, and itself",

@@ -17,7 +17,7 @@ class Other:
     colour: str
 
 
-def test_a_condition_is_no_truth_value_and_says_what_to_write() -> None:
+def test_a_condition_has_no_truth_value_and_the_error_names_the_alternative() -> None:
     """`and`, `or`, `not` and `if` would silently take the wrong branch."""
     with pytest.raises(MisuseError, match="C is empty") as caught:
         bool(C.is_empty)

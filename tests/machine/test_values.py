@@ -34,14 +34,14 @@ class Sum:
         (Step(1), {"effects": ("said",)}),
     ],
 )
-def test_a_copy_is_the_one_that_attrs_makes(value: object, changes: dict[str, object]) -> None:
+def test_a_copy_equals_the_copy_of_attrs(value: object, changes: dict[str, object]) -> None:
     made = evolve(value, **changes)  # type: ignore[misc]
 
     assert made == attrs.evolve(value, **changes)  # type: ignore[misc]
     assert type(made) is type(value)
 
 
-def test_a_value_made_from_the_fields_is_made_again() -> None:
+def test_a_value_derived_from_the_fields_is_derived_again() -> None:
     assert evolve(Sum(1, right=2), left=5).both == 7
 
 
@@ -50,6 +50,6 @@ def test_an_unknown_field_is_refused() -> None:
         evolve(Step(1), nothing=3)  # type: ignore[call-arg]
 
 
-def test_a_step_of_a_system_is_made_as_fast_as_any_value() -> None:
+def test_a_step_is_made_as_fast_as_any_other_value() -> None:
     """`Step[State, Effect]` is the class, not an alias whose call goes through typing."""
     assert Step[int, str] is Step

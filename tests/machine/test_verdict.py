@@ -42,7 +42,7 @@ def test_several_newcomers_are_judged_one_by_one() -> None:
     assert "update J1 from c; update J2 from c; unaffected -; abort J3; abort I2" == short(verdict)
 
 
-def test_newcomers_do_not_have_to_agree_with_each_other() -> None:
+def test_newcomers_need_not_agree_with_each_other() -> None:
     """I2, I4, I5 hold among initial members; a newcomer is compared only with active ones."""
     assert "unaffected -; update J2 from a; update J2 from a" == short(judge("*oX cXF cXG"))
 
@@ -57,7 +57,7 @@ def test_an_active_member_that_knows_no_signature_does_not_disturb_a_match() -> 
     assert "unaffected -; unaffected -; update J2 from a,b" == short(judge("*t *oX oX"))
 
 
-def test_active_members_of_two_clusters_have_no_signature_together() -> None:
+def test_active_members_of_two_clusters_have_no_common_signature() -> None:
     """The note is silent about two clusters that meet; a store matches at most one of them."""
     verdict = judge("*oX *oY oX e")
 

@@ -82,7 +82,7 @@ def test_a_frame_is_on_disk_before_it_is_acknowledged() -> None:
     )
 
 
-def test_a_member_without_a_store_persists_nothing() -> None:
+def test_a_member_without_a_store_writes_no_record() -> None:
     """T: it learns the state and the signature, and forgets both when it ends."""
     cluster = Cluster()
     cluster.disk = {"a": DiskRecord(Store.CLEAN, 1, 2, ("x",))}
@@ -121,7 +121,7 @@ def test_an_update_arrives_in_the_order_of_the_note() -> None:
         ("update-in-place", [Persist(DiskRecord(Store.CLEAN, 1, 2, ()))]),
     ],
 )
-def test_the_readings_differ_in_what_an_update_does_first(
+def test_the_readings_differ_in_the_first_effect_of_an_update(
     reading: str, on_asking: list[Effect]
 ) -> None:
     """In place, a crash during the update leaves a store that reads clean and is empty."""
@@ -164,7 +164,7 @@ def test_as_written_the_shutdown_marks_a_half_updated_member_clean(
     assert store is cluster.disk["b"].store
 
 
-def test_as_written_a_lone_restart_diverges_in_silence() -> None:
+def test_as_written_a_lone_restart_diverges_unnoticed() -> None:
     """After it, both stores are clean with equal signatures, and different data."""
     cluster = Cluster()
     cluster.start("a", "b")
@@ -223,7 +223,7 @@ def test_an_abort_leaves_the_store_as_it_was() -> None:
     assert Reason.NO_CLEAN_STORE is aborting.reason
 
 
-def test_a_waiting_member_says_why() -> None:
+def test_a_waiting_member_has_a_reason() -> None:
     """I1: the operator sees why it waits."""
     waiting = member(DiskRecord(Store.EMPTY), me=Identity("a", wait_for=2))
 
@@ -243,7 +243,7 @@ def test_a_member_that_only_waits_is_not_marked_by_a_shutdown() -> None:
     assert Store.DIRTY is waiting.store
 
 
-def test_a_member_refuses_what_cannot_happen_and_stays_as_it_is() -> None:
+def test_a_member_refuses_an_impossible_event_and_does_not_change() -> None:
     """No event is silently ignored; `can` asks beforehand."""
     active = member(DiskRecord(Store.EMPTY))
     active.receive(alone(active))
@@ -258,7 +258,7 @@ def test_a_member_refuses_what_cannot_happen_and_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("others", [(), ("b",), ("a", "a")])
-def test_a_set_is_delivered_only_to_those_in_it(others: tuple[str, ...]) -> None:
+def test_a_set_is_delivered_only_to_its_members(others: tuple[str, ...]) -> None:
     """Once: a member that is not in the set has no place in its order."""
     started = member(DiskRecord(Store.EMPTY))
     view = tuple(Status(name, Store.EMPTY) for name in others)
@@ -279,7 +279,7 @@ def test_the_whole_state_of_a_member_is_hashable_values() -> None:
     assert active.kept == DiskRecord(*(getattr(active, name) for name in NoteMember.persistent))
 
 
-def test_at_each_persist_the_attributes_are_what_is_kept() -> None:
+def test_at_each_persist_the_attributes_equal_the_record() -> None:
     """A search takes effects one by one, and lets a crash fall between any two."""
     joiner = member(DiskRecord(Store.CLEAN, 1, 2, ("x",)))
     source = Status("b", Store.DIRTY, initial=1, final=5, active=True)

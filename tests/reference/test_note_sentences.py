@@ -148,7 +148,7 @@ def test_a_member_waits_for_n_initial_members() -> None:
     assert "active I3; active I3; active I3" == short(judge("e e e", wait_for=3))
 
 
-def test_below_n_nothing_else_is_looked_at() -> None:
+def test_below_n_neither_options_nor_stores_are_judged() -> None:
     """I1 comes first: neither options nor stores are judged."""
     assert "wait I1; wait I1" == short(judge("cXF! oY", wait_for=3))
 
@@ -163,7 +163,7 @@ def test_as_written_a_clean_member_serves_before_n_are_active() -> None:
     assert {"a": "active", "b": "joining"} == cluster.phases()
 
 
-def test_where_all_wait_no_client_is_served_until_n_members_have_the_state() -> None:
+def test_if_all_members_wait_no_client_is_served_before_n_have_the_state() -> None:
     """W1, kept by the other reading of I8."""
     cluster = Cluster(wait_for=2, readings=READINGS["all-wait"])
     cluster.disk = dict(CLEAN_AND_BEHIND)
@@ -315,7 +315,7 @@ def test_a_newcomer_with_another_store_aborts(newcomer: str) -> None:
     assert "X" == verdict.initial
 
 
-def test_only_the_newcomer_stops_where_its_options_differ_from_the_cluster() -> None:
+def test_only_the_newcomer_stops_if_its_options_differ_from_the_cluster() -> None:
     """I2, towards a running cluster."""
     assert "unaffected -; abort I2; update J1 from a" == short(judge("*oX e! e"))
 
@@ -344,7 +344,7 @@ def test_the_tools_tell_whether_signatures_belong_to_the_same_cluster(
     assert found is comparison().choose(members(stores), 0).outcome
 
 
-def test_a_store_that_is_marked_clean_is_the_one_to_restart_from() -> None:
+def test_a_cluster_restarts_from_the_store_that_is_marked_clean() -> None:
     """R3."""
     cluster = Cluster()
     cluster.disk = {
@@ -359,7 +359,7 @@ def test_a_store_that_is_marked_clean_is_the_one_to_restart_from() -> None:
     assert ("x", "y") == cluster.members["a"].data
 
 
-def test_a_mark_on_an_empty_store_does_nothing() -> None:
+def test_a_mark_on_an_empty_store_has_no_effect() -> None:
     """R3 marks "the latest store"; an empty one has no signature to be the latest."""
     cluster = Cluster()
     cluster.disk = {"a": DiskRecord(Store.EMPTY)}

@@ -15,12 +15,12 @@ from tests.reference.cluster import Cluster
 # -- Starting ----------------------------------------------------------------------------------
 
 
-def test_matching_clean_stores_start_from_their_own_and_dirty_ones_are_updated() -> None:
+def test_members_with_matching_clean_stores_start_and_dirty_stores_are_updated() -> None:
     """As in the note."""
     assert "active Q6; active Q6; update Q8 from a,b" == short(qpid("cXF cXF oX"))
 
 
-def test_when_clean_stores_disagree_all_abort() -> None:
+def test_all_members_abort_if_clean_stores_disagree() -> None:
     """The dirty ones, too."""
     verdict = qpid("cXF cXG oX")
 
@@ -28,7 +28,7 @@ def test_when_clean_stores_disagree_all_abort() -> None:
     assert {"final-signature-mismatch"} == reasons(verdict)
 
 
-def test_dirty_and_empty_without_a_clean_store_all_abort() -> None:
+def test_members_with_dirty_and_empty_stores_all_abort_without_a_clean_store() -> None:
     """Check 4."""
     verdict = qpid("oX e")
 
@@ -36,7 +36,7 @@ def test_dirty_and_empty_without_a_clean_store_all_abort() -> None:
     assert {"no-clean-store"} == reasons(verdict)
 
 
-def test_an_empty_store_alongside_a_clean_one_is_updated() -> None:
+def test_an_empty_store_is_updated_from_a_clean_store() -> None:
     """As in the note."""
     assert "active Q6; update Q8 from a" == short(qpid("cXF e"))
 
@@ -85,7 +85,7 @@ def test_the_lowest_member_gives_the_initial_signature() -> None:
     assert "X" == judge("e cXF").initial
 
 
-def test_the_lowest_active_member_gives_it_where_there_is_one() -> None:
+def test_the_lowest_active_member_if_any_gives_the_initial_signature() -> None:
     """Active ones first."""
     assert "X" == qpid("e *oX").initial
 
@@ -111,7 +111,7 @@ def test_a_crash_during_initialization_only_removes_a_member() -> None:
     assert {"a": "active", "c": "active", "d": "active"} == cluster.phases()
 
 
-def test_when_the_last_donor_crashes_the_joiner_aborts() -> None:
+def test_the_joiner_aborts_when_the_last_donor_crashes() -> None:
     """All possible donors left."""
     cluster = Cluster(QpidMember)
     cluster.start("a")
@@ -146,7 +146,7 @@ def test_each_member_obeys_its_own_n() -> None:
     assert "wait Q0; active Q6" == short(qpid("cXF/3 cXF/2"))
 
 
-def test_below_n_nothing_is_decided() -> None:
+def test_below_n_every_member_waits() -> None:
     """Not even hopeless cases are reported."""
     assert {"too-few-members"} == reasons(qpid("oX oY", wait_for=3))
 
@@ -162,7 +162,7 @@ def test_a_joiner_of_another_cluster_aborts_alone() -> None:
     assert "unaffected -; abort Q1" == short(qpid("*oX oY"))
 
 
-def test_a_wrong_store_takes_a_good_newcomer_with_it() -> None:
+def test_a_wrong_store_makes_another_newcomer_abort_as_well() -> None:
     """Check 1 is over all that are in the set; the note judges each newcomer alone."""
     assert "unaffected -; abort Q1; abort Q1" == short(qpid("*oX oY oX"))
     assert "unaffected -; abort J3; update J2 from a" == short(judge("*oX oY oX"))
@@ -193,7 +193,7 @@ def test_a_crash_right_after_the_first_start_leaves_a_dirty_store() -> None:
     assert Store.DIRTY is cluster.disk["a"].store
 
 
-def test_members_of_a_group_are_dirty_and_the_last_one_is_clean() -> None:
+def test_members_of_a_group_are_dirty_and_the_last_member_is_clean() -> None:
     """With a fresh final signature: if one is left, that is the one to recover from."""
     cluster = Cluster(QpidMember)
     cluster.start("a", "b")
@@ -263,7 +263,7 @@ def test_the_shutdown_marks_a_member_clean_that_still_waits_for_its_update() -> 
     assert (Store.CLEAN, ()) == (cluster.disk["b"].store, cluster.disk["b"].data)
 
 
-def test_a_lone_restart_diverges_in_silence() -> None:
+def test_a_lone_restart_diverges_unnoticed() -> None:
     """The restarted one keeps its final signature while it takes new data."""
     cluster = Cluster(QpidMember)
     cluster.start("a", "b")
@@ -328,7 +328,7 @@ def test_an_empty_lowest_member_renames_the_cluster() -> None:
     assert cluster.disk["a"].initial == cluster.disk["b"].initial != clean.initial
 
 
-def test_two_stores_marked_clean_refuse_each_other() -> None:
+def test_two_stores_that_are_marked_clean_refuse_each_other() -> None:
     """Each mark is a new final signature."""
     cluster = Cluster(QpidMember)
     cluster.disk = {"a": DiskRecord(Store.DIRTY, 1), "b": DiskRecord(Store.DIRTY, 1)}

@@ -23,7 +23,7 @@ from joinproto.join.view import View
 from joinproto.log.entry import digest_of
 from joinproto.log.submissions import Submissions
 from joinproto.swarm.draw import draw
-from joinproto.swarm.place import Opened, Place
+from joinproto.swarm.place import OpenFiles, Place
 from joinproto.swarm.run import Outcome, run
 from joinproto.swarm.scenario import Scenario, What
 from joinproto_worlds.mutations.catalogue import MUTATIONS
@@ -111,10 +111,10 @@ def _ends_the_ready_alone(original: Callable[..., None]) -> Callable[..., None]:
     return learn
 
 
-def _with_its_mark(original: Callable[[Place], Opened]) -> Callable[[Place], Opened]:
+def _with_its_mark(original: Callable[[Place], OpenFiles]) -> Callable[[Place], OpenFiles]:
     """Let a disk that is marked as unfinished stay so when its process starts again."""
 
-    def open_disk(self: Place) -> Opened:
+    def open_disk(self: Place) -> OpenFiles:
         before = self.record
         is_marked = before is not None and before.tip is not None and before.update_unfinished
         found = original(self)

@@ -41,9 +41,7 @@ CHURNS = (
 
 
 @pytest.mark.parametrize(("names", "cut", "notice"), CHURNS)
-def test_a_member_that_is_apart_is_not_kept(
-    names: str, cut: tuple[str, ...], notice: float
-) -> None:
+def test_cut_links_cause_at_most_two_views(names: str, cut: tuple[str, ...], notice: float) -> None:
     """As a check of the test: members that keep all that answer change the view more often."""
     seeds = range(4)
     runs = [scenario(names, cut, seed=seed, notice=notice) for seed in seeds]
@@ -90,7 +88,9 @@ def test_every_topology_of_five_members_with_a_connected_majority_serves(every: 
     [("abcd", "ab bc cd"), ("abcde", "ab bc cd de ae")],
     ids=["a line of four", "a ring of five"],
 )
-def test_without_a_connected_majority_two_that_hear_one_serve(names: str, links: str) -> None:
+def test_without_a_connected_majority_two_members_that_hear_a_majority_serve(
+    names: str, links: str
+) -> None:
     """This is not required, but each of two hears a majority of electors, and the chain rests."""
     pairs = map("".join, combinations(names, 2))
     cut = tuple(pair for pair in pairs if pair not in links.split())
@@ -102,7 +102,7 @@ def test_without_a_connected_majority_two_that_hear_one_serve(names: str, links:
     assert acknowledged(told) > 0
 
 
-def test_members_that_keep_all_that_answer_and_others_come_to_rest_together() -> None:
+def test_members_of_the_former_and_the_present_version_come_to_rest_together() -> None:
     """In a rolling upgrade, a proposer of the former version keeps all, a newer one does not."""
     old = "ab"
 

@@ -20,7 +20,7 @@ from joinproto.swarm.draw import draw
 from joinproto.swarm.host import Process
 from joinproto.swarm.oracle import Oracle, Violation
 from joinproto.swarm.place import Place
-from joinproto.swarm.rest import Up, who_must_serve
+from joinproto.swarm.rest import RunningMember, members_that_must_serve
 from joinproto.swarm.run import run
 from joinproto.swarm.scenario import Action, Scenario, What
 
@@ -87,7 +87,7 @@ def test_a_member_that_founds_again_after_a_majority_was_wiped_founds_another_cl
     assert "other" == watching.successor[None].nonce
 
 
-def test_of_few_founders_one_that_lost_its_disk_may_found_another_cluster() -> None:
+def test_a_founder_that_lost_its_disk_may_found_another_cluster_with_few_founders() -> None:
     """Seed 41000011: b and c found it, c loses its disk, then a and c found another (3.3)."""
     scenario = Scenario(
         seed=41_000_011,
@@ -128,7 +128,7 @@ def test_few_founders_that_lost_no_disk_found_no_second_cluster() -> None:
         watching.chosen(founded("other"))
 
 
-def test_a_view_of_members_that_keep_nothing_is_a_violation() -> None:
+def test_a_view_of_transient_members_is_a_violation_if_a_member_has_a_store() -> None:
     """3.4: if a member has a store, a view needs one; if no member has one, it does not."""
     scenario = evolve(SCENARIO, transients="c", outside=True)
     watching, first = oracle(scenario), founded()
@@ -140,7 +140,7 @@ def test_a_view_of_members_that_keep_nothing_is_a_violation() -> None:
     assert "view_has_store" == caught.value.claim
 
 
-def test_a_cluster_founded_by_those_that_keep_nothing_needs_no_store_later() -> None:
+def test_a_cluster_founded_by_transient_members_needs_no_store_later() -> None:
     """3.4: seed 41200785: only c keeps something; it joined later, and is cut off from a."""
     scenario = Scenario(
         seed=41_200_785,
@@ -171,7 +171,7 @@ def test_a_cluster_founded_by_those_that_keep_nothing_needs_no_store_later() -> 
     assert any("serves CHANGE" in line and " of a b (" in line for line in done.story)
 
 
-def test_a_leave_that_hands_the_majority_to_the_absent_is_a_violation() -> None:
+def test_a_leave_that_gives_absent_members_the_majority_is_a_violation() -> None:
     """a is there, and c has not heard of the ballot; with a and c as electors, a is no majority."""
     first = founded()
     records = {name: StoreRecord(store_id=f"{name}1") for name in "abc"}
@@ -230,7 +230,7 @@ def test_a_closed_cluster_restarts_only_after_a_member_was_started() -> None:
 @pytest.mark.parametrize(
     ("knew", "members", "is_right"), [(True, "a", False), (False, "a", True), (True, "b", True)]
 )
-def test_a_member_that_knew_that_the_register_named_no_close_is_in_no_restart_behind_it(
+def test_a_member_that_knew_the_view_without_a_close_is_in_no_restart_after_it(
     knew: bool, members: str, is_right: bool
 ) -> None:
     """close_ends, with an outside register: a member that did not know may be a later process."""
@@ -260,7 +260,7 @@ def test_a_member_that_knew_that_the_register_named_no_close_is_in_no_restart_be
     assert "a ran" in caught.value.what
 
 
-def test_two_disks_that_are_lost_may_found_anew_although_the_first_vote_was_lost_early() -> None:
+def test_a_cluster_may_be_founded_again_after_two_voters_lost_their_disks() -> None:
     """Seed 21001011: the first voter is wiped before the second vote is on its disk."""
     scenario = Scenario(
         seed=21_001_011,
@@ -288,7 +288,7 @@ def test_two_disks_that_are_lost_may_found_anew_although_the_first_vote_was_lost
     assert 2 == sum("proposes FOUND 1" in line for line in done.story)
 
 
-def test_a_shutdown_that_no_member_survives_is_finished_and_then_all_restart() -> None:
+def test_a_shutdown_that_no_member_survives_is_finished_before_the_restart() -> None:
     """Seed 20000795: its CLOSE is chosen by processes that were started after all had died."""
     scenario = Scenario(
         seed=20_000_795,
@@ -314,17 +314,15 @@ def test_a_shutdown_that_no_member_survives_is_finished_and_then_all_restart() -
     assert any("proposes RESTART 3" in line for line in done.story)
 
 
-def _up(name: str, record: StoreRecord) -> Up:
-    return Up(SEATS[name], record, (), "default/2")
+def _up(name: str, record: StoreRecord) -> RunningMember:
+    return RunningMember(SEATS[name], record, (), "default/2")
 
 
 def _knows(view: View, name: str) -> StoreRecord:
     return StoreRecord(store_id=f"{name}1", lineage=Lineage().append(view))
 
 
-def test_a_shutdown_in_which_all_that_ran_have_died_ends_no_member_that_heard_nothing_of_them() -> (
-    None
-):
+def test_a_shutdown_whose_members_have_died_ends_no_member_that_did_not_hear_of_it() -> None:
     """Seed 41200396: a starts while b is up, hears it freeze, and b dies before the CLOSE."""
     # Old messages would make it another run.
     done = run(evolve(draw(41_200_396), old=0.0), tells=True)
@@ -333,18 +331,18 @@ def test_a_shutdown_in_which_all_that_ran_have_died_ends_no_member_that_heard_no
     assert any("proposes RESTART 4 of a b" in line for line in done.story)
 
 
-def test_a_member_that_must_serve_hears_each_other_and_is_a_majority() -> None:
+def test_only_a_majority_whose_members_hear_each_other_must_serve() -> None:
     """Two of three must serve; two that do not hear each other need not."""
     watching, first = oracle(), founded()
     watching.chosen(first)
     up = {name: _up(name, _knows(first, name)) for name in "ab"}
 
-    assert "ab" == who_must_serve(watching, up, set())
-    assert "" == who_must_serve(watching, up, {("a", "b")})
-    assert "" == who_must_serve(watching, {"a": up["a"]}, set())
+    assert "ab" == members_that_must_serve(watching, up, set())
+    assert "" == members_that_must_serve(watching, up, {("a", "b")})
+    assert "" == members_that_must_serve(watching, {"a": up["a"]}, set())
 
 
-def test_a_founding_that_no_member_has_learned_of_waits_for_its_founders() -> None:
+def test_a_founding_that_no_member_has_learned_waits_for_its_founders() -> None:
     """`c` and `a` accepted it and `c` is lost, so `a` need not know that it was chosen."""
     watching, first = oracle(), founded()
     watching.chosen(first)
@@ -352,14 +350,14 @@ def test_a_founding_that_no_member_has_learned_of_waits_for_its_founders() -> No
     accepted = StoreRecord(store_id="a1", promised=ballot, accepted=Accepted(ballot, first))
     up = {"a": _up("a", accepted), "b": _up("b", StoreRecord(store_id="b1"))}
 
-    assert "" == who_must_serve(watching, up, set())
+    assert "" == members_that_must_serve(watching, up, set())
 
     up["c"] = _up("c", StoreRecord(store_id="c1"))
 
-    assert "abc" == who_must_serve(watching, up, set())
+    assert "abc" == members_that_must_serve(watching, up, set())
 
 
-def test_a_view_that_no_member_left_has_learned_waits_for_those_that_chose_it() -> None:
+def test_a_view_that_no_present_member_has_learned_waits_for_its_voters() -> None:
     """Seed 22000044: `c` accepted it, too, but lost its disk, so `a` cannot know that it won."""
     first = founded()
     middle = changed(first, "abc", electors="ac")
@@ -374,21 +372,21 @@ def test_a_view_that_no_member_left_has_learned_waits_for_those_that_chose_it() 
         watching.chosen(view)
     up = {"a": _up("a", accepted), "b": _up("b", StoreRecord(store_id="b1", lineage=chain))}
 
-    assert "" == who_must_serve(watching, up, set())
+    assert "" == members_that_must_serve(watching, up, set())
 
     up["b"] = _up("b", StoreRecord(store_id="b1", lineage=chain.append(tip)))
 
-    assert "ab" == who_must_serve(watching, up, set())
+    assert "ab" == members_that_must_serve(watching, up, set())
 
 
-def test_a_member_that_lacks_a_committed_frame_owes_nothing() -> None:
+def test_a_member_that_lacks_a_committed_frame_need_not_serve() -> None:
     """A member must serve only if it has the data."""
     watching, first = oracle(), founded()
     watching.chosen(first)
     watching.committed[1] = first.id
     up = {name: _up(name, _knows(first, name)) for name in "abc"}
 
-    assert "" == who_must_serve(watching, up, set())
+    assert "" == members_that_must_serve(watching, up, set())
 
 
 # -- rules that a patch breaks, in whole runs --------------------------------------------------
@@ -414,7 +412,7 @@ def _forgets_a_frame(patch: pytest.MonkeyPatch, *, is_noticed: bool = False) -> 
         if file is not None:
             file.shown.clear()
         if not is_noticed:
-            place.told = None
+            place.reported = None
 
     patch.setattr(Place, "process_ends", forgets)
 
@@ -483,7 +481,7 @@ def test_a_member_that_opens_again_in_a_view_that_was_left_is_reported(
     oracle()._look_for_left(cast(Process, SimpleNamespace(**said)), first)
 
 
-def test_a_member_that_ends_over_options_that_it_has_not_is_reported() -> None:
+def test_a_member_that_ends_over_options_of_another_process_is_reported() -> None:
     """3.9: the refusal is of a former process, so its options are not this process's."""
     ended = Abort(Reason.OPTIONS_DIFFER, "options other/2", "options default/2, says a", False)
     member = SimpleNamespace(config=SimpleNamespace(digest="default/2"))

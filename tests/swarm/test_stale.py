@@ -58,7 +58,7 @@ def scenario(kind: str, rounds: int) -> Scenario:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rounds", [FEW, pytest.param(MANY, marks=pytest.mark.soak("swarm-rules"))])
-def test_no_read_is_stale_and_reads_that_ask_no_member_are(kind: str, rounds: int) -> None:
+def test_no_confirmed_read_is_stale_and_some_local_reads_are(kind: str, rounds: int) -> None:
     """As a check of the test: unconfirmed reads miss what the others acknowledged."""
     played = scenario(kind, rounds)
 

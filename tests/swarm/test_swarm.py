@@ -103,14 +103,14 @@ def test_a_run_is_the_same_on_one_core_and_on_two() -> None:
 
 
 @pytest.mark.parametrize("broken", BREAKS[:2], ids=lambda broken: broken.name)
-def test_a_rule_that_is_left_out_is_found_soon(broken: Broken) -> None:
+def test_the_swarm_finds_a_missing_rule_soon(broken: Broken) -> None:
     """Each claim can fail; this plays two rules, and the test below plays all."""
     assert _found(broken) is not None
 
 
 @pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("broken", BREAKS, ids=lambda broken: broken.name)
-def test_a_rule_that_is_left_out_is_found(broken: Broken) -> None:
+def test_the_swarm_finds_a_missing_rule(broken: Broken) -> None:
     """Each claim can fail: a member without the rule is found within this many events."""
     found = _found(broken)
 
@@ -120,7 +120,7 @@ def test_a_rule_that_is_left_out_is_found(broken: Broken) -> None:
 
 @pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("former", FORMER[1:], ids=lambda former: former.name)
-def test_a_former_rule_is_found_by_the_swarm_as_it_draws(former: Broken) -> None:
+def test_a_drawn_run_fails_with_a_former_rule(former: Broken) -> None:
     """With the former rule the run of this seed fails; with the present rule it does not."""
     scenario = former.drawn(former.first_seed)
 
@@ -129,7 +129,7 @@ def test_a_former_rule_is_found_by_the_swarm_as_it_draws(former: Broken) -> None
 
 
 @pytest.mark.soak("swarm-rules")
-def test_two_clusters_of_few_founders_are_found_and_the_option_is_refused() -> None:
+def test_too_few_founders_found_two_clusters_and_are_refused() -> None:
     """3.3: with 3 of 5 two FOUND may be chosen, so no member starts with that any more."""
     former = FORMER[0]
     scenario = former.drawn(former.first_seed)
@@ -152,7 +152,7 @@ def test_a_failure_shrinks_to_the_parts_it_needs() -> None:
     assert smaller == broken.play(smaller.scenario)
 
 
-def test_a_disk_that_forgot_its_promises_is_out_of_scope() -> None:
+def test_most_claims_are_void_if_a_disk_forgot_its_promises() -> None:
     """An old copy of a disk may split a cluster; nothing is claimed then, and it is no bug."""
     scenario = evolve(
         draw(5),
@@ -184,7 +184,7 @@ def test_a_seed_that_once_failed_serves_and_ends(seed: int) -> None:
     assert done.acked > 0
 
 
-def test_an_old_copy_of_a_disk_may_be_of_before_the_founding() -> None:
+def test_an_old_copy_of_a_disk_may_be_from_before_the_founding() -> None:
     """Once, `Place` refused such a copy, as a store does, and the command exited with 2."""
     assert "" == run(draw(44_000_039)).claim
 
@@ -199,6 +199,6 @@ def _found(broken: Broken) -> Outcome | None:
     return None
 
 
-def test_a_newcomer_that_keeps_nothing_is_no_elector() -> None:
+def test_a_transient_newcomer_is_not_an_elector() -> None:
     """Seed 28: once, its hello alone made it an elector, and then no view needed a store."""
     assert "" == run(draw(28)).claim

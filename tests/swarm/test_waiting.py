@@ -42,7 +42,7 @@ GONE = Scenario(
         (GONE, "waits (I1: founders are not here; no connection to c)"),
     ],
 )
-def test_a_member_that_may_not_serve_says_which_ones_it_waits_for(
+def test_a_member_that_may_not_serve_reports_which_members_it_waits_for(
     scenario: Scenario, said: str
 ) -> None:
     """Seeds 16 and 3001 of the swarm, shrunk: once, no member said why it could never serve."""

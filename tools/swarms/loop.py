@@ -15,7 +15,7 @@ from typing import Any
 
 from attrs import define, field
 
-from joinproto.apps.standby.performing import AtOnce, Done
+from joinproto.apps.standby.performing import Done, InlineWorker
 
 TURNS_MAX = 10_000
 """The most turns of the event loop at one moment of virtual time."""
@@ -215,4 +215,4 @@ class SlowDisk:
 
     def _end(self, work: Callable[[], object], done: Done) -> None:
         if self.is_open:
-            AtOnce().do(work, done)
+            InlineWorker().do(work, done)

@@ -225,8 +225,8 @@ class Run:
             self.beside.disk.before = self.beside.call
             journal = Journal.open(PLACE, self.beside.disk)
             there: Any = self.beside
-            teller = Reporter(lambda _line: None)
-            keeper = loop.Loop(there, there, Keeper(RULES), teller, journal, there.clock)
+            reporter = Reporter(lambda _line: None)
+            keeper = loop.Loop(there, there, Keeper(RULES), reporter, journal, there.clock)
             keeper.start()
             self._keeper = keeper
         return self._keeper

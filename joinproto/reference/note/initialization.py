@@ -3,9 +3,9 @@
 Source: join-protocol note, sections "Wait for N" and "Initialization", rules W1, W2 and
 I1 to I8.  The tables are used only while no member is active.
 
-Every member decides for itself about the same agreed set I.  W1 is no case here: I1 and I8 must
-keep that promise, and the searched worlds show whether they do.  W2 is "own store is clean":
-several members start from their own stores.
+Every member decides for itself about the same agreed set I.  W1 is not a case here: I1 and I8 must
+keep that promise, and the searched worlds show whether they do.  W2 is the case "own store is
+clean": several members start from their own stores.
 """
 
 from joinproto.machine.sets import ME, MY_WAIT_FOR, C, D, E, I
@@ -104,7 +104,7 @@ UPDATED = always(
 
 
 def all_updates_done(readings: Readings = AS_WRITTEN) -> Table[Phase]:
-    """Return the table of a member that has the state, and hears of the others."""
+    """Return the table of a member that has the state, and receives a new agreed set."""
     return Table(
         "note-all-updates-done",
         'note, "when all updates done go active"',

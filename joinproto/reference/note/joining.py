@@ -16,7 +16,7 @@ from joinproto.reference.shapes import aborts, always
 
 
 def joining(readings: Readings = AS_WRITTEN) -> Table[Phase]:
-    """Return the table of a newcomer that hears an agreed set with an active member."""
+    """Return the table of a newcomer that receives an agreed set with an active member."""
     ask = start_update(readings)
     return Table(
         "note-joining",
@@ -60,4 +60,4 @@ def joined(readings: Readings = AS_WRITTEN) -> Table[Phase]:
 OTHERS_CHANGE = always(
     "note-others-change", 'note, "Joining"', SILENT, "an active member goes on", Phase.ACTIVE
 )
-"""The table of an active member that hears a new agreed set."""
+"""The table of an active member that receives a new agreed set."""

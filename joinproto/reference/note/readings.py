@@ -10,8 +10,9 @@ from attrs import frozen
 
 
 class DirtyFrom(Enum):
-    """The moment when the clean mark is removed.  S2 says only that any other end leaves a dirty
-    store.
+    """The moment at which a store stops being clean; the note does not say it.
+
+    S2 says only that any end other than an orderly shutdown leaves a dirty store.
     """
 
     UPDATE = "the start of an update"
@@ -21,11 +22,12 @@ class DirtyFrom(Enum):
 
 @frozen
 class Readings:
-    """`clean_waits`: I8 also holds for clean members; as written only the others wait.
+    """One reading of the note.
 
-    `dirty_from`: see `DirtyFrom`.  `update_in_place`: an update overwrites the old data, instead
-    of replacing it in one step at its end.  `only_complete_are_clean`: an orderly shutdown marks
-    only members that have the state as clean; as written it marks all.
+    `clean_waits`: I8 also holds for clean members; as written, only the others wait.  `dirty_from`:
+    see `DirtyFrom`.  `update_in_place`: an update overwrites the old data, instead of replacing it
+    in one step at its end.  `only_complete_are_clean`: an orderly shutdown marks only the stores of
+    members that have the state; as written, it marks those that are being updated as well.
     """
 
     clean_waits: bool = False

@@ -1,7 +1,8 @@
 """Manual recovery: comparing stores, and the operator's mark.
 
 Source: join-protocol note, "Manual Recovery", rules P3 and R1 to R3.  The note leaves it to the
-tools to find the "latest" store; final signatures that are only equal or different do not show it.
+tools to find the "latest" store.  Final signatures are only equal or different, so they do not show
+which store is the latest.
 """
 
 from enum import Enum

@@ -18,7 +18,10 @@ GOES_ON = (Phase.ACTIVE, Phase.READY, Phase.UPDATING)
 def initial_signature(
     members: Sequence[Status], cases: Sequence[Case[Phase] | None]
 ) -> Signature | None:
-    """Return the running cluster's signature, the clean stores', `NEW`, or None if unknown."""
+    """Return the initial signature of the running cluster, or of the one that starts.
+
+    `NEW` if a new cluster is founded; None if no cluster runs or starts, or it is unknown.
+    """
     running = {status.initial for status in members if status.active and status.initial is not None}
     if any(status.active for status in members):
         # The note does not speak of active members of two clusters, so there is no answer.

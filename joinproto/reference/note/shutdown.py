@@ -35,7 +35,7 @@ STORE_CHANGES = (
     StoreChange("S2", Action.MARK_CLEAN, Store.DIRTY, Store.CLEAN),
     StoreChange("S2", Action.MARK_DIRTY, Store.CLEAN, Store.DIRTY),
 )
-"""An action that is not listed for a state of the store leaves it; `NONE` never changes."""
+"""The changes of a store; an action does not change a store in a state that is not listed here."""
 
 
 def store_after(action: Action, store: Store) -> Store:
@@ -107,7 +107,7 @@ START = always(
 LEAVE = always(
     "note-leave",
     'note, "Otherwise the store is considered dirty"',
-    # It writes nothing: the clean mark was removed when the member became active.
+    # The member writes nothing: its clean mark was removed when it became active.
     "S2",
     "a member stops alone",
     Phase.STOPPED,

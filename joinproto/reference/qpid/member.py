@@ -16,8 +16,8 @@ from joinproto.reference.tabled import TabledMember
 class QpidMember(TabledMember):
     """One broker under Qpid's rules.
 
-    `kept` is what is on the disk, which may differ from the attributes: a store that is empty in
-    memory has a status file that reads dirty.
+    The record on the disk, `kept`, may differ from the attributes: a store that is empty in memory
+    has a status file that reads as dirty.
     """
 
     @property
@@ -26,15 +26,13 @@ class QpidMember(TabledMember):
 
     @property
     def status(self) -> Status:
-        # "Active" is every member that is past the exchange of statuses.
+        # Every member that is past the exchange of statuses counts as active.
         active = self.phase in (Phase.JOINING, Phase.ACTIVE)
         return evolve(super().status, active=active, ready=self.phase is Phase.ACTIVE)
 
     @property
     def kept(self) -> DiskRecord:
-        """Return the store as its status file describes it: an empty one with a cluster-id is
-        dirty.
-        """
+        """Return the record of the status file: an empty store with a cluster-id is dirty."""
         if self.store is Store.EMPTY and self.initial is not None:
             return DiskRecord(Store.DIRTY, self.initial, None, self.data)
         return super().kept
@@ -55,7 +53,8 @@ class QpidMember(TabledMember):
     def _judge_store(self, event: Event) -> None:
         if not isinstance(event, Agreed):
             raise MisuseError(
-                "only an agreed set says how many are there", next="correct the table"
+                f"JUDGE_STORE on {type(event).__name__}, expected an agreed set of members",
+                next="correct the table",
             )
         ids = [status.id for status in event.members]
         me = ids.index(self.me.id)

@@ -12,12 +12,12 @@ from joinproto.reference.qpid.starting import STARTING
 #
 # It is the cluster-id of the lowest active member.  If no member is active, it is that of the
 # lowest member, whatever its store: a lowest member with an *empty* store renames a cluster whose
-# clean stores are there, and their absent siblings no longer match.  The lowest member is the
-# first one in the set's order.
+# clean stores are present, and clean stores that are absent no longer match.  The lowest member is
+# the first one in the set's order.
 
 
 def agreed_cluster_id(members: Sequence[Status]) -> Signature | None:
-    """Return the cluster-id of the first active member; if none is active, of the first one."""
+    """Return the cluster-id of the first active member; if none is active, of the first member."""
     deciding = [status for status in members if status.active] or members
     return deciding[0].initial
 
@@ -26,7 +26,10 @@ STOPS = (Phase.INITIALIZING, Phase.ABORTED)
 
 
 def cluster_id(members: Sequence[Status], cases: Sequence[Case[Phase] | None]) -> Signature | None:
-    """Return the cluster-id that members adopt; None if none goes on or none has a store."""
+    """Return the cluster-id that the members adopt, `NEW` if an empty store has drawn it.
+
+    None if no member goes on, or if there is no cluster-id.
+    """
     if all(case is not None and case.outcome in STOPS for case in cases):
         return None
     agreed = agreed_cluster_id(members)

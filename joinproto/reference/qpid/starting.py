@@ -1,9 +1,9 @@
 """A starting Qpid broker's verdict on the set of initial statuses.
 
-This describes Qpid, and proposes nothing.  With fewer than N members nothing is decided (Q0).  Then
-come four checks in this order (Q1 to Q4), then whether an update is needed (Q5 to Q8).  "Active" is
-every member past this table, also one that still waits for its own update; only members that have
-the state (R) give updates.
+This describes Qpid, and proposes no change.  With fewer than N members a broker waits (Q0).  Then
+come four checks in this order (Q1 to Q4), then the question whether an update is needed (Q5 to Q8).
+Every member past this table counts as active, even one that still waits for its own update; only
+members that have the state (R) give updates.
 """
 
 from joinproto.machine.sets import ME, MY_WAIT_FOR, A, C, D, E, I, R, T
@@ -54,7 +54,7 @@ STARTING: Table[Phase] = Table(
             Reason.NO_CLEAN_STORE,
         ),
         Case("Q5", "a member is active", ~A.is_empty, Phase.JOINING, UPDATE, updates_from=R),
-        # It goes active at once, and does not wait for those that need an update.
+        # The member goes active at once, and does not wait for members that need an update.
         Case("Q6", "own store is clean", C.has(ME), Phase.ACTIVE, GO_ACTIVE),
         Case("Q7", "no member has a used store", (C | D).is_empty, Phase.ACTIVE, GO_ACTIVE),
         Case("Q8", "own store is not clean", ALWAYS, Phase.JOINING, UPDATE, updates_from=C),

@@ -4,8 +4,8 @@ The disk has two signatures, and a store is clean exactly if the final one (the 
 null.  "Empty" is never on disk: the file is written at the first load, with a cluster-id of its
 own, so a crash right after that leaves a store that reads dirty.
 
-The last member of a group is always clean, on the assumption that it is the one to recover from.
-Read strictly, the note has no such rule.
+The last member of a group is always clean, on the assumption that the cluster restarts from it.
+The note has no such rule.
 """
 
 from joinproto.machine.sets import ME, C, D, I, T
@@ -49,7 +49,7 @@ SHUTDOWN: Table[Phase] = Table(
     "Qpid C++ 0.8 to 0.18, shutdown of the whole cluster",
     (
         Case("L1", "no store", T.has(ME), Phase.STOPPED, (Action.EXIT,)),
-        # This holds for every member, also for one that still waits for its update.
+        # This holds for every member, even for one that still waits for its update.
         Case("L7", "everybody is clean", ALWAYS, Phase.STOPPED, (Action.MARK_CLEAN, Action.EXIT)),
     ),
 )
