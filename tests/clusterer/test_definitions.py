@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.apps.clusterer.definitions import DAMAGED, NONE, TABLES, chosen, held, look
+from joinproto.apps.clusterer.definitions import (
+    DAMAGED,
+    NONE,
+    TABLES,
+    choice_file,
+    require_first,
+    tables_of,
+)
 from joinproto.apps.clusterer.service import NotFirst
 from tests.recovery.foreign.directories import DATA
 from tools.histories.judged import History
@@ -24,13 +31,13 @@ def laid(name: str, folder: Path) -> History:
 
 
 def told(history: History, me: str) -> Mapping[str, Mapping[str, str] | None]:
-    return {name: held(store) for name, store in history.stores.items() if name != me}
+    return {name: tables_of(store) for name, store in history.stores.items() if name != me}
 
 
 def goes(history: History, me: str) -> str:
     """Return "" if a node may start first, else its refusal."""
     try:
-        look(me, history.stores[me], told(history, me))
+        require_first(me, history.stores[me], told(history, me))
     except NotFirst as error:
         return error.message
     return ""
@@ -52,7 +59,7 @@ def test_a_node_that_has_all_that_was_acknowledged_starts_first(
     for node, why in said.items():
         assert history.lacks(f"{node}@localhost")
         assert f"{first}@localhost has " in why
-        assert "and all that is here: it starts first" in why
+        assert "and all that are here: it starts first" in why
 
 
 def test_if_each_node_lacks_definitions_no_node_starts_until_an_operator_chooses(
@@ -65,8 +72,8 @@ def test_if_each_node_lacks_definitions_no_node_starts_until_an_operator_chooses
 
     for node, why in said.items():
         assert "no node can start first without a loss" in why
-        assert f"touch {chosen(history.stores[node])}" in why
-    chosen(history.stores["a@localhost"]).touch()
+        assert f"touch {choice_file(history.stores[node])}" in why
+    choice_file(history.stores["a@localhost"]).touch()
     assert "" == goes(history, "a@localhost")
     assert "" != goes(history, "c@localhost")
 
@@ -79,16 +86,16 @@ def test_a_node_does_not_start_first_if_a_fact_about_another_node_is_unknown(
     whole = told(history, "b@localhost")
 
     for said, why in (
-        (None, "a@localhost has not said"),
-        ({}, "a@localhost has not said"),
+        (None, "a@localhost has not reported"),
+        ({}, "a@localhost has not reported"),
         ({TABLES: DAMAGED, "why": "LATEST.LOG: is cut"}, "a@localhost holds is not known: LATEST"),
-        ({TABLES: "read"}, "more is defined than can be told"),
-        ({TABLES: "read", "entries": "x", "deleted": ""}, "more is defined than can be told"),
+        ({TABLES: "read"}, "more definitions than can be sent"),
+        ({TABLES: "read", "entries": "x", "deleted": ""}, "more definitions than can be sent"),
     ):
         with pytest.raises(NotFirst, match=why):
-            look("b@localhost", b, {**whole, "a@localhost": said})
+            require_first("b@localhost", b, {**whole, "a@localhost": said})
 
-    look("b@localhost", b, {**whole, "a@localhost": {TABLES: NONE}})
+    require_first("b@localhost", b, {**whole, "a@localhost": {TABLES: NONE}})
 
 
 def test_a_damaged_table_is_reported_as_damaged_and_an_empty_disk_as_empty(tmp_path: Path) -> None:
@@ -96,13 +103,13 @@ def test_a_damaged_table_is_reported_as_damaged_and_an_empty_disk_as_empty(tmp_p
     a = history.stores["a@localhost"]
     (a / "rabbit_vhost.DCD").unlink()
 
-    assert DAMAGED == held(a)[TABLES]
+    assert DAMAGED == tables_of(a)[TABLES]
     assert "is not known: the tables cannot be read: rabbit_vhost.DCD" in goes(
         history, "b@localhost"
     )
-    assert {TABLES: NONE} == held(tmp_path / "not there")
+    assert {TABLES: NONE} == tables_of(tmp_path / "not there")
     (tmp_path / "empty").mkdir()
-    assert {TABLES: NONE} == held(tmp_path / "empty")
+    assert {TABLES: NONE} == tables_of(tmp_path / "empty")
 
 
 def test_a_node_with_khepri_asks_no_other_node(tmp_path: Path) -> None:
@@ -112,5 +119,5 @@ def test_a_node_with_khepri_asks_no_other_node(tmp_path: Path) -> None:
     for flags in ("", "[khepri_db,stream_queue].\n"):
         if flags:  # which each real node keeps next to its directory
             (tmp_path / "k-feature_flags").write_text(flags, "utf-8")
-        assert {} == held(tmp_path / "k")
-        look("k", tmp_path / "k", {"other": None})
+        assert {} == tables_of(tmp_path / "k")
+        require_first("k", tmp_path / "k", {"other": None})

@@ -133,7 +133,7 @@ def test_a_node_without_a_common_version_is_refused_by_name(
         writer.close()
 
         assert not b.messages
-        told = ("it speaks wire versions 2 to 2, b 3 to 3", "3 to 3, a 2 to 2")
+        told = ("it speaks wire versions 2 to 2, b speaks 3 to 3", "3 to 3, a speaks 2 to 2")
         assert any(one in said for one in told for said in caplog.messages), caplog.messages
 
     play(told, versions=(3, 3))

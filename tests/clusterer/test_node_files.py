@@ -70,7 +70,7 @@ def written(folder: Path, **changes: str | None) -> str:
         ({"timing": "{ heartbeat = 4 }"}, "timing.silence"),
         ({"node": "2020-01-01"}, "a date"),
         ({"service": None}, "service: missing"),
-        ({"service": '{ kind = "x" }'}, "service.kind: 'x' is no kind"),
+        ({"service": '{ kind = "x" }'}, "service.kind: 'x' is not a kind"),
         ({"service": '{ kind = "x" }'}, "one of commands, python, joinproto, rabbitmq"),
         ({"service": '{ kind = "commands" }'}, "service: start is missing"),
         ({"service": '{ kind = "rabbitmq", start = ["x"] }'}, "service.start"),
@@ -199,7 +199,7 @@ def test_two_versions_of_the_protocol_work_together_or_refuse_each_other_by_name
 
     assert (1, 1) == (spoken(this, next_), spoken(next_, this))
     assert (2, 2) == (spoken(later, next_), spoken(next_, later))
-    refused = "it speaks the versions 2 to 3 of the protocol, and this node 1 to 1"
+    refused = "it speaks the versions 2 to 3 of the protocol, this node speaks 1 to 1"
     assert refused == spoken(later, this)
     assert "1 to 1 of the protocol, and this node 2 to 3" in str(spoken(this, later))
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from joinproto.apps.clusterer.joinproto_node import JoinprotoNode
-from joinproto.apps.clusterer.network import _reached
+from joinproto.apps.clusterer.network import _address_of
 from joinproto.apps.clusterer.rabbitmq import RabbitMQ
 from joinproto.apps.clusterer.service import ServiceFailed, empty
 from joinproto.clusterer.config import Config, Held, Notes
@@ -42,7 +42,7 @@ def test_a_node_that_listens_on_all_addresses_is_reached_at_the_address_of_its_c
     said: str, reached: str
 ) -> None:
     """Otherwise the other nodes call themselves instead, and wait for this node without end."""
-    assert Address(reached, 7501) == _reached(f"{said}:7501", "10.0.0.2")
+    assert Address(reached, 7501) == _address_of(f"{said}:7501", "10.0.0.2")
 
 
 def test_a_node_that_becomes_ready_while_a_service_boots_counts_as_one_that_ran() -> None:

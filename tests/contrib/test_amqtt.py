@@ -141,7 +141,9 @@ def test_a_retained_message_is_at_every_member(
     client(three["b"]).hears("lamp", b"off")
 
 
-def test_an_empty_message_removes_it(three: Fleet, client: Callable[[Node], Client]) -> None:
+def test_an_empty_message_removes_the_retained_message(
+    three: Fleet, client: Callable[[Node], Client]
+) -> None:
     three.start()
     all_open(three)
     writer = client(three["a"])
@@ -230,7 +232,7 @@ def test_a_retained_message_outlives_a_total_failure(three: Fleet) -> None:
         assert b"on\n" == heard.stdout
 
 
-def test_sigint_ends_it(three: Fleet) -> None:
+def test_sigint_ends_the_broker(three: Fleet) -> None:
     three.start("a")
     until(lambda: three["a"].status() != {})
 
@@ -239,7 +241,7 @@ def test_sigint_ends_it(three: Fleet) -> None:
     assert 0 == three["a"].wait()
 
 
-def test_status_health_and_shutdown_are_as_of_any_node(
+def test_status_health_and_shutdown_work_as_for_any_node(
     three: Fleet, client: Callable[[Node], Client], capsys: pytest.CaptureFixture[str]
 ) -> None:
     (port,) = free_ports(1)

@@ -53,18 +53,18 @@ def packet(size: int) -> bytes:
     return header(3 + size) + b"\x00\x01t" + b"x" * size
 
 
-def test_packets_up_to_the_limit_are_read_and_the_first_longer_one_is_the_end() -> None:
+def test_packets_up_to_the_limit_are_read_and_a_longer_packet_ends_the_stream() -> None:
     """The bytes after it are not read, either, because their beginning is unknown."""
     assert [10, 997, 0] == published(1_000, [packet(10), packet(997), packet(0)])
     assert [10] == published(1_000, [packet(10), packet(998), packet(0)])
 
 
-def test_nothing_of_a_packet_without_end_is_read() -> None:
+def test_no_byte_of_an_oversized_packet_is_read() -> None:
     """256 MB are announced, and no byte of them has come."""
     assert [3] == published(1_000, [packet(3), header(2**28 - 1)])
 
 
-def test_a_length_that_amqtt_reads_otherwise_is_no_way_around() -> None:
+def test_a_wrong_length_within_a_packet_does_not_bypass_the_limit() -> None:
     """If a topic's length exceeds its packet, amqtt continues to read in the next packet."""
     hidden = b"\x30\x02\xff\xff" + b"t" * 65_535
     assert [0, 90_000] == published(100_000, [hidden, packet(90_000)])

@@ -226,7 +226,7 @@ def test_the_address_of_an_interface_is_found() -> None:
 )
 def test_a_malformed_address_of_a_server_is_refused(url: str) -> None:
     """KIND+http://HOST:PORT."""
-    with pytest.raises(UsageProblem, match="not a server"):
+    with pytest.raises(UsageProblem, match="not the address of a server"):
         server_of(url)
 
 

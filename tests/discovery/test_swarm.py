@@ -40,7 +40,7 @@ def test_a_run_with_two_clusters_is_reported() -> None:
         ("any-size", 4, "two clusters"),
     ],
 )
-def test_a_rule_that_is_left_out_is_found(left_out: str, seed: int, problem: str) -> None:
+def test_the_swarm_finds_a_missing_rule(left_out: str, seed: int, problem: str) -> None:
     with applied(mutation(left_out)):
         assert problem in run(seed, 40).problem
 

@@ -74,7 +74,7 @@ def beside(fleet: Fleet, name: str, what: str) -> Path:
         *(pytest.param(name, marks=pytest.mark.soak("nodes")) for name in "ac"),
     ],
 )
-def test_one_directory_costs_no_frame_where_the_others_may_go_on(fleet: Make, old: str) -> None:
+def test_one_old_directory_loses_no_frame_if_the_others_continue(fleet: Make, old: str) -> None:
     """3.6: the member ends and says why; with an empty directory it comes back."""
     three = fleet(total_failure="automatic")
     acknowledged = put_back(three, old)
@@ -84,7 +84,7 @@ def test_one_directory_costs_no_frame_where_the_others_may_go_on(fleet: Make, ol
 
     assert three[old].wait() == WENT_BACK
     assert "store-went-back" in three[old].said()
-    assert "give it an empty one" in three[old].said()
+    assert "give the member an empty one" in three[old].said()
     three.wait_active(others)
     shutil.rmtree(three[old].data)
     three[old].start()
@@ -97,7 +97,7 @@ def test_one_directory_costs_no_frame_where_the_others_may_go_on(fleet: Make, ol
 
 
 @pytest.mark.landing
-def test_one_directory_costs_no_frame_where_the_operator_is_asked(fleet: Make) -> None:
+def test_one_old_directory_loses_no_frame_if_the_operator_decides(fleet: Make) -> None:
     """P3, 3.6: the advice of `recover` about these directories works."""
     three = fleet()
     acknowledged = put_back(three, "b")
@@ -132,7 +132,7 @@ def test_one_directory_costs_no_frame_where_the_operator_is_asked(fleet: Make) -
         pytest.param("ac", "automatic", marks=pytest.mark.soak("nodes")),
     ],
 )
-def test_two_directories_cost_no_frame_either(fleet: Make, old: str, total_failure: str) -> None:
+def test_two_old_directories_lose_no_frame(fleet: Make, old: str, total_failure: str) -> None:
     """3.6: the third member names them and waits; with the right directories all continue."""
     three = fleet(total_failure=total_failure)
     acknowledged = put_back(three, old)

@@ -45,14 +45,14 @@ def many(number: int, of: str = "h") -> Listed:
     return Listed(tuple(f"n@{of}{at}" for at in range(number)))
 
 
-def test_names_that_change_with_each_answer_are_not_called_without_end() -> None:
+def test_names_that_change_with_each_answer_are_called_for_a_limited_time() -> None:
     """Before, if a backend listed new names each time, the node called all of them for ever."""
     seen = calling(*(many(50, f"r{round_}-") for round_ in range(100)))
 
     assert max(map(len, seen)) <= 50 * (MISSED_MAX + 2)
 
 
-def test_of_a_long_list_all_are_called_in_turn() -> None:
+def test_all_members_of_a_long_list_are_called_in_turn() -> None:
     """A member may be anywhere in the list."""
     listed = many(20 * CALLED_MAX)
     seen = calling(*[listed] * 21)

@@ -48,7 +48,7 @@ def electors(fleet: Fleet, name: str) -> str:
     return "".join(fleet[name].status()["view"]["electors"])
 
 
-def test_n_is_changed_while_all_are_stopped(fleet: Make) -> None:
+def test_n_can_be_changed_while_all_members_are_stopped(fleet: Make) -> None:
     """I2: members with different N refuse each other, so all of the last view change at once."""
     three = fleet()
     three.start()
@@ -64,7 +64,7 @@ def test_n_is_changed_while_all_are_stopped(fleet: Make) -> None:
     write(three, "b", "two")
 
 
-def test_an_elector_is_added_and_another_one_taken_out(fleet: Make) -> None:
+def test_one_elector_is_added_and_another_is_removed(fleet: Make) -> None:
     four = fleet("abcd", electors="abc")
     four.start("abc")
     four.wait_active("abc")
@@ -116,7 +116,7 @@ def test_a_member_moves_to_another_address(fleet: Make) -> None:
     assert "abc" == electors(three, "a")
 
 
-def test_one_that_is_left_grows_to_three_electors(fleet: Make) -> None:
+def test_a_lone_member_grows_to_three_electors(fleet: Make) -> None:
     """As after forced electors: others first become members without a vote, then electors."""
     three = fleet(electors="a")
     three["a"].start()

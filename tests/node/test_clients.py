@@ -40,7 +40,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def test_a_port_that_is_cancelled_while_it_begins_to_listen_does_not_go_on() -> None:
+async def test_a_port_cancelled_while_it_begins_to_listen_is_closed() -> None:
     """A node that founds with the members it found starts again at once on the same addresses."""
     nothing: Any = None  # no client connects
     (number,) = free_ports(1)
@@ -141,7 +141,7 @@ async def test_answers_come_in_the_order_of_the_lines(tmp_path: Path) -> None:
         assert 200 == port.acknowledged
 
 
-async def test_a_client_that_says_no_more_still_has_its_answers(tmp_path: Path) -> None:
+async def test_a_client_that_has_closed_its_side_still_gets_its_answers(tmp_path: Path) -> None:
     async with serving(tmp_path) as port:
         client = await Client.of(port)
         await client.stream.send(b"append one\nappend two\nread")
@@ -153,7 +153,7 @@ async def test_a_client_that_says_no_more_still_has_its_answers(tmp_path: Path) 
         await until(lambda: port.count == 0)
 
 
-async def test_a_client_that_leaves_before_the_answer_costs_nothing(tmp_path: Path) -> None:
+async def test_a_client_that_leaves_before_the_answer_is_no_longer_counted(tmp_path: Path) -> None:
     """A write whose client has left is subtracted from the count, too."""
     async with serving(tmp_path) as port:
         for number in range(20):
@@ -168,7 +168,7 @@ async def test_a_client_that_leaves_before_the_answer_costs_nothing(tmp_path: Pa
         await client.stream.aclose()
 
 
-async def test_a_client_that_takes_no_answers_is_not_served_any_more(
+async def test_a_client_that_takes_no_answers_is_no_longer_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its messages are not read, either: they wait at the client, not here."""
@@ -200,7 +200,7 @@ async def test_a_line_that_is_too_long_or_does_not_end_is_given_up(
         await half.stream.aclose()
 
 
-async def test_a_client_that_says_nothing_for_long_is_cut_off(
+async def test_a_client_that_is_silent_for_long_is_cut_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clients, "IDLE_SECONDS", 0.2)
@@ -231,7 +231,7 @@ async def test_a_client_that_does_not_take_an_answer_is_cut_off(
         await slow.stream.aclose()
 
 
-async def test_when_all_places_are_taken_the_one_that_is_idle_the_longest_goes(
+async def test_the_longest_idle_client_is_cut_off_when_all_places_are_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clients, "CLIENTS_MAX", 2)
@@ -268,7 +268,7 @@ async def test_frames_that_wait_to_be_committed_are_bounded_in_bytes(
         await client.stream.aclose()
 
 
-async def test_where_frames_were_dropped_a_read_begins_with_the_first_that_is_there(
+async def test_a_read_after_a_drop_begins_with_the_first_frame_that_is_left(
     tmp_path: Path,
 ) -> None:
     """A client that asks for a dropped frame is told so, with the last dropped one."""

@@ -54,7 +54,7 @@ def test_three_empty_stores_found_a_cluster_soon_after_the_last_start(fleet: Mak
 
 @pytest.mark.parametrize("victim", "abc")
 @pytest.mark.landing
-def test_any_one_may_be_killed_and_comes_back(fleet: Make, victim: str) -> None:
+def test_any_member_may_be_killed_and_comes_back(fleet: Make, victim: str) -> None:
     """P1: nothing acknowledged is lost, the others go on, and it rejoins."""
     three = fleet()
     three.start()
@@ -84,7 +84,7 @@ def test_any_one_may_be_killed_and_comes_back(fleet: Make, victim: str) -> None:
 
 
 @pytest.mark.landing
-def test_closed_in_order_and_restarted_without_an_update(fleet: Make) -> None:
+def test_a_cluster_closed_in_order_restarts_without_an_update(fleet: Make) -> None:
     """P2, S2: all stores are clean, and no member needs an update (W2)."""
     three = fleet(wait_for=3)  # with 2, the slowest one would join the restarted cluster
     three.start()
@@ -149,7 +149,7 @@ def test_a_newcomer_without_a_store_is_updated_and_serves(fleet: Make) -> None:
 
 
 @pytest.mark.soak("nodes")
-def test_one_against_two_suspends_itself_and_acknowledges_nothing(fleet: Make) -> None:
+def test_a_member_cut_off_from_two_suspends_itself_and_acknowledges_no_write(fleet: Make) -> None:
     """3.5: it does so within `silence`; its accepted writes are answered later, or never."""
     three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
     three.start()
@@ -178,7 +178,7 @@ def test_one_against_two_suspends_itself_and_acknowledges_nothing(fleet: Make) -
 
 
 @pytest.mark.landing
-def test_sigterm_may_mean_to_leave_and_the_others_go_on_at_once(fleet: Make) -> None:
+def test_with_stop_leave_a_sigterm_lets_the_others_continue_at_once(fleet: Make) -> None:
     three = fleet(stop="leave")
     three.start()
     three.wait_active()
@@ -195,7 +195,7 @@ def test_sigterm_may_mean_to_leave_and_the_others_go_on_at_once(fleet: Make) -> 
 
 
 @pytest.mark.landing
-def test_a_leave_to_which_no_member_can_agree_is_a_stop(fleet: Make) -> None:
+def test_a_leave_without_a_majority_is_a_stop(fleet: Make) -> None:
     """The member stays an elector that is away; it does not wait for an answer that cannot come."""
     three = fleet(stop="leave")
     three.start()
@@ -211,7 +211,7 @@ def test_a_leave_to_which_no_member_can_agree_is_a_stop(fleet: Make) -> None:
 
 
 @pytest.mark.soak("nodes")
-def test_a_stopped_process_is_given_up_and_comes_back(fleet: Make) -> None:
+def test_a_suspended_process_is_given_up_and_comes_back(fleet: Make) -> None:
     """After SIGSTOP its connections stay open but silent; when it continues, it is behind."""
     three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
     three.start()
@@ -227,7 +227,7 @@ def test_a_stopped_process_is_given_up_and_comes_back(fleet: Make) -> None:
 
 
 @pytest.mark.soak("nodes")
-def test_one_way_is_no_connection(fleet: Make) -> None:
+def test_a_link_that_works_in_one_direction_is_not_a_connection(fleet: Make) -> None:
     """Messages from a do not arrive at b, all others do; two of three continue."""
     three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
     three.start()
@@ -243,7 +243,7 @@ def test_one_way_is_no_connection(fleet: Make) -> None:
 
 
 @pytest.mark.soak("nodes")
-def test_with_one_link_cut_two_serve_and_do_not_take_turns_with_the_third(fleet: Make) -> None:
+def test_with_one_link_cut_two_members_serve_and_do_not_alternate(fleet: Make) -> None:
     """The two that continue have one view, and no other while the link is cut."""
     three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
     three.start()
@@ -290,7 +290,7 @@ def test_a_full_disk_ends_the_node_and_loses_nothing(fleet: Make) -> None:
 
 
 @pytest.mark.landing
-def test_all_fail_and_the_operator_decides(fleet: Make) -> None:
+def test_after_a_total_failure_the_operator_decides(fleet: Make) -> None:
     """I6, P3: after kill -9 of all, no member continues alone, and the log has the advice."""
     three = fleet()
     three.start()

@@ -31,7 +31,7 @@ async def served(path: Path, name: str = "status") -> dict[str, Any]:
     return found
 
 
-async def test_a_question_has_its_answer_and_the_socket_is_gone(tmp_path: Path) -> None:
+async def test_a_request_is_answered_and_the_socket_is_removed_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
 
     assert {"hello": "world"} == await served(path)
@@ -39,7 +39,9 @@ async def test_a_question_has_its_answer_and_the_socket_is_gone(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", ["file", "directory", "link"])
-async def test_a_file_that_is_no_socket_is_refused_and_stays(tmp_path: Path, kind: str) -> None:
+async def test_a_file_that_is_not_a_socket_is_refused_and_not_changed(
+    tmp_path: Path, kind: str
+) -> None:
     path, other = tmp_path / "precious.db", tmp_path / "other"
     other.write_text("all that we have")
     match kind:
@@ -58,7 +60,7 @@ async def test_a_file_that_is_no_socket_is_refused_and_stays(tmp_path: Path, kin
     assert kind != "file" or path.read_text() == "all that we have"
 
 
-async def test_a_socket_that_no_process_answers_on_is_taken_over(tmp_path: Path) -> None:
+async def test_a_socket_on_which_no_process_answers_is_replaced(tmp_path: Path) -> None:
     """A killed process leaves its socket."""
     path = tmp_path / "control.sock"
     with socket.socket(socket.AF_UNIX) as left:
@@ -68,7 +70,7 @@ async def test_a_socket_that_no_process_answers_on_is_taken_over(tmp_path: Path)
     assert {"hello": "world"} == await served(path)
 
 
-async def test_a_socket_on_which_a_process_answers_is_not_touched(tmp_path: Path) -> None:
+async def test_a_socket_on_which_a_process_answers_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(os.fspath(path))
@@ -80,7 +82,7 @@ async def test_a_socket_on_which_a_process_answers_is_not_touched(tmp_path: Path
         assert path.is_socket()
 
 
-async def test_at_the_end_only_its_own_socket_is_removed(tmp_path: Path) -> None:
+async def test_a_node_removes_only_its_own_socket_at_its_end(tmp_path: Path) -> None:
     """Another program has replaced the socket by its own file."""
     path = tmp_path / "control.sock"
     async with anyio.create_task_group() as tasks:
@@ -92,7 +94,7 @@ async def test_at_the_end_only_its_own_socket_is_removed(tmp_path: Path) -> None
     assert "precious" == path.read_text()
 
 
-def test_check_says_that_the_place_is_taken_by_a_file(
+def test_check_reports_a_file_at_the_path_of_the_socket(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "precious.db").write_text("all that we have")

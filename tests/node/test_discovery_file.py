@@ -34,7 +34,7 @@ def read(folder: Path, text: str = GOOD) -> object:
     return read_settings(path)
 
 
-def test_the_settings_are_those_of_the_guide(tmp_path: Path) -> None:
+def test_discovery_settings_are_read_with_the_keys_of_the_guide(tmp_path: Path) -> None:
     """Keys are as in docs/discovery.md; the cluster's name separates two clusters on one etcd."""
     path = tmp_path / "node.toml"
     path.write_text(GOOD)
@@ -66,7 +66,7 @@ classic_config.nodes = ["n@a", "n@b"]
 """
 
 
-def test_a_list_is_numbered_as_in_the_guide(tmp_path: Path) -> None:
+def test_the_items_of_a_list_are_numbered_as_in_the_guide(tmp_path: Path) -> None:
     path = tmp_path / "node.toml"
     path.write_text(GOOD.partition("[discovery]")[0] + LISTED)
     found = read_settings(path).discovery
@@ -90,12 +90,12 @@ def test_a_list_is_numbered_as_in_the_guide(tmp_path: Path) -> None:
         ("etcd.port = 2380", 'etcd.prot = "x"', "etcd.port"),
         ("etcd.port = 2380", "etcd.port = 2.5", "etcd.port is 2.5"),
         ("expected = 3", 'expected = 3\nnameserver = "one:53"', "nameserver is 'one:53'"),
-        ("expected = 3", 'expected = 3\nregister = "consul"', "do not say where it is"),
-        ("wait_for = 2", 'wait_for = 2\nelectors = ["a"]', "both say who founds"),
+        ("expected = 3", 'expected = 3\nregister = "consul"', "do not give its address"),
+        ("wait_for = 2", 'wait_for = 2\nelectors = ["a"]', "both name the founders"),
         ("wait_for = 2", "wait_for = 4", "would never be served"),
     ],
 )
-def test_an_error_is_named(tmp_path: Path, before: str, after: str, said: str) -> None:
+def test_an_error_names_its_setting(tmp_path: Path, before: str, after: str, said: str) -> None:
     with pytest.raises(UsageProblem) as raised:
         read(tmp_path, GOOD.replace(before, after, 1))
 
@@ -106,14 +106,14 @@ def test_an_error_is_named(tmp_path: Path, before: str, after: str, said: str) -
     ("backend", "settings", "said"),
     [
         ("dns", "", "dns.hostname is not set"),
-        ("dns", 'dns.hostname = "x y..z"', "'x y..z' is no name"),
+        ("dns", 'dns.hostname = "x y..z"', "'x y..z' is not a name that DNS can look up"),
         ("config", "", "classic_config.nodes is not set"),
         ("config", 'classic_config.nodes = ["n@a", "b"]', "'b' is not the name of a node"),
         ("config", "classic_config.nodes.3 = 7", "'7' is not the name of a node"),
         ("aws", 'aws.region = "eu-west-1"', "aws.instance_tags or"),
     ],
 )
-def test_a_backend_that_could_name_no_member_is_refused_at_the_start(
+def test_a_backend_that_can_name_no_member_is_refused(
     tmp_path: Path, backend: str, settings: str, said: str
 ) -> None:
     """Otherwise the node would wait for ever."""
@@ -124,6 +124,6 @@ def test_a_backend_that_could_name_no_member_is_refused_at_the_start(
     assert 2 == raised.value.code
 
 
-def test_without_a_table_the_file_names_the_electors(tmp_path: Path) -> None:
+def test_a_file_without_discovery_must_name_the_electors(tmp_path: Path) -> None:
     with pytest.raises(UsageProblem, match="no electors"):
         read(tmp_path, GOOD.partition("[discovery]")[0])

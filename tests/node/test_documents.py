@@ -22,7 +22,7 @@ TEXT = (ROOT / "docs" / "running.md").read_text("utf-8")
 BLOCK = next(one for one in re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL) if "[timing]" in one)
 
 
-def test_every_field_is_explained() -> None:
+def test_the_page_explains_every_field() -> None:
     named = set(re.findall(r"^(?:# )?([a-z_]+) = ", BLOCK, re.MULTILINE)) | set(
         re.findall(r"^\[([a-z]+)\]", BLOCK, re.MULTILINE)
     )
@@ -31,7 +31,7 @@ def test_every_field_is_explained() -> None:
             assert field.name in named or re.search(rf"\b{field.name}\b", BLOCK), field.name
 
 
-def test_the_file_of_the_reference_is_a_good_one(tmp_path: Path) -> None:
+def test_the_file_of_the_reference_page_is_valid(tmp_path: Path) -> None:
     """An optional setting that is left out has its default."""
     (tmp_path / "short.toml").write_text(BLOCK)
     whole = re.sub(
@@ -49,14 +49,14 @@ def test_the_file_of_the_reference_is_a_good_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "b", "c"])
-def test_the_examples_are_good_files(name: str) -> None:
+def test_the_example_files_are_valid(name: str) -> None:
     settings = read_settings(EXAMPLES / f"node-{name}.toml")
 
     assert name == settings.config.member
     assert settings.http is not None
 
 
-def test_the_unit_restarts_what_a_restart_helps() -> None:
+def test_the_unit_restarts_a_node_only_if_a_restart_helps() -> None:
     unit = (EXAMPLES / "joinproto.service").read_text()
     (row,) = (line for line in unit.splitlines() if line.startswith("RestartPreventExitStatus="))
 
@@ -66,7 +66,7 @@ def test_the_unit_restarts_what_a_restart_helps() -> None:
     assert not kept & {exits.TOO_LATE, exits.MACHINE, 10}
 
 
-def test_every_metric_is_named() -> None:
+def test_the_page_names_every_metric() -> None:
     for name in http._GAUGES:
         assert f" joinproto_{name} " in TEXT.replace("\n", " ")
     for name in http._COUNTERS:

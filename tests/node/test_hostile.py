@@ -48,7 +48,7 @@ def attack(attackers: list[Hostile], wanted: int) -> None:
 
 
 @pytest.mark.needs("/proc")
-def test_a_flood_of_hostile_peers_changes_nothing(
+def test_a_flood_of_hostile_peers_does_not_disturb_the_cluster(
     fleet: Callable[..., Fleet], tmp_path: Path
 ) -> None:
     secret = token_hex(32)

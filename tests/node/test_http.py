@@ -75,7 +75,7 @@ async def is_ended(link: socket.socket) -> bool:
         return True
 
 
-async def test_metrics_are_read_when_they_are_asked_for() -> None:
+async def test_metrics_are_read_at_each_request() -> None:
     facts = dict(FACTS)
     async with http_server(HERE, lambda: facts) as port:
         facts["committed"] = 11
@@ -93,7 +93,7 @@ async def test_metrics_are_read_when_they_are_asked_for() -> None:
     assert f'joinproto_build_info{{version="{__version__}"}} 1.0' in text
 
 
-async def test_health_is_whether_clients_are_served() -> None:
+async def test_health_reports_whether_clients_are_served() -> None:
     facts = dict(FACTS)
     async with http_server(HERE, lambda: facts) as port:
         assert (200, "active\n") == await get(port, "/health")
@@ -109,7 +109,7 @@ async def test_an_address_in_use_is_reported() -> None:
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /hea", b"GET /health HTTP/1.1\r\nHost: a\r\nX: "])
-async def test_a_half_open_connection_holds_up_no_other(
+async def test_a_half_open_connection_delays_no_other_connection(
     said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It delays neither another answer, nor the end of the node."""
@@ -122,7 +122,7 @@ async def test_a_half_open_connection_holds_up_no_other(
     half_open.close()
 
 
-async def test_a_connection_that_brings_no_request_is_ended(
+async def test_a_connection_without_a_request_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http, "CONNECTION_SECONDS", 0.3)
@@ -131,7 +131,7 @@ async def test_a_connection_that_brings_no_request_is_ended(
             assert await is_ended(slow)
 
 
-async def test_when_all_places_are_taken_the_oldest_goes() -> None:
+async def test_the_oldest_connection_is_closed_when_all_places_are_taken() -> None:
     async with http_server(HERE, lambda: FACTS) as port:
         idle = [connected(port) for _ in range(CONNECTIONS_MAX)]
         try:

@@ -58,7 +58,7 @@ async def test_appended_frames_are_read(tmp_path: Path, asked: Asked) -> None:
     assert (0, "") == (nothing.code, nothing.out)
 
 
-async def test_two_lines_are_not_one(tmp_path: Path, asked: Asked) -> None:
+async def test_a_text_of_two_lines_is_refused(tmp_path: Path, asked: Asked) -> None:
     async with serving(tmp_path) as port:
         await is_open(port)
         done = await asked("append", "--config", tmp_path / "node.toml", "one\nappend two")
@@ -67,7 +67,7 @@ async def test_two_lines_are_not_one(tmp_path: Path, asked: Asked) -> None:
     assert "more than one line" in done.err
 
 
-async def test_a_node_that_does_not_serve_is_named(tmp_path: Path, asked: Asked) -> None:
+async def test_the_error_names_a_node_that_does_not_serve(tmp_path: Path, asked: Asked) -> None:
     async with serving(tmp_path) as port:
         await is_open(port)
         port.log.close(Closing.NO_MAJORITY)

@@ -20,7 +20,7 @@ UNIT = ROOT / "docs" / "examples" / "joinproto.service"
 
 
 @pytest.mark.parametrize("name", ["/notify", "@abstract"])
-def test_a_text_reaches_the_manager(
+def test_a_notification_reaches_the_service_manager(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     path = f"{tmp_path}{name}" if name.startswith("/") else f"@{tmp_path.name}{name[1:]}"
@@ -34,7 +34,7 @@ def test_a_text_reaches_the_manager(
 
 
 @pytest.mark.parametrize("path", [None, "", "relative", "/nowhere/at/all"])
-def test_where_there_is_no_manager_nothing_happens(
+def test_without_a_service_manager_no_notification_is_sent(
     monkeypatch: pytest.MonkeyPatch, path: str | None
 ) -> None:
     given = {} if path is None else {"NOTIFY_SOCKET": path}
@@ -44,7 +44,7 @@ def test_where_there_is_no_manager_nothing_happens(
 
 
 @pytest.mark.landing
-def test_a_node_says_that_it_is_ready_what_it_does_and_that_it_stops(
+def test_a_node_reports_that_it_is_ready_its_phase_and_that_it_stops(
     fleet: Callable[..., Fleet], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[bytes] = []
@@ -76,7 +76,7 @@ def test_a_node_says_that_it_is_ready_what_it_does_and_that_it_stops(
 
 
 @pytest.mark.needs("systemd-analyze")
-def test_the_unit_is_one_and_is_hardened(tmp_path: Path) -> None:
+def test_the_unit_file_is_valid_and_hardened(tmp_path: Path) -> None:
     unit = tmp_path / "joinproto.service"
     unit.write_text(UNIT.read_text().replace("/usr/bin/joinproto", shutil.which("true") or ""))
 

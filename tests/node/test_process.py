@@ -49,7 +49,7 @@ def test_status_and_shutdown_from_another_terminal(
 
 
 @pytest.mark.soak("nodes")
-def test_after_a_total_failure_the_code_says_recover_first(fleet: Make) -> None:
+def test_after_a_total_failure_the_exit_code_means_recover_first(fleet: Make) -> None:
     """I6 waits, because a clean store may appear a second later; `wait` limits it."""
     three = fleet(tables="[timing]\nwait = 6.0")
     three.start()
@@ -67,7 +67,7 @@ def test_after_a_total_failure_the_code_says_recover_first(fleet: Make) -> None:
 
 
 @pytest.mark.landing
-def test_alone_the_code_says_try_again(fleet: Make) -> None:
+def test_the_exit_code_of_a_lone_node_means_try_again(fleet: Make) -> None:
     three = fleet(tables="[timing]\nwait = 0.5")
     three["a"].start()
 
@@ -76,7 +76,7 @@ def test_alone_the_code_says_try_again(fleet: Make) -> None:
 
 
 @pytest.mark.landing
-def test_an_address_in_use_is_the_machine_s(fleet: Make) -> None:
+def test_an_address_in_use_has_the_exit_code_of_the_machine(fleet: Make) -> None:
     three = fleet()
     with socket.create_server(("127.0.0.1", three["b"].port)):
         three["b"].start()
@@ -96,7 +96,7 @@ def test_a_store_of_another_member_is_refused(fleet: Make) -> None:
     three["b"].start()
 
     assert 5 == three["b"].wait()
-    assert "the store of member 'a', this is 'b'" in three["b"].said()
+    assert "this is the store of member 'a', expected 'b'" in three["b"].said()
 
 
 @pytest.mark.landing
@@ -120,7 +120,7 @@ def test_a_damaged_journal_is_refused(fleet: Make) -> None:
 
 
 @pytest.mark.landing
-def test_nodes_with_certificates_are_a_cluster(fleet: Make, tmp_path: Path) -> None:
+def test_nodes_with_certificates_form_a_cluster(fleet: Make, tmp_path: Path) -> None:
     ca = trustme.CA()
     ca.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     three = fleet()
@@ -141,7 +141,7 @@ def test_nodes_with_certificates_are_a_cluster(fleet: Make, tmp_path: Path) -> N
 
 
 @pytest.mark.landing
-def test_a_node_answers_for_its_health(fleet: Make) -> None:
+def test_a_node_answers_requests_for_its_health(fleet: Make) -> None:
     (port,) = free_ports(1)
     three = fleet()
     config = three["a"].config

@@ -32,7 +32,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_a_good_file_is_read(tmp_path: Path) -> None:
+def test_a_valid_file_is_read(tmp_path: Path) -> None:
     settings = read_settings(written(tmp_path, GOOD))
 
     assert frozenset("abc") == settings.config.electors
@@ -96,9 +96,9 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
         (
             'c = "127.0.0.1:7103"',
             'c = "127.0.0.1:7102"',
-            "members.b and members.c have one address",
+            "members.b and members.c have the same address",
         ),
-        ('c = "127.0.0.1:7103"', 'c = "127.0.0.1:7101"', "members.c and a have one address"),
+        ('c = "127.0.0.1:7103"', 'c = "127.0.0.1:7101"', "members.c and a have the same address"),
         ("127.0.0.1:7201", "0.0.0.0:7201", "clients 0.0.0.0:7201 can be reached from other"),
         ("[members]", 'http = "[::]:7301"\n[members]', "http [::]:7301 can be reached from other"),
         ("[members]", '[security]\ninsecure = ["all"]\n[members]', "insecure names all"),
@@ -119,11 +119,11 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
             'stop: expected one of "away", "leave", found "now"',
         ),
         ("[members]", '[security]\nsecret_file = "none"\n[members]', "security.secret_file"),
-        ("[members]", '[security]\nca = "ca.pem"\n[members]', "security without certificate, key"),
+        ("[members]", '[security]\nca = "ca.pem"\n[members]', "security lacks certificate, key"),
         ('cluster = "demo"', 'cluster = "de\\u0007mo"', "control character"),
     ],
 )
-def test_an_error_is_named_and_is_exit_code_2(
+def test_an_error_names_its_setting_and_has_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, says: str
 ) -> None:
     assert old in GOOD
@@ -137,7 +137,7 @@ def test_an_error_is_named_and_is_exit_code_2(
     assert not (tmp_path / "data").exists()
 
 
-def test_no_frame_is_dropped_unless_that_is_asked_for(tmp_path: Path) -> None:
+def test_no_frame_is_dropped_by_default(tmp_path: Path) -> None:
     """Frames are clients' writes, which may be read again."""
     (tmp_path / "b").mkdir()
     usual = read_settings(written(tmp_path, GOOD)).log
@@ -147,7 +147,7 @@ def test_no_frame_is_dropped_unless_that_is_asked_for(tmp_path: Path) -> None:
     assert 7 == asked.keep_frames
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(UsageProblem, match="cannot be read"):
         read_settings(tmp_path / "none.toml")
 
@@ -160,7 +160,7 @@ def test_a_short_secret_is_refused(tmp_path: Path) -> None:
         read_settings(path)
 
 
-def test_a_port_alone_is_on_this_machine_only(tmp_path: Path) -> None:
+def test_a_port_without_a_host_is_on_this_machine_only(tmp_path: Path) -> None:
     text = GOOD.replace("127.0.0.1:7201", "7201").replace("[members]", 'http = "7301"\n[members]')
 
     settings = read_settings(written(tmp_path, text))
@@ -168,7 +168,7 @@ def test_a_port_alone_is_on_this_machine_only(tmp_path: Path) -> None:
     assert ("127.0.0.1:7201", "127.0.0.1:7301") == (str(settings.clients), str(settings.http))
 
 
-def test_an_operator_who_says_so_in_as_many_words_may_be_reached_by_others(tmp_path: Path) -> None:
+def test_insecure_permits_an_unprotected_port_for_other_machines(tmp_path: Path) -> None:
     text = GOOD.replace('"127.0.0.1:7201"', '"0.0.0.0:7201"').replace(
         'listen = "127.0.0.1:7101"', 'listen = "0.0.0.0:7101"\nhttp = "0.0.0.0:7301"'
     )
@@ -177,14 +177,14 @@ def test_an_operator_who_says_so_in_as_many_words_may_be_reached_by_others(tmp_p
     settings = read_settings(written(tmp_path, text + said))
 
     assert not settings.network.listen.is_loopback
-    assert "open to any machine that reaches it" in "".join(settings.warnings)
+    assert "any machine that reaches such a port may use it" in "".join(settings.warnings)
     for less in ('"listen", "clients"', '"listen", "http"', '"clients", "http"'):
         path = written(tmp_path, text + f"[security]\ninsecure = [{less}]\n")
         with pytest.raises(UsageProblem, match="can be reached from other machines"):
             read_settings(path)
 
 
-def test_a_secret_that_all_may_read_is_warned_of(
+def test_a_warning_names_a_secret_that_all_users_may_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     secret = tmp_path / "secret"
@@ -213,7 +213,7 @@ def test_check_reads_the_tls_files(tmp_path: Path, capsys: pytest.CaptureFixture
     assert (2, True) == (wrong.code, "security.certificate" in wrong.err)
 
 
-def test_options_that_must_match_are_one_digest(tmp_path: Path) -> None:
+def test_the_options_that_must_match_make_one_digest(tmp_path: Path) -> None:
     """I2: the digest does not depend on the order of options."""
     one = read_settings(written(tmp_path, GOOD + "[options]\nx = 1\ny = 'z'\n"))
     other = read_settings(written(tmp_path, GOOD + "[options]\ny = 'z'\nx = 1\n"))
@@ -222,7 +222,9 @@ def test_options_that_must_match_are_one_digest(tmp_path: Path) -> None:
     assert one.config.options == other.config.options != third.config.options
 
 
-def test_check_reads_and_starts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reads_the_file_and_starts_no_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     done = run_here(capsys, "node", "--check", "--config", str(written(tmp_path, GOOD)))
 
     as_json = run_here(
@@ -236,7 +238,7 @@ def test_check_reads_and_starts_nothing(tmp_path: Path, capsys: pytest.CaptureFi
     assert not (tmp_path / "data").exists()
 
 
-def test_that_no_member_answers_is_exit_code_4(
+def test_status_without_an_answer_has_exit_code_4(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     done = run_here(capsys, "status", "--json", "--config", str(written(tmp_path, GOOD)))

@@ -99,7 +99,7 @@ def test_400_slow_readers_and_a_half_open_connection(fleet: Make) -> None:
         link.close()
 
 
-def test_a_failed_member_ends_with_its_code_although_a_client_is_half_there(fleet: Make) -> None:
+def test_a_failed_member_ends_with_its_code_despite_a_half_open_client(fleet: Make) -> None:
     """The disk is full, so the code is 4."""
     three = fleet(events=None)
     port = with_http(three, "a")

@@ -53,7 +53,7 @@ def read(fleet: Fleet, name: str) -> dict[int, str]:
 
 
 @pytest.mark.soak("nodes")
-def test_nodes_that_drop_frames_are_killed_all_the_time_and_lose_nothing(
+def test_nodes_that_drop_frames_are_killed_repeatedly_and_lose_no_frame(
     fleet: Callable[..., Fleet], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each comes back by a snapshot if the others continued without it."""

@@ -53,7 +53,7 @@ def all_are_there(three: Fleet, ledger: Ledger) -> None:
         pytest.param("cab", "bca", 0, marks=pytest.mark.landing),
     ],
 )
-def test_stopped_one_after_another_they_come_back_by_themselves(
+def test_nodes_stopped_one_after_another_come_back_by_themselves(
     fleet: Make, stopped: str, started: str, pause: float
 ) -> None:
     """It is no total failure: no store has to be marked, and nothing acknowledged is lost."""
@@ -75,7 +75,7 @@ def test_stopped_one_after_another_they_come_back_by_themselves(
 
 @pytest.mark.parametrize("there", ["ab", "ca"])
 @pytest.mark.landing
-def test_two_of_three_are_enough_after_the_stop(fleet: Make, there: str) -> None:
+def test_two_of_three_nodes_are_enough_after_the_stop(fleet: Make, there: str) -> None:
     three = fleet()
     three.start()
     three.wait_active()
@@ -90,7 +90,7 @@ def test_two_of_three_are_enough_after_the_stop(fleet: Make, there: str) -> None
 
 
 @pytest.mark.landing
-def test_one_that_is_stopped_is_away_and_the_others_go_on(fleet: Make) -> None:
+def test_a_stopped_node_is_away_and_the_others_continue(fleet: Make) -> None:
     """It stays an elector, so stopping a second node later ends the majority."""
     three = fleet()
     three.start()
@@ -112,7 +112,7 @@ def test_one_that_is_stopped_is_away_and_the_others_go_on(fleet: Make) -> None:
 
 
 @pytest.mark.landing
-def test_the_permission_of_a_stop_is_void_where_the_others_went_on(fleet: Make) -> None:
+def test_the_permission_of_a_stop_is_void_if_the_others_continued(fleet: Make) -> None:
     """A later kill of all is then a total failure, reported in the log and by `status`."""
     three = fleet()
     three.start()

@@ -17,22 +17,22 @@ FAILED = Waiting("I6", "no clean store", Reason.NO_CLEAN_STORE)
 OLDER = Waiting("I1", "too few members", Reason.STORE_WENT_BACK, "older copies: of b")
 
 
-def test_waiting_is_told_when_it_changes(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wait_is_logged_when_its_reason_changes(caplog: pytest.LogCaptureFixture) -> None:
     """A member tries twice a second, and the reason for its wait may be the same for hours."""
     caplog.set_level("INFO")
-    teller = Reporter()
+    reporter = Reporter()
     for _ in range(100):
-        teller.see(FEW)
-    teller.see(FAILED)
-    teller.see(FAILED)
-    teller.see(FEW)
+        reporter.see(FEW)
+    reporter.see(FAILED)
+    reporter.see(FAILED)
+    reporter.see(FEW)
 
     assert 3 == len(caplog.messages)
     assert "waiting, I1: too few members (too-few-members) no answer from c" == caplog.messages[0]
-    assert caplog.messages[1].endswith("and `joinproto recover pick`")
+    assert caplog.messages[1].endswith("then run `joinproto recover pick`")
 
 
-def test_older_copies_are_reported_with_what_helps(caplog: pytest.LogCaptureFixture) -> None:
+def test_older_copies_are_logged_with_advice(caplog: pytest.LogCaptureFixture) -> None:
     """3.6: helpful are the right directory, an empty one, or the recovery tool."""
     Reporter().see(OLDER)
 
@@ -43,20 +43,20 @@ def test_older_copies_are_reported_with_what_helps(caplog: pytest.LogCaptureFixt
     assert line.endswith("`joinproto recover pick`")
 
 
-def test_after_something_else_happened_it_is_told_again(caplog: pytest.LogCaptureFixture) -> None:
-    teller = Reporter()
-    teller.see(FEW)
-    teller.see(PhaseChanged(Phase.ACTIVE, Phase.SUSPENDED, "3.5", "hears no majority"))
-    teller.see(FEW)
+def test_a_wait_is_logged_again_after_another_event(caplog: pytest.LogCaptureFixture) -> None:
+    reporter = Reporter()
+    reporter.see(FEW)
+    reporter.see(PhaseChanged(Phase.ACTIVE, Phase.SUSPENDED, "3.5", "hears no majority"))
+    reporter.see(FEW)
 
     assert 2 == len([one for one in caplog.messages if one.startswith("waiting")])
-    assert Reason.TOO_FEW_MEMBERS is teller.reason
+    assert Reason.TOO_FEW_MEMBERS is reporter.reason
 
 
-def test_a_member_that_is_away_is_told_when_that_changes(caplog: pytest.LogCaptureFixture) -> None:
-    teller = Reporter()
+def test_absent_members_are_logged_when_they_change(caplog: pytest.LogCaptureFixture) -> None:
+    reporter = Reporter()
     for away in (["b", "c"], ["b", "c"], ["c"], ["c"], [], ["c"]):
-        teller.see_who_is_away(away)
+        reporter.see_who_is_away(away)
 
     assert [
         "not active; no connection to b, c",
@@ -65,7 +65,7 @@ def test_a_member_that_is_away_is_told_when_that_changes(caplog: pytest.LogCaptu
     ] == caplog.messages
 
 
-def test_one_event_is_one_line_whatever_is_in_it() -> None:
+def test_one_event_is_one_line_whatever_its_text() -> None:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(OneLine("%(levelname)s %(message)s"))

@@ -37,7 +37,7 @@ def torture(*words: str) -> tuple[int, Any]:
 
 @pytest.mark.soak("nodes")
 @pytest.mark.parametrize("network", ["proxy", pytest.param("namespaces", marks=SPACES)])
-def test_a_short_storm_holds(network: str) -> None:
+def test_a_short_storm_breaks_no_claim(network: str) -> None:
     """With faults of several kinds and clients all the time, nothing acknowledged is lost."""
     code, found = torture("--minutes", "0.4", "--seed", "4", "--network", network)
 
@@ -52,7 +52,7 @@ def test_a_short_storm_holds(network: str) -> None:
 
 @pytest.mark.soak("nodes")
 @pytest.mark.needs("etcd")
-def test_two_members_whose_views_a_register_chooses_lose_nothing() -> None:
+def test_two_members_whose_views_a_register_chooses_lose_no_frame() -> None:
     """Join protocol, 3.7: the register is killed, hung and cut off, too."""
     code, found = torture("--minutes", "0.5", "--seed", "4", "--register", "etcd")
 
@@ -87,7 +87,9 @@ def test_a_storm_that_cannot_be_is_refused(words: tuple[str, ...], says: str) ->
         ("held-not-persisted", "persist.record.held"),
     ],
 )
-def test_a_storm_with_a_mutant_fails_and_says_why(mutant: str, says: str, tmp_path: Path) -> None:
+def test_a_storm_with_a_mutant_fails_and_reports_why(
+    mutant: str, says: str, tmp_path: Path
+) -> None:
     code, found = torture(
         *("--minutes", "0.2", "--seed", "4", "--mutant", mutant),
         *("--network", "proxy", "--out", str(tmp_path / "out")),
@@ -98,7 +100,7 @@ def test_a_storm_with_a_mutant_fails_and_says_why(mutant: str, says: str, tmp_pa
     assert (tmp_path / "out" / "events").is_dir()
 
 
-def test_a_network_of_ones_own_needs_the_tools_for_it(tmp_path: Path) -> None:
+def test_an_own_network_needs_the_tools_for_it(tmp_path: Path) -> None:
     """The error is clear; if no network is asked for, proxies are used."""
     done = CliRunner().invoke(main, ["--network", "namespaces"], env={"PATH": str(tmp_path)})
 
@@ -114,14 +116,14 @@ def test_a_mutant_that_no_storm_finds_is_refused() -> None:
     assert "held-not-persisted" in done.output
 
 
-def test_a_rule_that_there_is_not_cannot_be_left_out() -> None:
+def test_a_rule_that_does_not_exist_cannot_be_left_out() -> None:
     done = CliRunner().invoke(node, ["--mutant", "none"])
 
     assert 2 == done.exit_code
     assert "'none' is not one of" in done.output
 
 
-def test_a_node_without_a_rule_starts_as_any_other(tmp_path: Path) -> None:
+def test_a_node_without_a_rule_starts_like_any_other_node(tmp_path: Path) -> None:
     """The arguments after the rule go to `joinproto node`, which refuses as usual."""
     done = subprocess.run(
         [
@@ -160,7 +162,7 @@ def test_errors_in_the_logs_are_found(
     assert any(says in problem for problem in compare(kept, found))
 
 
-def test_logs_that_keep_what_was_promised_are_fine() -> None:
+def test_logs_that_keep_every_promise_have_no_errors() -> None:
     kept = Ledger(acknowledged={"x": 1, "y": 3}, refused={"n"}, open={"z"})
 
     assert [] == compare(kept, {"a": ["x", "z", "y"], "b": ["x", "z", "y"]})

@@ -417,7 +417,7 @@ def test_a_wait_is_reported_once_and_waiting_queues_are_counted(broker: Broker) 
     broker.has("q", "abc")
     found.rounds(3)
     assert ["away, not for long", "enough"] == found.said("decision", "case")
-    assert b"joinproto_reconcile_queues_left 0.0" in generate_latest(found.loop.teller.registry)
+    assert b"joinproto_reconcile_queues_left 0.0" in generate_latest(found.loop.reporter.registry)
 
 
 def test_metrics_count_looks_changes_and_errors(broker: Broker) -> None:
@@ -426,7 +426,7 @@ def test_metrics_count_looks_changes_and_errors(broker: Broker) -> None:
     found.rounds(2)
     broker.how["/api/nodes"] = 500
     found.rounds()
-    text = generate_latest(found.loop.teller.registry).decode()
+    text = generate_latest(found.loop.reporter.registry).decode()
 
     for line in (
         'joinproto_reconcile_looks_total{action="add",rule="Q4"} 1.0',
@@ -544,7 +544,7 @@ def test_a_change_that_cannot_be_stored_is_not_begun(
 
     assert (4, []) == (done.code, broker.calls)
     assert "No space left on device" in done.err
-    assert "so nothing more is begun" in done.err
+    assert "so no more change is begun" in done.err
 
 
 @pytest.mark.parametrize(

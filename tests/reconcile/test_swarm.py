@@ -56,7 +56,7 @@ def test_a_run_is_known_by_its_seed() -> None:
         ("without-leader", 0, "while no node leads"),
     ],
 )
-def test_a_rule_that_is_left_out_is_found(left_out: str, seed: int, problem: str) -> None:
+def test_the_swarm_finds_a_missing_rule(left_out: str, seed: int, problem: str) -> None:
     """It runs in its own process, so that patches of other tests cannot play a part."""
     program = (
         "import sys; from joinproto_worlds.mutations.mutation import applied;"

@@ -18,7 +18,7 @@ from attrs import define, field
 from joinproto.apps.standby.core import Core
 from joinproto.apps.standby.keeping.disk import open_disk
 from joinproto.apps.standby.keeping.shortening import clear
-from joinproto.apps.standby.performing import AtOnce
+from joinproto.apps.standby.performing import InlineWorker
 from joinproto.apps.standby.process import TICK_SECONDS
 from joinproto.apps.standby.queues import Held
 from joinproto.apps.standby.reporting import status_of
@@ -85,7 +85,7 @@ class Inside:
             settings = settings_of(file, self.top)
             disk = open_disk(settings.data, name, cluster="storm", brokers=sorted(places))
             clear(disk.journal)
-            worker = AtOnce() if self.sync is None else SlowDisk(self.loop, self.sync)
+            worker = InlineWorker() if self.sync is None else SlowDisk(self.loop, self.sync)
             core = self.cores[name] = Core(settings, disk, NoLog(), worker)
             core.start()
             peers, ticks = core.links.peers.run(), _tick(core)

@@ -116,11 +116,11 @@ def test_turns_differ_and_the_former_primary_comes_last() -> None:
             'manager = "inside"',
             "manager: expected one of .*, found .inside",
         ),
-        ('manager = "built-in"', 'manager = "outside"', r"\[chain\] is there"),
+        ('manager = "built-in"', 'manager = "outside"', r"\[chain] is set"),
         (
             'manager = "built-in"',
             'manager = "outside"\ntotal_failure = "continue"',
-            "total_failure is .continue., and the manager is outside",
+            "total_failure is .continue., but the manager is outside",
         ),
     ],
     ids=["unknown-table", "unknown-manager", "chain-without-it", "continues-without-it"],
@@ -175,14 +175,14 @@ def test_every_broker_needs_its_own_address_in_the_chain(tmp_path: Path) -> None
     file.write_text(
         text + "[chain]\n" + "\n".join([lines[0], lines[0].replace("a", "b", 1), *lines[2:]])
     )
-    with pytest.raises(UsageProblem, match=r"chain\.a and chain\.b have one address"):
+    with pytest.raises(UsageProblem, match=r"chain\.a and chain\.b have the same address"):
         read_settings(file)
 
     file.write_text(
         text.replace('b = "', "b = " + chain.splitlines()[0].partition(" = ")[2] + " #")
     )
     file.write_text(file.read_text() + "[chain]\n" + chain)
-    with pytest.raises(UsageProblem, match=r"brokers\.b and chain\.a have one address"):
+    with pytest.raises(UsageProblem, match=r"brokers\.b and chain\.a have the same address"):
         read_settings(file)
 
 

@@ -20,7 +20,7 @@ from joinproto.apps.standby.core import Core
 from joinproto.apps.standby.keeping.disk import open_disk
 from joinproto.apps.standby.keeping.form import PREVIOUS
 from joinproto.apps.standby.peers import Envelope, Peers
-from joinproto.apps.standby.performing import Helper
+from joinproto.apps.standby.performing import ThreadWorker
 from joinproto.apps.standby.process import run_broker
 from joinproto.apps.standby.queues import Held, LiveQueue
 from joinproto.apps.standby.settings import read_settings
@@ -189,7 +189,7 @@ def test_blocking_work_does_not_hold_up_the_event_loop() -> None:
     gone_on, found = threading.Event(), list[bool]()
 
     async def told() -> None:
-        loop, helper = asyncio.get_running_loop(), Helper()
+        loop, helper = asyncio.get_running_loop(), ThreadWorker()
         done = loop.create_future()
         loop.call_soon(gone_on.set)
         helper.do(lambda: found.append(gone_on.wait(10)), done.set_result)

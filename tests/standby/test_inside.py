@@ -460,7 +460,7 @@ def test_a_broker_that_is_no_longer_primary_does_not_confirm_a_transaction(tmp_p
 
         core.clients.commit_whole([("q", b"3", True)], [], answers.append)
 
-        assert ["this broker is primary no more"] == answers
+        assert ["this broker is no longer primary"] == answers
         publishing.cancel()
         slow[0] = 0.0
         assert await brokers.until(lambda: not core.clients.live)
@@ -484,6 +484,8 @@ def test_brokers_of_two_versions_work_together_or_refuse_each_other_by_name(
         assert await brokers.until_in_view("a", "ab")
         assert ["b"] == brokers.status("a")["peers"]
         assert Role.PRIMARY is not brokers.cores["c"].role
-        assert any("it speaks wire versions 2 to 2, c 3 to 3" in said for said in caplog.messages)
+        assert any(
+            "it speaks wire versions 2 to 2, c speaks 3 to 3" in said for said in caplog.messages
+        )
 
     play(tmp_path, "abc", told)

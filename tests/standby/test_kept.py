@@ -147,7 +147,7 @@ def test_a_store_is_of_the_cluster_whose_name_it_has(tmp_path: Path) -> None:
     with open_disk(tmp_path, "a", cluster="orders"):
         pass
 
-    with pytest.raises(StoreForeign, match="of cluster 'orders', this is 'others'"):
+    with pytest.raises(StoreForeign, match="of cluster 'orders', expected 'others'"):
         open_disk(tmp_path, "a", cluster="others")
 
     with open_disk(tmp_path, "a") as disk:

@@ -554,7 +554,7 @@ def test_bytes_that_are_no_message_are_refused(tree: Any) -> None:
         from_tree(tree)
 
 
-def test_a_message_comes_back_as_it_was() -> None:
+def test_a_written_message_is_read_again() -> None:
     """In the tests above, all messages pass through JSON values; this message has all fields."""
     said = Copy(queue="q", messages=(Message(id="m", sequence=2**40, durable=True),))
 

@@ -22,7 +22,7 @@ from joinproto.apps.standby.transacting import (
     TRANSACTIONAL,
     Reply,
     Transactions,
-    told_in,
+    transaction_of,
 )
 
 
@@ -103,5 +103,5 @@ class Delivery:
 
 @pytest.mark.parametrize("outcome", [[], 3.5, None, "nonsense", symbol("no:outcome")])
 def test_an_unknown_value_is_not_an_outcome(outcome: object) -> None:
-    assert (b"1", -1) == told_in(Delivery([b"1", Described(outcome, [])]))
-    assert (b"1", 0x24) == told_in(Delivery([b"1", Described(ulong(0x24), [])]))
+    assert (b"1", -1) == transaction_of(Delivery([b"1", Described(outcome, [])]))
+    assert (b"1", 0x24) == transaction_of(Delivery([b"1", Described(ulong(0x24), [])]))

@@ -83,7 +83,7 @@ class Commands:
         if code != 0:
             said = one_line(" ".join(out.split()), SAID_CHARS_MAX) or "nothing"
             raise ServiceFailed(
-                f"{what} ended with code {code}, and said: {said}", next="mend the service"
+                f"{what} ended with code {code}, and said: {said}", next="repair the service"
             )
 
     def _end(self, what: str, words: Sequence[str], told: Mapping[str, str]) -> tuple[int, str]:
@@ -100,7 +100,7 @@ class Commands:
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
                 raise ServiceFailed(
-                    f"{what} has not ended after {self.timeout:g} s", next="mend the service"
+                    f"{what} has not ended after {self.timeout:g} s", next="repair the service"
                 ) from None
             out.seek(0)
             return code, out.read(OUTPUT_BYTES_MAX).decode("utf-8", "replace")

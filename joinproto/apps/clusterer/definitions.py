@@ -1,15 +1,14 @@
-"""The definitions in RabbitMQ's tables on a stopped node, compared so that the first node to start
-has all of them.
+"""The definitions in RabbitMQ's tables on a stopped node; the first node to start must have all.
 
 After a power cut the nodes' lists of running nodes may be equal although their data differ: each
 node wrote its log up to two seconds late.  The node that starts first decides which definitions are
 kept, and the others take over its tables.  So a node that would start first asks all nodes that
 went down with it for their definitions, and starts only if it has all of them.  If no node has all,
-an operator chooses (`chosen`).
+an operator chooses (`choice_file`).
 
-    one node has all that is defined on any    it starts first, and the others wait for it
-    each node lacks something                  no node starts
-    one node did not answer, or cannot read    no node starts
+    one node has all definitions of all nodes       it starts first, and the others wait for it
+    each node lacks a definition                    no node starts
+    one node does not answer, or cannot read its    no node starts
 
 Messages are not compared.  A node with Khepri has no such tables and is not asked: with Khepri a
 majority of the nodes has the latest definitions.
@@ -36,11 +35,11 @@ TABLES = "tables"
 READ, NONE, DAMAGED = "read", "none", "damaged"
 KEY_BYTES, VALUE_BYTES = 8, 4
 ENTRIES_MAX = 40_000
-"""Most entries that are sent, because frames are bounded.  With more an operator must choose."""
+"""The most entries that are sent, as frames are bounded.  With more, an operator must choose."""
 
 
-def held(data: Path) -> Mapping[str, str]:
-    """Return the contents of the tables in a data directory for other nodes; {} with Khepri."""
+def tables_of(data: Path) -> Mapping[str, str]:
+    """Return the entries of the tables in a data directory, for other nodes; {} with Khepri."""
     raw = gather(data, host="", kind=Format.RABBITMQ, logs=False)
     if raw.problem:
         return {TABLES: DAMAGED, "why": raw.problem} if data.exists() else {TABLES: NONE}
@@ -53,29 +52,31 @@ def held(data: Path) -> Mapping[str, str]:
     return _put(found)
 
 
-def chosen(data: Path) -> Path:
-    """Return the file that an operator makes so that this node starts first in any case."""
+def choice_file(data: Path) -> Path:
+    """Return the path of a file that an operator makes so that this node starts first."""
     return data.parent / f"{data.name}-first"
 
 
-def look(me: str, data: Path, others: Mapping[str, Mapping[str, str] | None]) -> None:
+def require_first(me: str, data: Path, others: Mapping[str, Mapping[str, str] | None]) -> None:
     """Return if this node may start first; raise `NotFirst` if it may not.
 
-    `others`: the definitions of each node that went down with it; None if it did not answer.
+    `others`: the definitions of each node that went down with this node; None without an answer.
     """
-    mine = held(data)
-    if not mine or chosen(data).exists():
+    mine = tables_of(data)
+    if not mine or choice_file(data).exists():
         return
     found: dict[str, Definitions] = {}
     for name, said in sorted({**others, me: mine}.items()):
         if said is None or not said:
-            raise NotFirst(f"{name} has not said what its tables hold", next="it asks again")
+            raise NotFirst(
+                f"{name} has not reported the contents of its tables", next="it asks again"
+            )
         if said.get(TABLES) == NONE:
             continue
         theirs = _taken(said)
         if theirs is None:
-            why = one_line(said.get("why", "more is defined than can be told"))
-            raise _none_first(data, f"what {name} holds is not known: {why}")
+            why = one_line(said.get("why", "it has more definitions than can be sent"))
+            raise _none_first(data, f"the definitions of {name} are not known: {why}")
         found[name] = theirs
     full = [name for name in found if not _beyond(found, name)]
     if me in full or not found:
@@ -83,23 +84,26 @@ def look(me: str, data: Path, others: Mapping[str, Mapping[str, str] | None]) ->
     if full:
         count = found[full[0]].beyond(found[me]) if me in found else len(found[full[0]].values)
         raise NotFirst(
-            f"{full[0]} has {count} defined that are not here, and all that is here: it starts"
+            f"{full[0]} has {count} definitions that are not here, and all that are here: it starts"
             " first",
             next="wait for it",
         )
     counts = [f"{name} lacks {_beyond(found, name)}" for name in found]
-    raise _none_first(data, f"of what the others have defined, {', '.join(counts)}")
+    raise _none_first(data, f"of the other nodes' definitions, {', '.join(counts)}")
 
 
 def _beyond(found: Mapping[str, Definitions], name: str) -> int:
-    """Return how many entries of other nodes `name` lacks; one that two nodes have counts twice."""
+    """Return how many entries of other nodes `name` lacks.
+
+    An entry that two other nodes have counts twice.
+    """
     return sum(other.beyond(found[name]) for other in found.values())
 
 
 def _none_first(data: Path, why: str) -> NotFirst:
     return NotFirst(
         f"no node can start first without a loss: {why}; compare the data directories (`joinproto"
-        f" recover pick`), and on the node whose data are to be kept: touch {chosen(data)}",
+        f" recover pick`), and on the node whose data you keep: touch {choice_file(data)}",
         next="choose the node that starts first",
     )
 

@@ -66,20 +66,21 @@ from joinproto.machine.step import performing
 log = logging.getLogger("joinproto.clusterer")
 
 FORGET_TRIES = 20
-DOUBTFUL = (
-    "its service was not stopped in order. If the others were not, as in a power cut, it is unknown"
-    " whose data are the newest: the node that starts first may lack what another one has"
-    " acknowledged, and the others give that up. Compare the data directories before the nodes"
-    " start (`joinproto recover pick`), and start the node with the latest first"
+WARNS_OF_OLD_DATA = (
+    "this node's service was not stopped in order. If the others were not either, as in a power"
+    " cut, it is unknown which node has the newest data: the node that starts first may lack"
+    " messages that another node has acknowledged, and the others then drop them. Compare the data"
+    " directories before the nodes start (`joinproto recover pick`), and start the node with the"
+    " newest data first"
 )
-GIVEN = (
-    "the config given at the start is not taken ({}): the stored one counts. Raise its version"
-    " and give it again, at the next start or with `joinproto clusterer apply`"
+WARNS_OF_REFUSED_CONFIG = (
+    "the config given at the start is not taken ({}): the stored config counts. Raise the version"
+    " of the given config, and give it at the next start or with `joinproto clusterer apply`"
 )
-LOOKS = (
-    "its service was not stopped in order. Before one starts first, the nodes compare what is"
-    " defined on each (queues, exchanges, users, policies), not the messages: a node"
-    " that lacks something lets another one go first"
+WARNS_OF_COMPARISON = (
+    "this node's service was not stopped in order. Before a node starts first, the nodes compare"
+    " their definitions (queues, exchanges, users, policies), not the messages: a node that lacks a"
+    " definition lets another node start first"
 )
 
 
@@ -94,8 +95,8 @@ class NodeFailed:
 class ConfigRequest:
     """An operator's request to apply `config`, which is None if it was not valid.
 
-    `answer`: gets the node's answer.  `is_gone`: returns whether the operator no longer waits, and
-    so was told that nothing was done.
+    `answer`: gets the node's answer.  `is_gone`: returns whether the operator has disconnected, and
+    so expects that the config is not applied.
     """
 
     config: Config | None
@@ -110,9 +111,10 @@ Waits = Iterable[Awaitable[None]]
 class Host(Ports[Awaitable[None]]):
     """One node.
 
-    `fresh`: the node's identity if it is blank.  `ended`: why the node has ended; None before.
-    `begun`: whether a boot was begun, so that the service may run.  `refused`: why the config given
-    at the start is not taken, or "".  `blocking`: runs blocking calls in another thread.
+    `fresh`: the identity that the node takes if it is blank.  `ended`: why the node has ended; None
+    before.  `begun`: whether a boot was begun, so that the service may run.  `refused`: why the
+    config given at the start is not taken, or "".  `blocking`: runs blocking calls in another
+    thread.
     """
 
     who: Who
@@ -135,7 +137,7 @@ class Host(Ports[Awaitable[None]]):
     _timer: asyncio.TimerHandle | None = None
     _boot: asyncio.Task[None] | None = None
     _answer: asyncio.Future[Answer] | None = None
-    _lets_go: float = 0.0
+    _fails_at_once_for: float = 0.0
     _one_at_a_time: asyncio.Lock = Factory(asyncio.Lock)
     _forgetting: asyncio.Task[None] | None = None
 
@@ -143,7 +145,7 @@ class Host(Ports[Awaitable[None]]):
         self.state = State(who=self.who)
 
     def post(self, event: Event | ConfigRequest | NodeFailed) -> None:
-        """Give the node an event, which is handled after all earlier ones."""
+        """Give the node an event, which is handled after all earlier events."""
         self._inbox.put_nowait(event)
 
     async def run(self) -> None:
@@ -181,7 +183,7 @@ class Host(Ports[Awaitable[None]]):
             case NodeFailed(error):
                 raise error
             case ConfigRequest(_, answer, is_gone) if is_gone():
-                log.warning("a config is not taken: the operator who gave it has gone meanwhile")
+                log.warning("a config is not taken: the operator who gave it has disconnected")
                 answer.set_result(Answer(Reply.NOT_NOW))
             case ConfigRequest(config, answer):
                 self._answer = answer
@@ -198,7 +200,11 @@ class Host(Ports[Awaitable[None]]):
 
     def doubt(self, is_doubtful: bool) -> str:
         """Return a warning for the operator before the service boots, or ""."""
-        return (LOOKS if isinstance(self.service, Holder) else DOUBTFUL) if is_doubtful else ""
+        return (
+            (WARNS_OF_COMPARISON if isinstance(self.service, Holder) else WARNS_OF_OLD_DATA)
+            if is_doubtful
+            else ""
+        )
 
     async def says(self) -> Mapping[str, str]:
         """Return the facts that the service reports or, before a boot, those of its disk."""
@@ -263,7 +269,7 @@ class Host(Ports[Awaitable[None]]):
 
     def boot_nothing(self) -> None:
         self._boot = _watched(
-            self.post, self._failed("no node says that it runs with this config: it asks again")
+            self.post, self._failed("no node reports that it runs with this config: it asks again")
         )
 
     def forget(self, nodes: frozenset[str]) -> None:
@@ -279,7 +285,7 @@ class Host(Ports[Awaitable[None]]):
 
     def answer(self, reply: Reply, why: str) -> None:
         if self._answer is None:
-            self.refused = GIVEN.format(reply.value)
+            self.refused = WARNS_OF_REFUSED_CONFIG.format(reply.value)
             log.warning("%s", self.refused)
             self.events.write("given config refused", why=reply.value)
             return
@@ -322,7 +328,7 @@ class Host(Ports[Awaitable[None]]):
             await self._call(lambda: self.service.boot(booting))
         except ServiceFailed as error:
             # After `NotFirst` the boot fails without a pause, so that other nodes need not wait.
-            self._lets_go = self.timing.retry if isinstance(error, NotFirst) else 0.0
+            self._fails_at_once_for = self.timing.retry if isinstance(error, NotFirst) else 0.0
             await self._failed(error.message)
             return
         self.failure = ""
@@ -332,9 +338,9 @@ class Host(Ports[Awaitable[None]]):
 
     async def _failed(self, why: str) -> None:
         self.failure = why
-        log.warning("it does not boot: %s", why)
+        log.warning("the service does not boot: %s", why)
         self.events.write("boot failed", why=why)
-        await asyncio.sleep(self.timing.retry - max(0.0, self._lets_go))
+        await asyncio.sleep(self.timing.retry - max(0.0, self._fails_at_once_for))
         self._boot = None
         self.post(BootFailed())
 
@@ -369,8 +375,8 @@ class Host(Ports[Awaitable[None]]):
             await asyncio.sleep(self.timing.poll)
             elapsed += self.timing.poll
             if self._inbox.empty():
-                self._lets_go -= self.timing.poll
-                self.post(Tick(next(self._tokens), self._lets_go > 0))
+                self._fails_at_once_for -= self.timing.poll
+                self.post(Tick(next(self._tokens), self._fails_at_once_for > 0))
             if elapsed >= self.timing.poke:
                 elapsed = 0.0
                 self.post(Poke())

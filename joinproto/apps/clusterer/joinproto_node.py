@@ -86,22 +86,24 @@ class JoinprotoNode:
         self._start(leaves=False)
 
     def stop(self, *, leaves: bool) -> None:
-        runs = self._asked() is not None
+        runs = self._ask_status() is not None
         self._end_process()
         if leaves and runs:
             self._start(leaves=True)
-            if not self._until(LEAVE_SECONDS, lambda: bool((self._asked() or {}).get("serves"))):
-                log.warning("it is not taken in again, so that it leaves with its vote")
+            if not self._until(
+                LEAVE_SECONDS, lambda: bool((self._ask_status() or {}).get("serves"))
+            ):
+                log.warning("the node was not taken in again, so its vote stays in the cluster")
             self._end_process()
 
     def wipe(self) -> None:
         empty(self.data)
         self._known = ()
-        with _told():
+        with _store_errors_raised():
             self._kept.remove()
 
     def status(self) -> ServiceStatus:
-        found = self._asked()
+        found = self._ask_status()
         if found is None:
             return ServiceStatus(runs=False)
         says = {"electors": json.dumps(self._electors()), "phase": str(found.get("phase"))}
@@ -120,18 +122,18 @@ class JoinprotoNode:
     # -- its files ---------------------------------------------------------------------------
 
     def _found(self) -> tuple[str, ...]:
-        with _told():
+        with _store_errors_raised():
             self._known = self._known or self._kept.load()
         return self._known
 
     def _electors(self) -> tuple[str, ...]:
         if not self._found():
-            raise ServiceFailed(f"{self._kept.path}: is not there", next="restore it")
+            raise ServiceFailed(f"{self._kept.path}: is missing", next="restore the file")
         return self._known
 
     def _keep_electors(self, electors: Sequence[str]) -> None:
         self._known = ()
-        with _told():
+        with _store_errors_raised():
             self._kept.keep(electors)
 
     def _write(self, *, leaves: bool) -> None:
@@ -140,7 +142,7 @@ class JoinprotoNode:
         lacking = [name for name in electors if name not in members]
         if lacking:
             raise ServiceFailed(
-                f"no address of {', '.join(lacking)}", next="name it under service.members"
+                f"no address of {', '.join(lacking)}", next="write it under service.members"
             )
         quoted = partial(json.dumps, ensure_ascii=False)  # TOML knows no surrogate pairs
         rows = [
@@ -156,7 +158,7 @@ class JoinprotoNode:
             "[members]",
             *(f"{quoted(name)} = {quoted(str(where))}" for name, where in sorted(members.items())),
         ]
-        with _told():
+        with _store_errors_raised():
             put(REAL, self._file, ("\n".join(rows) + "\n").encode())
 
     # -- its process -------------------------------------------------------------------------
@@ -172,16 +174,16 @@ class JoinprotoNode:
         with out:
             self._process = process = spawned(words[0], words, out, next="check the machine")
         if self._until(
-            self.timeout, lambda: self._asked() is not None or process.poll() is not None
+            self.timeout, lambda: self._ask_status() is not None or process.poll() is not None
         ):
             if process.poll() is None:
                 return
             raise ServiceFailed(
                 f"joinproto node ended with code {process.returncode}; see {place}",
-                next="see there what is wrong",
+                next="read that file",
             )
         self._end_process()
-        raise ServiceFailed(f"joinproto node does not answer; see {place}", next="see there")
+        raise ServiceFailed(f"joinproto node does not answer; see {place}", next="read that file")
 
     def _end_process(self) -> None:
         pid = self._running()
@@ -193,7 +195,9 @@ class JoinprotoNode:
             if self._until(seconds, lambda: self._running() is None):
                 self._process = None
                 return
-        raise ServiceFailed(f"process {pid} does not end", next="end it, then start the node again")
+        raise ServiceFailed(
+            f"process {pid} does not end", next="end the process, then start the node again"
+        )
 
     def _running(self) -> int | None:
         """Return the id of the process, even if a former run started it; None if none runs."""
@@ -208,7 +212,7 @@ class JoinprotoNode:
                     return int(place.parent.name)
         return None
 
-    def _asked(self) -> dict[str, Any] | None:
+    def _ask_status(self) -> dict[str, Any] | None:
         """Return the answer of the process's control socket; None if there is no answer."""
         with suppress(EnvironmentProblem):
             return ask_control(self.data.resolve() / "control.sock", "status", SOCKET_SECONDS)
@@ -229,15 +233,17 @@ def _names(text: str) -> tuple[str, ...]:
     try:
         return electors_of(text.encode())
     except ValueError as error:
-        raise ServiceFailed(str(error), next="look who says so") from error
+        raise ServiceFailed(str(error), next="check the nodes that run") from error
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _store_errors_raised() -> Iterator[None]:
     """Raise a file's error as `ServiceFailed`, so that the boot is tried again."""
     try:
         yield
     except StoreWriteFailed as error:
-        raise ServiceFailed(error.message, next="mend the disk; it is tried again") from error
+        raise ServiceFailed(error.message, next="repair the disk; the boot is tried again") from (
+            error
+        )
     except StoreError as error:
         raise ServiceFailed(error.message, next=error.next) from error

@@ -1,7 +1,7 @@
 """Connections between nodes: one with each peer, whichever side called.
 
-All systems use these connections (`joinproto/net/tcp.py`).  A question that was not answered is
-asked once more after its connection broke; a node that cannot be reached is reported as silence.
+The connections are those of all systems (`joinproto/net/tcp.py`).  A question that was not answered
+is asked once more after its connection broke; a node that cannot be reached is reported as silent.
 A peer that sends nothing for `silence` seconds counts as lost, even if its connection seems to be
 open.  A node that is busy with its broker answers late, and is not lost.
 
@@ -32,7 +32,7 @@ from joinproto.host.ports import Came, Channel, Down, Item, Up
 from joinproto.net.addresses import EVERYWHERE, Address
 from joinproto.net.direct import current_time
 from joinproto.net.door import Proved
-from joinproto.net.link import CLOSED, AtOnce
+from joinproto.net.link import CLOSED, DirectInbox
 from joinproto.net.network import Network as Mesh
 from joinproto.net.pipes import RECEIVE_BYTES
 from joinproto.net.refused import Refused, one_line
@@ -42,7 +42,7 @@ from joinproto.net.tls import TlsFiles
 # -- operators who call (U7) -----------------------------------------------------------------------
 
 BODIES_MAX = 16
-"""Most requests that may wait; with more the connection counts as ended."""
+"""The most requests that may wait; with more, the connection counts as ended."""
 
 
 @define(eq=False)
@@ -98,14 +98,14 @@ Operator = Callable[[Mapping[str, Any], Callable[[], bool]], Any]
 
 @frozen(kw_only=True)
 class Timing:
-    """In seconds."""
+    """Times, in seconds."""
 
-    poll: Annotated[Duration, "between two rounds of a node that waits"] = 0.5
-    poke: Annotated[Duration, "between two looks for members that are away"] = 2.0
-    retry: Annotated[Duration, "until a boot that failed is tried again"] = 5.0
-    heartbeat: Annotated[Duration, "between two signs of life"] = 1.0
-    silence: Annotated[Duration, "after which a peer is lost"] = 5.0
-    stop: Annotated[Duration, "until a node that is told to stop ends, whatever hangs"] = 300.0
+    poll: Annotated[Duration, "time between two rounds of a waiting node"] = 0.5
+    poke: Annotated[Duration, "time between two checks for absent members"] = 2.0
+    retry: Annotated[Duration, "time until a failed boot is tried again"] = 5.0
+    heartbeat: Annotated[Duration, "time between two heartbeats"] = 1.0
+    silence: Annotated[Duration, "time after which a silent peer counts as lost"] = 5.0
+    stop: Annotated[Duration, "time after which a stopping node ends, whatever hangs"] = 300.0
 
 
 @frozen(kw_only=True)
@@ -126,7 +126,7 @@ class Peer:
     """Another node.  `unanswered`: open questions, each with how often it was sent.
 
     `is_there`: there is a connection.  `is_met`: the node has sent its hello on that connection.
-    `run`: of the node's process.
+    `run`: the run of the node's process, "" before the first hello.
     """
 
     name: str
@@ -212,8 +212,8 @@ class Network:
             if self._transport is not None and peer.address is not None:
                 reached = await self._transport.reach(peer.name, peer.address)
             elif self._transport is not None:
-                why = "no address of it is known"
-                self._transport.refusals.say(current_time(), peer.name, why)
+                why = "no address of this node is known"
+                self._transport.refusals.record(current_time(), peer.name, why)
         finally:
             peer.calling = None
         if not reached and not peer.is_there:
@@ -269,10 +269,10 @@ class Network:
         peer.run, peer.is_met = said.run, True
         if peer.address is None and said.listen is not None and self._transport is not None:
             with suppress(UsageProblem):
-                peer.address = _reached(said.listen, self._transport.host_of(peer.name))
+                peer.address = _address_of(said.listen, self._transport.host_of(peer.name))
 
     def _lost_connection(self, peer: Peer) -> None:
-        """Ask open questions once more on another connection; then report silence."""
+        """Ask open questions once more on another connection; if asked twice, report silence."""
         self.heard.down(peer.name)
         for key, (content, sent) in list(peer.unanswered.items()):
             if sent > 1:
@@ -312,7 +312,9 @@ class Network:
         )
         self._transport = transport = TcpTransport(mesh, self._guest)
         opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        running = self._spawn(transport.run(AtOnce(self._take), task_status=_Opened(opened)))
+        running = self._spawn(
+            transport.run(DirectInbox(self._take), task_status=_PortOpened(opened))
+        )
         await asyncio.wait((opened, running), return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             await running
@@ -333,8 +335,8 @@ class Network:
                     await caller.say(wire.hello(self.me))
                     while True:
                         asked = wire.unpacked(await _request(caller))
-                        # No time limit: the service may need long, and the action would be
-                        # performed although the answer was given up.
+                        # There is no time limit: the service may need long, and its action would
+                        # be performed although the caller no longer waits.
                         answer = await self.heard.operator(asked, lambda: caller.has_gone)
                         await caller.say(ascii_line(answer))
                 finally:
@@ -367,8 +369,8 @@ async def _request(caller: Caller) -> bytes:
         return await caller.body()
 
 
-class _Opened:
-    """Is told by the transport that its port is open."""
+class _PortOpened:
+    """Sets a future when the transport reports that its port is open."""
 
     def __init__(self, opened: asyncio.Future[None]) -> None:
         self._opened = opened
@@ -377,7 +379,7 @@ class _Opened:
         self._opened.set_result(value)
 
 
-def _reached(said: str, called_from: str) -> Address:
-    """Return the address of a peer; if it listens everywhere, with the host that it called from."""
+def _address_of(said: str, called_from: str) -> Address:
+    """Return a peer's address; if it listens everywhere, with the host from which it called."""
     at = Address.parse(said)
     return Address(called_from, at.port) if at.host in EVERYWHERE and called_from else at

@@ -29,8 +29,8 @@ def ask(
 ) -> dict[str, Any]:
     """Return the answer of the node at this address; raises `EnvironmentProblem`, `PeerError`.
 
-    `seconds`: limit for connecting and for each message, not for all together.  `secret`: of the
-    cluster, or b"".  `tls`: with a certificate that names `OPERATOR`.
+    `seconds`: the limit for connecting and for each message, not for all together.  `secret`: the
+    cluster's secret, or b"".  `tls`: files with a certificate that names `OPERATOR`.
     """
     prefix = f"no node of the Clusterer answers at {address}"
     try:
@@ -47,8 +47,9 @@ def ask(
             found = wire.unpacked(fed(session, _frame(link)) or b"")
     except TimeoutError:
         raise EnvironmentProblem(
-            f"{prefix}: nothing within {seconds:g} s",
-            next="look whether it is busy, or hangs; what was given is dropped, or status shows it",
+            f"{prefix}: no answer within {seconds:g} s",
+            next="check whether the node is busy or hangs; a given config is dropped, or `status`"
+            " shows it",
         ) from None
     except OSError as error:
         raise EnvironmentProblem(
@@ -57,7 +58,8 @@ def ask(
     except Refused as error:
         raise PeerError(
             f"{prefix}: {error}",
-            next="look what listens there; --secret-file or --certificate, if it wants one",
+            next="check which program listens there; if it needs a proof, give --secret-file or"
+            " --certificate",
         ) from None
     if "error" in found and found.get("next"):
         raise PeerError(f"{address}: {found['error']}", next=str(found["next"]))

@@ -1,10 +1,10 @@
-"""A node of the Clusterer from its start to its end; its exit codes, and what to do then:
+"""A node of the Clusterer from its start to its end, with these exit codes and reactions:
 
 0    stopped in order, or left out of the config                  leave it down
 1    the service or the disk failed, or it did not stop in time   look, then restart
 2    the configuration is wrong                                   do not restart
 4    the machine: an address in use, another node on this data    restart after a while
-143  stopped at once, by a second SIGTERM                         as you like
+143  stopped at once, by a second SIGTERM or SIGINT               as you like
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ def _locked(data: Path) -> int:
             let_go(REAL, folder)
     except OSError as error:
         raise EnvironmentProblem(
-            f"{path}: {reason(error)}", next="a directory that can be written"
+            f"{path}: {reason(error)}", next="set `data` to a path in a writable directory"
         ) from error
     except StoreInUse as error:
         raise EnvironmentProblem(
-            f"{path}: another node runs on these data", next="stop that one"
+            f"{path}: another node runs on these data", next="stop that node"
         ) from error
 
 
@@ -110,7 +110,7 @@ async def _run(settings: Settings, given: Config | None) -> int:
         stops += 1
         if stops > 1:
             os._exit(AT_ONCE)
-        log.info("%s: stops; once more ends at once", signal.Signals(number).name)
+        log.info("%s: stops; a second signal ends it at once", signal.Signals(number).name)
         loop.call_later(settings.timing.stop, _too_long, settings.timing.stop)
         host.post(Stop("stopped"))
 
@@ -150,7 +150,7 @@ class _Port:
                 return await self._status()
             case "apply" if isinstance(asked.get("config"), str):
                 return await self._apply(asked["config"], is_gone)
-        return {"error": "no such request", "next": "status, or apply with a config as text"}
+        return {"error": "no such request", "next": "send status, or apply with a config as text"}
 
     async def _status(self) -> dict[str, Any]:
         host = self.host

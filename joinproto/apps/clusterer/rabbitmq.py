@@ -7,7 +7,7 @@ server that a killed node left running is found by its name, and its broker is s
     join    (after reset) join_cluster, start_app
     own     start_app, while other members run
     first   force_boot, start_app; nodes that no longer count are forgotten.  The first of the nodes
-            that went down together has all that is defined on any of them (`definitions.py`)
+            that went down together has the definitions of all of them (`definitions.py`)
 
 Source: Clusterer, U4 and U5.
 """
@@ -51,7 +51,10 @@ NOT_MEMBER = ("not_a_cluster_node", "not in the cluster", "not a member")
 
 @define
 class RabbitMQ:
-    """`server`, `ctl`: commands with their first words.  `timeout`: seconds that each may take."""
+    """RabbitMQ as a service of the Clusterer.
+
+    `server`, `ctl`: commands with their first words.  `timeout`: the most seconds for each.
+    """
 
     node: str
     data: Path
@@ -80,7 +83,7 @@ class RabbitMQ:
         if how is not Boot.OWN:
             for name in sorted(others if how is Boot.FOUND else booting.forget & others):
                 self._forget(name)
-            definitions.chosen(self.data).unlink(missing_ok=True)
+            definitions.choice_file(self.data).unlink(missing_ok=True)
 
     def _join(self, to: str, *, ram: bool) -> None:
         with suppress(ServiceFailed):  # `to` knows this node only if it missed this node's reset
@@ -102,14 +105,14 @@ class RabbitMQ:
         try:
             self._ctl("reset")
         except ServiceFailed as error:
-            log.info("reset, now without asking the others: %s", error.message)
+            log.info("reset failed, so it is forced, without asking the others: %s", error.message)
             self._ctl("force_reset")
 
     def holds(self) -> Mapping[str, str]:
-        return definitions.held(self.data)
+        return definitions.tables_of(self.data)
 
     def look(self, others: Mapping[str, Mapping[str, str] | None]) -> None:
-        definitions.look(self.node, self.data, others)
+        definitions.require_first(self.node, self.data, others)
 
     def status(self) -> ServiceStatus:
         # A server that a killed node left running is no child process of this node.
@@ -121,7 +124,7 @@ class RabbitMQ:
         """Return whether the server runs without its broker, which partition handling may stop."""
         if time.monotonic() - self._looked >= PAUSE_SECONDS:
             self._looked = time.monotonic()
-            with suppress(ServiceFailed):  # then the last answer is used
+            with suppress(ServiceFailed):  # after a failure the last answer counts
                 self._paused = self._ctl("eval", "rabbit:is_running().").strip() == "false"
         return self._paused
 
@@ -180,18 +183,21 @@ class RabbitMQ:
             if process.poll() is not None:
                 raise ServiceFailed(
                     f"{self.server[0]} ended with code {process.returncode}; see {place}",
-                    next="mend the server",
+                    next="repair the server",
                 )
             with suppress(ServiceFailed):
                 self._ctl("await_startup")
                 return
-        raise ServiceFailed(f"{self.server[0]}: not started; see {place}", next="mend the server")
+        raise ServiceFailed(
+            f"{self.server[0]}: not started after {self.timeout:g} s; see {place}",
+            next="repair the server",
+        )
 
     def _decides_alone(self) -> dict[str, str]:
-        """Return settings with which a first node starts that was killed within a transaction.
+        """Return settings for the start of a first node that was killed within a transaction.
 
         Otherwise Mnesia asks the other nodes forever how the transaction ended, even with
-        `force_boot`, while they wait for this node.  With the settings the transaction is given up.
+        `force_boot`, while they wait for this node.  With these settings Mnesia gives it up.
         """
         former = self.environment.get(ERL_LAST, os.environ.get(ERL_LAST, ""))
         return {ERL_LAST: f"{former} -mnesia max_wait_for_decision {DECISION_MS}".strip()}
@@ -222,7 +228,7 @@ class RabbitMQ:
             )
         except subprocess.TimeoutExpired:
             raise ServiceFailed(
-                f"{words[0]}: no end after {self.timeout:g} s", next="mend the server"
+                f"{words[0]}: not ended after {self.timeout:g} s", next="repair the server"
             ) from None
         except OSError as error:
             raise ServiceFailed(f"{self.ctl[0]}: {reason(error)}", next="check service.ctl") from (
@@ -231,6 +237,6 @@ class RabbitMQ:
         if done.returncode != 0:
             said = one_line(" ".join((done.stderr or done.stdout).split()), SAID_CHARS_MAX)
             raise ServiceFailed(
-                f"{words[0]}: exit code {done.returncode}: {said}", next="see above"
+                f"{words[0]}: exit code {done.returncode}: {said}", next="repair the server"
             )
         return done.stdout

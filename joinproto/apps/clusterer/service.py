@@ -30,9 +30,9 @@ class ServiceFailed(PeerError):
 class Booting:
     """How the service must boot.
 
-    `nodes`, `ram`: of the config.  `running`: other nodes of the config whose service runs with
-    that config, with the facts that each service reports.  `members`: of the former cluster;
-    `forget`: those members that no longer count.
+    `nodes`, `ram`: all nodes, and the RAM nodes, of the config.  `running`: other nodes of the
+    config whose service runs with that config, with the facts that each service reports.
+    `members`: the members of the former cluster; `forget`: the members that no longer count.
     """
 
     how: Boot
@@ -96,12 +96,12 @@ class Holder(Protocol):
     def look(self, others: Mapping[str, Mapping[str, str] | None]) -> None:
         """Return if this service may start before the others; raise `NotFirst` if it may not.
 
-        `others`: the facts of each node that went down with it; None if the node did not answer.
+        `others`: the facts of each node that went down with this one; None without an answer.
         """
 
 
 def holdings(service: Service) -> Mapping[str, str]:
-    """Return facts about the disk of a stopped service; {} if the service is no `Holder`."""
+    """Return facts about the disk of a stopped service; {} if the service is not a `Holder`."""
     return service.holds() if isinstance(service, Holder) else {}
 
 
@@ -139,10 +139,10 @@ LOST_AND_FOUND = "lost+found"
 
 
 def empty(data: Path) -> None:
-    """Remove all that is in a data directory, but not the directory itself.
+    """Remove the contents of a data directory, except `lost+found`; raises `ServiceFailed`.
 
-    The directory may be a mount point or a symbolic link, which cannot be removed; a node whose
-    data cannot be wiped could never join.  A missing directory is no error; raises `ServiceFailed`.
+    The directory itself stays, because it may be a mount point or a symbolic link, and a node whose
+    data cannot be wiped could never join.  A missing directory is not an error.
     """
     try:
         for one in data.iterdir() if data.exists() else ():

@@ -27,7 +27,7 @@ from joinproto.net.secret import read_secret
 from joinproto.net.security import Proofs, require_times
 from joinproto.net.tls import TlsFiles
 
-TOLD = "docs/clusterer.md has a file"
+ADVICE = "docs/clusterer.md has an example of the file"
 Words = tuple[str, ...]
 Command = Annotated[Words, Sized(1, 1_000)]
 
@@ -36,12 +36,14 @@ Command = Annotated[Words, Sized(1, 1_000)]
 class CommandsFile:
     """A service behind commands; each is a list of words."""
 
-    kind: Annotated[Literal["commands"], "this"]
-    start: Annotated[Command, "starts it"]
-    stop: Annotated[Command, "stops it"]
-    wipe: Annotated[Command, "throws its data away"]
-    status: Annotated[Command, "ends with 0 where it runs"]
-    join: Annotated[Words | None, "starts it without data, where others run; null: start"] = None
+    kind: Annotated[Literal["commands"], "this kind"]
+    start: Annotated[Command, "starts the service"]
+    stop: Annotated[Command, "stops the service"]
+    wipe: Annotated[Command, "removes the service's data"]
+    status: Annotated[Command, "exits with 0 if the service runs"]
+    join: Annotated[
+        Words | None, "starts the service without data, if others run; null: as start"
+    ] = None
     timeout: Annotated[Duration, "seconds that a command may take"] = 60.0
 
 
@@ -49,31 +51,31 @@ class CommandsFile:
 class PythonFile:
     """A service that is a Python object."""
 
-    kind: Annotated[Literal["python"], "this"]
+    kind: Annotated[Literal["python"], "this kind"]
     object: Annotated[str, "MODULE:NAME, called with node, data (Path) and settings"]
-    settings: Annotated[Mapping[str, str], "for it"] = {}
+    settings: Annotated[Mapping[str, str], "settings for the object"] = {}
 
 
 @frozen(kw_only=True)
 class JoinprotoFile:
-    """`joinproto node`."""
+    """The service `joinproto node`."""
 
-    kind: Annotated[Literal["joinproto"], "this"]
-    listen: Annotated[str, "HOST:PORT for its members"]
+    kind: Annotated[Literal["joinproto"], "this kind"]
+    listen: Annotated[str, "HOST:PORT for the other members"]
     clients: Annotated[str, "HOST:PORT for its clients"]
-    members: Annotated[Mapping[str, str], "NAME = HOST:PORT of the others' members"] = {}
+    members: Annotated[Mapping[str, str], "NAME = HOST:PORT of the other members"] = {}
     cluster: Annotated[str, "the cluster's name"] = "clusterer"
-    timeout: Annotated[Duration, "seconds until it answers after a start"] = 30.0
+    timeout: Annotated[Duration, "the most seconds until it answers, and until it ends"] = 30.0
 
 
 @frozen(kw_only=True)
 class RabbitFile:
-    """RabbitMQ with Mnesia; tried with 3.10 and 4.0."""
+    """RabbitMQ with Mnesia; tested with 3.10 and 4.0."""
 
-    kind: Annotated[Literal["rabbitmq"], "this"]
+    kind: Annotated[Literal["rabbitmq"], "this kind"]
     server: Annotated[Words, "starts the server in the foreground"] = ("rabbitmq-server",)
-    ctl: Annotated[Words, "its tool"] = ("rabbitmqctl",)
-    environment: Annotated[Mapping[str, str], "of both, besides the node's own"] = {}
+    ctl: Annotated[Words, "the server's tool"] = ("rabbitmqctl",)
+    environment: Annotated[Mapping[str, str], "variables of both, besides the node's own"] = {}
     timeout: Annotated[Duration, "seconds that a command may take"] = 120.0
 
 
@@ -87,25 +89,29 @@ KINDS: Mapping[str, type] = {
 
 @frozen(kw_only=True)
 class NodeFile:
-    """The file as it stands; paths in it are relative to it.  `service`: one of `KINDS`."""
+    """The file as it stands; its paths are relative to its directory.
 
-    node: Annotated[str, "its name, as configs have it"]
-    data: Annotated[str, "the service's data directory; the config is kept next to it"]
+    `service`: one of `KINDS`.
+    """
+
+    node: Annotated[str, "the node's name, as in configs"]
+    data: Annotated[str, "the service's data directory; the config is stored next to it"]
     listen: Annotated[str, "HOST:PORT for other nodes and operators, or PORT"]
     nodes: Annotated[Mapping[str, str], "NAME = HOST:PORT of other nodes"] = {}
     release: Annotated[Release, "seed: with shutdown_timeout; head: without it"] = Release.SEED
     events: Annotated[str | None, "a directory for event logs"] = None
-    secret_file: Annotated[str | None, "as security.secret_file"] = None
-    security: Annotated[Proofs, "how nodes and operators prove who they are"] = Proofs()
-    insecure: Annotated[bool, "other machines may reach the port, which nothing protects"] = False
-    timing: Annotated[Timing, "in seconds"] = Timing()
-    service: Annotated[Any, "a table: what the node manages"] = None
+    secret_file: Annotated[str | None, "the same as security.secret_file"] = None
+    security: Annotated[Proofs, "how nodes and operators prove their identity"] = Proofs()
+    insecure: Annotated[bool, "permit an unprotected port that other machines reach"] = False
+    timing: Annotated[Timing, "times, in seconds"] = Timing()
+    service: Annotated[Any, "a table: the service that the node manages"] = None
 
 
 @frozen(kw_only=True)
 class Settings:
-    """Validated settings of a node.  `service`: makes the service; a Python object's module is
-    imported then.
+    """Validated settings of a node.
+
+    `service`: makes the service; only this imports a Python object's module.
     """
 
     node: str
@@ -122,11 +128,11 @@ class Settings:
 
 def read_settings(path: Path) -> Settings:
     """Return the settings in a file; raises `UsageProblem` that names the place in it."""
-    return toml_file.read_settings(path, NodeFile, settings_of, next=TOLD)
+    return toml_file.read_settings(path, NodeFile, settings_of, next=ADVICE)
 
 
 def settings_of(file: NodeFile, top: Path) -> Settings:
-    """Return the settings; `top`: the directory that paths are relative to."""
+    """Return the settings; `top`: the directory to which paths are relative."""
     for path, name in (("node", file.node), *((f"nodes.{name}", name) for name in file.nodes)):
         if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable() or name == ANY:
             raise DoesNotFit(path, f"{name[:60]!r} is not a name", next="such as rabbit@hostA")
@@ -137,9 +143,9 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
     if not (listen.is_loopback or secret or tls or file.insecure):
         raise DoesNotFit(
             "listen",
-            f"{listen} is for other machines, and nothing protects it: any of them that reaches it"
-            " can wipe this node",
-            next="[security]; or a firewall before it, and insecure = true",
+            f"other machines can reach {listen}, which nothing protects: any of them can wipe this"
+            " node",
+            next="set up [security], or a firewall for the port and insecure = true",
         )
     require_times(file.timing.silence, file.timing.heartbeat, "a connection")
     data = top / file.data
@@ -161,11 +167,11 @@ def _service(found: Any, node: str, data: Path, top: Path) -> Callable[[], Servi
     if not isinstance(kind, str) or kind not in KINDS:
         raise DoesNotFit(
             "service.kind" if isinstance(found, dict) else "service",
-            "missing" if kind is None else f"{kind!r} is no kind of service",
-            next=f"[service] with kind = one of {', '.join(KINDS)}",
+            "missing" if kind is None else f"{kind!r} is not a kind of service",
+            next=f"write [service] with kind = one of {', '.join(KINDS)}",
         )
     try:
-        file: Any = toml_file.structured(found, KINDS[kind], next=TOLD)
+        file: Any = toml_file.structured(found, KINDS[kind], next=ADVICE)
     except DoesNotFit as error:
         path = f"service.{error.path}" if error.path else "service"
         raise DoesNotFit(path, error.message, next=error.next) from None
@@ -200,13 +206,13 @@ def _object(file: PythonFile, node: str, data: Path) -> Service:
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise UsageProblem(
             f"service.object {file.object}: {error}",
-            next="MODULE:NAME of what takes node, data and settings",
+            next="give MODULE:NAME of a callable that takes node, data and settings",
         ) from error
     needed = ("boot", "stop", "wipe", "status", "forget", "end")
     lacking = [one for one in needed if not hasattr(found, one)]
     if lacking:
         raise UsageProblem(
-            f"service.object {file.object}: no {', '.join(lacking)}",
-            next="the methods of joinproto.apps.clusterer.service.Service",
+            f"service.object {file.object}: it lacks {', '.join(lacking)}",
+            next="implement the methods of joinproto.apps.clusterer.service.Service",
         )
     return found

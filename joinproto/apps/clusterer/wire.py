@@ -1,7 +1,6 @@
 """Messages as bytes: one JSON object in each frame, read strictly.
 
-A connection that is proved (`channel.py`) begins with a hello of each side; an operator's hello has
-no node.
+A proved connection begins with a hello of each side; an operator's hello has no node.
 
 Source: Clusterer, U7.
 """
@@ -47,8 +46,8 @@ NAME_CHARS_MAX = 255
 class Hello:
     """The hello of one side.  `node`: None means an operator.  `run`: the id of its process.
 
-    `listen`: its address.  `newest`: the newest version that it speaks; in a result of `hello_of`,
-    the newest that both sides speak.
+    `listen`: its address.  `newest`: the newest version that this side speaks; in a result of
+    `hello_of`, the newest version that both sides speak.
     """
 
     node: str | None
@@ -70,7 +69,7 @@ KINDS: Mapping[str, type] = {
     "service?": AskService,
     "service": ServiceTold,
 }
-"""Messages between nodes by their word on the wire."""
+"""The classes of messages between nodes, by their words on the wire."""
 _WORDS = {kind: word for word, kind in KINDS.items()}
 
 
@@ -87,10 +86,10 @@ def unpacked(body: bytes) -> dict[str, Any]:
 
 def hello(said: Hello, oldest: int = VERSIONS[0]) -> bytes:
     """Return the first body of a connection."""
-    # `version` is the oldest version: programs that know only the first accept no other.
+    # `version` is the oldest version, because programs of the first version accept no other.
     tree = {"protocol": PROTOCOL, "version": oldest} | _codec(said.release).put(said)
     if said.newest == oldest:
-        del tree["newest"]  # programs that know only the first version do not send it
+        del tree["newest"]  # as in the hello of programs of the first version
     return ascii_line(tree)
 
 
@@ -98,7 +97,7 @@ def hello_of(body: bytes, release: Release, versions: tuple[int, int] = VERSIONS
     """Return the other side's hello; raises `Refused` for another protocol, version, release."""
     found = unpacked(body)
     if found.get("protocol") != PROTOCOL:
-        raise Refused(f"another protocol: expected {PROTOCOL}")
+        raise Refused(f"it speaks another protocol, expected {PROTOCOL}")
     if "refused" in found:
         raise Refused(f"it refuses us: {one_line(str(found['refused']))}")
     oldest = found.get("version")
@@ -107,10 +106,10 @@ def hello_of(body: bytes, release: Release, versions: tuple[int, int] = VERSIONS
     said: Hello = _read(Hello, {"newest": oldest} | found, release)
     if max(oldest, versions[0]) > min(said.newest, versions[1]):
         its, ours = (f"{one} to {other}" for one, other in ((oldest, said.newest), versions))
-        raise Refused(f"it speaks the versions {its} of the protocol, and this node {ours}")
+        raise Refused(f"it speaks the versions {its} of the protocol, this node speaks {ours}")
     said = evolve(said, newest=min(said.newest, versions[1]))
     if said.node is not None and said.release is not release:
-        raise Refused(f"release {said.release.value!r}, and this node has {release.value}")
+        raise Refused(f"it has release {said.release.value!r}, this node has {release.value!r}")
     return said
 
 
@@ -197,5 +196,5 @@ _HELD = Codec().form_of(_Held)
 def _take_name(found: Any) -> str:
     is_text = isinstance(found, str)
     if not is_text or not 0 < len(found) <= NAME_CHARS_MAX or not found.isprintable():
-        raise Malformed("", found, f"1 to {NAME_CHARS_MAX} characters that can be shown")
+        raise Malformed("", found, f"1 to {NAME_CHARS_MAX} printable characters")
     return str(found)

@@ -14,10 +14,10 @@ only the subscribers of the broker that received it.
 
 A publisher of a retained message with QoS 1 or 2 is answered when every member of the view has the
 message on its disk; a subscriber at any member gets it.  When a view ends, clients are disconnected
-before the member says anything to the others.
+before the member sends the others any message.
 
-amqtt starts its listeners by itself and swallows exceptions of `on_broker_pre_start`, so this is no
-plugin: the broker is started when the log has opened, and shut down when the log has closed.
+amqtt starts its listeners by itself and swallows exceptions of `on_broker_pre_start`, so this is
+not a plugin: the broker is started when the log has opened, and shut down when the log has closed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from joinproto.net.tcp import TcpTransport
 log = logging.getLogger(__name__)
 
 PACKET_BYTES_MAX = FRAME_BYTES_MAX
-"""Longest packet of a client.  MQTT allows 256 MB, and amqtt reads a whole packet into memory."""
+"""The most bytes of a client's packet.  MQTT allows 256 MB, and amqtt reads a packet at once."""
 SHUTDOWN_SECONDS = 10.0
 END_SECONDS = 3.0
 
@@ -68,7 +68,7 @@ class Limited(ReaderAdapter):  # type: ignore[misc]  # amqtt ships no types
         self._most = most
         self._end = end
         self._left = 0  # bytes of the current packet that are still to come
-        self._digits: int | None = None  # bits of its length that were read; None between packets
+        self._digits: int | None = None  # bits of the length read so far; None between packets
         self._length = 0
         self.has_ended = False
 
@@ -78,7 +78,7 @@ class Limited(ReaderAdapter):  # type: ignore[misc]  # amqtt ships no types
             if self._fits(data):
                 return data
         if not self.has_ended:
-            log.warning("a client's packet is longer than %d bytes: it is cut off", self._most)
+            log.warning("a client is cut off: its packet is longer than %d bytes", self._most)
             self.has_ended = True
             self._end()
         return b""

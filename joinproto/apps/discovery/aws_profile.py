@@ -1,10 +1,10 @@
-"""Keys, region and addresses for AWS as AWS's own tools find them: the environment, then the files.
+"""Keys, region and addresses for AWS, found as AWS's own tools find them.
 
 Keys come from `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`, or from the
 files `~/.aws/credentials` and `~/.aws/config`.  `AWS_SHARED_CREDENTIALS_FILE` and `AWS_CONFIG_FILE`
 may name other files.  The profile is that of `AWS_PROFILE`, of `AWS_DEFAULT_PROFILE`, or `default`.
-A file that cannot be parsed is an error: otherwise the role of the machine would be used, which may
-have other permissions.
+The environment counts before the files.  A file that cannot be parsed is an error: otherwise the
+role of the machine would be used, which may have other permissions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PORTS = {"http": 80, "https": 443}
 
 @frozen
 class Profile:
-    """The settings of a profile; a field is None where the profile lacks it."""
+    """The settings of a profile; a field is None if the profile lacks it."""
 
     keys: Signing | None = None
     region: str | None = None
@@ -46,7 +46,7 @@ def profile(environment: Mapping[str, str], home: Path) -> Profile:
     if asked and credentials is None and config is None:
         raise UsageProblem(
             f"AWS: no profile {name!r} in the credentials or the config file",
-            next="check AWS_PROFILE, and the two files",
+            next="check AWS_PROFILE, AWS_DEFAULT_PROFILE and the two files",
         )
     from_environment = _keys(
         {name.removeprefix("AWS_").lower(): value for name, value in environment.items()}, ""
@@ -78,7 +78,7 @@ def _section(path: Path, name: str) -> Mapping[str, str] | None:
         # The parser's message repeats the line that it could not parse, which may be a secret.
         why = error.strerror if isinstance(error, OSError) else "not a file of profiles"
         raise UsageProblem(
-            f"AWS: {path}: {why}", next="mend it, or make it readable for this user"
+            f"AWS: {path}: {why}", next="correct the file, or make it readable for this user"
         ) from None
     return dict(parser.items(name)) if parser.has_section(name) else None
 

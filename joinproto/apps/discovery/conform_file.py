@@ -1,7 +1,7 @@
-"""Whether the backend of a file answers correctly: `joinproto discovery conformance FILE`.
+"""Checks of the backend that a file names: `joinproto discovery conformance FILE`.
 
-A file is used for DNS, AWS and Kubernetes, which need more than an address: names, keys, a token.
-Only a Kubernetes Lease is written, under a name that is used nowhere else, and removed again.
+A file is needed for DNS, AWS and Kubernetes, which need more than an address: names, keys, a token.
+The checks write only a Kubernetes Lease, under a name that is used nowhere else, and remove it.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ def conform_file(
 ) -> Conformance:
     """Return the passed and failed checks of this file's backend.
 
-    `node`: this node's name, which must be in the list; None if that is not checked.
+    `node`: the name of a node that must be in the list; None if this is not checked.
 
     Raises `UsageProblem`, or `EnvironmentProblem` if no server answers.
     """
     about = chosen(text, given, node=node)
     if about.backend not in ASKED or (about.backend == values.K8S and about.is_pods):
         raise UsageProblem(
-            f"{about.backend} of {given.release} is not asked by a file",
-            next="name dns, aws, or kubernetes with --release 4.0; a server of etcd or Consul by"
-            " its address, as etcd3+http://HOST:2379",
+            f"{about.backend} of {given.release} cannot be checked with a file",
+            next="give a file for dns, aws, or kubernetes with --release 4.0; for etcd or Consul"
+            " give the server's address, such as etcd3+http://HOST:2379",
         )
 
     async def asked() -> Conformance:

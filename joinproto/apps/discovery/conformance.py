@@ -1,8 +1,8 @@
-"""Whether a server answers as a backend must: `joinproto discovery conformance URL`.
+"""Checks that a server answers as a backend must: `joinproto discovery conformance URL`.
 
-Each check is a sentence that holds or does not hold.  Records are written under a cluster name that
-is used nowhere else, and removed at the end.  A program that has its own backend in Python gives
-`conform` a function that makes this backend for a node.
+Each check is a sentence that holds or does not hold.  The checks write records under a cluster name
+that is used nowhere else, and remove them at the end.  A program with its own backend in Python
+gives `conform` a function that makes this backend for a node.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ WRITERS = 8
 
 @frozen
 class Check:
-    """One sentence, and whether it holds."""
+    """A sentence about a server, and whether it holds."""
 
-    name: Annotated[str, "what must hold"]
-    holds: Annotated[bool, "whether it does"]
-    found: Annotated[str, "what came"] = field(converter=str)
+    name: Annotated[str, "the sentence that must hold"]
+    holds: Annotated[bool, "whether it holds"]
+    found: Annotated[str, "the server's answer"] = field(converter=str)
 
 
 @frozen(kw_only=True)
@@ -50,7 +50,7 @@ class Conformance:
     checks: Annotated[tuple[Check, ...], "in the order in which they were made"]
 
     @property
-    def conforms(self) -> Annotated[bool, "all hold"]:
+    def conforms(self) -> Annotated[bool, "whether all checks hold"]:
         return all(one.holds for one in self.checks)
 
 
@@ -60,35 +60,35 @@ ONE, TWO = "rabbit@one", "rabbit@two.example-x.org"
 
 
 async def conform(server: str, make: Make) -> Conformance:
-    """Return the checks of a backend; `make` returns it for a node's name."""
+    """Return the checks of a backend.  `make`: returns the backend of a node, by its name."""
     one, two = make(ONE), make(TWO)
     checks: list[Check] = []
 
-    def told(name: str, holds: bool, found: object) -> None:
+    def check(name: str, holds: bool, found: object) -> None:
         checks.append(Check(name, holds, found))
 
     async def lists(name: str, *nodes: str) -> None:
         answer = await one.list_nodes()
         found = sorted(answer.nodes) if isinstance(answer, Listed) else None
-        told(name, found == sorted(nodes), answer)
+        check(name, found == sorted(nodes), answer)
 
     empty = await one.list_nodes()
-    told("before any node registers, the list is empty and no error", empty == Listed(()), empty)
+    check("before any node registers, the list is empty and no error", empty == Listed(()), empty)
     if one.registers:
         try:
             got = await one.register()
-            told("a node can register", isinstance(got, Done), got)
+            check("a node can register", isinstance(got, Done), got)
             await lists("a node that is registered is listed", ONE)
             got = await one.register()
-            told("registering again is no error", isinstance(got, Done), got)
+            check("registering again is no error", isinstance(got, Done), got)
             await lists("a node that registers twice is listed once", ONE)
             await two.register()
             await lists("two nodes are both listed, with their names as they are", ONE, TWO)
             if one.keep_alive_every is not None:
                 got = await one.keep_alive()
-                told("a record can be kept alive", got == Done(), got)
+                check("a record can be kept alive", got == Done(), got)
             got = await one.unregister()
-            told("a node can unregister", isinstance(got, Done), got)
+            check("a node can unregister", isinstance(got, Done), got)
             await lists("a node that has unregistered is not listed, the other still is", TWO)
         finally:
             with anyio.CancelScope(shield=True):
@@ -118,13 +118,13 @@ async def require_answer(port: Served, server: str) -> None:
 def unreached(server: str, why: str) -> EnvironmentProblem:
     """Return the error about a server that does not answer."""
     return EnvironmentProblem(
-        f"{server} gives no answer, so nothing is known of it: {why}",
-        next="check that it runs, and that this machine reaches it",
+        f"{server} does not answer, so no check was made: {why}",
+        next="check that the server runs, and that this machine reaches it",
     )
 
 
 async def locks(one: Port, two: Port) -> list[Check]:
-    """Return the checks of the lock that both nodes ask for; it is released afterwards."""
+    """Return the checks of the lock for which both nodes ask; the lock is released afterwards."""
     held = await one.lock()
     is_given = Check("a free lock is given", isinstance(held, Held), held)
     if not isinstance(held, Held):
@@ -200,7 +200,7 @@ def server_of(url: str) -> Server:
     fits = plus and slashes and kind in PORTS and scheme in ("http", "https")
     if not fits or not host or port is None or "/" in place:
         raise UsageProblem(
-            f"{url!r} is not a server that can be asked",
+            f"{url!r} is not the address of a server that can be checked",
             next=f"write KIND+http://HOST:PORT, with KIND {', '.join(PORTS)}",
         )
     return Server(kind, scheme, host, port)

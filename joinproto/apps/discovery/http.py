@@ -32,7 +32,7 @@ BODY_MAX = 8 << 20
 
 
 def utc() -> str:
-    """Return the time as AWS writes it."""
+    """Return the present time as AWS writes it."""
     return datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
 
 
@@ -53,7 +53,7 @@ class Http:
         self.clients.clear()
 
     async def exchange(self, request: Request) -> Response | Broken:
-        """Return the whole answer, or why there is none, within the request's seconds."""
+        """Return the whole answer within the request's seconds, or the reason why there is none."""
         began = time.monotonic()
         try:
             with anyio.fail_after(request.seconds):
@@ -66,7 +66,9 @@ class Http:
             got = Broken(why="the answer is not UTF-8")
         except (httpx.InvalidURL, httpx.LocalProtocolError, UnicodeError):
             # These errors repeat the refused value, which may be a secret.
-            got = Broken(why="it cannot be sent: its address or a header has a character too many")
+            got = Broken(
+                why="not sent: its address or a header has a character that is not allowed"
+            )
         except (httpx.HTTPError, OSError) as error:
             got = Broken(why=short(error))
         got = evolve(got, took=time.monotonic() - began)
@@ -117,6 +119,6 @@ def _headers(request: Request) -> tuple[Header, ...]:
 
 
 def short(error: Exception) -> str:
-    """Return an error in one line of 200 characters at most."""
+    """Return an error as one line of at most 200 characters."""
     said = " ".join((str(error) or type(error).__name__).split())
     return said if len(said) <= 200 else f"{said[:197]}..."

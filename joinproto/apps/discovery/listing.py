@@ -1,4 +1,4 @@
-"""Ask the backend that a file names for its nodes: `joinproto discovery list FILE`."""
+"""Lists the nodes of the backend that a file names: `joinproto discovery list FILE`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from joinproto.discovery.round import named
 
 @frozen(kw_only=True)
 class Listing:
-    """The nodes that are there, as the backend says."""
+    """The nodes that the backend lists."""
 
     backend: Annotated[str, "the backend that was asked"]
     nodes: Annotated[
-        tuple[str, ...] | None, "the nodes that are there, in its order; null: not known"
+        tuple[str, ...] | None, "the listed nodes, in the backend's order; null: not known"
     ]
-    selected: Annotated[bool, "it names one node, which all are to join"]
-    error: Annotated[str | None, "why it is not known; null: it is"]
+    selected: Annotated[bool, "whether the backend names a single node, which all must join"]
+    error: Annotated[str | None, "why the nodes are not known; null: they are known"]
 
 
 def list_file(

@@ -1,4 +1,4 @@
-"""Open the backend that a file names; complete its settings with facts of this machine."""
+"""Opens the backend that a file names, and completes its settings with facts of this machine."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class Address:
 
 @define(eq=False)
 class Failover:
-    """A client over several addresses: if one does not answer, the next one is tried.
+    """A client for several addresses: if one does not answer, the next address is tried.
 
-    The address that answered last is tried first.  An error status is an answer, too, except 503,
-    which says that the server cannot serve.
+    The address that answered last is tried first.  An answer with an error status counts, except
+    503, which says that the server cannot serve.
     """
 
     exchange: Exchange
@@ -89,7 +89,7 @@ class Configured(Backend):
 
 @frozen
 class Remade(Backend):
-    """A backend that only lists nodes; made again for each list, so that it reads new keys."""
+    """A backend that only lists nodes, and is made again for each list, so that it has new keys."""
 
     make: Callable[[], Backend]
 
@@ -116,8 +116,9 @@ async def opened(
 ) -> AsyncIterator[Served]:
     """Open the backend; raises `UsageProblem` for settings that cannot hold on this machine.
 
-    `locked`: take Consul's lock for a list if the release does so; False if an operator only looks.
-    The other arguments replace the system's resolver, the instance's metadata, and AWS's addresses.
+    `locked`: take Consul's lock for a list if the release does so; False for a list that only an
+    operator reads.  The other arguments replace the system's resolver, the instance's metadata, and
+    AWS's addresses.
     """
     match chosen.backend:
         case values.CLASSIC:
@@ -150,8 +151,8 @@ async def opened_register(chosen: Chosen) -> AsyncIterator[Successors]:
             register = ConsulRegister(consul)
         case _:
             raise UsageProblem(
-                f"no register is kept on {chosen.backend} of {chosen.given.release}",
-                next="name etcd, of 3.9 or later, or consul",
+                f"{chosen.backend} of {chosen.given.release} cannot keep a register",
+                next="use etcd with a release from 3.9 on, or consul",
             )
     async with Http(chosen.proxies, tls_context(tls)) as http:
         yield Successors(register, addressed(http.exchange, addresses))
@@ -195,8 +196,8 @@ def _backend(
         case values.AWS:
             return {}, _aws(chosen, metadata, endpoint), ()
     raise UsageProblem(
-        f"the backend {chosen.backend} is not one that can be asked",
-        next="name classic_config, dns, aws, kubernetes, consul or etcd",
+        f"the backend {chosen.backend} is not supported",
+        next="use classic_config, dns, aws, kubernetes, consul or etcd",
     )
 
 
@@ -225,7 +226,8 @@ def _address(text: str) -> Address:
     host = host.removeprefix("http://").removeprefix("https://").strip("[]")
     if not host or port is None:
         raise UsageProblem(
-            f"etcd.endpoints: {text!r} is not an address", next="write HOST:PORT, as etcd1:2379"
+            f"etcd.endpoints: {text!r} is not an address",
+            next="write HOST:PORT, such as etcd1:2379",
         )
     return Address(host, port)
 
@@ -235,14 +237,15 @@ def _content(path: str) -> str:
         return Path(path).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageProblem(
-            f"{path} cannot be read: {error}", next="run it in the pod, or set its path"
+            f"{path} cannot be read: {error}",
+            next="run the command in the pod, or set the file's path",
         ) from None
 
 
 def _renewed(exchange: Exchange, path: str) -> Exchange:
     """Return an exchange that reads the token's file for each request.
 
-    Kubernetes replaces the token from time to time.
+    Kubernetes replaces the token now and then.
     """
 
     async def asked(request: Request) -> Response | Broken:
@@ -267,7 +270,7 @@ def nic_address(name: str) -> str | None:
 
 
 def tls_context(about: Mapping[str, str]) -> ssl.SSLContext | None:
-    """Return the TLS context of these settings; None if there are no settings.
+    """Return the TLS context for these settings; None if there are no settings.
 
     The server's certificate is verified unless `verify` is verify_none.  Raises `UsageProblem` for
     files that cannot be read.
@@ -282,7 +285,7 @@ def tls_context(about: Mapping[str, str]) -> ssl.SSLContext | None:
             context.load_cert_chain(
                 about["certfile"], about.get("keyfile"), about.get("password", "")
             )
-    except OSError as error:  # ssl.SSLError is one
+    except OSError as error:  # ssl.SSLError is an OSError
         raise UsageProblem(
             f"TLS: the files cannot be used: {error.strerror or error}",
             next="check the paths, and that the files are PEM",

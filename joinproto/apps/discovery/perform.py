@@ -1,4 +1,4 @@
-"""Perform a flow: send the requests that it yields, wait when it asks to, and return its result."""
+"""Performs a flow: sends its requests, looks names up, waits, and returns the flow's result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LAST_SECONDS, LAST_REQUESTS = 3.0, 2
 
 async def refusing(effect: object) -> Any:
     """Stand in for the function of an effect that a backend never yields."""
-    raise TypeError(f"nothing here performs {effect}")
+    raise TypeError(f"no function performs {effect}")
 
 
 @frozen
@@ -55,8 +55,8 @@ class Acting:
 async def perform(flow: Flow[R], exchange: Exchange, look_up: LookUp = refusing) -> R:
     """Return the result of a flow.
 
-    A flow that is cancelled may undo what it has done: end the session of a lock, for example.  A
-    server that does not answer delays this for `LAST_SECONDS` at most.
+    A flow that is cancelled may undo its effects: end the session of a lock, for example.  A server
+    that does not answer delays this by at most `LAST_SECONDS`.
     """
     try:
         return await _played(flow, Acting(exchange, look_up))

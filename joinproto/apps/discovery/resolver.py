@@ -1,6 +1,6 @@
 """Look-ups in DNS, each with a time limit.
 
-"There is no such record" is an answer.  If a server is down, refuses, or answers something that
+"There is no such record" is an answer.  If a server is down, refuses, or gives an answer that
 cannot be read, the look-up has an error instead.
 """
 
@@ -29,7 +29,7 @@ class Resolver:
     seconds: float = 5.0
 
     async def look(self, lookup: Lookup) -> LookedUp:
-        """Return the answer."""
+        """Return the answer, or the error instead of one."""
         got = await self._looked(lookup)
         told = got.error or f"{len(got.values)} found"
         log.debug("DNS %s %s: %s", lookup.kind.value, lookup.name, told)

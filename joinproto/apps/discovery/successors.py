@@ -60,11 +60,11 @@ class Successors:
         try:
             message = decode(stands.value.encode())
         except Malformed as error:
-            log.error("the register holds what no member wrote: %s", error)
+            log.error("the register holds a value that no member wrote: %s", error)
             return None
         if isinstance(message, Chosen) and message.parent == parent and len(message.views) == 1:
             return message.views[0]
-        log.error("the register holds something else than the successor of %s", parent)
+        log.error("the register holds a value that is not the successor of %s", parent)
         return None
 
 

@@ -1,17 +1,16 @@
-"""The port for clients: lines of text, one answer to each.
+"""The port for clients: lines of text, each with one answer.
 
-    append TEXT     ok SEQ                       when every member of the view has it on its disk
-    read [FIRST]    SEQ TEXT ..., then end SEQ   all that any member acknowledged before the read
+    append TEXT     ok SEQ                       when the text is on every disk of the view
+    read [FIRST]    SEQ TEXT ..., then end SEQ   every frame acknowledged before the read
     get SEQ         ok TEXT
     quit
 
-If the first frames were dropped, `read` begins with the first frame that is left.  A request for an
-earlier frame is answered by `no dropped SEQ`, where SEQ is the last frame that was dropped.
+If the first frames were dropped, `read` begins with the first frame that is left.  The answer to a
+request for an earlier frame is `no dropped SEQ`, where SEQ is the last frame that was dropped.
 
-An answer that begins with `no` gives a reason, such as `no not-active suspended`; nothing was
-written then.  The answer to a read is `no unconfirmed` while too many members have a version that
-cannot confirm reads.  If a connection ends without an answer, the line may or may not have been
-written.
+An answer that begins with `no` gives a reason, such as `no not-active suspended`, and no text was
+written.  The answer to a read is `no unconfirmed` while too many members have a version that cannot
+confirm reads.  If a connection ends without an answer, the line may or may not have been written.
 
 A slow client costs little: answers are made and sent in pieces, few at a time.  A client that does
 not take a piece in time, does not end its line, or is silent for long is disconnected.
@@ -81,7 +80,7 @@ class ClientPort:
         """Return how many clients are connected."""
         return len(self._clients)
 
-    # -- the application of the log: it only says when clients may come ------------------------
+    # -- the application of the log: it keeps no state, and says when clients may come ---------
 
     @property
     def kind(self) -> str:
@@ -122,7 +121,7 @@ class ClientPort:
         except OSError as error:
             raise EnvironmentProblem(
                 f"cannot listen for clients on {address}: {error.strerror or error}",
-                next="look who else listens there, or configure another address",
+                next="look which process listens there, or configure another address",
             ) from error
         try:
             # Starting waits and can be cancelled, so `server` must be assigned first: otherwise
@@ -144,7 +143,7 @@ class ClientPort:
                 idle, slow = client.idle_since, client.slow_since
                 is_idle = idle is not None and now - idle >= IDLE_SECONDS
                 if is_idle or (slow is not None and now - slow >= SLOW_SECONDS):
-                    log.debug("a client was too slow, or said nothing for long: cut off")
+                    log.debug("a client was disconnected: it was slow, or silent for long")
                     client.cut()
 
     def _came(self, client: Connection) -> bool:
@@ -159,7 +158,7 @@ class ClientPort:
         self._clients.pop(client, None)
 
     def _has_room(self) -> bool:
-        """Return whether one more client fits; the client that is idle longest may be cut off."""
+        """Return whether one more client fits; the longest idle client may be disconnected."""
         if len(self._clients) < CLIENTS_MAX:
             return True
         idle = [one for one in self._clients if one.idle_since is not None]
@@ -248,9 +247,9 @@ class ClientPort:
         return b"ok %s\n" % Entry.of(frames[0].data).body if frames else b"no such frame\n"
 
     async def _committed(self) -> int | bytes:
-        """Return a frame number up to which all is that was acknowledged before this call.
+        """Return a frame number: no later frame was acknowledged before this call.
 
-        If that is not known, return the answer to the client that says so.
+        If the number cannot be confirmed, return the answer for the client instead.
         """
         done = anyio.Event()
         found: list[int | bytes] = []

@@ -1,4 +1,4 @@
-"""One client's connection: it receives lines, sends one answer to each, and notes when it is slow.
+"""One client's connection: receives lines, sends one answer to each, and notes slow clients.
 
 The event loop calls it, and no task waits: a task for each client took a third of a write's time.
 """
@@ -16,14 +16,14 @@ PIECE_BYTES = 32 * 2**10
 
 
 class Connection(asyncio.BufferedProtocol):
-    """A connection.
+    """A client's connection.
 
-    `idle_since`: since when the client sends nothing, and has all answers; None if it is not idle.
-    `slow_since`: since when an incomplete line, or an answer that the client does not take, waits;
-    None if neither does.
+    `idle_since`: the time from which the client has all answers and sends no line; None if it is
+    not idle.  `slow_since`: the time from which an incomplete line, or an answer that the client
+    does not take, waits; None if neither does.
 
-    `came` returns whether the connection may stay, and answers if not.  `serve` takes a line; it
-    calls `answer`, at once or later, or `send` and then `served`.  `gone` is called when the
+    `came`: returns whether the connection may stay, and answers it if not.  `serve`: takes a line;
+    must call `answer`, at once or later, or `send` and then `served`.  `gone`: called when the
     connection is lost.  `buffer`: for incoming bytes, shared by all connections.
     """
 
@@ -129,13 +129,13 @@ class Connection(asyncio.BufferedProtocol):
                 self.idle_since = time.monotonic()
 
     def end(self) -> None:
-        """Read no more, and close when the answers are sent."""
+        """Ignore further lines, and close the connection when the answers are sent."""
         self._is_over = True
         self._held.clear()
         self.transport.close()
 
     def cut(self) -> None:
-        """Close now, without sending what is left."""
+        """Close the connection now, without the answers that are not sent yet."""
         self._is_over = True
         self.transport.abort()
 
@@ -175,8 +175,8 @@ class Connection(asyncio.BufferedProtocol):
         self.transport.resume_reading()
 
     def _refuse_line(self, now: float) -> None:
-        # The rest of the line is read and dropped: if the connection were closed with unread
-        # bytes, the client would lose the answer.
+        # The rest of the line is read and dropped.  If the connection were closed with unread
+        # bytes, the client might not get the answer.
         self._is_over = True
         self._held.clear()
         self._write(f"no line of more than {LINE_BYTES_MAX} bytes\n".encode())

@@ -1,4 +1,4 @@
-"""A node that finds its peers: it registers, lists nodes in rounds, and reports what it waits for.
+"""A node that finds its peers: registers itself, lists nodes in rounds, and reports its waits.
 
 The table `discovery-ours` decides what follows from a round (docs/discovery.md).  Until the table
 says *found*, the member has placeholders for electors, so it cannot found a cluster.  An existing
@@ -36,24 +36,28 @@ LIST_SECONDS = 30.0
 """Seconds for one round with all of its requests."""
 UNREGISTER_SECONDS = 3.0
 REFUSED_ROUNDS, REFUSED_SECONDS = 5, 5.0
-"""A node that no member answers gives up after so many rounds and seconds with too long a list."""
+"""A node that no member answers gives up after this many rounds and seconds of too long lists."""
 BOUND_ROUNDS = 4
-"""Rounds more before a member founds that has already answered a founding."""
+"""The additional rounds before a member founds, if it has already answered another founding."""
 STEADY_ROUNDS = 2
 """Rounds with the same list before the electors are changed."""
 SOON_SECONDS, MAX_SECONDS = 0.3, 60.0
 AWAY_SHOWN = 8
 CALLED_MAX = 64
-"""Listed members that are called in one round; the next round calls the next ones."""
+"""The most listed members that are called in one round; the next round calls the next members."""
 MISSED_MAX = 10
 """Rounds in which a member is still called after it left the list; it may be listed again."""
 CALM = 5
-"""A member that has a view lists nodes this many times less often than one that has none."""
+"""A member that has a view lists nodes this many times less often than one without a view."""
 
 
 @define(eq=False)
 class Discovering:
-    """A node that finds its peers.  `electors`: those that were found; None before that."""
+    """A node that finds its peers.
+
+    `electors`: the nodes that were found, None before that.  `seen`: the result of the last round.
+    `record`: the result of registering this node, in words.
+    """
 
     about: Discovery
     member: str
@@ -98,14 +102,14 @@ class Discovering:
                     await anyio.sleep(self.about.interval)
                     continue
                 if got.again:
-                    log.warning("discovery: its record was gone, and is written again")
+                    log.warning("discovery: this node's record was gone, and was written again")
                 self._recorded("registered", is_well=True)
                 is_there = True
                 self._missed = anyio.Event()
                 with anyio.move_on_after(every):
-                    # The service forgot the record, or never wrote it although it said so.
+                    # The service lost the record, or did not write it although it reported success.
                     await self._missed.wait()
-                    log.warning("discovery: registers again: it is not in the list")
+                    log.warning("discovery: registers again, because this node is not in the list")
                     is_there = False
                     await anyio.sleep(self.about.interval)
         finally:
@@ -156,7 +160,7 @@ class Discovering:
             raise UsageProblem(
                 f"{found.why}, and no member of a cluster answers: {names}; nothing was founded",
                 next="remove the records of nodes that are gone, or set discovery.expected to"
-                " the number of nodes, the same in all",
+                " the number of nodes, the same number in all files",
             )
         if found.step is not Step.REFUSE:
             self._rounds.pop(Step.REFUSE.value, None)
@@ -177,7 +181,7 @@ class Discovering:
         return True
 
     def _for(self, what: str) -> int:
-        """Count this round as one of `what`; return how many of them came without a break."""
+        """Count this round as one of `what`; return the number of such rounds in a row."""
         self._rounds = {what: self._rounds.get(what, 0) + 1}
         return self._rounds[what]
 

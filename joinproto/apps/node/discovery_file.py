@@ -25,20 +25,20 @@ from joinproto.net.addresses import Address
 VOTES = "votes"
 REGISTERS = ("etcd", "consul")
 ENDPOINTS = Release(4, 0)
-"""The last release that asks Kubernetes for the nodes; later ones compute the names of the pods."""
+"""The last release that asks Kubernetes for the nodes; later releases compute the pods' names."""
 EXPECTED_MAX = 64
 PLACES = {"etcd.host", "etcd.endpoints.1", "consul.host"}
-"""Settings that give the address of a register."""
+"""The settings of which one gives the address of a register."""
 
 
 @frozen(kw_only=True)
 class DiscoveryFile:
     """The table `[discovery]` as it is written in the file.
 
-    `expected`: how many members found the cluster.  `register`: what chooses the views: `votes` of
-    the electors, or a key of `etcd` or `consul`.  `port`: where the other members listen unless
-    `[members]` says otherwise; None means the port of this one.  `interval`: seconds between two
-    rounds.  `nameserver`: HOST:PORT that the backend `dns` asks; None means the system's.
+    `expected`: the number of members that found the cluster.  `register`: how views are chosen: by
+    `votes` of the electors, or by a key of `etcd` or `consul`.  `port`: the port of the other
+    members unless `[members]` gives another; None means this member's port.  `interval`: seconds
+    between two rounds.  `nameserver`: HOST:PORT that the backend `dns` asks; None: the system's.
     """
 
     backend: str
@@ -128,7 +128,7 @@ def _nameserver(text: str) -> Address:
         ip_address(found.host)
     except ValueError:
         raise UsageProblem(
-            f"discovery.nameserver is {text!r}", next="write its IP address, as 10.0.0.2:53"
+            f"discovery.nameserver is {text!r}", next="write its IP address, such as 10.0.0.2:53"
         ) from None
     return found
 
@@ -142,16 +142,16 @@ def _asking(about: Chosen) -> Chosen:
                 raise UsageProblem(
                     f"discovery.settings: classic_config.nodes: {strange[0]!r} is not the name of"
                     " a node",
-                    next="write PREFIX@HOST, as n@10.0.0.1",
+                    next="write PREFIX@HOST, such as n@10.0.0.1",
                 )
             missing = None if about.nodes else "classic_config.nodes"
         case values.DNS:
             hostname = about.dns.hostname
             if hostname and not is_name_in_dns(hostname):
                 raise UsageProblem(
-                    f"discovery.settings: dns.hostname: {hostname!r} is no name that DNS can be"
-                    " asked for",
-                    next="write a name, as discovery.example.org",
+                    f"discovery.settings: dns.hostname: {hostname!r} is not a name that DNS can"
+                    " look up",
+                    next="write a name, such as discovery.example.org",
                 )
             missing = None if hostname else "dns.hostname"
         case values.AWS:
@@ -161,8 +161,8 @@ def _asking(about: Chosen) -> Chosen:
             return about
     if missing:
         raise UsageProblem(
-            f"discovery.settings: {missing} is not set, so no node could ever be found",
-            next="set it, as in rabbitmq.conf, without cluster_formation.",
+            f"discovery.settings: {missing} is not set, so no node can be found",
+            next="set it, as in rabbitmq.conf, but without cluster_formation.",
         )
     return about
 
@@ -172,7 +172,7 @@ def _placed(about: Chosen, backend: Chosen) -> Chosen:
     name = about.backend.rpartition("_")[2]
     if about.backend != backend.backend and not (about.about.below(name).keys() & PLACES):
         raise UsageProblem(
-            f"discovery.register is {name!r}, and discovery.settings do not say where it is",
+            f"discovery.register is {name!r}, but discovery.settings do not give its address",
             next=f"set {name}.host",
         )
     return about

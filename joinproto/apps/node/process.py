@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Front(Application, Protocol):
-    """An application of the log with a port for clients, as `joinproto.apps.node.clients` is."""
+    """An application of the log with a port for clients, such as `ClientPort`."""
 
     @property
     def count(self) -> int:
@@ -76,7 +76,7 @@ def run_node(settings: Settings, front: Callable[[], Front] | None = None) -> in
     sys.setswitchinterval(SWITCH_SECONDS)
     node = Node(settings, front or (lambda: ClientPort(settings.clients, settings.reads)))
     try:
-        with raising_with_code(lambda: node.teller.reason):
+        with raising_with_code(lambda: node.reporter.reason):
             anyio.run(node.run)
     finally:
         for call_off in node.limits:
@@ -120,15 +120,16 @@ class Running:
 class Node:
     """One run of a node.
 
-    `code`: the exit code.  `is_away`: a signal ended the member without leaving its view; `gone`
-    is set when the others know that.  `limits`: functions that cancel the time limits for ending.
-    `finding`: None if the file names the electors; `is_anew`: the member restarts with others.
+    `code`: the exit code.  `is_away`: a signal ends the member, which stays in its view; `gone` is
+    set when the others know that.  `limits`: functions that cancel the time limits for ending.
+    `finding`: None if the file names the electors.  `is_anew`: the member restarts with other
+    electors.
     """
 
     settings: Settings
     front: Callable[[], Front]
     code: int = 0
-    teller: Reporter = field(factory=Reporter)
+    reporter: Reporter = field(factory=Reporter)
     is_away: bool = False
     is_anew: bool = False
     finding: Discovering | None = None
@@ -191,7 +192,7 @@ class Node:
                     bytes_max=settings.events_bytes,
                     is_needed=settings.events_needed,
                 ),
-                seen=self.teller.see,
+                seen=self.reporter.see,
                 facts={"version": __version__},
                 register=None if self.finding is None else self.finding.successors,
             )
@@ -221,13 +222,16 @@ class Node:
 
     @contextmanager
     def _ending(self, cluster: Cluster) -> Iterator[None]:
-        """Limit the time to end after the block; the exit code is that of the block's error."""
+        """Limit the time to end after the block.
+
+        If the time is over, the process exits with the code of the block's error, or with `code`.
+        """
         try:
             yield
         except BaseException as error:
             found = cluster.failure or only_one(error)
             if isinstance(found, JoinprotoError):
-                self._end_within(END_SECONDS, with_code(found, self.teller.reason).code)
+                self._end_within(END_SECONDS, with_code(found, self.reporter.reason).code)
             elif isinstance(found, Exception):
                 self._end_within(END_SECONDS, BUG)
             raise
@@ -251,10 +255,10 @@ class Node:
         if isinstance(ended, Stop):
             log.info("stopped in order; its store is %s", "clean" if ended.is_clean else "dirty")
         elif self.is_anew:
-            log.info("founds as one of those that were found")
+            log.info("restarts, to found the cluster with the nodes that were found")
         elif self.is_away:
             await self.gone.wait()
-            log.info("stopped; it stays a member of its view, and comes back when it is started")
+            log.info("stopped; this member stays in its view, and comes back when it is started")
 
     async def _find(self, finding: Discovering, it: Running) -> None:
         """Look for peers; end the member when it must restart with other electors."""
@@ -268,7 +272,7 @@ class Node:
             async for number in stop_signals():
                 leaves = self.settings.stop is Stopping.LEAVE
                 does = "leaves the cluster" if leaves else "stops, and stays a member"
-                log.info("%s: %s; once more ends at once", number.name, does)
+                log.info("%s: %s; a second signal ends it at once", number.name, does)
                 if leaves:
                     tasks.start_soon(self._leave, cluster, all_of_it)
                 else:
@@ -294,7 +298,7 @@ class Node:
                 return
             await cluster.wait_ended()
             return
-        log.warning("could not leave within %g s: ends as it is; the others will notice", limit)
+        log.warning("could not leave within %g s: ends without leaving; others will notice", limit)
         self.code = AT_ONCE
         all_of_it.cancel()
 
@@ -303,7 +307,7 @@ class Node:
         while True:
             await anyio.sleep(WAITING_SECONDS)
             away = sorted(config.electors - {config.member, *it.transport.peers})
-            self.teller.see_who_is_away([] if it.log.is_open else away)
+            self.reporter.see_who_is_away([] if it.log.is_open else away)
 
     async def _control(self, it: Running) -> None:
         def status() -> Mapping[str, Any]:

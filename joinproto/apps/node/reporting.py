@@ -1,4 +1,4 @@
-"""What a node writes to its log: events, and each change of the reason why the node waits."""
+"""The log of a node: its events, and each change of the reason for which it waits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 from attrs import define
 
-from joinproto.host.failures import ASKS_OPERATOR, what_helps
+from joinproto.host.failures import ASKS_OPERATOR, advice_for
 from joinproto.host.process.notify import notify
 from joinproto.join.messages import Event, Learned, PhaseChanged, Refusal, Waiting
 from joinproto.machine.vocabulary import Reason
@@ -20,7 +20,7 @@ LINE_MAX = 4_000
 
 @define
 class Reporter:
-    """Writes a member's events to the log.  `reason`: why the node waited last."""
+    """Writes a member's events to the log.  `reason`: the reason of its last wait."""
 
     reason: Reason | None = None
     _waits: tuple[object, ...] | None = None
@@ -42,7 +42,7 @@ class Reporter:
                 if waits != self._waits:
                     self._waits = waits
                     why = "" if reason is None else f" ({reason.value})"
-                    helps = what_helps(reason) if reason in ASKS_OPERATOR else ""
+                    helps = advice_for(reason) if reason in ASKS_OPERATOR else ""
                     detail = f" {detail}" if detail else ""
                     helps = f"; next: {helps}" if helps else ""
                     log.warning("waiting, %s: %s%s%s%s", label, case, why, detail, helps)
@@ -59,7 +59,7 @@ class Reporter:
 
 
 class OneLine(logging.Formatter):
-    """Writes each event as one line, so that a text from a peer cannot forge a line of the log."""
+    """Writes each record as one line, so that a text from a peer cannot forge a line of the log."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         record.message = one_line(record.message, LINE_MAX)

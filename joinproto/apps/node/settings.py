@@ -34,7 +34,7 @@ from joinproto.net.security import (
 )
 
 EVENTS_BYTES_MIN = 2**20
-TOLD = "docs/running.md names all fields, and shows a whole file"
+ADVICE = "docs/running.md names all fields, and shows a whole file"
 
 
 class Stopping(Enum):
@@ -47,15 +47,15 @@ class Stopping(Enum):
 class Reads(Enum):
     """The confirmation that a read needs before it is answered."""
 
-    CONFIRMED = "confirmed"  # by a majority: the answer has all that was acknowledged before
-    LOCAL = "local"  # by no member: `ReplicatedLog.barrier` says what may be missing, and how long
+    CONFIRMED = "confirmed"  # by a majority: the answer has every frame acknowledged before
+    LOCAL = "local"  # by no member: `ReplicatedLog.barrier` says which frames may be missing
 
 
 class OnFull(Enum):
-    """What a member does when its event log cannot be written."""
+    """The behaviour of a member when its event log cannot be written."""
 
     GO_ON = "go-on"  # the log ends, and the member continues
-    END = "end"  # the member ends, so that the log has everything that the member did
+    END = "end"  # the member ends, so that the log has all of the member's actions
 
 
 @frozen(kw_only=True)
@@ -87,8 +87,10 @@ class Security(Proofs):
 
 @frozen(kw_only=True)
 class LogKept:
-    """`snapshot_every`: frames between two snapshots.  `keep_frames`: how many of the last frames
-    stay readable at least; earlier ones are dropped.  None keeps all.
+    """The frames that a node keeps.
+
+    `snapshot_every`: frames between two snapshots.  `keep_frames`: the least number of last frames
+    that stay readable; earlier frames are dropped.  None keeps all.
     """
 
     snapshot_every: Annotated[int, AtLeast(1)] = 100_000
@@ -97,8 +99,10 @@ class LogKept:
 
 @frozen(kw_only=True)
 class Faulty:
-    """Settings for fault tests only.  `clock_offset`: a file with the number of seconds by which
-    this node's clock is wrong.
+    """Settings for fault tests only.
+
+    `clock_offset`: a file with the number of seconds by which this node's clock is ahead; the path
+    is relative to `data`.
     """
 
     clock_offset: str | None = None
@@ -106,7 +110,7 @@ class Faulty:
 
 @frozen(kw_only=True)
 class NodeFile:
-    """The file as it stands; paths in it are relative to it."""
+    """The file as it stands; its paths are relative to its directory."""
 
     member: str
     cluster: str
@@ -137,9 +141,9 @@ class NodeFile:
 class Settings:
     """Validated settings of a node.
 
-    `http`, `events`: None if not wanted.  `discovery`: None if the file names all electors;
-    otherwise the electors of `config` are placeholders until discovery finds the real ones.
-    `warnings`: about settings that are valid but dangerous.
+    `http`, `events`: None if they are not set.  `discovery`: None if the file names all electors;
+    otherwise the electors of `config` are placeholders until discovery finds the real electors.
+    `warnings`: texts about settings that are valid but dangerous.
     """
 
     config: Config
@@ -162,28 +166,30 @@ class Settings:
 
 def read_settings(path: Path) -> Settings:
     """Return the settings in a file; raises `UsageProblem` that names the place in it."""
-    return toml_file.read_settings(path, NodeFile, settings_of, next=TOLD)
+    return toml_file.read_settings(path, NodeFile, settings_of, next=ADVICE)
 
 
 def settings_of(file: NodeFile, top: Path) -> Settings:
-    """Return the settings; `top`: the directory that paths are relative to."""
+    """Return the settings; `top`: the directory to which paths are relative."""
     timing, security = file.timing, file.security
     electors = _electors(file)
     missing = [name for name in file.electors if name not in {file.member, *file.members}]
     if missing:
         raise UsageProblem(
             f"no address of the electors {', '.join(missing)}",
-            next="name each member and its HOST:PORT under [members]",
+            next="write the HOST:PORT of each member under [members]",
         )
     require_times(timing.silence, timing.heartbeat, "a connection")
     if len(set(file.electors)) < len(file.electors):
         twice = sorted({name for name in file.electors if file.electors.count(name) > 1})
-        raise UsageProblem(f"electors: {', '.join(twice)} twice", next="name each elector once")
+        raise UsageProblem(
+            f"electors names {', '.join(twice)} twice", next="name each elector once"
+        )
     if file.wait_for > len(electors):
         raise UsageProblem(
-            f"wait_for is {file.wait_for}, and there are {len(electors)} electors: clients"
+            f"wait_for is {file.wait_for}, but there are only {len(electors)} electors: clients"
             " would never be served",
-            next="set wait_for to the number of electors at most",
+            next="set wait_for to at most the number of electors",
         )
     listen, clients = Address.parse_local(file.listen), Address.parse_local(file.clients)
     http = None if file.http is None else Address.parse_local(file.http)
@@ -240,27 +246,29 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
 
 def _how_to_protect(name: str) -> str:
     own = f'`insecure = ["{name}"]` under [security]'
-    return f"listen on 127.0.0.1, or say that it is meant so: {own}"
+    return f"listen on 127.0.0.1, or permit the unprotected port: {own}"
 
 
 def _warnings(security: Security, top: Path) -> Iterator[str]:
     yield from security.warnings(top)
     if security.insecure:
         ports = ", ".join(security.insecure)
-        yield f"security.insecure: {ports}: open to any machine that reaches it"
+        yield f"security.insecure: {ports}: any machine that reaches such a port may use it"
 
 
 def _electors(file: NodeFile) -> frozenset[str]:
-    """Return the electors of the file, or stand-ins for those that discovery must find."""
+    """Return the electors of the file, or placeholders for electors that discovery must find."""
     if file.discovery is None:
         if not file.electors:
             raise UsageProblem(
-                "no electors", next="name those who vote, or a backend that does: [discovery]"
+                "no electors are named",
+                next="name the members that vote in `electors`, or a backend in [discovery]",
             )
         return frozenset(file.electors)
     if file.electors:
         raise UsageProblem(
-            "electors and [discovery]: both say who founds the cluster", next="keep one of them"
+            "electors and [discovery] are set, and both name the founders of the cluster",
+            next="remove one of them",
         )
     return stand_ins(require_expected(file.discovery))
 

@@ -10,7 +10,7 @@ from joinproto import __version__
 from joinproto.codec.json_form import Count, encoded
 from joinproto.discovery.boot import Step
 from joinproto.host.cluster import Cluster
-from joinproto.host.failures import what_helps
+from joinproto.host.failures import advice_for
 from joinproto.host.outcome import Outcome
 from joinproto.join.ids import ViewId
 from joinproto.join.phases import Phase
@@ -23,11 +23,11 @@ from joinproto.machine.vocabulary import Reason, Store
 class SeenView:
     """A view."""
 
-    id: Annotated[str, "its id"]
-    number: Annotated[Count, "how many views there have been"]
-    kind: Annotated[Kind, "what it is for"]
+    id: Annotated[str, "the view's id"]
+    number: Annotated[Count, "the number of views up to this one"]
+    kind: Annotated[Kind, "the view's purpose"]
     members: Annotated[tuple[str, ...], "the members of the view"]
-    electors: Annotated[tuple[str, ...], "the members that choose the next one"]
+    electors: Annotated[tuple[str, ...], "the members that choose the next view"]
 
 
 @frozen
@@ -35,18 +35,18 @@ class LastFrame:
     """A frame."""
 
     view: Annotated[str, "the id of its view"]
-    seq: Annotated[Count, "its number"]
+    seq: Annotated[Count, "the frame's number"]
 
 
 @frozen
 class Wait:
-    """Why there is no next view."""
+    """The reason why no next view was chosen."""
 
     rule: Annotated[str, "label of the rule"]
-    case: Annotated[str, "case of its table"]
-    reason: Annotated[Reason | None, "as `decide` names it"]
+    case: Annotated[str, "case of the rule's table"]
+    reason: Annotated[Reason | None, "the reason, as `decide` names it"]
     next: Annotated[str, "the advice to the operator"]
-    detail: Annotated[str, "the thing that it waits for; empty if not known"] = ""
+    detail: Annotated[str, "the thing that the member waits for; empty if not known"] = ""
 
 
 @frozen(kw_only=True)
@@ -55,35 +55,35 @@ class Discovered:
 
     backend: Annotated[str, "the backend that was asked"]
     register: Annotated[str | None, "outside: a register chooses the views; null: the electors"]
-    expected: Annotated[Count, "how many members the founding needs"]
+    expected: Annotated[Count, "the number of members that the founding needs"]
     listed: Annotated[tuple[str, ...] | None, "the nodes that the backend names; null: not known"]
     step: Annotated[Step, "the next step of the boot"]
     rule: Annotated[str, "label of the rule"]
-    case: Annotated[str, "case of its table"]
-    why: Annotated[str, "the reason for the wait, in one sentence"]
-    record: Annotated[str, "the result of writing its own record to the backend"]
+    case: Annotated[str, "case of the rule's table"]
+    why: Annotated[str, "the reason for the step, in one sentence"]
+    record: Annotated[str, "the result of registering this node at the backend"]
 
 
 @frozen(kw_only=True)
 class Status:
     """`joinproto status --config FILE --json`, and `shutdown`"""
 
-    version: Annotated[str, "of joinproto"]
-    member: Annotated[str, "its name"]
-    store_id: Annotated[str, "of its store"]
+    version: Annotated[str, "the version of joinproto"]
+    member: Annotated[str, "the member's name"]
+    store_id: Annotated[str, "the id of its store"]
     cluster: Annotated[str, "the cluster's name"]
-    phase: Annotated[Phase, "where it is between its start and its end"]
+    phase: Annotated[Phase, "its phase between its start and its end"]
     serves: Annotated[bool, "whether it serves clients now"]
     is_sequencer: Annotated[bool, "whether it orders the frames"]
     outcome: Annotated[Outcome | None, "how it became active"]
     store: Annotated[Store, "the state of its store"]
     initial: Annotated[str | None, "the initial signature"]
-    final: Annotated[str | None, "the final signature, if it is closed"]
-    view: Annotated[SeenView | None, "the newest view it knows"]
+    final: Annotated[str | None, "the final signature, if the cluster is closed"]
+    view: Annotated[SeenView | None, "the newest view that it knows"]
     position: Annotated[LastFrame | None, "the last frame on its disk"]
     committed: Annotated[Count, "number of the last frame that it knows to be committed"]
     pending: Annotated[Count, "frames of its clients that wait to be committed"]
-    peers: Annotated[tuple[str, ...], "the members that it has a connection to"]
+    peers: Annotated[tuple[str, ...], "the members to which it is connected"]
     waiting: Annotated[Wait | None, "why its last attempt did not choose the next view"]
     discovery: Annotated[
         Discovered | None,
@@ -124,7 +124,7 @@ def status_of(
             waiting.label,
             waiting.case,
             waiting.reason,
-            what_helps(waiting.reason),
+            advice_for(waiting.reason),
             waiting.detail,
         ),
         discovery=discovered,

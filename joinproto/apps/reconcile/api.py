@@ -16,7 +16,7 @@ from joinproto.reconcile.reading import COLUMNS, Facts, HalfAnswer, facts_of
 BYTES_MAX = 256 * 2**20
 """The most bytes of one answer; 100,000 queues take a ninth of that."""
 WHOLE = 6.0
-"""A complete answer may take this many times the timeout for a silent server."""
+"""A complete answer may take this many times as long as a server may be silent."""
 
 
 class NoAnswer(PeerError):
@@ -24,14 +24,15 @@ class NoAnswer(PeerError):
 
 
 class Refused(UsageProblem):
-    """The broker does not know the user, or the user may not see what is needed."""
+    """The broker does not know the user, or the user may not see nodes and queues."""
 
 
 @frozen
 class Api:
-    """`urls`: of nodes, such as `http://localhost:15672`; asked in turn until one answers.
+    """A client of the management API.
 
-    `timeout`: seconds that a server may be silent.
+    `urls`: the addresses of nodes, such as `http://localhost:15672`, asked in turn until one
+    answers.  `timeout`: seconds that a server may be silent.  `target`, `zones`: for `facts_of`.
     """
 
     urls: Sequence[str]
@@ -42,7 +43,7 @@ class Api:
     zones: Mapping[str, str] = field(factory=dict)
 
     def read(self) -> Facts:
-        """Return the facts of one complete look; raises `Refused` or `NoAnswer`."""
+        """Return the facts of one complete look at the broker; raises `Refused` or `NoAnswer`."""
         reasons = []
         for url in self.urls:
             try:
@@ -56,7 +57,9 @@ class Api:
                 reasons.append(f"{url}: {str(error) or type(error).__name__}")
             except HalfAnswer as error:
                 reasons.append(f"{url}: {error.message}")
-        raise NoAnswer("; ".join(reasons), next="see whether the management plugin runs there")
+        raise NoAnswer(
+            "; ".join(reasons), next="check that the management plugin runs on these nodes"
+        )
 
 
 def _get(client: httpx.Client, path: str) -> Any:
@@ -65,7 +68,7 @@ def _get(client: httpx.Client, path: str) -> Any:
         if answer.status_code in (401, 403):
             raise Refused(
                 f"{place}: {answer.status_code}, the user is not known or may not see this",
-                next="a user with the tag monitoring; its password in --password-file",
+                next="use a user with the tag monitoring, and its password in --password-file",
             )
         if answer.status_code != 200:
             raise HalfAnswer(f"{place}: {answer.status_code}", next="ask again")

@@ -27,13 +27,14 @@ STATUS = {Kind.QUORUM: "quorum_status", Kind.STREAM: "stream_status"}
 
 
 class CommandFailed(PeerError):
-    """A tool of the broker failed, took too long, or printed something else than JSON."""
+    """A tool of the broker failed, took too long, or did not print JSON."""
 
 
 @frozen
 class Tools:
-    """`queues`, `streams`: the tools' commands, possibly with words before, such as `sudo`.
+    """The broker's tools.
 
+    `queues`, `streams`: the tools' commands, possibly with words before, such as `sudo`.
     `timeout`: seconds for one command.
     """
 
@@ -51,7 +52,7 @@ class Tools:
             raise CommandFailed(f"{words[0]} {key.title}: not JSON", next="ask again") from None
 
     def change(self, intent: Intent) -> None:
-        """Make a change; raises `CommandFailed`, and then the change may be made or not."""
+        """Make a change; raises `CommandFailed`, after which the change may be made or not."""
         key = intent.key
         verb = VERBS[intent.kind, intent.action]
         words = (verb, f"--vhost={key.vhost}", "--", key.name, intent.node)
@@ -72,11 +73,12 @@ class Tools:
             )
         except subprocess.TimeoutExpired:
             raise CommandFailed(
-                f"{words[0]} on {node}: no end after {self.timeout:g} s", next="ask again"
+                f"{words[0]} on {node}: not ended after {self.timeout:g} s", next="ask again"
             ) from None
         except OSError as error:
             raise EnvironmentProblem(
-                f"{program[0]}: {error.strerror}", next="--rabbitmq-queues, --rabbitmq-streams"
+                f"{program[0]}: {error.strerror}",
+                next="give the tools' commands with --rabbitmq-queues and --rabbitmq-streams",
             ) from None
         if done.returncode != 0:
             reason = " ".join((done.stderr or done.stdout).split())[:300]

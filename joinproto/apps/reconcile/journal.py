@@ -1,7 +1,7 @@
 """The record of begun changes: each is written before it begins, and removed when it has ended.
 
 A keeper that is restarted reads the record, and asks the leaders about its intents, so no change is
-begun twice.  A second keeper with the same file is refused; with another file it is not noticed.
+begun twice.  A second keeper with the same file is refused; one with another file is not noticed.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from joinproto.reconcile.tables import Action
 class BegunChange:
     """One change that was begun."""
 
-    vhost: Annotated[str, "of the queue"]
-    queue: Annotated[str, "its name"]
-    kind: Annotated[Kind, "of what there are replicas"]
-    action: Annotated[Action, "add or remove"]
-    node: Annotated[str, "where"]
-    leader: Annotated[str, "the node that was asked"]
-    since: Annotated[float, "seconds since the epoch"]
+    vhost: Annotated[str, "the queue's virtual host"]
+    queue: Annotated[str, "the queue's name"]
+    kind: Annotated[Kind, "the queue's kind"]
+    action: Annotated[Action, "add or remove a replica"]
+    node: Annotated[str, "the node of the replica"]
+    leader: Annotated[str, "the node that was told to make the change"]
+    since: Annotated[float, "when it was begun, in seconds since the epoch"]
 
     @classmethod
     def of(cls, one: Intent) -> Self:
@@ -47,7 +47,7 @@ class BegunChange:
 
 @frozen(kw_only=True)
 class Written:
-    """The whole file."""
+    """The contents of the file."""
 
     intents: Annotated[tuple[BegunChange, ...], "changes that were begun and have not ended"]
 
@@ -67,7 +67,7 @@ class Journal:
             name=path.name,
             decode=_decoded,
             bare=_decoded,  # earlier versions wrote the JSON alone
-            next="see which queues are being changed, then remove it, and the one before it",
+            next="check which queues are being changed, then remove this file and the former one",
         )
         folder = -1
         try:
@@ -78,7 +78,7 @@ class Journal:
             if isinstance(error, StoreInUse):
                 raise
             raise StoreUnreadable(
-                f"{path}: {reason(error)}", next="a file in a folder of yours"
+                f"{path}: {reason(error)}", next="give a file in a directory that you may write"
             ) from error
         return cls(path, record.Record(files, folder, path.parent, kind), lock)
 
@@ -100,14 +100,14 @@ class Journal:
     def write(self, intents: Mapping[Key, Intent]) -> None:
         """Write the intents, and return when they are on the disk.
 
-        Raises `StoreWriteFailed`; then no more change may begin.
+        Raises `StoreWriteFailed`, after which no change may begin.
         """
         lines = tuple(map(BegunChange.of, intents.values()))
         try:
             self._record.write(printed(Written(intents=lines)).encode())
         except StoreWriteFailed as error:
             raise StoreWriteFailed(
-                f"{error.message}\n  so nothing more is begun", next=error.next
+                f"{error.message}\n  so no more change is begun", next=error.next
             ) from error
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ class Loop:
     api: Api
     tools: Tools
     keeper: Keeper
-    teller: Reporter
+    reporter: Reporter
     journal: Journal | None
     clock: Callable[[], float] = time.time
     state: State = field(init=False)
@@ -56,12 +56,12 @@ class Loop:
         self.state = State(self.keeper, applies=self.journal is not None)
 
     def start(self) -> None:
-        """Resume intents of an earlier run."""
+        """Resume the begun changes of an earlier run."""
         if self.journal is not None:
             self.hear(Start(self.journal.read()))
 
     def round(self, *, refused_is_fatal: bool = False) -> bool:
-        """Read the broker once, and do what follows; return whether it could be read.
+        """Read the broker once, and act on it; return whether it could be read.
 
         `refused_is_fatal`: raise `Refused` for bad credentials.  At the start they are a mistake in
         the command; later they may be temporary.
@@ -88,9 +88,9 @@ class Loop:
     # -- the effects -------------------------------------------------------------------------------
 
     def ask(self, key: Key, kind: Kind, node: str) -> Iterator[Work]:
-        yield lambda: self._inbox.append(self._told(key, kind, node))
+        yield lambda: self._inbox.append(self._leader_reply(key, kind, node))
 
-    def _told(self, key: Key, kind: Kind, node: str) -> LeaderReply:
+    def _leader_reply(self, key: Key, kind: Kind, node: str) -> LeaderReply:
         try:
             return LeaderReply(self.tools.replicas(key, kind, node), self.clock())
         except PeerError as error:
@@ -111,13 +111,13 @@ class Loop:
         return Changed(self.clock())
 
     def tell_read(self, keeper: Keeper, now: float) -> None:
-        self.teller.read(keeper, now)
+        self.reporter.read(keeper, now)
 
     def tell_verdict(self, key: Key, verdict: Verdict, *, applies: bool) -> None:
-        self.teller.judged(key, verdict, applies=applies)
+        self.reporter.judged(key, verdict, applies=applies)
 
     def tell_change(self, intent: Intent, ended: str) -> None:
-        self.teller.change(intent.key, intent.said, ended, intent.action.value)
+        self.reporter.change(intent.key, intent.said, ended, intent.action.value)
 
     def tell_problem(self, what: str, why: str, key: Key | None) -> None:
-        self.teller.problem(what, why, key)
+        self.reporter.problem(what, why, key)

@@ -18,7 +18,10 @@ from joinproto.reconcile.reading import Key
 
 @define
 class Reporter:
-    """`line`: writes one line of the log.  A line that repeats a queue's last one is left out."""
+    """Writes the log and the metrics.
+
+    `line`: writes one line of the log.  A line that repeats a queue's last line is left out.
+    """
 
     line: Callable[[str], None]
     registry: CollectorRegistry = field(factory=CollectorRegistry)
@@ -34,15 +37,15 @@ class Reporter:
         here: dict[str, Any] = {"namespace": "joinproto_reconcile", "registry": self.registry}
         counter: Any = partial(Counter, **here)
         gauge: Any = partial(Gauge, **here)
-        self._looks = counter("looks", "Evaluations, by what they ended with.", ["action", "rule"])
+        self._looks = counter("looks", "Evaluations of queues, by result.", ["action", "rule"])
         changes = "Changes of members, by how they ended."
         self._changes = counter("changes", changes, ["action", "ended"])
-        self._errors = counter("errors", "Answers that did not come, or not whole.", ["what"])
+        self._errors = counter("errors", "Answers that were missing or incomplete.", ["what"])
         self._queues = gauge("queues", "Queues that are kept.")
-        left = gauge("queues_left", "Queues that lacked something at their last look.")
+        left = gauge("queues_left", "Queues that were not as required at their last evaluation.")
         left.set_function(self._lacking)
         self._open = gauge("changes_under_way", "Changes begun.")
-        self._read = gauge("read_seconds", "When the broker was last read whole.")
+        self._read = gauge("read_seconds", "Time of the last complete look at the broker.")
 
     def judged(self, key: Key, verdict: Verdict, *, applies: bool) -> None:
         """Report one evaluation of a queue."""

@@ -1,7 +1,7 @@
 """The action of this process for each effect of the machine.
 
-Each method reads at once what the effect needs: the present link, the contents of its messages.  It
-returns the rest of the action, which is done when all effects before it are done.
+Each method reads at once the data of its effect: the present link, the contents of its messages.
+The method returns the rest of the action, which is done when all effects before it are done.
 
 Durable changes go to the disk when the turn of the event loop ends, in one fsync.  Messages that
 are sent after such changes wait for that, because another broker may act on them.  Otherwise a
@@ -40,7 +40,7 @@ class Acting:
 
     core: Core
     _once_written: list[Callable[[], object]] = field(factory=list)
-    _outbox: list[Outgoing] = field(factory=list)  # after the changes that are not on the disk yet
+    _outbox: list[Outgoing] = field(factory=list)  # to send when the pending changes are durable
 
     def send(self, to: str, content: Content) -> Task:
         return partial(self._send, self.core.links.bound(to, content))

@@ -41,8 +41,10 @@ TIMEOUT = "OCF_RESKEY_CRM_meta_timeout"
 """The variable with the milliseconds that the manager gives an action."""
 DEFAULT_SECONDS = 20.0
 STOP_SHARE = 0.6
-"""Share of the time of `stop` before the process is killed: after a failed stop the manager fences
-the whole machine."""
+"""The share of the time of `stop` after which the process is killed.
+
+After a failed stop the manager fences the whole machine.
+"""
 PAUSE_SECONDS = 0.05
 
 
@@ -76,7 +78,11 @@ class ActionResult:
 
 @frozen
 class Agent:
-    """One call of the agent.  `settings`: of this machine's broker; `seconds`: for the action."""
+    """One call of the agent.
+
+    `settings`: of this machine's broker.  `config`: the path of their file.  `seconds`: the most
+    time for the action.
+    """
 
     settings: Settings
     config: Path
@@ -85,9 +91,9 @@ class Agent:
     def start(self) -> ActionResult:
         """Start the broker, and return when it answers."""
         if self._status() is not None:
-            return ActionResult(Exit.SUCCESS, "runs already")
+            return ActionResult(Exit.SUCCESS, "the broker runs already")
         if self._pid() is not None:
-            return ActionResult(Exit.GENERIC, "a process has the store open, and does not answer")
+            return ActionResult(Exit.GENERIC, "a process has the store open, but does not answer")
         self.settings.data.mkdir(mode=0o750, exist_ok=True)
         log = self.settings.data / "broker.log"
         words = ["-m", "joinproto", "standby", "run", "--config", str(self.config)]
@@ -112,9 +118,9 @@ class Agent:
 
         ended = self._until(is_over)
         if codes:
-            return ActionResult(Exit.GENERIC, f"ended with {codes[0]}; see {log}")
+            return ActionResult(Exit.GENERIC, f"the broker ended with code {codes[0]}; see {log}")
         if not ended:
-            return ActionResult(Exit.GENERIC, "does not answer in time")
+            return ActionResult(Exit.GENERIC, "the broker does not answer in time")
         self._score()
         return ActionResult(Exit.SUCCESS)
 
@@ -146,7 +152,7 @@ class Agent:
         kept = self._kept()
         was_primary = kept is not None and kept.is_primary
         code = Exit.FAILED_PRIMARY if was_primary else Exit.GENERIC
-        return ActionResult(code, "runs, and does not answer")
+        return ActionResult(code, "the broker runs, but does not answer")
 
     def promote(self) -> ActionResult:
         """Promote the broker; a refusal is a failure, so that the manager tries another broker."""
@@ -156,7 +162,7 @@ class Agent:
         if found.get("verdict") not in ("accepted", "ignored"):
             return ActionResult(Exit.GENERIC, f"refused ({found.get('rule')}): {found.get('why')}")
         if not self._until(lambda: (self._status() or {}).get("role") in PRIMARY):
-            return ActionResult(Exit.GENERIC, "did not become primary in time")
+            return ActionResult(Exit.GENERIC, "the broker did not become primary in time")
         self._score()
         return ActionResult(Exit.SUCCESS, str(found.get("why", "")))
 
@@ -166,7 +172,7 @@ class Agent:
         if found is None:
             return ActionResult(Exit.NOT_RUNNING, "does not run")
         if not self._until(lambda: (self._status() or {}).get("role") not in (None, *PRIMARY)):
-            return ActionResult(Exit.GENERIC, "is primary still")
+            return ActionResult(Exit.GENERIC, "the broker is still primary")
         self._score()
         return ActionResult(Exit.SUCCESS)
 
@@ -245,7 +251,7 @@ def call(action: str, environment: Mapping[str, str]) -> ActionResult:
             return ActionResult(Exit.INSTALLED, str(not_installed(package, "standby")))
     config = environment.get(CONFIG, "")
     if not config:
-        return ActionResult(Exit.CONFIGURED, f"{CONFIG} is not set: the path of broker.toml")
+        return ActionResult(Exit.CONFIGURED, f"{CONFIG} is not set; set it to broker.toml's path")
     try:
         settings = read_settings(Path(config))
         seconds = int(environment.get(TIMEOUT, "")) / 1_000 if TIMEOUT in environment else None
@@ -254,7 +260,7 @@ def call(action: str, environment: Mapping[str, str]) -> ActionResult:
     except ValueError:
         return ActionResult(Exit.ARGS, f"{TIMEOUT} is not a number: {environment[TIMEOUT]!r}")
     if action == "validate-all":
-        return ActionResult(Exit.SUCCESS, f"{config}: fine, broker {settings.broker}")
+        return ActionResult(Exit.SUCCESS, f"{config} is valid, for broker {settings.broker}")
     agent = Agent(settings, Path(config).resolve(), _spendable(seconds))
     try:
         return ACTIONS[action](agent)
@@ -274,8 +280,8 @@ METADATA = """<?xml version="1.0"?>
 <resource-agent name="joinproto-standby" version="1.0">
 <version>1.0</version>
 <longdesc lang="en">
-A broker of joinproto's hot standby: one primary serves, backups follow it.  To be used as a
-promotable clone.  A broker that would lose what was confirmed refuses its promotion.
+A broker of joinproto's hot standby: one primary serves, backups follow it.  Use it as a promotable
+clone.  A broker that would lose confirmed messages refuses its promotion.
 </longdesc>
 <shortdesc lang="en">A broker of joinproto's hot standby</shortdesc>
 <parameters>

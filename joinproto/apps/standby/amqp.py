@@ -1,10 +1,10 @@
-"""AMQP 1.0 to clients: connections, links and deliveries; their meaning is decided elsewhere.
+"""AMQP 1.0 to clients: connections, links and deliveries; `clients.py` performs their requests.
 
 A client publishes over a link whose target is a queue's name.  Its delivery is settled when the
 message is confirmed (H4).  A client consumes over a link whose source is a queue's name.  A
-delivery that it accepts is settled when all backups that must know of that know it (LM4).  A backup
-ends the connection of a client, and a client with a list of addresses then tries the next one.  To
-a client that asks for it, the backup names the primary (H11).
+delivery that it accepts is settled when all backups that must know of the acceptance do (LM4).  A
+backup ends the connection of a client, and a client with a list of addresses then tries the next
+address.  The backup names the primary to a client that asks for it (H11).
 
 Source: hot standby, H4, H11.
 """
@@ -37,18 +37,19 @@ from joinproto.apps.standby.transacting import (
     Reply,
     Taken,
     Transactions,
-    say_declared,
-    say_in,
-    told_in,
+    accept_within,
+    answer_declared,
+    transaction_of,
 )
 
 if TYPE_CHECKING:
     from joinproto.apps.standby.clients import Clients, Refusal
 
-# The two facts in the header of an AMQP 1.0 message that a broker needs.
+# The two fields in the header of an AMQP 1.0 message that a broker uses: `durable`, and whether a
+# consumer may have had the message before.
 #
-# The bytes of a message are kept as they came.  Only if a message is delivered again, a new header
-# is written.
+# The bytes of a message are kept as they came.  A new header is written only if a message is
+# delivered again.
 #
 # Source: AMQP 1.0, part 3, 3.2.1 (header), part 1, 1.6 (encodings).
 
@@ -71,7 +72,7 @@ def is_durable(body: bytes) -> bool:
 def redelivered(body: bytes) -> bytes:
     """Return the message with a header that says that a consumer may have had it before.
 
-    Bytes that are no message are returned unchanged.
+    Bytes that are not a message are returned unchanged.
     """
     message = Message()
     try:
@@ -88,9 +89,9 @@ log = logging.getLogger(__name__)
 
 CREDIT = 500
 ADMIN = "qpid.ha-admin"
-"""A property of a connection that may also enter a backup; Qpid's broker has the same."""
+"""A property of a connection that a backup admits as well; Qpid's broker has the same property."""
 WHERE = "joinproto.where"
-"""A property of a connection that a backup ends with the primary's address, not without a frame."""
+"""A property of a connection that a backup ends with a frame with the primary's address."""
 REDIRECT = "amqp:connection:redirect"
 
 
@@ -179,9 +180,9 @@ class ClientPort(EnginePort):
             return
         self._is_refused = True
         if not self._asks_where or refusal.primary is None:
-            # Proton's client starts at the beginning of its list of addresses after each
-            # connection that was opened, and does not notice that a connection was closed by a
-            # frame.  With an answer it would call the first backup forever, or wait forever.
+            # After each connection that was opened, Proton's client starts at the beginning of its
+            # list of addresses, and it does not notice that a frame closed the connection.  With
+            # an answer it would call the first backup forever, or wait forever.
             self._wire.abort()
             return
         where = refusal.primary
@@ -267,7 +268,7 @@ class ClientPort(EnginePort):
             link.flow(CREDIT)
             self.soon()
         elif not address:
-            self._no_link(link, "a link without a queue's name")
+            self._no_link(link, "the link has no address, expected a queue's name")
         else:
             self.service.queue(address, lambda found: self._linked(link, found))
 
@@ -317,8 +318,8 @@ class ClientPort(EnginePort):
             if delivery.readable and not delivery.partial:
                 self._received(link, delivery)
             elif delivery.pending > 2 * MESSAGE_BYTES_MAX:
-                # A long message is refused when it is complete; one without an end would fill
-                # the memory before that.
+                # A long message is refused when it is complete; a message without an end would
+                # fill the memory before that.
                 log.warning("a client's message has no end: %d bytes so far", delivery.pending)
                 self._end()
             elif delivery.aborted:
@@ -345,10 +346,10 @@ class ClientPort(EnginePort):
             self.soon()
 
         address = link.remote_target.address
-        told = told_in(delivery)
+        told = transaction_of(delivery)
         problem = ""
         if len(body) > MESSAGE_BYTES_MAX:
-            problem = f"a message of {len(body)} bytes, at most {MESSAGE_BYTES_MAX} fit"
+            problem = f"a message of {len(body)} bytes, expected at most {MESSAGE_BYTES_MAX}"
         if link in self._coordinators:
             self._transactions.ask(link, body, lambda reply: self._reply(link, delivery, reply))
         elif told is None and problem:
@@ -359,7 +360,7 @@ class ClientPort(EnginePort):
             self._no_transaction(link)
         else:
             self._give_credit(link)
-            say_in(delivery, told[0])
+            accept_within(delivery, told[0])
             delivery.settle()
             self.soon()
         if is_settled:
@@ -371,7 +372,7 @@ class ClientPort(EnginePort):
             return
         self._give_credit(link)
         if reply.id:
-            say_declared(delivery, reply.id)
+            answer_declared(delivery, reply.id)
         elif reply.condition:
             delivery.local.condition = Condition(reply.condition, reply.why)
             delivery.update(Delivery.REJECTED)
@@ -405,7 +406,7 @@ class ClientPort(EnginePort):
             return
         _, held = found
         state = delivery.remote_state
-        told = told_in(delivery)
+        told = transaction_of(delivery)
         if told is not None:
             name, outcome = told
             is_gone = outcome in (Delivery.ACCEPTED, Delivery.REJECTED)

@@ -1,4 +1,4 @@
-"""The contents of messages: of all in memory, and of the durable ones also on the disk.
+"""The contents of messages: all of them in memory, and those of durable messages on the disk.
 
 The machine knows messages by identity and position; their contents are kept here.
 
@@ -25,7 +25,7 @@ class Bodies:
 
     disk: Disk
     queues: Queues = field(init=False)
-    has_unwritten: bool = False  # of changes that must be on the disk before the next effect
+    has_unwritten: bool = False  # changes that must be on the disk before the next effect
     _unwritten: list[Action] = field(factory=list)
     _kept: set[tuple[str, str]] = field(factory=set)
     _arrived: dict[tuple[str, str], bytes] = field(factory=dict)
@@ -76,8 +76,9 @@ class Bodies:
             self.queues[queue].messages.pop(message.id, None)
 
     def change(self, change: Change, *, is_awaited: bool = False) -> None:
-        """Keep a change of a queue.  `is_awaited`: the machine waits for its write, so that other
-        effects need not wait.
+        """Apply a change of a queue, and keep its durable part for the disk.
+
+        `is_awaited`: the machine itself waits for the write, so other effects need not wait.
         """
         queue = self.queues.get(change.queue)
         if queue is None:

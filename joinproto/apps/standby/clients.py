@@ -31,20 +31,21 @@ if TYPE_CHECKING:
     from joinproto.apps.standby.core import Core
 
 
-# The changes of clients in one turn of the event loop, before they are one commit.  No I/O.
+# The changes of clients in one turn of the event loop, before they become one commit.  No I/O.
 
 
 @frozen
 class Refusal:
-    """Why ordinary clients are not served.  `primary`: its address; None if not known."""
+    """Why ordinary clients are not served.  `primary`: the primary's address, None if unknown."""
 
     why: str
     primary: Address | None = None
 
 
 class Port(Protocol):
-    """One connection of a client.  `ClientPort` of `amqp.py` is the only one; it is not imported
-    here because that file imports Proton.
+    """One connection of a client.  Only `ClientPort` of `amqp.py` implements it.
+
+    That class is not imported here, because its file imports Proton.
     """
 
     is_admin: bool
@@ -60,7 +61,10 @@ class Port(Protocol):
 
 @frozen
 class Publishing:
-    """A message that is being published.  `done`: called with "" when it is confirmed."""
+    """A message that is being published.
+
+    `done`: called with "" when the message is confirmed, or with the reason why it is refused.
+    """
 
     id: str
     body: bytes
@@ -70,7 +74,7 @@ class Publishing:
 
 @define
 class Work:
-    """Changes of one queue: messages put, and messages taken with the function to call then."""
+    """Changes of one queue: the messages put, and the messages taken with functions to call."""
 
     puts: list[Publishing] = field(factory=list)
     takes: list[tuple[Held, Callable[[], None]]] = field(factory=list)
@@ -125,7 +129,7 @@ class Clients:
             self.live.pop(queue).is_gone = True
 
     def serve(self, generation: int) -> None:
-        """Open for clients; each message counts as one that a consumer may have had before."""
+        """Open for clients; a consumer may have had each message before."""
         self.counts["promotions"] += 1
         log.info("serves in generation %d", generation)
         if self.core.events.is_on:
@@ -166,7 +170,7 @@ class Clients:
             if refusal is not None:
                 port.refuse(refusal)
             else:
-                # An administrator may connect again.  The answers it waits for never come.
+                # An administrator may connect again.  Its pending requests never get an answer.
                 port.drop()
 
     # -- the port's questions ----------------------------------------------------------------
@@ -260,7 +264,7 @@ class Clients:
         names = {*(queue for queue, _, _ in puts), *(queue for queue, _ in takes)}
         if not self.core.serves:
             # This broker no longer serves, but its clients and queues may still be here.
-            done("this broker is primary no more")
+            done("this broker is no longer primary")
             return
         # A queue that is being declared does not exist yet: its changes would be left out.
         if lacking := sorted(names - (self.live.keys() - self._declaring.keys())):
@@ -313,7 +317,7 @@ class Clients:
                 self.core.bodies.forget(draft.queue, message)
 
     def _say(self, gathered: Mapping[str, Work]) -> None:
-        """Log the changes of durable messages in replicated queues: other messages may be lost."""
+        """Log the changes of durable messages in replicated queues; other messages may be lost."""
 
         def said(ids: Callable[[Work], Iterable[str]]) -> dict[str, dict[str, list[list[int]]]]:
             is_shared = self.core.state.replica.is_shared

@@ -1,4 +1,4 @@
-"""Copy older messages to backups, as fast as their connections take them, or at a lower rate.
+"""Copies older messages to backups, as fast as their connections take them, or at a lower rate.
 
 Source: hot standby, H5.
 """
@@ -33,7 +33,7 @@ class CopyRate:
     _left: float = 0.0
 
     def take(self, now: float, most: int) -> int:
-        """Return how many messages, at most `most`, may be copied now; they count as copied."""
+        """Return how many messages may be copied now, at most `most`, and count them as copied."""
         if self.per_second is None:
             return most
         since = 0.0 if self._at is None else now - self._at
@@ -53,7 +53,7 @@ class Copies:
     _paces: dict[str, CopyRate] = field(factory=dict)
 
     def go_on(self) -> None:
-        """Copy more, as far as connections take it (H5)."""
+        """Copy more messages, as far as connections take them (H5)."""
         core = self.core
         leading = core.state.leading
         if leading is None:

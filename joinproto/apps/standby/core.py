@@ -1,12 +1,12 @@
-"""The host of a broker: it passes events to the machine, and performs the effects.
+"""The host of a broker: passes events to the machine, and performs the effects.
 
 All changes of clients in one turn of the event loop are one commit of the machine.  The durable
 changes go to the disk in one fsync, and a backup answers once.  So many messages share the cost of
-the slowest operations.  Nothing is decided here: see `joinproto/standby/machine.py`.
+the slowest operations.  The decisions are in `joinproto/standby/machine.py`.
 
 The machine takes an event at once.  Its effects (`acting.py`) are done in their order, and wait for
 the disk; the event loop does not wait (`performing.py`).  So there are two states.  `state` is the
-machine's.  `shown` is the last state of which all effects are done; other brokers are told that.
+machine's.  `shown` is the last state whose effects are all done; other brokers are told `shown`.
 
 Source: hot standby, H1 to H11.
 """
@@ -27,7 +27,7 @@ from joinproto.apps.standby.copying import Copies
 from joinproto.apps.standby.keeping.disk import Disk
 from joinproto.apps.standby.keeping.form import BrokerRecord
 from joinproto.apps.standby.links import Links
-from joinproto.apps.standby.performing import AtOnce, TaskQueue, Worker
+from joinproto.apps.standby.performing import InlineWorker, TaskQueue, Worker
 from joinproto.apps.standby.settings import Settings
 from joinproto.errors import JoinprotoError
 from joinproto.host.eventlog import EventLog
@@ -59,7 +59,7 @@ class Core:
     settings: Settings
     disk: Disk
     events: EventLog
-    worker: Worker = field(factory=AtOnce)
+    worker: Worker = field(factory=InlineWorker)
     links: Links = field(init=False)
     state: Broker = field(init=False)
     shown: Broker = field(init=False)
@@ -126,7 +126,7 @@ class Core:
 
     @property
     def serves(self) -> bool:
-        """Return whether the machine says that this broker is primary; others may not know yet."""
+        """Return whether this broker is primary by the machine; others may not know it yet."""
         return self.state.serves
 
     def now(self) -> float:
@@ -186,7 +186,7 @@ class Core:
         self._line.put(self.acting.turn_ends)
 
     def view_written(self, view: View) -> None:
-        """Write a view to this broker's disk; the other brokers that it concerns have it."""
+        """Write a view to this broker's disk; all other brokers in the view already have it."""
         self._line.put(partial(self.acting.has_view, view))
 
     def tick(self) -> None:
@@ -229,10 +229,10 @@ class Core:
     def turn(self) -> None:
         """Stop serving, and follow the next primary."""
         self.do(Demote())
-        self.links.look()
+        self.links.follow_primary()
 
     async def demote(self) -> dict[str, Any]:
-        """Demote this broker after all pending requests of clients; return its role then."""
+        """Demote this broker after all pending requests of clients; return its new role."""
         if self.serves:
             self.turn_ends()
             await self._line.settled()

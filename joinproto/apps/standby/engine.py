@@ -21,14 +21,12 @@ OPEN_SECONDS = 10.0
 """Seconds after which a connection is closed if its client has not opened it by AMQP."""
 TICK_SECONDS = 5.0
 BROKEN = (ProtonException, UnicodeError, RecursionError)
-"""Exceptions that Proton raises for malformed bytes, including text that is not UTF-8 and lists
-nested too deep.
-"""
+"""The exceptions that Proton raises for malformed bytes, such as text that is not UTF-8."""
 
 
 @define(eq=False)
 class EnginePort(asyncio.Protocol, ABC):
-    """Passes bytes to the engine and back; `_see` gets the engine's events."""
+    """Passes bytes to Proton's engine and back; `_see` gets the engine's events."""
 
     container: str
     is_opened: bool = False
@@ -110,7 +108,7 @@ class EnginePort(asyncio.Protocol, ABC):
             self._end()
 
     def drop(self) -> None:
-        """Close the connection at once, without sending what is left."""
+        """Close the connection at once; unsent bytes are dropped."""
         if self._wire is not None:
             self._wire.abort()
 

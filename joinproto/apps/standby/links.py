@@ -1,7 +1,7 @@
 """Links between brokers over their sessions: which links exist, and which primary is followed.
 
-Each broker reports its state to all others whenever it changes.  A backup that hears of a primary
-makes a link to it.  Each link has a name, by which frames of an earlier link are ignored.
+Each broker reports its state to all others whenever the state changes.  A backup that hears of a
+primary makes a link to it.  Each link has a name, by which frames of earlier links are ignored.
 
 Source: hot standby, H2, H3, H8, H9.
 """
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
 log = logging.getLogger("joinproto.standby")
 
 ASK_SECONDS = 1.0
-"""Seconds that a promotion waits for the answers of brokers with a session."""
+"""The most seconds that a promotion waits for the answers of brokers with a session."""
 LENGTH_BYTES = 4
 
 
 @define
 class Other:
-    """Another broker: its address for clients, and how often it has answered."""
+    """Another broker.  `public`: its address for clients; `answers`: how often it has answered."""
 
     public: Address
     answers: int = 0
@@ -125,7 +125,7 @@ class Links:
         self._around = parted(self.around, name)
         self._joined.pop(name, None)
         self.core.do(Gone(name))
-        self.look()
+        self.follow_primary()
         self._answered.set()
 
     def heard(self, name: str, envelope: Envelope) -> None:
@@ -139,7 +139,7 @@ class Links:
                 case "link":
                     self._received(name, envelope)
         except (JoinprotoError, KeyError, ValueError, TypeError) as error:
-            log.error("%s sent a frame %s that is not one: %r", name, envelope.kind, error)
+            log.error("%s sent a malformed frame %s: %r", name, envelope.kind, error)
             self.peers.end(name)
 
     def _learned(self, name: str, facts: Mapping[str, Any]) -> None:
@@ -156,9 +156,9 @@ class Links:
             self.core.say("two primaries", other=name, generation=said.view.generation)
         if found.event is not None:
             self.core.do(found.event)
-        self.look()
+        self.follow_primary()
 
-    def look(self) -> None:
+    def follow_primary(self) -> None:
         """Follow a primary if there is one that this broker has not left."""
         found = None if self.core.ended.is_set() else to_follow(self.core.state, self.around)
         if found is not None:
@@ -211,15 +211,15 @@ class Links:
             length = int.from_bytes(envelope.body[at : at + LENGTH_BYTES], "big")
             at += LENGTH_BYTES + length
             if at > len(envelope.body):
-                raise PeerError("a frame without the contents of its messages")
+                raise PeerError("the frame ends before the contents of its messages do")
             self.core.bodies.arrived(queue, message, envelope.body[at - length : at])
         self.core.do(Received(name, content))
         if isinstance(content, Subscribe):
-            self.core.touched()  # there is something to copy
-        self.look()
+            self.core.touched()  # there are messages to copy
+        self.follow_primary()
 
     def _tell(self, name: str, *, answers: bool = False) -> None:
-        # Only durable facts are told, because another broker may act on them.
+        # Only durable facts are sent, because another broker may act on them.
         said = said_by(self.core.shown, self.core.kept.cluster)
         facts = {
             **encoded(said),
@@ -229,7 +229,7 @@ class Links:
         self.peers.send(name, "state", facts)
 
     def tell_all(self) -> None:
-        """Tell all brokers this broker's state."""
+        """Send all brokers this broker's state."""
         for name in self.peers.sessions:
             self._tell(name)
 
@@ -256,7 +256,7 @@ class Links:
 
 
 def _messages(content: Content) -> Iterator[tuple[str, str]]:
-    """Yield queue and identity of each message whose content is sent with this one."""
+    """Yield queue and identity of each message whose contents are sent with this message."""
     match content:
         case Changed(changes=changes):
             for change in changes:

@@ -2,7 +2,7 @@
 
 The members keep one log (`joinproto/log`), in which each frame is a view of hot standby.  All
 members read it in the same order; this is the chain (`joinproto/standby/chain.py`).  A broker that
-is cut off from a majority writes nothing to the log, so it drops no broker and is not promoted.  No
+is cut off from a majority cannot write to the log, so it drops no broker and is not promoted.  No
 fencing device is needed: an old primary confirms only messages that all brokers of its last view
 have.
 
@@ -57,7 +57,7 @@ log = logging.getLogger("joinproto.standby")
 
 KEPT_FRAMES = 1_000
 ANSWER_SECONDS = 5.0
-"""Seconds that a requested promotion waits for the chain."""
+"""The most seconds that a requested promotion waits for the chain."""
 
 
 @define(eq=False)
@@ -119,7 +119,7 @@ class Manager:
                         await self.cluster.halt()
                         permit_restart(disk.store)
             raise EnvironmentProblem(
-                "the chain of views was closed for all", next="start the brokers again"
+                "the log of views was shut down for all brokers", next="start the brokers again"
             )
 
     def _events(self) -> EventLog:
@@ -163,7 +163,7 @@ class Manager:
     def write(self, view: View) -> None:
         """Write a view of this primary to the log.
 
-        Afterwards `ViewWritten` follows, or this broker no longer serves.
+        Later the core gets the written view, or this broker no longer serves.
         """
         self.managing = evolve(self.managing, writing=view)
         self._submit(view)
@@ -200,7 +200,7 @@ class Manager:
                 self._answered(self.core.promoted(self._event(view)))
             case Due.CAME_LATE:
                 first = self.chain.primary
-                why = f"the chain has another view already: {first} is primary in it"
+                why = f"the chain already has another view, in which {first} is primary"
                 self._answered(Answer(Verdict.REFUSED, "H2", why))
             case Due.ASK:
                 asked = self._event().view
@@ -208,7 +208,7 @@ class Manager:
                 self.managing = evolve(self.managing, asked=asked)
                 self._submit(asked)
             case Due.TURN:
-                log.warning("reaches no majority of the brokers: serves no more")
+                log.warning("stops serving: this broker reaches no majority of the brokers")
                 self.core.turn()
             case never:
                 assert_never(never)
@@ -244,7 +244,9 @@ class Manager:
         try:
             return await asyncio.wait_for(asyncio.shield(self._answer), ANSWER_SECONDS)
         except TimeoutError:
-            why = f"the chain took no view within {ANSWER_SECONDS:g} s; it may do so later"
+            why = (
+                f"the view was not in the chain within {ANSWER_SECONDS:g} s; it may be added later"
+            )
             return Answer(Verdict.REFUSED, "H2", why)
 
     def tick(self) -> None:
@@ -263,8 +265,8 @@ class Manager:
 
     # -- status ----------------------------------------------------------------------------
 
-    def told(self) -> dict[str, Any]:
-        """Return the manager's part of `joinproto standby status`."""
+    def manager_facts(self) -> dict[str, Any]:
+        """Return the manager's facts for `joinproto standby status`."""
         return {
             "open": self.is_open,
             "there": sorted(self.there),

@@ -2,8 +2,8 @@
 
 Dialling, proofs of identity, TLS and the end of silent connections are in `joinproto/net/tcp.py`.
 A frame is a line of JSON with bytes after it, so a client's message is never encoded twice.  A
-session is no AMQP link, because it also carries roles, generations and identities.  They have one
-order with the messages, so that a backup does everything in the order of the primary.
+session is not an AMQP link, because it also carries roles, generations and identities.  They have
+one order with the messages, so that a backup does everything in the order of the primary.
 
 Source: hot standby, H2, H5.
 """
@@ -23,7 +23,7 @@ from joinproto.apps.standby.settings import Timing
 from joinproto.errors import JoinprotoError
 from joinproto.host.ports import Came, Channel, Down, Item, Up
 from joinproto.net.addresses import Address
-from joinproto.net.link import AtOnce
+from joinproto.net.link import DirectInbox
 from joinproto.net.network import Network
 from joinproto.net.refused import Refused
 from joinproto.net.tcp import TcpTransport
@@ -43,7 +43,7 @@ HELLO = "hello"
 
 @frozen
 class Envelope:
-    """One frame.  `facts`: its line of JSON without the kind; `body`: the bytes after that."""
+    """One frame.  `facts`: its line of JSON without the kind; `body`: the bytes after the line."""
 
     kind: str
     facts: Mapping[str, Any]
@@ -57,7 +57,7 @@ class Envelope:
             yield whole
             return
         if len(whole) > WHOLE_BYTES_MAX:
-            raise Refused(f"{len(whole)} bytes to send at once, at most {WHOLE_BYTES_MAX} go")
+            raise Refused(f"a frame of {len(whole)} bytes, expected at most {WHOLE_BYTES_MAX}")
         for at in range(0, len(whole), PIECE_BYTES):
             mark = LAST if at + PIECE_BYTES >= len(whole) else MORE
             yield mark + whole[at : at + PIECE_BYTES]
@@ -78,7 +78,10 @@ class Envelope:
 
 @define
 class Session:
-    """One session.  `is_met`: its broker has sent the address for clients; `is_over`: it ends."""
+    """A session with another broker.
+
+    `is_met`: the broker has sent its hello; `is_over`: this side has ended the session.
+    """
 
     is_met: bool = False
     is_over: bool = False
@@ -90,7 +93,7 @@ class Session:
             return Envelope.parse(data)
         self._pieces += data[1:]
         if not self.is_met or len(self._pieces) > WHOLE_BYTES_MAX:
-            raise Refused(f"pieces of {len(self._pieces)} bytes")
+            raise Refused(f"pieces of {len(self._pieces)} bytes in all, or before a hello")
         if data[:1] == MORE:
             return None
         whole, self._pieces = bytes(self._pieces), bytearray()
@@ -119,7 +122,7 @@ class Peers:
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Listen and dial until cancelled; raises `EnvironmentProblem` if it cannot listen."""
         async with anyio.create_task_group() as tasks:
-            await tasks.start(self._transport.run, AtOnce(self._take))
+            await tasks.start(self._transport.run, DirectInbox(self._take))
             task_status.started()
             while True:
                 await anyio.sleep(self.timing.heartbeat)
@@ -139,7 +142,7 @@ class Peers:
         return True
 
     def unsent(self, name: str) -> int:
-        """Return the number of bytes that the operating system has not taken yet."""
+        """Return the bytes for this broker that the operating system has not taken yet."""
         return self._transport.unsent(name)
 
     def end(self, name: str, why: str = "ended here") -> None:
@@ -170,7 +173,7 @@ class Peers:
                 return
             if not session.is_met:
                 if envelope.kind != HELLO:
-                    raise Refused(f"{envelope.kind} before a greeting")
+                    raise Refused(f"a frame {envelope.kind} before a hello")
                 public = Address.parse(str(envelope.facts.get("public")))
                 session.is_met = True
                 self.links.met(name, public)

@@ -1,8 +1,8 @@
-"""Perform effects in their order, and do blocking work in another thread.
+"""Performs effects in their order, with blocking work in another thread.
 
 The event loop never waits for a disk that hangs: a broker that stood still would lose its sessions,
-and with them all its backups.  So a worker performs an effect that writes, and the effects after it
-wait until it is done.
+and with them all its backups.  So a worker performs an effect that writes, and later effects wait
+until it is done.
 
 Source: hot standby, H2, H4.
 """
@@ -28,45 +28,45 @@ Task: TypeAlias = Callable[[], Iterable[Work] | None]
 
 
 class Worker(Protocol):
-    """Does one work at a time."""
+    """Does one piece of work at a time."""
 
     def do(self, work: Work, done: Done) -> None:
-        """Do the work; `done` is called at once, or later."""
+        """Do the work; call `done` at once, or later."""
 
 
-class AtOnce:
+class InlineWorker:
     """Runs work in the thread of the caller."""
 
     def do(self, work: Work, done: Done) -> None:
         try:
             work()
-        except Exception as error:  # noqa: BLE001  told to the caller
+        except Exception as error:  # noqa: BLE001  the caller gets it
             done(error)
             return
         done(None)
 
 
 @define(eq=False)
-class Helper:
+class ThreadWorker:
     """Runs work on a thread, and waits for it for a short time (`joinproto/host/hand.py`)."""
 
-    _hand: WorkerThread = field(factory=WorkerThread)
+    _thread: WorkerThread = field(factory=WorkerThread)
 
     def do(self, work: Work, done: Done) -> None:
         try:
-            is_done = self._hand.does(work)
-        except Exception as error:  # noqa: BLE001  told to the caller
+            is_done = self._thread.does(work)
+        except Exception as error:  # noqa: BLE001  the caller gets it
             done(error)
             return
         if is_done:
             done(None)
             return
-        waiting = asyncio.get_running_loop().run_in_executor(None, self._hand.wait)
+        waiting = asyncio.get_running_loop().run_in_executor(None, self._thread.wait)
         waiting.add_done_callback(lambda one: None if one.cancelled() else done(one.exception()))
 
     def close(self) -> None:
-        """End the thread when it has nothing more to do."""
-        self._hand.close()
+        """End the thread after its present work."""
+        self._thread.close()
 
 
 @define(eq=False)
@@ -76,18 +76,18 @@ class TaskQueue:
     failed: Callable[[BaseException], None]
     worker: Worker
     _waiting: deque[Task] = field(factory=deque)
-    _works: Iterator[Work] | None = None  # of the tasks that have begun
+    _works: Iterator[Work] | None = None  # the work of the tasks that have begun
     _is_going: bool = False
-    _is_busy: bool = False  # whether the worker is
+    _is_busy: bool = False  # the worker works
     _settled: list[asyncio.Future[None]] = field(factory=list)
 
     def put(self, *tasks: Task) -> None:
-        """Append these tasks to those that wait."""
+        """Append these tasks to the waiting tasks."""
         self._waiting.extend(tasks)
         self._go_on()
 
     def clear(self) -> None:
-        """Drop the tasks that have not begun."""
+        """Drop the waiting tasks, and the rest of those that have begun."""
         self._waiting.clear()
         self._works = None
         self._rest()

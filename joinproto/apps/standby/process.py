@@ -18,7 +18,7 @@ from joinproto import __version__
 from joinproto.apps.standby.core import Core
 from joinproto.apps.standby.keeping.disk import open_disk
 from joinproto.apps.standby.keeping.shortening import clear
-from joinproto.apps.standby.performing import Helper
+from joinproto.apps.standby.performing import ThreadWorker
 from joinproto.apps.standby.reporting import change_setting, numbers_of, status_of
 from joinproto.apps.standby.settings import Settings
 from joinproto.errors import EnvironmentProblem
@@ -35,14 +35,14 @@ MakesPort: TypeAlias = Callable[..., asyncio.Protocol]
 
 TICK_SECONDS = 0.05
 ACCEPTED_AT_ONCE = 50
-"""Clients' connections accepted at once: fewer than the file descriptors kept for other uses."""
+"""The clients' connections accepted at once; fewer than the file descriptors for other uses."""
 QUEUED_MAX = 1_024
 
 
 def run_broker(settings: Settings, makes_port: MakesPort) -> int:
     """Run a broker until a signal ends it; return the exit code, or raise an error that has one.
 
-    `makes_port` is called for each connection of a client.
+    `makes_port`: called for each connection of a client.
 
     Exit codes: 0 stopped in order, 4 a problem of the machine, 5 this store must not run here, 143
     ended at once.
@@ -74,11 +74,11 @@ class Process:
             clear(disk.journal)
             events = open_log(settings.events, settings.broker)
             stack.callback(events.close)
-            helper = Helper()
+            helper = ThreadWorker()
             stack.callback(helper.close)
             core = Core(settings, disk, events, helper)
             if settings.chain:
-                # Imported here, so that a broker without it does not load the member and its log.
+                # Imported here, so that a broker without a manager does not load this.
                 from joinproto.apps.standby.managing import Manager
 
                 core.manager = Manager(core)
@@ -86,7 +86,8 @@ class Process:
             try:
                 await self._serve(core)
             finally:
-                # A failed start leaves the store as it was.  The disk is closed after this.
+                # After a failed start the store is not marked as stopped in order.  The disk is
+                # closed after this.
                 with anyio.CancelScope(shield=True):
                     await core.stop(in_order=False)
 
@@ -96,7 +97,7 @@ class Process:
             await tasks.start(core.links.peers.run)
             stack.callback((await self._listen(core)).close)
             if self.settings.http is not None:
-                # Imported here, so that a broker without it does not load an HTTP server.
+                # Imported here, so that a broker without metrics does not load an HTTP server.
                 from joinproto.apps.standby.metrics import BROKER
                 from joinproto.host.process.http import http_server
 
@@ -128,16 +129,16 @@ class Process:
                 at.port,
                 backlog=ACCEPTED_AT_ONCE,
             )
-            # asyncio uses `backlog` also as the length of the system's queue, where further
-            # clients wait; that queue is to be longer.
+            # asyncio also uses `backlog` as the length of the system's queue, where further
+            # clients wait; that queue must be longer.
             for one in server.sockets:
                 with socket.socket(fileno=os.dup(one.fileno())) as listening:
                     listening.listen(QUEUED_MAX)
             return server
         except OSError as error:
             raise EnvironmentProblem(
-                f"clients {at}: {error.strerror or error}",
-                next="look which process has the port; or set `clients` to another one",
+                f"cannot listen for clients on {at}: {error.strerror or error}",
+                next="look which process has the port, or set `clients` to another port",
             ) from error
 
     async def _tick(self, core: Core) -> None:
@@ -147,7 +148,7 @@ class Process:
 
     async def _obey_signals(self, core: Core) -> None:
         async for number in stop_signals():
-            log.info("%s: stops in order; once more ends at once", number.name)
+            log.info("%s: stops in order; a second signal ends it at once", number.name)
             end_within(END_SECONDS, AT_ONCE)
             await core.stop()
 

@@ -1,7 +1,7 @@
-"""A queue as its consumers see it: its ready messages, and the consumer that is next.  No I/O.
+"""A queue as its consumers see it: its ready messages, and the next consumer.  No I/O.
 
-Only confirmed messages are here, so no consumer gets a message that a failover could still lose.
-The consumers that have credit take turns; each gets the first message.
+Only confirmed messages are ready, so no consumer gets a message that a failover could still lose.
+The consumers that have credit take turns; each gets the first ready message.
 
 Source: hot standby, H4.
 """
@@ -18,7 +18,10 @@ from attrs import define, evolve, field, frozen
 
 @frozen
 class Held:
-    """A message.  `position`: in its queue; `is_redelivered`: it may have been delivered before."""
+    """A message.
+
+    `position`: its position in the queue.  `is_redelivered`: it may have been delivered before.
+    """
 
     id: str
     position: int

@@ -1,4 +1,4 @@
-"""Messages in an event log: many identities written as a few spans of numbers.  No I/O.
+"""Messages in an event log: many identities, written as a few spans of numbers.  No I/O.
 
 An identity is GENERATION.BROKER.NUMBER, and messages published together have consecutive numbers.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 STRETCH_MOST = 10_000_000
-"""Most numbers in a span; no broker writes a longer one."""
+"""The most numbers in a span; no broker writes a longer span."""
 
 
 def spans(ids: Iterable[str]) -> dict[str, list[list[int]]]:
@@ -39,6 +39,8 @@ def ids_in(queues: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         for origin, stretches in found.items():
             for first, last in stretches:
                 if last - first >= STRETCH_MOST:
-                    raise ValueError(f"{last - first + 1:,} messages in a row")
+                    raise ValueError(
+                        f"a span of {last - first + 1:,} messages, at most {STRETCH_MOST:,} fit"
+                    )
                 for number in range(first, last + 1):
                     yield queue, f"{origin}.{number}"

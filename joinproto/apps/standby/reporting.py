@@ -53,7 +53,7 @@ def status_of(core: Core) -> dict[str, Any]:
         "queues": {name: len(queue.messages) for name, queue in core.bodies.queues.items()},
         "to_copy": _to_copy(core),
         "confirmed": core.clients.counts["confirmed"],
-        "chain": None if core.manager is None else core.manager.told(),
+        "chain": None if core.manager is None else core.manager.manager_facts(),
     }
 
 

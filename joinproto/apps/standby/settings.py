@@ -26,12 +26,12 @@ from joinproto.net.tls import TlsFiles
 from joinproto.standby.catch_up import Order
 from joinproto.standby.replicates import Default, Level
 
-TOLD = "docs/standby.md shows a whole file"
+ADVICE = "docs/standby.md has an example of the file"
 VERSIONS = (2, 2)
-"""Versions of sessions between brokers.  Version 1 has no proofs."""
-EARLIER = "the first version of sessions between brokers is not spoken: upgrade all brokers at once"
+"""The versions of sessions between brokers.  Version 1 had no proofs."""
+EARLIER = "version 1 of sessions between brokers is not supported: upgrade all brokers at once"
 UNSENT_BYTES_MAX = 256 << 20
-"""A session with so many unsent bytes is ended; the other broker then reconnects and catches up."""
+"""A session with more unsent bytes is ended; the other broker then reconnects and catches up."""
 
 
 @frozen(kw_only=True)
@@ -44,9 +44,9 @@ class QueueFile:
 
 @frozen(kw_only=True)
 class Defaults:
-    """Defaults of queues.  `create`: a link to a queue that does not exist declares it.
+    """Defaults of queues.  `create`: a link to a queue that does not exist declares the queue.
 
-    `durable`, `replicate`: of such a queue.
+    `durable`, `replicate`: the properties of such a queue.
     """
 
     create: bool = True
@@ -71,8 +71,10 @@ class Timing:
 
 @frozen(kw_only=True)
 class Copying:
-    """The catch-up of backups (H5).  `order`: a catch-up in "fifo" may never end; it exists for
-    comparison.  `per_second`: most messages a second to each backup; None means no limit.
+    """The catch-up of backups (H5).
+
+    `order`: a catch-up in the order "fifo" may never end; it exists for comparison.  `per_second`:
+    the most messages a second to each backup; None means no limit.
     """
 
     order: Order = Order.LIFO
@@ -81,7 +83,7 @@ class Copying:
 
 @frozen(kw_only=True)
 class BrokerFile:
-    """The file as it stands; paths in it are relative to it."""
+    """The file as it stands; its paths are relative to its directory."""
 
     broker: str
     cluster: str
@@ -166,7 +168,7 @@ class Settings:
 
 def read_settings(path: Path) -> Settings:
     """Return the settings in a file; raises `UsageProblem` that names the place in it."""
-    return toml_file.read_settings(path, BrokerFile, settings_of, next=TOLD)
+    return toml_file.read_settings(path, BrokerFile, settings_of, next=ADVICE)
 
 
 def settings_of(file: BrokerFile, top: Path) -> Settings:
@@ -216,20 +218,20 @@ def _chain(file: BrokerFile) -> dict[str, Address]:
     if file.manager == "outside":
         if file.total_failure == "continue":
             raise UsageProblem(
-                'total_failure is "continue", and the manager is outside',
+                'total_failure is "continue", but the manager is outside',
                 next='write manager = "built-in", or leave total_failure out: an operator chooses',
             )
         if file.chain:
             raise UsageProblem(
-                "[chain] is there, and the manager is outside",
+                "[chain] is set, but the manager is outside",
                 next='write manager = "built-in", or leave [chain] out',
             )
         return {}
     if file.chain.keys() != file.brokers.keys():
         raise UsageProblem(
-            f"[chain] names {', '.join(sorted(file.chain)) or 'no broker'}, and [brokers]"
+            f"[chain] names {', '.join(sorted(file.chain)) or 'no broker'}, but [brokers] names"
             f" {', '.join(sorted(file.brokers))}",
-            next="the manager that is built in needs an address of each broker under [chain]",
+            next="give an address of each broker under [chain], for the built-in manager",
         )
     return {name: Address.parse(text) for name, text in file.chain.items()}
 
@@ -237,17 +239,19 @@ def _chain(file: BrokerFile) -> dict[str, Address]:
 def _require_names(file: BrokerFile) -> None:
     for name in (file.broker, file.cluster, *file.brokers, *file.queues):
         if not name or not name.isprintable() or len(name) > 200:
-            raise UsageProblem(f"the name {name!r}", next="give 1 to 200 printable characters")
+            raise UsageProblem(f"{name!r} is not a name", next="give 1 to 200 printable characters")
     for name in file.brokers:
         if "/" in name:
-            raise UsageProblem(f"the name {name!r}", next="name a broker without a slash")
+            raise UsageProblem(
+                f"{name!r} is not the name of a broker", next="name a broker without a slash"
+            )
     if file.broker not in file.brokers:
         raise UsageProblem(
-            f"no address of {file.broker}, which this broker is",
-            next="name each broker and its HOST:PORT under [brokers], this one too",
+            f"no address of this broker, {file.broker}, under [brokers]",
+            next="name each broker and its HOST:PORT there, this broker included",
         )
 
 
 def _how_to_protect(name: str) -> str:
     proof = "a secret_file or TLS under [security], " if name in ("peers", "chain") else ""
-    return f'{proof}127.0.0.1, or say that it is meant so: insecure = ["{name}"]'
+    return f'use {proof}127.0.0.1, or permit the unprotected port: insecure = ["{name}"]'

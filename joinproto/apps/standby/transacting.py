@@ -1,9 +1,9 @@
 """Transactions of one client's connection; each is one commit.
 
-Over a link to the coordinator a client declares a transaction and discharges it.  Until it is
-discharged, its messages are kept here and its acknowledged deliveries remain unsettled.  Then all
-of it is one commit of the machine, which a backup or a disk has as a whole or not at all (LM3).
-No I/O.
+Over a link to the coordinator a client declares a transaction and discharges it.  Until then the
+transaction's messages are kept here and its acknowledged deliveries remain unsettled.  The
+discharge makes all of it one commit of the machine, which a backup or a disk has as a whole or not
+at all (LM3).  No I/O.
 
 Source: hot standby, H4, LM3; AMQP 1.0, part 4.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from joinproto.apps.standby.amqp import Consumer
 
 Puts: TypeAlias = list[tuple[str, bytes, bool]]
-"""Queue, body, and whether it is durable."""
+"""For each message its queue, its body, and whether it is durable."""
 Commit: TypeAlias = Callable[[Puts, list[tuple[str, Held]], Callable[[str], None]], None]
 
 DECLARE, DISCHARGE, DECLARED, TRANSACTIONAL = 0x31, 0x32, 0x33, 0x34
@@ -38,7 +38,7 @@ OPEN_MAX = 100
 BYTES_MAX = 64 << 20
 """Limits for all transactions of a connection together."""
 EACH_BYTES = 4 << 10
-"""Added to the size of each message, because a commit of many small messages blocks others, too."""
+"""Added to the size of each message, because many small messages make a commit long as well."""
 
 UNKNOWN = "amqp:transaction:unknown-id"
 ROLLBACK = "amqp:transaction:rollback"
@@ -46,7 +46,10 @@ ROLLBACK = "amqp:transaction:rollback"
 
 @frozen
 class Taken:
-    """A message that a consumer settles in a transaction.  `is_gone`: by accepting or rejecting."""
+    """A message that a consumer settles in a transaction.
+
+    `is_gone`: the consumer accepts or rejects it, so a commit removes it from its queue.
+    """
 
     consumer: Consumer
     delivery: Delivery
@@ -56,7 +59,7 @@ class Taken:
 
 @define
 class Work:
-    """One transaction.  `problem`: why it must fail; "" if it need not."""
+    """One transaction.  `problem`: why it must fail, "" if it may be committed."""
 
     link: Link
     puts: Puts = field(factory=list)
@@ -66,7 +69,10 @@ class Work:
 
 @frozen
 class Reply:
-    """The answer to a request.  `condition`: of a refusal, or ""; `id`: of a new transaction."""
+    """The answer to a request.
+
+    `condition`: the AMQP error of a refusal, or "".  `id`: the id of a new transaction, or b"".
+    """
 
     condition: str = ""
     why: str = ""
@@ -75,7 +81,7 @@ class Reply:
 
 @define(eq=False)
 class Transactions:
-    """The open transactions of a connection.  `commit`: commits one (`Clients.commit_whole`)."""
+    """The open transactions of a connection.  `commit`: `Clients.commit_whole`."""
 
     commit: Commit
     work: dict[bytes, Work] = field(factory=dict)
@@ -137,8 +143,8 @@ class Transactions:
             return False
         if self.held_bytes + len(body) + EACH_BYTES > BYTES_MAX:
             problem = (
-                f"over {BYTES_MAX} bytes in the transactions of this connection,"
-                f" each message with {EACH_BYTES} more"
+                f"more than {BYTES_MAX} bytes in the transactions of this connection,"
+                f" counting {EACH_BYTES} more for each message"
             )
         if problem:
             work.problem = problem
@@ -182,12 +188,15 @@ def _code(descriptor: Any, names: dict[str, int]) -> int:
 
 
 def _id(said: Any) -> bytes:
-    """Return a transaction's name from the client's value, or b"" if that is no name."""
+    """Return a transaction's id from the client's value, or b"" if the value is not an id."""
     return bytes(said) if isinstance(said, bytes | memoryview) else b""
 
 
-def told_in(delivery: Delivery) -> tuple[bytes, int] | None:
-    """Return the transaction of a delivery, and its outcome or -1; None if it is in none."""
+def transaction_of(delivery: Delivery) -> tuple[bytes, int] | None:
+    """Return the id of a delivery's transaction, and its outcome, or -1 for an unknown outcome.
+
+    None if the delivery is in no transaction.
+    """
     if delivery.remote_state != TRANSACTIONAL:
         return None
     match delivery.remote.data:
@@ -198,13 +207,13 @@ def told_in(delivery: Delivery) -> tuple[bytes, int] | None:
     return b"", -1
 
 
-def say_in(delivery: Delivery, name: bytes) -> None:
-    """Say that a message is accepted within a transaction."""
+def accept_within(delivery: Delivery, name: bytes) -> None:
+    """Tell the client that its message is accepted within the transaction `name`."""
     delivery.local.data = [name, Described(ulong(OUTCOMES["amqp:accepted:list"]), [])]
     delivery.update(TRANSACTIONAL)
 
 
-def say_declared(delivery: Delivery, name: bytes) -> None:
+def answer_declared(delivery: Delivery, name: bytes) -> None:
     """Answer that the transaction `name` is declared."""
     delivery.local.data = [name]
     delivery.update(DECLARED)

@@ -44,7 +44,9 @@ class ElectorsFile:
     @property
     def _kind(self) -> Kind[tuple[str, ...]]:
         # Earlier versions wrote only the JSON.
-        return Kind(name=self.path.name, decode=electors_of, bare=electors_of, next="restore it")
+        return Kind(
+            name=self.path.name, decode=electors_of, bare=electors_of, next="restore the file"
+        )
 
 
 def electors_of(payload: bytes) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a node stores besides its config: its broker's last peers, and whether its data count.
+"""A node's stored members: its broker's last peers, and whether its data count.
 
 The file `DATA-cluster.members` is a record (`joinproto/durable/record.py`) that only its node uses.
 
@@ -18,7 +18,7 @@ from joinproto.codec.json_text import parsed
 from joinproto.durable.filesystem import REAL, FileSystem
 from joinproto.durable.record import Kind, keep, load
 
-RESET = "restore the file; or reset the node: it joins with a new identity"
+RESET = "restore the file, or reset the node, which then joins with a new identity"
 
 
 @frozen

@@ -1,7 +1,7 @@
 """A node's stored config: one file next to the broker's data directory, `DATA-cluster.config`.
 
-The file is a record (`joinproto/durable/record.py`) of Erlang terms.  It is replaced under a lock.
-It is read again before each write, so that an older config never replaces a newer one.
+The file is a record (`joinproto/durable/record.py`) of Erlang terms.  It is replaced under a lock,
+and read again before each write, so that an older config never replaces a newer one.
 
 Source: Clusterer, U1; recovery, "The metadata on disk".
 """
@@ -73,7 +73,7 @@ class StoredConfig:
             if before is not None and age in (Age.OLDER, Age.INVALID):
                 raise StoreError(
                     f"{self.path} has {before.held.config}; {held.config} is {age.value}",
-                    next="nothing was changed: find out who else writes here",
+                    next="nothing was changed; find out which other process writes here",
                 )
             record.recover()
             record.write(as_erlang(held, identity).encode())
@@ -96,7 +96,7 @@ class StoredConfig:
 
 @lru_cache(maxsize=64)
 def _decoded(payload: bytes, release: Release) -> StoredRecord:
-    # Cached: each write first reads the record's two files, and has mostly read one of them before.
+    # Cached, because each write reads the record's two files, of which one was mostly read before.
     try:
         found = read(payload.decode(), Form.ERLANG, release)
     except NotConfig as error:

@@ -65,7 +65,7 @@ PIECE_BYTES = 128 << 10
 """A piece of the shortening writes about this many bytes, at most twice as many."""
 LENGTH_BYTES = 4
 MESSAGE_BYTES_MAX = FRAME_BYTES_MAX - (64 << 10)
-"""Longest message: its action must fit into one frame if it is durable."""
+"""The most bytes of a message: the action of a durable message must fit into one frame."""
 
 
 @define
@@ -82,13 +82,13 @@ class Disk:
     # process: otherwise a broker that always restarts before its journal doubles never shortens it.
     _looked_at: int = 0
     _chore: Iterator[Callable[[], None]] | None = None
-    _is_open: bool = False  # the last actions in the journal lack some that belong to them
+    _is_open: bool = False  # the journal ends within actions that belong together
 
     def write(self, kept: BrokerRecord) -> None:
         """Write the metadata, and return when it is on the disk.
 
-        Raises `MisuseError` for an older generation, another broker or another cluster; then
-        nothing was written.  Raises `StoreWriteFailed`; then this object no longer writes.
+        Raises `MisuseError`, and writes nothing, for an older generation, another broker or another
+        cluster.  Raises `StoreWriteFailed`, after which this object no longer writes.
         """
         self._require_usable()
         self._require_goes_on(kept)
@@ -159,7 +159,7 @@ class Disk:
         )
 
     def close(self) -> None:
-        """Close the files and release the lock; nothing is written."""
+        """Close the files and release the lock."""
         if self._lock < 0:
             return
         self.journal.close()
@@ -176,7 +176,9 @@ class Disk:
 
     def _require_usable(self) -> None:
         if self._lock < 0:
-            raise MisuseError(f"{self.path}: written after it was closed", next="open it again")
+            raise MisuseError(
+                f"{self.path}: a write after the store was closed", next="open the store again"
+            )
         self._record.require_usable()
         self.journal.require_usable()
 
@@ -196,7 +198,7 @@ class Disk:
 
 
 def position_in(kept: BrokerRecord, runs: Sequence[tuple[str, int, int]]) -> int:
-    """Return how many actions of the generation of `kept` the journal's runs list."""
+    """Return the number of actions in these runs that are of the generation of `kept`."""
     view = f"{kept.view.generation:064x}"
     return sum(last - first + 1 for found, first, last in runs if found == view)
 
@@ -227,12 +229,12 @@ def open_disk(
         found = there or BrokerRecord(broker=broker, name=cluster, brokers=tuple(brokers))
         if found.broker != broker:
             raise StoreForeign(
-                f"{path}: the store of broker {found.broker!r}, this is {broker!r}",
+                f"{path}: this is the store of broker {found.broker!r}, expected {broker!r}",
                 next="check `data` and `broker` in the configuration",
             )
         if cluster is not None and found.name not in (None, cluster):
             raise StoreForeign(
-                f"{path}: the store of a broker of cluster {found.name!r}, this is {cluster!r}",
+                f"{path}: this store is of cluster {found.name!r}, expected {cluster!r}",
                 next="check `data` and `cluster` in the configuration",
             )
         _require_both(path, found, frames_on, is_new=there is None)
@@ -265,7 +267,7 @@ def load(journal: Journal) -> Replay:
     except NotKept as error:
         raise StoreCorrupt(
             f"{journal.path}: {error}\n  nothing was changed",
-            next="do not start it; give the broker an empty directory, and let it catch up",
+            next="do not start this store; give the broker an empty directory, and it catches up",
         ) from error
     return found
 
@@ -291,13 +293,13 @@ def _require_both(
         size = frames_bytes(files, path)
     if is_new and size:
         raise StoreCorrupt(
-            f"{path}: has {FILE} and no metadata\n  nothing was changed",
-            next="find out who removed it; a new broker needs an empty directory",
+            f"{path}: has {FILE}, but no metadata\n  nothing was changed",
+            next="put its metadata back; a new broker needs an empty directory",
         )
     if not is_new and size is None and kept.cluster is not None:
         raise StoreCorrupt(
-            f"{path}: has no {FILE}, although it followed a primary\n  nothing was changed",
-            next="find out who removed it; with an empty directory the broker catches up",
+            f"{path}: has no {FILE}, although the broker followed a primary\n  nothing was changed",
+            next=f"put {FILE} back; with an empty directory the broker catches up",
         )
 
 
@@ -310,7 +312,7 @@ def _reading(path: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreUnreadable(
             f"{path}: cannot be opened: {reason(error)}\n  the store was not changed",
-            next="look at the permissions, at the disk, and whether it is mounted for writing",
+            next="check the permissions, the disk, and that it is mounted for writing",
         ) from error
 
 
@@ -320,5 +322,5 @@ def _unframed(state: bytes) -> Iterator[bytes]:
         length = int.from_bytes(state[at : at + LENGTH_BYTES], "big")
         at += LENGTH_BYTES + length
         if at > len(state):
-            raise NotKept("an action that ends early")
+            raise NotKept("the state ends in the middle of an action")
         yield state[at - length : at]

@@ -41,10 +41,10 @@ class NotKept(ValueError):
 class Marked:
     """An operator's change to this store."""
 
-    when: Annotated[str, "the time, UTC"]
-    what: Annotated[str, "what was done"]
-    who: Annotated[str, "the person or program"]
-    host: Annotated[str, "where"]
+    when: Annotated[str, "the time of the change, in UTC"]
+    what: Annotated[str, "the change"]
+    who: Annotated[str, "the person or program that made it"]
+    host: Annotated[str, "the machine on which it was made"]
     why: Annotated[str, "the reason, as it was given"] = ""
 
 
@@ -53,20 +53,24 @@ class BrokerRecord:
     """A broker's metadata.
 
     `view`: the newest view that the broker knows, with its generation and the brokers that were up
-    to date.  A primary has the view on disk before it confirms what only these brokers have (H4).
-    `frames`: a journal with fewer frames has lost some and is refused, because a backup that
-    follows it would drop messages that other brokers still have.
+    to date.  A primary has the view on disk before it confirms messages that only these brokers
+    have (H4).  `frames`: a journal with fewer frames has lost some and is refused, because a backup
+    that follows its broker would drop messages that other brokers still have.
     """
 
-    broker: Annotated[str, "its name"]
-    cluster: Annotated[str | None, "drawn by the first primary; null: it never followed one"] = None
-    clean: Annotated[bool, "whether it was stopped in order, or marked"] = True
-    view: Annotated[View, "the youngest that it knows"] = View()
-    brokers: Annotated[tuple[str, ...], "all of the cluster, as configured"] = ()
-    history: Annotated[tuple[Marked, ...], "what operators did, the oldest first"] = ()
+    broker: Annotated[str, "the broker's name"]
+    cluster: Annotated[
+        str | None, "an id, drawn by the first primary; null: the broker never followed a primary"
+    ] = None
+    clean: Annotated[bool, "whether the broker was stopped in order, or its store was marked"] = (
+        True
+    )
+    view: Annotated[View, "the newest view that the broker knows"] = View()
+    brokers: Annotated[tuple[str, ...], "all brokers of the cluster, as configured"] = ()
+    history: Annotated[tuple[Marked, ...], "the changes by operators, the oldest first"] = ()
     # Files of earlier versions lack these fields.
-    name: Annotated[str | None, Absent(), "the cluster's, as configured"] = None
-    frames: Annotated[Count, Absent(), "the journal's last when this was written"] = field(
+    name: Annotated[str | None, Absent(), "the cluster's name, as configured"] = None
+    frames: Annotated[Count, Absent(), "the journal's last frame when this was written"] = field(
         default=0, eq=False
     )
 
@@ -83,11 +87,11 @@ class BrokerRecord:
 
     @property
     def is_member(self) -> bool:
-        """Return whether, by its view, this broker had all that was confirmed."""
+        """Return whether, by its view, this broker had every confirmed message."""
         return self.broker in self.view.members
 
     def store(self, position: int) -> Store:
-        """Return this store as H10 compares it.  `position`: from `position_in`."""
+        """Return this store in the form that H10 compares.  `position`: from `position_in`."""
         return Store(
             name=self.broker,
             mark=self.mark,
@@ -112,18 +116,18 @@ def unpacked(payload: bytes) -> BrokerRecord:
     if not kept.broker:
         raise NotKept("the metadata of a broker without a name")
     if kept.cluster is None and kept.view != View():
-        raise NotKept(f"the view {kept.view} of no cluster")
+        raise NotKept(f"the view {kept.view}, but no cluster")
     return kept
 
 
 def _went_back(current: BrokerRecord, previous: BrokerRecord) -> str:
     before = previous.view.generation
     is_older = before > current.view.generation
-    return f"{PREVIOUS} is of generation {before}, and younger" if is_older else ""
+    return f"{PREVIOUS} is newer: it is of generation {before}" if is_older else ""
 
 
-# A broker never continues from the previous file: the broker might then not know its generation, or
-# that it was dropped.
+# A broker never continues from the previous file: then it might not know its generation, or that it
+# was dropped.
 KIND = Kind(name=META, decode=unpacked, went_back=_went_back, next=ASK)
 
 
@@ -176,7 +180,7 @@ class Taken:
 
 @frozen
 class Together:
-    """The next `count` actions belong together: if the last is missing, none of them counts."""
+    """The next `count` actions belong together: if one is missing, none of them counts."""
 
     count: int
 
@@ -262,7 +266,7 @@ def apply(queues: Queues, action: Action) -> None:
 
 @define
 class Replay:
-    """Makes queues from actions.  `is_open`: the last actions lack some that belong to them."""
+    """Makes queues from actions.  `is_open`: some of the last actions that belong together lack."""
 
     queues: Queues
     _held: list[Action] = field(factory=list)
@@ -275,7 +279,7 @@ class Replay:
     def take(self, action: Action | Together) -> None:
         """Take the next action."""
         if isinstance(action, Together):
-            # A crash cut the transaction that is still open: no client was told that it is done.
+            # A crash cut an open transaction here; no client was told that it is committed.
             self._held, self._count = [], action.count
             return
         self._held.append(action)

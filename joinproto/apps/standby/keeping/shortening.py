@@ -1,4 +1,4 @@
-"""Shorten a broker's journal: a snapshot of its queues replaces the frames so far.
+"""Shortens a broker's journal: a snapshot of its queues replaces the frames so far.
 
 First the queues are written to `frames.floor`.  Then the shorter journal is written to another
 file, which replaces the journal.
@@ -24,14 +24,15 @@ from joinproto.log.snapshot import FILE, FLOOR, making
 
 KIND = "standby queues"
 LENGTH_BYTES = 4
-AT_ONCE = 1_000
-"""Actions whose sizes are added up in one piece."""
+ACTIONS_A_PIECE = 1_000
+"""The number of actions whose sizes are added up in one piece of work."""
 
 
 def shortening(journal: Journal, queues: Queues) -> Iterator[Callable[[], None]]:
-    """Return the pieces of work; few if the queues do not fit into a quarter of the journal.
+    """Return the pieces of work that shorten the journal.
 
-    `queues`: as they are after the journal's last frame.  Both may change before the first piece.
+    If the queues do not fit into a quarter of the journal, the work ends early and changes nothing.
+    `queues`: the queues after the journal's last frame.  Both may change before the first piece.
     """
     # Runs and actions are read now, so that they belong to the same last frame.
     return _pieces(journal, journal.runs, actions_of(queues))
@@ -41,8 +42,8 @@ def _pieces(
     journal: Journal, runs: Sequence[Run], actions: list[Action]
 ) -> Iterator[Callable[[], None]]:
     left = journal.size // 4
-    for first in range(0, len(actions), AT_ONCE):
-        some = actions[first : first + AT_ONCE]
+    for first in range(0, len(actions), ACTIONS_A_PIECE):
+        some = actions[first : first + ACTIONS_A_PIECE]
         left -= sum(len(as_bytes(action)) + LENGTH_BYTES for action in some)
         if left < 0:
             return
@@ -51,7 +52,9 @@ def _pieces(
         return
     made: list[bool] = []
     state = (_framed(as_bytes(action)) for action in actions)
-    yield from making(journal, runs, KIND, state, is_floor=True, made=lambda: made.append(True))
+    yield from making(
+        journal, runs, KIND, state, is_floor=True, when_made=lambda: made.append(True)
+    )
     if made:
         yield from dropping(journal, lambda: None)
     # The shorter journal begins with the snapshot, so a second copy is of no use.

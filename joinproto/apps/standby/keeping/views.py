@@ -24,7 +24,7 @@ def packed(view: View) -> bytes:
 
 
 def unpacked(data: bytes) -> View:
-    """Return the view that `packed` made these bytes of; raises `Malformed`."""
+    """Return the view from which `packed` made these bytes; raises `Malformed`."""
     view: View = read(View, json_text.parsed(data, "view"))
     return view
 
@@ -34,7 +34,7 @@ def last_view(data: bytes) -> View | None:
 
     None if their base is damaged.
 
-    That view may not be in the logs of a majority.  Even so its primary had all that was confirmed
+    This view may not be in the logs of a majority.  Even so its primary had every message confirmed
     before: a new primary was a member of the view before, and takes in no other broker.
     """
     chain, at = View(), 0
