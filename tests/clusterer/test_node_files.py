@@ -62,7 +62,7 @@ def written(folder: Path, **changes: str | None) -> str:
         ({"node": None}, "node is missing"),
         ({"node": "1"}, "node: expected a text, found 1"),
         ({"ports": "1"}, "ports: there is no such field"),
-        ({"listen": '"0.0.0.0:7501"'}, "nothing protects it"),
+        ({"listen": '"0.0.0.0:7501"'}, "which nothing protects"),
         ({"listen": '"here"'}, "not an address"),
         ({"nodes": '{ b = "x" }'}, "not an address"),
         ({"timing": "{ poll = 0 }"}, "timing.poll: expected more than 0, found 0"),
@@ -201,7 +201,7 @@ def test_two_versions_of_the_protocol_work_together_or_refuse_each_other_by_name
     assert (2, 2) == (spoken(later, next_), spoken(next_, later))
     refused = "it speaks the versions 2 to 3 of the protocol, this node speaks 1 to 1"
     assert refused == spoken(later, this)
-    assert "1 to 1 of the protocol, and this node 2 to 3" in str(spoken(this, later))
+    assert "1 to 1 of the protocol, this node speaks 2 to 3" in str(spoken(this, later))
 
 
 def test_a_hello_without_a_range_of_versions_is_accepted() -> None:

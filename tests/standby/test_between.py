@@ -50,7 +50,7 @@ def test_a_message_that_is_too_long_is_not_sent(monkeypatch: pytest.MonkeyPatch)
     """The other side would refuse it, and this side would not learn why."""
     monkeypatch.setattr(peers, "WHOLE_BYTES_MAX", 5_000_000)
 
-    with pytest.raises(Refused, match="at most 5000000 go"):
+    with pytest.raises(Refused, match="expected at most 5000000"):
         next(Envelope("link", {}, b"x" * 5_000_000).pieces())
 
 

@@ -169,7 +169,7 @@ def test_every_broker_needs_its_own_address_in_the_chain(tmp_path: Path) -> None
     lines = chain.splitlines()
     file.write_text(text + "[chain]\n" + "\n".join(lines[:2] + lines[3:]))
 
-    with pytest.raises(UsageProblem, match=r"\[chain\] names a, b, and \[brokers\] a, b, c"):
+    with pytest.raises(UsageProblem, match=r"\[chain\] names a, b, but \[brokers\] names a, b, c"):
         read_settings(file)
 
     file.write_text(

@@ -26,7 +26,7 @@ WRITES = 60
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make pieces a few hundred bytes long, and do not wait for this machine's disk."""
     monkeypatch.setattr(keeping, "COMPACT_BYTES", 5_000)
-    monkeypatch.setattr(shortening, "AT_ONCE", 4)
+    monkeypatch.setattr(shortening, "ACTIONS_A_PIECE", 4)
     for folder in (keeping, dropping, snapshot):
         monkeypatch.setattr(folder, "PIECE_BYTES", 300)
     for name in ("fsync", "fdatasync"):

@@ -223,7 +223,7 @@ def tried(mutation: Mutation, *asked: Catcher) -> Result:
     return Result(**json.loads(done.stdout))
 
 
-GUESTS = "observations:Observations.in_view:drop-filter:1"
+GUESTS = "observations:Observations.for_tip:drop-filter:1"
 HEARD_TEST = Catcher(
     "unit", "tests/join/test_observations.py::test_a_close_leaves_no_guest", 0.01, lines_of(HEARD)
 )
