@@ -338,10 +338,7 @@ class ReplicatedLog:
         if self._keeper is not None:
             yield from self._keeper.work(self.applied)
         if self._rests_by is not None and self.loop.now() >= self._rests_by:
-            log.warning(
-                "not all members have the same frames after %g s: the shutdown goes on anyway",
-                REST_SECONDS,
-            )
+            log.warning("frames still differ after %g s: the shutdown goes on anyway", REST_SECONDS)
             self._has_come_to_rest()
 
     # -- commits ------------------------------------------------------------------------------
@@ -357,10 +354,7 @@ class ReplicatedLog:
         self.reads.release(self.committed, self.loop)
 
     def _use_new_base(self, common: int) -> None:
-        """Continue from a new base of the journal.
-
-        `common`: the last frame that both this member and the source of the base had.
-        """
+        """Continue from a new base; `common`: the last frame that the base's source had, too."""
         if self._keeper is not None:
             self.applied = self._keeper.take_base()
         self.submissions.note_cut(common)

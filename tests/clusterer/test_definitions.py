@@ -88,7 +88,7 @@ def test_a_node_does_not_start_first_if_a_fact_about_another_node_is_unknown(
     for said, why in (
         (None, "a@localhost has not reported"),
         ({}, "a@localhost has not reported"),
-        ({TABLES: DAMAGED, "why": "LATEST.LOG: is cut"}, "a@localhost holds is not known: LATEST"),
+        ({TABLES: DAMAGED, "why": "LATEST.LOG: is cut"}, "a@localhost are not known: LATEST"),
         ({TABLES: "read"}, "more definitions than can be sent"),
         ({TABLES: "read", "entries": "x", "deleted": ""}, "more definitions than can be sent"),
     ):
@@ -104,7 +104,7 @@ def test_a_damaged_table_is_reported_as_damaged_and_an_empty_disk_as_empty(tmp_p
     (a / "rabbit_vhost.DCD").unlink()
 
     assert DAMAGED == tables_of(a)[TABLES]
-    assert "is not known: the tables cannot be read: rabbit_vhost.DCD" in goes(
+    assert "are not known: the tables cannot be read: rabbit_vhost.DCD" in goes(
         history, "b@localhost"
     )
     assert {TABLES: NONE} == tables_of(tmp_path / "not there")

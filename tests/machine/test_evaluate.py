@@ -108,5 +108,5 @@ def test_an_unknown_kind_of_term_is_an_error() -> None:
     class New(terms.Condition):
         pass
 
-    with pytest.raises(MisuseError, match="no meaning"):
+    with pytest.raises(MisuseError, match="of an unknown kind"):
         holds(New(), members("e"), 0)

@@ -89,8 +89,8 @@ def test_a_valid_file_is_read(tmp_path: Path) -> None:
             "[timing]\nleave = -0.5\n[members]",
             "timing.leave: expected a number from 0 on, found -0.5",
         ),
-        ('electors = ["a", "b", "c"]', 'electors = ["a", "b", "c", "b"]', "electors: b twice"),
-        ("wait_for = 2", "wait_for = 4", "there are 3 electors"),
+        ('electors = ["a", "b", "c"]', 'electors = ["a", "b", "c", "b"]', "electors names b twice"),
+        ("wait_for = 2", "wait_for = 4", "there are only 3 electors"),
         ("127.0.0.1:7201", "127.0.0.1:7101", "listen 127.0.0.1:7101 and clients"),
         ("[members]", 'http = "localhost:7201"\n[members]', "clients 127.0.0.1:7201 and http"),
         (

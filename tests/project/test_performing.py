@@ -207,7 +207,7 @@ JOIN = System(
         "cluster.py _raise_if_ended": SHOWN,
         "cluster.py _run": SHOWN,
         "desk.py _ask": REGISTER,
-        "desk.py takes": REGISTER,
+        "desk.py take": REGISTER,
         "discovering.py _decided": "how long it goes on after a refusal: time decides",
         "discovering.py _recorded": SHOWN,
         "discovering.py look": "a member that knows its view stops looking for peers",
