@@ -193,7 +193,7 @@ def _says_before_it_does(_: Any) -> Callable[..., Iterator[Work]]:
         loop.appended(frames[0].view, first, last, lambda seq: digests[seq - first])
         yield partial(journal.append, frames)
         for frame in frames:
-            submissions.took(frame)
+            submissions.note_written(frame)
 
     return appending
 
