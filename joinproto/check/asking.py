@@ -20,13 +20,13 @@ _OF_STEPS = (
 )
 
 _NO_MONITOR = (
-    "view.monitor is None where the world has no monitor, or it shows None:"
-    " give it one, World(monitor=...)"
+    "view.monitor is None: the world has no monitor, or its monitor shows None;"
+    " give the world one, World(monitor=...), or let its shows() return a value"
 )
 
 
 AGAIN = 50
-"""The first this many questions to each function of a claim are put twice."""
+"""How many questions to each function of a claim, from the first on, are put twice."""
 
 _asked: dict[tuple[str, int], tuple[Any, int]] = {}
 
@@ -53,7 +53,7 @@ def _refuse_two_answers(item: Property, call: Callable[..., Any]) -> None:
 
 
 def ask(item: Property, call: Callable[..., Any], *shown: Any) -> bool:
-    """Return the answer of `call`: of the claim, or of a part such as its premise."""
+    """Return the answer of `call`, which is the claim or a part of it, such as its premise."""
     what = f"property {item.name!r}"
     hint = _OF_STEPS if item.scope == "step" else _OF_STATES
     # A part of a claim takes the view, whatever the claim takes.
@@ -73,7 +73,10 @@ def part_of(item: Property, part: Callable[[Any], Any], shown: Any) -> Hashable:
 
 
 def ask_each(item: Property, shown: Iterable[tuple[Any, ...]]) -> list[bool]:
-    """Return the claim's answer for each of `shown`, or for each of the parts that it is about."""
+    """Return the claim's answer to each item of `shown`, a tuple of arguments.
+
+    If the claim is about parts of observations, the arguments are these parts.
+    """
     holds = item.holds.func if isinstance(item.holds, Parts) else item.holds
     what, answers = f"property {item.name!r}", []
 
@@ -92,7 +95,7 @@ def ask_each(item: Property, shown: Iterable[tuple[Any, ...]]) -> list[bool]:
 
 
 def asked_of(item: Property, view: View) -> Iterator[tuple[tuple[str, ...], tuple[Any, ...]]]:
-    """Yield the members that a claim about states is asked about in one view, and its arguments."""
+    """Yield the questions to a claim about states in one view: the members, and the arguments."""
     if item.scope == "world":
         yield (), (view,)
     elif item.scope == "monitor":
@@ -120,16 +123,16 @@ def truth(what: str, call: Callable[..., Any], answer: Any) -> bool:
     match answer:
         case None:
             found = "answered None, which is neither yes nor no"
-            wanted = "return what it finds in every case; a function without return gives None"
+            wanted = "return True or False in every case; a function without return gives None"
         case str():
             found = f"answered with the text {answer!r}, which is neither yes nor no"
-            wanted = 'compare it; for one of two texts write x in ("a", "b"), not x == "a" or "b"'
+            wanted = 'compare the text; for two texts write x in ("a", "b"), not x == "a" or "b"'
         case _ if callable(answer) or isinstance(answer, (Iterator, Awaitable)):
             found = f"answered with {answer!r}, which is always true"
-            wanted = "return what it finds: call it, or all(...) or any(...) of its items"
+            wanted = "return True or False: call it, or use all(...) or any(...) of its items"
         case bool(), str():
             found = f"answered with the pair {answer!r}, which is always true"
-            wanted = "return the first part alone; the claim's name is its message"
+            wanted = "return the first item alone; the claim's name is its message"
         case _:
             return bool(answer)
     raise ModelProblem(f"{what} {found}", next=wanted, place=place_of(call))
@@ -145,21 +148,21 @@ def guard(what: str, call: Callable[[], Any], *, hint: str = _OF_STATES, takes: 
     except ModelProblem:
         raise
     except Exception as error:
-        said = f"{what} raised {type(error).__name__}: {error}"
+        message = f"{what} raised {type(error).__name__}: {error}"
         if isinstance(error, NoMember):
-            said, hint = f"{what} asks for {error.name!r}, which is not a member", error.next
+            message, hint = f"{what} asks for {error.name!r}, which is not a member", error.next
         elif "NoneType" in str(error) and "monitor" in _named_by(error):
             hint = _NO_MONITOR
         elif takes and is_of_arguments(error):
             hint = takes
         elif isinstance(error, AttributeError) and error.name and isinstance(error.obj, View):
-            hint = f"a view has none: view[{error.name!r}] is what a member of that name shows"
+            hint = f"a member's observation is an item of the view: view[{error.name!r}]"
         elif isinstance(error, TypeError) and "'Seen'" in str(error):
-            hint = "what a member shows is an object with its attributes: write shown.NAME"
+            hint = "a member without shows() shows an object with its attributes: write shown.NAME"
         elif isinstance(error, AttributeError) and error.name and error.obj is not DOWN:
             kind = type(error.obj).__name__
-            hint = f"a {kind} has no {error.name!r}: let shows() return what the claim asks for"
-        raise ModelProblem(said, next=hint, place=raised_at(error)) from error
+            hint = f"a {kind} has no {error.name!r}: let shows() return an object that has it"
+        raise ModelProblem(message, next=hint, place=raised_at(error)) from error
 
 
 def _named_by(error: Exception) -> tuple[str, ...]:

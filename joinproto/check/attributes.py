@@ -36,7 +36,10 @@ def cannot_change(kind: type) -> bool:
 
 
 def is_its_attributes(kind: type) -> bool:
-    """Return whether objects of a class, not of Python's library, consist only of attributes."""
+    """Return whether objects of the class consist only of attributes.
+
+    A class of Python's library never counts.
+    """
     has_parts = kind.__dictoffset__ or any(map(_slots, kind.__mro__))
     return bool(not _is_stdlib(kind) and has_parts and is_python(kind))
 
@@ -70,9 +73,9 @@ def _is_stdlib(kind: type) -> bool:
 
 
 def is_in_dict(value: Any, names: tuple[str, ...]) -> bool:
-    """Return whether `names` are the keys of an object's `__dict__`, which alone has its content.
+    """Return whether an object's `__dict__` has the keys `names`, and holds all its content.
 
-    Its class then has no slots, and no descriptor that influences the stored values.
+    If so, its class has no slots, and no descriptor that influences the stored values.
     """
     kind = type(value)
     if not is_python(kind) or not kind.__dictoffset__ or value.__dict__.keys() != {*names}:

@@ -22,8 +22,9 @@ BEGINNINGS_MAX = 1_000_000
 def any_of(choices: Mapping[str, Mapping[str, Any]]) -> tuple[Beginning, ...]:
     """Return one beginning for each choice of a value for each attribute.
 
-    `choices`: member to attribute to its values: `any_of({"p1": {"x": range(3)}})` are three.
-    Raises `ModelProblem` for a value that is not such a dict, and for more than a million.
+    `choices`: member to attribute to its values: `any_of({"p1": {"x": range(3)}})` returns three
+    beginnings.  Raises `ModelProblem` for an argument of another form, and for more beginnings
+    than a million.
     """
     places: list[tuple[str, str]] = []
     values: list[tuple[Any, ...]] = []
@@ -38,7 +39,7 @@ def any_of(choices: Mapping[str, Mapping[str, Any]]) -> tuple[Beginning, ...]:
             if isinstance(offered, (str, bytes)) or not hasattr(offered, "__iter__"):
                 raise ModelProblem(
                     f"any_of() has {offered!r} for {member}.{name}",
-                    next=f"give its values: [{offered!r}]",
+                    next=f"give a list of its values: [{offered!r}]",
                 )
             places.append((member, name))
             values.append(tuple(offered))
@@ -63,7 +64,7 @@ def unsound_beginnings(beginnings: Any, members: Mapping[str, Any]) -> Iterator[
         return
     wanted = 'a dict of member to attribute to value: {"p1": {"x": 0}}'
     if not beginnings:
-        yield "beginnings is empty", "at least one, or none given"
+        yield "beginnings is empty", "at least one beginning, or a world without `beginnings`"
     for one in beginnings:
         if not isinstance(one, Mapping):
             yield f"a beginning is {one!r}", wanted

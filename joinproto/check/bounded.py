@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Bounds(TypedDict, total=False):
     """Limits that end a search early: states, bytes, seconds, or `interrupted` returning true.
 
-    `progress`: called with how far the search is.
+    `progress`: called with the progress of the search.
     """
 
     states_max: int | None
@@ -37,7 +37,7 @@ def limits_of(bounds: Bounds) -> Limits:
     )
 
 
-def searched(world: World, bounds: Bounds) -> tuple[Search, str]:
+def search_graph(world: World, bounds: Bounds) -> tuple[Search, str]:
     """Return the search, and why it does not have the whole graph; "" if it has."""
     from joinproto.check.engine.search import Search
 

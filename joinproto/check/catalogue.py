@@ -46,7 +46,7 @@ def ships(name: str) -> bool:
 
 
 def parameters(item: Entry) -> dict[str, inspect.Parameter]:
-    """Return the world's parameters: those of its builder that are not keyword-only."""
+    """Return the world's parameters: the parameters of its builder that are not keyword-only."""
     found = inspect.signature(builder(item)).parameters
     return {name: it for name, it in found.items() if it.kind is it.POSITIONAL_OR_KEYWORD}
 
@@ -68,7 +68,7 @@ def load_world(name: str, **options: Any) -> World:
 def load(target: str, options: Mapping[str, Any]) -> Loaded:
     """Return the world as `load_world` does, with its target and options, for commands.
 
-    The values of `options` may be `TypedText`; those that are None are ignored.
+    The values of `options` may be `TypedText`; options that are None are ignored.
     """
     options = {key: value for key, value in options.items() if value is not None}
     if is_file(target):
@@ -114,7 +114,7 @@ def _built(item: Entry, options: Mapping[str, Any]) -> World:
             f"world {item.name} cannot be built with {shlex.join(words_of(options))}: {error}",
             next=f"joinproto models   lists what {item.name} takes",
         ) from error
-    from joinproto_worlds.entries import mistake  # here for the same reason
+    from joinproto_worlds.entries import mistake  # here, because the worlds import this package
 
     expected: Any = "violated" if mutant else item.expected
     about = f"with a mistake built in: {mistake(mutant)}" if mutant else item.about
@@ -123,6 +123,6 @@ def _built(item: Entry, options: Mapping[str, Any]) -> World:
 
 def mistakes(item: Entry) -> dict[str, str]:
     """Return the mutants that a world can be built with: name to a text about the mistake."""
-    from joinproto_worlds.entries import mistake  # here for the same reason
+    from joinproto_worlds.entries import mistake  # here, because the worlds import this package
 
     return {name: mistake(name) for name in item.mutants}

@@ -24,13 +24,13 @@ from joinproto.check.world import World
 from joinproto.errors import nearest
 
 TEXTS_MAX = 12
-"""If an attribute of a member shows more different texts than this, none of them is reported."""
+"""The texts of a member's attribute are not reported if they are more than this."""
 SHOWN_MAX = 2_000
 """At most this many observations of a member are searched for texts."""
 GROWN = 10
 """A counter that took fewer values is not reported, because it may have a bound."""
 LOCALS_MAX = 20_000
-"""If a member has more local states, only some, spread evenly, are searched for counters."""
+"""Of more local states of a member, only some, spread evenly, are searched for counters."""
 VIEWS_MAX = 8
 """The number of views on which a claim is evaluated to see whether it reads observations."""
 STEPS_FOR_ONE = 6
@@ -43,7 +43,7 @@ Shown = Mapping[str, Sequence[Any]]
 def texts_shown(seen: Shown) -> dict[str, tuple[str, ...]]:
     """Return the texts that each member showed, sorted, by member or `member.attribute`.
 
-    Attributes that are not texts, or took more than `TEXTS_MAX` values, are left out.
+    Attributes that are neither texts nor enums, or took more than `TEXTS_MAX` values, are left out.
     """
     found: dict[str, set[str] | None] = {}
     for name, values in seen.items():
@@ -77,7 +77,10 @@ def shows_nothing(seen: Shown) -> Iterator[str]:
 
 
 def misspelt(world: World, seen: Shown) -> Iterator[str]:
-    """Yield a note on each text in a claim that no observation equals: it is probably misspelt."""
+    """Yield a note on each text in a claim that no observation equals, if the cause can be guessed.
+
+    The text is misspelt, or the claim compares it with an object, an enum or `DOWN`.
+    """
     if world.show_disk or world.show_links or world.monitor is not None:
         return  # other parts of the view are not examined
     named = {item.name: _texts_of(item) for item in world.properties if item.scope != "step"}
@@ -87,10 +90,10 @@ def misspelt(world: World, seen: Shown) -> Iterator[str]:
     fields = {name for value in up if isinstance(value, Seen) for name, _ in value.values}
     if up and all(isinstance(value, Seen) for value in up):
         for item in world.properties:
-            said = named.get(item.name, set()) - {*world.members} - fields
-            if said and _names_used(item).isdisjoint({*fields, "getattr", "str", "repr", "vars"}):
+            wrong = named.get(item.name, set()) - {*world.members} - fields
+            if wrong and _names_used(item).isdisjoint({*fields, "getattr", "str", "repr", "vars"}):
                 yield (
-                    f"“{item.name}” names {min(said)!r}, and without shows() members show objects:"
+                    f"“{item.name}” names {min(wrong)!r}, and without shows() members show objects:"
                     f" compare an attribute ({', '.join(sorted(fields))}), or write shows()"
                 )
     texts = _Texts()
@@ -101,15 +104,15 @@ def misspelt(world: World, seen: Shown) -> Iterator[str]:
     folded = {text.casefold(): text for text in sorted(shown)}
     for item in world.properties:
         for text in sorted(named.get(item.name, set()) - shown):
-            meant = ""
+            hint = ""
             if text in texts.enums and not _reads_enums(item):
-                meant = f"they show {texts.enums[text]}, which no text equals"
+                hint = f"they show {texts.enums[text]}, which no text equals"
             elif text == str(DOWN) and any(DOWN in values for values in seen.values()):
-                meant = "a stopped one shows DOWN, which no text equals"
+                hint = "a stopped member shows DOWN, which no text equals"
             elif text not in texts.enums and (near := nearest(text.casefold(), folded, cutoff=0.8)):
-                meant = f"did you mean {folded[near]!r}?"
-            if meant:
-                yield f"“{item.name}” names {text!r}, which no member shows: {meant}"
+                hint = f"did you mean {folded[near]!r}?"
+            if hint:
+                yield f"“{item.name}” names {text!r}, which no member shows: {hint}"
 
 
 @define
@@ -225,8 +228,9 @@ def _constants(code: CodeType) -> Iterator[str]:
 
 @define
 class _Counter:
-    """The values of one attribute: a number, the length of a collection, or None for anything
-    else.
+    """The values of one attribute that is a number, or its lengths if it is a collection.
+
+    `values`: None if the attribute took a value of another kind.
     """
 
     values: set[int] | None = Factory(set)
@@ -243,7 +247,7 @@ class _Counter:
             self.values = None
 
     def words(self, depth: int) -> str:
-        """Return its values in words if it grew with the steps of the search, else ""."""
+        """Return its values in words if it grew with the depth of the search, else ""."""
         if not self.values or len(self.values) < GROWN:
             return ""
         least, most = min(self.values), max(self.values)
@@ -257,7 +261,7 @@ def growing(member: str, names: Sequence[str], held: Sequence[Any], depth: int) 
     """Yield a note on each attribute that took ever more values until a limit ended the search.
 
     `names`: the member's attributes; `held`: their frozen values in each local state, empty if it
-    is stopped.  `depth`: of the search, in states.
+    is stopped.  `depth`: the number of levels of the search.
     """
     counters = [_Counter() for _ in names]
     for values in held[:: 1 + len(held) // LOCALS_MAX]:

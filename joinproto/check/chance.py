@@ -16,7 +16,7 @@ from typing import Annotated, Literal, Unpack
 
 from attrs import Factory, define, field, frozen
 
-from joinproto.check.bounded import Bounds, searched
+from joinproto.check.bounded import Bounds, search_graph
 from joinproto.check.properties import Kind
 from joinproto.check.steps import Move, text_of, words
 from joinproto.check.world import World
@@ -33,7 +33,7 @@ class Weight:
     """
 
     step: Annotated[str, "the words that a step begins with"]
-    value: Annotated[float, "its weight"]
+    value: Annotated[float, "the step's weight"]
 
     @classmethod
     def read(cls, text: str) -> Weight:
@@ -56,7 +56,8 @@ class Weight:
         most = _number(high, text) if dots else least
         if not 0 < least + most or most < least or not value.endswith("s"):
             raise UsageProblem(
-                f"--delay {text}: no time", next='seconds, from less to more: "begins=5..60s"'
+                f"--delay {text}: this is not a range of seconds",
+                next='write the shorter time first: --delay "begins=5..60s"',
             )
         return cls(step, 2 / (least + most))
 
@@ -65,7 +66,8 @@ def _sides(text: str, option: str, example: str) -> tuple[str, str]:
     step, equals, value = text.rpartition("=")
     if not equals or not step.strip():
         raise UsageProblem(
-            f"{option} {text}: it is about no step", next=f'STEP=VALUE, as in {option} "{example}"'
+            f"{option} {text}: it names no step",
+            next=f'write STEP=VALUE, as in {option} "{example}"',
         )
     return step.strip(), value.strip()
 
@@ -76,7 +78,9 @@ def _number(value: str, text: str) -> float:
     except ValueError:
         number = math.nan
     if not (math.isfinite(number) and number >= 0):
-        raise UsageProblem(f"{text}: {value!r} is no weight", next="a number, 0 or more")
+        raise UsageProblem(
+            f"{text}: {value!r} is not a number from 0 on", next="write a number such as 0.01 or 5"
+        )
     return number
 
 
@@ -84,10 +88,11 @@ def _number(value: str, text: str) -> float:
 class ClaimChance:
     """The probability that a claim is broken; of a `sometimes`, that it comes true."""
 
-    name: Annotated[str, "as the world names it"]
-    kind: Annotated[Kind, "what is claimed"]
+    name: Annotated[str, "the claim's name"]
+    kind: Annotated[Kind, "the claim's kind"]
     probability: Annotated[
-        float | None, "that a run breaks it, or of a `sometimes` that it comes true; null: unknown"
+        float | None,
+        "how likely a run breaks the claim, or makes a `sometimes` true; null: unknown",
     ]
 
 
@@ -95,34 +100,37 @@ class ClaimChance:
 class Chance:
     """`joinproto chance WORLD --json`"""
 
-    world: Annotated[str, "its name"]
+    world: Annotated[str, "the world's name"]
     result: Annotated[
-        Literal["holds", "violated", "undetermined"], "of the claims that a run can break"
+        Literal["holds", "violated", "undetermined"],
+        "the result for all claims that a run can break",
     ]
     probability: Annotated[
-        float | None, "that a run breaks one of these claims; null: undetermined"
+        float | None, "how likely a run breaks one of these claims; null: undetermined"
     ]
     claims: Annotated[tuple[ClaimChance, ...], "every claim"]
-    states: Annotated[Count, "of the chain"]
-    steps: Annotated[Count, "that change a state"]
-    weights: Annotated[tuple[Weight, ...], "given; the last that fits a step counts"]
-    why: Annotated[str, "why it is undetermined, or empty"] = ""
-    seconds: Annotated[Seconds, "of the clock"]
+    states: Annotated[Count, "the chain's states"]
+    steps: Annotated[Count, "the steps that change a state"]
+    weights: Annotated[
+        tuple[Weight, ...], "the given weights; of several for one step, the last counts"
+    ]
+    why: Annotated[str, "why the result is undetermined, or empty"] = ""
+    seconds: Annotated[Seconds, "by the clock"]
 
 
 @define
 class _Weights:
-    """Weights of steps.  `used`: those that fitted a step; `met`: the actions of all steps."""
+    """Weights of steps.  `used`: the weights that fitted a step; `actions`: all steps' actions."""
 
     given: Sequence[Weight]
     used: set[Weight] = field(factory=set)
-    met: dict[str, None] = Factory(dict)
+    actions: dict[str, None] = Factory(dict)
 
     def of(self, move: Move) -> float:
         action, detail = words(move)
-        said = f"{action} {text_of(move.message).content if move.message else detail}"
-        forms = [said, *(f"{name}: {said}" for name, _ in move.outcomes)]
-        self.met.setdefault(action)
+        step_words = f"{action} {text_of(move.message).content if move.message else detail}"
+        forms = [step_words, *(f"{name}: {step_words}" for name, _ in move.outcomes)]
+        self.actions.setdefault(action)
         fits = [one for one in self.given if any(_begins(form, one.step) for form in forms)]
         self.used.update(fits)
         return fits[-1].value if fits else 1.0
@@ -131,19 +139,19 @@ class _Weights:
         for one in self.given:
             if not one.step:
                 raise UsageProblem(
-                    "a delay of all steps changes nothing: only how they differ counts",
-                    next=f"STEP=5..60s; there are {', '.join(self.met)}",
+                    "a delay of all steps changes nothing: only differences between steps count",
+                    next=f"name a step, STEP=5..60s; the steps are {', '.join(self.actions)}",
                 )
             if one not in self.used:
-                near = did_you_mean(one.step, self.met)
+                near = did_you_mean(one.step, self.actions)
                 raise UsageProblem(
                     f"no step begins with {one.step!r}",
-                    next=f"{near}there are {', '.join(self.met)}",
+                    next=f"{near}the steps are {', '.join(self.actions)}",
                 )
 
 
-def _begins(said: str, step: str) -> bool:
-    return re.match(rf"{re.escape(step)}(?!\w)", said) is not None
+def _begins(step_words: str, step: str) -> bool:
+    return re.match(rf"{re.escape(step)}(?!\w)", step_words) is not None
 
 
 def chance(
@@ -164,7 +172,7 @@ def chance(
     from joinproto.check.memory import TooMany
 
     began = time.perf_counter()
-    search, why = searched(world, bounds)
+    search, why = search_graph(world, bounds)
     steps, weighed = 0, _Weights(weights)
     if search.beyond > 0:
         why = why or "the world's `within` leaves states without steps"

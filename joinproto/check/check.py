@@ -32,9 +32,10 @@ def check(
 ) -> Report:
     """Return the report of a breadth-first search of `world`.
 
-    `symmetry`: one state for each renaming of the world's interchangeable members.  `bounds` end
-    the search early; the report then says `incomplete`.  `witnesses`: rebuild the shortest run to
-    every `sometimes` too.  `answers`: members' known answers. `workers`: threads. `checkpoint`:
+    `symmetry`: of the states that differ only in the names of interchangeable members, search only
+    one.  `bounds` end the search early; the report then says `incomplete`.  `witnesses`: rebuild
+    the shortest run to every `sometimes` too.  `answers`: members' known answers.  `workers`: the
+    number of threads.  `checkpoint`:
     files for the states, from which a killed search continues; they are removed once the search
     has ended.  Raises `ModelProblem` for a model that cannot be explored, `UsageProblem` for a
     checkpoint of another search.
@@ -58,17 +59,17 @@ def check(
         )
         search.run()
         report = conclude(search, began=began, cpu=cpu, witnesses=witnesses)
-        return report if checkpoint is None else _kept(report, checkpoint)
+        return report if checkpoint is None else _with_checkpoint_notes(report, checkpoint)
     finally:
         if checkpoint is not None:
             checkpoint.close()
 
 
-def _kept(report: Report, checkpoint: Checkpoint) -> Report:
+def _with_checkpoint_notes(report: Report, checkpoint: Checkpoint) -> Report:
     """Return the report with notes on the checkpoint, which is removed if the search is over."""
     notes = [checkpoint.note]
     if report.stopped_by:
-        notes.append(checkpoint.left())
+        notes.append(checkpoint.left_note())
     else:
         checkpoint.remove()
     return evolve(report, notes=(*report.notes, *filter(None, notes)))

@@ -1,7 +1,7 @@
 """`cover(world, goal)`: a few runs that together take every row, step or pair of steps, as tests.
 
-A search finds them.  Their words are those that `Replay` takes, so the members' code of today, or
-another implementation that reads their file, can repeat each run.
+A search finds the runs.  Their words are the words that `Replay` takes, so the members' code of
+today, or another implementation that reads their file, can repeat each run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Unpack
 
 from attrs import frozen
 
-from joinproto.check.bounded import Bounds, searched
+from joinproto.check.bounded import Bounds, search_graph
 from joinproto.check.report import Trace
 from joinproto.check.steps import Move, to_step, words
 from joinproto.check.world import World
@@ -23,31 +23,32 @@ Goal = Literal["rows", "edges", "pairs"]
 
 @frozen
 class CoverStep:
-    """One step."""
+    """One step of a run."""
 
-    action: Annotated[str, "its words, as `Replay.step` takes them"]
-    member: Annotated[str | None, "the member that takes it; null: no single one"]
+    action: Annotated[str, "the step's words, as `Replay.step` takes them"]
+    member: Annotated[str | None, "the member that takes it; null: no single member"]
 
 
 @frozen(kw_only=True)
 class Covered:
     """`joinproto cover WORLD --json`"""
 
-    world: Annotated[str, "its name"]
-    goal: Annotated[Goal, "what is to be taken"]
+    world: Annotated[str, "the world's name"]
+    goal: Annotated[Goal, "the kind of goals"]
     result: Annotated[
         Literal["covered", "undetermined"], "undetermined: not all states were searched"
     ]
-    goals: Annotated[Count, "rows, steps or pairs that can be taken, and are"]
-    untaken: Annotated[tuple[str, ...], "of the rows that the world names, those in no state"]
+    goals: Annotated[Count, "the rows, steps or pairs that can be taken; the runs take all"]
+    untaken: Annotated[tuple[str, ...], "the rows that the world names and no step takes"]
     since: Annotated[
-        str | None, "only what takes a row near lines that changed since this commit; null: all"
+        str | None, "only goals that take a row near lines changed since this commit; null: all"
     ]
     runs: Annotated[
-        tuple[Annotated[tuple[CoverStep, ...], "a run's steps"], ...], "each from a first state"
+        tuple[Annotated[tuple[CoverStep, ...], "a run's steps"], ...],
+        "the runs, each from an initial state",
     ]
-    why: Annotated[str, "why it is undetermined, or empty"] = ""
-    seconds: Annotated[Seconds, "of the clock"]
+    why: Annotated[str, "why the result is undetermined, or empty"] = ""
+    seconds: Annotated[Seconds, "by the clock"]
 
 
 def rows_of(move: Move) -> tuple[str, ...]:
@@ -83,7 +84,7 @@ def cover(
     from joinproto.check.memory import TooMany
 
     began = time.perf_counter()
-    search, why = searched(world, bounds)
+    search, why = search_graph(world, bounds)
     runs: list[tuple[CoverStep, ...]] = []
     count, untaken = 0, tuple[str, ...]()
     if not why:
@@ -111,8 +112,8 @@ def cover(
                 steps = (to_step(graph.move(edge), {}) for edge in run.edges)
                 runs.append(tuple(CoverStep(step.label, step.member) for step in steps))
                 if each is not None:
-                    initial, told = graph.told(run)
-                    each(len(runs), Trace(f"{goal}, run {len(runs)}", "sometimes", initial, told))
+                    initial, texts = graph.texts_of(run)
+                    each(len(runs), Trace(f"{goal}, run {len(runs)}", "sometimes", initial, texts))
     return Covered(
         world=world.name,
         goal=goal,

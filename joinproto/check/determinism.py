@@ -8,7 +8,8 @@ a false claim holds.  So questions are put again, on fresh objects:
   are what filling the table costs.  A step that gave the same answer with dicts and sets in the
   opposite order counts as put again (`member_steps.py`);
 * when the search is over: the first `KEPT` of each kind, because a shared object or a clock has
-  changed by then.  If shared objects have, also with their first content (`shared.py`).
+  changed by then.  If shared objects have changed, these questions are put a second time, with the
+  objects' first content (`shared.py`).
 
 Which questions are put again depends only on their order.  Chance that rarely matters, or a shared
 object that `shared.py` does not see, can still go unnoticed.
@@ -48,9 +49,10 @@ NEXT = (
 
 @frozen
 class Question:
-    """`ask` puts it; `first` is the first answer; `tell` says how another answer differs.
+    """A question that was put to a member, and its first answer, `first`.
 
-    `about`: names the subject, for a person.
+    `ask` puts it again; `tell` says how another answer differs; `about` names its subject, for a
+    person.
     """
 
     method: str
@@ -160,7 +162,7 @@ def between_values(
     second: Sequence[Hashable],
     when: tuple[str, str] = ("once", "the other time"),
 ) -> str:
-    """Return the first attribute that differs, in words, or nothing."""
+    """Return the first attribute that differs, in words; "" if none differs."""
     said = zip(map(_text, thaw_all(first)), map(_text, thaw_all(second)), strict=False)
     for name, one, other, (text, other_text) in zip(names, first, second, said, strict=False):
         if one != other:

@@ -26,7 +26,7 @@ from joinproto.check.report import MessageText, Step
 from joinproto.check.steps import Move, said, text_of, to_step
 from joinproto.check.world import World
 
-Told = Mapping[tuple[str, str], str]
+StateTexts = Mapping[tuple[str, str], str]
 """Member and attribute to text; also the messages under way, and the remaining faults."""
 UNDER_WAY = ("network", "under way")
 Key = frozenset[tuple[tuple[str, str], str]]
@@ -36,8 +36,8 @@ Key = frozenset[tuple[tuple[str, str], str]]
 class Only:
     """A step that is possible in only one of the worlds where the runs part."""
 
-    step: Annotated[str, "in words"]
-    changes: Annotated[tuple[str, ...], "what it changes: before and after"]
+    step: Annotated[str, "the step in words"]
+    changes: Annotated[tuple[str, ...], "the step's changes, with the values before and after"]
 
 
 @frozen(kw_only=True)
@@ -56,7 +56,7 @@ class Parting:
 
 @frozen(kw_only=True)
 class Difference:
-    """The differences; pairs are (first world, second world)."""
+    """The differences between two worlds; pairs are (first world, second world)."""
 
     states: tuple[int, int]
     states_only: tuple[int, int]
@@ -73,7 +73,7 @@ class _Graph:
 
     steps: Steps
     out: dict[State, list[tuple[Move, State]]]
-    told: dict[State, Told] = Factory(dict)
+    texts: dict[State, StateTexts] = Factory(dict)
     keys: dict[State, Key] = Factory(dict)
 
     @classmethod
@@ -82,13 +82,13 @@ class _Graph:
         if found is None:
             raise ModelProblem(
                 f"world {world.name} has more than {states_max:,} states",
-                next="compare smaller ones (--members, --set), or allow more (--max-states)",
+                next="compare smaller worlds (--members, --set), or allow more (--max-states)",
             )
         graph = cls(found.steps, found.out_of)
-        graph.told = {state: graph._told(state) for state in found.states()}
+        graph.texts = {state: graph._texts_of(state) for state in found.states()}
         return graph
 
-    def _told(self, state: State) -> Told:
+    def _texts_of(self, state: State) -> StateTexts:
         found = {
             (member, name): text
             for member, texts in self.steps.states_text(state).items()
@@ -105,15 +105,16 @@ class _Graph:
     def values(self) -> dict[tuple[str, str], set[str]]:
         """Return the texts of each attribute, in all states."""
         found: dict[tuple[str, str], set[str]] = {}
-        for told in self.told.values():
-            for place, text in told.items():
+        for texts in self.texts.values():
+            for place, text in texts.items():
                 found.setdefault(place, set()).add(text)
         return found
 
-    def number(self, left_out: set[tuple[str, str]]) -> None:
-        for state, told in self.told.items():
+    def set_keys(self, left_out: set[tuple[str, str]]) -> None:
+        """Set the key of each state: its texts, without the attributes `left_out`."""
+        for state, texts in self.texts.items():
             self.keys[state] = frozenset(
-                (place, text) for place, text in told.items() if place not in left_out
+                (place, text) for place, text in texts.items() if place not in left_out
             )
 
     def edges(self) -> set[tuple[Key, str, Key]]:
@@ -128,10 +129,10 @@ class _Graph:
 
     def only(self, state: State, those: Iterable[tuple[str, Key]]) -> tuple[Only, ...]:
         """Return steps of a state in words, with the changes of each."""
-        before, ways, found = self.told[state], self.onward(state), []
+        before, ways, found = self.texts[state], self.onward(state), []
         for way in those:
             move, state_after = ways[way]
-            after = self.told[state_after]
+            after = self.texts[state_after]
             changes = [
                 f"{member} {name} {before.get((member, name), '-')} → {text}".replace("  ", " ")
                 for (member, name), text in after.items()
@@ -150,8 +151,8 @@ def _sent(message: MessageText) -> str:
 def difference(first: World, second: World, *, states_max: int = 20_000) -> Difference:
     """Return the differences between two worlds.
 
-    Raises `ModelProblem` for a model that cannot be explored, for one with more states than
-    `states_max`, and for two without a common member.
+    Raises `ModelProblem` for a model that cannot be explored, for a world with more states than
+    `states_max`, and for two worlds without a common member.
     """
     if not ({*first.members} & {*second.members}) - {FAULTS}:
         raise ModelProblem(
@@ -161,11 +162,11 @@ def difference(first: World, second: World, *, states_max: int = 20_000) -> Diff
     graphs = _Graph.of(first, states_max), _Graph.of(second, states_max)
     left_out = _left_out(*(graph.values() for graph in graphs))
     for graph in graphs:
-        graph.number(set(left_out))
+        graph.set_keys(set(left_out))
     one, other = (set(graph.keys.values()) for graph in graphs)
     edges = [graph.edges() for graph in graphs]
     return Difference(
-        states=(len(graphs[0].told), len(graphs[1].told)),
+        states=(len(graphs[0].texts), len(graphs[1].texts)),
         states_only=(len(one - other), len(other - one)),
         steps=(len(edges[0]), len(edges[1])),
         steps_only=(len(edges[0] - edges[1]), len(edges[1] - edges[0])),
@@ -215,7 +216,7 @@ def _parting(one: _Graph, other: _Graph) -> Parting | None:
         here, there = pair = queue.popleft()
         ways, others = one.onward(here), other.onward(there)
         if ways.keys() != others.keys():
-            return _told_parting(one, other, pair, came)
+            return _parting_at(one, other, pair, came)
         for way, (move, after) in ways.items():
             beyond = after, others[way][1]
             if beyond not in came:
@@ -224,7 +225,7 @@ def _parting(one: _Graph, other: _Graph) -> Parting | None:
     return None
 
 
-def _told_parting(
+def _parting_at(
     one: _Graph,
     other: _Graph,
     pair: tuple[State, State],

@@ -1,4 +1,4 @@
-"""A world of one member, searched state by state: its states are those of that member.
+"""A world of one member, searched state by state: its states are the states of that member.
 
 The engine is fast if each member has few local states: it numbers these, asks each question once,
 and combines numbers.  In a world of one member, each state is a new local state, and numbering it
@@ -31,7 +31,7 @@ from attrs import Factory, define, evolve, field
 from joinproto.check.asking import ask, ask_each, is_within
 from joinproto.check.causes import growing
 from joinproto.check.direct_member import DirectMember, Values
-from joinproto.check.exercised import Arms, exercised
+from joinproto.check.exercised import MessageKinds, exercised
 from joinproto.check.freeze import thaw
 from joinproto.check.local import LocalState
 from joinproto.check.memory import collected_seldom, default_limit_bytes, resident_bytes
@@ -57,8 +57,8 @@ _JUDGE_EVERY = 1 << 8
 """The limits are checked after every batch of this many states that are judged."""
 
 OTHERS_MAX = 100_000
-"""A problem met within this many states is left to the other searches, which report it with the run
-that led to it.
+"""If the search meets a problem within this many states, other searches are used instead, because
+they report the run that led to it.
 """
 
 _ANY = Bounds(1 << 62, 1 << 62, 1 << 62, 1 << 62)
@@ -132,10 +132,10 @@ class _Shown(Sequence[Any]):
 
 @define
 class Direct(Small):
-    """The search.  States are numbered from 0 in the order in which they are found.
+    """The search state by state.  States are numbered from 0 in the order in which they are found.
 
     `held`: the frozen attributes of each state; `numbers`: the reverse.  `taken`: event to how
-    often it was taken.  `stuck`: states without a step.
+    often it was taken.  `stuck`: states from which the search takes no step.
     """
 
     member: DirectMember = field(kw_only=True)
@@ -184,7 +184,7 @@ class Direct(Small):
         name = self.steps.codes.names[0]
         for first in range(states.start, states.stop, _LOOK_EVERY):
             some = self._inside(range(first, min(first + _LOOK_EVERY, states.stop)))
-            WATCH.over(f"member {name}: a step", partial(self._go, some))
+            WATCH.over(f"member {name}: a step", partial(self._add_successors, some))
             if self._ends_now(began):
                 return
             if resident_bytes() > self.limit_bytes:
@@ -204,7 +204,7 @@ class Direct(Small):
         self.stuck += sorted({*states} - {*inside})
         return inside
 
-    def _go(self, states: Iterable[int]) -> None:
+    def _add_successors(self, states: Iterable[int]) -> None:
         held, numbers, taken = self.held, self.numbers, self.taken
         answers = self.member.answers
         for at in states:
@@ -305,7 +305,7 @@ class Direct(Small):
         return [known[one] for one in shown]
 
     def _is_about(self, item: Property) -> bool:
-        """Return whether a claim about each member includes this one; one about pairs does not."""
+        """Return whether a claim is about each member, this member included."""
         name = self.steps.codes.names[0]
         return item.scope == "each" and (item.among is None or name in item.among)
 
@@ -354,10 +354,15 @@ class Direct(Small):
         grown: Iterator[str] = iter(())
         if self.stopped_by:
             grown = growing(code.name, code.objects.names, self.held, len(self.levels))
-        return exercised(steps.world, actions, rules, {code.name: seen}, Arms(), (), [*grown])
+        return exercised(
+            steps.world, actions, rules, {code.name: seen}, MessageKinds(), (), [*grown]
+        )
 
     def _way_to(self, depth: int, targets: Any) -> tuple[States, tuple[Step, ...], Any]:
-        """Return the least of the shortest runs to a state of `targets`."""
+        """Return a shortest run to a state of `targets`: the initial state, the steps, the end.
+
+        Of several, the one from the first initial state, then with the first steps by `order_of`.
+        """
         objects = self.steps.codes.members[0].objects
         calls, rules = objects.calls, dict(self.member.rules)
         towards: list[set[int]] = [set(targets)]

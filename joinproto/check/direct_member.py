@@ -19,21 +19,21 @@ from joinproto.check.events import NOT_ENABLED
 from joinproto.check.freeze import freeze, freeze_all, thaw, thaw_all
 from joinproto.check.frozen import SAME, has_order
 from joinproto.check.local import LocalState
-from joinproto.check.member import MemberCode, seen_of
+from joinproto.check.member import MemberCode, frozen_observation
 from joinproto.check.plain import ForTheEngine
 from joinproto.check.problems import ModelProblem
 from joinproto.check.view import Seen
 from joinproto.check.world import World
 
 SLOWLY = 500
-"""For this many states first, `member.py` puts the questions."""
+"""`member.py` puts the questions in the first states, this many."""
 
 KEPT_MAX = 20_000
 """At most this many answers of `member.py` are kept, because it takes long to get them."""
 
 Values = tuple[Hashable, ...]
 Answers = list[tuple[Hashable, Values | None]]
-"""Each event that the member offers, with its attributes after it; None if no step follows."""
+"""Each event that the member offers, with the attributes after it; None if it is not enabled."""
 
 
 _T = TypeVar("_T")
@@ -45,7 +45,7 @@ class _NotPlain(Exception):
 
 @define
 class DirectMember:
-    """The member.  `rules`: how often each case of a table was taken."""
+    """The only member of a world.  `rules`: how often each case of a table was taken."""
 
     code: MemberCode
     show: Callable[[Any], Any] | None
@@ -59,7 +59,7 @@ class DirectMember:
 
     @classmethod
     def of(cls, world: World, code: MemberCode) -> DirectMember | None:
-        """Return the member; None where its steps may depend on more than its attributes."""
+        """Return the member; None if it has no attributes, or its steps may depend on more."""
         objects = code.objects
         if objects.persistent or objects.shares_class or not objects.names:
             return None
@@ -96,13 +96,13 @@ class DirectMember:
             if isinstance(error, ModelProblem) and self.is_sure(error):
                 raise
             found, wrong = slowly(values), error
-        said = f"raises {type(wrong).__name__}: {wrong} once, and answers the other time"
+        fault = f"raises {type(wrong).__name__}: {wrong} once, and answers the other time"
         what = "choices() or receive()" if plainly is self._plain else self.asks_to_show
-        self._refuse_two(what, values, said)
+        self._refuse_two(what, values, fault)
         return found
 
     def _slowly(self, values: Values) -> Answers:
-        """Return all steps out of the state by `member.py`, which allows all that members do."""
+        """Return all steps out of the state; `member.py` asks, which allows every answer."""
         local, found, code = LocalState(True, values, ()), Answers(), self.code
         # The first answers are kept for the time when the run to a state is looked for.
         is_kept = code.known is not None and code.known.new < KEPT_MAX
@@ -168,10 +168,10 @@ class DirectMember:
 
         return answers
 
-    def _refuse_two(self, method: str, values: Values, said: str = "gives two answers") -> None:
+    def _refuse_two(self, method: str, values: Values, fault: str = "gives two answers") -> None:
         held = dict(zip(self.code.objects.names, thaw_all(values), strict=True))
         problem = self.code.objects.problem(
-            f"{self.code.objects.kind.__qualname__}.{method} {said} in one and the same state:"
+            f"{self.code.objects.kind.__qualname__}.{method} {fault} in one and the same state:"
             f" {held}",
             next=NEXT,
             method=method.partition("(")[0],
@@ -189,7 +189,7 @@ class DirectMember:
     def shown(self, values: Values) -> Hashable:
         """Return the frozen observation of the member."""
         if self.shows_itself:
-            return seen_of(self.code.objects.names, values)
+            return frozen_observation(self.code.objects.names, values)
         return self._asked_of(values, self._shown_plainly, self._shown_slowly)
 
     @property
@@ -221,7 +221,7 @@ class DirectMember:
         names = self.code.objects.names
         if SAME.issuperset(map(type, values)):
             return Seen(tuple(zip(names, values, strict=True)))
-        return thaw(seen_of(names, values))
+        return thaw(frozen_observation(names, values))
 
 
 def _maker(

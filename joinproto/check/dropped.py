@@ -97,7 +97,7 @@ def refuse_text(objects: MemberObjects, answer: Any, what: str) -> None:
 
 
 def _place_of_return(objects: MemberObjects, answer: Any, what: str) -> str:
-    """Return file:line of the only `return` that looks like `answer`; "" if there is not one."""
+    """Return file:line of the only `return` that looks like `answer`; "" if none or several do."""
     method = getattr(getattr(objects, "kind", None), what.removesuffix("()"), None)
     with suppress(OSError, TypeError, SyntaxError):
         assert method is not None
@@ -124,17 +124,17 @@ def _is_written_as(code: ast.expr | None, answer: Any) -> bool:
 
 def too_many(objects: MemberObjects, what: str, of: str) -> ModelProblem:
     """Return the problem of a loop that yields more than `MANY`; `of`: the kind of its items."""
-    wanted = "a loop must come to its end; let what is chosen from be bounded"
+    wanted = "let the loop end: bound the values that it goes through"
     return objects.problem(f"{what} yields more than {MANY:,} {of}", next=wanted, method=what)
 
 
 def no_effect(effect: Any) -> tuple[str, str]:
-    """Return the error of an effect that cannot be performed, and the expected one."""
+    """Return what is wrong with a value that cannot be performed, and what to write instead."""
     match effect:
         case Persist():
             return (
                 "Persist() writes nothing: the member has no durable attribute",
-                'name those that survive a crash in its class: persistent = ("term",)',
+                'name the attributes that survive a crash in its class: persistent = ("term",)',
             )
         case Record():
             return (
@@ -147,7 +147,7 @@ def no_effect(effect: Any) -> tuple[str, str]:
 
 
 def misspelt(kind: type, wanted: Iterable[str]) -> tuple[str, str] | None:
-    """Return a name in a member's class that nothing calls, and the one of `wanted` it resembles.
+    """Return a misspelt name in a member's class, and the name of `wanted` that it resembles.
 
     Methods that the class itself uses are not reported.
     """

@@ -16,7 +16,7 @@ class Entry:
 
     `build`: "module:function" of the builder.  `given`: this world's arguments for it.  `steps`:
     length of the shortest run that breaks a claim, with the defaults.  `tier`: searches of "quick"
-    worlds end within seconds, and `make check` runs them; those of "long" worlds take minutes;
+    worlds end within seconds, and `make check` runs them; searches of "long" worlds take minutes;
     "deep" worlds have more states than one machine is likely to search: they are meant for Spark.
     Only for incidents: `happened`, a paragraph that a person in the case would recognise; `link`,
     where it was reported; `spoken`, other words for it (log lines, settings, products).

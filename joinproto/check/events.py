@@ -112,9 +112,9 @@ class ValueText(str):
 
     @classmethod
     def of(cls, value: Any) -> ValueText:
-        told = cls(plain(value))
-        told.value = value
-        return told
+        text = cls(plain(value))
+        text.value = value
+        return text
 
 
 def plain(value: object) -> str:
@@ -141,8 +141,8 @@ def plain(value: object) -> str:
     held = fields_of(value)
     if held is None:
         return str(value)
-    said = [f"{name} {text}" for name, text in said_of(held)]
-    return f"{type(value).__name__}({', '.join(said)})"
+    texts = [f"{name} {text}" for name, text in field_texts(held)]
+    return f"{type(value).__name__}({', '.join(texts)})"
 
 
 def quoted(text: str) -> str:
@@ -159,10 +159,10 @@ def fields_of(value: object) -> dict[str, Any] | None:
     return None if names is None else {name: getattr(value, name) for name in names}
 
 
-def said_of(held: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the fields as name and text, without those that are empty, None or False."""
-    said = [(name, plain(item)) for name, item in held.items()]
-    return [(name, text) for name, text in said if text not in _EMPTY and text[-2:] != "()"]
+def field_texts(held: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the fields as name and text, without values that are empty, None or False."""
+    texts = [(name, plain(item)) for name, item in held.items()]
+    return [(name, text) for name, text in texts if text not in _EMPTY and text[-2:] != "()"]
 
 
 _EMPTY = frozenset({"", "-", "no", "()", "[]", "{}"})

@@ -1,6 +1,7 @@
 """The coverage of a search, and its report.
 
-A claim that nothing put to a test holds for an unintended reason, so its result is "unknown".
+A claim that no state or step put to the test may hold for an unintended reason, so its result is
+"unknown".
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from joinproto.check.world import World
 
 
 @define
-class Arms:
+class MessageKinds:
     """For each kind of message: whether any member took one, and whether one changed anything."""
 
     _found: dict[str, tuple[bool, bool]] = Factory(dict)
@@ -66,14 +67,14 @@ def exercised(
     actions: Mapping[str, int],
     rules: Mapping[str, int],
     seen: Mapping[str, Sequence[Any]],
-    arms: Arms,
+    message_kinds: MessageKinds,
     unwritten: Sequence[str] = (),
     growing: Iterable[str] = (),
 ) -> Coverage:
-    """Return how often each step and case was taken, and those that never were.
+    """Return how often each step and case was taken, and what never happened.
 
-    `actions`, `rules`: the possible ones, with their counts.  `seen`: the observations of each
-    member. `unwritten`: members with durable attributes whose disk stayed as it was made.
+    `actions`, `rules`: each possible step and case, with its count.  `seen`: the observations of
+    each member.  `unwritten`: members with durable attributes whose disk stayed as it was made.
     `growing`: attributes that may grow without end, if a limit ended the search.
     """
     # Sorted by name, because engines number steps in different orders.
@@ -82,7 +83,7 @@ def exercised(
     for name, shown in seen.items():
         never += [f"shown by {name}: {text}" for text in _unseen(shown)]
     never += shows_nothing(seen)
-    never += arms.never()
+    never += message_kinds.never()
     never += [f"disk of {name}: no Persist() ever changed it" for name in unwritten]
     faults = world.faults
     for budget, count, step in (
@@ -92,7 +93,7 @@ def exercised(
         ("wipes", faults.wipes, str(WIPE)),
     ):
         if count and not any(name.startswith(step) for name in actions):
-            never.append(f"fault: {budget}={count}, and there never was any")
+            never.append(f"fault: {budget}={count}, and no such fault ever happened")
     taken = [name.removesuffix(f" ({FAULTS})") for name, count in actions.items() if count]
     never += never_injected(world, taken)
     never += misspelt(world, seen)
@@ -119,7 +120,7 @@ def _unseen(seen: Sequence[Any]) -> list[str]:
     return [str(value.value) for value in kind if value not in seen]
 
 
-# -- claims that nothing put to a test -------------------------------------------------------
+# -- claims that were never put to the test --------------------------------------------------
 
 
 def _untested(world: World, item: Property, seen: Mapping[str, Sequence[Any]]) -> str:
@@ -130,7 +131,7 @@ def _untested(world: World, item: Property, seen: Mapping[str, Sequence[Any]]) -
     ]
     running = [values for values in shown if values]
     if goes_through_names(world, item, seen):
-        return "it goes through members' names; view.values() has what they show"
+        return "it goes through members' names; view.values() has their observations"
     if item.scope in ("each", "pair", "beside"):
         if not running:
             return "none of its members ever runs"
@@ -165,7 +166,7 @@ def _true_at_once(world: World, report: Report) -> Iterator[str]:
     views = [steps.view(state) for state in dict.fromkeys(steps.initials())]
     for item in claims:
         if all(item.holds(view) for view in views):
-            yield f"“{item.name}” is true where runs begin, so no run was put to a test"
+            yield f"“{item.name}” is true in every initial state, so no run was put to a test"
 
 
 def finished(
@@ -211,9 +212,9 @@ def finished(
 
 
 def with_open_claims(world: World, report: Report) -> Report:
-    """Return the report with the result "unknown" for every claim that nothing put to a test.
+    """Return the report with the result "unknown" for every claim that was never put to the test.
 
-    If no step changes anything, that is every claim but those about deadlocks and about steps.
+    If no step changes anything, these are all claims but those about deadlocks and about steps.
     """
     void = {} if report.stopped_by else dict(report.coverage.void)
     if report.levels == (1,) and world.same is None:
@@ -237,7 +238,7 @@ def with_open_claims(world: World, report: Report) -> Report:
     if not void:
         return evolve(report, coverage=coverage)
     if any(why.endswith(NOTHING) for why in void.values()):
-        never = tuple(said for said in coverage.never if not said.endswith(NOTHING))
+        never = tuple(part for part in coverage.never if not part.endswith(NOTHING))
         coverage = evolve(coverage, never=never)
     properties = tuple(
         evolve(item, result="unknown") if item.name in void else item for item in report.properties

@@ -21,11 +21,11 @@ def _names(of: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
 class Fair:
     """Some steps, and how fair a run is to them.
 
-    `actions`: words of choices and joint steps, or `receive`, `start`, `heal`; none: all.  A choice
-    that is a tuple is also meant by its first word.
-    `of`: members; none: every one.  `which(member, event)`: of these steps, only those.
-    `each`: every step is a duty of its own (a message at a member, a choice), else each member
-    has one, and any of its steps will do.
+    `actions`: words of choices and joint steps, or `receive`, `start`, `heal`; empty: all.  The
+    first word of a choice that is a tuple names this choice, too.
+    `of`: members; empty: every member.  `which(member, event)`: selects some of these steps.
+    `each`: every step is a duty of its own (a message at a member, a choice); otherwise each member
+    has one duty, and any of its steps fulfils it.
     """
 
     strong: bool
@@ -101,7 +101,10 @@ def unsound_fairness(fairness: Any, members: Mapping[str, Any]) -> Iterator[tupl
             yield f"fairness names the action {item.actions!r}", "texts; which=... for values"
         strangers = [name for name in item.of if name not in members]
         if strangers:
-            yield f"fairness is of {strangers[0]!r}", f"members are {', '.join(members)}"
+            yield (
+                f"fairness is for {strangers[0]!r}, which is not a member",
+                f"one of {', '.join(members)}",
+            )
         which: Any = item.which
         if which is not None and not callable(which):
             yield f"which is {which!r}", "a function of a member's name and an event"

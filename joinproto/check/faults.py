@@ -30,12 +30,12 @@ class Faults:
     """Budgets, counted over one run of the whole world.
 
     `crashes`: members that stop at any point, also between two effects of one step.  A crashed
-    member keeps its durable attributes and may start again (`restarts`). `partitions`: splits of
-    the members into two groups, each followed by a heal or not; `splits` limits them to these: each
-    one side of the split; or, where some members still reach both sides, the links that are cut
-    (`links_cut`). `losses`: messages of a bag or a queue.  `duplicates`: messages of a bag.  A
-    world refuses them with a `MessageSet`, which loses and doubles for free.  `wipes`: disks of
-    stopped members.  `spared`: members that are assumed never to fail.
+    member keeps its durable attributes and may start again (`restarts`).  `partitions`: splits of
+    the members into two groups, each followed by a heal or not.  `splits`: the only splits that may
+    happen, each as the members of one side or, if some members still reach both sides, as the cut
+    links (`links_cut`).  `losses`: messages of a bag or a queue.  `duplicates`: messages of a bag.
+    A world with a `MessageSet` refuses both, because every message may be lost or doubled there.
+    `wipes`: disks of stopped members.  `spared`: members that are assumed never to fail.
     """
 
     crashes: int = field(default=0, validator=_BUDGET)
@@ -52,7 +52,7 @@ def links_cut(*pairs: tuple[str, str], both_ways: bool = True) -> Split:
     """Return a split of single links: messages from the first to the second are delayed.
 
     `both_ways`: also messages from the second to the first.  For `Faults.splits`: a partial
-    partition, in which the others still reach both.
+    partition, in which other members still reach both ends of a cut link.
     """
     back = [(to, sender) for sender, to in pairs] if both_ways else []
     return frozenset([*pairs, *back])

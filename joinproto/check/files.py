@@ -21,7 +21,7 @@ from attrs import evolve
 from joinproto.check.loaded import Loaded
 from joinproto.check.options import converted, listed, typed
 from joinproto.check.problems import ModelProblem, kind_said
-from joinproto.check.tracebacks import its_own_fault, private_name, short
+from joinproto.check.tracebacks import errors_of_model, private_name, short
 from joinproto.check.world import World
 
 EXPECTED = "`world = World(...)`, or a function `world(*, members=3)` that returns one"
@@ -43,7 +43,7 @@ def load_from(module: ModuleType, file: Path, target: str, options: Mapping[str,
     """Return the world as `load_file` does, from a `module` already loaded from `file`."""
     path, _, wanted = target.partition("::")
     name = wanted or _only_world(module, path, file)
-    made = named_in(module, path, name)
+    made = named_world(module, path, name)
     place = f"{path}:{_line_of(module, name)}"
     if isinstance(made, World):
         if options:
@@ -59,7 +59,7 @@ def load_from(module: ModuleType, file: Path, target: str, options: Mapping[str,
 
     def build(more: Mapping[str, Any]) -> World:
         try:
-            with its_own_fault(file, what=f"{name}()"):
+            with errors_of_model(file, what=f"{name}()"):
                 built = made(**more)
         except ModelProblem as problem:
             blamed = _to_blame(made, more)
@@ -93,11 +93,11 @@ def load_from(module: ModuleType, file: Path, target: str, options: Mapping[str,
 def load_module(path: str) -> tuple[ModuleType, Path]:
     """Return the module of a file, loaded under a private name, and the file's full path."""
     file = _existing(path)
-    with its_own_fault(file):
+    with errors_of_model(file):
         return _module(file), file
 
 
-def named_in(module: ModuleType, path: str, name: str) -> Any:
+def named_world(module: ModuleType, path: str, name: str) -> Any:
     """Return the module's world, or the function that makes it; raises `ModelProblem`.
 
     `name`: which one; "" means the one called `world`, or else the only one.
@@ -316,12 +316,12 @@ def _raised(problem: ModelProblem) -> str:
 def _sound(
     made: Any, place: str, target: str, options: Mapping[str, Any], *, called: bool = False
 ) -> World:
-    """Return `made` with its source noted; raises `ModelProblem` if it is not a `World`."""
+    """Return `made` with its `source`: file and options; raises `ModelProblem` if not a world."""
     if not isinstance(made, World):
         if inspect.iscoroutine(made):
             made.close()  # or Python complains that it was not awaited
         raise ModelProblem(
-            f"{'it returned' if called else 'it is'} {kind_said(made)}, not a World",
+            f"{'the function returned' if called else 'it is'} {kind_said(made)}, not a World",
             next=f"expected {EXPECTED}",
             place=place,
         )

@@ -1,9 +1,9 @@
 """A comparison of a log with a world, line by line.
 
 A log records some steps and not others.  After each line the world is in one of a set of states:
-those that the recorded step leads to, after any steps that are not recorded.  A line fits if that
-set is not empty.  Several members record a joint step, each in a line of its own.  The first line
-is the step.  Each of the other lines comes before anything else that its member records.
+the states to which the recorded step leads, after any steps that are not recorded.  A line fits if
+that set is not empty.  Several members record a joint step, each in a line of its own.  The first
+line is the step.  Each of the other lines comes before any other line of its member.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LoggedStep:
         )
 
 
-def told_by(move: Move) -> list[LoggedStep]:
+def lines_of(move: Move) -> list[LoggedStep]:
     """Return the lines that a complete log would have for a step: one for each member that takes
     it.
     """
@@ -79,7 +79,7 @@ class Follower:
         self.steps = Steps(self.world)
         self.possible = dict.fromkeys((at, frozenset()) for at in self.steps.initials())
 
-    def take(self, told: LoggedStep) -> bool:
+    def take(self, line: LoggedStep) -> bool:
         """Follow a line; return whether it fits.  If not, nothing is changed.
 
         Raises `TooMany` for more than `states_max` possible states, and `ModelProblem` for an error
@@ -89,7 +89,7 @@ class Follower:
             after
             for at in self._before_it()
             for one, after in self._lines(at)
-            if told.may_mean(one)
+            if line.may_mean(one)
         )
         if not found:
             return False
@@ -152,7 +152,7 @@ class Follower:
         if state not in self._onward:
             self._onward[state] = []
             for move, after in self.steps.successors(state):
-                ones = told_by(move)
+                ones = lines_of(move)
                 whole = {name for name, outcome in move.outcomes if outcome.effects is None}
                 sure = (one for one in ones if one.member in whole and self.is_logged(one))
                 self._onward[state].append((ones, frozenset(sure), after))

@@ -5,9 +5,9 @@ a file.  All of these belong to the process or lie outside of it.  So another pr
 model, with another hash seed and another time of day, and puts the questions near the initial
 states, with the members in the opposite order.  Then the answers of both processes are compared.
 
-That process runs at the same time as the search.  It stops after `QUESTIONS` of each member, or
-when further states bring no new question (`IDLE`).  Once the search is over, it stops after
-`SECONDS` of CPU time.  The two processes exchange only texts.
+That process runs at the same time as the search.  It stops after `QUESTIONS` questions to each
+member, or when further states bring no new question (`IDLE`).  Once the search is over, it stops
+after `SECONDS` of CPU time.  The two processes exchange only texts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ SECONDS = 0.25
 LEAST = 100
 """At least this many questions are put, however long that takes: importing a model may be slow."""
 IDLE = 500
-"""It stops after this many states, plus three times those before, without a new question."""
+"""The search stops after this many states without a new question, plus three for each earlier
+state.
+"""
 WAIT_SECONDS = 20.0
 
 _PLAIN = (bool, int, float, str, type(None))
@@ -157,16 +159,16 @@ class Fresh:
                 pass
 
     def compare(self) -> str:
-        """Return why nothing was compared, or ""; raises `ModelProblem` if two answers differ, or
-        if a step did something outside of the process.
+        """Return why no answers were compared, or ""; raises `ModelProblem` if two answers differ,
+        or if a step used a file, a connection or another process.
         """
         if self._process is None or self._why:
             return self._why
         import subprocess
 
         try:
-            said, _ = self._process.communicate("", timeout=WAIT_SECONDS)
-            answers = [json.loads(line) for line in said.splitlines()]
+            text, _ = self._process.communicate("", timeout=WAIT_SECONDS)
+            answers = [json.loads(line) for line in text.splitlines()]
         except (subprocess.TimeoutExpired, OSError, ValueError):
             return "the fresh process did not answer in time"
         ended = answers[-1].get("ended") if answers else None
@@ -175,8 +177,8 @@ class Fresh:
         for item in answers:
             if "touches" in item:
                 raise ModelProblem(
-                    f"member {item['member']}: a step or choices() {item['touches']}: what lies"
-                    " outside of members is no part of a state",
+                    f"member {item['member']}: a step or choices() {item['touches']}: only the"
+                    " members' attributes are part of a state",
                     next=NEXT,
                 )
         found = {
@@ -198,7 +200,7 @@ class Fresh:
     def _refuse(
         self, member: str, kind: str, question: Any, mine: list[str], other: list[str]
     ) -> None:
-        about = "choices()" if kind == "choices" else "what it shows"
+        about = "choices()" if kind == "choices" else "its observation"
         if kind == "step":
             event = question[1]
             given = event if isinstance(event, Lifecycle) else thaw_event(event)
@@ -214,5 +216,5 @@ class Fresh:
         )
 
 
-def _short(said: str) -> str:
-    return said if len(said) <= 80 else f"{said[:77]}..."
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."

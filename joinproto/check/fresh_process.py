@@ -36,7 +36,7 @@ _OUTSIDE = {
     "os.truncate": "truncates a file",
     "sqlite3.connect": "opens a database",
     "socket.connect": "opens a connection",
-    "socket.bind": "opens a connection",
+    "socket.bind": "opens a port",
     "subprocess.Popen": "starts a process",
     "os.system": "starts a process",
     "os.fork": "starts a process",
@@ -84,7 +84,7 @@ def main() -> None:
     try:
         _ask(asked, out)
     except Exception as error:  # noqa: BLE001  the search reports it
-        print(json.dumps({"ended": f"the model does not load there: {error}"}), file=out)
+        print(json.dumps({"ended": f"the fresh process cannot run the model: {error}"}), file=out)
     else:
         print(json.dumps({"ended": "well"}), file=out)
     out.flush()
@@ -112,7 +112,7 @@ def _ask(asked: dict[str, Any], out: Any) -> None:
     codes = [*reference.codes.members]
 
     class Asked(Known):
-        """The answers of the member `name`, which is the one that is asked now."""
+        """The known answers of the member `name`; a question sets `touched.member` to it."""
 
         def __init__(self, name: str) -> None:
             super().__init__()
@@ -130,7 +130,7 @@ def _ask(asked: dict[str, Any], out: Any) -> None:
     most, newest = 0, 0
 
     def is_over(states: int) -> bool:
-        """Return whether enough is asked, or nothing is left to ask, after this many states."""
+        """Return whether enough questions were put, or no new ones come, after this many states."""
         nonlocal most, newest
         answers = [sum(map(len, code.known.answers.values())) for code in codes if code.known]
         if sum(answers) > most:

@@ -15,12 +15,18 @@ _ARGUMENTS = re.compile(r"(\w+)\(\) (?:missing \d+ required|takes \d+ positional
 _KEYWORD = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
 
 CLAIMS = {
-    "world": "it takes the view alone: lambda view: ...",
-    "each": "it takes what one member shows: lambda shown: ...",
-    "pair": "it takes what two members show: lambda one, other: ...",
-    "beside": "it takes what one member and the monitor show: lambda shown, monitor: ...",
-    "monitor": "it takes what the monitor shows: lambda monitor: ...",
-    "step": "it takes the views before and after, and the step: lambda before, step, after: ...",
+    "world": "the function takes the view alone: lambda view: ...",
+    "each": "the function takes one member's observation: lambda shown: ...",
+    "pair": "the function takes two members' observations: lambda one, other: ...",
+    "beside": (
+        "the function takes the observations of one member and of the monitor:"
+        " lambda shown, monitor: ..."
+    ),
+    "monitor": "the function takes the monitor's observation: lambda monitor: ...",
+    "step": (
+        "the function takes the view before, the step and the view after:"
+        " lambda before, step, after: ..."
+    ),
 }
 """The arguments of a claim, by its scope."""
 
@@ -32,10 +38,10 @@ def hint(error: BaseException, otherwise: str) -> str:
         kind = found[1].rpartition(".")[2]
         if kind in ours:
             return f"{kind}(...) needs {said.partition(': ')[2]}"
-        return f"give it what __init__ takes, in a function: lambda: {kind}(...)"
+        return f"call it with the arguments of __init__, in a function: lambda: {kind}(...)"
     if isinstance(error, TypeError) and (found := _KEYWORD.match(said)):
         if found[1] not in ours:
-            return f"{found[1]} has no {found[2]!r}: look at what it takes"
+            return f"{found[1]} has no parameter {found[2]!r}: look at its parameters"
         takes = [*inspect.signature(ours[found[1]]).parameters]
         return f"{did_you_mean(found[2], takes)}{found[1]} takes {', '.join(takes)}"
     if isinstance(error, TypeError) and (found := _ARGUMENTS.match(said)) and found[1] in ours:

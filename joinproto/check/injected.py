@@ -5,7 +5,7 @@
         disk_lost(keeps=("identity",)),          # blank again, under its old identity
         older_copy(),                            # a copy is made, and put back some time later
         disk_edited(role="replica"),             # the wrong role in the configuration at restart
-        Injected("stalls", "stall", of=("n1",)), # any event: the member says what it does to it
+        Injected("stalls", "stall", of=("n1",)), # any event: the member decides what it does
     )
 
 `inject` adds a member, `faults`, that holds the budgets, and joint steps that spend them.  Claims
@@ -41,7 +41,7 @@ class Injected:
 
     `action`: the step's name.  `budget`: how often in one run, over all members; 1 or more.
     `event`: what `receive` gets, or `Offline(event)` for a stopped member.  A member that answers
-    `NOT_ENABLED` is spared.  `when`: only in views of which it is true.
+    `NOT_ENABLED` is spared.  `when`: the fault can happen only in views for which this is true.
     """
 
     action: str = field(kw_only=False)
@@ -51,7 +51,7 @@ class Injected:
     when: Callable[[View], Any] | None = None
 
     def steps(self, names: Sequence[str], view: View) -> Iterator[Together]:
-        """Yield its steps in a view; which of them are possible, members say."""
+        """Yield the fault's steps in a view; a member can refuse its step with `NOT_ENABLED`."""
         if self.when is None or self.when(view):
             for name in self.of or names:
                 yield Together(self.action, {name: self.event}, name, fair=False, fault=True)
@@ -76,7 +76,7 @@ class _OlderCopy(Injected):
 def disk_lost(
     *, keeps: Sequence[str] = (), of: Sequence[str] | None = None, budget: int = 1
 ) -> Injected:
-    """Return the fault that a stopped member's disk is blank: its attributes are as at first.
+    """Return the fault in which a stopped member's disk becomes blank, as it was at first.
 
     `keeps`: durable attributes that stay.  `of`, `budget`: as of `Injected`.
     """
@@ -88,22 +88,22 @@ def disk_lost(
 def disk_edited(
     *, of: Sequence[str] | None = None, budget: int = 1, action: str = "", **values: Any
 ) -> Injected:
-    """Return the fault that durable attributes of a stopped member become `values`, by name.
+    """Return the fault in which durable attributes of a stopped member become `values`, by name.
 
     For a wrong role in its configuration, half of an update, another cluster's identity.
 
-    `of`, `budget`: as of `Injected`.  `action`: the step's name; "" means one made of the values.
+    `of`, `budget`: as of `Injected`.  `action`: the step's name; "" makes a name from the values.
     """
-    said = ", ".join(f"{name} {value}" for name, value in values.items())
+    texts = ", ".join(f"{name} {value}" for name, value in values.items())
     event = Offline(DiskBecomes(values=tuple(values.items())))
-    return Injected(action or f"the disk says {said}", event, of=of, budget=budget)
+    return Injected(action or f"the disk says {texts}", event, of=of, budget=budget)
 
 
 def older_copy(*, of: Sequence[str] | None = None, budget: int = 1) -> Injected:
-    """Return the fault that a stopped member's disk is put back as it was at some moment before.
+    """Return the fault in which an older copy of a stopped member's disk is put back.
 
     A copy is made at any moment, at most one of each member.  `of`, `budget`: as of `Injected`;
-    the budget counts what is put back, not copies.
+    the budget counts how often a copy is put back, not how often one is made.
     """
     return _OlderCopy("an older copy of the disk is put back", None, of=of, budget=budget)
 
@@ -136,8 +136,8 @@ class Budgets:
         return None
 
     def story(self) -> dict[str, Any]:
-        told = {action: f"{count} left" for action, count in self.left.items()}
-        return {**told, **{f"copy of {name}": held for name, held in self.copies.items()}}
+        left = {action: f"{count} left" for action, count in self.left.items()}
+        return {**left, **{f"copy of {name}": held for name, held in self.copies.items()}}
 
     def shows(self) -> Any:
         return Copies(tuple(sorted(self.copies.items())))
@@ -153,15 +153,21 @@ class Copies:
 def inject(world: World, *faults: Injected) -> World:
     """Return the world in which these faults may happen, too.
 
-    Raises `ModelProblem` for a fault of a stranger, two of one name, and a member called `faults`.
+    Raises `ModelProblem` for a fault of an unknown member, two faults of one name, and a member
+    called `faults`, which a world with injected faults has.
     """
     names = tuple(world.members)
     if FAULTS in names:
-        raise ModelProblem(f"world {world.name} has a member {FAULTS!r}", next="inject once")
+        raise ModelProblem(
+            f"world {world.name} already has a member {FAULTS!r}",
+            next="give all faults in one call of inject(...), or rename the member",
+        )
     actions = [fault.action for fault in faults]
     for at, fault in enumerate(faults):
         if fault.action in actions[:at]:
-            raise ModelProblem(f"fault {fault.action!r} is injected twice", next="give a budget")
+            raise ModelProblem(
+                f"fault {fault.action!r} is injected twice", next="inject it once, with budget=2"
+            )
         refuse_strangers(f"fault {fault.action!r} is one of", fault.of or (), names)
     return inject_more(world, *faults)
 
@@ -207,11 +213,11 @@ def spending(step: Together) -> Together:
 
 
 def never_injected(world: World, actions: Iterable[str]) -> Iterator[str]:
-    """Yield a text for each injected fault of `world` that is not among `actions`, those taken."""
+    """Yield a text for each injected fault of `world` that is not among the taken `actions`."""
     make = world.members.get(FAULTS)
     budgets = None if make is None else make()
     if isinstance(budgets, Budgets):
         taken = set(actions)
         for action, count in budgets.left.items():
             if action not in taken:
-                yield f"fault: {action}, up to {count}, and there never was any"
+                yield f"fault: {action}, up to {count}, and it never happened"

@@ -64,9 +64,10 @@ class Hunt:
 
 @define
 class Run:
-    """Steps from the state `begin` on.  `due_at`: how many lead to a state of `Hunt.due`, or None.
+    """Steps from the state `begin` on.
 
-    `loop_at`: how many lead to its cycle; `fairness`: why the cycle is fair.
+    `due_at`: how many of the steps lead to a state of `Hunt.due`, or None.  `loop_at`: how many of
+    them lead to the cycle; `fairness`: why the cycle is fair.
     """
 
     begin: int
@@ -81,7 +82,7 @@ class Run:
 
 
 def shortest_way(graph: Graph, hunt: Hunt) -> Run | None:
-    """Return the least of the shortest runs from a beginning to the goal, or None."""
+    """Return a shortest run from an initial state to the goal, or None; of several, the first."""
     near = graph.distances(hunt.goal, hunt.allowed)
     far = near if hunt.due is None else graph.distances(hunt.due, None, near)
     starts = [(int(far[at]), at) for at in range(graph.begins) if far[at] >= 0]
@@ -102,9 +103,9 @@ def shortest_way(graph: Graph, hunt: Hunt) -> Run | None:
 
 
 def least_of(graph: Graph, bad: Flags, before: Flags) -> Run | None:
-    """Return the least of the shortest runs whose last step is one of `bad`.
+    """Return a shortest run whose last step is one of `bad`, or None; of several, the first.
 
-    `before`: the states that these lead out of.
+    `before`: the states before the steps of `bad`.
     """
     way = shortest_way(graph, Hunt(None, None, before))
     if way is not None:
@@ -114,7 +115,7 @@ def least_of(graph: Graph, bad: Flags, before: Flags) -> Run | None:
 
 
 def _least(graph: Graph, at: int, far: Any, allowed: Flags | None) -> int:
-    """Return the least step that leads nearer to the goal; `far`: the distance of each state."""
+    """Return the first step that leads nearer to the goal; `far`: the distance of each state."""
     options = [
         edge
         for edge in graph.out_of(at)
@@ -136,22 +137,22 @@ class Due(ABC):
 
     @abstractmethod
     def is_possible(self, at: int) -> bool:
-        """Return whether it is possible in this state of the part."""
+        """Return whether the duty is possible in this state of the part."""
 
     @abstractmethod
     def is_fulfilled_by(self, edge: int) -> bool:
-        """Return whether this step fulfils it and stays in the part."""
+        """Return whether this step fulfils the duty and stays in the part."""
 
     @abstractmethod
     def impossible(self) -> Flags | None:
-        """Return the states of the part in which it is not possible; None if there are none."""
+        """Return the states of the part in which the duty is not possible; None if none are."""
 
     @abstractmethod
     def sources(self) -> Flags:
-        """Return the states before the steps that fulfil it and stay in the part."""
+        """Return the states before the steps that fulfil the duty and stay in the part."""
 
     def is_taken(self, cycle: Iterable[int]) -> bool:
-        """Return whether one of these steps fulfils it."""
+        """Return whether a step of the cycle fulfils the duty."""
         return any(map(self.is_fulfilled_by, cycle))
 
     def reason(self, cycle: Iterable[int]) -> str:
@@ -162,7 +163,7 @@ class Due(ABC):
 
 
 def close(graph: Graph, way: Run, inside: Flags, due: Sequence[Due]) -> Run:
-    """Return `way` with a fair cycle through its end, and why that is fair.
+    """Return `way` with a fair cycle through its end, and why the cycle is fair.
 
     `inside`: the steps within the part in which a fair run can stay.
     """
@@ -170,7 +171,7 @@ def close(graph: Graph, way: Run, inside: Flags, due: Sequence[Due]) -> Run:
     cycle = _by_duties(graph, entry, inside, due)
     reasons = [one.reason(cycle) for one in due]
     if not due:
-        reasons = ["nothing that fairness forces is possible any more"]
+        reasons = ["no step that fairness forces is possible any more"]
     elif not cycle:
         loops = [e for e in graph.out_of(entry) if inside[e] and graph.target[e] == entry]
         cycle = [min((graph.order(e), e) for e in loops)[1]] if loops else []

@@ -3,9 +3,10 @@
     orders = linearizable(register, initial=0)
     World(..., monitor=orders.monitor, properties=[orders.claim])
 
-Members report the calls of clients and their answers: `Record(Call(client, operation))` where a
-client asks, `Record(Return(client, answer))` where it is told.  An operation takes effect at one
-moment between the two.  A call that is never answered may take effect at any time later, or never.
+Members report the calls of clients and their answers: `Record(Call(client, operation))` when a
+client calls, `Record(Return(client, answer))` when it gets the answer.  An operation takes effect
+at one moment between the two.  A call that is never answered may take effect at any time later, or
+never.
 
 The monitor keeps every order of effects that explains the answers so far.  Effects are put in order
 only when an answer requires it, because until then every order is still possible.
@@ -30,7 +31,7 @@ Apply = Callable[[Any, Any], tuple[Any, Any]]
 
 @frozen
 class Call:
-    """A client asks.  One call of a client at a time."""
+    """A client calls an operation.  A client has at most one open call."""
 
     client: Hashable
     operation: Hashable
@@ -38,7 +39,7 @@ class Call:
 
 @frozen
 class Return:
-    """A client is told the answer to its call."""
+    """A client gets the answer to its call."""
 
     client: Hashable
     answer: Hashable
@@ -60,8 +61,8 @@ class Order:
         """Yield this order with one more effect, for each open call."""
         for call in self.open:
             state, answer = apply(self.state, call.operation)
-            told = Return(call.client, answer)
-            yield Order(state, self.open - {call}, self.answers | {told})
+            answered = Return(call.client, answer)
+            yield Order(state, self.open - {call}, self.answers | {answered})
 
 
 @frozen
@@ -100,7 +101,7 @@ class Orders:
                 calls = {call for call in self.open if call.client == client}
                 if not calls:
                     raise ModelProblem(
-                        f"client {client!r} is told {event.answer!r}, and has no open call",
+                        f"client {client!r} gets the answer {event.answer!r}, and has no open call",
                         next="record its Call first",
                     )
                 self.open -= calls
@@ -170,7 +171,8 @@ def register(state: Hashable, operation: Hashable) -> tuple[Hashable, Hashable]:
 
     `operation`: `("read",)`, `("write", value)` or `("compare and set", old, new)`.
 
-    A read is answered by the value, a write by None, a compare and set by whether it was done.
+    A read is answered with the value, a write with None, a compare and set with True if it changed
+    the value and False if not.
     """
     match operation:
         case ("read",):
@@ -180,6 +182,6 @@ def register(state: Hashable, operation: Hashable) -> tuple[Hashable, Hashable]:
         case ("compare and set", old, new):
             return (new, True) if state == old else (state, False)
     raise ModelProblem(
-        f"{operation!r} is no operation of a register",
+        f"{operation!r} is not an operation of a register",
         next='expected ("read",), ("write", value) or ("compare and set", old, new)',
     )

@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from joinproto.check.options import words_of
 from joinproto.check.problems import ModelProblem
-from joinproto.check.tracebacks import its_own_fault
+from joinproto.check.tracebacks import errors_of_model
 from joinproto.check.world import World
 
 
@@ -46,7 +46,7 @@ class Loaded:
             yield
             return
         try:
-            with its_own_fault(self.file, what="the model"):
+            with errors_of_model(self.file, what="the model"):
                 yield
         except RecursionError as error:
             raise ModelProblem(

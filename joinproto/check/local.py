@@ -19,8 +19,10 @@ from joinproto.check.freeze import freeze, rename, thaw
 
 @frozen(cache_hash=True)
 class LocalState:
-    """`values`: the member's attributes in order, empty when it is stopped; `disk`: the durable
-    ones; both frozen.  `ended`: it is stopped for good, in a world without restarts.
+    """The state of one member, as a value.
+
+    `values`: the member's attributes in order, empty when it is stopped; `disk`: the durable
+    attributes; both frozen.  `ended`: the member is stopped for good, in a world without restarts.
     """
 
     up: bool
@@ -80,7 +82,7 @@ class Offline:
 
 @frozen
 class DiskBecomes:
-    """The event in `Offline(...)` for a fault of a stopped member's disk; its code is not called.
+    """The event in `Offline(...)` for a fault of a stopped member's disk; no code is called.
 
     `blank`: all durable attributes but those in `keeps` become as they were when the member was
     made.  After that, the attributes in `values`, pairs (name, value), get these values.

@@ -34,7 +34,7 @@ def refuse_late_names(members: Sequence[MemberCode]) -> None:
             for name in _loop_names(made):
                 raise ModelProblem(
                     f"members {one.name} and {other.name} are made alike: their functions read"
-                    f" `{name}` when they are called, and by then it is the last of the loop",
+                    f" `{name}` when they are called, and by then it has the loop's last value",
                     next=f"bind it when the function is made: lambda {name}={name}: ...",
                     place=place_of(made),
                 )
@@ -48,8 +48,8 @@ def _refuse_one_name(one: MemberCode, other: MemberCode) -> None:
         at = one.objects.names.index(name) if name in one.objects.names else -1
         if at >= 0 and first == second and type(first[at]) in (str, int):
             raise one.objects.problem(
-                f"it and member {other.name} are made alike, with {name} = {first[at]!r}",
-                next="give each its own: lambda name=name: ...",
+                f"this member and member {other.name} are made alike, with {name} = {first[at]!r}",
+                next="give each member its own name: lambda name=name: ...",
                 method="__init__",
             )
 

@@ -15,7 +15,15 @@ from attrs import evolve, field, frozen
 
 from joinproto.check.determinism import AskedTwice, Question, between_shown
 from joinproto.check.dropped import MANY, misspelt, too_many, with_return
-from joinproto.check.events import EFFECTS, NOT_ENABLED, Maybe, ValueText, fields_of, plain, said_of
+from joinproto.check.events import (
+    EFFECTS,
+    NOT_ENABLED,
+    Maybe,
+    ValueText,
+    field_texts,
+    fields_of,
+    plain,
+)
 from joinproto.check.faults import Faults
 from joinproto.check.freeze import freeze, freeze_all, thaw, thaw_all
 from joinproto.check.fresh import QUESTIONS, sample_of
@@ -52,7 +60,7 @@ class MemberCode:
     ) -> None:
         """`is_monitor`: whether it is the monitor, which receives records and has no effects."""
         self.name = name
-        # Its answers, of this run and perhaps an earlier one, if they are kept.
+        # The member's answers, of this run and perhaps an earlier one, if they are kept.
         self.known: Known | None = None
         self._sample = sample_of(world.name, name)
         self.objects = objects = MemberObjects(name, make)
@@ -79,7 +87,7 @@ class MemberCode:
             found, wanted = near
             raise self.objects.problem(
                 f"{self.objects.kind.__qualname__}.{found} is never used",
-                next=f"did you mean {wanted}? if not, give it a name that is less like it",
+                next=f"did you mean {wanted}? if not, rename it, so that the names differ more",
                 method=found,
             )
         if idle := idle_line(self.objects.kind):
@@ -87,8 +95,8 @@ class MemberCode:
             raise self.objects.problem(found, next=wanted, place=place)
         if self._is_monitor and self.objects.has("choices"):
             raise self.objects.problem(
-                "a monitor has choices(), and never steps alone",
-                next="leave them out; it hears what members Record",
+                "a monitor has choices(), but it takes no step of its own",
+                next="remove choices(); a monitor receives the events that members Record",
                 method="choices",
             )
 
@@ -118,7 +126,7 @@ class MemberCode:
         return found
 
     def horizon(self, local: LocalState) -> int:
-        """Return how far the member has come, for messages that expire; 0 without the method."""
+        """Return the result of the member's `horizon`; 0 if the member has no such method."""
         return int(self.once("horizon", local)) if self.objects.has("horizon") else 0
 
     def once(self, kind: str, question: Any) -> Any:
@@ -140,8 +148,8 @@ class MemberCode:
                 outcomes = self._steps.of(*question)
                 if self._is_monitor and outcomes and (outcomes[0].sent or outcomes[0].recorded):
                     raise self.objects.problem(
-                        "a monitor sends or records, and nothing receives it",
-                        next="change its attributes; the claims see what it shows",
+                        "a monitor sends or records, and no member receives that",
+                        next="let the monitor change its attributes; claims see its observation",
                     )
                 return outcomes
             case "choices":
@@ -151,7 +159,7 @@ class MemberCode:
             case "disk":
                 return self._shown_disk(question)
             case "horizon":
-                return self._come_so_far(question)
+                return self._horizon(question)
         raise AssertionError(kind)
 
     # -- possible steps ----------------------------------------------------------------
@@ -184,8 +192,9 @@ class MemberCode:
         return local, self._steps.first_start(make, local) if self._begins_up else None
 
     def _begun_values(self, values: Mapping[str, Any]) -> tuple[Hashable, ...]:
-        """Return a beginning's values frozen; raises `ModelProblem` for one that may not be set.
-        An object to which several of them refer stays one object.
+        """Return a beginning's values frozen; an object in several of them stays one object.
+
+        Raises `ModelProblem` for an attribute that a beginning may not set.
         """
         for name, value in values.items():
             if name not in self.objects.names:
@@ -195,7 +204,7 @@ class MemberCode:
                 )
             if not self._begins_up and name not in self.objects.persistent:
                 raise self.objects.problem(
-                    f"a beginning sets {name!r}, not durable, of a member that begins down",
+                    f"a beginning sets {name!r}, not durable, for a member that begins down",
                     next="name it in persistent, or let members begin up",
                 )
             self.objects.value(value, f"the beginning's {name}")
@@ -220,7 +229,7 @@ class MemberCode:
         return tuple(found)
 
     def _offered(self, local: LocalState, *, again: bool = False) -> list[Choice]:
-        """Return what choices() offers; `again`: do not check again that it changes nothing."""
+        """Return the choices offered; `again`: skip the check that choices() changes nothing."""
         self.objects.calls += 1
         member = self.objects.running(local.values)
 
@@ -270,7 +279,7 @@ class MemberCode:
         if not local.up:
             return freeze(DOWN)
         if self._show is None and not self._has_shows:
-            return seen_of(self.objects.names, local.values)
+            return frozen_observation(self.objects.names, local.values)
         what = "shows()" if self._show is None else "show(member)"
 
         def ask(*, again: bool = False) -> Hashable:
@@ -287,14 +296,14 @@ class MemberCode:
             self.twice.again(Question(what, str, shown, ask_again, between_shown))
         return shown
 
-    def _come_so_far(self, local: LocalState) -> int:
+    def _horizon(self, local: LocalState) -> int:
         member = (
             self.objects.running(local.values) if local.up else self.objects.stopped(local.disk)
         )
         return int(self.objects.guarded("horizon()", member.horizon))
 
     def _shown_disk(self, local: LocalState) -> Hashable:
-        show, seen = self._show_disk, thaw(seen_of(self.objects.persistent, local.disk))
+        show, seen = self._show_disk, thaw(frozen_observation(self.objects.persistent, local.disk))
         assert show is not None
         what = "show_disk(disk)"
         return self.objects.value(self.objects.guarded(what, lambda: show(seen)), what)
@@ -339,13 +348,13 @@ def _tell(text: dict[str, str], name: str, value: Any) -> None:
     if fields is None:
         text[name] = ValueText.of(value)
         return
-    said = dict(said_of(fields))
+    said = dict(field_texts(fields))
     text.update({f"{name}.{field}": ValueText.of(fields[field]) for field in said})
     if not said:
         text[name] = type(value).__name__
 
 
-def seen_of(names: tuple[str, ...], values: tuple[Hashable, ...]) -> Hashable:
+def frozen_observation(names: tuple[str, ...], values: tuple[Hashable, ...]) -> Hashable:
     """Return a frozen observation of frozen attributes."""
     return Frozen(Seen, (tuple(zip(names, values, strict=True)),))
 
@@ -377,7 +386,7 @@ class Codes:
         if world.monitor is not None:
             monitor = MemberCode(_without_faults(world), "monitor", world.monitor, is_monitor=True)
         found = cls(world, tuple(world.members), members, monitor)
-        reach = Shared.by([code.objects.kind for code in found.every])
+        reach = Shared.reached_by([code.objects.kind for code in found.every])
         for code in found.every:
             code.twice.reach = reach
         refuse_late_names(members)

@@ -39,8 +39,8 @@ def peak_bytes() -> int:
 
 
 def available_bytes() -> int:
-    """Return the bytes that may still be allocated: the free memory of the machine, or what the
-    limit of the control group leaves, whichever is less.
+    """Return the bytes that may still be allocated: the free memory of the machine, or the rest of
+    the control group's limit if that is less.  If the free memory is unknown, half of all counts.
     """
     free = _told_by_kernel("/proc/meminfo", "MemAvailable")
     if not free:
@@ -73,7 +73,7 @@ def default_limit_bytes() -> int:
 
 
 class TooMany(Exception):
-    """The memory limit does not allow what the search needs."""
+    """The search needs more memory than its limit allows."""
 
 
 class Ended(Exception):

@@ -29,14 +29,14 @@ class MessageSet:
     """A set that only grows: loss, duplication and reordering come for free.
 
     A message in the set may be received at any time, any number of times, or never; so no
-    explicit loss is needed, and none is allowed.  Cheapest to explore, and the classic of
-    protocol models.
+    explicit loss is needed, and none is allowed.  This network is the cheapest to explore, and the
+    usual one of protocol models.
 
     `with_sender`: a message says which member sent it.  If not, the same content to the same
-    member is one message, whichever member sent it, and arrives as `Message(None, content)`; not
-    with partitions. `broadcasts`: "one", the usual where there are senders: a message to all
-    others, another than the same content sent to one of them; "each": as if it were sent to each
-    of them.
+    member is one message, whichever member sent it, and arrives as `Message(None, content)`; a
+    world with partitions refuses that.  `broadcasts`: with "one", the default for messages with a
+    sender, a broadcast is one message to all others, different from the same content sent to one
+    member; with "each", it is one message to each other member.
     """
 
     with_sender: bool = field(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from joinproto.check import catalogue
-from joinproto.check.files import is_file, load_module, named_in, signature_of
+from joinproto.check.files import is_file, load_module, named_world, signature_of
 from joinproto.check.options import FLAGS, is_text, said_kind
 from joinproto.check.world import World
 
@@ -21,7 +21,7 @@ def _maker(target: str) -> Callable[..., Any] | None:
         return cast("Callable[..., Any]", catalogue.builder(catalogue.entry(target)))
     path, _, wanted = target.partition("::")
     module, _ = load_module(path)
-    made = named_in(module, path, wanted)
+    made = named_world(module, path, wanted)
     return None if isinstance(made, World) else cast("Callable[..., Any]", made)
 
 
@@ -41,7 +41,7 @@ def parameters_of(target: str) -> Iterator[tuple[str, str]]:
             if parameter.kind is parameter.VAR_KEYWORD:
                 yield "--set NAME=...", "any other name"
             elif parameter.kind not in (*_ANY, parameter.POSITIONAL_ONLY):
-                yield _told(name, parameter, made)
+                yield _option_text(name, parameter, made)
         return
     item = catalogue.entry(target)
     least, most = item.members
@@ -53,10 +53,12 @@ def parameters_of(target: str) -> Iterator[tuple[str, str]]:
                 yield "--mutant NAME", "one of " + ", ".join(item.mutants)
         elif parameter.kind not in _ANY:
             given = item.given.get(name, parameter.default)
-            yield _told(name, parameter.replace(default=given), made)
+            yield _option_text(name, parameter.replace(default=given), made)
 
 
-def _told(name: str, parameter: inspect.Parameter, made: Callable[..., Any]) -> tuple[str, str]:
+def _option_text(
+    name: str, parameter: inspect.Parameter, made: Callable[..., Any]
+) -> tuple[str, str]:
     kind, default = said_kind(name, made), parameter.default
     flag = name.replace("_", "-")
     typed = f"--set {name}=..."

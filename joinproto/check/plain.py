@@ -24,7 +24,7 @@ from joinproto.check.folders import has_loops
 from joinproto.check.lassos import Run
 from joinproto.check.memory import collected_seldom, peak_bytes, resident_bytes
 from joinproto.check.plain_coverage import coverage_of
-from joinproto.check.plain_runs import Edge, Runs, label_of, place_of
+from joinproto.check.plain_runs import Edge, Runs, choices_before, label_of
 from joinproto.check.plain_steps import Steps
 from joinproto.check.properties import ON_FAIR_RUNS, ON_RUNS, Property
 from joinproto.check.reference import Failing, Led, State, raise_failing, way_to
@@ -52,13 +52,13 @@ class Bounds:
 
 
 SHIPPED = Bounds(1_000, 20_000, 2_600, 200_000)
-"""For worlds that ship: some tenths of a second, a little less than loading the engine."""
+"""Bounds for worlds that ship: some tenths of a second, a little less than loading the engine."""
 
 OWN = Bounds(40_000, 200_000, 40_000, 300_000)
-"""For a model of your own if the loops are not compiled yet: about three seconds and 150 MB."""
+"""Bounds for a user's model if the loops are not compiled yet: about three seconds and 150 MB."""
 
 OWN_COMPILED = Bounds(20_000, 100_000, 20_000, 150_000)
-"""For a model of your own if the loops are compiled: half a second, as loading them takes."""
+"""Bounds for a user's model if the loops are compiled: half a second, as loading them takes."""
 
 
 def own_bounds() -> Bounds:
@@ -80,7 +80,7 @@ POSSIBLE = ("no deadlock", "always possible")
 
 
 class ForTheEngine(Exception):
-    """The world is not a small one, so the engine must search it."""
+    """This search cannot take the world, so another one must, such as the engine's."""
 
 
 def check_small(
@@ -108,7 +108,7 @@ def check_small(
 
 
 def search_plainly(world: World, claims: Sequence[Property], *, states_max: int) -> Small | None:
-    """Return a search up to the first violation of `claims`; None for a world of more states."""
+    """Return a search up to the first violation of `claims`; None if there are too many states."""
     many = 1 << 62
     small = Small(Steps(world), Ends(), Bounds(states_max + 1, many, many, many, many), claims)
     try:
@@ -120,7 +120,7 @@ def search_plainly(world: World, claims: Sequence[Property], *, states_max: int)
 
 @define
 class Small:
-    """A search.  `out_of`: the steps out of each state that was expanded.
+    """A search in plain Python.  `out_of`: the steps out of each state that was expanded.
 
     `hits`: claim to (level, states) that break it, or that reach it for a `sometimes`.  `traces`:
     claim to the run that breaks it.  `mapped`: the `implements` claims.  `bytes_before`: memory of
@@ -162,7 +162,7 @@ class Small:
             self.add(level)
             if self.violated or self._ends_here(len(self._seen)):
                 break
-            level = self.after_last(began)
+            level = self.next_level(began)
         if not self.stopped_by and (self.unmapped or not self.violated):
             on_runs = [item for item in self.claims if item.kind in ON_RUNS]
             self._judge_runs(implementing if self.unmapped else on_runs)
@@ -186,7 +186,7 @@ class Small:
             self.stopped_by = f"the limit of {seconds:g} seconds"
         return bool(self.stopped_by)
 
-    def after_last(self, began: float) -> list[State]:
+    def next_level(self, began: float) -> list[State]:
         """Return the level after the last one; empty if a limit ends the search."""
         found, bounds = [], self.bounds
         failing: Failing = {}
@@ -291,7 +291,7 @@ class Small:
             else:
                 run = self._broken_step(item, runs, states)
             if run is not None:
-                self.traces[item.name] = self._told(item, run, runs, states)
+                self.traces[item.name] = self._trace_of(item, run, runs, states)
 
     def _runs(self) -> Runs:
         """Return all steps, with states as numbers."""
@@ -300,7 +300,7 @@ class Small:
         edges = []
         for state, steps in self.out_of.items():
             for move, after in steps:
-                place = place_of(move, codes, state.locals)
+                place = choices_before(move, codes, state.locals)
                 label = label_of(move, place)
                 edges.append(Edge(number[state], number[after], move, label, place or 0))
         depths = [depth for depth, level in enumerate(self.levels) for _ in level]
@@ -312,11 +312,11 @@ class Small:
         if run is not None:
             ends = [run.begin, *(runs.target[edge] for edge in run.edges)][-2:]
             views = [self.steps.view(states[at]) for at in ends]
-            note = asked.told(views[0] if run.edges else None, views[-1])
+            note = asked.note(views[0] if run.edges else None, views[-1])
             self.notes += (note,) if note else ()
         return run
 
-    def _told(self, item: Property, run: Run, runs: Runs, states: list[State]) -> Trace:
+    def _trace_of(self, item: Property, run: Run, runs: Runs, states: list[State]) -> Trace:
         text = self.steps.states_text
         steps = tuple(
             to_step(runs.edges[edge].move, text(states[runs.target[edge]])) for edge in run.edges
@@ -382,7 +382,7 @@ class Small:
         return PropertyResult(item.name, item.kind, result, level, met, trace, item.meaning)
 
     def _way_to(self, depth: int, targets: list[State]) -> Led:
-        """Return the least of the shortest runs to a state of `targets`."""
+        """Return the shortest run to a state of `targets`, as `way_to` chooses it."""
         return way_to(self.steps, self.levels, depth, targets, self.out_of.__getitem__)
 
     def states(self) -> Iterable[State]:

@@ -10,7 +10,7 @@ from attrs import Factory, define
 
 from joinproto.check.causes import growing
 from joinproto.check.events import Message
-from joinproto.check.exercised import Arms, exercised
+from joinproto.check.exercised import MessageKinds, exercised
 from joinproto.check.freeze import thaw
 from joinproto.check.local import LocalState, Outcome
 from joinproto.check.report import Coverage
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @define
-class Taken:
+class TakenSteps:
     """Counts of taken steps.
 
     `times`: by the `id` of the outcome.  `others`: steps that no member takes, by kind.
@@ -77,12 +77,12 @@ def coverage_of(
     *,
     is_stopped: bool,
 ) -> Coverage:
-    """Return how often each step and case was taken, and those that never were.
+    """Return how often each step and case was taken, and what never happened.
 
     `levels`: states by depth.  `out_of`: the steps out of each state that was expanded.
     `is_stopped`: whether a limit ended the search.
     """
-    taken, arms = Taken(), Arms()
+    taken, message_kinds = TakenSteps(), MessageKinds()
     for onward in out_of.values():
         for move, _ in onward:
             taken.add(move)
@@ -92,14 +92,16 @@ def coverage_of(
             acts = any(
                 (o.after, o.sent, o.recorded, o.rules) != (local, (), (), ()) for o in outcomes
             )
-            arms.add(event, takes=bool(outcomes), acts=acts)
+            message_kinds.add(event, takes=bool(outcomes), acts=acts)
     states = [state for level in levels for state in level]
     seen = {
         code.name: [thaw(value) for value in {code.shows(s.locals[at]) for s in states}]
         for at, code in enumerate(steps.codes.members)
     }
     grown = [*_growing(steps, states, len(levels))] if is_stopped else []
-    return exercised(steps.world, actions, rules, seen, arms, _unwritten(steps, levels[0]), grown)
+    return exercised(
+        steps.world, actions, rules, seen, message_kinds, _unwritten(steps, levels[0]), grown
+    )
 
 
 def _growing(steps: Steps, states: Sequence[State], depth: int) -> Iterator[str]:
@@ -126,6 +128,6 @@ def _unwritten(steps: Steps, begin: Sequence[State]) -> list[str]:
 
 
 def name_of(member: str, event: Hashable, outcome: Outcome | None = None) -> str:
-    """Return a step as coverage names it; None means one that was never taken."""
+    """Return a step's name in the coverage; `outcome`: None for a step that was never taken."""
     move = Move("choice", ((member, outcome or Outcome(LocalState(False, (), ()))),), event)
     return f"{words(move)[0]} ({member})"

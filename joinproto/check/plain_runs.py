@@ -32,7 +32,7 @@ from joinproto.check.member import Codes
 from joinproto.check.network import MessageSet
 from joinproto.check.properties import Property
 from joinproto.check.step_claims import StepClaim
-from joinproto.check.steps import Move, order_of, taken_of
+from joinproto.check.steps import Move, order_of, step_view
 from joinproto.check.view import View
 
 Flags = Sequence[bool]
@@ -161,18 +161,18 @@ class Runs:
                 some = {edge for edges in by_member.values() for edge in edges}
                 self.groups.append(self._alone(fair, sorted(some)))
                 continue
-            told: list[list[int]] = []
+            known: list[list[int]] = []
             for name, edges in by_member.items():
                 changing = [edge for edge in edges if self.source[edge] != self.target[edge]]
                 # A joint step is one duty, not one for each of its members.
-                if changing and changing not in told:
-                    told.append(changing)
+                if changing and changing not in known:
+                    known.append(changing)
                     words = partial(some_words, fair.actions, name)
                     self.groups.append([Duty(fair.strong, changing, words)])
         return self
 
     def _alone(self, fair: Fair, edges: Iterable[int]) -> list[Duty]:
-        """Return a duty for each step by itself; under strong fairness, if it changes something."""
+        """Return a duty for each step; under strong fairness, only if it changes the state."""
         found: dict[Hashable, list[int]] = {}
         for edge in edges:
             if fair.strong and self.source[edge] == self.target[edge]:
@@ -194,15 +194,17 @@ class Runs:
         """Return a fair run that breaks the claim, or None.  `holds`, `premise`, `meanwhile`: the
         claim's answers for each state.
         """
-        without = [not it for it in holds]
+        without = [not held for held in holds]
         due = wanted = None
         if premise is not None:
             due = [one and other for one, other in zip(premise, without, strict=True)]
         if item.kind == "until":
             assert meanwhile is not None
-            both = list(zip(without, meanwhile, strict=True))
-            allowed = self._within([one and other for one, other in both], without)
-            run = shortest_way(self, Hunt(due, allowed, [one and not other for one, other in both]))
+            pairs = list(zip(without, meanwhile, strict=True))
+            allowed = self._within([one and other for one, other in pairs], without)
+            run = shortest_way(
+                self, Hunt(due, allowed, [one and not other for one, other in pairs])
+            )
             if run is not None:
                 return run
         elif item.kind == "infinitely often":
@@ -226,7 +228,7 @@ class Runs:
         return [sources[source] and targets[target] for source, target in ends]
 
     def _closed(self, way: Run, part: Flags) -> Run:
-        """Return `way` with a fair cycle in `part`, where it ends."""
+        """Return `way` with a fair cycle at its end; `part`: states that the cycle may visit."""
         inside = self._within(part, part)
         due: list[Due] = []
         for group in self.groups:
@@ -259,7 +261,7 @@ class Runs:
     def _break(
         self, duty: Duty, part: dict[int, int], sizes: dict[int, int], bad: set[int], cut: set[int]
     ) -> None:
-        """Add parts that break a weak duty to `bad`, and states that break a strong to `cut`."""
+        """Add parts that break a weak duty to `bad`, states that break a strong duty to `cut`."""
         possible: dict[int, set[int]] = {}
         taken = set()
         for edge in duty.edges:
@@ -279,7 +281,7 @@ class Runs:
     # -- claims about steps --------------------------------------------------------------------
 
     def broken_step(self, asked: StepClaim, view: Callable[[int], View]) -> Run | None:
-        """Return the least of the shortest runs whose last step breaks a claim, or None.
+        """Return a shortest run whose last step breaks a claim, or None; of several, the first.
 
         If the run has no steps, its initial state breaks the claim.
         """
@@ -288,7 +290,7 @@ class Runs:
             if not ask(item, lambda at: asked.begins(view(at)), at):
                 return Run(at, [])
         bad = [
-            not ask(item, asked.holds, view(edge.source), taken_of(edge.move), view(edge.target))
+            not ask(item, asked.holds, view(edge.source), step_view(edge.move), view(edge.target))
             for edge in self.edges
         ]
         before = {edge.source for edge, is_bad in zip(self.edges, bad, strict=True) if is_bad}
@@ -296,7 +298,7 @@ class Runs:
 
 
 def _parts(alive: set[int], edges: Sequence[Edge]) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the strongly connected part of each state of `alive`, and the size of each part."""
+    """Return the strongly connected component of each state of `alive`, and each one's size."""
     onward: dict[int, list[int]] = {}
     into: dict[int, list[int]] = {}
     for edge in edges:
@@ -337,7 +339,7 @@ def _parts(alive: set[int], edges: Sequence[Edge]) -> tuple[dict[int, int], dict
 def label_of(move: Move, place: int | None) -> Hashable:
     """Return the label of a step by itself, or None if fairness never forces it.
 
-    `place`: as `place_of` returns it.
+    `place`: the result of `choices_before`.
     """
     if move.is_fault or any(outcome.effects is not None for _, outcome in move.outcomes):
         return None
@@ -353,10 +355,10 @@ def label_of(move: Move, place: int | None) -> Hashable:
     return move.kind
 
 
-def place_of(move: Move, codes: Codes, locals_: Sequence[Any]) -> int | None:
-    """Return how many choices the member offers before this one; None if it is not forced here.
+def choices_before(move: Move, codes: Codes, locals_: Sequence[Any]) -> int | None:
+    """Return how many choices the member offers before this choice; 0 for any other step.
 
-    0 for a step that is not a choice.
+    None if fairness does not force the choice here.
     """
     if move.kind != "choice":
         return 0

@@ -51,13 +51,13 @@ class Steps(Reference):
         return found
 
     def shown(self, state: State) -> Any:
-        """Return what a state shows, frozen."""
+        """Return the observations in a state, frozen, as `Reference.shown` does."""
         if state not in self._keys:
             self._keys[state] = super().shown(state)
         return self._keys[state]
 
     def view(self, state: State) -> View:
-        """Return the view of a state: the same one again if nothing in it can change."""
+        """Return the view of a state; states with equal, unchangeable observations share a view."""
         shown = self.shown(state)
         found = self._views.get(shown)
         if found is None:

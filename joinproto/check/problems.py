@@ -19,9 +19,9 @@ _OWN = Path(__file__).resolve().parent
 class ModelProblem(UsageProblem):
     """A model that cannot be explored: the finding, its place, and the next step.
 
-    `place` is `file:line` where it is known.  `member`: the one whose code it is, if any.
-    `led_to`: a shortest run to where that was asked, which a search adds.  The command ends with
-    exit code 2.
+    `place` is `file:line` if it is known.  `member`: the member whose code failed, if any.
+    `led_to`: a shortest run to the state in which it failed, which a search adds.  The command ends
+    with exit code 2.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class ModelProblem(UsageProblem):
         self.place, self.member, self.led_to = place, member, led_to
 
     def order(self) -> tuple[str, str]:
-        """Return the key by which one of several is reported: the same in every engine."""
+        """Return the sort key of a problem: every engine reports the first of several."""
         return self.member, self.message
 
 
@@ -54,7 +54,7 @@ def must(fits: Callable[[Any], bool], wanted: str) -> Callable[[Any, Any, Any], 
 
 
 def refuse_strangers(what: str, named: Iterable[Any], members: Collection[str]) -> None:
-    """Raise `ModelProblem` for the first of `named` that is no member; `what` begins its text."""
+    """Raise `ModelProblem` if one of `named` is not a member; `what` begins its message."""
     for name in named:
         if name not in members:
             raise ModelProblem(
@@ -69,7 +69,7 @@ def kind_said(value: object) -> str:
 
 
 def place_of(call: Any) -> str:
-    """Return file:line where a function begins, or nothing."""
+    """Return file:line where a function begins, or ""."""
     # A `functools.partial` and a claim about parts have their function in `func`.
     while hasattr(call, "func"):
         call = call.func
@@ -78,7 +78,7 @@ def place_of(call: Any) -> str:
 
 
 def raised_at(error: BaseException) -> str:
-    """Return file:line of the innermost frame that is not the checker's own, or nothing."""
+    """Return file:line of the innermost frame that is not the checker's own, or ""."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if _OWN not in Path(frame.filename).parents:
             return f"{frame.filename}:{frame.lineno}"

@@ -53,9 +53,10 @@ ON_RUNS: tuple[Kind, ...] = (
 class StepView:
     """A step, as claims about steps see it.
 
-    `action`: its word, as a run shows it; `receive` of a message.  `member`: which one takes it,
-    None means several, or the network.  `event`: the one that the member received, such as a
-    `Message`; of a joint step, member to event; None where the network or a fault does it.
+    `action`: the step's word, as a run shows it; `receive` for a message.  `member`: the member
+    that takes it, or None for several members or the network.  `event`: the event that the member
+    received, such as a `Message`; for a joint step, member to event; None for a step of the network
+    or a fault.
     """
 
     action: str
@@ -78,7 +79,7 @@ class Parts:
 
 @frozen
 class Implied:
-    """A claim about views in which `premise` is true; it holds in all others."""
+    """A claim about views in which `premise` is true; it holds in all other views."""
 
     premise: Callable[[View], Any]
     func: Callable[[View], Any]
@@ -91,13 +92,13 @@ class Implied:
 class Property:
     """A named claim, as `always` and the other functions make it.
 
-    `scope`: what `holds` is asked about; `among`: of which members, None means all.  `premise`:
-    asked first, and where it is false nothing is claimed.
+    `scope`: the arguments of `holds`: a view ("world"), the observation of one member ("each"), of
+    two members ("pair"), of a member and the monitor ("beside"), of the monitor ("monitor"), or the
+    view before a step, a `StepView` and the view after ("step").  `among`: the members that the
+    claim is about; None means all.  `premise`: asked first; if it is false, the claim holds.
 
-    `holds` takes a view, one member's observation, those of a pair, that of a member and the
-    monitor's, or the monitor's alone; of a step the views before and after it, and a `StepView`
-    between.  `meanwhile`: must hold until `holds` does.  `abstract`: a `World` that is implemented;
-    `holds` is then the mapping.  `about`: a sentence for people.
+    `meanwhile`: must hold until `holds` does.  `abstract`: a `World` that is implemented; `holds`
+    is then the mapping.  `about`: a sentence for people.
     """
 
     name: str
@@ -140,9 +141,10 @@ def _among(names: Sequence[str] | None) -> tuple[str, ...] | None:
 def always(
     name: str, holds: Callable[[View], Any], *, premise: Callable[[View], Any] | None = None
 ) -> Property:
-    """Claim that `holds(view)` is true in every reachable state; with `premise`, where it is.
+    """Claim that `holds(view)` is true in every reachable state.
 
-    A premise that is never true is reported.
+    `premise`: claim it only for the states in which this is true.  A premise that is never true is
+    reported.
     """
     claim = holds if premise is None else Implied(premise, holds)
     return Property(name, "always", claim, premise=premise)
@@ -166,7 +168,7 @@ def always_pair(
 
     The cheapest way to say that members agree: it costs two look-ups instead of a call for each
     combination of all members.  `of`: the part of the observation that the claim is about; `holds`
-    then gets the parts alone, and is asked once for every two different ones.
+    then gets the parts alone, and is asked once for each pair of different parts.
     """
     about = holds if of is None else Parts(holds, (of, of))
     return Property(name, "always", about, "pair", _among(among))
@@ -182,7 +184,8 @@ def always_beside(
 ) -> Property:
     """Claim `holds(shown, monitor)` of every running member and the monitor, in every state.
 
-    `of`, `of_monitor`: the parts of either that the claim is about, as for `always_pair`.
+    `of`, `of_monitor`: the parts of the two observations that the claim is about, as for
+    `always_pair`.
     """
     is_whole = of is None and of_monitor is None
     about = holds if is_whole else Parts(holds, (of or _all_of_it, of_monitor or _all_of_it))
@@ -204,7 +207,10 @@ def sometimes_monitor(name: str, holds: Callable[[Any], Any]) -> Property:
 
 
 def sometimes(name: str, holds: Callable[[View], Any]) -> Property:
-    """Claim that `holds(view)` is true in some reachable state: without it safety may be empty."""
+    """Claim that `holds(view)` is true in some reachable state.
+
+    Without such a claim, the others may hold only because nothing happens.
+    """
     return Property(name, "sometimes", holds)
 
 
@@ -239,7 +245,8 @@ def until(
 ) -> Property:
     """Claim that in every fair run `meanwhile(view)` is true until `holds(view)` comes true.
 
-    Asked from the outset on; with `premise`, from each state in which that is true.
+    The claim is about a run from its first state on; with `premise`, from each state in which the
+    premise is true.
     """
     return Property(name, "until", holds, premise=premise, meanwhile=meanwhile)
 

@@ -23,7 +23,7 @@ from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import Property
 from joinproto.check.report import States, Step
 from joinproto.check.same import left_on_disk
-from joinproto.check.steps import Move, Sent, order_of, states_of, to_step, unanswered
+from joinproto.check.steps import Move, Sent, failed_run, order_of, states_of, to_step
 from joinproto.check.view import View
 from joinproto.check.world import Together, World
 
@@ -32,8 +32,8 @@ Link = tuple[str, str]
 
 @frozen(cache_hash=True)
 class State:
-    """A state of the world.  `messages`: those of a set.  `links`: (link, contents), sorted,
-    without empty links; the contents of a bag are sorted by text.
+    """A state of the world.  `messages`: the messages of a `MessageSet`.  `links`: (link,
+    contents), sorted, without empty links; the contents of a bag are sorted by text.
     """
 
     locals: tuple[LocalState, ...]
@@ -63,7 +63,7 @@ class Reference:
         self.waits = getattr(world.network, "when_full", "") == "wait"
         # Errors of members' code, each with the event; None means that errors are raised.
         self.failing: list[tuple[ModelProblem, Hashable]] | None = None
-        self._sound: set[LocalState] = set()
+        self._answered: set[LocalState] = set()
 
     def _ask(self, code: MemberCode, local: LocalState, event: Hashable) -> tuple[Outcome, ...]:
         """Return the outcomes of a step; errors are added to `failing`, unless it is None."""
@@ -72,11 +72,11 @@ class Reference:
         try:
             outcomes = code.run(local, event) or ()
             # Questions about the next state are put here, so that errors belong to this step.
-            for after in {outcome.after for outcome in outcomes} - self._sound:
+            for after in {outcome.after for outcome in outcomes} - self._answered:
                 code.shows(after)
                 if code is not self.codes.monitor:
                     code.shows_disk(after), code.choices(after), code.horizon(after)
-                self._sound.add(after)
+                self._answered.add(after)
         except ModelProblem as problem:
             if not problem.member:
                 raise
@@ -111,15 +111,15 @@ class Reference:
     # -- steps -------------------------------------------------------------------------
 
     def successors(self, state: State) -> Iterator[tuple[Move, State]]:
-        """Yield every step out of a state, those that lead back to it included."""
+        """Yield every step out of a state, also steps that lead back to it."""
         for code, local in zip(self.codes.members, state.locals, strict=True):
             for choice in code.choices(local):
                 yield from self._run(state, "choice", code.name, choice.event)
         for message in self._in_order(state.messages):
             sender, to, content = message
             for name in (to,) if to is not None else self.codes.names:
-                meant = name != sender or to is not None
-                if meant and self._reaches(state, sender, name):
+                is_addressed = name != sender or to is not None
+                if is_addressed and self._reaches(state, sender, name):
                     event = Message(sender, content)
                     yield from self._run(state, "receive", name, event, message)
         for link, held in state.links:
@@ -147,13 +147,13 @@ class Reference:
         if world.same is None:
             return True
         view = self.view(state)
-        said: tuple[Any, ...] = freeze(world.same(view)), self.is_beyond(state)
+        answers: tuple[Any, ...] = freeze(world.same(view)), self.is_beyond(state)
         for item in world.properties:
             met = None if item.premise is None else bool(item.premise(view))
-            said = *said, self.holds(item, state), met
+            answers = *answers, self.holds(item, state), met
         disks = tuple(left_on_disk(world, local) for local in state.locals)
         links = () if world.show_links else state.links
-        key = (said, disks, state.surroundings, state.messages, links)
+        key = (answers, disks, state.surroundings, state.messages, links)
         fresh = key not in keys
         keys.add(key)
         return fresh
@@ -311,7 +311,7 @@ class Reference:
     # -- properties --------------------------------------------------------------------
 
     def shown(self, state: State) -> Any:
-        """Return what a state shows, frozen: members, disks, the monitor, the split, the links."""
+        """Return a state's observations, frozen: members, disks, monitor, split and links."""
         codes, world = self.codes, self.world
         members = list(zip(codes.members, state.locals, strict=True))
         monitor = None
@@ -346,8 +346,9 @@ def way_to(
     hits: Iterable[State],
     out: Callable[[State], Iterable[tuple[Move, State]]],
 ) -> Led:
-    """Return the least of the shortest runs to a state of `hits`.
+    """Return a shortest run to a state of `hits`.
 
+    Of several, the run from the first initial state, then with the first steps by `order_of`.
     `levels`: states by depth.  `depth`: of the hits.  `out`: the steps out of a state.
     """
     towards = [set(hits)]
@@ -365,8 +366,8 @@ def way_to(
 
 
 def raise_failing(failing: Failing, led: Led) -> NoReturn:
-    """Raise the least of the errors in the last state of the run `led`, together with the run."""
+    """Raise the first of the errors in the last state of the run `led`, together with the run."""
     initial, steps, state = led
     problem, event = min(failing[state], key=lambda one: one[0].order())
-    problem.led_to = unanswered(problem.member, event, initial, steps)
+    problem.led_to = failed_run(problem.member, event, initial, steps)
     raise problem

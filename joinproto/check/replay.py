@@ -10,7 +10,7 @@ from joinproto.check.properties import Property
 from joinproto.check.reference import Reference, State
 from joinproto.check.report import Step
 from joinproto.check.step_claims import StepClaim
-from joinproto.check.steps import Move, taken_of, to_step
+from joinproto.check.steps import Move, step_view, to_step
 from joinproto.check.view import View
 from joinproto.check.world import World
 
@@ -44,8 +44,8 @@ class Replay:
 
     Steps are found by their words (`joinproto.check.report.Step.label`), so a changed member that
     no longer has such a step fails here and lists its possible steps.  Two steps may have the same
-    words (a message asks twice in one ballot), and a world may begin in several states; all runs
-    that fit are kept, and what is asked then is whether it is so in one of them.
+    words (a message asks twice in one ballot), and a world may begin in several states.  So all
+    runs that fit are kept; `violates`, `shows`, `stuck` and `loops_to` look for one such run.
     """
 
     def __init__(self, world: World) -> None:
@@ -56,7 +56,7 @@ class Replay:
         self._known: dict[State, list[tuple[Step, State]]] = {}
 
     def again(self) -> Replay:
-        """Return the world at its beginning: for another run, without asking members twice."""
+        """Return a replay at the world's beginning, for another run; it shares known answers."""
         other = copy(self)
         other._runs = [[state] for state in self._initials]
         return other
@@ -76,7 +76,7 @@ class Replay:
         return self._reference.view(self.state)
 
     def possible(self) -> list[tuple[Step, State]]:
-        """Return every step possible now, and the state each leads to."""
+        """Return every step possible now, and the state to which it leads."""
         return [option for run in self._runs for option in self._options(run)]
 
     def _options(self, run: list[State]) -> list[tuple[Step, State]]:
@@ -91,7 +91,10 @@ class Replay:
         return to_step(move, self._reference.states_text(after))
 
     def step(self, label: str, member: str | None = None) -> Step:
-        """Take the step with these words (of `member`); raises LookupError with the others."""
+        """Take the step with these words (of `member`).
+
+        Raises LookupError, which lists the possible steps, if there is no such step.
+        """
         taken: list[Step] = []
         runs: list[list[State]] = []
         for run in self._runs:
@@ -104,10 +107,10 @@ class Replay:
             self._runs = runs
             return taken[0]
         words = sorted(
-            {f"{step.label!r} of {step.member or 'no one'}" for step, _ in self.possible()}
+            {f"{step.label!r} of {step.member or 'the world'}" for step, _ in self.possible()}
         )
         raise LookupError(
-            f"step {len(self.states)}: no {label!r} of {member or 'no one'} is possible here; "
+            f"step {len(self.states)}: no {label!r} of {member or 'the world'} is possible here; "
             f"possible are {', '.join(words)}"
         )
 
@@ -142,7 +145,7 @@ class Replay:
         if len(run) == 1:
             return asked.begins(view(run[0]))
         return all(
-            asked.holds(view(run[-2]), taken_of(move), view(run[-1]))
+            asked.holds(view(run[-2]), step_view(move), view(run[-1]))
             for move, after in self._reference.successors(run[-2])
             if after == run[-1]
         )

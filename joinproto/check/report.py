@@ -17,11 +17,11 @@ States = Mapping[str, Mapping[str, str]]
 
 @frozen
 class MessageText:
-    """A message."""
+    """A message in the network."""
 
     sender: Annotated[str | None, Key("from"), "the sender; null: the network does not say"]
     to: Annotated[str | None, "the addressee; null: every other member"]
-    content: Annotated[str, "what it says"]
+    content: Annotated[str, "the message's content"]
 
 
 @frozen
@@ -36,12 +36,12 @@ class Step:
         "`receive`, `start`, `crash`, `lose`, `duplicate`, `split`, `heal`, or its own words",
     ]
     member: Annotated[str | None, "the member that takes it; null: the network, or several members"]
-    message: Annotated[MessageText | None, "received, lost or doubled"]
-    sent: Annotated[tuple[MessageText, ...], "messages that it sends"]
+    message: Annotated[MessageText | None, "the message received, lost or doubled"]
+    sent: Annotated[tuple[MessageText, ...], "messages that the step sends"]
     states: Annotated[States, "every member after the step, as in `initial`"]
-    rules: Annotated[tuple[str, ...], "cases of tables that it takes"] = ()
+    rules: Annotated[tuple[str, ...], "cases of tables that the step takes"] = ()
     detail: Annotated[str, "a split's one side, a joint step's events, a crash's place"] = ""
-    together: Annotated[tuple[str, ...], "the members that take it, where several do"] = ()
+    together: Annotated[tuple[str, ...], "the members that take it, if several do"] = ()
 
     @property
     def label(self) -> Annotated[str, "the whole step in words, as `Replay.step` takes them"]:
@@ -58,23 +58,23 @@ class Step:
 class Trace:
     """A run: the initial states, then the steps.
 
-    In a lasso the last step leads back to where the cycle begins (0: the initial state), or the
-    run ends there and nothing more can happen.
+    In a lasso the last step leads back to the state after step `loop_at` (0: the initial state).
+    Without steps after `loop_at`, the run ends there, because no step is forced any more.
     """
 
-    property: Annotated[str, "only with a run: the claim it breaks"]
+    property: Annotated[str, "only with a run: the claim that it breaks"]
     kind: Kind
     initial: Annotated[
         States,
-        """only with a run: where it begins.  Member to attribute to text.  A durable attribute's
+        """only with a run: its first state.  Member to attribute to text.  A durable attribute's
         name ends in `*`; a member that is down has the attribute `""` with the text `down`.""",
     ]
     steps: Annotated[tuple[Step, ...], Key("trace"), "only with a run: its steps"]
     loop_at: Annotated[
         Count | None,
-        "only with a run: the step after which its cycle begins; null: it has none",
+        "only with a run: the step after which its cycle begins; null: no cycle",
     ] = None
-    fairness: Annotated[str, "only with a run: why its cycle is a fair one"] = ""
+    fairness: Annotated[str, "only with a run: why its cycle is fair"] = ""
     due_at: Annotated[
         Count | None,
         "only with a run: the step after which the premise of its claim is true; null: no premise",
@@ -87,7 +87,7 @@ class Trace:
 
 
 class FailedRun(Trace):
-    """A run to where a member's code does not answer; `property` says which step."""
+    """A run to a state in which a member's code fails; `property` names the failing step."""
 
 
 Result = Literal["holds", "reached", "violated", "not-reached", "unknown"]
@@ -95,7 +95,7 @@ Result = Literal["holds", "reached", "violated", "not-reached", "unknown"]
 
 @define
 class Growth:
-    """One level of a search: what it cost.
+    """The costs of one level of a search.
 
     `seconds`: its share of its job's time.  `sent`, `written`: bytes of rows exchanged, and of
     files; 0 where unknown.
@@ -112,23 +112,24 @@ class Growth:
 
 @frozen
 class PropertyResult:
-    """One claim.
+    """The result for one claim.
 
-    `result` is "unknown" where the search ended before it was judged, and of a `sometimes` that
-    may lie behind states that the world's `same` or `within` left out.
+    `result` is "unknown" if the search ended before the claim was judged, if no state or step put
+    it to the test, or for a `sometimes` that may be reached behind states that the world's `same`
+    or `within` left out.
     """
 
-    name: Annotated[str, "as the world names it"]
-    kind: Annotated[Kind, "what is claimed"]
-    result: Annotated[Result, "what was found"]
+    name: Annotated[str, "the claim's name"]
+    kind: Annotated[Kind, "the claim's kind"]
+    result: Annotated[Result, "the claim's result"]
     trace_length: Annotated[Count | None, "steps of the shortest run that breaks or reaches it"] = (
         None
     )
-    premise_met: Annotated[
-        bool | None, "whether it was ever put to the test; null: it has no premise"
-    ] = None
+    premise_met: Annotated[bool | None, "whether its premise was ever true; null: no premise"] = (
+        None
+    )
     trace: Trace | None = None
-    about: Annotated[str, "what it claims, in a sentence, where the world says so"] = ""
+    about: Annotated[str, "the claim in a sentence, if the world has one"] = ""
 
 
 @frozen
@@ -139,16 +140,16 @@ class Coverage:
         Factory(dict)
     )
     rules: Annotated[Mapping[str, Times], "case of a table to times"] = Factory(dict)
-    never: Annotated[tuple[str, ...], "what was never exercised"] = ()
-    void: Annotated[
-        Mapping[str, str], "claim that nothing put to a test, to the reason: its result is open"
-    ] = Factory(dict)
+    never: Annotated[tuple[str, ...], "steps, cases and other parts that never occurred"] = ()
+    void: Annotated[Mapping[str, str], "claims never put to the test, each with the reason"] = (
+        Factory(dict)
+    )
     shown: Annotated[
         Mapping[str, tuple[str, ...]],
-        "where a `sometimes` was not reached: member, or member.attribute, to the texts it showed",
+        "if a `sometimes` was not reached: member, or member.attribute, to the texts shown",
     ] = Factory(dict)
     growing: Annotated[
-        tuple[str, ...], "where a limit ended it: attributes that took ever more values"
+        tuple[str, ...], "if a limit ended the search: attributes that took ever more values"
     ] = ()
 
 
@@ -156,46 +157,42 @@ class Coverage:
 class Report:
     """The result of one check."""
 
-    world: Annotated[str, "its name"]
-    result: Annotated[Literal["holds", "violated", "incomplete"], "of all claims together"]
+    world: Annotated[str, "the world's name"]
+    result: Annotated[Literal["holds", "violated", "incomplete"], "the result of all claims"]
     distinct: Annotated[Count, "distinct states"]
-    generated: Annotated[
-        Count, "steps found, those to known states included; each beginning is one"
-    ]
+    generated: Annotated[Count, "steps found, also to known states; each beginning counts as one"]
     depth: Annotated[Count, "states on the longest of the shortest runs"]
     levels: Annotated[tuple[Count, ...], "distinct states at each depth"]
-    seconds: Annotated[Seconds, "of the clock, without compiling"]
-    cpu_seconds: Annotated[Seconds, "of the processor"]
+    seconds: Annotated[Seconds, "by the clock, without compiling"]
+    cpu_seconds: Annotated[Seconds, "processor time"]
     peak_rss_bytes: Annotated[
-        Count, "the most memory it ever held; with Spark, all processes of it here together"
+        Count, "peak memory of the process; with Spark, of its processes on this machine"
     ]
     calls: Annotated[Count, "calls of members' code"]
-    engine: Annotated[Literal["local", "spark"], "where it was searched"]
+    engine: Annotated[Literal["local", "spark"], "where the search ran"]
     method: Annotated[
         Literal["tables", "plain", "states"],
-        """how it was searched: `tables` of what members answer, `plain` Python (a small world), or
+        """how the search ran: `tables` of members' answers, `plain` Python (a small world), or
         `states`, one by one (a world of one member)""",
     ] = field(default="tables", kw_only=True, eq=False)
     reductions: Annotated[tuple[str, ...], "such as symmetry; empty: every state was visited"]
     fair_to: Annotated[
-        tuple[str, ...], "what runs may not put off for ever, where a claim asks for it"
+        tuple[str, ...], "steps that runs may not put off for ever, if a claim is about that"
     ] = field(default=(), kw_only=True)
     properties: Annotated[tuple[PropertyResult, ...], "every claim"]
-    coverage: Annotated[Coverage, "What was exercised."]
+    coverage: Annotated[Coverage, "The coverage."]
     members: Annotated[Count, "members of the world, as `--members` counts them"]
     expected: Annotated[Literal["holds", "violated"], "how the world must end"] = "holds"
-    row_bits: Annotated[Count, "bits of what a state holds"] = 0
+    row_bits: Annotated[Count, "bits of a state's row"] = 0
     bytes_per_state: Annotated[
         float,
         AtLeast(0),
         Digits(1),
-        "memory for a state: its row, and its place in what finds it",
+        "memory for a state: its row, and its place in the hash table",
     ] = 0.0
     beyond: Annotated[Count, "states from which the world's `within` lets no step be taken"] = 0
-    numbered_bytes: Annotated[
-        Count, "bytes for what is numbered: tables, and values behind numbers"
-    ] = 0
+    numbered_bytes: Annotated[Count, "bytes of the tables, and of the values that have numbers"] = 0
     trace: Annotated[Trace | None, Merged(optional=True)] = None
-    stopped_by: Annotated[str, "the limit that ended it early, or empty"] = ""
-    notes: Annotated[tuple[str, ...], "what else there is to know"] = field(default=())
-    about: Annotated[str, "what the world shows, in a sentence, where it says so"] = ""
+    stopped_by: Annotated[str, "the limit that ended the search early, or empty"] = ""
+    notes: Annotated[tuple[str, ...], "further notes"] = field(default=())
+    about: Annotated[str, "the world in a sentence, if it has one"] = ""

@@ -17,7 +17,7 @@ SEEN: tuple[str, ...] = ("always", "sometimes")
 
 FOUND_FIRST = "states that same(view) does not tell apart are one"
 WARNING = (
-    "same(view) is not proved sound: the runs shown are runs, but what was not found may be"
+    "same(view) is not proved sound: every run shown is real, but further violations may lie"
     " behind states that were left out"
 )
 

@@ -61,7 +61,8 @@ class Shared:
     _places: list[tuple[_Place, Any]]
 
     @classmethod
-    def by(cls, kinds: Iterable[type]) -> Shared:
+    def reached_by(cls, kinds: Iterable[type]) -> Shared:
+        """Return the objects that the code of these classes can reach, with their content now."""
         found: dict[tuple[int, str], _Place] = {}
         seen: set[int] = set()
         for kind in kinds:
@@ -117,7 +118,7 @@ def _attributes(value: Any) -> list[str]:
 def _same(one: Any, other: Any) -> bool:
     try:
         return bool(_content(one) == _content(other))
-    except Exception:  # noqa: BLE001  an array's == is no yes or no
+    except Exception:  # noqa: BLE001  an array's == is neither True nor False
         return False
 
 

@@ -25,20 +25,22 @@ BREAKABLE: tuple[Kind, ...] = ("always", "no deadlock", "always step", "implemen
 NO_PROOF = "a simulation is not a proof: it says nothing of the runs it did not take"
 
 
-MetResult = Literal["violated", "not-violated", "untested", "reached", "not-reached", "not-judged"]
+ClaimVerdict = Literal[
+    "violated", "not-violated", "untested", "reached", "not-reached", "not-judged"
+]
 
 
 @frozen
-class ClaimMet:
+class SimulatedClaim:
     """The result of the runs for one claim.
 
     `trace_length`: of the shortest run that broke it.  `judged`: whether a run can break it.
     """
 
-    name: Annotated[str, "as the world names it"]
-    kind: Annotated[Kind, "what is claimed"]
-    runs: Annotated[Count, "in which it was broken (where a run can break it) or came true"]
-    premise_runs: Annotated[Count | None, "that put it to the test; null: it has no premise"] = None
+    name: Annotated[str, "the claim's name"]
+    kind: Annotated[Kind, "the claim's kind"]
+    runs: Annotated[Count, "runs that broke it, or made it true if no run can break it"]
+    premise_runs: Annotated[Count | None, "runs that met its premise; null: no premise"] = None
     trace_length: Annotated[Count | None, "steps of the shortest run that breaks or reaches it"] = (
         None
     )
@@ -49,7 +51,7 @@ class ClaimMet:
         return self.trace_length is not None
 
     @property
-    def result(self) -> Annotated[MetResult, "what was found"]:
+    def result(self) -> Annotated[ClaimVerdict, "the claim's result"]:
         """Return the result; `untested` if no run tested the claim."""
         if self.is_broken:
             return "violated"
@@ -64,26 +66,26 @@ class ClaimMet:
 class Simulation:
     """The result of random runs."""
 
-    world: Annotated[str, "its name"]
+    world: Annotated[str, "the world's name"]
     result: Annotated[Literal["violated", "not-violated"], "`not-violated` is not a proof"]
     seed: Annotated[Count, "the same seed gives the same runs"]
-    runs: Annotated[Count, "taken; fewer than `runs_wanted` if a limit came first"]
-    runs_wanted: Annotated[Count, "asked for"]
-    steps_max: Annotated[Count, "of one run, at most"]
-    steps: Annotated[Count, "of all runs together"]
+    runs: Annotated[Count, "runs taken; fewer than `runs_wanted` if a limit came first"]
+    runs_wanted: Annotated[Count, "runs asked for"]
+    steps_max: Annotated[Count, "the most steps of a run"]
+    steps: Annotated[Count, "steps of all runs"]
     longest: Annotated[Count, "steps of the longest run"]
-    rested: Annotated[Count, "runs that ended because nothing could change any more"]
+    rested: Annotated[Count, "runs that ended because no step could change the state"]
     distinct: Annotated[Count, "distinct states met"]
     states: Annotated[
-        Count | None, "all that there are, where that is known, or asked for by --of-all; or null"
+        Count | None, "all states that runs can reach; null: unknown (--of-all counts them)"
     ] = None
     calls: Annotated[Count, "calls of members' code"]
-    seconds: Annotated[Seconds, "of the clock"]
+    seconds: Annotated[Seconds, "by the clock"]
     members: Annotated[Count, "members of the world, all kinds together"]
-    claims: Annotated[tuple[ClaimMet, ...], Key("properties"), "every claim"]
-    coverage: Annotated[Coverage, "What was exercised."]
+    claims: Annotated[tuple[SimulatedClaim, ...], Key("properties"), "every claim"]
+    coverage: Annotated[Coverage, "The coverage."]
     trace: Annotated[Trace | None, Merged(optional=True)] = None
-    stopped_by: Annotated[str, "the limit that ended it early, or empty"] = ""
+    stopped_by: Annotated[str, "the limit that ended the runs early, or empty"] = ""
     notes: Annotated[tuple[str, ...], "what a simulation does not say"] = field(default=(NO_PROOF,))
 
 
@@ -110,11 +112,11 @@ def simulate(
 ) -> Simulation:
     """Take `runs` random runs of at most `steps_max` steps each.
 
-    Each step is drawn among those that change the state, all equally likely.  A run ends where it
-    breaks an `always` or a claim about steps.  `count_max`: search all states as well, if there are
-    at most this many (None means however many), to say which part of them the runs met.  That is
-    unknown if the search does not end within `memory_max_bytes`, or if the world has `within` or
-    `same`.  Raises `ModelProblem` for a model that cannot be explored.
+    All steps that change the state are equally likely.  A run ends where it breaks an `always` or a
+    claim about steps.  `count_max`: search all states as well, if there are at most this many (None
+    means however many), to say which part of them the runs met.  That is unknown if the search does
+    not end within `memory_max_bytes`, or if the world has `within` or `same`.
+    Raises `ModelProblem` for a model that cannot be explored.
     """
     from joinproto.check.engine.runs.coverage import coverage_of
     from joinproto.check.engine.runs.walks import Walker
@@ -143,8 +145,8 @@ def simulate(
     # The shortest; of equally short ones, that of the claim named first.
     for claim in sorted(claims, key=lambda claim: (not claim.is_broken, claim.trace_length or 0)):
         if claim.is_broken:
-            initial, steps, told = walker.retrace(found.broken[claim.name])
-            notes += (told,) if told else ()
+            initial, steps, note = walker.retrace(found.broken[claim.name])
+            notes += (note,) if note else ()
             trace = with_pictures(world, Trace(claim.name, claim.kind, initial, steps))
             break
     walker.leave_counts()
@@ -190,11 +192,11 @@ def _count_of(
     return None if search.run().stopped_by else search.states.count
 
 
-def _claim(item: Property, found: Any) -> ClaimMet:
+def _claim(item: Property, found: Any) -> SimulatedClaim:
     name = item.name
     broken = found.broken.get(name)
     can_break = item.kind in BREAKABLE
-    return ClaimMet(
+    return SimulatedClaim(
         name,
         item.kind,
         (found.runs_broken if can_break else found.reached).get(name, 0),

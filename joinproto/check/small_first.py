@@ -28,14 +28,15 @@ def check(
 
     A world of one member without faults is searched state by state (`Report.method` says so).
     A world of up to some 40,000 states is searched in plain Python, which needs no compiled loops;
-    where these are kept from an earlier run, one of up to 20,000.  A larger one, and one with
-    `symmetry`, is searched by the engine.
+    if these are cached from an earlier run, a world of up to 20,000.  The engine searches every
+    other world, and any world if `symmetry` is wanted.  A world of several members is also searched
+    by the engine if `memory_max_bytes`, `progress` or more than one worker is given.
 
-    `symmetry`: one state for each renaming of the world's interchangeable members.  `states_max`
-    (distinct states), `memory_max_bytes`, `seconds_max` and `interrupted`, once it is true, end the
-    search early; the report then says `incomplete`.  `progress` hears how far it is.
-    `witnesses`: rebuild the shortest run to every `sometimes`, too.  `workers`: threads of the
-    engine.  Raises `ModelProblem` for a model that cannot be explored.
+    `symmetry`: of the states that differ only in the names of interchangeable members, search only
+    one.  `states_max` (distinct states), `memory_max_bytes`, `seconds_max` and `interrupted`, once
+    it is true, end the search early; the report then says `incomplete`.  `progress`: called with
+    the engine's progress.  `witnesses`: rebuild the shortest run to every `sometimes`, too.
+    `workers`: threads of the engine.  Raises `ModelProblem` for a model that cannot be explored.
     """
     ends = Ends(
         states_max=states_max,

@@ -35,7 +35,8 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
             yield f"member {name} is {kind_said(make)}", wanted
     for name in ("properties", "fairness", "interchangeable", "labels", "beside"):
         if isinstance(getattr(world, name), Iterator):
-            yield f"{name} is {kind_said(getattr(world, name))}, gone through once", "a list"
+            found = f"{name} is {kind_said(getattr(world, name))}, which can be read only once"
+            yield found, "a list"
             return
     for item in world.properties:
         if not isinstance(item, Property):
@@ -44,14 +45,14 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
         if item.among == ():
             yield (
                 f"property {item.name!r} is among no members",
-                "at least one member, or none given",
+                "at least one member, or a property without `among`",
             )
         asked: tuple[Any, ...] = (item.holds, *item.asks)
         for call in asked:
             if not callable(call):
                 yield (
                     f"property {item.name!r} asks {kind_said(call)}",
-                    "a function of what is shown",
+                    "a function of observations",
                 )
         if item.abstract is not None and not isinstance(item.abstract, type(world)):
             yield (
@@ -82,8 +83,8 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
             also = ", or a list of Together(...)" if name == "together" else ""
             yield f"{name} is {kind_said(value)}", f"a function{also}"
     if world.show_links and isinstance(world.network, MessageSet):
-        found = "show_links with a MessageSet, in which everything stays under way"
-        yield found, "FifoLinks() or MessageBag(), or a monitor that hears what is sent"
+        found = "show_links with a MessageSet, in which every message stays under way"
+        yield found, "FifoLinks() or MessageBag(), or a monitor to which members Record messages"
     yield from unsound_same(world)
     yield from unsound_fairness(world.fairness, world.members)
     if world.beginnings is not None:
@@ -105,12 +106,15 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
 def _unsound_without_senders(network: MessageSet, faults: Any) -> Iterator[tuple[str, str]]:
     """Yield the settings that need messages with senders, in a network without them."""
     if network.broadcasts == "one":
-        found = 'MessageSet(with_sender=False, broadcasts="one"): all others than whom?'
-        yield found, 'broadcasts="each", as if it were sent to each of them'
+        found = (
+            'MessageSet(with_sender=False, broadcasts="one"): a broadcast to all others needs a'
+            " sender"
+        )
+        yield found, 'broadcasts="each", which is a message to each other member'
     if isinstance(faults, Faults) and faults.partitions:
         found = (
             f"partitions={faults.partitions} with MessageSet(with_sender=False):"
-            " a split delays messages by who sent them"
+            " a split delays messages by their senders"
         )
         yield found, "no partitions, or a MessageSet() with senders"
 
@@ -121,11 +125,12 @@ def _idle_budgets(faults: Faults, network: Any) -> Iterator[tuple[str, str]]:
         for name, count in (("losses", faults.losses), ("duplicates", faults.duplicates)):
             if count:
                 found = (
-                    f"{name}={count} does nothing in a MessageSet: it loses and doubles for free"
+                    f"{name}={count} does nothing in a MessageSet, which may lose and double"
+                    " every message"
                 )
                 yield found, f"no {name}, or network=MessageBag()"
     if isinstance(network, FifoLinks) and faults.duplicates:
-        found = f"duplicates={faults.duplicates} does nothing in FifoLinks: they never double"
+        found = f"duplicates={faults.duplicates} does nothing in FifoLinks, which never double"
         yield found, "no duplicates, or network=MessageBag()"
 
 
@@ -135,8 +140,8 @@ def _impossible_faults(faults: Faults, members: set[str]) -> Iterator[tuple[str,
         if getattr(faults, name) and members and members <= set(faults.spared):
             yield f"{name}={getattr(faults, name)}, and every member is spared", f"no {name}"
     if faults.partitions and (len(members) < 2 or faults.splits == ()):
-        found = f"partitions={faults.partitions}, and there is no way to cut"
-        yield found, "two members or more, and splits of them or none given"
+        found = f"partitions={faults.partitions}, and no split is possible"
+        yield found, "two members or more, and `splits` left out or not empty"
     if faults.partitions and faults.splits is None and len(members) > SPLIT_MEMBERS_MAX:
         found = f"partitions={faults.partitions}: {len(members)} members can be split in"
         found += f" {2 ** (len(members) - 1) - 1:,} ways"

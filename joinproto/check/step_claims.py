@@ -26,7 +26,7 @@ ABSTRACT_MAX = 20_000
 
 @frozen
 class _Abstract:
-    """The behaviour of an abstract world: its initial states, and pairs of states."""
+    """The behaviour of an abstract world: its initial states, states, and pairs of states."""
 
     names: tuple[str, ...]
     begins: frozenset[Any]
@@ -41,14 +41,14 @@ class _Abstract:
         if found is None:
             raise ModelProblem(
                 f"property {item.name!r}: the abstract world has more than {ABSTRACT_MAX:,} states",
-                next="let it say less",
+                next="make the abstract world smaller",
             )
         names = found.steps.codes.names
         keys = {state: _key(names, found.steps.view(state)) for state in found.states()}
         if len({*keys.values()}) < len(keys):
             raise ModelProblem(
-                f"property {item.name!r}: two states of the abstract world show the same",
-                next="let its members show all that they are",
+                f"property {item.name!r}: two states of the abstract world have the same view",
+                next="let its members show all their attributes",
             )
         begins = frozenset(keys[state] for state in found.levels[0])
         steps = frozenset(
@@ -83,11 +83,12 @@ class StepClaim:
         if not isinstance(mapped, Mapping) or set(mapped) != set(names):
             raise ModelProblem(
                 f"property {self.item.name!r}: the mapping gives {mapped!r}",
-                next=f"a dict with what each of {', '.join(names)} shows in the abstract world",
+                next="return a dict with an observation of each member of the abstract world,"
+                f" {', '.join(names)}",
             )
         return _key(names, mapped)
 
-    def told(self, before: View | None, after: View) -> str:
+    def note(self, before: View | None, after: View) -> str:
         """Return a text about a step that the abstract world cannot take; "" if the claim has no
         abstract world.  `before`: None for an initial state.
         """

@@ -75,7 +75,7 @@ def words(move: Move) -> tuple[str, str]:
     return move.kind, ""
 
 
-def taken_of(move: Move) -> StepView:
+def step_view(move: Move) -> StepView:
     """Return the step as claims see it."""
     action, _ = words(move)
     if move.together is not None:
@@ -106,7 +106,7 @@ def states_of(
 
 
 def to_step(move: Move, states: Mapping[str, Mapping[str, str]]) -> Step:
-    """Return the step as text, with the states it leads to."""
+    """Return the step as text, with the members' states after it."""
     action, detail = words(move)
     sent = tuple(
         text_of((name, to, content))
@@ -131,16 +131,16 @@ def said(move: Move) -> str:
     return line_of(step.member, step.label)
 
 
-def unanswered(name: str, event: Hashable, initial: States, steps: tuple[Step, ...]) -> Trace:
+def failed_run(name: str, event: Hashable, initial: States, steps: tuple[Step, ...]) -> Trace:
     """Return the run to the state in which the code of the member `name` fails at `event`."""
     words = event_words(event) or "a start"
-    asked = "what it hears" if name == "monitor" else words
+    asked = "a recorded event" if name == "monitor" else words
     return FailedRun(f"{name} fails at {asked}", "always", initial, steps)
 
 
 def order_of(move: Move, codes: Codes) -> tuple[str, int, str]:
-    """Return the sort key of a step: action, member, label.  Of equally short runs, the least step
-    is taken at each state.
+    """Return the sort key of a step: action, member, label.  Of equally short runs, a search
+    reports the run with the first steps in this order.
     """
     action, detail = words(move)
     member = -1 if move.member is None else codes.names.index(move.member)

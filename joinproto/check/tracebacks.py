@@ -43,7 +43,7 @@ def _in_its_words(file: Path, text: str) -> str:
 
 
 @contextmanager
-def its_own_fault(file: Path, *, what: str = "") -> Iterator[None]:
+def errors_of_model(file: Path, *, what: str = "") -> Iterator[None]:
     """Turn an error in code of `file` into a `ModelProblem` with file and line.
 
     `what`: the call; empty while the file is loaded.  An exception whose traceback has no frame in
@@ -69,7 +69,7 @@ def its_own_fault(file: Path, *, what: str = "") -> Iterator[None]:
         raised = _in_its_words(file, traceback.format_exception_only(error)[-1].strip())
         what_else = "correct the file"
         if isinstance(error, SystemExit):
-            what_else = "a model only answers; put what runs under `if __name__ == '__main__':`"
+            what_else = "a model only answers; put other code under `if __name__ == '__main__':`"
         raise ModelProblem(
             f"{what or 'loading the file'} raised {raised}",
             next=hint(error, what_else),
@@ -84,7 +84,7 @@ def _shorter(place: str) -> str:
 
 
 def _place_in(file: Path, error: BaseException) -> str:
-    """Return file:line of the deepest frame in `file` or its folder, or nothing."""
+    """Return file:line of the deepest frame in `file` or its folder, or ""."""
     own = ""
     for frame in traceback.extract_tb(error.__traceback__):
         at = Path(frame.filename)

@@ -183,7 +183,7 @@ class _Frozenset(TypeHandler):
         return _made(parts, kind)
 
 
-class _BackwardsWay(TypeHandler):
+class _BackwardsHandler(TypeHandler):
     """A set that was thawed so that it is iterated backwards."""
 
     def __init__(self, kind: type) -> None:
@@ -383,7 +383,7 @@ class _NamedHandler(TypeHandler):
         return MAKE, make
 
 
-class _AgainWay(_NamedHandler):
+class _RepeatedHandler(_NamedHandler):
     """A later place of an object that occurs more than once."""
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
@@ -395,7 +395,7 @@ WAYS |= {
     bool: _Bool(),
     tuple: _Tuple(),
     Named: _NamedHandler(),
-    Repeated: _AgainWay(),
+    Repeated: _RepeatedHandler(),
     # Not the number itself: -0.0 equals 0.0 but behaves differently, and nan never equals itself.
     float: _Wrapped(float.hex),
     complex: _Wrapped(lambda value: (value.real.hex(), value.imag.hex())),
@@ -446,5 +446,5 @@ def _no_part(kind: type, reason: str) -> ModelProblem:
     return ModelProblem(f"a {name} cannot be part of a state: {reason}", next=HOLD)
 
 
-WAYS[BackwardsSet] = _BackwardsWay(set)
-WAYS[BackwardsFrozenset] = _BackwardsWay(frozenset)
+WAYS[BackwardsSet] = _BackwardsHandler(set)
+WAYS[BackwardsFrozenset] = _BackwardsHandler(frozenset)

@@ -36,7 +36,7 @@ class Seen:
             if key == name:
                 return value
         raise AttributeError(
-            f"nothing called {name!r} is shown; there is "
+            f"no attribute {name!r} is shown; the attributes are "
             + ", ".join(key for key, _ in self.values)
         )
 
@@ -57,7 +57,7 @@ class _NoDisks(dict[str, Any]):
         return 0
 
     def __missing__(self, name: str) -> Any:
-        raise AttributeError("this view has no disks; a world shows them: show_disk=...")
+        raise AttributeError("this view has no disks; a world shows them with show_disk=...")
 
 
 NO_DISKS = _NoDisks()
@@ -66,10 +66,10 @@ NO_DISKS = _NoDisks()
 class View:
     """The members' observations in one state.
 
-    `view[name]` is what that member shows, or `DOWN`; `view.up` has only the running ones;
-    `view.disk[name]` what the world's `show_disk` gives; `view.monitor` what the monitor shows;
-    `view.split` one side of the present partition, or the links cut, or None.  With
-    `World(show_links=True)`, `view.links` holds the messages under way.
+    `view[name]` is the observation of that member, or `DOWN`; `view.up` has only the observations
+    of running members; `view.disk[name]` is the result of the world's `show_disk`; `view.monitor`
+    is the monitor's observation; `view.split` is one side of the present partition, or the cut
+    links, or None.  With `World(show_links=True)`, `view.links` holds the messages under way.
     """
 
     __slots__ = ("_links", "_names", "_shown", "_up", "disk", "monitor", "split")
@@ -121,7 +121,7 @@ class View:
         """Messages under way: (sender, addressee) to contents, in order in a queue."""
         if self._links is None:
             raise AttributeError(
-                "this view has no links; a world of queues or bags shows them: show_links=True"
+                "this view has no links; a world of queues or bags shows them with show_links=True"
             )
         return self._links
 
@@ -134,7 +134,8 @@ class View:
     ) -> int:
         """Return how many messages are under way, from `sender`, to `to`.
 
-        `wanted`: of that class, or those of whose content it is true.
+        `wanted`: a class, or a function of a content; only messages count whose content is of that
+        class, or for whose content the function is true.
         """
 
         def counts(content: Any) -> bool:

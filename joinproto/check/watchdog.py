@@ -51,8 +51,8 @@ class Watch:
             return call()
         except CallTooLong as error:
             raise ModelProblem(
-                f"{what} has not come back for {self.seconds_max:g} seconds",
-                next="it was at this line; a loop must come to its end",
+                f"{what} has not returned for {self.seconds_max:g} seconds",
+                next="it was at this line; let its loop end",
                 place=raised_at(error),
             ) from None
         finally:

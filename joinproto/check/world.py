@@ -74,8 +74,8 @@ class World:
     dropped when the method `horizon` of each of these members, running or stopped, returns more
     than its number; without pairs it is never dropped.
     Drop only messages that can change no state any more. `labels`: every case of every table in
-    use; cases never taken are reported. `beside`: those of `members` that reports do not count,
-    such as a register.
+    use; cases never taken are reported. `beside`: the `members` that reports do not count, such
+    as a register.
     """
 
     name: str

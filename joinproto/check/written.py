@@ -4,7 +4,7 @@
     Broadcast("hello")                 makes an effect, and drops it
     NOT_ENABLED                        its `return` is missing
     "time out"                         in `choices()`: its `yield` is missing
-    case Message(sender, VOTE):        takes whatever comes, and calls it VOTE
+    case Message(sender, VOTE):        matches any content, and calls it VOTE
 
 Each of them is correct Python, and makes a claim true for an unintended reason.
 """
@@ -35,8 +35,8 @@ def idle_line(kind: type) -> tuple[str, str, str] | None:
                 continue
             code = value.__code__
             body = _functions(code.co_filename).get(code.co_firstlineno)
-            for line, said, wanted in _idle(body, value.__globals__) if body else ():
-                return f"{code.co_filename}:{line}", said, wanted
+            for line, text, wanted in _idle(body, value.__globals__) if body else ():
+                return f"{code.co_filename}:{line}", text, wanted
     return None
 
 
@@ -68,7 +68,7 @@ def _idle(body: ast.FunctionDef, names: Mapping[str, Any]) -> Iterator[tuple[int
                 wanted = f"write {value!r} itself, or a name with a dot in it"
             else:
                 continue
-            yield node.lineno, f"case {node.name} takes whatever comes, as a new variable", wanted
+            yield node.lineno, f"case {node.name} matches any value, as a new variable", wanted
 
 
 def _not_offered(body: ast.FunctionDef) -> Iterator[tuple[int, str, str]]:
@@ -79,22 +79,22 @@ def _not_offered(body: ast.FunctionDef) -> Iterator[tuple[int, str, str]]:
     for node in nodes:
         match node:
             case ast.Expr(ast.Constant(str() | int() as value)) if node is not body.body[0]:
-                said = f"{value!r} is named, and not offered: choices() yields nothing"
-                yield node.lineno, said, f"write yield {value!r}"
+                text = f"{value!r} is named, and not offered: choices() yields nothing"
+                yield node.lineno, text, f"write yield {value!r}"
 
 
 def _dropped(value: ast.expr, names: Mapping[str, Any]) -> tuple[str, str] | None:
-    said = ast.unparse(value)
+    text = ast.unparse(value)
     match value:
         case ast.Compare(ops=[ast.Eq()]):
-            return f"{said} compares, and the answer is dropped", "write = for a new value"
+            return f"{text} compares, and the answer is dropped", "write = for a new value"
         case ast.Call(func=ast.Name(name)) if names.get(name) is Maybe:
-            return f"{said} is made, and not offered", f"write yield {said}"
+            return f"{text} is made, and not offered", f"write yield {text}"
         case ast.Call(func=ast.Name(name)) if names.get(name) in EFFECTS:
             wanted = "return it in a list, or yield it"
-            return f"{said} is made, and no step returns it", wanted
+            return f"{text} is made, and no step returns it", wanted
         case ast.Name(name) if names.get(name) is NOT_ENABLED:
-            return f"{said} is named, and not returned", f"write return {said}"
+            return f"{text} is named, and not returned", f"write return {text}"
         case ast.List() | ast.Tuple() | ast.Set():
-            return f"{said} is made, and dropped", f"write return {said}"
+            return f"{text} is made, and dropped", f"write return {text}"
     return None

@@ -10,7 +10,7 @@ from attrs import Factory, define
 from joinproto.check.asking import ask, ask_of_view, asked_of
 from joinproto.check.properties import ON_FAIR_RUNS, Implied, Parts, Property
 from joinproto.check.step_claims import StepClaim
-from joinproto.check.steps import taken_of
+from joinproto.check.steps import step_view
 from joinproto.check.view import View
 from joinproto.errors import JoinprotoError, UsageProblem, did_you_mean
 from joinproto.explore.graph import Graph, Json
@@ -89,7 +89,7 @@ class Judging:
             begins = claim.begins(after) if at in self.graph.firsts else None
             return begins, "about steps: take a step"
         move, _ = self.graph.move(*via)
-        is_so = claim.holds(self.graph.view(via[0]), taken_of(move), after)
+        is_so = claim.holds(self.graph.view(via[0]), step_view(move), after)
         return is_so, "the last step is as claimed" if is_so else "broken by the last step"
 
     # -- the parts of a claim ------------------------------------------------------------
@@ -129,7 +129,7 @@ class Judging:
                 yield " and ".join(names) + monitor, shown
         elif via is not None and item.abstract is None:
             move, _ = self.graph.move(*via)
-            yield "the last step", (self.graph.view(via[0]), taken_of(move), view)
+            yield "the last step", (self.graph.view(via[0]), step_view(move), view)
 
 
 def _truth(call: Callable[..., Any], shown: tuple[Any, ...]) -> bool | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from attrs import define, frozen
 
-from joinproto.check.follow import Follower, LoggedStep, told_by
+from joinproto.check.follow import Follower, LoggedStep, lines_of
 from joinproto.errors import JoinprotoError
 from joinproto.explore.graph import Json
 from joinproto.explore.session import Session
@@ -161,7 +161,7 @@ def run_of(
         if done == len(steps) or len(parent) > 50_000:
             break
         for index, (move, to) in enumerate(graph.steps_out(at)):
-            ones = told_by(move)
+            ones = lines_of(move)
             logged = [one for one in ones if is_logged(one)]
             after = done
             if logged:

@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import Factory, define, field
 
-from joinproto.check.plain_coverage import Taken
+from joinproto.check.plain_coverage import TakenSteps
 from joinproto.errors import UsageProblem
 from joinproto.explore.graph import Graph, Json
 from joinproto.explore.walking import StateTest
@@ -44,7 +44,7 @@ class Searching:
     expanded: int = 0
     begins: array[int] = field(factory=lambda: array("q", [0]))
     edges: array[int] = field(factory=lambda: array("q"))
-    taken: Taken = Factory(Taken)
+    taken: TakenSteps = Factory(TakenSteps)
     _keys: set[Any] = Factory(set)
     _places: dict[str, int] = Factory(dict)
     _level_ends: int = 0

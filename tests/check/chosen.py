@@ -1,4 +1,4 @@
-"""One quick world of each kind, to compare two searchers; all others are compared in the soak.
+"""One quick world of each kind, to compare two searches; the soak compares all other worlds.
 
 Together the chosen worlds use every feature that any quick world uses; `test_chosen.py` checks it.
 """
@@ -46,7 +46,7 @@ REST = [case for case in QUICK if case not in CHOSEN]
 
 
 def features(world: World, name: str, mutant: str | None) -> Iterator[str]:
-    """Yield the features that a searcher must support for this world, `mutant` of `name`."""
+    """Yield the features that a search must support for this world, `mutant` of `name`."""
     yield f"ends: {searched(name, mutant).result}"
     yield f"network: {type(world.network).__name__}"
     yield f"start: {world.start}"

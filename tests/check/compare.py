@@ -51,7 +51,7 @@ def same_search(world: World, found: Explored | None = None) -> Explored:
 
 
 def shortest(found: Explored, item: Property, *, wanted: bool) -> Trace | None:
-    """Return the least of the shortest runs to a state where `item` holds (or does not)."""
+    """Return a shortest run to a state where `item` holds (or not), the first by `order_of`."""
     hits = [s for s in found.level_of if found.reference.holds(item, s) is wanted]
     if not hits:
         return None

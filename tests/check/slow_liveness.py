@@ -145,7 +145,7 @@ class Runs:
 
 
 def is_fair_lasso(runs: Runs, item: Property, trace: Trace) -> bool:
-    """Return whether `trace` is a run of the world, avoids `item`, and loops fairly."""
+    """Return whether `trace` is a run of the world that avoids `item` and loops fairly."""
     assert trace.loop_at is not None
     reference = runs.reference
     walks: list[list[tuple[int, Hashable]]] = [[(0, None)]]

@@ -1,8 +1,8 @@
 """Linear temporal logic on a small graph, slowly and from the textbook.
 
 A formula is a tuple: ("atom", f), ("not", a), ("and", a, b), ("until", a, b).  A run is found in
-the product of the graph with all guesses of which *until* holds.  The engine does not work so.  A
-run may stay in a state, also for ever: that is how a run ends.
+the product of the graph with all guesses of which *until* holds.  The engine works in another way.
+A run may stay in a state, also for ever: that is how a run ends.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def duties_of(found: Explored) -> list[Duty]:
         kept: dict[Hashable, set[int]] = defaultdict(set)
         for number, (source, move, target) in enumerate(found.edges):
             alone = runs.duty_of(runs.states[source], move)
-            if alone is None or source == target:  # as in TLA, such a step does not count
+            if (
+                alone is None or source == target
+            ):  # as in TLA, a step that changes nothing does not count
                 continue
             if move.kind == "heal":
                 # A heal is of no member.  Fairness means it by its word, or with `each`.

@@ -1,4 +1,4 @@
-"""Kept answers of members: a later run reports the same with fewer calls, and checks the file."""
+"""Kept answers of members: a later run reports the same with fewer calls, and checks their file."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def searched(name: str = WORLD, **options: Any) -> tuple[Report, list[str]]:
     """Return the report of a search that keeps its answers, and the remarks about their file."""
-    told: list[str] = []
+    remarks: list[str] = []
     world = load_world(name, **options)
-    return check(world, answers=Answers.of(name, world.source, told.append)), told
+    return check(world, answers=Answers.of(name, world.source, remarks.append)), remarks
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_a_second_run_reports_the_same_and_asks_less(
     """Counts, claims, runs and coverage are the same whether answers are kept or asked for."""
     monkeypatch.setattr(room, "SAMPLES", 1)
     first, _ = searched(name)
-    second, told = searched(name)
+    second, remarks = searched(name)
 
     assert without_costs(first) == without_costs(second)
-    assert [] == told
+    assert [] == remarks
     assert (first.notes, len(second.notes)) == ((), 1)
     assert second.calls < first.calls
 
@@ -78,14 +78,16 @@ def test_other_options_have_other_answers(cache: Path) -> None:
 def test_answers_of_other_code_are_not_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If one module changed, no answer is used, because answers may depend on any module."""
     searched()
-    monkeypatch.setattr(room, "_code_of", lambda said: bytes(32))
+    monkeypatch.setattr(room, "_code_of", lambda source: bytes(32))
 
-    found, told = searched()
+    found, remarks = searched()
 
-    assert ((), []) == (found.notes, told)
+    assert ((), []) == (found.notes, remarks)
 
 
-def test_the_code_is_every_module_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_hash_of_the_code_covers_every_module(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A changed line in any module changes the hash, and so does another world."""
     (tmp_path / "deep").mkdir()
     module = tmp_path / "deep" / "rules.py"
@@ -104,10 +106,10 @@ def write_long_ago(file: Path, text: str) -> None:
     os.utime(file, (1e9, 1e9))
 
 
-def test_nothing_is_kept_of_code_that_was_edited_since_it_was_imported(
+def test_no_answers_are_kept_for_code_edited_after_its_import(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Otherwise answers of the old code would be kept as those of the new code."""
+    """Otherwise answers of the old code would be kept as answers of the new code."""
     module = tmp_path / "rules.py"
     write_long_ago(module, "LIMIT = 1\n")
     monkeypatch.setattr(packages, "folder", lambda package: tmp_path)
@@ -122,24 +124,24 @@ def test_answers_are_not_read_for_edited_code(cache: Path, monkeypatch: pytest.M
     """The code that runs may differ from the files, so its hash is not known."""
     searched()
     before = next(cache.iterdir()).read_bytes()
-    monkeypatch.setattr(room, "_code_of", lambda said: None)
+    monkeypatch.setattr(room, "_code_of", lambda source: None)
 
-    found, told = searched()
+    found, remarks = searched()
 
-    assert ((), []) == (found.notes, told)
+    assert ((), []) == (found.notes, remarks)
     assert [before] == [file.read_bytes() for file in cache.iterdir()]
 
 
-def test_answers_that_would_not_fit_are_not_taken(cache: Path) -> None:
+def test_answers_that_exceed_the_memory_limit_are_not_read(cache: Path) -> None:
     """A memory limit includes the kept answers."""
     searched()
     world = load_world(WORLD)
-    told: list[str] = []
+    remarks: list[str] = []
 
-    report = check(world, answers=Answers.of(WORLD, world.source, told.append, 1 << 20))
+    report = check(world, answers=Answers.of(WORLD, world.source, remarks.append, 1 << 20))
 
     assert ["its answers would not fit under the memory limit"] == [
-        line.partition(" is not used: ")[2] for line in told
+        line.partition(" is not used: ")[2] for line in remarks
     ]
     assert ("holds", ()) == (report.result, report.notes)
 
@@ -154,7 +156,7 @@ def cut_short(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-100])
 
 
-def of_another_kind(file: Path) -> None:
+def not_a_cache_file(file: Path) -> None:
     file.write_bytes(b"something else")
 
 
@@ -179,27 +181,27 @@ def naming(kind: str) -> Callable[[Path], None]:
     return harm
 
 
-def lying_of_steps(file: Path) -> None:
+def wrong_steps(file: Path) -> None:
     """Change the effects of steps."""
     held = content_of(file)
     held["numbers"]["tables"]["outcomes"].effects.array[:] = 77
     with_a_body(file, written(held, names()))
 
 
-def lying_of_what_is_shown(file: Path) -> None:
+def wrong_observations(file: Path) -> None:
     held = content_of(file)
     held["numbers"]["tables"]["per_value"].arrays["shown"][:] = 0
     with_a_body(file, written(held, names()))
 
 
-def lying_of_choices(file: Path) -> None:
+def wrong_choices(file: Path) -> None:
     held = content_of(file)
     held["numbers"]["tables"]["per_value"].arrays["choice_count"][:] = 0
     with_a_body(file, written(held, names()))
 
 
-def lying_of_claims(file: Path) -> None:
-    """Make every member's first observation break a claim."""
+def wrong_claims(file: Path) -> None:
+    """Write wrong results of claims into the file."""
     held = content_of(file)
     claimed = held["numbers"]["tables"]["claimed"]
     claimed.add(claimed.names[0], np.zeros((1, 4), np.int64))
@@ -215,42 +217,44 @@ def names() -> Names:
 
 
 @pytest.mark.parametrize(
-    ("harm", "said"),
+    ("harm", "expected"),
     [
         (damaged, "it is damaged"),
         (cut_short, "it is damaged"),
-        (of_another_kind, "it is of another kind"),
-        (writable_by_all, "others may write to it"),
+        (not_a_cache_file, "it is not a file of joinproto"),
+        (writable_by_all, "other users may write to it"),
         (naming("posix system"), "it names posix.system"),
         (naming("builtins eval"), "it names builtins.eval"),
         (
             naming("joinproto.check.engine.tables.kept_file _forget_old"),
             "it names joinproto.check.engine.tables.kept_file.",
         ),
-        (lying_of_steps, "answers otherwise than the members"),
-        (lying_of_what_is_shown, "answers otherwise than the members"),
-        (lying_of_choices, "answers otherwise than the members"),
-        (lying_of_claims, "answers otherwise than the members"),
+        (wrong_steps, "the members have other answers"),
+        (wrong_observations, "the members have other answers"),
+        (wrong_choices, "the members have other answers"),
+        (wrong_claims, "the members have other answers"),
     ],
 )
-def test_a_file_that_is_not_sound_is_reported_and_not_used(
-    cache: Path, harm: Callable[[Path], None], said: str
+def test_an_unsound_file_is_reported_and_not_used(
+    cache: Path, harm: Callable[[Path], None], expected: str
 ) -> None:
     """The search is the same as without the file, and the next run finds a sound file."""
     first, _ = searched()
     harm(next(cache.iterdir()))
 
-    second, told = searched()
+    second, remarks = searched()
     third, told_later = searched()
 
     assert without_costs(first) == without_costs(second) == without_costs(third)
-    assert 1 == len(told)
-    assert said in told[0]
+    assert 1 == len(remarks)
+    assert expected in remarks[0]
     assert ((), []) == (second.notes, told_later)
     assert third.notes
 
 
-def test_old_files_go(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_files_than_the_maximum_are_kept(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of many worlds, only the answers of the last ones are kept."""
     monkeypatch.setattr(kept_file, "FILES_MAX", 2)
     for members in (2, 3, 4):
@@ -259,10 +263,10 @@ def test_old_files_go(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert 2 == len(list(cache.iterdir()))
 
 
-def test_a_model_of_ones_own_and_no_cache_keep_nothing(
+def test_no_answers_are_kept_for_an_own_model_or_with_no_cache(
     cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A user's file may import any module, and the hash does not cover all modules."""
+    """A user's model file may import any module, and the hash does not cover all modules."""
     own = tmp_path / "own.py"
     own.write_text("from joinproto_worlds.classics.ring_election import build as world\n")
 
@@ -273,7 +277,7 @@ def test_a_model_of_ones_own_and_no_cache_keep_nothing(
     assert 1 == len(list(cache.iterdir()))
 
 
-def test_a_world_that_was_large_is_not_looked_at_as_if_it_were_small(
+def test_a_world_known_to_be_large_is_not_searched_in_plain_python_again(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A world known to be large is searched by the engine at once, also with `--no-cache`."""

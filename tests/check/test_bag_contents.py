@@ -52,7 +52,7 @@ def bag(count: int, **faults: Any) -> World:
 
 
 @pytest.mark.parametrize("count", [20, 60])
-def test_a_bag_has_no_more_contents_than_are_reached(count: int) -> None:
+def test_only_reached_contents_of_a_bag_get_numbers(count: int) -> None:
     """Messages k + 1 to n are under way: one content for each k < n, and the empty content."""
     search = Search(bag(count))
     search.run()
@@ -63,7 +63,7 @@ def test_a_bag_has_no_more_contents_than_are_reached(count: int) -> None:
     assert count * (count + 1) // 2 + 1 == contents
 
 
-def test_lost_and_doubled_messages_leave_the_right_rest() -> None:
+def test_a_bag_with_losses_and_duplicates_is_the_same_in_both_searches() -> None:
     world = bag(3, losses=1, duplicates=1)
 
     found = explore(world, keep_edges=True)
@@ -76,8 +76,8 @@ def test_a_bag_of_a_hundred_messages_is_searched() -> None:
     assert 101 * 102 // 2 == check(bag(100)).distinct
 
 
-def test_a_bag_whose_messages_are_seldom_taken_is_for_the_engine() -> None:
-    """It has few states and steps, but each state tries all messages that are under way."""
+def test_a_bag_whose_messages_are_seldom_taken_is_left_to_the_engine() -> None:
+    """The world has few states and steps, but each state tries all messages under way."""
     world, bounds = bag(30), Bounds(10**6, 10**6, 10**6, 10**6)
 
     assert check_small(world, bounds=bounds) is not None

@@ -1,6 +1,6 @@
-"""More mistakes of beginners that ended in a silent "holds".
+"""More mistakes of beginners that must not end in a silent "holds".
 
-Both searchers refuse such a model with the line of the mistake, or report the cause.
+Both searches refuse such a model with the line of the mistake, or report the cause.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from joinproto.check import (
     always_step,
     eventually,
 )
-from tests.check.test_silent_answers import Steps, both, refused, reported, world
+from tests.check.test_silent_answers import Steps, both_searches, refused, reported, world
 
 VOTE = "vote"
 
@@ -81,20 +81,20 @@ class CapturingAClass(Steps):
         return None
 
 
-@both
+@both_searches
 @pytest.mark.parametrize(
-    ("kind", "said", "hint"),
+    ("kind", "expected", "hint"),
     [
         (Comparing, "self.step == 1 compares, and the answer is dropped", "write ="),
         (Dropping, "Broadcast('hello') is made, and no step returns it", "in a list"),
         (NotReturning, "NOT_ENABLED is named, and not returned", "write return NOT_ENABLED"),
         (ListInVain, "[Broadcast('hello')] is made, and dropped", "write return ["),
-        (Capturing, "case VOTE takes whatever comes", "write 'vote' itself"),
-        (CapturingAClass, "case Ack takes whatever comes", "write Ack()"),
+        (Capturing, "case VOTE matches any value", "write 'vote' itself"),
+        (CapturingAClass, "case Ack matches any value", "write Ack()"),
     ],
 )
-def test_a_line_that_does_nothing_is_refused(
-    kind: type, said: str, hint: str, search: Callable[[World], Any]
+def test_a_line_without_its_intended_effect_is_refused(
+    kind: type, expected: str, hint: str, search: Callable[[World], Any]
 ) -> None:
     lines, first = inspect.getsourcelines(kind)
     (at,) = [number for number, line in enumerate(lines, first) if line.endswith("# fault\n")]
@@ -102,13 +102,13 @@ def test_a_line_that_does_nothing_is_refused(
     problem = refused(world(kind), search)
 
     assert f"{__file__}:{at}" == problem.place
-    assert said in problem.message
+    assert expected in problem.message
     assert hint in problem.next
 
 
 class Fine(Steps):
     def receive(self, event: Any) -> Any:
-        """A docstring, a call and a name of its own are no mistakes."""
+        """Have a docstring, call a function, and store a name: none of these is a mistake."""
         match event:
             case "go":
                 self.advance()
@@ -124,7 +124,7 @@ class Fine(Steps):
         self.step += 1
 
 
-def test_a_line_that_does_something_is_taken() -> None:
+def test_lines_with_an_effect_are_accepted() -> None:
     assert "holds" == reported(world(Fine)).result
 
 
@@ -134,7 +134,7 @@ class PropertyShown(Steps):
         return "idle"
 
 
-@both
+@both_searches
 def test_a_property_in_place_of_a_method_is_refused(search: Callable[[World], Any]) -> None:
     """Otherwise the property would be ignored, and all attributes would be shown."""
     problem = refused(world(PropertyShown), search)
@@ -143,7 +143,7 @@ def test_a_property_in_place_of_a_method_is_refused(search: Callable[[World], An
     assert "shows()" in problem.next
 
 
-@both
+@both_searches
 @pytest.mark.parametrize(
     "claim",
     [
@@ -151,13 +151,17 @@ def test_a_property_in_place_of_a_method_is_refused(search: Callable[[World], An
         always_step("quiet", lambda before, step, after: "two"),
     ],
 )
-def test_a_text_is_no_answer(claim: Property, search: Callable[[World], Any]) -> None:
+def test_a_claim_that_answers_with_a_text_is_refused(
+    claim: Property, search: Callable[[World], Any]
+) -> None:
     """`x == "one" or "two"` is true whatever x is."""
     assert "answered with the text 'two'" in refused(world(Steps, claim), search).message
 
 
-@both
-def test_a_joint_step_of_a_stranger_is_reported_by_its_name(search: Callable[[World], Any]) -> None:
+@both_searches
+def test_a_joint_step_of_an_unknown_member_is_reported_by_its_name(
+    search: Callable[[World], Any],
+) -> None:
     problem = refused(world(Steps, together=[Together("meet", {"c": "go"})]), search)
 
     assert "joint step 'meet' has an event for 'c', which is not a member" in problem.message
@@ -176,7 +180,7 @@ class Enumerated(Steps):
         return Phase.LEADS if self.step else Phase.IDLE
 
 
-def found_in(given: World) -> Iterable[str]:
+def causes_in(given: World) -> Iterable[str]:
     found = reported(given)
     return [*found.coverage.never, *found.coverage.void.values()]
 
@@ -185,36 +189,36 @@ def test_a_text_that_is_compared_with_an_enum_is_named() -> None:
     wrong = always_pair("one leads", lambda a, b: {a, b} != {"leads"})
     right = always_pair("one leads", lambda a, b: {a.value, b.value} != {"zeal"})
 
-    (said,) = found_in(world(Enumerated, wrong))
-    assert "they show Phase.LEADS, which no text equals" in said
-    assert not found_in(world(Enumerated, right))
+    (cause,) = causes_in(world(Enumerated, wrong))
+    assert "they show Phase.LEADS, which no text equals" in cause
+    assert not causes_in(world(Enumerated, right))
 
 
 def test_a_text_that_is_compared_with_a_stopped_member_is_named() -> None:
     claim = always("one runs", lambda view: [*view.values()] != ["down", "down"])
 
-    said = found_in(world(Steps, claim, faults=Faults(crashes=2)))
-    assert any("shows DOWN, which no text equals" in one for one in said)
+    causes = causes_in(world(Steps, claim, faults=Faults(crashes=2)))
+    assert any("shows DOWN, which no text equals" in cause for cause in causes)
 
 
-def test_a_claim_that_goes_through_names_is_open() -> None:
+def test_a_claim_that_only_iterates_over_names_is_undecided() -> None:
     """`for shown in view` gives the members' names."""
     wrong = always("few lead", lambda view: sum(shown == "2" for shown in view) < 2)
     right = always("few lead", lambda view: sum(view[name].step > 2 for name in view) < 2)
 
     found = reported(world(Steps, wrong))
     assert "incomplete" == found.result
-    (said,) = found.coverage.void.values()
-    assert "view.values()" in said
-    assert not found_in(world(Steps, right))
+    (cause,) = found.coverage.void.values()
+    assert "view.values()" in cause
+    assert not causes_in(world(Steps, right))
 
 
 def test_a_claim_about_an_object_outside_the_world_is_named() -> None:
     outside = Steps()
     claim = always("few steps", lambda view: outside.step < 1)
 
-    (said,) = found_in(world(Steps, claim))
-    assert "looks at outside, which no step of a search changes" in said
+    (cause,) = causes_in(world(Steps, claim))
+    assert "looks at outside, which no step of a search changes" in cause
 
 
 def test_a_claim_may_read_a_variable_that_is_not_set_yet() -> None:
@@ -223,17 +227,17 @@ def test_a_claim_may_read_a_variable_that_is_not_set_yet() -> None:
     def few_steps(view: Any) -> bool:
         return len(view) > 0 or bool(set_later)
 
-    assert not found_in(world(Steps, always("few steps", few_steps)))
+    assert not causes_in(world(Steps, always("few steps", few_steps)))
     set_later = True
 
 
-def test_an_eventually_that_is_true_where_runs_begin_is_named() -> None:
+def test_an_eventually_that_is_true_in_every_initial_state_is_reported() -> None:
     at_once = eventually("rests", lambda view: view["a"].step == 0)
     later = eventually("ends", lambda view: view["a"].step == 2)
 
-    (said,) = found_in(world(Steps, at_once))
-    assert "is true where runs begin" in said
-    assert not found_in(world(Steps, later))
+    (cause,) = causes_in(world(Steps, at_once))
+    assert "is true in every initial state" in cause
+    assert not causes_in(world(Steps, later))
 
 
 class Undescribed(Steps):
@@ -247,6 +251,6 @@ def test_a_text_that_is_compared_with_a_whole_member_is_named() -> None:
     wrong = always_pair("one leads", lambda a, b: {a, b} != {"looking"})
     right = always_pair("one leads", lambda a, b: {a.phase, b.phase} != {"leading"})
 
-    (said,) = found_in(world(Undescribed, wrong))
-    assert "compare an attribute (phase, step), or write shows()" in said
-    assert not any("write shows()" in one for one in found_in(world(Undescribed, right)))
+    (cause,) = causes_in(world(Undescribed, wrong))
+    assert "compare an attribute (phase, step), or write shows()" in cause
+    assert not any("write shows()" in cause for cause in causes_in(world(Undescribed, right)))

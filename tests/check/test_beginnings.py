@@ -67,7 +67,7 @@ def counters(**changes: Any) -> World:
     return evolve(world, **changes)
 
 
-def test_a_choice_of_values_is_one_beginning_for_each_way() -> None:
+def test_any_of_makes_a_beginning_for_each_combination_of_values() -> None:
     ways = any_of({"a": {"at": (0, 2)}, "b": {"at": (0, 1), "kept": (0, 1)}})
 
     assert [
@@ -96,17 +96,17 @@ def test_the_engine_begins_where_the_reference_search_does(world: World) -> None
     assert check(world, witnesses=True).properties == small.properties
 
 
-def test_beginnings_that_are_one_state_are_counted_once() -> None:
+def test_beginnings_that_lead_to_the_same_state_are_counted_once() -> None:
     """b starts at the greater of `at` and `kept`, so with 1 on disk, `at` 0 and 1 are the same."""
     found = explore(counters())
 
     assert 8 == len(counters().beginnings or ())
-    # (at, kept) of b: (0, 0), (1, 0), (1, 1), and two ways of a.
+    # (at, kept) of b: (0, 0), (1, 0), (1, 1), each with two values of a.
     assert 6 == found.levels[0]
 
 
-def test_a_run_begins_where_it_is_shortest_and_is_taken_again() -> None:
-    """From 2 and 1, three steps break the claim; the trace shows this beginning."""
+def test_the_shortest_run_of_all_beginnings_is_reported_and_can_be_replayed() -> None:
+    """If a begins at 2 and b at 1, three steps break the claim; the trace shows this beginning."""
     world = counters()
     report = check(world)
 
@@ -119,7 +119,7 @@ def test_a_run_begins_where_it_is_shortest_and_is_taken_again() -> None:
     assert replay.violates("not both at 3")
 
 
-def test_random_runs_begin_anywhere() -> None:
+def test_random_runs_also_begin_in_later_beginnings() -> None:
     """The claim breaks in three steps only if a begins at 2 and b at 1; the run shows that."""
     found = simulate(counters(), runs=200, seed=1, steps_max=3)
 
@@ -128,7 +128,7 @@ def test_random_runs_begin_anywhere() -> None:
     assert ("2", "1") == (found.trace.initial["a"]["at"], found.trace.initial["b"]["at"])
 
 
-def test_symmetry_keeps_one_beginning_of_those_that_are_alike() -> None:
+def test_symmetry_keeps_one_of_the_beginnings_that_differ_by_renaming() -> None:
     alike = any_of({name: {"at": (0, 2)} for name in "ab"})
     # A broadcast does not name its sender in its content, so the members are interchangeable.
     world = counters(beginnings=alike, interchangeable=("a", "b"))
@@ -142,7 +142,7 @@ def test_symmetry_keeps_one_beginning_of_those_that_are_alike() -> None:
 
 
 @pytest.mark.parametrize(
-    ("beginnings", "said"),
+    ("beginnings", "expected"),
     [
         ([], "beginnings is empty"),
         ({"a": {"at": 1}}, "beginnings is"),
@@ -150,15 +150,15 @@ def test_symmetry_keeps_one_beginning_of_those_that_are_alike() -> None:
         ([{"a": 1}], "a beginning has 1 for a"),
     ],
 )
-def test_beginnings_of_another_kind_are_refused(beginnings: Any, said: str) -> None:
-    with pytest.raises(ModelProblem, match=said):
+def test_malformed_beginnings_are_refused(beginnings: Any, expected: str) -> None:
+    with pytest.raises(ModelProblem, match=expected):
         counters(beginnings=beginnings)
 
 
-def test_a_beginning_sets_attributes_that_exist() -> None:
+def test_a_beginning_with_a_wrong_attribute_or_value_is_refused() -> None:
     with pytest.raises(ModelProblem, match="sets 'speed', which is not an attribute"):
         check(counters(beginnings=[{"a": {"speed": 1}}]))
-    with pytest.raises(ModelProblem, match="not durable, of a member that begins down"):
+    with pytest.raises(ModelProblem, match="not durable, for a member that begins down"):
         check(counters(beginnings=[{"a": {"at": 1}}], start="down"))
-    with pytest.raises(ModelProblem, match="give its values"):
+    with pytest.raises(ModelProblem, match="give a list of its values"):
         any_of({"a": {"at": "up"}})

@@ -1,4 +1,4 @@
-"""A bound for a search: states beyond it are judged and counted, and have no steps."""
+"""A bound for a search: states beyond the bound are judged and counted, and have no steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.check.test_bounded_links import speakers
 from tests.check.test_same import numbers
 
 
-def calm(most: int) -> Any:
+def bound_on_phases(most: int) -> Any:
     def within(view: View) -> bool:
         return bool(sum(shown.phase for shown in view.up.values()) <= most)
 
@@ -39,7 +39,7 @@ def calm(most: int) -> Any:
 @given(plans(), st.integers(0, 3))
 def test_a_bound_cuts_both_searches_alike(plan: Plan, most: int) -> None:
     """States, steps, levels, results, shortest runs and the number of states beyond are equal."""
-    world = evolve(build(plan), within=calm(most))
+    world = evolve(build(plan), within=bound_on_phases(most))
     found = explored(world, 300)
     assume(found is not None)
     assert found is not None
@@ -50,18 +50,18 @@ def test_a_bound_cuts_both_searches_alike(plan: Plan, most: int) -> None:
     assert found.beyond == check(evolve(world, properties=free)).beyond
 
 
-def chatty(most: int) -> World:
+def with_bounded_messages(most: int) -> World:
     world = evolve(speakers(FifoLinks()), show_links=True)
     return evolve(world, within=lambda view: view.under_way() <= most)
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
-def test_a_bound_of_what_is_under_way_ends_an_endless_search(most: int) -> None:
+def test_a_bound_on_messages_under_way_ends_an_endless_search(most: int) -> None:
     """A state has i and j words on two links, with i + j <= most + 1, and two counts of 0 to 3.
 
     Not every count is reachable with every i and j, so only an upper bound is asserted.
     """
-    world = chatty(most)
+    world = with_bounded_messages(most)
     report = check(world)
 
     assert report.beyond > 0
@@ -72,31 +72,36 @@ def test_a_bound_of_what_is_under_way_ends_an_endless_search(most: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("most", "told"), [(2, ("incomplete", "unknown")), (5, ("violated", "not-reached"))]
+    ("most", "expected"), [(2, ("incomplete", "unknown")), (5, ("violated", "not-reached"))]
 )
-def test_a_claim_not_reached_is_open_where_states_lie_beyond(most: int, told: Any) -> None:
+def test_a_sometimes_that_is_not_reached_is_unknown_if_states_lie_beyond(
+    most: int, expected: Any
+) -> None:
     """The world counts to 4.  That 5 is not reached is known only if no state lies beyond."""
     five = sometimes("five", lambda view: view["a"].n == 5)
     report = check(numbers(five, same=None, within=lambda view: view["a"].n < most))
 
-    assert told == (report.result, report.properties[0].result)
+    assert expected == (report.result, report.properties[0].result)
 
 
-def test_claims_about_steps_are_asked_within_the_bound() -> None:
+def test_claims_about_steps_are_judged_only_within_the_bound() -> None:
     def grows(before: View, step: Any, after: View) -> bool:
         return before.under_way() <= 2
 
-    assert "holds" == check(evolve(chatty(2), properties=[always_step("inside", grows)])).result
+    assert (
+        "holds"
+        == check(evolve(with_bounded_messages(2), properties=[always_step("inside", grows)])).result
+    )
 
 
 def test_claims_about_whole_runs_are_refused_with_a_bound() -> None:
     some_day = eventually("some day", lambda view: True)
     with pytest.raises(ModelProblem, match="about whole runs, and `within` cuts them"):
-        evolve(chatty(1), properties=[some_day])
+        evolve(with_bounded_messages(1), properties=[some_day])
 
 
-def test_a_bound_that_tells_alike_members_apart_is_refused_with_symmetry() -> None:
-    """A state could be within the bound, and a renaming of it beyond."""
+def test_a_bound_that_tells_interchangeable_members_apart_is_refused_with_symmetry() -> None:
+    """Otherwise a state could be within the bound, and a renamed state beyond."""
     world = load_world("two-phase-commit", members=2)
     one = evolve(world, within=lambda view: view["rm1"] is not Vote.ABORTED)
     every = evolve(world, within=lambda view: Vote.ABORTED not in view.values())

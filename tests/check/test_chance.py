@@ -1,4 +1,4 @@
-"""`joinproto chance`: exact probabilities, against random walks, a slow search and Storm."""
+"""`joinproto chance`: exact probabilities, compared with random runs, iteration and Storm."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from joinproto.check.simulate import simulate
 from joinproto.errors import UsageProblem
 from tests.cli.running import run_here
 
-SIX = {
+PROBABILITIES = {
     "discovery-delay": 0.375,
     "discovery-read-then-register": 0.781893,
     "discovery-seed-wiped": 0.350937,
@@ -30,7 +30,7 @@ SIX = {
     "note-lone-restart": 0.021852,
     "durable-vote-wiped": 0.002607,
 }
-"""The probability that a run breaks a claim; `_slowly` and Storm say the same."""
+"""The probability that a run breaks a claim; `_by_iteration` and Storm say the same."""
 
 QUICK = ("discovery-delay", "note-lone-restart", "durable-vote-wiped")
 
@@ -74,7 +74,7 @@ def _casino(goal: int = 4) -> World:
     )
 
 
-def _slowly(name: str) -> float:
+def _by_iteration(name: str) -> float:
     """Return the probability that a run breaks a claim, by iteration over all states."""
     world = load_world(name)
     reference = Reference(world)
@@ -103,28 +103,28 @@ def _slowly(name: str) -> float:
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_probability_is_that_of_a_slow_search(name: str) -> None:
+def test_chance_equals_the_result_of_a_slow_iteration(name: str) -> None:
     """Every step is equally likely, and a run ends where it breaks a claim."""
     found = chance(load_world(name))
 
-    assert found.probability == pytest.approx(_slowly(name), abs=1e-10)
-    assert found.probability == pytest.approx(SIX[name], abs=5e-7)
+    assert found.probability == pytest.approx(_by_iteration(name), abs=1e-10)
+    assert found.probability == pytest.approx(PROBABILITIES[name], abs=5e-7)
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_random_walks_come_near(name: str) -> None:
+def test_random_runs_come_near_the_probability(name: str) -> None:
     """4,000 runs, with a fixed seed, come within five standard deviations."""
-    _walk(name, runs=4_000)
+    _assert_runs_come_near(name, runs=4_000)
 
 
 @pytest.mark.soak("engines")
-@pytest.mark.parametrize("name", SIX)
-def test_many_random_walks_come_nearer(name: str) -> None:
+@pytest.mark.parametrize("name", PROBABILITIES)
+def test_more_random_runs_come_near_the_probability(name: str) -> None:
     """20,000 runs come within five standard deviations."""
-    _walk(name, runs=20_000)
+    _assert_runs_come_near(name, runs=20_000)
 
 
-def _walk(name: str, *, runs: int) -> None:
+def _assert_runs_come_near(name: str, *, runs: int) -> None:
     world = load_world(name)
     met = simulate(world, runs=runs, steps_max=200)
     broken = max(claim.runs for claim in met.claims if claim.kind == "always")
@@ -139,8 +139,8 @@ def _walk(name: str, *, runs: int) -> None:
 
 @pytest.mark.soak("engines")
 @pytest.mark.needs("stormpy")
-@pytest.mark.parametrize("name", SIX)
-def test_storm_says_the_same(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", PROBABILITIES)
+def test_storm_computes_the_same_probability(name: str, tmp_path: Path) -> None:
     """Storm reads the same chain from a file of states and probabilities."""
     import stormpy
 
@@ -157,10 +157,10 @@ def test_storm_says_the_same(name: str, tmp_path: Path) -> None:
     model = stormpy.build_model_from_drn(str(file))
     (asked,) = stormpy.parse_properties('P=? [F "broken"]')
 
-    said = stormpy.model_checking(model, asked).get_value(model.initial_states[0])
+    computed = stormpy.model_checking(model, asked).get_value(model.initial_states[0])
 
-    assert said == pytest.approx(chance(load_world(name)).probability, abs=5e-6)
-    assert said == pytest.approx(SIX[name], abs=5e-6)
+    assert computed == pytest.approx(chance(load_world(name)).probability, abs=5e-6)
+    assert computed == pytest.approx(PROBABILITIES[name], abs=5e-6)
 
 
 def _drn(chain: Chain, broken: npt.NDArray[np.bool_]) -> Iterator[str]:
@@ -179,16 +179,16 @@ def _drn(chain: Chain, broken: npt.NDArray[np.bool_]) -> Iterator[str]:
         yield from (f"\t\t{1 + target} : {one!r}" for target, one in sorted(into.items()))
 
 
-def test_the_gamblers_ruin() -> None:
-    """Its probabilities are known exactly; steps that change nothing are never drawn."""
+def test_the_gamblers_ruin_has_its_known_probabilities() -> None:
+    """Steps that change nothing, such as a change of the hat, are not counted."""
     fair = chance(_casino())
     lucky = chance(_casino(), weights=[Weight("win", 3)])
 
-    said = {one.name: one.probability for one in fair.claims}
-    assert said["solvent"] == pytest.approx(3 / 4)
-    assert said["modest"] == pytest.approx(1 / 4)
-    # A first win breaks it, and a first loss ends the run; both are equally likely.
-    assert said["never doubled"] == pytest.approx(1 / 2)
+    computed = {one.name: one.probability for one in fair.claims}
+    assert computed["solvent"] == pytest.approx(3 / 4)
+    assert computed["modest"] == pytest.approx(1 / 4)
+    # A first win breaks the claim, and a first loss ends the run; both are equally likely.
+    assert computed["never doubled"] == pytest.approx(1 / 2)
     assert fair.probability == pytest.approx(1)
     ratio = 1 / 3
     won = (1 - ratio) / (1 - ratio**4)
@@ -197,7 +197,7 @@ def test_the_gamblers_ruin() -> None:
     )
 
 
-def test_a_large_part_is_solved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_group_of_states_has_the_right_probability(monkeypatch: pytest.MonkeyPatch) -> None:
     """A group of more than `SMALL_PART` states is not solved in the given order."""
     monkeypatch.setattr("joinproto.check.engine.liveness.chance.SMALL_PART", 10)
 
@@ -225,7 +225,7 @@ class Twice:
 
 
 def test_a_step_that_is_offered_twice_is_one_step() -> None:
-    """In random runs, too, it is one step."""
+    """Random runs, too, draw the two equal offers as one step."""
     world = World(
         name="twice",
         members={"m": Twice},
@@ -239,7 +239,7 @@ def test_a_step_that_is_offered_twice_is_one_step() -> None:
     assert 400 < met.claims[0].runs < 600
 
 
-def test_a_weight_of_nothing_takes_the_step_away() -> None:
+def test_a_step_with_weight_0_is_never_taken() -> None:
     """The last weight that fits a step counts; `member: step` is about one member."""
     never = chance(_casino(), weights=[Weight("lose", 5), Weight("g: lose", 0)])
 
@@ -256,7 +256,7 @@ def test_a_delay_is_the_mean_of_its_range() -> None:
     found = chance(load_world("discovery-delay"), weights=slow)
 
     assert found.probability is not None
-    assert 0 < found.probability < SIX["discovery-delay"] / 10
+    assert 0 < found.probability < PROBABILITIES["discovery-delay"] / 10
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_a_delay_is_the_mean_of_its_range() -> None:
         ("--max-memory", "much"),
     ],
 )
-def test_a_weight_that_says_nothing_is_refused(
+def test_a_malformed_or_useless_option_is_refused(
     capsys: pytest.CaptureFixture[str], words: tuple[str, str]
 ) -> None:
     """The exit code is 2, and the error names a valid form."""
@@ -284,7 +284,7 @@ def test_a_weight_that_says_nothing_is_refused(
     assert done.error["next"]
 
 
-def test_a_search_that_did_not_end_is_undetermined(
+def test_chance_is_undetermined_if_the_search_did_not_end(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The exit code is 3, and the report has a reason and no probability."""
@@ -296,7 +296,9 @@ def test_a_search_that_did_not_end_is_undetermined(
     assert {None} == {one["probability"] for one in done.object["claims"]}
 
 
-def test_the_command_says_what_is_likely(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_probability_of_each_claim(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """The exit code is 1 if a run can break a claim, otherwise 0."""
     found = run_here(capsys, "chance", "discovery-delay")
     none = run_here(capsys, "chance", "durable-vote", "--json")
@@ -308,7 +310,7 @@ def test_the_command_says_what_is_likely(capsys: pytest.CaptureFixture[str]) -> 
     assert "holds" == json.loads(none.out)["result"]
 
 
-def test_a_weight_of_no_step_names_the_steps() -> None:
+def test_a_weight_that_fits_no_step_gets_a_suggestion() -> None:
     """The error suggests the step with the most similar name."""
     with pytest.raises(UsageProblem) as caught:
         chance(_casino(), weights=[Weight("loose", 1)])

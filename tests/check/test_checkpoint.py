@@ -64,7 +64,7 @@ check(load_world("two-phase-commit", members=members), checkpoint=checkpoint, wo
 """
 
 
-def of(folder: Path, name: str = "world", **options: Any) -> Checkpoint:
+def checkpoint_in(folder: Path, name: str = "world", **options: Any) -> Checkpoint:
     """Return a checkpoint that is written before each level."""
     return Checkpoint(folder, {"world": name, **options}, seconds=0)
 
@@ -75,7 +75,7 @@ def alike(report: Report) -> Report:
 
 
 @pytest.mark.parametrize(("name", "options", "symmetry"), KINDS)
-def test_a_search_in_two_parts_tells_what_one_tells(
+def test_a_continued_search_reports_the_same_as_an_unbroken_search(
     name: str, options: dict[str, Any], symmetry: bool, tmp_path: Path
 ) -> None:
     """Counts, claims, coverage and the shortest run are equal; the folder is removed at the end."""
@@ -84,9 +84,12 @@ def test_a_search_in_two_parts_tells_what_one_tells(
     folder = tmp_path / "kept"
 
     part = check(
-        load_world(name, **options), symmetry=symmetry, states_max=half, checkpoint=of(folder)
+        load_world(name, **options),
+        symmetry=symmetry,
+        states_max=half,
+        checkpoint=checkpoint_in(folder),
     )
-    rest = check(load_world(name, **options), symmetry=symmetry, checkpoint=of(folder))
+    rest = check(load_world(name, **options), symmetry=symmetry, checkpoint=checkpoint_in(folder))
 
     assert part.stopped_by
     assert "the same command goes on" in part.notes[-1]
@@ -95,18 +98,18 @@ def test_a_search_in_two_parts_tells_what_one_tells(
     assert not folder.exists()
 
 
-def test_a_search_that_is_killed_twice_at_any_moment_goes_on(tmp_path: Path) -> None:
+def test_a_search_that_is_killed_twice_at_any_moment_continues(tmp_path: Path) -> None:
     """The last checkpoint is complete, at whatever moment the process ended."""
-    assert_killed_and_gone_on(tmp_path / "kept", members=6, seconds=0.15)
+    assert_continues_after_kills(tmp_path / "kept", members=6, seconds=0.15)
 
 
 @pytest.mark.soak("engines")
-def test_a_larger_search_that_is_killed_twice_goes_on(tmp_path: Path) -> None:
-    """Do the same with a million states, whose levels take seconds."""
-    assert_killed_and_gone_on(tmp_path / "kept", members=8, seconds=3.0)
+def test_a_larger_search_that_is_killed_twice_continues(tmp_path: Path) -> None:
+    """A million states have levels that take seconds."""
+    assert_continues_after_kills(tmp_path / "kept", members=8, seconds=3.0)
 
 
-def assert_killed_and_gone_on(folder: Path, *, members: int, seconds: float) -> None:
+def assert_continues_after_kills(folder: Path, *, members: int, seconds: float) -> None:
     """Kill a search twice, each within `seconds` after its first checkpoint; then complete it."""
     whole = check(load_world("two-phase-commit", members=members))
 
@@ -125,7 +128,7 @@ def assert_killed_and_gone_on(folder: Path, *, members: int, seconds: float) -> 
         kills += 1
     rest = check(
         load_world("two-phase-commit", members=members),
-        checkpoint=of(folder, "two-phase-commit"),
+        checkpoint=checkpoint_in(folder, "two-phase-commit"),
     )
 
     assert "went on from level" in rest.notes[0]
@@ -135,17 +138,17 @@ def assert_killed_and_gone_on(folder: Path, *, members: int, seconds: float) -> 
 def stopped(folder: Path, **options: Any) -> None:
     """Leave a checkpoint of a search that a limit ended."""
     world = load_world("two-phase-commit", members=4)
-    assert check(world, states_max=100, checkpoint=of(folder, **options)).stopped_by
+    assert check(world, states_max=100, checkpoint=checkpoint_in(folder, **options)).stopped_by
 
 
-def test_another_search_is_refused_with_what_differs(tmp_path: Path) -> None:
+def test_another_search_is_refused_and_the_difference_is_named(tmp_path: Path) -> None:
     """The numbers of one search have no meaning in another search."""
     stopped(tmp_path / "kept", members=4)
 
     with pytest.raises(UsageProblem, match="members 4 there, 3 here"):
         check(
             load_world("two-phase-commit", members=3),
-            checkpoint=of(tmp_path / "kept", members=3),
+            checkpoint=checkpoint_in(tmp_path / "kept", members=3),
         )
 
 
@@ -155,7 +158,9 @@ def test_other_code_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("joinproto.check.engine.checkpoint.code_of", lambda tables: "another")
 
     with pytest.raises(UsageProblem, match="source, or joinproto's, has changed"):
-        check(load_world("two-phase-commit", members=4), checkpoint=of(tmp_path / "kept"))
+        check(
+            load_world("two-phase-commit", members=4), checkpoint=checkpoint_in(tmp_path / "kept")
+        )
 
 
 def cut(path: Path) -> None:
@@ -167,17 +172,20 @@ def of_other_format(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("harm", "told"), [(cut, "not as it was written"), (of_other_format, "another version")]
+    ("harm", "expected"),
+    [(cut, "has changed since it was written"), (of_other_format, "another version")],
 )
 def test_a_damaged_checkpoint_is_refused(
-    harm: Callable[[Path], None], told: str, tmp_path: Path
+    harm: Callable[[Path], None], expected: str, tmp_path: Path
 ) -> None:
     """The search does not continue, and the message says what to remove."""
     stopped(tmp_path / "kept")
     harm(tmp_path / "kept" / FILE)
 
-    with pytest.raises(UsageProblem, match=told) as problem:
-        check(load_world("two-phase-commit", members=4), checkpoint=of(tmp_path / "kept"))
+    with pytest.raises(UsageProblem, match=expected) as problem:
+        check(
+            load_world("two-phase-commit", members=4), checkpoint=checkpoint_in(tmp_path / "kept")
+        )
 
     assert "remove" in problem.value.next
 
@@ -200,18 +208,22 @@ def exchanged(path: Path) -> None:
 
 @pytest.mark.parametrize("harm", [zeroed, flipped, exchanged])
 def test_states_that_were_changed_are_refused(harm: Callable[[Path], None], tmp_path: Path) -> None:
-    """Otherwise they would be searched as if they had been found."""
+    """Otherwise states would be searched that no run reaches."""
     stopped(tmp_path / "kept")
     (rows,) = (tmp_path / "kept").glob("rows-*.bin")
     before = rows.read_bytes()
     harm(rows)
     assert before != rows.read_bytes()
 
-    with pytest.raises(UsageProblem, match="are not as they were written"):
-        check(load_world("two-phase-commit", members=4), checkpoint=of(tmp_path / "kept"))
+    with pytest.raises(UsageProblem, match="have changed since they were written"):
+        check(
+            load_world("two-phase-commit", members=4), checkpoint=checkpoint_in(tmp_path / "kept")
+        )
 
     rows.write_bytes(before)
-    whole = check(load_world("two-phase-commit", members=4), checkpoint=of(tmp_path / "kept"))
+    whole = check(
+        load_world("two-phase-commit", members=4), checkpoint=checkpoint_in(tmp_path / "kept")
+    )
     assert 1_568 == whole.distinct
 
 
@@ -220,32 +232,32 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
 
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(UsageProblem, match="is not a folder"):
-            of(place).open()
+            checkpoint_in(place).open()
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     """The files may belong to another program."""
     (tmp_path / "letter.txt").write_text("dear")
 
-    with pytest.raises(UsageProblem, match=r"letter\.txt is not of a checkpoint"):
-        of(tmp_path).open()
+    with pytest.raises(UsageProblem, match=r"letter\.txt is not a file of a checkpoint"):
+        checkpoint_in(tmp_path).open()
 
 
 def test_two_searches_do_not_share_a_folder(tmp_path: Path) -> None:
     """The second search is refused while the first one uses the folder."""
-    first = of(tmp_path)
+    first = checkpoint_in(tmp_path)
     first.open()
 
     with pytest.raises(UsageProblem, match="another process"):
-        of(tmp_path).open()
+        checkpoint_in(tmp_path).open()
 
     first.close()
-    third = of(tmp_path)
+    third = checkpoint_in(tmp_path)
     assert not third.open()
     third.close()
 
 
-def test_a_full_disk_ends_a_search_that_goes_on_later(
+def test_a_full_disk_ends_a_search_that_continues_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full disk is a limit like any other: the findings so far are reported and kept."""
@@ -259,14 +271,18 @@ def test_a_full_disk_ends_a_search_that_goes_on_later(
     with monkeypatch.context() as patched:
         patched.setattr(row_file, "_take_blocks", take)
         patched.setattr(row_file, "_BYTES_MIN", 1 << 12)
-        part = check(load_world("two-phase-commit", members=6), checkpoint=of(tmp_path / "kept"))
-    rest = check(load_world("two-phase-commit", members=6), checkpoint=of(tmp_path / "kept"))
+        part = check(
+            load_world("two-phase-commit", members=6), checkpoint=checkpoint_in(tmp_path / "kept")
+        )
+    rest = check(
+        load_world("two-phase-commit", members=6), checkpoint=checkpoint_in(tmp_path / "kept")
+    )
 
     assert "no space left" in part.stopped_by
     assert alike(whole) == alike(rest)
 
 
-def test_rows_in_a_file_take_no_memory_once_they_are_let_go(tmp_path: Path) -> None:
+def test_rows_in_a_file_give_back_memory_when_let_go(tmp_path: Path) -> None:
     """The rows are read again when they are needed, and a file that grows keeps them."""
     files, count = RowFiles(tmp_path), 1 << 22
     rows = files.fresh(2, count)
@@ -281,7 +297,7 @@ def test_rows_in_a_file_take_no_memory_once_they_are_let_go(tmp_path: Path) -> N
     assert touched == rows[:count, 1].sum() == count * (count - 1) // 2
 
 
-def test_rows_that_are_all_read_take_no_more_memory_than_a_piece(tmp_path: Path) -> None:
+def test_reading_all_rows_of_a_file_does_not_load_the_whole_file(tmp_path: Path) -> None:
     """A new layout, a continued search and a checkpoint read every row in the file."""
     files, count = RowFiles(tmp_path), 1 << 23
     budget = Budget(1 << 62)
@@ -301,7 +317,7 @@ def test_rows_that_are_all_read_take_no_more_memory_than_a_piece(tmp_path: Path)
     assert file_bytes() - before < size * 3 // 4
     files.digest(count)
     assert file_bytes() - before < size * 3 // 4
-    moved = states.another(2)
+    moved = states.rows_in_new_file(2)
     assert moved is not None
     for begin, end in states.pieces(count):
         moved[begin:end] = states.rows[begin:end]

@@ -1,4 +1,4 @@
-"""The chosen worlds have everything that quick worlds have; every quick world ends as it must."""
+"""The chosen worlds have every feature of the quick worlds; every quick world ends as it must."""
 
 from __future__ import annotations
 

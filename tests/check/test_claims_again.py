@@ -48,7 +48,7 @@ def test_a_claim_with_a_memory_is_refused(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("fair", [weak("leave all"), strong("leave all")])
-def test_a_choice_that_is_a_tuple_is_meant_by_its_first_word(fair: Fair) -> None:
+def test_fairness_names_a_tuple_choice_by_its_first_word(fair: Fair) -> None:
     """Fairness to "leave all" is fairness to ("leave all", 3)."""
     claim = leads_to("it ends", lambda view: view["a"] == 3, lambda view: view["a"] == 0)
 

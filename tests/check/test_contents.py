@@ -28,7 +28,7 @@ from tests.check.random_models import SETS, Plan, build, plans
 
 STATES_MAX = 600
 
-some = settings(max_examples=settings().max_examples // 2)
+fewer_examples = settings(max_examples=settings().max_examples // 2)
 
 
 @contextmanager
@@ -64,9 +64,9 @@ def expiring(plan: Plan, salt: int) -> World:
     return evolve(world, expiry=partial(stamps, salt, tuple(world.members)))
 
 
-@some
+@fewer_examples
 @given(plans(networks=tuple(SETS)))
-def test_numbered_contents_equal_the_reference_search(plan: Plan) -> None:
+def test_a_search_with_numbered_contents_equals_the_reference_search(plan: Plan) -> None:
     """States, steps, levels, results, shortest runs and coverage are the same."""
     world = build(plan)
     found = explored(world, STATES_MAX)
@@ -78,7 +78,7 @@ def test_numbered_contents_equal_the_reference_search(plan: Plan) -> None:
         same_report(world, found)
 
 
-@some
+@fewer_examples
 @given(plans(networks=tuple(SETS)), st.integers(0, 30), st.booleans())
 def test_messages_expire_as_in_the_reference_search(plan: Plan, salt: int, numbered: bool) -> None:
     """A message goes when no member can use it any more, whether contents are numbered or not."""
@@ -114,7 +114,7 @@ def test_votes_under_symmetry_are_the_same_with_numbers() -> None:
     assert bits.found.generated == numbers.found.generated
 
 
-def both(world: World) -> tuple[Search, Search]:
+def searched_with_both(world: World) -> tuple[Search, Search]:
     """Return two finished searches: with a bit for each message, and with numbers."""
     bits, numbers = Search(world, numbers_contents=False), Search(world)
     with always_numbered():
@@ -123,7 +123,7 @@ def both(world: World) -> tuple[Search, Search]:
     return bits, numbers
 
 
-def same(bits: Search, numbers: Search) -> None:
+def assert_same_findings(bits: Search, numbers: Search) -> None:
     assert bits.found.levels == numbers.found.levels
     assert bits.found.generated == numbers.found.generated
     assert coverage_of(bits) == coverage_of(numbers)
@@ -134,19 +134,19 @@ JOIN_IN_LITTLE: dict[str, Any] = {"members": 2, "views": 2, "frames": 0, "suspec
 
 
 def test_join_is_the_same_with_numbers_and_in_fewer_words() -> None:
-    """In `join` messages expire, crashes cut them short, and a monitor hears of all steps."""
+    """In `join` messages expire, crashes cut them short, and a monitor receives records."""
     from joinproto_worlds.join.world import build as build_join
 
-    bits, numbers = both(build_join(**JOIN_IN_LITTLE))
+    bits, numbers = searched_with_both(build_join(**JOIN_IN_LITTLE))
 
-    same(bits, numbers)
+    assert_same_findings(bits, numbers)
     assert numbers.tables.contents is not None
     assert numbers.row_bits < bits.row_bits
     assert numbers.tables.layout.words < bits.tables.layout.words
 
 
 def test_rows_of_one_or_two_words_keep_their_bits() -> None:
-    """Setting bits is the fastest step, so narrow rows as those of two-phase commit keep them."""
+    """Setting bits is the fastest step, so narrow rows, such as in two-phase commit, keep them."""
     search = Search(load_world("two-phase-commit", members=4))
 
     search.run()
@@ -154,13 +154,13 @@ def test_rows_of_one_or_two_words_keep_their_bits() -> None:
     assert search.tables.contents is None
 
 
-def test_horizons_that_take_too_many_bits_are_searched_with_bits() -> None:
+def test_a_world_whose_horizons_need_too_many_bits_keeps_message_bits() -> None:
     """Without a table of horizons, contents get no numbers, and the search is the same."""
     from joinproto_worlds.join.world import build as build_join
 
     world = build_join(**JOIN_IN_LITTLE)
     with mock.patch.object(contents_room, "VECTORS_MAX_BITS", 1):
-        bits, numbers = both(world)
+        bits, numbers = searched_with_both(world)
 
     assert numbers.tables.contents is None
     assert bits.found.levels == numbers.found.levels
@@ -168,13 +168,13 @@ def test_horizons_that_take_too_many_bits_are_searched_with_bits() -> None:
 
 
 @pytest.mark.parametrize("limit", ["VALUES_MAX", "DELIVERIES_MAX"])
-def test_more_than_a_packed_number_holds_is_searched_with_bits(limit: str) -> None:
-    """No number is cut off where it does not fit: bits are used in its place."""
+def test_a_world_too_large_for_packed_numbers_keeps_message_bits(limit: str) -> None:
+    """A number that does not fit is not cut off: bits are used in its place."""
     from joinproto_worlds.join.world import build as build_join
 
     world = build_join(**JOIN_IN_LITTLE)
     with mock.patch.object(contents_room, limit, 2):
-        bits, numbers = both(world)
+        bits, numbers = searched_with_both(world)
 
     assert numbers.tables.contents is None
     assert bits.found.levels == numbers.found.levels
@@ -183,14 +183,14 @@ def test_more_than_a_packed_number_holds_is_searched_with_bits(limit: str) -> No
 
 @pytest.mark.parametrize("name", ["join", "two-phase-commit"])
 def test_numbered_rows_get_their_bits_back(name: str) -> None:
-    """Rows on Spark have bits, so a search that continues there must give it the same states.
+    """Rows on Spark have bits, so a search that continues there must get the same states.
 
     Rows of two-phase commit keep their width, and rows of join become wider.
     """
     from joinproto_worlds.join.world import build as build_join
 
     is_join = name == "join"
-    bits, numbers = both(
+    bits, numbers = searched_with_both(
         build_join(**JOIN_IN_LITTLE, crashes=0) if is_join else load_world(name, members=4)
     )
     count = numbers.states.count
@@ -216,7 +216,7 @@ def test_join_two_is_the_same_with_numbers() -> None:
     bits.run()
     numbers.run()
 
-    same(bits, numbers)
+    assert_same_findings(bits, numbers)
     assert numbers.tables.contents is not None
 
 
@@ -253,19 +253,19 @@ def turning(last: int) -> World:
 
 
 @pytest.mark.parametrize("numbered", [False, True])
-def test_a_joint_step_is_one_step_to_what_expires(numbered: bool) -> None:
+def test_messages_expire_after_all_members_of_a_joint_step_have_moved(numbered: bool) -> None:
     """Whether a sent message is of use is decided after all members of the step have moved."""
     with mock.patch.object(space_room, "WORDS_MAX", 0 if numbered else 2):
         assert 3 == same_search(turning(0)).distinct
 
 
 @pytest.mark.parametrize("last", [1 << 40, -7])
-def test_of_use_for_ever_is_any_number(last: int) -> None:
+def test_a_last_horizon_may_be_any_number(last: int) -> None:
     """The world may name any number as a message's last horizon, also one that no member has."""
     with always_numbered():
         same_search(turning(last))
 
 
-def test_a_function_has_its_name_in_a_run() -> None:
+def test_the_plain_text_of_a_function_is_its_name() -> None:
     """The function's own text holds an address, which differs from process to process."""
-    assert "test_a_function_has_its_name_in_a_run" == plain(test_a_function_has_its_name_in_a_run)
+    assert "stamps" == plain(stamps)

@@ -99,7 +99,7 @@ def _short(step: Step) -> str:
     return f"{names}: {step.action}" if names else step.action
 
 
-def test_files_are_for_replay_and_for_others(
+def test_each_run_is_written_to_two_files(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Each run has two files; a folder that is not empty is refused."""
@@ -119,7 +119,7 @@ def test_files_are_for_replay_and_for_others(
         assert len(steps) + 1 == len(json.loads(itf.read_text("utf-8"))["states"])
 
 
-def test_a_run_is_told_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_printed_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
     """Without --out, the runs are printed."""
     done = run_here(capsys, "cover", "note-rejoin")
 
@@ -128,7 +128,7 @@ def test_a_run_is_told_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\nrun 1\n  a: start\n" in done.out
 
 
-def test_only_rows_near_changed_lines_are_wanted(
+def test_only_rows_near_changed_lines_are_goals(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`--since COMMIT` asks git for the changed lines; an unknown commit is refused."""
@@ -180,7 +180,7 @@ def test_only_rows_near_changed_lines_are_wanted(
         (("--goal", "states"), 2),
     ],
 )
-def test_a_goal_that_cannot_be_covered_is_reported(
+def test_the_exit_code_tells_an_incomplete_search_from_wrong_options(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], code: int
 ) -> None:
     """The exit code is 3 if the search did not come to its end, and 2 for wrong options."""

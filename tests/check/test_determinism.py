@@ -57,7 +57,7 @@ def problem_of(world: World) -> ModelProblem:
 
 
 class Member:
-    """Stands once; subclasses decide its next state."""
+    """Stands for election once; subclasses decide its next state."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -166,7 +166,7 @@ class MadeByChance(Member):
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "expected"),
     [
         (Becomes, "Becomes.receive() gives two answers to 'stand' in one and the same state: "),
         (Becomes, "attribute 'phase' is 'stood 0."),
@@ -185,13 +185,15 @@ class MadeByChance(Member):
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
-def test_chance_and_clocks_are_refused_with_what_differs(kind: type, said: str) -> None:
+def test_chance_and_clocks_are_refused_and_the_difference_is_named(
+    kind: type, expected: str
+) -> None:
     """The message names the member's class, the event, and the attribute or effect that differs."""
     random.seed(3)
 
     problem = problem_of(world(kind, monitor=Hears if kind is Records else None))
 
-    assert said in problem.message
+    assert expected in problem.message
     assert problem.message.startswith(f"{Path(__file__)}:")
 
 
@@ -199,7 +201,7 @@ TURNS = count()
 
 
 class TakesTurns(Member):
-    """Its answers alternate, so that a second order of a dict seems to give another answer."""
+    """Gives alternating answers, so that another order of a dict seems to give another answer."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -210,7 +212,7 @@ class TakesTurns(Member):
         return None
 
 
-def test_answers_that_take_turns_are_not_blamed_on_the_order_of_a_dict() -> None:
+def test_answers_that_alternate_are_not_blamed_on_the_order_of_a_dict() -> None:
     assert "receive() gives two answers" in problem_of(world(TakesTurns)).message
 
 
@@ -221,19 +223,19 @@ def test_the_hint_says_what_a_member_may_use() -> None:
     assert "several events of choices()" in problem.next
 
 
-def test_a_simulation_refuses_chance_too() -> None:
+def test_a_simulation_refuses_members_that_depend_on_chance() -> None:
     with pytest.raises(ModelProblem, match="gives two answers"):
         simulate(world(Becomes), runs=2)
 
 
-def test_a_world_that_shows_by_chance_is_refused() -> None:
+def test_a_world_whose_show_depends_on_chance_is_refused() -> None:
     """`World.show` is called twice, as a method `shows` is."""
     problem = problem_of(world(Member, show=lambda member: random.random()))
 
     assert "show(member) gives two answers" in problem.message
 
 
-def test_a_monitor_by_chance_is_refused() -> None:
+def test_a_monitor_that_depends_on_chance_is_refused() -> None:
     class Tells(Member):
         def receive(self, event: Any) -> Any:
             self.phase = "stood"
@@ -284,7 +286,7 @@ class FoundsOnce(Member):
 
 
 class AsksTheLeader(Member):
-    """Two calls in a row give the same answer, because the first member stays the leader."""
+    """Two calls in a row answer alike, because the first member stays the leader."""
 
     def receive(self, event: Any) -> Any:
         if event != "stand" or LEADER.setdefault("is", self.name) != self.name:
@@ -339,7 +341,7 @@ class LogsByDefault(Member):
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "expected"),
     [
         (FoundsOnce, "members share FOUNDED, and steps change it"),
         (AsksTheLeader, "members share LEADER, and steps change it"),
@@ -350,18 +352,18 @@ class LogsByDefault(Member):
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
-def test_an_object_that_members_share_is_refused_and_named(kind: type, said: str) -> None:
-    """Each of these could make "one leader" hold, although no message is sent to agree on it."""
+def test_an_object_that_members_share_is_refused_and_named(kind: type, expected: str) -> None:
+    """Each shared object could make "one leader" hold, although no message is sent."""
     FOUNDED.clear()
     LEADER.clear()
     REGISTRY.leader = None
 
     problem = problem_of(world(kind))
 
-    assert said in problem.message
+    assert expected in problem.message
 
 
-def test_one_member_for_all_calls_is_refused() -> None:
+def test_a_maker_that_returns_one_object_each_time_is_refused() -> None:
     only = Member("a")
 
     problem = problem_of(world(lambda name: only))
@@ -385,20 +387,20 @@ class OnlyWrites(Member):
         return None
 
 
-def test_an_object_that_changes_no_answer_is_no_fault() -> None:
+def test_an_object_that_changes_no_answer_is_accepted() -> None:
     assert "holds" == check(world(OnlyWrites)).result
     assert SEEN
 
 
-def test_asking_twice_is_not_counted() -> None:
+def test_repeated_questions_are_not_counted() -> None:
     """Each of three members starts, offers choices in two states, and takes one step: 12 calls."""
     report = check(world(Member))
 
     assert (8, 12) == (report.distinct, report.calls)
 
 
-def test_which_questions_are_put_again_is_known() -> None:
-    """The first `FIRST` are all asked again, then one in `EVERY`; `KEPT` of each kind are kept."""
+def test_the_first_questions_and_later_every_nth_are_put_again() -> None:
+    """`FIRST` questions are put again, then one in `EVERY`; `KEPT` of each kind are kept."""
     member = Codes.of(load_world("two-phase-commit")).members[0]
 
     due = [number for number in range(1, FIRST + 10 * EVERY) if member.twice.is_due()]
@@ -425,7 +427,7 @@ def test_shipped_members_answer_as_before_when_asked_again() -> None:
     assert codes.calls
 
 
-# -- texts where lists are meant -------------------------------------------------------
+# -- answers of the wrong kind ---------------------------------------------------------
 
 
 class OffersText(Member):
@@ -465,7 +467,7 @@ class OffersThing(Member):
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "hint"),
+    ("kind", "expected", "hint"),
     [
         (OffersText, "choices() returned the text 'go'", "['go']"),
         (AnswersText, "receive() returned the text 'leader'", "None or NOT_ENABLED"),
@@ -477,10 +479,10 @@ class OffersThing(Member):
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
-def test_a_text_is_not_read_letter_by_letter(kind: type, said: str, hint: str) -> None:
+def test_an_answer_of_the_wrong_kind_is_refused(kind: type, expected: str, hint: str) -> None:
     problem = problem_of(world(kind))
 
-    assert f"member a: {said}" in problem.message
+    assert f"member a: {expected}" in problem.message
     assert hint in problem.next
 
 
@@ -509,15 +511,15 @@ def test_a_bad_effect_is_reported_with_the_line_of_its_yield_or_return(kind: typ
     ("faults", "budget"), [(Faults(losses=1), "losses=1"), (Faults(duplicates=2), "duplicates=2")]
 )
 def test_a_budget_that_a_set_never_spends_is_refused(faults: Faults, budget: str) -> None:
-    """A set loses and doubles for free, so the author must not rely on the budget."""
+    """A set loses and doubles messages without a budget, so a budget would have no effect."""
     with pytest.raises(ModelProblem, match=f"{budget} does nothing in a MessageSet") as found:
         world(Member, faults=faults)
 
-    assert "it loses and doubles for free" in found.value.message
+    assert "which may lose and double every message" in found.value.message
     assert "network=MessageBag()" in found.value.next
 
 
-def test_a_queue_that_never_doubles_has_no_budget_for_it() -> None:
+def test_a_budget_of_duplicates_for_queues_is_refused() -> None:
     with pytest.raises(ModelProblem, match="duplicates=1 does nothing in FifoLinks"):
         world(Member, network=FifoLinks(), faults=Faults(duplicates=1))
 

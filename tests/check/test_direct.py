@@ -44,12 +44,12 @@ COSTS = ("seconds", "cpu_seconds", "peak_rss_bytes", "bytes_per_state", "numbere
 
 @pytest.fixture(params=[0, 3, 1000])
 def _slowly(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask so many states in the slow way before the fast way is taken."""
+    """Set how many states are searched in the slow way before the fast way is taken."""
     monkeypatch.setattr(direct_member, "SLOWLY", request.param)
 
 
 def found(report: Report | None) -> dict[str, Any]:
-    """Return the report's findings, without costs and without the way that was taken."""
+    """Return the report's findings, without costs and the method of the search."""
     assert report is not None
     said = asdict(report, recurse=False)
     for name in (*COSTS, "method", "row_bits"):
@@ -69,7 +69,7 @@ def same_found(world: Callable[[], World], **ends: Any) -> Report:
 
 
 class Grid:
-    """Two counters, of which one wraps."""
+    """Has two counters, of which one wraps."""
 
     def __init__(self) -> None:
         self.a = self.b = 0
@@ -92,7 +92,7 @@ def grid(*claims: Any, **more: Any) -> World:
 
 
 @pytest.mark.usefixtures("_slowly")
-def test_counts_claims_and_runs_are_those_of_the_other_way() -> None:
+def test_counts_claims_and_runs_are_those_of_plain_python() -> None:
     """The world has 156 states; its claims are broken, reached, or never reached."""
     claims = (
         always_each("low", lambda shown: shown.a + shown.b < 9),
@@ -114,7 +114,7 @@ def test_counts_claims_and_runs_are_those_of_the_other_way() -> None:
 
 
 @pytest.mark.usefixtures("_slowly")
-def test_limits_end_it_as_the_other_way() -> None:
+def test_limits_end_the_direct_search_as_they_end_plain_python() -> None:
     for states in (1, 20, 155, 156):
         report = same_found(lambda: grid(no_deadlock("goes on")), states_max=states)
 
@@ -122,7 +122,7 @@ def test_limits_end_it_as_the_other_way() -> None:
 
 
 @pytest.mark.usefixtures("_slowly")
-def test_a_bound_leaves_states_out_as_the_other_way() -> None:
+def test_a_bound_leaves_out_the_same_states_as_in_plain_python() -> None:
     def world() -> World:
         return grid(
             always("any", lambda view: True), within=lambda view: view["m"].a + view["m"].b < 6
@@ -132,7 +132,7 @@ def test_a_bound_leaves_states_out_as_the_other_way() -> None:
 
 
 @pytest.mark.usefixtures("_slowly")
-def test_a_class_that_has_a_say_in_what_is_set_is_not_asked_when_an_object_is_made() -> None:
+def test_a_class_with_its_own_setattr_is_searched() -> None:
     class Strict(Grid):
         def __setattr__(self, name: str, value: Any) -> None:
             assert name in ("a", "b")
@@ -146,7 +146,7 @@ def test_a_class_that_has_a_say_in_what_is_set_is_not_asked_when_an_object_is_ma
 
 
 @pytest.mark.usefixtures("_slowly")
-def test_the_engine_finds_the_same() -> None:
+def test_the_engine_and_the_direct_search_find_the_same() -> None:
     """The findings are equal; only the method differs."""
     world = grid(always_each("low", lambda shown: shown.a * shown.b < 30))
 
@@ -223,14 +223,14 @@ def drawn(seed: int) -> Callable[[], World]:
 
 
 @pytest.mark.usefixtures("_slowly")
-def test_random_members_are_searched_the_same_both_ways() -> None:
+def test_random_members_give_equal_findings_in_both_searches() -> None:
     """200 random members hold numbers, flags, texts, sets, lists and dicts."""
     for seed in range(200):
         same_found(drawn(seed))
 
 
-def test_a_question_that_it_does_not_know_is_left_to_the_others() -> None:
-    """It does not search two members, faults, claims about fair runs, or a member that sends."""
+def test_the_direct_search_leaves_other_worlds_to_other_searches() -> None:
+    """Worlds with two members, faults, claims about fair runs, or sent messages."""
 
     class Sender(Grid):
         def receive(self, event: str) -> Any:
@@ -244,15 +244,15 @@ def test_a_question_that_it_does_not_know_is_left_to_the_others() -> None:
     assert check_direct(evolve(grid(fine), members={"m": Sender})) is None
 
 
-def test_check_takes_it() -> None:
+def test_check_uses_the_direct_search() -> None:
     assert check(grid(always("any", lambda view: True))).method == "states"
 
 
-# -- mistakes in a model, met where the fast way asks --------------------------------------
+# -- mistakes in a model that the fast way meets --------------------------------------------
 
 
 class Counts(Grid):
-    """Has many states, so that its mistake is met far from where runs begin."""
+    """Has many states, so that its mistake is met far from the initial state."""
 
     def receive(self, event: str) -> Any:
         if event == "a":
@@ -283,7 +283,7 @@ def test_chance_is_noticed() -> None:
     assert "gives two answers" in problem_of(Chance).message
 
 
-def test_an_attribute_that_comes_is_noticed() -> None:
+def test_an_attribute_that_appears_is_noticed() -> None:
     class Comes(Counts):
         def odd(self, event: str) -> Any:
             self.more = 1
@@ -292,7 +292,7 @@ def test_an_attribute_that_comes_is_noticed() -> None:
     assert "comes or goes" in problem_of(Comes).message
 
 
-def test_an_exception_is_reported_with_what_led_there() -> None:
+def test_an_exception_is_reported_with_the_run_to_it() -> None:
     class Fails(Counts):
         def odd(self, event: str) -> Any:
             raise ValueError("odd")
@@ -321,7 +321,7 @@ def test_choices_that_change_the_member_are_noticed() -> None:
     assert "choices() changes" in problem_of(Changes).message
 
 
-def test_an_order_of_a_set_is_noticed() -> None:
+def test_a_step_that_depends_on_the_order_of_a_set_is_refused() -> None:
     class Ordered(Counts):
         def __init__(self) -> None:
             super().__init__()
@@ -403,7 +403,7 @@ def test_a_value_that_cannot_be_a_state_is_reported_with_its_attribute() -> None
 
 
 @pytest.mark.usefixtures("_slowly")
-def test_a_limit_is_met_while_claims_are_asked() -> None:
+def test_a_limit_ends_the_evaluation_of_claims_within_a_level() -> None:
     """The limit is met within a level of 999 states, and the rest of the level is not judged."""
 
     class Wide:
@@ -446,11 +446,11 @@ def test_an_endless_observation_is_ended(monkeypatch: pytest.MonkeyPatch) -> Non
                 pass
             return self.a
 
-    assert "member m: shows() has not come back" in problem_of(Endless).message
+    assert "member m: shows() has not returned" in problem_of(Endless).message
 
 
 @pytest.mark.usefixtures("_slowly")
-def test_rules_of_a_start_are_counted_as_the_other_way() -> None:
+def test_rules_of_a_start_are_counted_as_in_plain_python() -> None:
     class Starts(Grid):
         def start(self) -> list[Rule]:
             return [Rule("begins")]

@@ -80,7 +80,7 @@ def claims(odds: int, salt: int) -> list[Property]:
 def same_as_the_textbook(plan: Plan, fairness: list[Any], odds: int, salt: int) -> None:
     world = evolve(build(plan), fairness=fairness, properties=claims(odds, salt))
     found = explored(world, 50)
-    # If no step changes anything, claims are left open.
+    # If no step changes a state, the results of claims are unknown.
     assume(found is not None and len(found.levels) > 1)
     assert found is not None
 

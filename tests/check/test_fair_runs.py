@@ -1,4 +1,4 @@
-"""Claims about fair runs: random graphs against the slow reference, and examples by hand."""
+"""Claims about fair runs: random graphs, judged by a slow checker too, and examples by hand."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def same_as_the_slow_reference(plan: Plan) -> None:
 
 @settings(max_examples=8)
 @given(plans())
-def test_random_claims_on_random_graphs_are_judged_as_slowly(plan: Plan) -> None:
+def test_random_claims_on_random_graphs_get_the_slow_checkers_verdict(plan: Plan) -> None:
     """A claim is violated if the textbook's product has a fair run, and the run shown is fair."""
     same_as_the_slow_reference(plan)
 
@@ -181,7 +181,7 @@ def test_random_claims_on_random_graphs_are_judged_as_slowly(plan: Plan) -> None
 @pytest.mark.soak("random-models")
 @settings(max_examples=300)
 @given(plans())
-def test_many_random_claims_are_judged_as_slowly(plan: Plan) -> None:
+def test_many_random_claims_get_the_slow_checkers_verdict(plan: Plan) -> None:
     same_as_the_slow_reference(plan)
 
 
@@ -251,7 +251,7 @@ def results(world: World) -> list[str]:
 
 
 def test_a_member_that_waits_for_a_lock_gets_it_under_strong_fairness_and_not_under_weak() -> None:
-    """The lock is free again and again, but not for ever, so weak fairness forces no step."""
+    """The lock is free again and again, but not at all times, so weak fairness forces no step."""
     holds, broken = "holds", "violated"
 
     assert [broken, broken, holds, broken, broken] == results(lock(EACH_STEP))
@@ -259,14 +259,14 @@ def test_a_member_that_waits_for_a_lock_gets_it_under_strong_fairness_and_not_un
     assert [broken, broken, broken, broken, broken] == results(lock())
 
 
-def test_a_process_is_fair_if_some_step_of_it_is_taken() -> None:
+def test_fairness_to_a_member_demands_any_of_its_steps() -> None:
     """Fairness to p only demands that p takes some step again and again, and demands none of q."""
     assert "holds" == results(lock(strong(of="p"), weak(of="q")))[0]
     # q may keep the lock for ever, because no fairness makes it leave.
     assert "violated" == results(lock(strong(of="p")))[0]
 
 
-def test_a_lasso_says_when_it_is_due_and_why_it_is_fair() -> None:
+def test_a_lasso_says_when_its_claim_is_due_and_why_the_run_is_fair() -> None:
     report = check(lock(EACH_STEP, strong("q take")))
     trace = report.properties[0].trace
 
@@ -280,7 +280,7 @@ def test_a_lasso_says_when_it_is_due_and_why_it_is_fair() -> None:
     ) == report.fair_to
 
 
-def test_until_that_fails_early_is_a_run_without_a_circle() -> None:
+def test_an_until_that_fails_early_is_shown_by_a_run_without_a_cycle() -> None:
     """q asks and takes the lock: after these two steps the claim is broken, whatever follows."""
     trace = check(lock(EACH_STEP)).properties[4].trace
 
@@ -288,7 +288,7 @@ def test_until_that_fails_early_is_a_run_without_a_circle() -> None:
     assert (None, None, 2) == (trace.loop_at, trace.due_at, len(trace.steps))
 
 
-def test_fairness_for_what_never_happens_is_reported() -> None:
+def test_fairness_to_a_step_that_never_happens_is_reported() -> None:
     """The report lists fairness to a word that no step has among the parts not exercised."""
     report = check(lock(EACH_STEP, strong("p takes")))
 
@@ -296,14 +296,14 @@ def test_fairness_for_what_never_happens_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fairness", "said"),
+    ("fairness", "expected"),
     [
         ("weak", "fairness is 'weak'"),
         (["weak"], "fairness holds 'weak'"),
-        ([weak(of="r")], "fairness is of 'r'"),
+        ([weak(of="r")], "fairness is for 'r', which is not a member"),
         ([weak(which=3)], "which is 3"),  # type: ignore[arg-type]
     ],
 )
-def test_fairness_of_another_kind_is_refused(fairness: Any, said: str) -> None:
-    with pytest.raises(ModelProblem, match=said):
+def test_malformed_fairness_is_refused(fairness: Any, expected: str) -> None:
+    with pytest.raises(ModelProblem, match=expected):
         evolve(lock(), fairness=fairness)

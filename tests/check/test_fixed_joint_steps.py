@@ -76,8 +76,8 @@ def readers_and_writers(processes: int) -> World:
 
 
 @pytest.mark.parametrize("processes", [1, 2, 4])
-def test_steps_in_a_list_are_those_of_a_function(processes: int) -> None:
-    """Any of 2^n sets reads, or one of n writes; readers have n 2^n steps, and writers 2n."""
+def test_a_list_of_joint_steps_gives_the_same_report_as_a_function(processes: int) -> None:
+    """Any of 2^n sets of processes reads, or one of n writes: n 2^n and 2n steps."""
     n, world = processes, readers_and_writers(processes)
     steps: Any = world.together
     found = same_report(world, same_search(world))
@@ -89,7 +89,7 @@ def test_steps_in_a_list_are_those_of_a_function(processes: int) -> None:
     assert other.coverage == evolve(found.coverage, shown={})
 
 
-def test_a_list_serves_claims_about_the_whole_world_too() -> None:
+def test_a_list_of_joint_steps_works_with_claims_about_the_whole_world() -> None:
     world = readers_and_writers(3)
     all_read = always("not all read", lambda view: list(view.values())[:3] != ["read"] * 3)
     world = evolve(world, properties=[all_read, no_deadlock("something can happen")])
@@ -102,7 +102,7 @@ def test_a_list_serves_claims_about_the_whole_world_too() -> None:
 
 @define
 class Asks(Process):
-    """Wants to read or to write before it does."""
+    """Waits for a resource to read or write before it does so."""
 
     wish: str = ""
 
@@ -122,25 +122,25 @@ class Asks(Process):
         return NOT_ENABLED if refused else None
 
 
-def who_ask(processes: int) -> World:
+def asking_processes(processes: int) -> World:
     world = readers_and_writers(processes)
     names = [name for name in world.members if name != "access"]
     return evolve(world, members={**dict.fromkeys(names, Asks), "access": Access})
 
 
-def test_three_processes_that_ask_are_the_same_in_both_searches() -> None:
+def test_three_asking_processes_are_the_same_in_both_searches() -> None:
     """There are 4^n states in which no process writes, and n 3^(n-1) in which one does."""
-    world = who_ask(3)
+    world = asking_processes(3)
 
     assert 4**3 + 3 * 3**2 == same_report(world, same_search(world)).distinct
 
 
 @pytest.mark.soak("system-worlds")
-def test_ten_processes_have_their_closed_form() -> None:
-    assert 4**10 + 10 * 3**9 == check(who_ask(10)).distinct == 1_245_406
+def test_ten_asking_processes_have_the_number_of_states_of_the_formula() -> None:
+    assert 4**10 + 10 * 3**9 == check(asking_processes(10)).distinct == 1_245_406
 
 
-def test_a_list_of_something_else_is_refused() -> None:
+def test_a_list_of_texts_as_joint_steps_is_refused() -> None:
     with pytest.raises(ModelProblem, match="gives 'read'"):
         check(evolve(readers_and_writers(1), together=["read"]))  # type: ignore[list-item]
 

@@ -1,4 +1,4 @@
-"""Faults beyond `Faults`: disks that change while a member is down, stalls, links that are cut."""
+"""Injected faults: disks that change while a member is down, stalls, links that are cut."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _has_identity(view: Any) -> bool:
     return bool(view.disk["a"].identity)
 
 
-def test_a_disk_is_lost_with_its_identity_or_without() -> None:
+def test_a_disk_can_be_lost_with_or_without_its_identity() -> None:
     """A crash and the loss break the claim; a disk that keeps its identity only loses its count."""
     known = always("it has its identity", _has_identity)
 
@@ -110,7 +110,7 @@ def test_an_older_copy_of_a_disk_returns() -> None:
     assert _steps(_world(grows)) is None
 
 
-def test_a_copy_of_a_disk_is_no_progress() -> None:
+def test_a_member_whose_disk_can_only_be_copied_is_deadlocked() -> None:
     """A member without choices is stuck, although its disk can still be copied."""
 
     class Idle(Counter):
@@ -124,15 +124,15 @@ def test_a_copy_of_a_disk_is_no_progress() -> None:
     assert 0 == _steps(inject(idle, older_copy()))
 
 
-def test_a_role_in_the_configuration_is_wrong_at_restart() -> None:
+def test_an_edited_disk_breaks_a_claim_after_a_restart() -> None:
     is_primary = always("it is primary", lambda v: v["a"] is DOWN or v["a"].role == "primary")
 
     assert 3 == _steps(inject(_world(is_primary), disk_edited(role="replica")))
     assert _steps(_world(is_primary)) is None
 
 
-def test_a_member_stalls_and_no_claim_counts_on_that() -> None:
-    """A claim that something stays possible may not count on a fault."""
+def test_an_injected_stall_breaks_an_always_possible_claim() -> None:
+    """The step out of the stall is a fault, and no claim may rely on a fault."""
     moves = always_possible("it can count on", lambda v: v.disk["a"].count == 2)
     stalls = Injected("stalls", "stall")
 
@@ -140,7 +140,7 @@ def test_a_member_stalls_and_no_claim_counts_on_that() -> None:
     assert _steps(_world(moves, crashes=0)) is None
 
 
-def test_a_budget_is_one_for_the_whole_run() -> None:
+def test_a_budget_of_two_reaches_more_states_than_a_budget_of_one() -> None:
     report = check(inject(_world(crashes=3), disk_lost(budget=2)))
 
     assert report.coverage.actions["the disk is lost (faults)"] > 0
@@ -148,29 +148,31 @@ def test_a_budget_is_one_for_the_whole_run() -> None:
 
 
 def test_a_fault_that_never_happened_is_reported() -> None:
-    """The same is reported for unused budgets of `Faults`."""
+    """Unused budgets of `Faults` are reported in the same way."""
     report = check(inject(_world(crashes=0), disk_lost()))
 
-    assert "fault: the disk is lost, up to 1, and there never was any" in report.coverage.never
+    assert "fault: the disk is lost, up to 1, and it never happened" in report.coverage.never
 
 
 @pytest.mark.parametrize(
-    ("faults", "says"),
+    ("faults", "expected"),
     [
         ([disk_lost(of=["b"])], "is one of 'b', which is not a member"),
         ([disk_lost(), disk_lost()], "is injected twice"),
         ([disk_lost(keeps=["nothing"])], "is about 'nothing', which is not durable"),
     ],
 )
-def test_a_fault_of_no_member_is_refused(faults: list[Injected], says: str) -> None:
-    with pytest.raises(ModelProblem, match=says):
+def test_a_fault_with_a_wrong_member_or_attribute_is_refused(
+    faults: list[Injected], expected: str
+) -> None:
+    with pytest.raises(ModelProblem, match=expected):
         check(inject(_world(), *faults))
 
 
-def test_a_budget_is_a_whole_number() -> None:
+def test_a_budget_of_zero_and_a_second_injection_are_refused() -> None:
     with pytest.raises(ModelProblem, match="from 1 on"):
         disk_lost(budget=0)
-    with pytest.raises(ModelProblem, match="inject once"):
+    with pytest.raises(ModelProblem, match="in one call of inject"):
         inject(inject(_world(), disk_lost()), disk_lost())
 
 
@@ -241,6 +243,6 @@ def test_a_cut_of_links_delays_their_messages() -> None:
     assert "split links a to c, c to a" == report.trace.steps[-1].label
 
 
-def test_a_link_of_a_stranger_is_refused() -> None:
+def test_a_link_of_an_unknown_member_is_refused() -> None:
     with pytest.raises(ModelProblem, match="cuts a link of 'x', which is not a member"):
         _talk(links_cut(("a", "x")))

@@ -44,7 +44,9 @@ def test_every_module_with_loops_is_imported_with_the_engine() -> None:
     assert compiled <= set(done.stdout.split())
 
 
-def test_another_source_is_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_source_gets_another_cache_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Loops are inlined into loops of other files, so all must be compiled again, or none."""
     copy = tmp_path / "engine"
     shutil.copytree(ENGINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -57,7 +59,7 @@ def test_another_source_is_another_folder(tmp_path: Path, monkeypatch: pytest.Mo
     assert before != loops_name()
 
 
-def test_the_loops_of_other_programs_are_left_where_they_are() -> None:
+def test_the_engine_leaves_the_settings_of_other_programs_loops_unchanged() -> None:
     """Importing the engine changes no setting that a program's own loops depend on."""
     program = (
         "import os; before = dict(os.environ)\n"
@@ -91,7 +93,7 @@ def test_loops_are_kept_in_the_users_cache(settle: Any, tmp_path: Path) -> None:
     assert not has_loops()
 
 
-def test_where_loops_are_kept_a_model_of_ones_own_comes_to_the_engine_sooner(settle: Any) -> None:
+def test_cached_loops_lower_the_bounds_of_plain_python(settle: Any) -> None:
     """Without compiled loops the engine starts slowly; loops of another Python do not count."""
     folder = settle().folder / "engine_0017"
     folder.mkdir()
@@ -113,7 +115,7 @@ def test_a_folder_that_was_chosen_is_used(
     assert (tmp_path / "chosen") in settle().folder.parents
 
 
-def test_folders_of_old_versions_are_forgotten(settle: Any) -> None:
+def test_folders_of_old_versions_are_removed(settle: Any) -> None:
     """The last four stay, for users who switch between versions."""
     place = settle().folder.parent
     for number in range(10):
@@ -127,10 +129,10 @@ def test_folders_of_old_versions_are_forgotten(settle: Any) -> None:
     }
 
 
-def test_without_a_home_the_package_itself_is_used(
+def test_without_a_home_the_packages_folder_is_used(
     settle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Many daemons run with HOME=/nonexistent."""
+    """Many daemons run without a home folder, with HOME=/nonexistent."""
     monkeypatch.setenv("HOME", "/proc/nonexistent")
 
     kept = settle()
@@ -139,7 +141,7 @@ def test_without_a_home_the_package_itself_is_used(
     assert tmp_path / "engine" in kept.folder.parents
 
 
-def test_without_any_lasting_folder_the_loops_live_as_long_as_the_process(
+def test_without_a_lasting_folder_the_loops_go_to_a_private_temporary_folder(
     settle: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their folder may be read by this user only, because files in it are executed."""
@@ -151,7 +153,7 @@ def test_without_any_lasting_folder_the_loops_live_as_long_as_the_process(
     assert 0o700 == kept.folder.stat().st_mode & 0o777
 
 
-def test_without_any_folder_at_all_the_loops_are_not_kept(
+def test_without_any_folder_at_all_the_loops_are_not_cached(
     settle: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """numba itself would raise "no locator available"."""
@@ -173,7 +175,7 @@ def test_without_any_folder_at_all_the_loops_are_not_kept(
 
 
 def test_a_long_compilation_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is announced after some time only, because most loops come from the cache."""
+    """The message comes only after some time, because most loops come from the cache."""
     hour = 3600.0
     monkeypatch.setattr(joinproto.check.engine, "_SECONDS_SILENT", hour)
     said: list[str] = []
@@ -242,8 +244,8 @@ def test_a_machine_without_any_folder_to_write_to_works(tmp_path: Path) -> None:
     assert done.stdout.endswith("288 False\n")
 
 
-def test_modules_that_loops_do_not_use_are_absent_for_a_moment_only() -> None:
-    """A module that was loaded before stays; another one can be loaded later."""
+def test_hidden_modules_are_absent_only_within_the_block() -> None:
+    """A module loaded before the block stays loaded; another module can be loaded after it."""
     loaded = sys.modules["os"]
     sys.modules.pop("this", None)
 

@@ -1,4 +1,4 @@
-"""Values as bytes: all values of models come back, and no code runs that the bytes name."""
+"""Values as bytes: all values of models come back, and reading runs no code that the bytes name."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ def helper(x: int) -> int:
     return x
 
 
-def here(module: str) -> bool:
+def is_this_module(module: str) -> bool:
     return module == __name__
 
 
-ANY = Names(allows=here)
+ANY = Names(allows=is_this_module)
 
 
-def back(value: Any, names: Names = ANY) -> Any:
+def read_back(value: Any, names: Names = ANY) -> Any:
     return read(written(value, names), names)
 
 
@@ -107,7 +107,7 @@ def back(value: Any, names: Names = ANY) -> Any:
     ids=repr,
 )
 def test_values_of_models_come_back(value: Any) -> None:
-    found = back(value)
+    found = read_back(value)
 
     assert (type(value), value) == (type(found), found)
     assert repr(found) == repr(value)
@@ -128,48 +128,48 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_any_value_comes_back(value: Any) -> None:
-    assert value == back(value)
+    assert value == read_back(value)
 
 
 def test_a_value_held_twice_is_one_object() -> None:
     one = [1]
 
-    found = back({"a": one, "b": (one,)})
+    found = read_back({"a": one, "b": (one,)})
 
     assert found["a"] is found["b"][0]
 
 
 def test_a_singleton_is_itself() -> None:
-    assert all(back(only) is only for only in (TRUE, FALSE, DOWN))
+    assert all(read_back(only) is only for only in (TRUE, FALSE, DOWN))
 
 
 def test_arrays_come_back_and_can_be_written_to() -> None:
-    found = back({"a": np.arange(6, dtype=np.int16).reshape(2, 3)})["a"]
+    found = read_back({"a": np.arange(6, dtype=np.int16).reshape(2, 3)})["a"]
 
     found[0, 0] = 9
     assert (np.int16, [[9, 1, 2], [3, 4, 5]]) == (found.dtype, found.tolist())
 
 
-def test_a_function_is_one_that_is_held() -> None:
-    names = Names.of([helper], here)
+def test_only_a_function_that_the_reader_holds_is_written_and_read() -> None:
+    names = Names.of([helper], is_this_module)
 
-    assert back(("call", helper), names)[1] is helper
+    assert read_back(("call", helper), names)[1] is helper
     with pytest.raises(CannotKeep, match=r"it names .*helper"):
         written(helper, ANY)
 
 
-def test_a_class_of_a_function_is_one_that_is_held() -> None:
+def test_only_a_local_class_that_the_reader_holds_is_written_and_read() -> None:
     @attrs.frozen
     class Local:
         x: int
 
-    assert Local(1) == back(Local(1), Names.of([Local(2)], here))
+    assert Local(1) == read_back(Local(1), Names.of([Local(2)], is_this_module))
     with pytest.raises(CannotKeep, match="Local"):
         written(Local(1), ANY)
 
 
-def test_a_value_with_its_own_way_to_be_copied_has_no_form() -> None:
-    with pytest.raises(CannotKeep, match="a value of Notes has no form here"):
+def test_a_value_with_its_own_reduce_is_refused() -> None:
+    with pytest.raises(CannotKeep, match="a value of Notes cannot be written as data"):
         written(Notes(), ANY)
 
 
@@ -192,7 +192,7 @@ def bytes_of(names: list[list[str]], nodes: list[int], leaves: list[Any]) -> byt
         ("no.such", "Thing"),
     ],
 )
-def test_other_names_are_refused(module: str, name: str) -> None:
+def test_names_that_are_not_allowed_are_refused(module: str, name: str) -> None:
     with pytest.raises(CannotKeep, match=f"it names {module}.{name}"):
         read(bytes_of([[module, name]], [kept_values.NAME, 1, 0], []), ANY)
 
@@ -216,18 +216,18 @@ def cut(content: bytes) -> bytes:
     return content[: len(content) // 2]
 
 
-def of_places_that_are_not_there(content: bytes) -> bytes:
+def with_missing_places(content: bytes) -> bytes:
     return bytes_of([], [kept_values.TUPLE, 1, 7], [])
 
 
-@pytest.mark.parametrize("harm", [cut, of_places_that_are_not_there, lambda content: b""])
+@pytest.mark.parametrize("harm", [cut, with_missing_places, lambda content: b""])
 def test_damaged_bytes_raise(harm: Callable[[bytes], bytes]) -> None:
     with pytest.raises((ValueError, LookupError)):
         read(harm(written([1, 2, "three"], ANY)), ANY)
 
 
 def test_no_module_of_ours_may_read_a_pickle() -> None:
-    """The hook in `tests/pickles.py`, under which all tests run, refuses it."""
+    """The hook in `tests/pickles.py`, under which all tests run, refuses such a call."""
     reads = compile("loads(content)", "<ours>", "eval")
     ours = {"__name__": "joinproto.somewhere", "loads": pickle.loads, "content": _PICKLED}
 

@@ -28,7 +28,7 @@ def test_fields_share_all_bits_that_are_left(before: list[int]) -> None:
 
 
 @given(st.data(), counts)
-def test_rows_hold_the_same_after_a_field_has_given_bits_back(
+def test_rows_keep_their_values_when_one_field_takes_the_spare_bits(
     data: st.DataObject, before: list[int]
 ) -> None:
     """One field grows so far that it needs the other fields' spare bits; all values stay."""
@@ -42,7 +42,7 @@ def test_rows_hold_the_same_after_a_field_has_given_bits_back(
     assert new.fields(new.repack(rows, 1, old, 0)[0]) == values
 
 
-def test_garbage_is_looked_for_less_often_while_a_search_runs_and_as_before_behind_it() -> None:
+def test_collected_seldom_raises_the_threshold_and_restores_it() -> None:
     """The program's threshold is restored afterwards; if collection is off, it stays off."""
     before = gc.get_threshold()
     try:

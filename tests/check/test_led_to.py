@@ -119,7 +119,7 @@ def labels(problem: ModelProblem) -> list[tuple[str | None, str]]:
 
 
 def test_the_problem_names_member_event_line_and_run() -> None:
-    """`a` says 2, and `b`, which has counted to 1, raises when it receives that."""
+    """`a` says 2, and `b`, which has counted to 1, raises when it receives the 2."""
     problem = problem_of(check, world(RaisesLate))
 
     lines, first = inspect.getsourcelines(RaisesLate)
@@ -154,7 +154,7 @@ WORLDS = {
 
 
 @pytest.mark.parametrize("given", WORLDS.values(), ids=WORLDS)
-def test_every_search_tells_what_the_reference_tells(given: World) -> None:
+def test_every_search_reports_the_same_error_and_run_as_the_reference(given: World) -> None:
     wanted = problem_of(explore, given)
 
     searches = [partial(check, workers=1), partial(check, workers=2)]
@@ -185,7 +185,7 @@ class Random:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_random_members_that_raise_are_told_alike(seed: int) -> None:
+def test_errors_of_random_members_are_reported_alike(seed: int) -> None:
     draw = random.Random(seed)
     tables = [
         tuple(
@@ -201,12 +201,12 @@ def test_random_members_that_raise_are_told_alike(seed: int) -> None:
         properties=[TRUE],
         network=draw.choice([FifoLinks(capacity=2), FifoLinks(capacity=1, when_full="lose")]),
     )
-    found = told(check, given)
+    found = outcome_of(check, given)
 
-    assert found == told(explore, given)
+    assert found == outcome_of(explore, given)
 
 
-def told(call: Any, given: World) -> Any:
+def outcome_of(call: Any, given: World) -> Any:
     try:
         call(given)
     except ModelProblem as problem:
@@ -214,7 +214,7 @@ def told(call: Any, given: World) -> Any:
     return "holds"
 
 
-def test_symmetry_keeps_the_run() -> None:
+def test_symmetry_reports_the_same_run_to_an_error() -> None:
     given = world(RaisesInShows, names="abc", interchangeable=list("abc"))
 
     problem = problem_of(check, given, symmetry=True)
@@ -222,7 +222,7 @@ def test_symmetry_keeps_the_run() -> None:
     assert labels(problem) == labels(problem_of(check, given)) == [("a", "count on")]
 
 
-def test_a_search_that_stops_in_that_level_tells_the_problem_alone() -> None:
+def test_a_search_stopped_in_the_failing_level_still_reports_the_error() -> None:
     problem = problem_of(check, world(RaisesLate), interrupted=Once(after=11).asked)
 
     assert "raised KeyError" in problem.message

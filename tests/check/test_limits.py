@@ -103,7 +103,7 @@ def test_a_bound_on_seconds_ends_the_search_as_incomplete() -> None:
     assert "the limit of 0.2 seconds" == report.stopped_by
 
 
-def test_a_bound_on_seconds_is_of_all_that_was_begun_anew(
+def test_a_bound_on_seconds_includes_the_time_before_a_search_began_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A search that begins again because of its rows gets no more time."""
@@ -134,7 +134,7 @@ def test_a_bound_on_seconds_is_of_all_that_was_begun_anew(
 
 
 def test_a_bound_on_memory_ends_the_search_as_incomplete() -> None:
-    """The limit applies to the whole process, so it is a little more than is in use now."""
+    """The limit applies to the whole process, so it is a little more than the memory in use now."""
     limit = resident_bytes() + (24 << 20)
 
     report = check(load_world("two-phase-commit", members=10), memory_max_bytes=limit)
@@ -145,7 +145,7 @@ def test_a_bound_on_memory_ends_the_search_as_incomplete() -> None:
     assert resident_bytes() < limit + (64 << 20)
 
 
-def test_memory_too_small_for_anything_still_answers() -> None:
+def test_a_search_with_too_little_memory_still_reports() -> None:
     report = check(load_world("two-phase-commit", members=3), memory_max_bytes=1 << 20)
 
     assert "incomplete" == report.result
@@ -153,7 +153,7 @@ def test_memory_too_small_for_anything_still_answers() -> None:
 
 
 def test_claims_that_were_not_judged_are_unknown() -> None:
-    """`holds` is only said of a finished search; `reached` and `violated` hold anyway."""
+    """Only a finished search reports `holds`; `reached` and `violated` are true in any case."""
     claims = [
         always("small", lambda view: view["a"].number < 1_000),
         sometimes("three", lambda view: view["a"].number == 3),
@@ -197,7 +197,7 @@ class Shouter:
         return [Broadcast("hey")]
 
 
-def test_a_network_without_an_end_is_stopped_as_well() -> None:
+def test_a_world_whose_messages_grow_without_end_is_stopped() -> None:
     world = World(
         name="shouting",
         members={"a": Shouter, "b": Shouter},
@@ -228,14 +228,14 @@ class Boundless:
 
 
 @pytest.mark.parametrize(
-    ("where", "said"),
+    ("where", "expected"),
     [
         ("choices()", "choices() yields more than 100,000 events"),
         ("effects", "receive() yields more than 100,000 effects"),
         ("rules", "receive() yields more than 100,000 effects"),
     ],
 )
-def test_a_loop_in_one_answer_that_has_no_end_is_refused(where: str, said: str) -> None:
+def test_an_endless_loop_in_one_answer_is_refused(where: str, expected: str) -> None:
     """The limits of a search are not checked within one answer, which could fill the memory."""
     world = World(
         name="boundless",
@@ -243,7 +243,7 @@ def test_a_loop_in_one_answer_that_has_no_end_is_refused(where: str, said: str) 
         properties=[always("nothing", lambda view: True)],
     )
 
-    with pytest.raises(ModelProblem, match=re.escape(said)):
+    with pytest.raises(ModelProblem, match=re.escape(expected)):
         check(world)
 
 
@@ -282,7 +282,7 @@ def test_a_long_list_of_beginnings_is_cut_by_a_limit(search: Any) -> None:
     assert ("interrupted", 1) == (report.stopped_by, report.distinct)
 
 
-def test_a_limit_holds_while_claims_are_asked() -> None:
+def test_a_limit_ends_the_evaluation_of_claims() -> None:
     """In a level with many combinations, claims may take longer than all steps."""
     asked: list[int] = []
 
@@ -299,7 +299,7 @@ def test_a_limit_holds_while_claims_are_asked() -> None:
     assert 200 < len(asked) <= 200 + 64
 
 
-def test_a_long_search_tells_how_far_it_is() -> None:
+def test_a_search_reports_its_progress() -> None:
     ticks: list[Tick] = []
 
     report = check(load_world("two-phase-commit", members=6), progress=ticks.append)
@@ -319,7 +319,7 @@ def test_a_size_is_read_with_its_unit(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "much", "-1", "0", "1 2", "nanG", "infT"])
-def test_a_size_that_is_none_is_refused(text: str) -> None:
+def test_a_malformed_size_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a size"):
         parse_size(text)
 
@@ -354,7 +354,7 @@ def test_the_peak_of_a_bounded_search_stays_under_its_bound() -> None:
 
 
 @pytest.mark.needs("a peak for each program")
-def test_the_peak_is_this_program_s_and_not_its_parent_s() -> None:
+def test_the_peak_does_not_include_the_parents_memory() -> None:
     """Memory that the parent held when it started the process does not count."""
     child = "from joinproto.check.memory import peak_bytes; print(peak_bytes())"
     parent = (
@@ -370,7 +370,7 @@ def test_the_peak_is_this_program_s_and_not_its_parent_s() -> None:
     assert int(done.stdout) < 150 << 20
 
 
-def test_where_the_system_does_not_tell_the_peak_is_unknown(
+def test_peak_and_resident_memory_are_zero_if_the_system_does_not_report_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """WebAssembly has neither /proc nor a module `resource`."""
@@ -388,7 +388,7 @@ def test_where_the_system_does_not_tell_the_peak_is_unknown(
 # -- numbered values count, too ---------------------------------------------------------
 
 
-MANY = """
+MODEL = """
 from joinproto.check import FifoLinks, Message, Send, World, always
 
 class Asks:
@@ -415,22 +415,22 @@ def world(most: int = 1000):
 """
 
 
-def checked(tmp_path: Path, size: int, *words: str) -> tuple[int, dict[str, Any], str]:
+def run_check(tmp_path: Path, size: int, *words: str) -> tuple[int, dict[str, Any], str]:
     path = tmp_path / "many.py"
-    path.write_text(MANY.replace("SIZE", str(size)))
+    path.write_text(MODEL.replace("SIZE", str(size)))
     command = [sys.executable, "-m", "joinproto", "check", str(path), "--json", *words]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     return done.returncode, json.loads(done.stdout), done.stderr
 
 
 @pytest.mark.soak("engines")
-def test_tables_are_sparse_where_few_events_meet_few_states(tmp_path: Path) -> None:
-    """Each of 3,000 numbers is an event in few states only; a block would take 600 MB."""
+def test_tables_with_few_filled_cells_take_little_memory(tmp_path: Path) -> None:
+    """Each of 3,000 numbers is an event in few states only; a full table would take 600 MB."""
     # The first of two runs may compile the loop for sparse tables.  With a bound on memory, the
     # engine searches and not plain Python.
     words = ("--set", "most=3000", "--max-memory", "8G")
-    checked(tmp_path, 1, *words)
-    code, report, _ = checked(tmp_path, 1, *words)
+    run_check(tmp_path, 1, *words)
+    code, report, _ = run_check(tmp_path, 1, *words)
 
     assert 0 == code
     assert 9_001 == report["distinct"]
@@ -439,24 +439,24 @@ def test_tables_are_sparse_where_few_events_meet_few_states(tmp_path: Path) -> N
 
 
 @pytest.mark.soak("engines")
-def test_a_bound_on_memory_is_one_on_what_is_numbered(tmp_path: Path) -> None:
+def test_a_bound_on_memory_includes_the_numbered_values(tmp_path: Path) -> None:
     """With values of half a megabyte each, the process ends near its bound, with its findings."""
     words = ("--set", "most=5000", "--max-memory", "1G")
 
-    code, report, said = checked(tmp_path, 500_000, *words)
+    code, report, errors = run_check(tmp_path, 500_000, *words)
 
     assert 3 == code
     assert "incomplete" == report["result"]
     assert report["stopped_by"].startswith("the memory limit")
     assert report["distinct"] > 100
     assert report["peak_rss_bytes"] < 1.2 * 2**30
-    assert "Spark" not in said
+    assert "Spark" not in errors
 
 
 @pytest.mark.soak("engines")
 def test_the_first_ctrl_c_ends_a_search_with_its_report(tmp_path: Path) -> None:
     path = tmp_path / "many.py"
-    path.write_text(MANY.replace("SIZE", "1"))
+    path.write_text(MODEL.replace("SIZE", "1"))
     command = [sys.executable, "-m", "joinproto", "check", str(path), "--json"]
     command += ["--set", "most=1000000", "--engine", "local"]
     running = subprocess.Popen(command, stdout=-1, stderr=-1, text=True, cwd=ROOT)
@@ -479,7 +479,7 @@ def test_the_first_ctrl_c_ends_a_search_with_its_report(tmp_path: Path) -> None:
 def test_a_finished_search_leaves_no_states_in_memory(
     monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    """They go before garbage is collected, because the next search may need the memory at once."""
+    """The memory is free before garbage is collected, as the next search may need it at once."""
     made: list[weakref.ref[RowSet]] = []
     begin = Search._begin
 
@@ -508,7 +508,7 @@ class _Tree:
 
 
 @pytest.mark.parametrize("nth", [1, 2, 3])
-def test_where_memory_ends_a_number_has_all_that_belongs_to_it(
+def test_a_state_numbered_before_memory_ends_has_all_its_choices(
     monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
     """Otherwise a search that continues on Spark would leave out steps."""
@@ -546,7 +546,7 @@ def test_where_memory_ends_a_number_has_all_that_belongs_to_it(
             assert (2 if state.values[0] < 63 else 0) == counts[at]
 
 
-def test_claims_that_memory_ended_are_asked_by_the_search_that_goes_on(
+def test_claims_interrupted_by_memory_are_evaluated_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A claim that was evaluated in part counts as not evaluated."""

@@ -31,7 +31,7 @@ class Done:
 
 
 def by_definition(calls: list[Done]) -> bool:
-    """Return whether some order of the calls explains them; unanswered calls may be left out."""
+    """Return whether some order of the calls explains the answers; open calls may be left out."""
     told = [one for one in calls if one.ends != float("inf")]
     rest = [one for one in calls if one.ends == float("inf")]
     return any(
@@ -55,7 +55,7 @@ def explains(order: tuple[Done, ...]) -> bool:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Call | Return]:
-    """Draw events of three clients; answers are random, so most histories have no such order."""
+    """Draw events of three clients; answers are random, so few histories are linearizable."""
     events: list[Call | Return] = []
     is_open: set[str] = set()
     for client in draw(st.lists(st.sampled_from("abc"), max_size=9)):
@@ -80,7 +80,9 @@ def calls_of(events: list[Call | Return]) -> Iterator[Done]:
 
 
 @given(histories())
-def test_a_history_has_an_order_as_the_definition_says(events: list[Call | Return]) -> None:
+def test_a_history_is_explained_exactly_if_the_definition_says_so(
+    events: list[Call | Return],
+) -> None:
     orders = linearizable(register, initial=0)
     monitor = orders.monitor()
     is_explained = True
@@ -105,8 +107,8 @@ def test_a_second_call_before_the_answer_is_refused() -> None:
         monitor.receive(Call("a", READ))
 
 
-def test_no_other_operation_is_one_of_a_register() -> None:
-    with pytest.raises(ModelProblem, match="is no operation of a register"):
+def test_an_unknown_operation_of_a_register_is_refused() -> None:
+    with pytest.raises(ModelProblem, match="is not an operation of a register"):
         register(0, ("add", 1))
 
 

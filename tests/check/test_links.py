@@ -63,7 +63,7 @@ def test_choices_guarded_by_links_are_those_of_the_reference_search(plan: Plan, 
     same_report(world, same_search(world, found))
 
 
-def test_a_joint_step_may_wait_until_nothing_is_under_way() -> None:
+def test_a_joint_step_may_wait_until_no_message_is_under_way() -> None:
     """The guard sees the links: both members speak at once only if no message is under way."""
 
     def steps(view: View) -> Iterator[Together]:
@@ -94,7 +94,7 @@ def test_bounded_links_never_hold_more(capacity: int) -> None:
     assert "violated" == check(evolve(world, properties=[few(2 * capacity - 1)])).result
 
 
-def test_links_are_shown_where_the_world_says_so() -> None:
+def test_links_without_show_links_or_with_a_set_or_symmetry_are_refused() -> None:
     with pytest.raises(ModelProblem, match="show_links=True"):
         check(evolve(speakers(FifoLinks(capacity=1)), properties=[few(1)]))
     with pytest.raises(ModelProblem, match="show_links with a MessageSet"):

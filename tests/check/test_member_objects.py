@@ -1,4 +1,4 @@
-"""Member objects are made of attribute values, and taken apart into values again."""
+"""Member objects are made of attribute values, and their values are read again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Cached(Plain):
 
 
 class Watched(Plain):
-    """Its setter stores `b` one higher."""
+    """Has a setter that stores `b` one higher."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class Slotted(Plain):
 
 
 class Empty:
-    """Its slot `later` is not set by `__init__`."""
+    """Has a slot `later`, which `__init__` does not set."""
 
     __slots__ = ("__dict__", "later")
 
@@ -81,7 +81,7 @@ class Fields:
         (Fields, False),
     ],
 )
-def test_the_quick_way_is_for_objects_that_are_their_dict(
+def test_only_objects_whose_content_is_their_dict_take_the_quick_way(
     kind: Callable[[], Any], is_quick: bool
 ) -> None:
     """A slot is not in the object's dict, and a property's setter may change the value."""
@@ -103,7 +103,7 @@ def test_an_object_taken_apart_is_made_again(kind: Callable[[], Any]) -> None:
     assert made.items is not other.items
 
 
-def test_the_value_of_a_cached_property_is_no_attribute() -> None:
+def test_the_value_of_a_cached_property_is_not_an_attribute() -> None:
     objects = MemberObjects("m", Cached)
     made = objects.running(objects.fresh)
 
@@ -113,7 +113,7 @@ def test_the_value_of_a_cached_property_is_no_attribute() -> None:
 
 
 @pytest.mark.parametrize("comes", [True, False])
-def test_an_attribute_that_comes_or_goes_is_refused(comes: bool) -> None:
+def test_an_added_or_deleted_attribute_is_refused(comes: bool) -> None:
     objects = MemberObjects("m", Plain)
     made = objects.running(objects.fresh)
     if comes:
@@ -125,8 +125,8 @@ def test_an_attribute_that_comes_or_goes_is_refused(comes: bool) -> None:
         objects.values(made)
 
 
-def test_true_in_place_of_one_is_another_value() -> None:
-    """They are equal in Python, and an attribute that turns from one to the other has changed."""
+def test_true_and_one_are_different_values_of_an_attribute() -> None:
+    """True and 1 are equal in Python, but an attribute that turns from 1 to True has changed."""
     objects = MemberObjects("m", Plain)
     made = objects.running(objects.fresh)
     made.a = True

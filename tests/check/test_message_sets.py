@@ -69,9 +69,9 @@ BOTH = ("tell c", "tell all")
 @pytest.mark.parametrize(
     ("says", "one", "each", "contents"),
     [
-        # a to c, a to all: any set of the two.  To each: nothing, c, or b and c.
+        # a to c, a to all: any set of the two messages.  To each: nothing, c, or b and c.
         ((BOTH, (), ()), 4, 3, 3),
-        # Two members to c: any set of two messages; without senders it is there or not.
+        # Two members to c: any set of two messages; without senders there is one or none.
         ((("tell c",), ("tell c",), ()), 4, 4, 2),
         # Two members to all: without senders {}, {b c}, {a c}, {a b c}.
         ((("tell all",), ("tell all",), ()), 4, 4, 4),
@@ -79,7 +79,7 @@ BOTH = ("tell c", "tell all")
         ((BOTH, BOTH, ()), 16, 9, 5),
     ],
 )
-def test_the_same_content_is_one_message_or_several(
+def test_every_search_finds_the_number_of_states_of_each_kind_of_set(
     says: tuple[tuple[str, ...], ...], one: int, each: int, contents: int
 ) -> None:
     """The engine, plain Python, the slow search and random runs find the same number of states."""
@@ -95,7 +95,7 @@ def test_the_same_content_is_one_message_or_several(
         assert states == simulate(world, runs=300).distinct
 
 
-def test_renamed_members_send_one_content() -> None:
+def test_symmetry_works_for_messages_without_senders() -> None:
     """x is under way to no member, to two of them or to all: five states, three up to renaming."""
     says = ("tell all",)
     world = evolve(tellers(CONTENTS, says, says, says), interchangeable=tuple("abc"))
@@ -136,7 +136,7 @@ def heard_twice(network: MessageSet) -> World:
     )
 
 
-def test_a_run_names_no_sender_where_messages_have_none() -> None:
+def test_a_run_names_no_sender_in_a_network_without_senders() -> None:
     world = heard_twice(CONTENTS)
 
     trace = check(world).trace
@@ -168,7 +168,7 @@ def test_a_lasso_names_the_message_that_it_receives(network: MessageSet, who: st
     ("network", "faults", "found"),
     [
         (CONTENTS, Faults(partitions=1), "partitions=1 with MessageSet"),
-        (MessageSet(with_sender=False, broadcasts="one"), Faults(), "all others than whom"),
+        (MessageSet(with_sender=False, broadcasts="one"), Faults(), "all others needs a sender"),
     ],
 )
 def test_a_setting_that_needs_a_sender_is_refused_without_one(
@@ -192,7 +192,7 @@ class Lost:
         return [Send(None, "x")]  # type: ignore[arg-type]  # the mistake
 
 
-def test_no_member_can_answer_a_message_without_sender() -> None:
+def test_an_answer_to_a_message_without_a_sender_is_refused() -> None:
     class Answers(Teller):
         def receive(self, event: Any) -> Any:
             if isinstance(event, Message):

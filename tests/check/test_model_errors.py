@@ -111,7 +111,7 @@ class RaisesInShows(Quiet):
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "expected"),
     [
         (Raises, "receive() raised KeyError: 'no such key'"),
         (RaisesInTheMiddle, "receive() raised RuntimeError: second"),
@@ -120,12 +120,12 @@ class RaisesInShows(Quiet):
         (RaisesInShows, "shows() raised ZeroDivisionError"),
     ],
 )
-def test_a_member_that_raises_is_reported_with_its_line(kind: type, said: str) -> None:
+def test_a_member_that_raises_is_reported_with_its_line(kind: type, expected: str) -> None:
     """The place is the line that raised, and not a line of the checker."""
     problem = problem_of(world(kind))
 
     assert problem.message.startswith(f"{line_of_fault(kind)}: member a: ")
-    assert said in problem.message
+    assert expected in problem.message
     assert line_of_fault(kind) == problem.place
     assert problem.next
 
@@ -201,7 +201,7 @@ class Hears:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "hint"),
+    ("kind", "expected", "hint"),
     [
         (SendsAway, "a message is sent to 'c', which is not a member", "members are a, b"),
         (AnswersText, "'hello' is not an effect", "yield Send, Broadcast, Persist, Record or Rule"),
@@ -211,8 +211,8 @@ class Hears:
         (RecordsAnObject, "builtins.object cannot be part of a state", "frozen attrs"),
     ],
 )
-def test_a_bad_effect_is_reported_with_the_place_of_receive(
-    kind: type, said: str, hint: str
+def test_a_bad_effect_is_reported_with_the_line_of_receive(
+    kind: type, expected: str, hint: str
 ) -> None:
     """The result is known only after the call, so the place is where `receive` begins.
 
@@ -223,7 +223,7 @@ def test_a_bad_effect_is_reported_with_the_place_of_receive(
     _, first = inspect.getsourcelines(kind.receive)  # type: ignore[attr-defined]
     line = first + (kind is AnswersNumber)
     assert f"{Path(__file__)}:{line}" == problem.place
-    assert said in problem.message
+    assert expected in problem.message
     assert hint in problem.next
 
 
@@ -231,7 +231,7 @@ def test_a_bad_effect_is_reported_with_the_place_of_receive(
 
 
 class Thing:
-    """Compares by identity: two equal states would never be the same."""
+    """Is compared by identity, so two equal states would never be the same."""
 
 
 class Unhashable:
@@ -264,7 +264,7 @@ class HoldsNested(Quiet):
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "expected"),
     [
         (HoldsThing, "Thing cannot be part of a state: it compares by identity"),
         (HoldsUnhashable, "Unhashable cannot be part of a state: it is not hashable"),
@@ -272,11 +272,11 @@ class HoldsNested(Quiet):
         (HoldsNested, "Thing cannot be part of a state: it compares by identity"),
     ],
 )
-def test_an_attribute_that_is_no_value_is_named(kind: type, said: str) -> None:
+def test_an_attribute_that_cannot_be_part_of_a_state_is_named(kind: type, expected: str) -> None:
     problem = problem_of(world(kind))
 
     assert "member a: attribute 'step': " in problem.message
-    assert said in problem.message
+    assert expected in problem.message
     assert "frozen attrs objects" in problem.next
     assert problem.place.startswith(f"{Path(__file__)}:")
 
@@ -300,7 +300,7 @@ class Goes(Comes):
 
 
 @pytest.mark.parametrize(("kind", "name"), [(Comes, "late"), (Goes, "step")])
-def test_an_attribute_that_comes_or_goes_is_named(kind: type, name: str) -> None:
+def test_an_added_or_deleted_attribute_is_reported_by_its_name(kind: type, name: str) -> None:
     problem = problem_of(world(kind))
 
     assert f"attribute '{name}' comes or goes while the member runs" in problem.message
@@ -321,7 +321,7 @@ class GoesFromSlots:
         return None
 
 
-def test_an_attribute_that_goes_from_a_slot_is_named() -> None:
+def test_an_attribute_deleted_from_a_slot_is_reported_by_its_name() -> None:
     problem = problem_of(world(GoesFromSlots))
 
     assert "attribute 'step' comes or goes while the member runs" in problem.message
@@ -353,7 +353,7 @@ def test_a_claim_that_raises_is_reported_with_its_line(claim: Property) -> None:
     assert line_of_fault(raising) == problem.place
 
 
-def test_a_claim_that_forgets_stopped_members_is_told_what_to_use() -> None:
+def test_a_claim_that_forgets_stopped_members_gets_advice_about_them() -> None:
     """`DOWN` has no attributes; `view.up` leaves stopped members out."""
     claim = always("small", lambda view: all(shown.step < 9 for shown in view.values()))
 
@@ -368,14 +368,14 @@ def test_a_claim_that_asks_for_a_hidden_attribute_lists_the_shown_ones() -> None
 
     problem = problem_of(world(Quiet, claim))
 
-    assert "nothing called 'stp' is shown; there is step" in problem.message
+    assert "no attribute 'stp' is shown; the attributes are step" in problem.message
 
 
 # -- worlds ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("parts", "said"),
+    ("parts", "expected"),
     [
         ({"members": {}}, "has no members"),
         ({"properties": []}, "has no properties"),
@@ -388,19 +388,19 @@ def test_a_claim_that_asks_for_a_hidden_attribute_lists_the_shown_ones() -> None
         ),
     ],
 )
-def test_an_unsound_world_is_refused_when_it_is_made(parts: dict[str, Any], said: str) -> None:
+def test_an_unsound_world_is_refused_when_it_is_made(parts: dict[str, Any], expected: str) -> None:
     whole: dict[str, Any] = {
         "name": "faulty",
         "members": {"a": Quiet, "b": Quiet},
         "properties": [TRUE],
     }
 
-    with pytest.raises(ModelProblem, match=said):
+    with pytest.raises(ModelProblem, match=expected):
         World(**{**whole, **parts})
 
 
 @pytest.mark.parametrize(
-    ("kind", "parts", "said", "wanted"),
+    ("kind", "parts", "expected", "wanted"),
     [
         (Faults, {"crashes": -1}, "Faults(crashes=-1)", "a whole number from 0 on"),
         (Faults, {"losses": "x"}, "Faults(losses='x')", "a whole number from 0 on"),
@@ -409,18 +409,18 @@ def test_an_unsound_world_is_refused_when_it_is_made(parts: dict[str, Any], said
         (MessageSet, {"broadcasts": "x"}, "MessageSet(broadcasts='x')", "one or each"),
     ],
 )
-def test_a_part_of_another_kind_is_reported_in_words(
-    kind: Any, parts: dict[str, Any], said: str, wanted: str
+def test_a_malformed_part_of_a_world_is_reported_in_words(
+    kind: Any, parts: dict[str, Any], expected: str, wanted: str
 ) -> None:
     """The message must not be that of attrs, which has the whole Attribute(...) of the field."""
     with pytest.raises(ModelProblem) as raised:
         kind(**parts)
 
-    assert said == raised.value.message
+    assert expected == raised.value.message
     assert f"expected {wanted}" in raised.value.next
 
 
-def test_a_joint_step_of_a_stranger_is_refused() -> None:
+def test_a_joint_step_of_an_unknown_member_is_refused() -> None:
     steps = [Together("meet", {"a": "go", "c": "go"})]
 
     problem = problem_of(world(Quiet, together=lambda view: steps))
@@ -466,18 +466,18 @@ def test_a_monitor_without_receive_is_refused() -> None:
         lambda view: 3 in view.monitor,
     ],
 )
-def test_a_claim_that_asks_a_monitor_that_is_not_there_is_told_so(claim: Any) -> None:
+def test_a_claim_about_a_missing_monitor_gets_advice_about_the_monitor(claim: Any) -> None:
     """The advice must be to give the world a monitor, and not about stopped members."""
     problem = problem_of(world(Quiet, always("heard", claim)))
 
     assert "NoneType" in problem.message
-    assert "give it one, World(monitor=...)" in problem.next
+    assert "give the world one, World(monitor=...)" in problem.next
 
 
-def test_a_claim_about_hidden_attributes_says_so() -> None:
+def test_a_claim_about_a_hidden_attribute_gets_advice_about_shows() -> None:
     problem = problem_of(world(Quiet, always_each("few", lambda shown: shown.coutn < 3)))
 
-    assert "has no 'coutn': let shows() return what the claim asks for" in problem.next
+    assert "has no 'coutn': let shows() return an object that has it" in problem.next
 
 
 class Forgetful:
@@ -488,7 +488,7 @@ class Forgetful:
         return self.done  # type: ignore[attr-defined]  # fault
 
 
-def test_an_answer_that_shows_lacks_is_no_event() -> None:
+def test_an_error_in_shows_gets_advice_about_attributes() -> None:
     """The advice must not be to answer NOT_ENABLED, which is for events."""
     problem = problem_of(world(Forgetful))
 
@@ -577,7 +577,7 @@ def test_a_claim_that_tells_names_apart_is_refused_under_symmetry() -> None:
     assert "property 'the first is done' changes when members are renamed" in problem.message
 
 
-def test_a_claim_among_some_of_them_is_refused_under_symmetry() -> None:
+def test_a_claim_among_some_interchangeable_members_is_refused_under_symmetry() -> None:
     claim = always_each("small", lambda shown: shown.step < 3, among=["a"])
 
     problem = problem_of(alike(Named, claim), symmetry=True)
@@ -606,13 +606,13 @@ def test_a_first_state_that_changes_under_renaming_is_refused() -> None:
     assert "the initial state changes when interchangeable members are renamed" in problem.message
 
 
-def test_symmetry_needs_two_members_that_are_alike() -> None:
+def test_symmetry_without_two_interchangeable_members_is_refused() -> None:
     problem = problem_of(world(Quiet), symmetry=True)
 
-    assert "no two members that they are interchangeable" in problem.message
+    assert "names fewer than two interchangeable members" in problem.message
 
 
-def test_splits_that_single_one_out_are_refused_under_symmetry() -> None:
+def test_splits_that_treat_one_member_differently_are_refused_under_symmetry() -> None:
     faults = Faults(partitions=1, splits=(frozenset("a"),))
 
     problem = problem_of(alike(Named, faults=faults), symmetry=True)
@@ -654,14 +654,14 @@ def test_a_stopped_member_shows_down() -> None:
     assert "reached" == report.properties[0].result
 
 
-# -- claims that answer nothing, calls that do not come back -------------------------------
+# -- claims that answer nothing, calls that do not return ----------------------------------
 
 
 def answers_nothing(view: Any) -> Any:
     assert view["a"] is not None
 
 
-def asks_a_stranger(view: Any) -> bool:
+def asks_an_unknown_member(view: Any) -> bool:
     return view["nobody"] is None
 
 
@@ -681,7 +681,7 @@ def test_a_bound_that_answers_none_is_refused() -> None:
     assert "within(view) answered None" in problem.message
 
 
-def test_a_claim_about_steps_gets_its_arguments() -> None:
+def test_a_claim_about_steps_with_wrong_arguments_is_told_the_right_ones() -> None:
     def two(*both: Any) -> bool:
         _before, _after = both
         return True
@@ -691,24 +691,24 @@ def test_a_claim_about_steps_gets_its_arguments() -> None:
     assert "the view before, the step" in problem.next
 
 
-def test_a_claim_about_disks_that_are_not_shown_is_told_how_they_are() -> None:
+def test_a_claim_about_hidden_disks_gets_advice_about_show_disk() -> None:
     problem = problem_of(world(Quiet, always("disk", lambda view: view.disk["a"] is None)))
 
-    assert "a world shows them: show_disk=" in problem.message
+    assert "a world shows them with show_disk=" in problem.message
 
 
 def test_same_that_cannot_be_compared_is_named() -> None:
     problem = problem_of(world(Quiet, same=lambda view: object()))
 
-    assert "same(view) gives what tells no states apart" in problem.message
+    assert "results of same(view) cannot be compared" in problem.message
 
 
-def test_a_claim_about_a_stranger_is_told_which_members_there_are() -> None:
-    problem = problem_of(world(Quiet, always("asks", asks_a_stranger)))
+def test_a_claim_about_an_unknown_member_is_told_the_members() -> None:
+    problem = problem_of(world(Quiet, always("asks", asks_an_unknown_member)))
 
     assert "property 'asks' asks for 'nobody', which is not a member" in problem.message
     assert problem.next == "members are a, b"
-    assert problem.place == f"{__file__}:{asks_a_stranger.__code__.co_firstlineno + 1}"
+    assert problem.place == f"{__file__}:{asks_an_unknown_member.__code__.co_firstlineno + 1}"
 
 
 class Spins(Quiet):
@@ -717,7 +717,7 @@ class Spins(Quiet):
             self.step += 0
 
 
-def test_a_call_that_does_not_come_back_is_reported_with_its_line(
+def test_a_call_that_does_not_return_is_reported_with_its_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from joinproto.check import watchdog
@@ -726,7 +726,7 @@ def test_a_call_that_does_not_come_back_is_reported_with_its_line(
 
     problem = problem_of(world(Spins))
 
-    assert "receive() has not come back for 0.4 seconds" in problem.message
+    assert "receive() has not returned for 0.4 seconds" in problem.message
     first = Spins.receive.__code__.co_firstlineno
     assert problem.place in (f"{__file__}:{first + 1}", f"{__file__}:{first + 2}")
 
@@ -740,7 +740,7 @@ def test_a_call_that_does_not_come_back_is_reported_with_its_line(
         pytest.param(3_600.0, 0.0, 1.0, id="stopped for an hour"),
     ],
 )
-def test_a_process_that_may_not_run_is_not_told_that_its_model_never_returns(
+def test_time_in_which_a_process_did_not_run_is_not_counted(
     wall: float, kept: float, seconds: float
 ) -> None:
     """A search that continues after Ctrl-Z and `fg` must not report an error in the model."""
@@ -749,10 +749,10 @@ def test_a_process_that_may_not_run_is_not_told_that_its_model_never_returns(
     assert seconds == watchdog.counted(wall, kept, pause=1.0)
 
 
-def test_where_no_thread_can_be_started_calls_are_not_watched(
+def test_calls_return_if_no_watching_thread_can_be_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In WebAssembly, for example, the search continues, and the user can end it."""
+    """In WebAssembly, for example, no thread can be started; the user can end the search."""
     from joinproto.check import watchdog
 
     def refuse(_: object) -> None:

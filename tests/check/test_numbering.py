@@ -40,20 +40,20 @@ def random_models_may_be_read() -> Iterator[None]:
         yield
 
 
-def kept_at(path: Path, least: int = 1) -> Answers:
-    return Answers(AnswersFile(path, lambda: bytes(32), told_never), least)
+def answers_in(path: Path, least: int = 1) -> Answers:
+    return Answers(AnswersFile(path, lambda: bytes(32), fail_if_told), least)
 
 
-def told_never(line: str) -> None:
+def fail_if_told(line: str) -> None:
     raise AssertionError(line)
 
 
 def searched_twice(world: World, path: Path) -> tuple[Search, Search]:
     """Return a search of the world, and a second search that uses the first one's answers."""
-    first = Search(world, stop_at_violation=False, answers=kept_at(path))
+    first = Search(world, stop_at_violation=False, answers=answers_in(path))
     first.run()
     first.keep_answers()
-    second = Search(world, stop_at_violation=False, answers=kept_at(path))
+    second = Search(world, stop_at_violation=False, answers=answers_in(path))
     second.run()
     return first, second
 
@@ -83,7 +83,7 @@ def same_with_numbers(plan: Plan) -> None:
 def numbered_from(path: Path) -> type[Search]:
     class Numbered(Search):
         def __init__(self, world: World, **options: Any) -> None:
-            super().__init__(world, answers=kept_at(path), **options)
+            super().__init__(world, answers=answers_in(path), **options)
 
         def run(self) -> Found:
             before = self.tables.codes.calls
@@ -97,26 +97,28 @@ def numbered_from(path: Path) -> type[Search]:
 
 @settings(max_examples=settings().max_examples // 2)
 @given(plans())
-def test_every_world_is_searched_alike_with_numbers_and_without(plan: Plan) -> None:
+def test_a_random_world_is_searched_alike_with_and_without_kept_numbers(plan: Plan) -> None:
     """States, steps and counts are equal, for each network and fault, monitors and joint steps."""
     same_with_numbers(plan)
 
 
 @settings(max_examples=settings().max_examples // 2)
 @given(plans(networks=tuple(SETS)))
-def test_so_is_one_whose_contents_have_numbers(plan: Plan) -> None:
+def test_a_world_with_numbered_contents_is_searched_alike_with_kept_numbers(plan: Plan) -> None:
     with always_numbered():
         same_with_numbers(plan)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_the_answers_of_one_search_serve_the_others(tmp_path: Path, workers: int) -> None:
+def test_a_later_search_with_other_workers_uses_the_kept_answers(
+    tmp_path: Path, workers: int
+) -> None:
     """The number of workers makes no difference; a search with symmetry uses no kept answers."""
     world = load_world("two-phase-commit", members=4)
-    first = check(world, answers=kept_at(tmp_path / "kept"), workers=workers)
-    second = check(world, answers=kept_at(tmp_path / "kept"), workers=3 - workers)
-    alike = check(world, answers=kept_at(tmp_path / "kept"), symmetry=True)
-    last = check(world, answers=kept_at(tmp_path / "kept"))
+    first = check(world, answers=answers_in(tmp_path / "kept"), workers=workers)
+    second = check(world, answers=answers_in(tmp_path / "kept"), workers=3 - workers)
+    alike = check(world, answers=answers_in(tmp_path / "kept"), symmetry=True)
+    last = check(world, answers=answers_in(tmp_path / "kept"))
 
     assert first.levels == second.levels == last.levels
     assert first.properties == second.properties == last.properties
@@ -127,17 +129,17 @@ def test_a_search_that_is_stopped_covers_the_states_that_it_met(tmp_path: Path) 
     """Numbers of further states, from an earlier search, do not change the coverage."""
     world = load_world("durable-vote-wiped")
     cold = check(world, states_max=5)
-    check(world, answers=kept_at(tmp_path / "kept"))
-    warm = check(world, answers=kept_at(tmp_path / "kept"), states_max=5)
+    check(world, answers=answers_in(tmp_path / "kept"))
+    warm = check(world, answers=answers_in(tmp_path / "kept"), states_max=5)
 
     assert warm.stopped_by
     assert len(warm.notes) == 1 + len(cold.notes)
     assert cold.coverage == warm.coverage
 
 
-def test_a_file_of_an_earlier_format_is_passed_over(tmp_path: Path) -> None:
+def test_a_file_of_an_earlier_format_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "kept").write_bytes(b"joinproto answers 1\n" + bytes(200))
 
-    report = check(load_world("ring-election"), answers=kept_at(tmp_path / "kept"))
+    report = check(load_world("ring-election"), answers=answers_in(tmp_path / "kept"))
 
     assert ("holds", ()) == (report.result, report.notes)

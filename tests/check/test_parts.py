@@ -1,4 +1,4 @@
-"""Claims about parts of observations: they get only the parts, each pair of parts once."""
+"""Claims about parts of observations: a claim gets only the parts, each pair of parts once."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Node:
 
 
 class Last:
-    """Monitor of nothing."""
+    """A monitor that remembers nothing."""
 
     def receive(self, event: Any) -> None:
-        """Hear of it, and remember nothing."""
+        """Ignore the record."""
 
     def shows(self) -> Shown:
         return Shown(0, "a")
@@ -56,10 +56,10 @@ def leader(shown: Shown) -> str:
     return shown.leader
 
 
-def test_every_two_parts_are_asked_once() -> None:
+def test_a_claim_is_evaluated_once_for_each_pair_of_parts() -> None:
     """Each member shows seven values, which have only two different parts.
 
-    A sample of the answers is checked by a second call, and of so few answers it has all.
+    A sample of the answers is checked by a second call; here the sample has all answers.
     """
     asked: list[tuple[Any, Any]] = []
 
@@ -84,7 +84,7 @@ def test_a_claim_about_parts_breaks_where_the_same_about_all_does(search: Any) -
     assert whole.trace == parts.trace
 
 
-def test_either_side_may_be_whole() -> None:
+def test_always_beside_takes_a_part_of_either_side() -> None:
     of_member = always_beside("as seen", lambda name, seen: name == seen.leader, of=leader)
     of_monitor = always_beside(
         "as heard", lambda shown, name: shown.leader == name, of_monitor=leader
@@ -94,7 +94,7 @@ def test_either_side_may_be_whole() -> None:
     assert ["violated", "violated"] == [one.result for one in found]
 
 
-def test_parts_that_are_equal_and_of_another_type_are_two() -> None:
+def test_equal_parts_of_different_types_are_evaluated_separately() -> None:
     """1 and True are equal; a claim may tell them apart."""
     claim = always_pair(
         "numbers",
@@ -114,6 +114,6 @@ def test_an_error_in_a_part_is_reported_with_the_claim() -> None:
     assert "test_parts.py" in str(told.value.place)
 
 
-def test_a_part_that_is_no_function_is_refused() -> None:
+def test_a_part_that_is_not_a_function_is_refused() -> None:
     with pytest.raises(ModelProblem, match="'one leader' asks"):
         check(world(always_pair("one leader", lambda a, b: a == b, of="leader")))  # type: ignore[arg-type]

@@ -80,7 +80,7 @@ def test_the_terminal_leaves_svg_out() -> None:
     assert "svg" not in chart(found.trace, width=100)
 
 
-def test_a_page_shows_svg_as_an_image_in_which_nothing_runs() -> None:
+def test_a_page_shows_svg_as_an_image_in_which_no_script_runs() -> None:
     """The page's policy allows only data images; a script in a picture stays in its image."""
     found = report(lambda view: SVG.format(view["a"].count))
 
@@ -102,19 +102,19 @@ def test_a_page_escapes_texts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("picture", "said"),
+    ("picture", "expected"),
     [
         (lambda view: 3, "gives a value of type int"),
         (lambda view: view["c"], "asks for 'c'"),
         ("text", "picture is a value of type str"),
     ],
 )
-def test_a_picture_that_is_none_is_reported(picture: Any, said: str) -> None:
-    with pytest.raises(ModelProblem, match=said):
+def test_a_picture_that_is_not_a_text_or_fails_is_reported(picture: Any, expected: str) -> None:
+    with pytest.raises(ModelProblem, match=expected):
         report(picture)
 
 
-def test_a_small_world_is_drawn_as_by_the_engine() -> None:
+def test_plain_python_and_the_engine_draw_the_same_pictures() -> None:
     small = check_small(counting(bars))
 
     assert small is not None

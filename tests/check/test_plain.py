@@ -29,7 +29,7 @@ def comparable(report: Report) -> Report:
 def is_for_the_engine(world: World, found: Report) -> bool:
     """Return whether plain Python may leave the world to the engine.
 
-    It may, if the world uses `same`, or reached at least about half of a bound of `SHIPPED`.
+    It may if the world uses `same`, or reached about half of a bound of `SHIPPED` or more.
     """
     return (
         world.same is not None
@@ -60,10 +60,10 @@ def test_the_chosen_worlds_are_small() -> None:
     assert [] == large
 
 
-few = settings(max_examples=30)
+fewer_examples = settings(max_examples=30)
 
 
-@few
+@fewer_examples
 @given(plans())
 def test_random_models_are_reported_as_by_the_engine(plan: Plan) -> None:
     """The models have any network, crashes, partitions, monitors and joint steps."""
@@ -103,24 +103,24 @@ print(code, sorted({"numba", "numpy", "scipy"} & set(sys.modules)), file=sys.std
 
 
 @pytest.mark.parametrize(
-    ("model", "told"),
+    ("model", "expected"),
     [
         ("docs/examples/first_model.py", "355 distinct"),
         ("docs/examples/my_lock.py", "due and never comes true"),
         ("docs/examples/from_tla.py", "distinct"),
     ],
 )
-def test_a_model_of_one_s_own_loads_no_compiled_loops(model: str, told: str) -> None:
+def test_a_model_of_one_s_own_loads_no_compiled_loops(model: str, expected: str) -> None:
     """In a fresh installation the loops would have to be compiled first."""
     done = subprocess.run(
         [sys.executable, "-c", OWN_MODEL, model], capture_output=True, text=True, check=False
     )
 
-    assert told in done.stdout
+    assert expected in done.stdout
     assert done.stderr.strip().endswith("[]")
 
 
-def test_a_model_that_goes_wrong_loads_no_compiled_loops(tmp_path: Path) -> None:
+def test_a_model_that_raises_loads_no_compiled_loops(tmp_path: Path) -> None:
     wrong = Path("docs/examples/first_model.py").read_text().replace("self.majority else", "0 else")
     path = tmp_path / "wrong.py"
     path.write_text(wrong.replace("len(self.votes) >= 0", "1 // len(self.votes)"))
@@ -132,7 +132,7 @@ def test_a_model_that_goes_wrong_loads_no_compiled_loops(tmp_path: Path) -> None
     assert done.stderr.strip().endswith("2 []")
 
 
-def test_the_engine_takes_over_what_is_not_small() -> None:
+def test_a_world_beyond_any_bound_is_left_to_the_engine() -> None:
     world = load_world("two-phase-commit", members=5)
     engine = check(world)
     fits = Bounds(engine.distinct + 1, engine.generated, 10**6, 10**6)
@@ -149,7 +149,7 @@ def test_the_engine_takes_over_what_is_not_small() -> None:
         assert check_small(world, bounds=less) is None
 
 
-def test_limits_end_a_small_search_as_the_engine() -> None:
+def test_limits_end_a_small_search_as_they_end_the_engine() -> None:
     world = load_world("two-phase-commit", members=4)
     engine = check(world, states_max=100)
     small = check_small(world, ends=Ends(states_max=100), bounds=OWN)
@@ -165,7 +165,7 @@ def test_limits_end_a_small_search_as_the_engine() -> None:
         assert ("incomplete", why) == (found.result, found.stopped_by)
 
 
-def test_a_bound_of_the_world_s_own_is_kept_as_by_the_engine() -> None:
+def test_plain_python_applies_within_as_the_engine_does() -> None:
     world = load_world("two-phase-commit", members=3)
     bounded = evolve(world, within=lambda view: "committed" not in map(str, view.values()))
     small = check_small(bounded, witnesses=True, bounds=OWN)
@@ -174,7 +174,7 @@ def test_a_bound_of_the_world_s_own_is_kept_as_by_the_engine() -> None:
     assert comparable(check(bounded, witnesses=True)) == comparable(small)
 
 
-def test_a_mutant_of_one_system_loads_no_other_one() -> None:
+def test_a_mutant_of_note_options_loads_no_package_of_a_system() -> None:
     """Loading all systems takes longer than the search, and a mutant needs only its own system."""
     program = (
         "import sys; from joinproto.__main__ import main;"

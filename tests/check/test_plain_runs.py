@@ -24,37 +24,39 @@ from tests.check.test_fair_runs import Plan, build, plans
 from tests.check.test_plain import comparable, is_for_the_engine
 from tests.check.test_step_claims import Held, jumps
 
-few = settings(max_examples=60)
+fewer_examples = settings(max_examples=60)
 
 
 def agree(world: World) -> None:
-    """Compare both reports on each claim by itself, with the run that breaks it."""
+    """Compare the reports of both searches on each claim by itself, with the run that breaks it."""
     for item in world.properties:
         one = evolve(world, properties=[item])
-        found, told = check_small(one), check(one)
+        found, of_engine = check_small(one), check(one)
         if found is None:
-            assert is_for_the_engine(one, told)
+            assert is_for_the_engine(one, of_engine)
         else:
-            assert comparable(told) == comparable(found)
-            assert told.notes == found.notes
+            assert comparable(of_engine) == comparable(found)
+            assert of_engine.notes == found.notes
 
 
-@few
+@fewer_examples
 @given(plans())
-def test_claims_about_fair_runs(plan: Plan) -> None:
+def test_claims_about_fair_runs_are_judged_as_by_the_engine(plan: Plan) -> None:
     """Fairness is weak or strong, to each step or to several, and runs begin in any state."""
     agree(build(plan))
 
 
-@few
+@fewer_examples
 @given(plans(), st.integers(0, 4), st.frozensets(st.sampled_from(("x", "y", "z", "both"))))
-def test_claims_about_steps(plan: Plan, limit: int, words: frozenset[str]) -> None:
+def test_claims_about_steps_are_judged_as_by_the_engine(
+    plan: Plan, limit: int, words: frozenset[str]
+) -> None:
     agree(evolve(build(plan), properties=[always_step("no jump", jumps(limit, words))]))
 
 
-@few
+@fewer_examples
 @given(plans(), st.integers(0, 3), st.integers(1, 3))
-def test_worlds_that_implement_others(plan: Plan, most: int, part: int) -> None:
+def test_implements_is_judged_as_by_the_engine(plan: Plan, most: int, part: int) -> None:
     """Some states stand for no state of the abstract world."""
     abstract = World(
         name="held",
@@ -68,9 +70,11 @@ def test_worlds_that_implement_others(plan: Plan, most: int, part: int) -> None:
     agree(evolve(build(plan), properties=claims))
 
 
-@few
+@fewer_examples
 @given(model_plans(), st.integers(0, 2))
-def test_claims_about_random_models(plan: ModelPlan, phase: int) -> None:
+def test_claims_about_random_models_are_judged_as_by_the_engine(
+    plan: ModelPlan, phase: int
+) -> None:
     """The worlds have losses, crashes, restarts, partitions and choices that are not fair."""
 
     def is_there(view: View) -> bool:

@@ -16,15 +16,15 @@ from tests.check.compare import explored, same_report, same_search
 from tests.check.orbits import normal_in, orbits
 from tests.check.random_models import LIVENESS, SAFETY, Plan, build, plans
 from tests.check.slow_liveness import Runs, TooLarge, is_fair_lasso
-from tests.check.test_bounds import calm
+from tests.check.test_bounds import bound_on_phases
 
 STATES_MAX = 600
 
 # Each example takes two searches, one slow; `--hypothesis-profile thorough` runs many more.
-some = settings(max_examples=settings().max_examples // 2)
+fewer_examples = settings(max_examples=settings().max_examples // 2)
 
 
-@some
+@fewer_examples
 @given(plans())
 def test_the_engine_equals_the_reference_search(plan: Plan) -> None:
     """States, steps, levels, results, shortest runs and coverage are the same."""
@@ -38,7 +38,7 @@ def test_the_engine_equals_the_reference_search(plan: Plan) -> None:
     same_report(world, found)
 
 
-@some
+@fewer_examples
 @given(plans(kinds=LIVENESS))
 def test_claims_about_runs_are_judged_as_defined(plan: Plan) -> None:
     """`eventually`, `always_possible` and `no_deadlock` are compared with the slow checker."""
@@ -68,10 +68,10 @@ def test_claims_about_runs_are_judged_as_defined(plan: Plan) -> None:
             assert runs.shortest_to(bad, item.name, item.kind) == result.trace
 
 
-@some
+@fewer_examples
 @given(plans(kinds=(*SAFETY, *LIVENESS)))
-def test_a_mixed_world_is_judged_once_and_the_same(plan: Plan) -> None:
-    """The second check of a world gives the same report as the first, except for times."""
+def test_a_second_check_of_a_world_gives_the_same_report(plan: Plan) -> None:
+    """Only times differ."""
     world = build(plan)
     one, other = check(world, states_max=STATES_MAX), check(world, states_max=STATES_MAX)
 
@@ -85,13 +85,13 @@ def test_a_mixed_world_is_judged_once_and_the_same(plan: Plan) -> None:
     assert one.coverage == other.coverage
 
 
-@some
+@fewer_examples
 @given(plans(alike=True), st.none() | st.integers(0, 3))
-def test_symmetry_explores_one_state_for_each_renaming(plan: Plan, bound: int | None) -> None:
+def test_symmetry_explores_one_state_of_each_orbit(plan: Plan, bound: int | None) -> None:
     """States, levels and steps under symmetry are those of one state of each orbit."""
     world = build(plan)
     if bound is not None:
-        world = evolve(world, within=calm(bound))
+        world = evolve(world, within=bound_on_phases(bound))
     found = explored(world, STATES_MAX)
     assume(found is not None)
     assert found is not None

@@ -81,7 +81,7 @@ def drawn(dice: random.Random, depth: int) -> Callable[[View], int]:
 def test_answers_are_those_of_each_view(
     tries: int, branches: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Evaluate 300 random functions in two pieces; some of their trees are given up."""
+    """300 random functions are evaluated in two pieces; some of their trees are given up."""
     monkeypatch.setattr(reading, "TRIES", tries)
     monkeypatch.setattr(reading, "BRANCHES_MAX", branches)
     search, dice = searched(), random.Random(11)
@@ -116,7 +116,7 @@ def test_a_function_is_called_once_for_each_set_of_values_read() -> None:
     assert all(isinstance(view, ReadView) for view in calls)
 
 
-def test_a_function_that_reads_in_two_orders_is_still_right() -> None:
+def test_a_function_that_reads_in_two_orders_has_the_right_answers() -> None:
     """A function reads in several orders if, for example, it iterates over a set."""
     search, turn = searched(), iter(range(10_000))
 
@@ -131,7 +131,7 @@ def test_a_function_that_reads_in_two_orders_is_still_right() -> None:
     assert answers.sum() == 256 - 81
 
 
-def test_a_function_s_change_of_its_view_is_gone_for_the_next() -> None:
+def test_a_claim_that_changes_its_view_does_not_affect_other_claims() -> None:
     """One claim appends to the lists that it gets; the other claim gets unchanged lists."""
 
     def spoils(view: View) -> bool:
@@ -171,7 +171,7 @@ def spoil_links(view: View) -> bool:
 
 
 @pytest.mark.parametrize("tries", [8, 1 << 30])
-def test_a_dict_that_a_claim_changes_is_as_it_was_for_the_next(
+def test_a_dict_that_a_claim_changes_is_unchanged_for_the_next_claim(
     tries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With and without trees, `up`, `disk` and `links` are unchanged for the next claim."""
@@ -209,7 +209,7 @@ def test_a_view_can_be_copied() -> None:
     assert check(counters(always("copied", holds))).result == "holds"
 
 
-def test_a_list_of_joint_steps_that_is_refused_leaves_nothing_behind() -> None:
+def test_a_refused_list_of_joint_steps_leaves_no_steps_in_the_tables() -> None:
     """The steps of the next list still have their own parts."""
     search = Search(counters(always("any", lambda view: True), together=[]))
     lists, joint = search.tables.joint_lists, search.tables.joint
@@ -224,7 +224,7 @@ def test_a_list_of_joint_steps_that_is_refused_leaves_nothing_behind() -> None:
     assert joint["part_member"].array[0] == 1
 
 
-def test_joint_steps_are_asked_for_once_for_what_they_follow_from() -> None:
+def test_together_is_called_once_if_it_reads_no_part_of_the_view() -> None:
     """`together` lists the same joint steps in all states and reads no part: it is called once."""
     calls = []
 
@@ -255,7 +255,7 @@ def test_joint_steps_are_asked_for_once_for_what_they_follow_from() -> None:
     assert len(search.tables.joint_steps) == 8
 
 
-def test_a_claim_over_fair_runs_costs_no_call_for_each_state() -> None:
+def test_a_claim_about_fair_runs_is_called_once_for_each_value_read() -> None:
     """A claim about one of four members is called for each of its values, not for each state."""
     calls = []
 

@@ -140,8 +140,8 @@ def test_symmetry_counts_the_orbits_of_the_reference_search(name: str, members: 
 
 
 @pytest.mark.parametrize("mutant", ["no-persist", "answer-first"])
-def test_symmetry_fails_a_mutant_in_as_many_steps(mutant: str) -> None:
-    """The shortest run has the same length with one state for all its renamings."""
+def test_symmetry_finds_a_violation_of_the_same_length(mutant: str) -> None:
+    """The shortest run has the same length with and without symmetry."""
     world = load_world("durable-vote", mutant=mutant)
 
     whole, reduced = check(world), check(world, symmetry=True)

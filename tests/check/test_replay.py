@@ -1,4 +1,4 @@
-"""A run is taken again, step by step, by the members' code."""
+"""A run is replayed, step by step, by the members' code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def trace_of(name: str, mutant: str | None = None) -> Trace:
         ("durable-vote-wiped", None),
     ],
 )
-def test_a_trace_is_taken_again_to_the_state_that_breaks_the_claim(
+def test_replaying_a_trace_leads_to_the_state_that_breaks_the_claim(
     name: str, mutant: str | None
 ) -> None:
     """Each step is found by its words, and leads to the state in the trace."""
@@ -45,7 +45,7 @@ def test_a_trace_is_taken_again_to_the_state_that_breaks_the_claim(
 
 
 @pytest.mark.parametrize("members", [2, 3, 5])
-def test_a_deadlock_taken_again_is_stuck(members: int) -> None:
+def test_a_replayed_deadlock_is_stuck(members: int) -> None:
     world = load_world("dining-philosophers", members=members)
     trace = check(world).trace
     assert trace is not None
@@ -57,7 +57,9 @@ def test_a_deadlock_taken_again_is_stuck(members: int) -> None:
 
     assert replay.stuck()
     assert [] == replay.possible()
-    assert 2 * members == len(replay.view.up)  # forks are members of the world, too
+    assert 2 * members == len(
+        replay.view.up
+    )  # forks are members of the world, too, not only philosophers
 
 
 def test_a_lasso_ends_where_its_loop_began() -> None:
@@ -77,7 +79,7 @@ def test_a_lasso_ends_where_its_loop_began() -> None:
     assert not replay.loops_to(0)
 
 
-def test_a_step_that_is_not_possible_is_answered_with_those_that_are() -> None:
+def test_an_impossible_step_is_refused_with_the_possible_steps() -> None:
     """A changed member may not be able to take a run; the message says at which step."""
     replay = Replay(load_world("durable-vote"))
     replay.step("stand", "m1")
@@ -91,7 +93,7 @@ def test_a_step_that_is_not_possible_is_answered_with_those_that_are() -> None:
     assert "'crash' of m1" in said
 
 
-def test_a_step_is_looked_for_at_the_member_that_took_it() -> None:
+def test_a_step_is_taken_by_the_named_member() -> None:
     replay = Replay(load_world("durable-vote"))
 
     replay.step("stand", "m2")
@@ -99,7 +101,7 @@ def test_a_step_is_looked_for_at_the_member_that_took_it() -> None:
     assert "m2" == replay.state.locals[1].values[-2]
 
 
-def test_a_claim_is_asked_by_its_name() -> None:
+def test_claims_are_named_and_an_unknown_name_is_refused() -> None:
     replay = Replay(load_world("durable-vote"))
 
     assert not replay.violates("one leader, ever")
@@ -110,7 +112,7 @@ def test_a_claim_is_asked_by_its_name() -> None:
         replay.shows("nonsense")
 
 
-def test_every_step_of_a_state_has_words_of_its_own() -> None:
+def test_every_step_of_a_state_has_its_own_words() -> None:
     """Words and member name one step; otherwise a pasted trace could take another run."""
     for name in ("durable-vote-split", "alternating-bit", "token-ring-doubled"):
         replay = Replay(load_world(name))

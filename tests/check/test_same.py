@@ -73,8 +73,8 @@ def hours(view: View) -> Any:
     return view["a"].hour, view["b"].hour
 
 
-def test_states_of_one_view_are_one() -> None:
-    """There are 37 * 37 states, and 4 * 4 views; claims about what is reached become open."""
+def test_states_with_equal_same_count_as_one() -> None:
+    """There are 37 * 37 states of 4 * 4 kinds; a `sometimes` that is not reached is unknown."""
     whole, seen = check(clocks()), check(clocks(same=hours), workers=2)
 
     assert ("holds", 37 * 37) == (whole.result, whole.distinct)
@@ -95,8 +95,8 @@ def all_of(view: View) -> Any:
 
 @settings(max_examples=25)
 @given(plans())
-def test_a_view_of_everything_leaves_nothing_out(plan: Plan) -> None:
-    """Parts that the view does not show, such as the network and faults left, are compared, too."""
+def test_same_over_everything_merges_no_states(plan: Plan) -> None:
+    """Parts that `same` does not get, such as the network and faults left, are compared, too."""
     world = evolve(build(evolve(plan, shows="all")), properties=NOTHING)
     found = explored(world, 300)
     assume(found is not None)
@@ -113,8 +113,8 @@ def test_a_view_of_everything_leaves_nothing_out(plan: Plan) -> None:
 
 @settings(max_examples=25)
 @given(plans(), st.integers(1, 3))
-def test_a_finding_is_a_run_whatever_the_view_says(plan: Plan, modulus: int) -> None:
-    """A bad view makes both searches miss states, but every run that they find is a run."""
+def test_every_run_found_with_same_is_a_run_of_the_world(plan: Plan, modulus: int) -> None:
+    """A bad `same` makes both searches miss states, but every run found can be replayed."""
     world = build(plan)
     view = evolve(world, same=lambda view: len(str(view)) % modulus)
     whole, part = explored(world, 300), explored(view, 300)
@@ -138,7 +138,7 @@ def test_a_finding_is_a_run_whatever_the_view_says(plan: Plan, modulus: int) -> 
 
 
 def _goes_on_with_one_of_each_kind(world: World) -> None:
-    """Assert that a search keeps exactly one state of each kind; which one, searches may choose."""
+    """Assert that a search keeps exactly one state of each kind; searches may choose which one."""
     search, reference = Search(world, stop_at_violation=False), Reference(world)
     search.run()
     kept = [state_of(search, row) for row in range(search.states.count)]
@@ -156,8 +156,8 @@ class Talker(Clock):
 
 
 @pytest.mark.parametrize("shown", [False, True])
-def test_queues_are_compared_unless_the_view_shows_them(shown: bool) -> None:
-    """Messages under way tell states apart, unless links are shown and the view ignores them."""
+def test_queues_are_compared_unless_same_includes_them(shown: bool) -> None:
+    """Messages under way tell states apart, unless links are shown and `same` ignores them."""
     world = World(
         name="talkers",
         members={"a": Talker, "b": Clock},
@@ -170,7 +170,7 @@ def test_queues_are_compared_unless_the_view_shows_them(shown: bool) -> None:
     assert (16 if shown else 3 * 16) == check(world).distinct
 
 
-def test_disks_are_compared_unless_the_view_shows_them() -> None:
+def test_a_disk_that_is_never_written_does_not_tell_states_apart() -> None:
     keeping = evolve(clocks(), members={"a": lambda: Clock(keeps=True)}, properties=NOTHING)
     world = evolve(keeping, same=lambda view: view["a"].hour)
 
@@ -243,7 +243,7 @@ def test_a_premise_is_met_in_a_state_that_is_kept() -> None:
     assert (report.result, report.properties[0].premise_met) == ("holds", True)
 
 
-def test_a_bound_is_never_merged_with_what_lies_within() -> None:
+def test_states_within_and_beyond_the_bound_are_never_merged() -> None:
     world = numbers(NOTHING[0], within=lambda view: view["a"].n < 2)
 
     assert (3, 1) == ((report := check(world)).distinct, report.beyond)
@@ -263,7 +263,7 @@ class Hides(Number):
         return self.n
 
 
-def test_an_attribute_that_a_member_does_not_show_is_forgotten() -> None:
+def test_an_attribute_that_a_member_does_not_show_is_ignored_by_same() -> None:
     """As the tutorial says, `same` decides about all attributes of a running member."""
     world = World(name="hides", members={"a": Hides}, properties=NOTHING)
 
@@ -275,7 +275,7 @@ def test_an_attribute_that_a_member_does_not_show_is_forgotten() -> None:
 
 @pytest.mark.parametrize("name", ["same", "within"])
 def test_an_abstract_world_with_states_left_out_is_refused(name: str) -> None:
-    """Steps would be missing, so a world would not even implement itself."""
+    """Steps would be missing, so a world might not even implement itself."""
     whole = numbers(NOTHING[0], same=None)
     left_out: dict[str, Any] = {name: lambda view: view["a"].n < 2}
     part = evolve(whole, **left_out)
@@ -288,11 +288,11 @@ def test_an_abstract_world_with_states_left_out_is_refused(name: str) -> None:
     assert "holds" == check(evolve(whole, properties=[implements("itself", whole, itself)])).result
 
 
-def test_options_that_exclude_a_view_are_reported() -> None:
+def test_settings_that_exclude_same_are_refused() -> None:
     late = [eventually("late", lambda view: view["a"].rounds == 9)]
     with pytest.raises(ModelProblem, match="needs every state and step, and `same` leaves some"):
         evolve(clocks(same=hours), properties=late)
-    with pytest.raises(ModelProblem, match="has a view, same, which may tell members apart"):
+    with pytest.raises(ModelProblem, match=r"has same\(view\), which may tell members apart"):
         check(clocks(same=hours, interchangeable=["a", "b"]), symmetry=True)
     with pytest.raises(ModelProblem, match="same is a value of type int"):
         clocks(same=3)

@@ -1,6 +1,6 @@
 """Mistakes of beginners that must not end in a silent "holds".
 
-Both searchers refuse such a model with the place of the mistake, or leave the result open.
+Both searches refuse such a model with the place of the mistake, or report "unknown".
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def refused(given: World, search: Callable[[World], Any]) -> ModelProblem:
 
 
 def reported(given: World) -> Report:
-    """Return the report, which both searchers must give."""
+    """Return the report, which both searches must give."""
     engine, small = check(given), check_small(given)
 
     assert small is not None
@@ -63,7 +63,7 @@ def reported(given: World) -> Report:
     return small
 
 
-both = pytest.mark.parametrize("search", [check, check_small])
+both_searches = pytest.mark.parametrize("search", [check, check_small])
 
 
 class Steps:
@@ -167,15 +167,15 @@ class PersistsNothing(Steps):
         return [Persist()]
 
 
-class RecordsForNobody(Steps):
+class RecordsWithoutMonitor(Steps):
     def receive(self, event: Any) -> Any:
         self.step += 1
         return [Record("went")]
 
 
-@both
+@both_searches
 @pytest.mark.parametrize(
-    ("kind", "said", "hint"),
+    ("kind", "expected", "hint"),
     [
         (RefusesTooLate, "yields effects, and then returns NOT_ENABLED", "before the first"),
         (ReturnsEffects, "receive() yields, and then returns [Send(", "yield from"),
@@ -192,15 +192,15 @@ class RecordsForNobody(Steps):
         (MisspellsShows, "MisspellsShows.show is never used", "did you mean shows?"),
         (MisspellsPersistent, "persistant is never used", "did you mean persistent?"),
         (PersistsNothing, "Persist() writes nothing", "persistent ="),
-        (RecordsForNobody, "has no receiver", "monitor="),
+        (RecordsWithoutMonitor, "has no receiver", "monitor="),
     ],
 )
 def test_a_mistake_that_no_state_would_show_is_refused(
-    kind: type, said: str, hint: str, search: Callable[[World], Any]
+    kind: type, expected: str, hint: str, search: Callable[[World], Any]
 ) -> None:
     problem = refused(world(kind), search)
 
-    assert said in problem.message
+    assert expected in problem.message
     assert hint in problem.next
     assert __file__ in problem.place
 
@@ -213,7 +213,7 @@ class ItsOwnShow(Steps):
         return self.show()
 
 
-def test_a_name_that_the_class_itself_uses_is_no_mistake() -> None:
+def test_a_name_that_the_class_itself_uses_is_accepted() -> None:
     assert "holds" == reported(world(ItsOwnShow)).result
     assert "holds" == reported(world(MisspellsShows, show=lambda member: member.show())).result
 
@@ -236,18 +236,18 @@ class Mends(Mended):
         return NOT_ENABLED
 
 
-@both
+@both_searches
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "expected"),
     [(Mended, "a stopped member has none"), (Mends, "offline() returns NOT_ENABLED, and changes")],
 )
 def test_an_effect_of_a_stopped_member_without_a_receiver_is_refused(
-    kind: type, said: str, search: Callable[[World], Any]
+    kind: type, expected: str, search: Callable[[World], Any]
 ) -> None:
     operator = Together("mend", {"a": Offline("mend")}, fair=False)
     given = world(kind, faults=Faults(crashes=1), together=[operator])
 
-    assert said in refused(given, search).message
+    assert expected in refused(given, search).message
 
 
 class Listens:
@@ -270,18 +270,18 @@ class Records(Steps):
         return [Record("went")]
 
 
-@both
+@both_searches
 @pytest.mark.parametrize(
-    ("monitor", "said"),
+    ("monitor", "expected"),
     [(Listens, "a monitor sends or records"), (Offering, "a monitor has choices()")],
 )
 def test_a_monitor_that_acts_is_refused(
-    monitor: type, said: str, search: Callable[[World], Any]
+    monitor: type, expected: str, search: Callable[[World], Any]
 ) -> None:
-    assert said in refused(world(Records, monitor=monitor), search).message
+    assert expected in refused(world(Records, monitor=monitor), search).message
 
 
-# -- members that are one -----------------------------------------------------------------------
+# -- members with one name ----------------------------------------------------------------------
 
 
 @define
@@ -297,8 +297,8 @@ class Named:
         self.step += 1
 
 
-@both
-def test_members_that_read_the_last_name_of_a_loop_are_named(
+@both_searches
+def test_members_that_read_the_last_name_of_a_loop_are_refused(
     search: Callable[[World], Any],
 ) -> None:
     """Python reads a variable when the function is called, not when it is made."""
@@ -309,15 +309,15 @@ def test_members_that_read_the_last_name_of_a_loop_are_named(
     assert "lambda name=name: ..." in problem.next
 
 
-@both
-def test_members_of_one_name_are_named(search: Callable[[World], Any]) -> None:
+@both_searches
+def test_members_with_the_same_name_are_refused(search: Callable[[World], Any]) -> None:
     members = dict.fromkeys("ab", lambda: Named("a"))
     problem = refused(World(name="one", members=members, properties=[TRUE]), search)
 
-    assert "it and member b are made alike, with name = 'a'" in problem.message
+    assert "this member and member b are made alike, with name = 'a'" in problem.message
 
 
-def test_members_that_need_no_name_may_be_alike() -> None:
+def test_members_of_one_world_may_share_a_loop_variable() -> None:
     """If a loop makes worlds, the members of one world may share the loop's variable."""
     for last in (1, 2):
         members = {name: lambda: Until(last) for name in "ab"}  # noqa: B023
@@ -342,9 +342,9 @@ class Until:
 # -- claims that say nothing ----------------------------------------------------------------------
 
 
-@both
+@both_searches
 @pytest.mark.parametrize(
-    ("claim", "said"),
+    ("claim", "expected"),
     [
         (always("all", lambda view: (one.step < 1 for one in view.values())), "always true"),
         (always("all", lambda view: view.values), "always true"),
@@ -352,46 +352,48 @@ class Until:
         (always_each("all", lambda one: lambda: one.step < 1), "always true"),
     ],
 )
-def test_an_answer_that_is_true_whatever_is_in_it_is_refused(
-    claim: Property, said: str, search: Callable[[World], Any]
+def test_a_claim_whose_answer_is_always_true_is_refused(
+    claim: Property, expected: str, search: Callable[[World], Any]
 ) -> None:
-    assert said in refused(world(Steps, claim), search).message
+    assert expected in refused(world(Steps, claim), search).message
 
 
 @pytest.mark.parametrize(
-    ("parts", "said"),
+    ("parts", "expected"),
     [
-        ({"properties": (item for item in [TRUE])}, "gone through once"),
+        ({"properties": (item for item in [TRUE])}, "can be read only once"),
         ({"properties": [always_each("e", bool, among=[])]}, "is among no members"),
         ({"faults": Faults(crashes=1, spared=frozenset("a"))}, "every member is spared"),
-        ({"faults": Faults(partitions=1)}, "there is no way to cut"),
+        ({"faults": Faults(partitions=1)}, "no split is possible"),
     ],
 )
-def test_a_claim_that_no_search_could_test_is_refused(parts: dict[str, Any], said: str) -> None:
+def test_a_part_of_a_world_that_no_search_could_use_is_refused(
+    parts: dict[str, Any], expected: str
+) -> None:
     with pytest.raises(ModelProblem) as caught:
         World(**{"name": "w", "members": {"a": Steps}, "properties": [TRUE], **parts})
 
-    assert said in caught.value.message
+    assert expected in caught.value.message
 
 
-def test_a_split_that_cuts_none_off_is_refused() -> None:
+def test_a_split_with_all_members_on_one_side_is_refused() -> None:
     with pytest.raises(ModelProblem, match="a split has all members on one side"):
         world(Steps, faults=Faults(partitions=1, splits=(frozenset("ab"),)))
 
 
-def test_a_text_is_no_list_of_members() -> None:
+def test_a_text_in_place_of_a_list_of_members_is_refused() -> None:
     with pytest.raises(ModelProblem, match="among is the text 'ab'"):
         always_each("e", bool, among="ab")
 
 
-@both
-def test_a_wipe_where_nothing_is_durable_is_refused(search: Callable[[World], Any]) -> None:
+@both_searches
+def test_wipes_without_durable_attributes_are_refused(search: Callable[[World], Any]) -> None:
     problem = refused(world(Steps, faults=Faults(wipes=1)), search)
 
     assert "no member has a disk" in problem.message
 
 
-# -- results that are open ------------------------------------------------------------------------
+# -- results that are unknown ---------------------------------------------------------------------
 
 
 class Rests:
@@ -431,8 +433,8 @@ class ForgetsToReturn(Steps):
         ),
     ],
 )
-def test_a_claim_that_nothing_put_to_a_test_is_open(given: World, why: str) -> None:
-    """Its result is not "holds" but "unknown", and the reason stands in the report."""
+def test_a_claim_that_was_never_put_to_the_test_is_unknown(given: World, why: str) -> None:
+    """The result is not "holds", and the report has the reason."""
     found = check(given) if given.within else reported(given)
 
     if not why:
@@ -445,14 +447,14 @@ def test_a_claim_that_nothing_put_to_a_test_is_open(given: World, why: str) -> N
     assert any(why in idle for idle in not_exercised(found))
 
 
-def test_a_bound_that_is_never_true_leaves_all_open() -> None:
+def test_a_bound_that_is_never_true_leaves_all_claims_unknown() -> None:
     found = check(world(Steps, within=lambda view: False))
 
     assert ("incomplete", ["nothing is wrong"]) == (found.result, [*found.coverage.void])
     assert "within" in found.coverage.void["nothing is wrong"]
 
 
-def test_a_world_that_rests_as_it_shall_holds() -> None:
+def test_a_world_whose_deadlock_is_allowed_holds() -> None:
     done = no_deadlock("rests", lambda view: True)
 
     assert "holds" == reported(world(Rests, done)).result
@@ -463,7 +465,7 @@ class Sleeps(Steps):
         return NOT_ENABLED
 
 
-def test_a_claim_about_members_that_never_run_is_open() -> None:
+def test_a_claim_about_members_that_never_run_is_unknown() -> None:
     found = reported(
         World(
             name="asleep",
@@ -496,8 +498,8 @@ class Sends(Steps):
                 return NOT_ENABLED
 
 
-def test_a_message_that_no_arm_takes_is_named() -> None:
-    """So is a choice that is never taken, and a disk that no step changes."""
+def test_messages_choices_and_disks_without_effect_are_reported() -> None:
+    """A message that no member takes, a choice never taken, a disk that no step changes."""
     found = reported(world(Sends, sometimes("all went", lambda v: v["a"].step == v["b"].step == 1)))
 
     assert {
@@ -510,18 +512,18 @@ def test_a_message_that_no_arm_takes_is_named() -> None:
     } == set(found.coverage.never)
 
 
-def test_a_budget_that_is_never_spent_is_named() -> None:
+def test_a_budget_that_is_never_spent_is_reported() -> None:
     from joinproto.check import MessageBag
 
     found = reported(world(Steps, network=MessageBag(), faults=Faults(losses=1, duplicates=2)))
 
     assert {
-        "fault: losses=1, and there never was any",
-        "fault: duplicates=2, and there never was any",
+        "fault: losses=1, and no such fault ever happened",
+        "fault: duplicates=2, and no such fault ever happened",
     } <= set(found.coverage.never)
 
 
-# -- likely causes of a result that nobody expected -----------------------------------------------
+# -- likely causes of an unexpected result --------------------------------------------------------
 
 
 class Phased(Steps):
@@ -529,8 +531,8 @@ class Phased(Steps):
         return ("idle", "waits", "inside")[self.step]
 
 
-def test_where_no_member_shows_anything_the_report_says_so() -> None:
-    """This also holds if one of the claims fails because of it."""
+def test_a_report_says_if_shows_returns_none_in_every_state() -> None:
+    """The report says so also if a claim fails for this reason."""
     found = reported(
         world(
             ForgetsToReturn,
@@ -540,10 +542,10 @@ def test_where_no_member_shows_anything_the_report_says_so() -> None:
     )
 
     assert "violated" == found.result
-    assert any("shows() returns None in every state" in said for said in found.coverage.never)
+    assert any("shows() returns None in every state" in note for note in found.coverage.never)
 
 
-def test_a_misspelt_text_of_a_claim_is_named() -> None:
+def test_a_misspelt_text_of_a_claim_is_reported() -> None:
     """`always_pair` holds, and the `sometimes` is not reached: both name texts that no member
     shows.
     """
@@ -557,7 +559,7 @@ def test_a_misspelt_text_of_a_claim_is_named() -> None:
         )
     )
 
-    named = [said for said in found.coverage.never if "did you mean" in said]
+    named = [note for note in found.coverage.never if "did you mean" in note]
     assert named == [
         "“one inside” names 'insied', which no member shows: did you mean 'inside'?",
         "“some wait” names 'Waits', which no member shows: did you mean 'waits'?",
@@ -566,7 +568,7 @@ def test_a_misspelt_text_of_a_claim_is_named() -> None:
     assert any("shown were a, b: idle, inside, waits" in idle for idle in not_exercised(found))
 
 
-def test_texts_are_told_only_where_a_claim_was_not_reached() -> None:
+def test_shown_texts_are_reported_only_if_a_sometimes_was_not_reached() -> None:
     found = reported(world(Phased, sometimes("some wait", lambda view: "waits" in view.values())))
 
     assert ("holds", {}, ()) == (found.result, found.coverage.shown, found.coverage.never)
@@ -588,17 +590,17 @@ class NeverStops(Steps):
         self.phase = 1 - self.phase
 
 
-def test_a_counter_that_nothing_bounds_is_named_where_a_limit_ends_the_search() -> None:
+def test_an_unbounded_counter_is_reported_if_a_limit_ends_the_search() -> None:
     given = world(NeverStops)
     small = check_small(given, ends=Ends(states_max=300), bounds=OWN)
 
     for found in (check(given, states_max=300), small):
         assert found is not None
         assert {"a.step", "a.log", "a.same", "b.step", "b.log", "b.same"} == {
-            said.split()[0] for said in found.coverage.growing
+            text.split()[0] for text in found.coverage.growing
         }
         assert "grows a.step took values from 0 to" in " ".join(summary(found).split())
 
 
-def test_a_world_that_a_limit_does_not_end_has_no_growing_value() -> None:
+def test_a_search_that_no_limit_ended_reports_no_growing_values() -> None:
     assert () == reported(world(Steps)).coverage.growing

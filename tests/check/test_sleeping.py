@@ -47,7 +47,7 @@ def awake() -> Iterator[None]:
 
 
 @given(plans(networks=tuple(SETS)))
-def test_all_is_found_and_counted_that_the_reference_finds(plan: Plan) -> None:
+def test_a_search_with_sleeping_steps_equals_the_reference_search(plan: Plan) -> None:
     """States, levels, steps and counts are equal, with crashes, splits and a monitor."""
     found = explored(build(plan), STATES_MAX)
     assume(found is not None)
@@ -57,7 +57,7 @@ def test_all_is_found_and_counted_that_the_reference_finds(plan: Plan) -> None:
 
 
 @given(plans(networks=tuple(SETS)), st.integers(0, 30))
-def test_so_it_is_where_messages_expire(plan: Plan, salt: int) -> None:
+def test_sleeping_steps_are_right_if_messages_expire(plan: Plan, salt: int) -> None:
     """One member may make a message useless that another member could still receive."""
     world = expiring(plan, salt)
     found = explored(world, STATES_MAX)
@@ -68,7 +68,7 @@ def test_so_it_is_where_messages_expire(plan: Plan, salt: int) -> None:
 
 
 class _Idle:
-    """A member that does nothing, and comes before other members in rank."""
+    """Does nothing, and comes before other members in rank."""
 
     persistent = ("kept",)
 
@@ -81,8 +81,8 @@ class _Idle:
 
 
 @given(plans(networks=tuple(SETS)), st.integers(5, 6))
-def test_so_it_is_where_members_share_a_rank(plan: Plan, idle: int) -> None:
-    """From the seventh member on they do: here two or three act, behind five or six that do not."""
+def test_sleeping_steps_are_right_if_members_share_a_rank(plan: Plan, idle: int) -> None:
+    """All members from the seventh on share a rank; five or six idle members come first."""
     assume(plan.faults.partitions == 0)
     world = build(plan)
     crowded = evolve(
@@ -96,10 +96,10 @@ def test_so_it_is_where_members_share_a_rank(plan: Plan, idle: int) -> None:
 
 
 @given(plans(networks=tuple(SETS)), st.sampled_from([1, 4, 64]), st.none() | st.integers(0, 30))
-def test_several_workers_leave_out_as_much_and_no_more(
+def test_several_workers_with_sleeping_steps_equal_the_reference_search(
     plan: Plan, aside: int, salt: int | None
 ) -> None:
-    """This holds however many rows may be put aside, and whether or not messages expire."""
+    """The searches agree for any number of rows put aside, with and without expiry."""
     world = build(plan) if salt is None else expiring(plan, salt)
     found = explored(world, STATES_MAX)
     assume(found is not None)
@@ -121,7 +121,7 @@ def test_several_workers_leave_out_as_much_and_no_more(
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_steps_walked_between_two_levels_are_not_counted(workers: int) -> None:
-    """They are walked, for example, to report a member's error; no earlier count is lost."""
+    """A search walks such steps to report a member's error, for example; no count is lost."""
     with asleep_if_possible(), mock.patch.object(workers_room, "ROWS_MIN", 1):
         plain = Search(build_join(**JOIN_IN_LITTLE), workers=workers)
         walked = Search(build_join(**JOIN_IN_LITTLE), workers=workers)
@@ -160,7 +160,7 @@ def written(search: Search) -> int:
 
 
 @pytest.mark.parametrize("faults", [{}, {"crashes": 0, "partitions": 1}])
-def test_in_join_some_successors_need_not_be_written(faults: dict[str, int]) -> None:
+def test_sleeping_steps_write_fewer_successors_in_join(faults: dict[str, int]) -> None:
     one, all_written = (Search(build_join(**{**JOIN_IN_LITTLE, **faults})) for _ in range(2))
     with asleep_if_possible():
         few = written(one)
@@ -173,7 +173,7 @@ def test_in_join_some_successors_need_not_be_written(faults: dict[str, int]) -> 
     assert coverage_of(one) == coverage_of(all_written)
 
 
-def test_marks_are_of_one_level() -> None:
+def test_marks_are_forgotten_after_their_level() -> None:
     """The members that led to a row are forgotten once the row's level is expanded."""
     states, marks = RowSet(2, Budget(1 << 30), room=1 << 12), np.array([1, 2], np.uint16)
     rows = np.array([[1 << 63, 1], [1 << 63, 2]], np.uint64)
@@ -186,7 +186,7 @@ def test_marks_are_of_one_level() -> None:
     assert [0, 0] == states.marks.expand(2, 4)[:2].tolist()
 
 
-def test_rows_that_no_worker_marked_let_nothing_sleep() -> None:
+def test_rows_without_marks_have_mark_zero() -> None:
     marks = Marks()
 
     assert [0, 0, 0] == marks.expand(5, 8).tolist()
@@ -194,7 +194,7 @@ def test_rows_that_no_worker_marked_let_nothing_sleep() -> None:
 
 @define
 class _Goes:
-    """Comes to a later horizon, at which a message to another member is of no use any more."""
+    """Moves to a later horizon, at which a message to another member is useless."""
 
     gone: bool = False
 
@@ -229,7 +229,7 @@ class _Says:
         return NOT_ENABLED
 
 
-def test_a_message_that_is_heard_must_be_of_use_to_its_receiver() -> None:
+def test_no_state_is_lost_if_a_step_makes_a_message_useless() -> None:
     """Otherwise the steps do not commute: "goes" makes the word useless to "hears"."""
     world = World(
         name="useless",
@@ -242,7 +242,7 @@ def test_a_message_that_is_heard_must_be_of_use_to_its_receiver() -> None:
         assert 4 == same_search(world).distinct
 
 
-def test_rows_that_lack_answers_are_found_whatever_number_of_choices_there_is(
+def test_lacking_finds_the_same_rows_with_little_initial_room_for_choices(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """`lacking` forgets the outcome of each choice, but not the room for the choices."""

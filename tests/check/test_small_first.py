@@ -37,7 +37,7 @@ def test_both_searches_report_the_same(name: str) -> None:
         assert getattr(small, field) == getattr(large, field), field
 
 
-def test_a_world_for_the_engine_goes_there() -> None:
+def test_symmetry_and_workers_use_the_engine() -> None:
     world = load_world("two-phase-commit")
 
     assert 0 == check(world).row_bits

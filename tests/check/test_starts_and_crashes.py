@@ -49,14 +49,13 @@ class Aliasing(AliasingMonitor):
 
 
 def same_everywhere(world: World) -> None:
-    """The engine and the search in plain Python find the same."""
+    """Assert that the engine and the slow reference search find the same."""
     found = explore(world, keep_edges=True)
     same_search(world, found)
     same_report(world, found)
 
 
-def test_a_first_start_keeps_what_two_attributes_share() -> None:
-    """Two attributes that share a list still share it after the start."""
+def test_two_attributes_still_share_a_list_after_the_first_start() -> None:
     claims = [
         sometimes_one("both grew", lambda shown: shown == (1, 1)),
         always_each("never apart", lambda shown: shown[0] == shown[1]),
@@ -71,7 +70,7 @@ def test_a_first_start_keeps_what_two_attributes_share() -> None:
     same_everywhere(world)
 
 
-def test_a_start_after_a_crash_finds_durable_values_alone() -> None:
+def test_a_restart_reads_a_durable_list_as_an_object_of_its_own() -> None:
     """The list read from disk is not the list that a fresh member's other attribute has."""
     world = World(
         name="alias",
@@ -86,7 +85,7 @@ def test_a_start_after_a_crash_finds_durable_values_alone() -> None:
     same_everywhere(world)
 
 
-def test_a_monitor_keeps_what_its_attributes_share() -> None:
+def test_two_attributes_of_a_monitor_still_share_a_list() -> None:
     class Teller:
         def __init__(self) -> None:
             self.left = 1
@@ -180,7 +179,7 @@ def crashing(sender: type[Sender], *, on_runs: bool) -> World:
 
 
 @pytest.mark.parametrize("sender", [Sender, Recorder])
-def test_a_crash_falls_also_where_the_rest_of_the_step_changes_nothing(
+def test_a_crash_can_fall_before_effects_that_change_nothing(
     sender: type[Sender],
 ) -> None:
     """A crash can fall between any two effects, even if the later ones change nothing."""
@@ -194,7 +193,9 @@ def test_a_crash_falls_also_where_the_rest_of_the_step_changes_nothing(
 
 
 @pytest.mark.parametrize("sender", [Sender, Recorder])
-def test_such_a_crash_counts_for_the_shortest_run(sender: type[Sender]) -> None:
+def test_a_crash_before_effects_without_change_can_be_in_the_shortest_run(
+    sender: type[Sender],
+) -> None:
     world = crashing(sender, on_runs=False)
 
     report = check(world)

@@ -1,4 +1,4 @@
-"""Claims about steps, and worlds that implement others."""
+"""Claims about steps, and worlds that implement other worlds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from joinproto.check import (
 from joinproto.check.check import check
 from joinproto.check.properties import Property
 from joinproto.check.step_claims import StepClaim
-from joinproto.check.steps import taken_of
+from joinproto.check.steps import step_view
 from joinproto.cli.show.findings import ended_early
 from tests.check.test_fair_runs import Plan, build, plans
 from tools.slow_search import explore
@@ -87,7 +87,7 @@ def by_hours(view: View) -> dict[str, Any]:
     return {"hours": view["clock"].hour}
 
 
-def test_a_clock_with_minutes_implements_one_of_hours() -> None:
+def test_a_clock_with_minutes_implements_a_clock_of_hours() -> None:
     """Minutes change nothing in the world of hours; a skipped hour is not a step of that world."""
     good = check(clock(implements("hours", hours(), by_hours)))
     world = clock(implements("hours", hours(), by_hours), skips=True)
@@ -105,7 +105,7 @@ def test_a_clock_with_minutes_implements_one_of_hours() -> None:
     assert [False, False, False, True] == broken
 
 
-def test_a_world_that_begins_elsewhere_implements_nothing() -> None:
+def test_a_world_with_another_initial_state_does_not_implement_the_abstract_world() -> None:
     world = evolve(
         clock(implements("hours", hours(), by_hours)), beginnings=any_of({"clock": {"hour": [2]}})
     )
@@ -116,11 +116,11 @@ def test_a_world_that_begins_elsewhere_implements_nothing() -> None:
     assert ("hours: hours does not begin with hours: 2",) == report.notes
 
 
-def test_a_mapping_names_the_members_of_the_abstract_world() -> None:
+def test_an_unsound_implements_claim_is_refused() -> None:
     with pytest.raises(ModelProblem, match="the mapping gives"):
         check(clock(implements("hours", hours(), lambda view: {"hour": 1})))
     blind = evolve(hours(), show=lambda member: 0)
-    with pytest.raises(ModelProblem, match="show the same"):
+    with pytest.raises(ModelProblem, match="have the same view"):
         check(clock(implements("hours", blind, by_hours)))
     with pytest.raises(ModelProblem, match="is compared with a value of type function"):
         check(clock(implements("hours", hours, by_hours)))
@@ -140,7 +140,7 @@ class Echo:
 
 
 def test_a_claim_about_steps_sees_the_event() -> None:
-    """A claim gets the message of a receipt, and gets a crash as a step, too."""
+    """A claim gets the received message, and gets a crash as a step, too."""
     seen: list[StepView] = []
 
     def remember(before: View, step: StepView, after: View) -> bool:
@@ -181,7 +181,7 @@ def test_random_claims_about_steps_are_judged_as_by_the_definition(
     bad = [
         found.level_of[states[source]]
         for source, move, target in found.edges
-        if not holds(view(states[source]), taken_of(move), view(states[target]))
+        if not holds(view(states[source]), step_view(move), view(states[target]))
     ]
 
     report = check(world)
@@ -212,7 +212,7 @@ class Held:
 
 @settings(max_examples=40)
 @given(plans(), st.integers(0, 3), st.integers(1, 3))
-def test_a_search_that_ends_at_what_is_no_state_tells_the_same_run(
+def test_a_search_that_ends_at_an_unmapped_state_reports_the_same_run(
     plan: Plan, most: int, part: int
 ) -> None:
     """A search ends at a state that no abstract state stands for; it reports the step to it, as a
@@ -240,8 +240,8 @@ def test_a_search_that_ends_at_what_is_no_state_tells_the_same_run(
     assert (early.trace, early.notes[:1]) == (late.trace, late.notes[:1])
 
 
-def test_a_report_says_where_a_state_of_none_ended_the_search() -> None:
-    """All other claims are open for this reason; if none is open, the search came to its end."""
+def test_a_report_says_that_the_search_ended_at_an_unmapped_state() -> None:
+    """All other claims are unknown for this reason; if none is unknown, the search was complete."""
     few = World(
         name="few",
         members={"hours": lambda: Held(2)},

@@ -75,7 +75,7 @@ def world(claim: Property, kind: type = Leader, monitor: type = First, **more: A
 
 
 def refused(world: World) -> str:
-    """Return why symmetry is refused in a world in which a search of all states finds a run."""
+    """Return the refusal of symmetry; a search of all states finds a run for a claim."""
     assert {"violated", "reached"} & {item.result for item in check(world).properties}
     with pytest.raises(ModelProblem) as raised:
         check(world, symmetry=True)
@@ -95,20 +95,22 @@ ABOUT: dict[str, Callable[[str], Property]] = {
 
 @pytest.mark.parametrize("who", NAMES)
 @pytest.mark.parametrize("about", ABOUT)
-def test_a_claim_about_one_or_two_that_names_a_member_is_refused(about: str, who: str) -> None:
+def test_a_claim_about_one_or_two_members_that_names_a_member_is_refused(
+    about: str, who: str
+) -> None:
     """In the one state kept c is elected, so "a is never elected" would seem to hold."""
     assert "property 'x' changes when members are renamed" == refused(world(ABOUT[about](who)))
 
 
 @pytest.mark.parametrize("who", NAMES)
-def test_members_that_show_another_thing_under_another_name_are_refused(who: str) -> None:
+def test_members_whose_observations_depend_on_their_names_are_refused(who: str) -> None:
     class Secret(Leader):
         def shows(self) -> bool:
             return self.led and self.name == who
 
     found = refused(world(always_each("x", lambda shown: not shown), Secret))
 
-    assert "what they show is another thing when" in found
+    assert "their observations differ when" in found
 
 
 @pytest.mark.parametrize("who", NAMES)
@@ -129,7 +131,7 @@ def test_a_monitor_that_tells_names_apart_is_refused(who: str) -> None:
 
 @pytest.mark.parametrize("who", NAMES)
 def test_code_that_tells_a_member_apart_in_a_state_that_is_not_kept_is_refused(who: str) -> None:
-    """c is elected in the state kept, so the code of all renamings must be compared."""
+    """c is elected in the state kept, so the code must be compared under all renamings."""
 
     class Odd(Leader):
         def choices(self) -> list[str]:
@@ -154,7 +156,7 @@ def test_code_that_tells_a_member_apart_in_a_state_that_is_not_kept_is_refused(w
     odd = world(always_each("x", lambda shown: shown.led != 3), Odd)
     bad = world(always_monitor("x", lambda heard: heard.name != "bad"), Even, Hears)
 
-    assert "go leads to something else when" in refused(odd)
+    assert "go has another outcome when" in refused(odd)
     assert "the monitor tells them apart when" in refused(bad)
 
 
@@ -170,7 +172,7 @@ def test_a_claim_about_the_world_that_names_a_member_is_refused(who: str) -> Non
 
 
 @pytest.mark.parametrize("who", NAMES)
-def test_a_monitor_that_shows_one_name_only_is_refused(who: str) -> None:
+def test_a_monitor_whose_observation_depends_on_one_name_is_refused(who: str) -> None:
     class Shows(First):
         def shows(self) -> Any:
             return self.name, self.name == who
@@ -182,7 +184,7 @@ def test_a_monitor_that_shows_one_name_only_is_refused(who: str) -> None:
             for name in view:
                 yield Together("elect", {name: "lead"}, name)
 
-    assert "what they show is another thing" in refused(world(claim, monitor=Shows, together=once))
+    assert "their observations differ" in refused(world(claim, monitor=Shows, together=once))
 
 
 def test_a_premise_that_names_a_member_is_refused() -> None:
@@ -194,7 +196,7 @@ def test_a_premise_that_names_a_member_is_refused() -> None:
         check(world(claim), symmetry=True)
 
 
-def test_claims_that_name_no_member_are_judged_as_without() -> None:
+def test_claims_that_name_no_member_are_judged_as_without_symmetry() -> None:
     claims = [
         always_each("named", lambda shown: shown.name in NAMES),
         always_pair("one", lambda one, other: not (one.led and other.led)),
@@ -213,7 +215,7 @@ def results(report: Report) -> list[str]:
 
 
 class Votes:
-    """Its attributes have the names of members."""
+    """Has attributes that are named like members."""
 
     def __init__(self) -> None:
         self.a = self.b = 0
@@ -280,14 +282,14 @@ def growing_old(view: View) -> Iterator[Together]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "senders", "told"),
+    ("kind", "senders", "expected"),
     [
-        (LateAtB, "ab", "they have come to another horizon"),
+        (LateAtB, "ab", "their horizons differ"),
         (Late, "b", "expiry(sender, to, content) changes when members are renamed"),
     ],
 )
 def test_messages_that_expire_for_one_name_are_refused(
-    kind: type[Late], senders: str, told: str
+    kind: type[Late], senders: str, expected: str
 ) -> None:
     """Otherwise the state in which the message does not expire could be the one left out."""
 
@@ -302,23 +304,23 @@ def test_messages_that_expire_for_one_name_are_refused(
             properties=[always_each("never late", lambda shown: not shown.late)],
         )
 
-    assert told in refused(world(kind, senders))
+    assert expected in refused(world(kind, senders))
     assert "holds" == check(world(Late, "ab"), symmetry=True).result
 
 
-def test_a_choice_offered_twice_by_one_is_refused() -> None:
-    """Otherwise the number of steps would depend on which of two states is kept."""
+def test_a_choice_offered_twice_by_one_member_is_refused() -> None:
+    """Otherwise the number of steps would depend on which state is kept."""
 
     class Eager(Worker):
         def choices(self) -> list[str]:
             return super().choices() * (2 if self.name == "b" else 1)
 
-    assert "choose among other steps" in refused(
+    assert "their choices differ" in refused(
         world(sometimes_one("x", lambda shown: shown.worked), Eager, together=None)
     )
 
 
-def test_a_joint_step_offered_twice_for_one_is_refused() -> None:
+def test_a_joint_step_offered_twice_for_one_member_is_refused() -> None:
     """Joint steps are counted, too: two equal steps differ from one."""
 
     def elect_twice(view: View) -> Iterator[Together]:
@@ -341,7 +343,7 @@ class Shown(Leader):
         return Role.LEADS if self.led else Role.IDLE
 
 
-def test_a_step_of_one_is_a_step_of_all_renamings() -> None:
+def test_coverage_under_symmetry_counts_the_steps_of_all_renamed_members() -> None:
     """The states kept have steps of one member only; the other members' steps count as taken."""
     one = world(always_each("x", lambda shown: shown in Role), Shown)
 
@@ -351,7 +353,7 @@ def test_a_step_of_one_is_a_step_of_all_renamings() -> None:
     assert whole.coverage.never == kept.coverage.never
 
 
-def test_a_step_stands_for_its_renamings() -> None:
+def test_counts_under_symmetry_are_those_of_the_first_renaming() -> None:
     """Counts must not depend on which state is kept, so they are those of the first renaming."""
     report = check(load_world("zen-one-term"), symmetry=True)
 
@@ -409,7 +411,7 @@ def test_a_monitor_that_hears_members_of_a_joint_step_in_order_is_refused() -> N
     claim = always("x", alone)
     found = refused(world(claim, Worker, Last, together=all_say))
 
-    assert "what the monitor makes of what they record depends on the order" in found
+    assert "the monitor's state after the recorded events depends on the order" in found
     some = world(claim, Worker, Some, together=all_say)
     assert results(check(some)) == results(check(some, symmetry=True))
 

@@ -1,4 +1,4 @@
-"""Worlds as TLA+ modules: a checker that shares no code with ours finds the same."""
+"""Worlds as TLA+ modules: a checker that shares no code with this package finds the same."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_module_says_what_the_search_found(name: str, mutant: str | None) ->
         assert rf"{claim.invariant} == " in found.module
 
 
-def test_a_world_without_a_form_in_tla_is_refused() -> None:
+def test_a_world_that_cannot_be_exported_is_refused() -> None:
     world = load_world("two-phase-commit")
 
     with pytest.raises(UsageProblem, match="within="):
@@ -79,7 +79,7 @@ def test_a_module_has_a_name_that_tla_allows(name: str, file: str) -> None:
     assert f"---- MODULE {file} ----" in world.module
 
 
-def test_the_command_writes_both_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_command_writes_its_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     run = partial(run_here, capsys, "export", "two-phase-commit", "--members", "2")
 
     told = run("--out", str(tmp_path / "tla"))
@@ -121,7 +121,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(top / "node_modules")
 
 
-def other(modules: str, world: Exported, folder: Path) -> dict[str, Any]:
+def other_checker(modules: str, world: Exported, folder: Path) -> dict[str, Any]:
     """Return the findings of tla-checker: the kind of error, states, steps of the run."""
     files = map(str, world.write(folder)[:2])
     done = subprocess.run(
@@ -156,7 +156,7 @@ def test_another_checker_finds_the_same(
     if ours is None:
         return
 
-    theirs = other(modules, ours, tmp_path)
+    theirs = other_checker(modules, ours, tmp_path)
 
     if ours.broken_at is None:
         assert (None, ours.states) == (theirs["error"], theirs["states"])
@@ -166,20 +166,22 @@ def test_another_checker_finds_the_same(
 
 
 @pytest.mark.soak("tla")
-def test_it_does_not_believe_the_search(modules: str, tmp_path: Path) -> None:
-    """With steps or entries removed from the module, the other checker finds a difference."""
+def test_the_other_checker_notices_a_changed_module(modules: str, tmp_path: Path) -> None:
+    """Without steps the number of states differs; without an entry of `Says` there is an error."""
     world = exported(load_world("two-phase-commit"))
     quiet = evolve(world, module=world.module.replace("Chosen ==", "Chosen == FALSE /\\"))
     says = dict([*world.constants["Says"].items()][1:])
 
-    assert world.states != other(modules, quiet, tmp_path)["states"]
-    less = other(modules, evolve(world, constants={**world.constants, "Says": says}), tmp_path)
+    assert world.states != other_checker(modules, quiet, tmp_path)["states"]
+    less = other_checker(
+        modules, evolve(world, constants={**world.constants, "Says": says}), tmp_path
+    )
     assert "not in function domain" in str(less["error"])
 
 
 @pytest.mark.soak("tla")
 @pytest.mark.parametrize(("name", "mutant"), SOME)
-def test_a_state_that_is_reached_is_found_in_as_many_steps(
+def test_the_other_checker_reaches_a_sometimes_in_as_many_steps(
     modules: str, tmp_path: Path, name: str, mutant: str | None
 ) -> None:
     ours = exported(load_world(name, mutant=mutant))
@@ -188,6 +190,6 @@ def test_a_state_that_is_reached_is_found_in_as_many_steps(
             alone = re.sub(r"\nINVARIANT .*", "", ours.config)
             asked = evolve(ours, config=f"{alone}\nINVARIANT {claim.invariant}")
 
-            theirs = other(modules, asked, tmp_path)
+            theirs = other_checker(modules, asked, tmp_path)
 
             assert claim.steps == theirs["steps"]

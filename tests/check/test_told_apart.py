@@ -135,7 +135,7 @@ APART: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("name", APART)
-def test_values_that_behave_otherwise_are_two(name: str) -> None:
+def test_values_that_behave_differently_have_different_frozen_forms(name: str) -> None:
     one, other = map(freeze, APART[name])
 
     assert one != other
@@ -161,7 +161,7 @@ SAME: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_values_that_behave_the_same_are_one(name: str) -> None:
+def test_equal_values_have_one_frozen_form(name: str) -> None:
     assert freeze(SAME[name]()) == freeze(SAME[name]())
 
 
@@ -177,7 +177,7 @@ def test_a_value_with_more_than_its_content_is_refused_by_name(made: Any) -> Non
 
 
 @pytest.mark.parametrize("made", [memoryview(b"a"), Failure(1)], ids=["memoryview", "exception"])
-def test_a_value_that_hides_content_is_refused_by_name(made: Any) -> None:
+def test_a_value_that_hides_content_is_refused(made: Any) -> None:
     with pytest.raises(ModelProblem, match="cannot be part of a state"):
         freeze(made)
 
@@ -196,7 +196,7 @@ class Holder:
         return str(self.value)
 
 
-def test_a_state_that_differs_only_so_is_searched() -> None:
+def test_a_state_that_differs_only_in_the_digits_of_a_decimal_is_searched() -> None:
     claim = always_each("never 1.00", lambda shown: shown != "1.00")
 
     report = check(World(name="holder", members={"a": Holder}, properties=[claim]))

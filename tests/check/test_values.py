@@ -136,7 +136,9 @@ def test_a_frozen_value_comes_back_equal_and_of_its_type(value: Any) -> None:
 
 
 @given(VALUES, VALUES)
-def test_two_values_are_one_exactly_if_equal_and_of_one_type(one: Any, other: Any) -> None:
+def test_frozen_values_are_equal_exactly_if_values_are_equal_and_of_one_type(
+    one: Any, other: Any
+) -> None:
     same = one == other and kinds_of(one) == kinds_of(other)
 
     assert same == (freeze(one) == freeze(other))
@@ -145,7 +147,7 @@ def test_two_values_are_one_exactly_if_equal_and_of_one_type(one: Any, other: An
 
 
 @given(VALUES)
-def test_a_frozen_value_survives_being_written_to_a_file(value: Any) -> None:
+def test_a_frozen_value_survives_pickling(value: Any) -> None:
     assert freeze(value) == pickle.loads(pickle.dumps(freeze(value)))
 
 
@@ -154,7 +156,7 @@ def test_a_frozen_value_survives_being_written_to_a_file(value: Any) -> None:
     [Counter("aab"), bytearray(b"x"), deque([1, 2], 2), Job("a", ["t"]), Own(3), float("nan")],
     ids=lambda value: type(value).__name__,
 )
-def test_other_kinds_come_back_too(value: Any) -> None:
+def test_values_of_other_types_come_back(value: Any) -> None:
     back = thaw(freeze(value))
 
     assert type(value) is type(back)
@@ -201,7 +203,9 @@ def spoil(value: Any) -> None:
 
 
 @given(VALUES, st.booleans())
-def test_a_thawed_value_that_is_changed_changes_no_other(value: Any, backwards: bool) -> None:
+def test_changing_a_thawed_value_does_not_change_later_thawed_values(
+    value: Any, backwards: bool
+) -> None:
     """A frozen value keeps how it is thawed; a change of a thawed value must not change that."""
     known = freeze(value)
 
@@ -222,7 +226,7 @@ def test_a_dict_whose_content_was_frozen_before_is_frozen_as_it_is_now() -> None
     assert freeze(defaultdict(int, one)) != freeze(defaultdict(list, one))
 
 
-def test_two_names_of_one_list_stay_one_list() -> None:
+def test_two_references_to_one_list_stay_one_list() -> None:
     inner: list[int] = []
     accounts, current = thaw_all(freeze_all([{"a": inner, "b": []}, inner]))
 
@@ -231,7 +235,7 @@ def test_two_names_of_one_list_stay_one_list() -> None:
     assert {"a": [1], "b": []} == accounts
 
 
-def test_one_list_and_two_equal_ones_are_two_states() -> None:
+def test_one_shared_list_and_two_equal_lists_have_different_frozen_forms() -> None:
     one: list[int] = []
 
     assert freeze_all([one, one]) != freeze_all([[], []])
@@ -239,7 +243,7 @@ def test_one_list_and_two_equal_ones_are_two_states() -> None:
     assert freeze_all([one, one]) == freeze_all([other, other])
 
 
-def test_a_list_named_in_two_places_of_a_dict_does_not_depend_on_how_it_was_filled() -> None:
+def test_a_shared_list_in_a_dict_is_frozen_alike_in_any_order_of_filling() -> None:
     one: list[int] = []
 
     assert freeze({"a": one, "b": one}) == freeze({"b": one, "a": one})
@@ -254,7 +258,7 @@ def test_a_renamed_value_is_made_of_renamed_texts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "expected"),
     [
         (object(), "it compares by identity"),
         ([].append, "hold the method's name"),
@@ -263,11 +267,11 @@ def test_a_renamed_value_is_made_of_renamed_texts() -> None:
     ],
     ids=["object", "builtin", "method", "memoryview"],
 )
-def test_an_invalid_value_is_refused(value: Any, said: str) -> None:
+def test_an_invalid_value_is_refused(value: Any, expected: str) -> None:
     with pytest.raises(ModelProblem) as caught:
         freeze(value)
 
-    assert said in caught.value.message
+    assert expected in caught.value.message
 
 
 # -- in a search -------------------------------------------------------------------------
@@ -298,7 +302,7 @@ class Ledger:
         return len(self.accounts["a"])
 
 
-def test_a_bug_behind_a_second_name_of_a_list_is_found() -> None:
+def test_a_bug_behind_a_second_reference_to_a_list_is_found() -> None:
     """Two references to one list still refer to one list in later states."""
     assert {"never 2": "violated"} == results(
         alone(Ledger, always_each("never 2", lambda shown: shown < 2))
@@ -338,7 +342,7 @@ def test_claims_see_lists_dicts_and_sets() -> None:
     )
 
 
-def test_a_claim_that_changes_what_it_sees_changes_no_other() -> None:
+def test_a_claim_that_changes_an_observation_does_not_affect_other_claims() -> None:
     def meddles(view: Any) -> bool:
         view["m"].listed.append(7)
         return True
@@ -392,7 +396,7 @@ def test_a_message_arrives_as_it_was_sent() -> None:
     assert {"arrived": "reached", "kept": "holds"} == results(world)
 
 
-def test_joint_steps_and_the_monitor_get_what_was_given() -> None:
+def test_joint_steps_and_the_monitor_get_values_as_they_were_given() -> None:
     from joinproto.check import Record, Together
 
     class Ear:
@@ -440,7 +444,7 @@ class Off:
         return repr(self.s)
 
 
-def test_zero_is_not_false() -> None:
+def test_zero_and_false_are_different_states() -> None:
     """Two values are the same only if they are equal and of one type."""
 
     off = sometimes_one("off", lambda shown: shown == "False")
@@ -455,7 +459,7 @@ def test_zero_is_not_false() -> None:
 
 
 class Oldest:
-    """Takes the entry that was put in first: a dict's order, which is not part of a state."""
+    """Takes the entry put in first; the order of a dict is not part of a state."""
 
     def __init__(self, kind: Any) -> None:
         self.waiting = kind()
@@ -478,7 +482,7 @@ class Oldest:
         return list(self.waiting), self.served
 
 
-def test_a_model_that_counts_on_the_order_of_a_dict_is_refused() -> None:
+def test_a_model_that_relies_on_the_order_of_a_dict_is_refused() -> None:
     with pytest.raises(ModelProblem) as caught:
         check(alone(lambda: Oldest(dict), sometimes("served", lambda view: bool(view["m"][1]))))
 
@@ -534,7 +538,7 @@ class Quiet:
 
 
 @pytest.mark.parametrize(("restarts", "expected"), [(False, "violated"), (True, "holds")])
-def test_a_crashed_member_stays_down_where_none_restarts(restarts: bool, expected: str) -> None:
+def test_a_crashed_member_stays_down_only_without_restarts(restarts: bool, expected: str) -> None:
     """`restarts=False` also applies to members without durable attributes."""
     world = World(
         name="crash-stop",

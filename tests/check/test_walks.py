@@ -22,7 +22,7 @@ WORLDS = [
 
 
 @pytest.mark.parametrize(("name", "options"), WORLDS)
-def test_enough_runs_meet_all_findings_of_a_search(name: str, options: dict[str, str]) -> None:
+def test_many_runs_meet_most_states_of_a_search(name: str, options: dict[str, str]) -> None:
     """Runs meet no more states than there are, and most of them if there are many runs."""
     world = load_world(name, **options)
     every = explore(world).distinct
@@ -36,7 +36,7 @@ def test_enough_runs_meet_all_findings_of_a_search(name: str, options: dict[str,
 
 
 @pytest.mark.parametrize("name", ["note-lone-restart", "note-partition", "note-half-updated"])
-def test_a_violating_run_is_one_that_the_reference_can_take(name: str) -> None:
+def test_a_violating_run_can_be_replayed(name: str) -> None:
     """The members' code takes each step by its words, and the last state breaks the claim."""
     world = load_world(name)
 
@@ -50,7 +50,7 @@ def test_a_violating_run_is_one_that_the_reference_can_take(name: str) -> None:
     assert run.violates(found.trace.property)
 
 
-def test_no_run_is_shorter_than_the_shortest() -> None:
+def test_no_random_run_is_shorter_than_the_run_of_a_search() -> None:
     """The search finds a shortest run, so no random run can be shorter."""
     for name in ("note-lone-restart", "note-partition", "note-wrong-mark"):
         world = load_world(name)
@@ -72,7 +72,7 @@ def test_no_run_violates_a_world_that_holds() -> None:
 def test_every_step_is_equally_likely() -> None:
     """Each of the five first steps of two-phase commit with two managers begins a fifth of runs.
 
-    These are to prepare or to abort for each manager, and the transaction manager's abort.
+    Each manager can prepare or abort, and the transaction manager can abort.
     """
     world = load_world("two-phase-commit", members=2)
 
@@ -83,8 +83,8 @@ def test_every_step_is_equally_likely() -> None:
     assert all(1_800 < times < 2_200 for times in first.values() if times)
 
 
-def test_more_runs_than_go_at_once_are_all_taken() -> None:
-    """They are taken in several batches, and the counts are added up."""
+def test_more_runs_than_one_block_holds_are_all_taken() -> None:
+    """The runs are taken in several blocks, and the counts are added up."""
     found = simulate(load_world("two-phase-commit"), runs=2 * 4096 + 10, seed=2, steps_max=10)
 
     reached = {claim.name: claim.runs for claim in found.claims}
@@ -94,7 +94,7 @@ def test_more_runs_than_go_at_once_are_all_taken() -> None:
     assert 288 >= found.distinct > 280
 
 
-def test_a_memory_limit_stops_it_with_its_findings() -> None:
+def test_a_memory_limit_stops_a_simulation() -> None:
     """The runs that were finished still count."""
     found = simulate(load_world("two-phase-commit", members=9), runs=10**6, memory_max_bytes=1)
 
@@ -112,7 +112,7 @@ def test_coverage_counts_steps_that_were_drawn() -> None:
 
 @pytest.mark.parametrize("begins_late", [False, True])
 def test_runs_judge_that_one_world_implements_another(begins_late: bool) -> None:
-    """They judge the steps drawn, and the states in which runs begin, as a search does."""
+    """Runs judge the steps drawn and the initial states, as a search does."""
     world = clock(implements("hours", hours(), by_hours), skips=True)
     if begins_late:
         world = evolve(world, beginnings=any_of({"clock": {"hour": [2]}}))
@@ -144,5 +144,5 @@ def test_runs_judge_claims_about_steps() -> None:
 @pytest.mark.parametrize(
     ("name", "result"), [("register-of-join", "not-violated"), ("register-of-note", "violated")]
 )
-def test_runs_hold_members_against_the_register_of_views(name: str, result: str) -> None:
+def test_random_runs_judge_the_register_worlds_as_expected(name: str, result: str) -> None:
     assert result == simulate(load_world(name), runs=300, seed=1).result

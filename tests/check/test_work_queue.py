@@ -32,10 +32,10 @@ def test_all_rows_are_handed_out_once_whichever_worker_comes_first() -> None:
 
 
 @given(st.integers(0, 5_000), st.integers(1, 9_000), st.integers(1, 9_000), st.integers(1, 5))
-def test_a_round_ends_once_enough_were_and_a_worker_has_more_to_do(
+def test_a_round_ends_after_the_least_number_of_rows_if_rows_lack_answers(
     at: int, many: int, least: int, workers: int
 ) -> None:
-    """At least `least` rows are handed out before, and all other rows are left."""
+    """At least `least` rows are handed out before, and all other rows stay for the next round."""
     rows = WorkQueue(at, at + many, least, workers)
     rows.is_answered = rows.lacks = True
 
@@ -45,7 +45,7 @@ def test_a_round_ends_once_enough_were_and_a_worker_has_more_to_do(
     assert list(range(at, at + many)) == spread([*pieces, *rows.left()])
 
 
-def test_no_crew_is_so_large_that_one_is_handed_out_no_rows() -> None:
+def test_a_round_of_many_workers_hands_out_about_the_maximum_of_rows() -> None:
     rows = WorkQueue(0, 1 << 24, 1, 64)
 
     pieces = taken(rows)
@@ -65,14 +65,14 @@ def joined(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def test_a_round_goes_on_while_questions_are_being_answered() -> None:
+def test_a_round_continues_while_questions_are_being_answered() -> None:
     rows = WorkQueue(0, 10_000, 1, 2)
     rows.is_asked = rows.lacks = True
 
     assert list(range(10_000)) == spread(taken(rows))
 
 
-def test_rows_that_found_no_room_are_left_and_no_others_handed_out() -> None:
+def test_after_rows_are_given_back_no_rows_are_handed_out() -> None:
     rows = WorkQueue(0, 10_000, 1, 2)
     first, second = rows.take(), rows.take()
     rows.give_back(second[0] + 3, second[1])

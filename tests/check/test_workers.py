@@ -34,7 +34,7 @@ from tests.census import searched, without_costs
 from tests.check.chosen import CHOSEN, REST, parameters
 from tests.check.compare import explored
 from tests.check.random_models import Plan, build, plans
-from tests.check.test_bounds import calm
+from tests.check.test_bounds import bound_on_phases
 from tests.check.test_sleeping import asleep_if_possible
 
 
@@ -49,7 +49,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_inserts, "STRETCH", 4)
 
 
-def by(workers: int, name: str, *, symmetry: bool = False, **options: Any) -> Report:
+def reported_by(workers: int, name: str, *, symmetry: bool = False, **options: Any) -> Report:
     return reported(load_world(name, **options), workers, symmetry=symmetry)
 
 
@@ -58,16 +58,16 @@ def reported(world: World, workers: int, *, symmetry: bool) -> Report:
 
 
 def costless(report: Report) -> Report:
-    """Return the report without its costs; these include the bytes of a state."""
+    """Return the report without its costs, such as the bytes of a state."""
     return evolve(without_costs(report), bytes_per_state=0)
 
 
 @pytest.mark.parametrize(
     ("name", "mutant"), [*parameters(CHOSEN), *parameters(REST, pytest.mark.soak("engines"))]
 )
-def test_a_quick_world_is_reported_alike(name: str, mutant: str | None) -> None:
+def test_a_quick_world_is_reported_alike_by_several_workers(name: str, mutant: str | None) -> None:
     """The report does not depend on the number of workers."""
-    assert costless(searched(name, mutant)) == by(3, name, mutant=mutant)
+    assert costless(searched(name, mutant)) == reported_by(3, name, mutant=mutant)
 
 
 RENAMED: list[Any] = [
@@ -86,14 +86,20 @@ RENAMED: list[Any] = [
 
 
 @pytest.mark.parametrize(("name", "options"), RENAMED)
-def test_one_state_for_each_renaming_is_reported_alike(name: str, options: Any) -> None:
-    """Which state is kept depends on numbers, and these on timing, but the report does not."""
-    assert by(1, name, symmetry=True, **options) == by(3, name, symmetry=True, **options)
+def test_a_search_with_symmetry_is_reported_alike_by_several_workers(
+    name: str, options: Any
+) -> None:
+    """Which state is kept depends on timing, but the report does not."""
+    assert reported_by(1, name, symmetry=True, **options) == reported_by(
+        3, name, symmetry=True, **options
+    )
 
 
 @pytest.mark.parametrize("symmetry", [False, True])
 @pytest.mark.parametrize("mutant", [None, "half-is-enough"])
-def test_a_bounded_search_is_reported_alike(mutant: str | None, symmetry: bool) -> None:
+def test_a_bounded_search_is_reported_alike_by_several_workers(
+    mutant: str | None, symmetry: bool
+) -> None:
     """States that are not `within` are kept, and have no successors."""
     one, three = (reported(zen(2, mutant, 1, 2, 1, 3), n, symmetry=symmetry) for n in (1, 3))
 
@@ -102,16 +108,18 @@ def test_a_bounded_search_is_reported_alike(mutant: str | None, symmetry: bool) 
 
 
 @pytest.mark.parametrize(("members", "workers"), [(5, 2), (5, 3), (6, 2)])
-def test_two_phase_commit_has_its_states(members: int, workers: int) -> None:
+def test_two_phase_commit_has_the_number_of_states_of_the_formula(
+    members: int, workers: int
+) -> None:
     """Source: closed forms 2^N + 4^N + 6^N and 2 + 4^N + N 4^N + N 2^N + 8 N 6^(N-1)."""
     n = members
-    found = by(workers, "two-phase-commit", members=n)
+    found = reported_by(workers, "two-phase-commit", members=n)
 
     assert 2**n + 4**n + 6**n == found.distinct
     assert 2 + 4**n + n * 4**n + n * 2**n + 8 * n * 6 ** (n - 1) == found.generated
 
 
-def test_rows_of_one_worker_stand_as_it_found_them() -> None:
+def test_rows_of_one_worker_stay_in_the_order_found() -> None:
     """A worker's rows stay in order, although it reserves its room in stretches."""
     drawn = np.random.default_rng(3)
     crew, expander = Workers(3), cast(Any, None)
@@ -122,7 +130,7 @@ def test_rows_of_one_worker_stand_as_it_found_them() -> None:
         rows = drawn.integers(0, 1 << 12, (250, 2), np.uint64)
         rows[:, 0] |= np.uint64(1 << 63)
         rows[:, 1] &= np.uint64(1)
-        levels.take_in([none, rows, none])
+        levels.insert_found([none, rows, none])
         alone.insert(rows, len(rows))
 
     assert 3_000 < shared.count
@@ -130,8 +138,8 @@ def test_rows_of_one_worker_stand_as_it_found_them() -> None:
     crew.close()
 
 
-def test_a_row_that_several_find_has_the_marks_of_all() -> None:
-    """This holds whichever worker comes first, and wherever the row is moved to close gaps."""
+def test_a_row_that_several_workers_find_has_the_marks_of_all() -> None:
+    """No mark is lost, whichever worker comes first, and wherever the row is moved to."""
     drawn = np.random.default_rng(11)
     crew = Workers(4)
     states = RowSet(2, Budget(1 << 40))
@@ -165,7 +173,7 @@ def test_a_row_that_several_find_has_the_marks_of_all() -> None:
 
 
 @given(plans())
-def test_random_models_are_reported_alike(plan: Plan) -> None:
+def test_random_models_are_reported_alike_by_several_workers(plan: Plan) -> None:
     """States and counts are equal for any network, with crashes and partitions."""
     world = build(plan)
     one = Search(world, limits=Limits(states=3_000), stop_at_violation=False)
@@ -178,20 +186,20 @@ def test_random_models_are_reported_alike(plan: Plan) -> None:
 
 
 @given(plans(alike=True), st.booleans(), st.none() | st.integers(0, 3))
-def test_random_members_that_are_alike_are_reported_alike(
+def test_random_interchangeable_members_are_reported_alike_by_several_workers(
     plan: Plan, symmetry: bool, bound: int | None
 ) -> None:
     """Reports are equal with and without symmetry, and with and without a bound."""
     world = build(plan)
     if bound is not None:
-        world = evolve(world, within=calm(bound))
+        world = evolve(world, within=bound_on_phases(bound))
     assume(explored(world, 1_000) is not None)
 
     assert reported(world, 1, symmetry=symmetry) == reported(world, 2, symmetry=symmetry)
 
 
 class _Climber:
-    """Tells all how far it is, so that rows are often packed again."""
+    """Tells all members its count, so that rows are often packed again."""
 
     def __init__(self) -> None:
         self.at = 0
@@ -211,8 +219,8 @@ class _Climber:
 @pytest.mark.parametrize(
     ("symmetry", "calls"), [*((False, n) for n in range(21, 41)), *((True, n) for n in (153, 155))]
 )
-def test_a_search_that_is_stopped_in_a_round_tells_its_runs(symmetry: bool, calls: int) -> None:
-    """Rows must be packed alike when runs are rebuilt, although some answers came last."""
+def test_a_search_that_is_stopped_in_a_round_reports_its_runs(symmetry: bool, calls: int) -> None:
+    """Rows must be packed alike when runs are rebuilt, although some answers came late."""
     climbed = sometimes("climbed", lambda view: any(one.at == 3 for one in view.values()))
     world = World(
         name="climbers",
@@ -241,17 +249,17 @@ def test_a_row_found_before_rows_were_packed_again_is_not_taken_for_known(words:
     expander: Any = None
     levels = ParallelLevels(crew, expander, states)
     first = np.full((1, words), 1 << 63, np.uint64)
-    levels.take_in([first, first])
+    levels.insert_found([first, first])
     states.replace(first | np.uint64(1), 1)
 
-    levels.take_in([first, first])
+    levels.insert_found([first, first])
 
     assert 2 == states.count
     crew.close()
 
 
 @pytest.mark.parametrize("words", [1, 2])
-def test_parts_of_a_table_hold_what_a_whole_one_holds(
+def test_a_table_doubled_in_parts_holds_every_row_once(
     words: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every row is there once and is found again, also where parts of the table meet."""
@@ -271,7 +279,7 @@ def test_parts_of_a_table_hold_what_a_whole_one_holds(
             rows[:, 0] = (rows[:, 0] * drawn.integers(1, 50, count).astype(np.uint64)) | (1 << 63)
             found.append(rows)
             wanted |= {tuple(row) for row in rows.tolist()}
-        levels.take_in(found)
+        levels.insert_found(found)
 
     held = states.rows[: states.count]
     assert len(wanted) == states.count
@@ -283,7 +291,7 @@ def test_parts_of_a_table_hold_what_a_whole_one_holds(
 
 
 @pytest.mark.parametrize("limits", [Limits(states=2_000), Limits(seconds=1e-9)])
-def test_limits_end_it(limits: Limits) -> None:
+def test_limits_end_a_search_of_several_workers(limits: Limits) -> None:
     """A limit ends a search of several workers, and the report names it."""
     search = Search(load_world("two-phase-commit", members=7), limits=limits, workers=2)
     found = search.run()
@@ -313,7 +321,7 @@ def test_states_found_until_memory_ends_are_counted(
     assert search.begins + taken == found.generated
 
 
-def test_loops_are_touched_in_a_process_that_holds_much(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_touch_works_in_a_process_that_uses_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """`touch` finds no rows, so it needs no memory for rows."""
     monkeypatch.setattr(memory, "resident_bytes", lambda: 1 << 40)
     monkeypatch.setattr(expansion_workers, "_PIECE", 1 << 15)
@@ -347,10 +355,10 @@ def _digits() -> World:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_more_broken_rows_than_there_is_room_for_are_all_told(
+def test_more_broken_rows_than_there_is_room_for_are_all_reported(
     monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    """Which of them come first depends on the number of workers, so all must be kept."""
+    """Which of the rows come first depends on the number of workers, so all must be kept."""
     wanted = Search(_digits(), stop_at_violation=False).run()
     monkeypatch.setattr(watching, "_BAD_MOST", 2)
     monkeypatch.setattr(watching, "_SHARED_LEAST", 2)
@@ -383,7 +391,7 @@ class _Picks:
             self.other = event[1]
 
 
-def test_more_questions_than_a_table_has_room_for_are_put_one_lot_after_the_other(
+def test_more_questions_than_a_table_has_room_for_are_asked_in_several_rounds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A look-up in a full hash table would never end."""

@@ -225,7 +225,7 @@ def test_a_bad_model_exits_2_with_file_and_line(
 WRONG = {
     "no world": ("", "defines no world"),
     "a number": ("world = 7\n", "world is a value of type int"),
-    "nothing": ("def world():\n    return None\n", "it returned None, not a World"),
+    "nothing": ("def world():\n    return None\n", "the function returned None, not a World"),
     "a coroutine": ("async def world():\n    return None\n", "of type coroutine"),
     "a class": ("class world:\n    pass\n", "world is a class"),
     "raising": ("def world():\n    raise ValueError('no')\n", "world() raised ValueError: no"),
@@ -479,7 +479,10 @@ def test_a_value_that_does_not_fit_is_bad_usage(
         (("properties=", "propertys="), "did you mean properties? World takes name, members"),
         (("import World, ", "import Wolrd, World, "), "did you mean World? correct the import"),
         (("from joinproto.check import", "from joinproto.chek import"), "did you mean check?"),
-        (("lambda view:", "lambda view, more:"), "it takes the view alone: lambda view: ..."),
+        (
+            ("lambda view:", "lambda view, more:"),
+            "the function takes the view alone: lambda view: ...",
+        ),
         (("self.count += 1", "self.count += self.coun"), "did you mean count?"),
     ],
 )

@@ -78,7 +78,12 @@ class LogOpen:
         state = iter([b"".join(map(_framed, self.texts))])
         runs = self.journal.runs
         for work in making(
-            self.journal, runs, APPLICATION, state, is_floor=drops, made=lambda: made.append(True)
+            self.journal,
+            runs,
+            APPLICATION,
+            state,
+            is_floor=drops,
+            when_made=lambda: made.append(True),
         ):
             work()
         return bool(made)

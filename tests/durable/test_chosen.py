@@ -270,7 +270,7 @@ def test_a_snapshot_that_was_made_is_there_after_a_loss_of_power() -> None:
         APPLICATION,
         state,
         is_floor=False,
-        made=lambda: None,
+        when_made=lambda: None,
     ):
         work()
         waiting += [len(node.waiting) for name, node in disk.files() if snapshot.FILE in name]

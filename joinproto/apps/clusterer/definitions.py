@@ -82,7 +82,11 @@ def require_first(me: str, data: Path, others: Mapping[str, Mapping[str, str] | 
     if me in full or not found:
         return
     if full:
-        count = found[full[0]].beyond(found[me]) if me in found else len(found[full[0]].values)
+        count = (
+            found[full[0]].changes_missing_in(found[me])
+            if me in found
+            else len(found[full[0]].values)
+        )
         raise NotFirst(
             f"{full[0]} has {count} definitions that are not here, and all that are here: it starts"
             " first",
@@ -97,7 +101,7 @@ def _beyond(found: Mapping[str, Definitions], name: str) -> int:
 
     An entry that two other nodes have counts twice.
     """
-    return sum(other.beyond(found[name]) for other in found.values())
+    return sum(other.changes_missing_in(found[name]) for other in found.values())
 
 
 def _none_first(data: Path, why: str) -> NotFirst:

@@ -36,8 +36,8 @@ of the search is a stretch of rows, and the next level is its new successors.
 Why no state is lost
 --------------------
 
-* A row is expanded as a whole or not at all.  If an answer or room is missing, what was written
-  and counted for that row is taken back, and the row is expanded again.
+* A row is expanded as a whole or not at all.  If an answer or room is missing, the successors and
+  counts of that row are taken back, and the row is expanded again.
 * Rows are compared whole.  A hash only says where to look.
 * A step that is counted but not written either leads back to its own row, or another step out of
   the same level writes the same successor (`expansion/sleeping.py` has the proof).
@@ -78,7 +78,7 @@ from attrs import define, field, frozen
 from joinproto.check.folders import can_write, loops_name, loops_places
 
 _GENERATIONS = 4
-"""The number of other versions' folders that are kept, for users who switch between versions."""
+"""How many folders of other versions are kept, for users who switch between versions."""
 
 _SECONDS_SILENT = 1.0
 
@@ -189,7 +189,7 @@ class Compiling:
     _told: bool = field(init=False, default=False)
 
     def begin(self) -> None:
-        """Note that a loop is being compiled."""
+        """Record that the compilation of a loop begins."""
         self._began = time.perf_counter()
         if not self._told:
             # In a thread, because the compiler returns only when it is done.
@@ -199,7 +199,7 @@ class Compiling:
             self._timer.start()
 
     def end(self) -> None:
-        """Note that the loop is compiled."""
+        """Record that the loop is compiled."""
         if self._timer is not None:
             self._timer.cancel()
         if self._began is not None:

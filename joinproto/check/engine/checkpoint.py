@@ -1,18 +1,18 @@
 """Checkpoints: the files from which a search continues after it was killed.
 
     rows-....bin     every state found, in the order in which it was found (`rows/row_file.py`)
-    checkpoint.bin   how far the search was: where its levels end, what rows are made of (values
-                     behind numbers, members' answers), counters, and which claims were decided
+    checkpoint.bin   the progress of the search: the ends of its levels, the values behind the
+                     numbers in rows, members' answers, counters, and the claims decided so far
     lock             held while a search uses the folder
 
 A checkpoint is written between two levels.  `checkpoint.bin` is written under another name and
 renamed into place, once the rows that it counts are on disk.  It has a hash of these rows, and a
 hash of itself.  So a search that is killed at any moment leaves the last whole checkpoint.  Rows
-behind those that it counts are found again, like everything else of an incomplete level.
+behind the counted rows are found again, like everything else of an incomplete level.
 
 The rest is computed again: the hash table from the rows, and the claims' verdicts on combinations
 by evaluation.  Runs are found backwards through the levels, as in any search.  So the counts, the
-verdict and the shortest run are those of a search that was never killed.
+verdict and the shortest run are the same as in a search that was never killed.
 
 A checkpoint belongs to one world, its options and its code.  For any other search, the command says
 what differs.
@@ -65,9 +65,10 @@ _PIECE = 1 << 18
 class Checkpoint:
     """The checkpoint of one search, in a folder of its own.
 
-    `run`: the identity of the search, for JSON.  `tell`: is told from where the search continues.
-    `seconds`: the least time between two writes, which is also at least twenty times as long as
-    the last write took.  `note`: from where this search continued; empty if it began anew.
+    `run`: the identity of the search, for JSON.  `tell`: called with a text about the level from
+    which the search continues.  `seconds`: the least time between two writes, which is also at
+    least twenty times as long as the last write took.  `note`: a text about the level from which
+    this search continued; empty if it began anew.
     """
 
     folder: Path
@@ -99,7 +100,7 @@ class Checkpoint:
             strange = [name for name in held if not _is_ours(name)]
             if strange:
                 raise UsageProblem(
-                    f"{self.folder} is not empty, and {strange[0]} is not of a checkpoint",
+                    f"{self.folder} is not empty, and {strange[0]} is not a file of a checkpoint",
                     next="give --checkpoint a new folder",
                 )
             self._lock = (self.folder / LOCK).open("ab")
@@ -112,8 +113,8 @@ class Checkpoint:
         if not _locked(self._lock):
             self.close()
             raise UsageProblem(
-                f"another process searches with {self.folder}",
-                next="wait for it, or give --checkpoint another folder",
+                f"another process uses {self.folder}",
+                next="wait until it ends, or give --checkpoint another folder",
             )
         return FILE in held
 
@@ -133,7 +134,7 @@ class Checkpoint:
             self._lock.close()
             self._lock = None
 
-    def left(self) -> str:
+    def left_note(self) -> str:
         """Return a text about the checkpoint that the next run can use, "" if there is none."""
         path = self.folder / FILE
         if not path.exists():
@@ -205,7 +206,9 @@ class Checkpoint:
         self._refuse_other(head, code)
         self.files.opened(head["rows"], head["words"])
         if self.files.digest(head["levels"][-1]) != head["digest"]:
-            raise self._damaged(f"the states in {head['rows']} are not as they were written")
+            raise self._damaged(
+                f"the states in {head['rows']} have changed since they were written"
+            )
         try:
             content = read(body, names)
         except Exception as error:
@@ -216,7 +219,7 @@ class Checkpoint:
             raise LimitReached(
                 f"the {head['levels'][-1]:,} states in {self.folder} do not fit under the memory"
                 " limit",
-                next="a higher --max-memory",
+                next="use a higher --max-memory",
             ) from error
         claims = {claim.property.name: claim for claim in search.judge.claims}
         hits = [Hit(claims[name], level, rows) for name, level, rows in content["hits"]]
@@ -230,10 +233,10 @@ class Checkpoint:
         """Return the head of the file, and the bytes after it.  Raises `UsageProblem`."""
         held = (self.folder / FILE).read_bytes()
         if not held.startswith(FORMAT):
-            raise self._damaged("it is of another version of joinproto, or no checkpoint")
+            raise self._damaged("another version of joinproto wrote it, or it is not a checkpoint")
         digest, whole = held[len(FORMAT) :][:32], held[len(FORMAT) + 32 :]
         if hashlib.sha256(whole).digest() != digest:
-            raise self._damaged("it is not as it was written")
+            raise self._damaged("it has changed since it was written")
         end = 8 + int.from_bytes(whole[:8], "big")
         head: dict[str, Any] = json.loads(whole[8:end])
         rows = self.folder / head["rows"]
@@ -243,7 +246,7 @@ class Checkpoint:
 
     def _damaged(self, why: str) -> UsageProblem:
         return UsageProblem(
-            f"{self.folder / FILE} cannot be gone on from: {why}",
+            f"the search cannot continue from {self.folder / FILE}: {why}",
             next=f"remove {self.folder}, and the search begins anew",
         )
 
@@ -254,7 +257,7 @@ class Checkpoint:
         if differs:
             raise UsageProblem(
                 f"{self.folder} holds another search: {'; '.join(differs)}",
-                next="give what it was started with, or --checkpoint another folder",
+                next="give the options of that search, or give --checkpoint another folder",
             )
 
 

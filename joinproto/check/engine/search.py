@@ -47,8 +47,8 @@ class Search(Space):
     _batches: int = field(init=False, default=0)
 
     def run(self) -> Found:
-        """Explore until no state is left, a level has a violation, or a limit is reached."""
-        self.numbering()
+        """Explore until no state is left or a level has a violation, or a limit is met."""
+        self.allow_numbering()
         if self.goes_on and self.checkpoint is not None:
             self.found = self.checkpoint.restore(self)
         began = time.perf_counter()
@@ -185,7 +185,7 @@ class Search(Space):
             for batch in self.expander.successors(self.rows, *places, numbers, inside, begin):
                 if self.renaming is not None:
                     self.renaming.canonical(batch.rows)
-                yield self.take_in(batch.rows, batch.via)
+                yield self.insert_found(batch.rows, batch.via)
         finally:
             self.expander.quiet = False
             self.expander.marks = NO_MARKS

@@ -49,15 +49,15 @@ class TooFar(Exception):
 class Space:
     """The states of one world that are known, each of them a row.
 
-    `begins`: so many rows, the first ones, are states in which runs begin.  `cut_by`: the limit
-    at which further ones of these were left out.
+    `begins`: the number of initial states, which are the first rows.  `cut_by`: the limit at which
+    further initial states were left out, or "".
 
-    `workers`: how many threads expand levels; one does if the world has a view, `same`.
+    `workers`: how many threads expand levels; only one if the world has `same`.
     `answers`: members' answers that are known from an earlier run.  `numbers_contents`: whether
     rows may get numbers in place of bits (`joinproto/check/engine/tables/contents.py`);
     `may_number`: whether they still may.  `files`: the files that hold the rows; None means that
-    they lie in memory.  `looked_at`: for so many rows, the first ones, it is known whether they
-    are `within`; `outside`: how many of these are not.
+    they lie in memory.  `looked_at`: the number of rows, from the first on, for which the answer of
+    `within` is known; `outside`: for how many of these it is false.
     """
 
     world: World
@@ -97,8 +97,8 @@ class Space:
         self.tables.bound_by(self.budget)
         if self.world.same is not None and self.symmetry:
             raise ModelProblem(
-                f"world {self.world.name} has a view, same, which may tell members apart",
-                next="run it with --no-symmetry, or without it",
+                f"world {self.world.name} has same(view), which may tell members apart",
+                next="run it with --no-symmetry, or without `same`",
             )
         # Which of several states that are the same continues depends on the order of rows.
         if self.workers > 1 and self.world.same is None:
@@ -109,7 +109,7 @@ class Space:
     def judge_anew(self, *, sorted_form: bool) -> None:
         """Build the judge and the renaming from the present tables.
 
-        `sorted_form`: that of `Symmetry`, if members are renamed.
+        `sorted_form`: as in `Symmetry`, if members are renamed.
         """
         self.judge = Judge(self.tables, self.budget)
         self.judge.workers = self._workers
@@ -138,7 +138,7 @@ class Space:
             self._refuse_other_beginnings(self.renaming, given)
         if self.world.same is not None:
             self.alike = StateKeys(self.tables, self.judge, self.budget)
-        self.take_in(rows)
+        self.insert_found(rows)
         self.begins = self.states.count
         self.share_out()
 
@@ -186,7 +186,7 @@ class Space:
         if self._is_too_wide():
             raise TooWide
         count = self.states.count
-        rows = self.states.another(layout.words)
+        rows = self.states.rows_in_new_file(layout.words)
         if rows is None and layout.words == old.words:
             rows = self.states.rows
         if rows is None:
@@ -203,7 +203,7 @@ class Space:
 
     @property
     def row_bits(self) -> int:
-        """The number of bits of a state: those of its fields, one a message slot, and one more."""
+        """The number of bits of a state: its fields' bits, one a message slot, and one more."""
         counts = self.tables.value_counts()
         return sum((max(1, count) - 1).bit_length() for count in counts) + self.tables.slots + 1
 
@@ -274,7 +274,7 @@ class Space:
         self.expander.refresh()
         return self.expander.lacking(self.rows(), picked, joint)
 
-    def take_in(self, rows: Rows, via: RowMarks | None = None) -> int:
+    def insert_found(self, rows: Rows, via: RowMarks | None = None) -> int:
         """Add the rows that are new, marked by `via`; return the number of all `rows`."""
         if self.alike is None:
             self.states.insert(rows, len(rows), via)
@@ -304,7 +304,7 @@ class Space:
         if self.may_number and contents is not None and contents.are_too_far():
             raise TooFar
 
-    def numbering(self) -> None:
+    def allow_numbering(self) -> None:
         """Allow rows to get numbers in place of bits from now on, if messages have senders."""
         self.may_number = self.numbers_contents and self.tables.with_sender
 

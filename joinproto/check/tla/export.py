@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 STATES_MAX = 100_000
 
-TAKEN = ("Naturals", "Sequences", "FiniteSets")
+EXTENDED = ("Naturals", "Sequences", "FiniteSets")
 """Names of modules that the exported one extends; TLC and reserved words have only capitals."""
 
 JUDGED = ("always", "sometimes")
@@ -42,11 +42,9 @@ JUDGED = ("always", "sometimes")
 class Claim:
     """A claim about single states."""
 
-    name: Annotated[str, "as the world calls it"]
-    invariant: Annotated[str, "its name in the module; of a `sometimes`: that it is never reached"]
-    steps: Annotated[
-        int | None, "of the shortest run that breaks it, or reaches it; null: there is none so far"
-    ]
+    name: Annotated[str, "the claim's name"]
+    invariant: Annotated[str, "the invariant's name; a `sometimes` becomes `Never_N`"]
+    steps: Annotated[int | None, "steps of the shortest run that breaks or reaches it; null: none"]
 
 
 @frozen
@@ -130,13 +128,16 @@ def _module_name(name: str) -> str:
     """Return the name of the module, which is that of its file: an identifier of TLA+."""
     found = re.sub("[^A-Za-z0-9]", "_", name)
     is_free = re.match("_*[A-Za-z]", found) and not re.match("[WS]F_|[A-Z]+$", found)
-    return found if is_free and found not in TAKEN else f"World_{found}"
+    return found if is_free and found not in EXTENDED else f"World_{found}"
 
 
 class _Search:
-    """The search.  `says`: visible parts of states (`seen_of`) to one such state, and the numbers
-    of claims broken (always) or reached (sometimes) in it.  `stood`: the same parts to a state that
-    was expanded.  `steps_to`: number of a claim to the steps to the first state of that kind.
+    """The search of the world.
+
+    `says`: visible parts of states (see `visible_parts`) to one state with these parts, and the
+    numbers of the claims that are broken (always) or reached (sometimes) in it.  `expanded`: the
+    same parts to a state that was expanded.  `steps_to`: number of a claim to the steps to the
+    first state that breaks or reaches it.
     """
 
     def __init__(self, world: World, claims: Sequence[Property], states_max: int) -> None:
@@ -144,31 +145,31 @@ class _Search:
         if found is None:
             raise UsageProblem(
                 f"world {world.name} has more than {states_max:,} states",
-                next="export a smaller one: --members, --set, fewer faults",
+                next="export a smaller world: --members, --set, fewer faults",
             )
         # A checker that goes level by level may ask for one level after a violation.
-        if found.violated and (level := found.after_last(0.0)):
+        if found.violated and (level := found.next_level(0.0)):
             found.add(level)
         self.steps, self.levels = found.steps, found.levels
-        self.stood: dict[Hashable, State] = {}
+        self.expanded: dict[Hashable, State] = {}
         for state in found.out_of:
-            self.stood.setdefault(seen_of(state), state)
+            self.expanded.setdefault(visible_parts(state), state)
         numbered = list(enumerate(claims, 1))
         self.says: dict[Hashable, tuple[State, frozenset[int]]] = {}
         for state in found.states():
-            key = seen_of(state)
+            key = visible_parts(state)
             if key not in self.says:
-                said = (
+                numbers = (
                     at for at, it in numbered if found.holds(it, state) is (it.kind != "always")
                 )
-                self.says[key] = state, frozenset(said)
+                self.says[key] = state, frozenset(numbers)
         hits = found.hits
         self.steps_to = {at: hits[item.name][0] for at, item in numbered if item.name in hits}
         broken = [self.steps_to.get(at) for at, item in numbered if item.kind == "always"]
         self.broken_at = min((at for at in broken if at is not None), default=None)
 
 
-def seen_of(state: State) -> Hashable:
+def visible_parts(state: State) -> Hashable:
     """Return the parts of a state that claims and joint steps see: all but messages and budgets."""
     return state.locals, state.monitor, state.surroundings.split
 
@@ -198,15 +199,15 @@ class _Data:
 
     def constants(self) -> dict[str, Value]:
         """Return name to constant.  Functions are defined for arguments that the search met."""
-        stood, members = self.search.stood.values(), self.codes.members
+        expanded, members = self.search.expanded.values(), self.codes.members
         found: dict[str, Value] = {
             "First": [self._whole(state) for state in self.search.levels[0]],
             "Own": [self._own(code) for code in members],
             "Hears": [self._hears(code) for code in members],
-            "Says": {self._key(state): said for state, said in self.search.says.values()},
+            "Says": {self._key(state): numbers for state, numbers in self.search.says.values()},
         }
         if self.steps.world.together is not None:
-            found["Joint"] = {self._key(state): self._joint(state) for state in stood}
+            found["Joint"] = {self._key(state): self._joint(state) for state in expanded}
         if self.codes.monitor is not None:
             found["Hearing"] = self._hearing(self.codes.monitor)
         if self.steps.world.expiry is not None:
@@ -273,7 +274,7 @@ class _Data:
                 for choice in code.choices(local)
                 for outcome in known[local, choice.event]
             }
-            for local in {state.locals[at]: None for state in self.search.stood.values()}
+            for local in {state.locals[at]: None for state in self.search.expanded.values()}
         }
 
     def _outcome(self, code: MemberCode, outcome: Outcome) -> Value:
@@ -319,7 +320,8 @@ class _Data:
                 {number(to) for _, to in environment.moves(one)} for one in self.surroundings
             ],
             "Spend": [
-                [number(environment.spend(one, it)) for one in self.surroundings] for it in FAULTS
+                [number(environment.spend(one, fault)) for one in self.surroundings]
+                for fault in FAULTS
             ],
             "Cut": [self._cut(one.split) for one in self.surroundings],
             "Split": [

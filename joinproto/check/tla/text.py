@@ -55,8 +55,8 @@ def module(world: World, name: str, claims: Sequence[Property], constants: Seque
         f"---- MODULE {name} ----",
         f"(* {_comment(world.about or world.name)}",
         "",
-        "   What members' code answers is data, in the constants; values of members, contents of",
-        "   messages and surroundings have numbers.  Members:",
+        "   The answers of members' code are data, in the constants; local states of members,",
+        "   contents of messages and surroundings have numbers.  Members:",
         *(f"   {at} {_comment(member)}" for at, member in enumerate(world.members, 1)),
         "*)",
         "EXTENDS Naturals, Sequences, FiniteSets, TLC",
@@ -117,7 +117,7 @@ Without(link, c) == Tail(link)
 """
 
 _BAG = r"""
-\* A link is a set of <<content, which of those that are alike>>.
+\* A link is a set of <<content, number among equal contents>>.
 Alike(link, c) == Cardinality({p \in link : p[1] = c})
 Add(link, c) == link \cup {<<c, 1 + Alike(link, c)>>}
 Size(link) == Cardinality(link)
@@ -139,7 +139,7 @@ Put(nets, i, sent, lost) ==
   IF sent = <<>> THEN nets
   ELSE Put(UNION {PutOne(net, i, Head(sent), To(i, Head(sent)) \ lost) : net \in nets},
            i, Tail(sent), lost)
-\* A crash of a member with queues: what is under way to it is lost with its connections.
+\* A crash of a member with queues: messages under way to it are lost with its connections.
 Emptied(net, i) == [a \in Members |-> [b \in Members |-> IF b = i THEN <<>> ELSE net[a][b]]]
 Into(net, i, o) == IF IS_LOST THEN Put({Emptied(net, i)}, i, o[2], {i}) ELSE Put({net}, i, o[2], {})
 """
@@ -163,11 +163,11 @@ AfterAll(way) == WHOLE
 Joined == \E way \in Joint[Key(now)] : now' \in Kept(AfterAll(way))"""
 
 _STEPS = r"""
-\* What claims and joint steps see of a state.
+\* The parts of a state that claims and joint steps see.
 Key(state) == state.local \o <<state.mon, Split[state.env]>>
 Reaches(a, b) == <<a, b>> \notin Cut[now.env]
 HEAR
-\* An outcome is <<value after it, what is sent, what the monitor hears, fault>>.
+\* An outcome is <<local state after it, messages sent, events recorded, fault>>.
 After(state, i, o) ==
   LET env == IF o[4] = 0 THEN state.env ELSE Spend[o[4]][state.env]
   IN IF env = 0 THEN {}

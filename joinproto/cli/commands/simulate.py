@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 
 from joinproto.check import catalogue
 from joinproto.check.loaded import Loaded
-from joinproto.check.simulate import ClaimMet, Simulation, Stride
+from joinproto.check.simulate import SimulatedClaim, Simulation, Stride
 from joinproto.check.simulate import simulate as walk
 from joinproto.cli import loading
 from joinproto.cli.options import AS_JSON, COUNT, option
@@ -241,7 +241,7 @@ def _facts(found: Simulation) -> Iterator[tuple[str, str]]:
     yield "code", f"{plural(found.calls, 'call')} of members' code"
 
 
-def _remark(claim: ClaimMet, found: Simulation) -> str:
+def _remark(claim: SimulatedClaim, found: Simulation) -> str:
     runs = plural(claim.runs, "run")
     match claim.result:
         case "violated":

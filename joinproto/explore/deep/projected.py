@@ -196,7 +196,7 @@ class _Projection:
         from joinproto.check.engine.runs.paths import Steps
 
         search = self.searched.search
-        for move, _, after in Steps(search).known_steps(search.rows()[source]):
+        for move, _, after in Steps(search).out_of(search.rows()[source]):
             if int(self._nodes_of(after.reshape(1, -1))[0]) == node:
                 return shortened(said(move))
         return ""

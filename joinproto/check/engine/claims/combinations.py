@@ -19,7 +19,7 @@ _BLOCK = 1 << 16
 
 
 class Combinations:
-    """Numbers combinations.  `parts`: so many fields, the first ones, are in a combination."""
+    """Numbers combinations.  `parts`: the number of fields in each, from the first field on."""
 
     def __init__(self, parts: int, budget: Budget) -> None:
         self.parts = parts

@@ -20,7 +20,7 @@ class Hit:
 
 @define
 class Found:
-    """A finished (or stopped) search."""
+    """The results of a search that ended or was stopped."""
 
     levels: list[int] = Factory(list)  # first row of each level, and one past the last
     generated: int = 0

@@ -278,7 +278,7 @@ class Judge:
         return numbers
 
     def number_shown(self, shown: Ints) -> Ints:
-        """Do the same as `number` for combinations given by the numbers of their observations."""
+        """Return the same as `number`, for combinations given by numbers of observations."""
         self._combinations.make_room(self._shown_counts())
         numbers = self._combinations.add(shown)
         self._ask_new()

@@ -162,6 +162,6 @@ class Pairs:
         ones, others = divmod(wanted, side)
         one = map(self._sides[0].shown, ones.tolist())
         other = map(self._sides[1].shown, others.tolist())
-        said = np.array(ask_each(self._item, zip(one, other, strict=True)), np.bool_)
-        self._answers.ravel()[wanted] = np.where(said, HOLDS, BROKEN)
+        answers = np.array(ask_each(self._item, zip(one, other, strict=True)), np.bool_)
+        self._answers.ravel()[wanted] = np.where(answers, HOLDS, BROKEN)
         return True

@@ -33,7 +33,7 @@ _UNKNOWN = -1
 """No answer is known yet.  A number from 0 on is a node; -2 - n stands for the answer n."""
 
 TRIES = 4_096
-"""The use of a tree is checked each time after so many calls of its function."""
+"""The use of a tree is checked whenever its function was called this many times."""
 
 CALLS_PER_ANSWER = 0.5
 """A tree is given up if it needed more calls per answer than this since the last check."""
@@ -256,7 +256,7 @@ class Readings:
         """Add a path of the reads, with the answer at its end; raises `_NoTree`."""
         place = -1  # the place of the branch that continues the path; -1: the root
         for part, number in path:
-            node = self._at(which, place)
+            node = self._node_at(which, place)
             if node == _UNKNOWN:
                 node = self._new_node(part)
                 self._set(which, place, node)
@@ -265,11 +265,11 @@ class Readings:
                 raise _NoTree
             self._make_room(node, number)
             place = int(self._node_first.array[node]) + number
-        if self._at(which, place) != _UNKNOWN:
+        if self._node_at(which, place) != _UNKNOWN:
             raise _NoTree
         self._set(which, place, -2 - answer)
 
-    def _at(self, which: int, place: int) -> int:
+    def _node_at(self, which: int, place: int) -> int:
         return int(self._roots[which] if place < 0 else self._branches[place])
 
     def _set(self, which: int, place: int, value: int) -> None:

@@ -82,8 +82,10 @@ def _refuse_unlike(judge: Judge, number: int, flags: int) -> None:
     within = tables.world.within
     if within is None or judge.renamed is None:
         return
-    said = bool(flags >> judge.within_bit & 1)
-    if any(is_within(within, other()) != said for _, other in judge.renamed(judge.view(number))):
+    is_inside = bool(flags >> judge.within_bit & 1)
+    if any(
+        is_within(within, other()) != is_inside for _, other in judge.renamed(judge.view(number))
+    ):
         raise ModelProblem(
             "within(view) changes when members are renamed",
             next="make it the same for interchangeable members, or run with --no-symmetry",

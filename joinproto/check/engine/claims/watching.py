@@ -1,4 +1,4 @@
-"""Compiled loops over observations of rows: which break a local claim, and their combination."""
+"""Compiled loops over rows: they find the rows that break a local claim, and pack combinations."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def watch_many(
     seen: Flags,
     bad: Ints,
 ) -> Any:
-    """Do the same for any number of observations; mark the observations seen in `seen`."""
+    """Do the same as `watch_few` for any number of observations; mark the seen ones in `seen`."""
     found = 0
     is_feared = conflicts.shape[1] > 0
     numbers = np.zeros(members, np.int64)

@@ -18,8 +18,8 @@ from joinproto.check.engine.tables.kernel import Lookup, Shape
 class SourceRows(NamedTuple):
     """The rows that are expanded.
 
-    If `picked` is empty, all rows are meant; if `joint` is, the world has no joint steps; if
-    `marks` is, no step sleeps.
+    If `picked` is empty, all rows are expanded; if `joint` is empty, the world has no joint steps;
+    if `marks` is empty, no step sleeps.
     """
 
     rows: Rows  # all rows of the search

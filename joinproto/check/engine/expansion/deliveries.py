@@ -185,7 +185,7 @@ def list_delivery(todo: Table, first: Any, steps: Any, member: Any, item: Any) -
 
 @njit(inline="always")
 def left_by(kind: Any, member: Any, item: Any, is_silent: Any) -> Any:
-    """Return the mark of the row that a member's step led to; `item`: what a receipt received."""
+    """Return the mark of the row that a member's step led to; `item`: the item of a receipt."""
     if kind == CHOICE or (kind == RECEIVE and (item >> STAYS) & 1):
         return led_by(member, is_silent)
     return np.int64(0)
@@ -203,7 +203,7 @@ def list_deliveries(
     n_loops: Any,
     asked: Any,
 ) -> Any:
-    """List all deliveries in a row; if `quiet`, those that change nothing are only counted.
+    """List all deliveries in a row; if `quiet`, deliveries that change nothing are only counted.
 
     `mark`: the mark of the row (see `sleeping.py`); deliveries that sleep are only counted, too.
 

@@ -31,7 +31,7 @@ BATCH = 1 << 15
 """The initial number of successors in one batch."""
 
 ASKS_ENOUGH = 1 << 10
-"""About so many questions are answered together; one pass may add `ASKS_MAX` to them."""
+"""About this many questions are answered together; one pass may add `ASKS_MAX` to them."""
 
 
 _NONE = np.empty(0, np.int64)
@@ -53,7 +53,7 @@ class Batch:
 
 @frozen
 class _Pass:
-    """What one pass of the loop found, until place `after`.
+    """The results of one pass of the loop, until place `after`.
 
     `redo`: the rows that lack answers; `asked`: their questions, except those asked before.
     """
@@ -184,7 +184,7 @@ class Expander:
     def _passes(
         self, rows: Callable[[], Rows], picked: Ints, joint: Ints | None, joint_base: int = 0
     ) -> Iterator[_Pass]:
-        """Yield what each pass over the rows `picked` finds; its batch is valid until the next."""
+        """Yield each pass over the rows `picked`; its batch is valid until the next pass."""
         at, asks = 0, 0
         while at < len(picked):
             if asks:
@@ -197,7 +197,7 @@ class Expander:
             at, asks = done.after, len(done.asked)
 
     def lacking(self, rows: Rows, picked: Ints, joint: Ints | None) -> Ints:
-        """Return those of the rows `picked` whose successors the tables do not know yet."""
+        """Return the rows of `picked` whose successors the tables do not know yet."""
         self._deliveries.forget()
         found = [done.redo for done in self._passes(lambda: rows, picked, joint)]
         return np.concatenate([_NONE, *found])

@@ -1,11 +1,11 @@
-"""Steps that need not be written, because the same two steps in the other order lead there too.
+"""Steps that need not be written, because two steps lead to the same state in either order.
 
 Let a step of one member lead from state p to u, and let a step of another member be possible at u.
 If the second step is possible at p, too, and the two steps commute, both orders lead to the same
 state v.  Of all the steps that lead to v from the level before, only the one whose member ranks
 highest is written.  The others *sleep*: they are counted and not written.  So the same states are
-found, on the same levels, and as many steps are counted.  What is saved is writing and looking up a
-known state (Godefroid's sleep sets, kept for one level).
+found, on the same levels, and as many steps are counted.  The search saves the writing and the
+look-up of known states (Godefroid's sleep sets, kept for one level).
 
 No state is lost.  Take all steps that lead to v from the level before v's, and among them one of
 the highest rank, at a state u.  Suppose that it sleeps at u.  Then a member of higher rank led to u
@@ -17,7 +17,7 @@ When do two steps commute?  Members are influenced by messages only, and content
 grow, except for messages that are of no use any more.  So a step a of member i and a later step b
 of member j commute if
 
-* a tells the monitor nothing;
+* a records no event for the monitor;
 * neither a nor any outcome of b's event takes its member back to an earlier horizon: then the same
   messages are of use after both, in either order;
 * b does not receive a message of i, or a sent nothing new: then b's message was there before a;

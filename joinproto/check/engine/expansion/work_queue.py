@@ -16,7 +16,7 @@ _AT_A_TIME = 1 << 14
 
 
 @define
-class Done:
+class WorkerCounts:
     """The counts of one worker in a round.
 
     `found`: successors.  `redone`: rows to expand again.  `loops`: steps that were only counted.

@@ -22,7 +22,7 @@ from joinproto.check.engine.expansion.buffers import (
     Written,
 )
 from joinproto.check.engine.expansion.deliveries import Deliveries
-from joinproto.check.engine.expansion.work_queue import ROWS_MAX, Done, WorkQueue
+from joinproto.check.engine.expansion.work_queue import ROWS_MAX, WorkerCounts, WorkQueue
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.rows.shared_inserts import SharedInserts
 from joinproto.check.engine.rows.threads import LINE, Workers, given_way
@@ -182,14 +182,14 @@ class ParallelLevels:
         first, answered = min(stop, late + ROWS_MIN * self._lacked), 0
         left = [(start, late), (first, stop)]
         lacking, asked, found = expander.known(
-            self._rows, self._at(late, first), joint, begin, self._deferred.put
+            self._rows, self._rows_at(late, first), joint, begin, self._deferred.put
         )
         self._lacked = len(asked) > 0
         yield found
         while left:
             at, upto = left.pop()
             if upto - at < ROWS_MIN:
-                lacking = np.concatenate([lacking, self._at(at, upto)])
+                lacking = np.concatenate([lacking, self._rows_at(at, upto)])
                 continue
             self._renew()
             self._read()
@@ -226,12 +226,12 @@ class ParallelLevels:
         self._deferred.take()
         yield from self._alone(lacking, begin, joint)
 
-    def _at(self, begin: int, end: int) -> Ints:
+    def _rows_at(self, begin: int, end: int) -> Ints:
         """Return the numbers of the rows at places begin to end."""
         return self._chosen[begin:end] if len(self._chosen) else np.arange(begin, end)
 
     def _refresh(self, asked: Questions) -> Questions:
-        """Read the tables again; return those of `asked` that rows will not ask again."""
+        """Read the tables again; return the questions of `asked` that rows will not ask again."""
         tables = self._expander.tables
         era = tables.era
         tables.claim(0)
@@ -244,10 +244,12 @@ class ParallelLevels:
         # The tables of horizons are empty now, so rows ask about them again, but not about cells.
         return asked[~np.isin(asked[:, 0], (kernel.ASK_TRIM, kernel.ASK_VECTOR))]
 
-    def _round(self, rows: WorkQueue, joint: Ints, base: int, asked: Questions) -> list[Done]:
+    def _round(
+        self, rows: WorkQueue, joint: Ints, base: int, asked: Questions
+    ) -> list[WorkerCounts]:
         """Run all workers; the first one answers questions before it expands rows."""
         tables = self._expander.tables
-        done = [Done() for _ in range(self._workers.count)]
+        done = [WorkerCounts() for _ in range(self._workers.count)]
 
         def work(k: int) -> None:
             try:
@@ -289,7 +291,7 @@ class ParallelLevels:
             self.ahead()
         return at
 
-    def _expand(self, k: int, rows: WorkQueue, done: Done, joint: Ints, base: int) -> None:
+    def _expand(self, k: int, rows: WorkQueue, done: WorkerCounts, joint: Ints, base: int) -> None:
         """Expand rows as worker k, until no rows or no room is left."""
         expander, states, inserts = self._expander, self._states, self._inserts
         sets = expander.sets
@@ -318,7 +320,7 @@ class ParallelLevels:
                     rows.lacks = True
                 if after == at and not self._deliveries[k].grow_if_full():
                     # This row does not fit; `successors`, in one thread, will make room for it.
-                    self._redo[k, done.redone] = self._at(at, at + 1)[0]
+                    self._redo[k, done.redone] = self._rows_at(at, at + 1)[0]
                     done.redone += 1
                     after += 1
                 at = after
@@ -352,10 +354,10 @@ class ParallelLevels:
     def _rows(self) -> Rows:
         return self._states.rows
 
-    def take_in(self, found: list[Rows]) -> None:
+    def insert_found(self, found: list[Rows]) -> None:
         """Insert `found[k]` by worker k, for all workers at once."""
         self._renew()
-        self._inserts.take_in(found)
+        self._inserts.insert_found(found)
 
 
 def touch() -> None:
@@ -365,5 +367,5 @@ def touch() -> None:
     for words in (1, 2):
         states = RowSet(words, Budget(1 << 30), room=1 << 12)
         none = np.empty((0, words), np.uint64)
-        ParallelLevels(workers, expander, states).take_in([none, none])
+        ParallelLevels(workers, expander, states).insert_found([none, none])
     workers.close()

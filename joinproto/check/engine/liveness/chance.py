@@ -23,7 +23,7 @@ from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import Move
 
 SMALL_PART = 2_000
-"""If no group of states that lead to each other is larger, states are solved in the given order."""
+"""States are solved in the given order unless more of them than this lead to each other."""
 
 
 class Chain:
@@ -81,7 +81,7 @@ class Chain:
         """Add to `chances`; return the probability that a run breaks any of the claims.
 
         `chances` gets the probability that a run breaks each claim, or for a `sometimes`, that it
-        comes true.  A claim about fair runs, or about what is possible, gets none.
+        comes true.  A claim about fair runs, an `always possible` and an `implements` get none.
         """
         graph, anywhere = self.graph, np.zeros(self.graph.count, np.bool_)
         any_step = np.zeros(len(graph.source), np.bool_)

@@ -26,7 +26,7 @@ choice's member and event; a message and its receiver; a take's link and message
 
 @frozen
 class Duties:
-    """Some of the duties; each step fulfils at most one of them.
+    """A group of duties, of which each step fulfils at most one.
 
     `label`: for each step, the duty that it fulfils, or -1.  `name`: returns a duty's name.
     """
@@ -40,7 +40,7 @@ class Duties:
         kind, upper, _ = _parts(label)
         return kind, upper if kind in (_CHOICE, _TAKE) else 0
 
-    def open_in(self, edges: Ints) -> list[int]:
+    def fulfilled_in(self, edges: Ints) -> list[int]:
         """Return the duties that some of these steps fulfil."""
         return [int(x) for x in np.unique(self.label[edges]) if x >= 0]
 
@@ -52,7 +52,7 @@ def _parts(label: int) -> tuple[int, int, int]:
 
 
 def duties_of(tables: Tables, info: Ints, changes: Flags) -> Iterator[Duties]:
-    """Yield all duties of a world whose steps are `info`; `changes`: which lead to another state.
+    """Yield all duties of a world with the steps `info`; `changes`: which steps change the state.
 
     Only steps that change the state count.  For weak fairness to each single step, all steps are
     used, with the same result: a step that changes nothing can be taken wherever it is possible.
@@ -71,12 +71,12 @@ def duties_of(tables: Tables, info: Ints, changes: Flags) -> Iterator[Duties]:
                 some |= mask
             yield Duties(fair.strong, np.where(some, label, -1), _names(tables))
             continue
-        told: list[Flags] = []
+        masks: list[Flags] = []
         for member, all_taken in taken_by.items():
             mask = all_taken & changes
             # A joint step is one duty, although several members take it.
-            if mask.any() and not any(np.array_equal(mask, one) for one in told):
-                told.append(mask)
+            if mask.any() and not any(np.array_equal(mask, one) for one in masks):
+                masks.append(mask)
                 name = some_words(fair.actions, member)
                 yield Duties(fair.strong, np.where(mask, 0, -1), lambda _, name=name: name)  # type: ignore[misc]
 
@@ -92,8 +92,8 @@ def unheard(tables: Tables, info: Ints) -> list[str]:
     ]
 
 
-def place_of(tables: Tables, info: int) -> int:
-    """Return how many choices a member names before this choice; 0 for any other step."""
+def choices_before(tables: Tables, info: int) -> int:
+    """Return how many choices a member offers before this choice; 0 for any other step."""
     if info & 15 != kernel.CHOICE:
         return 0
     member, local, column = tables.outcome_cell[info >> 32]
@@ -103,13 +103,13 @@ def place_of(tables: Tables, info: int) -> int:
 
 
 def _taken_by(tables: Tables, fair: Fair, info: Ints, label: Ints) -> dict[str, Flags]:
-    """Return, for each member, which of its steps `fair` means; "" stands for the world itself."""
+    """Return, for each member, which of its steps `fair` covers; "" stands for the world itself."""
     kind, a, o = kernel.parts_of(info)
     may = label >= 0
     own, joint = kind <= kernel.TAKE, kind == kernel.TOGETHER
-    meant = np.zeros(max(1, len(tables.outcomes)), np.bool_)
+    covers = np.zeros(max(1, len(tables.outcomes)), np.bool_)
     asked: dict[tuple[int, int], bool] = {}
-    by = np.full(len(meant), -1, np.int64)
+    taken_by_member = np.full(len(covers), -1, np.int64)
     for number in np.unique(o[own]).tolist():
         member, local, column = tables.outcome_cell[number]
         if local < 0:
@@ -117,11 +117,11 @@ def _taken_by(tables: Tables, fair: Fair, info: Ints, label: Ints) -> dict[str, 
         if (member, column) not in asked:
             event = thaw_event(tables.columns[member].values[column])
             asked[member, column] = fair.takes(_word(event), tables.names[member], event)
-        meant[number], by[number] = asked[member, column], member
+        covers[number], taken_by_member[number] = asked[member, column], member
     found: dict[str, Flags] = {}
     for member, name in enumerate(tables.names):
         mask = np.zeros(len(info), np.bool_)
-        mask[own] = meant[o[own]] & (by[o[own]] == member)
+        mask[own] = covers[o[own]] & (taken_by_member[o[own]] == member)
         if joint.any():
             steps = np.array(
                 [

@@ -43,7 +43,7 @@ class DutyBits:
         each = [
             (group.strong, group.label == label)
             for group in duties
-            for label in group.open_in(every)
+            for label in group.fulfilled_in(every)
         ]
         found = []
         for begin in range(0, len(each), most):

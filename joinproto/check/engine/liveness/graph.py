@@ -39,7 +39,7 @@ from joinproto.check.lassos import Hunt, Run, close, least_of, shortest_way
 from joinproto.check.memory import TooMany
 from joinproto.check.report import Step
 from joinproto.check.step_claims import StepClaim
-from joinproto.check.steps import Move, order_of, taken_of, to_step
+from joinproto.check.steps import Move, order_of, step_view, to_step
 
 _BYTES_PER_EDGE = 80
 
@@ -51,13 +51,13 @@ _PIECE = 1 << 16
 class BreakingRun:
     """A run that breaks a claim, with its states as text.
 
-    `abstractly`: the last step as the abstract world's, which lacks it, for a claim that has one.
+    `abstract_note`: for a claim with an abstract world, a text about its missing last step.
     """
 
     run: Run
     initial: dict[str, dict[str, str]]
     steps: tuple[Step, ...]
-    abstractly: str = ""
+    abstract_note: str = ""
 
 
 class Graph:
@@ -215,7 +215,7 @@ class Graph:
             allowed = (without & meanwhile)[self.source] & without[self.target]
             run = shortest_way(self, Hunt(due, allowed, without & ~meanwhile))
             if run is not None:
-                return self._told(run)
+                return self._breaking(run)
         elif item.kind == "infinitely often":
             due = without
         elif item.kind == "eventually always":
@@ -235,12 +235,12 @@ class Graph:
         run = close(self, way, within, due_in(self, here, within, self.duties))
         if claim.premise_bit < 0:
             run.due_at = None
-        return self._told(run)
+        return self._breaking(run)
 
     # -- steps -------------------------------------------------------------------------
 
     def broken_step(self, claim: Claim) -> BreakingRun | None:
-        """Return the least of the shortest runs whose last step breaks a claim about steps."""
+        """Return a shortest run whose last step breaks a claim about steps, or None."""
         asked = claim.asked or StepClaim(claim.property)
         view, item = self.search.judge.view, claim.property
         begins = self.numbers[: self.begins]
@@ -250,30 +250,30 @@ class Graph:
             if not ask(item, lambda at: asked.begins(view(at)), number)
         ]
         if wrong:
-            told = self._told(Run(wrong[0], []))
-            told.abstractly = asked.told(None, view(int(self.numbers[wrong[0]])))
-            return told
+            broken = self._breaking(Run(wrong[0], []))
+            broken.abstract_note = asked.note(None, view(int(self.numbers[wrong[0]])))
+            return broken
         steps = self.bad_steps(asked)
         bad, before = np.zeros(len(self.source), np.bool_), np.zeros(self.count, np.bool_)
         bad[steps], before[self.source[steps]] = True, True
         run = least_of(self, bad, before)
         if run is None:
             return None
-        told = self._told(run)
+        broken = self._breaking(run)
         last = run.edges[-1]
         ends = [view(int(self.numbers[at[last]])) for at in (self.source, self.target)]
-        told.abstractly = asked.told(*ends)
-        return told
+        broken.abstract_note = asked.note(*ends)
+        return broken
 
     def bad_steps(self, asked: StepClaim) -> Ints:
-        """Return the steps that break a claim, evaluated once for each kind and combinations."""
+        """Return the steps that break a claim, asked once for each kind and two combinations."""
         judge, item = self.search.judge, asked.item
         if item.abstract is not None:
             return self._bad_to(asked)
         first, same = self._shown_steps()
         bad = np.zeros(len(first), np.bool_)
         for at, edge in enumerate(first.tolist()):
-            taken = taken_of(self.move(edge))
+            taken = step_view(self.move(edge))
             before = judge.view(int(self.numbers[self.source[edge]]))
             after = judge.view(int(self.numbers[self.target[edge]]))
             bad[at] = not ask(item, asked.holds, before, taken, after)
@@ -315,12 +315,12 @@ class Graph:
         """Return a step as a value."""
         return move_of(self.search, self.info_of(edge), self.rows()[int(self.source[edge])])
 
-    def told(self, run: Run) -> tuple[dict[str, dict[str, str]], tuple[Step, ...]]:
+    def texts_of(self, run: Run) -> tuple[dict[str, dict[str, str]], tuple[Step, ...]]:
         """Return a run's first state as text, and its steps with the states after them."""
-        told = self._told(run)
-        return told.initial, told.steps
+        found = self._breaking(run)
+        return found.initial, found.steps
 
-    def _told(self, run: Run) -> BreakingRun:
+    def _breaking(self, run: Run) -> BreakingRun:
         rows = self.rows()
         steps = tuple(
             to_step(self.move(edge), states_text(self.search, rows[int(self.target[edge])]))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from joinproto.check.engine.liveness.duties import Duties, place_of
+from joinproto.check.engine.liveness.duties import Duties, choices_before
 from joinproto.check.engine.shapes import Flags
 from joinproto.check.lassos import Due
 
@@ -52,7 +52,7 @@ def due_in(graph: Graph, here: Flags, inside: Flags, duties: list[Duties]) -> li
     due: list[Due] = []
     for group in duties:
         found = []
-        for label in group.open_in(np.flatnonzero(among)):
+        for label in group.fulfilled_in(np.flatnonzero(among)):
             own = group.label == label
             name = group.name(label)
             one = _DueHere(graph, name, strong=group.strong, own=own, inside=inside, here=here)
@@ -67,5 +67,5 @@ def _order(graph: Graph, group: Duties, label: int, name: str) -> tuple[Any, ...
     first = graph.source[graph.first_of_kind[own]]
     level, end = graph.level_of(int(first.min()))
     infos = set(graph.infos[own[first < end]].tolist())
-    place = min(place_of(graph.search.tables, info) for info in infos)
+    place = min(choices_before(graph.search.tables, info) for info in infos)
     return (*group.rank(label), level, place, name)

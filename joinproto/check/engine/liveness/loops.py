@@ -74,10 +74,10 @@ def go_back(
 
 @njit(cache=True)
 def components(first: Ints, target: Ints, alive: Flags, part: Ints, begin: Any) -> Any:
-    """Number the strongly connected parts of the states alive from `begin` on (Tarjan).
+    """Number the strongly connected components of the states alive from `begin` on (Tarjan).
 
     Only steps between states alive count.  `part`: -1 for all these states; receives the number of
-    each state's part.  Return the number after the last.
+    each state's component.  Return the number after the last.
     """
     count = len(alive)
     order = np.zeros(count, np.int64)  # when each state was met, from 1 on; 0: not yet

@@ -12,10 +12,10 @@ NO_MARKS: RowMarks = np.empty(0, MARK)
 
 
 class Marks:
-    """The marks of the rows of two levels: the one that is being expanded, and the next.
+    """The marks of the rows of two levels: the level that is being expanded, and the next.
 
-    `expanded`: the marks of the former; empty if no step sleeps.  `found`: the marks of the rows
-    from `begin` on, which are being found.
+    `expanded`: the marks of the level that is being expanded; empty if no step sleeps.  `found`:
+    the marks of the next level's rows, from row `begin` on.
     """
 
     def __init__(self) -> None:

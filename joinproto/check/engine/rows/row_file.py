@@ -78,7 +78,7 @@ class RowFiles:
             return self.grown(least)
         except (OSError, Ended) as error:
             raise EnvironmentProblem(
-                f"no file for {least:,} states in {self.folder}: {error}",
+                f"a file for {least:,} states cannot be made in {self.folder}: {error}",
                 next="free some space there; the same command goes on from the last checkpoint",
             ) from error
 

@@ -39,7 +39,7 @@ _PIECE = 1 << 20
 """The number of rows that are looked at between two checks of the memory limit."""
 
 _ALONE = 1 << 18
-"""So many slots, the first ones of a table, are moved by one thread."""
+"""The first slots of a table, this many, are moved by one thread."""
 
 
 def in_one(begin: int, end: int, call: Callable[[int, int], int]) -> list[int]:
@@ -275,7 +275,7 @@ class RowSet:
         self.table[:] = 0
         self._recent[:] = 0
 
-    def another(self, words: int) -> Rows | None:
+    def rows_in_new_file(self, words: int) -> Rows | None:
         """Return room for all rows in another file, for `replace`; None means rows lie in memory.
 
         The rows of the present file never change in place, because a checkpoint may name them.
@@ -292,8 +292,8 @@ class RowSet:
     def replace(self, rows: Rows, count: int) -> None:
         """Use other rows in the same order: the same states, packed in another way.
 
-        `rows` may be this set's own array, changed in place, or begin the array that `another`
-        returned.
+        `rows` may be this set's own array, changed in place, or begin the array that
+        `rows_in_new_file` returned.
         """
         self.words = rows.shape[1]
         self.is_direct = self.words == 1 and not self._numbered

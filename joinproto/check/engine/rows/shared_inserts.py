@@ -1,4 +1,4 @@
-"""How several workers insert the rows of one round into one set at once (`inserting.py`)."""
+"""Insertion of the rows of one round into one set by several workers at once (`inserting.py`)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SharedInserts:
 
     @property
     def fits(self) -> bool:
-        """Whether rows of the set have as many words as those of `out`."""
+        """Whether rows of the set have as many words as rows of `out`."""
         return self._states.words == self.out.shape[2]
 
     def make_room_for(self, each: int) -> None:
@@ -78,7 +78,7 @@ class SharedInserts:
         marks = (states.marks.found, states.marks.begin)
         states.count = int(inserting.close(*where, self._owns, self._taken, *marks))
 
-    def take_in(self, found: list[Rows]) -> None:
+    def insert_found(self, found: list[Rows]) -> None:
         """Insert `found[k]` by worker k, for all workers at once, as a round of its own."""
         self._states.room_for(sum(map(len, found)) + self._workers.count * STRETCH)
         self.begin()

@@ -57,8 +57,8 @@ class Workers:
 def given_way() -> Iterator[None]:
     """Make a thread that runs Python give way soon to threads that return from compiled loops.
 
-    Those are back in their loops at once.  With Python's default of five milliseconds, they would
-    wait about as long as they work.
+    The waiting threads return to their loops at once.  With Python's default of five milliseconds,
+    they would wait about as long as they work.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(SECONDS_HELD)

@@ -1,4 +1,4 @@
-"""Coverage of a search: how often each step and each case occurred, and which never did."""
+"""Coverage of a search: how often each step and each case was taken, and which never were."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from joinproto.check.engine.symmetry.renamed import orbit
 from joinproto.check.engine.symmetry.symmetry import Symmetry
 from joinproto.check.engine.tables import kernel
 from joinproto.check.events import Message
-from joinproto.check.exercised import Arms, exercised
+from joinproto.check.exercised import MessageKinds, exercised
 from joinproto.check.local import LocalState, Outcome, rename_event
 from joinproto.check.report import Coverage
 from joinproto.check.steps import Move, words
@@ -50,7 +50,9 @@ def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
     ):
         if tables.event_taken[kind]:
             actions[name] = int(tables.event_taken[kind])
-    arms = _arms(search, which, actions, first, len(every) if outcomes is None else outcomes)
+    message_kinds = _message_kinds(
+        search, which, actions, first, len(every) if outcomes is None else outcomes
+    )
     unwritten = [
         code.name
         for code, values in zip(tables.codes.members, tables.values, strict=False)
@@ -62,7 +64,7 @@ def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
     everywhere = list(chain.from_iterable(seen[name] for name in alike))
     seen |= dict.fromkeys(alike, everywhere)
     grown = _growing(search, cells, taken) if search.found.stopped_by else []
-    return exercised(tables.world, actions, rules, seen, arms, unwritten, grown)
+    return exercised(tables.world, actions, rules, seen, message_kinds, unwritten, grown)
 
 
 def _growing(search: Search, cells: Ints, taken: Ints) -> list[str]:
@@ -84,19 +86,20 @@ def _growing(search: Search, cells: Ints, taken: Ints) -> list[str]:
     return found
 
 
-def _arms(
+def _message_kinds(
     search: Search,
     which: Ints,
     actions: dict[str, int],
     first: _First,
     outcomes: int,
-) -> Arms:
-    """Return what events did; add a choice that was refused and never taken to `actions`, with 0.
+) -> MessageKinds:
+    """Return the kinds of messages; add to `actions`, with 0, choices that were only refused.
 
-    `which`: int64, numbers of the outcomes met.  `outcomes`: so many outcomes, the first, count.
+    `which`: int64, numbers of the outcomes met.  `outcomes`: how many outcomes count, the
+    first ones.
     """
     tables = search.tables
-    arms = Arms()
+    message_kinds = MessageKinds()
     cells = np.array(tables.outcome_cell, np.int64).reshape(-1, 3)[which]
     acts = cells[:, 1] != tables.out["next"].array[which]
     acts |= tables.outcomes.rules.array[which] != tables.outcomes.rule_sets.of.get((), -1)
@@ -104,18 +107,18 @@ def _arms(
         acts |= tables.out[name].array[which] != idle
     met = np.unique(np.column_stack([cells[:, [0, 2]], acts]), axis=0)
     for member, column, does in met.tolist():
-        arms.add(tables.columns[member].values[column], takes=True, acts=bool(does))
-    # After a search that a limit ended, refusals that it met cannot be told from those that an
-    # earlier search met.
+        message_kinds.add(tables.columns[member].values[column], takes=True, acts=bool(does))
+    # After a search that a limit ended, its refusals cannot be told from refusals of an earlier
+    # search.
     refused = {} if search.found.stopped_by else tables.refused
     for (member, column), at in refused.items():
         event = tables.columns[member].values[column]
         if at > outcomes:
             continue
-        arms.add(event, takes=False, acts=False)
+        message_kinds.add(event, takes=False, acts=False)
         if not isinstance(event, Message):
             actions.setdefault(_name(*first.of(tables.names[member], event)), 0)
-    return arms
+    return message_kinds
 
 
 def _are_met(search: Search, taken: Ints, outcomes: int | None) -> Flags:

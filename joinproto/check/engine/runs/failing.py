@@ -13,7 +13,7 @@ from joinproto.check.engine.runs.paths import path_to, uncounted
 from joinproto.check.engine.shapes import Ints, Row
 from joinproto.check.engine.tables import kernel
 from joinproto.check.problems import ModelProblem
-from joinproto.check.steps import unanswered
+from joinproto.check.steps import failed_run
 
 if TYPE_CHECKING:
     from joinproto.check.engine.search import Search
@@ -38,7 +38,7 @@ def raise_failing(search: Search, begin: int, end: int) -> None:
 
 
 def _raise_in(search: Search, failing: dict[Cell, ModelProblem], begin: int, end: int) -> None:
-    rows = _asking(search, failing, begin, end)
+    rows = _rows_that_need(search, failing, begin, end)
     if len(rows) == 0:
         return
     initial, steps, row = path_to(search, rows, len(search.found.levels) - 2)
@@ -47,11 +47,13 @@ def _raise_in(search: Search, failing: dict[Cell, ModelProblem], begin: int, end
     if not again:
         raise min(failing.values(), key=ModelProblem.order)
     problem, event = min(again, key=lambda one: one[0].order())
-    problem.led_to = unanswered(problem.member, event, initial, steps)
+    problem.led_to = failed_run(problem.member, event, initial, steps)
     raise problem
 
 
-def _asking(search: Search, failing: dict[Cell, ModelProblem], begin: int, end: int) -> Ints:
+def _rows_that_need(
+    search: Search, failing: dict[Cell, ModelProblem], begin: int, end: int
+) -> Ints:
     """Return the rows from begin to end that need one of the cells `failing`."""
     cells = search.tables.cells
     for cell in failing:

@@ -1,4 +1,4 @@
-"""From a finished search to a result for each claim, with the runs that show it."""
+"""The result of each claim of a finished search, with the runs that show it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @define
 class Findings:
-    """The results of a search.  `whole`: it came to its end, and all claims were judged.
+    """The results of a search.  `whole`: whether it found all states and judged all claims.
 
     `idle`: fairness demands for steps that are never possible.  `notes`: texts about steps that
     abstract worlds cannot take.
@@ -75,7 +75,9 @@ def findings_of(
         uncounted(search, lambda: judge(search, on_runs, found))
     for claim in search.judge.claims:
         if claim.property.name not in found.results:
-            add_result(found, claim, _unhit(search, claim, whole=found.whole), None, None)
+            add_result(
+                found, claim, _result_without_hit(search, claim, whole=found.whole), None, None
+            )
     found.results = {
         claim.property.name: _with_premise(claim, found.results[claim.property.name])
         for claim in search.judge.claims
@@ -95,7 +97,7 @@ def add_result(
         found.traces[item.name] = trace
 
 
-def _unhit(search: Search, claim: Claim, *, whole: bool) -> Result:
+def _result_without_hit(search: Search, claim: Claim, *, whole: bool) -> Result:
     if not whole:
         return "unknown"
     if claim.property.kind != "sometimes":
@@ -132,16 +134,16 @@ def judge_graph(search: Search, claims: list[Claim], found: Findings) -> None:
 def _broken_run(search: Search, graph: Graph, claim: Claim, found: Findings) -> Trace | None:
     item = claim.property
     if item.kind in ON_FAIR_RUNS:
-        told = graph.broken_by(claim)
-        if told is None:
+        fair = graph.broken_by(claim)
+        if fair is None:
             return None
-        lasso = told.run.loop_at, told.run.fairness, told.run.due_at
-        return Trace(item.name, item.kind, told.initial, told.steps, *lasso)
+        lasso = fair.run.loop_at, fair.run.fairness, fair.run.due_at
+        return Trace(item.name, item.kind, fair.initial, fair.steps, *lasso)
     if item.scope == "step":
         broken = graph.broken_step(claim)
         if broken is None:
             return None
-        found.notes += (broken.abstractly,) if broken.abstractly else ()
+        found.notes += (broken.abstract_note,) if broken.abstract_note else ()
         return Trace(item.name, item.kind, broken.initial, broken.steps)
     bad = graph.deadlocks(claim) if item.kind == "no deadlock" else graph.impossible(claim)
     if len(bad) == 0:

@@ -1,8 +1,8 @@
 """The shortest run to a state, rebuilt level by level without parent pointers.
 
 Backwards, each level is expanded again and the rows that lead to the state are kept.  Forwards, the
-least step to a kept row is taken.  So the run is a shortest one, and of those the one with the
-least action, then the least member: every search and every engine returns the same run.
+first step to a kept row, by `order_of`, is taken.  So the run is a shortest one, and of several
+shortest runs always the same: every search and every engine returns it.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Steps:
 
 
 def path_to(search: Search, targets: Ints, level: int) -> Way:
-    """Return the least of the shortest runs to one of `targets`.
+    """Return a shortest run to one of `targets`; of several, the first by `order_of`.
 
     `targets`: row numbers, all in `level` (the initial states have level 0).
     """
@@ -123,7 +123,7 @@ def path_to(search: Search, targets: Ints, level: int) -> Way:
 
 
 def forward(search: Search, towards: list[RowSet]) -> Way:
-    """Return the least run through `towards`, the kept rows of each level."""
+    """Return the first run, by `order_of`, through `towards`, the kept rows of each level."""
     steps_of = Steps(search)
     begins = np.array(search.rows()[: search.begins])
     row = begins[np.flatnonzero(towards[0].find(begins, len(begins)) >= 0)[0]].copy()

@@ -20,7 +20,8 @@ from joinproto.check.steps import to_step
 class Broken:
     """A run that broke a claim.
 
-    `infos`: its steps until then, as the kernel names them.  `begin`: the row in which it began.
+    `infos`: the run's steps until then, as the kernel numbers them.  `begin`: the row of the
+    run's initial state.
     """
 
     claim: Claim
@@ -30,12 +31,12 @@ class Broken:
 
 
 @define
-class Walked:
+class RunStatistics:
     """Statistics of the runs.
 
-    `rested`: how many ended early because no step could change their state any more.  `reached`,
-    `premise`, `runs_broken`: by claim, how many runs reached it, met its premise, or broke it.
-    `broken`: the shortest run that broke each claim.
+    `rested`: how many runs ended early because no step could change their state any more.
+    `reached`, `premise`, `runs_broken`: by claim, how many runs reached it, met its premise, or
+    broke it.  `broken`: the shortest run that broke each claim.
     """
 
     runs: int = 0
@@ -48,8 +49,8 @@ class Walked:
     broken: dict[str, Broken] = Factory(dict)
 
 
-class RunsMet:
-    """The facts that each run of a block met."""
+class BlockResults:
+    """Which runs of a block reached each claim, met its premise, or broke it."""
 
     def __init__(self, runs: int) -> None:
         self.broke = np.zeros(runs, np.bool_)
@@ -65,13 +66,13 @@ class RunsMet:
         self._premise[claim.property.name][runs] = True
 
     def break_(self, claim: Claim, runs: Ints) -> Ints:
-        """Return those of `runs` that had not broken the claim before."""
+        """Mark `runs`; return the runs among them that had not broken the claim before."""
         marks = self._broken[claim.property.name]
         fresh = runs[~marks[runs]]
         marks[fresh] = True
         return fresh
 
-    def add_to(self, found: Walked) -> None:
+    def add_to(self, found: RunStatistics) -> None:
         for marks, counts in (
             (self._reached, found.reached),
             (self._premise, found.premise),
@@ -84,8 +85,8 @@ class RunsMet:
 Retraced = tuple[dict[str, dict[str, str]], tuple[Step, ...], str]
 
 
-def retraced(search: Search, broken: Broken, asked: StepAnswers | None) -> Retraced:
-    """Take a run's steps again; return the initial states and the steps as text.
+def retrace_run(search: Search, broken: Broken, asked: StepAnswers | None) -> Retraced:
+    """Take a run's steps again; return the members' initial states and the steps as text.
 
     The third item is the step that the abstract world of `asked` cannot take, as text, or "".
     """
@@ -100,7 +101,7 @@ def retraced(search: Search, broken: Broken, asked: StepAnswers | None) -> Retra
         move, row = options[0]
         steps.append(to_step(move, states_text(search, row)))
         last = [last[-1], row]
-    told = ""
+    note = ""
     if asked is not None:
-        told = asked.told(search.judge.number(np.array(last), 0, len(last)))
-    return initial, tuple(steps), told
+        note = asked.note(search.judge.number(np.array(last), 0, len(last)))
+    return initial, tuple(steps), note

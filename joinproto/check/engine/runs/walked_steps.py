@@ -13,14 +13,14 @@ from joinproto.check.engine.runs.paths import move_of
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.shapes import Flags, Ints, Rows
 from joinproto.check.step_claims import StepClaim
-from joinproto.check.steps import taken_of
+from joinproto.check.steps import step_view
 
 
 @frozen
 class Drawn:
     """The step that each run took.
 
-    `before`: the combination from which; `info`: the step; `rows`: the row from which.
+    `before`: the combination before the step; `info`: the step; `rows`: the row before the step.
     """
 
     before: Ints
@@ -58,14 +58,14 @@ class StepAnswers:
             broken[at] = not self._ask(key, drawn.rows[at])
         return broken
 
-    def told(self, numbers: Ints) -> str:
+    def note(self, numbers: Ints) -> str:
         """Return the step to the run's last state, as text about the abstract world.
 
         `numbers`: the combinations of the run's last two states, or of its only state.
         """
         view = self._judge.view
         *before, after = (view(number) for number in numbers.tolist())
-        return self._of.told(before[0] if before else None, after)
+        return self._of.note(before[0] if before else None, after)
 
     def _ask(self, key: tuple[int, ...], row: Any = None) -> bool:
         if key not in self._known:
@@ -73,7 +73,7 @@ class StepAnswers:
             if len(key) == 1:
                 answer = ask(item, self._of.begins, view(key[0]))
             else:
-                taken = taken_of(move_of(self.search, key[2], row)) if len(key) == 3 else None
+                taken = step_view(move_of(self.search, key[2], row)) if len(key) == 3 else None
                 answer = ask(item, self._of.holds, view(key[0]), taken, view(key[1]))
             self._known[key] = answer
         return self._known[key]

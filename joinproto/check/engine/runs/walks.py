@@ -21,7 +21,13 @@ from typing import Any
 import numpy as np
 
 from joinproto.check.engine.claims.judge import Claim
-from joinproto.check.engine.runs.walked import Broken, Retraced, RunsMet, Walked, retraced
+from joinproto.check.engine.runs.walked import (
+    BlockResults,
+    Broken,
+    Retraced,
+    RunStatistics,
+    retrace_run,
+)
 from joinproto.check.engine.runs.walked_steps import Drawn, StepAnswers
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.shapes import Column, Flags, Ints, Keys, Rows, Table
@@ -90,7 +96,7 @@ class Walker:
         self._steps_max = steps_max
         self.search = Search(world, limits=Limits(memory_bytes=memory_bytes))
         self.tables, self.judge = self.search.tables, self.search.judge
-        self.found = Walked()
+        self.found = RunStatistics()
         self._standing: list[Rows] = []  # rows to be packed again with a new layout
         self.search.expander.on_layout.append(self._repack)
         tables = self.tables
@@ -148,7 +154,7 @@ class Walker:
         runs = max(1, min(runs_wanted, RUNS_AT_ONCE, HISTORY_MAX // steps_max))
         history = np.full((steps_max, runs), -1, np.int64)
         ended = np.full(runs, -1, np.int64)  # after how many steps a run rests; -1: it did not
-        met = RunsMet(runs)
+        met = BlockResults(runs)
         active = np.arange(runs)
         begin = np.zeros(runs, np.int64)
         if self.search.begins > 1:
@@ -267,7 +273,7 @@ class Walker:
     # -- judging -----------------------------------------------------------------------
 
     def _judge(
-        self, active: Ints, step: int, met: RunsMet, history: Table, drawn: Drawn | None = None
+        self, active: Ints, step: int, met: BlockResults, history: Table, drawn: Drawn | None = None
     ) -> tuple[Ints, Ints | None]:
         """Judge the standing rows, and the steps that led to them; runs that broke a claim end.
 
@@ -314,7 +320,7 @@ class Walker:
         numbers: Ints | None,
         stuck: Flags,
         step: int,
-        met: RunsMet,
+        met: BlockResults,
         history: Table,
     ) -> None:
         """Judge the claims against deadlock; a stuck run may continue by faults alone."""
@@ -325,7 +331,7 @@ class Walker:
                 done = self.judge.have(numbers, claim.bit)
                 self._note(claim, active[stuck & ~done], step, met, history)
 
-    def _note(self, claim: Claim, runs: Ints, step: int, met: RunsMet, history: Table) -> None:
+    def _note(self, claim: Claim, runs: Ints, step: int, met: BlockResults, history: Table) -> None:
         """Note that these runs broke `claim` after `step` steps."""
         name = claim.property.name
         fresh = met.break_(claim, runs)
@@ -342,4 +348,4 @@ class Walker:
         """Take a run's steps again."""
         self._standing = []
         asked = next((item for item in self._asked if item.claim is broken.claim), None)
-        return retraced(self.search, broken, asked)
+        return retrace_run(self.search, broken, asked)

@@ -31,8 +31,8 @@ def refuse_claims_about_names(world: World, names: list[str]) -> None:
     """Raise `ModelProblem` if the world itself tells interchangeable members apart."""
     if len(names) < 2:
         raise ModelProblem(
-            f"world {world.name} says of no two members that they are interchangeable",
-            next="run it with --no-symmetry, or name them: World(interchangeable=[...])",
+            f"world {world.name} names fewer than two interchangeable members",
+            next="run it with --no-symmetry, or name more: World(interchangeable=[...])",
         )
     if world.show_links:
         raise ModelProblem(
@@ -118,19 +118,20 @@ class CodeComparison:
                     image = self.renamed.state(j, state)
                     wanted = renamed_shown(self._shown_of(field, state), names)
                     if self._shown_of(to, image) != wanted:
-                        raise self._not_alike(field, j, "what they show is another thing")
+                        raise self._not_alike(field, j, "their observations differ")
                     if tables.world.expiry is not None and (
-                        self._of("horizon", field, state) != self._of("horizon", to, image)
+                        self._number_of("horizon", field, state)
+                        != self._number_of("horizon", to, image)
                     ):
-                        raise self._not_alike(field, j, "they have come to another horizon")
+                        raise self._not_alike(field, j, "their horizons differ")
 
-    def _of(self, what: str, field: int, state: LocalState) -> int:
+    def _number_of(self, what: str, field: int, state: LocalState) -> int:
         per_value = self.tables.per_value
         number = self.tables.values[field].of[state]
         return int(per_value.arrays[what][per_value.off[field] + number])
 
     def _shown_of(self, field: int, state: LocalState) -> Any:
-        return self.tables.shown[field].values[self._of("shown", field, state)]
+        return self.tables.shown[field].values[self._number_of("shown", field, state)]
 
     def images(self, field: int, number: int) -> list[tuple[int, int]]:
         """Return, for each swap of neighbours, the renamed observation: (field, number)."""
@@ -207,7 +208,7 @@ class CodeComparison:
             if (field, column) in self._joint
         ]
         if tables.fifo and any(one.cost for one in joint) and any(one.sent for one in joint):
-            raise _ordered("what a member that crashes in it loses of what others send it in it")
+            raise _ordered("the loss of messages to a member that crashes")
         recorded = {one.recorded for one in joint if one.recorded}
         heard = {(state, events): after for state, events, after in tables.heard}
         hear = tables.codes.after_hearing
@@ -216,7 +217,7 @@ class CodeComparison:
                 if (after, other) in heard and (state, one, other) not in self._orders:
                     self._orders.add((state, one, other))
                     if hear(hear(state, other), one) != heard[after, other]:
-                        raise _ordered("what the monitor makes of what they record")
+                        raise _ordered("the monitor's state after the recorded events")
 
     def _not_alike(self, field: int, j: int, found: str) -> ModelProblem:
         one, other = self.names[j], self.names[j + 1]
@@ -246,7 +247,7 @@ class CodeComparison:
                         (rename_event(event, names), fair) for event, fair in own.elements()
                     )
                     if Counter((choice.event, choice.fair) for choice in theirs) != renamed:
-                        raise self._not_alike(field, j, "they choose among other steps")
+                        raise self._not_alike(field, j, "their choices differ")
 
     def _check_code(self) -> None:
         tables = self.tables
@@ -270,7 +271,7 @@ class CodeComparison:
             )
             if other is not None:
                 (field, _, event), j = other
-                found = f"{thaw_event(event)} leads to something else"
+                found = f"{thaw_event(event)} has another outcome"
                 raise self._not_alike(field, j, found)
 
     def _image(self, cell: Any, j: int) -> Any:

@@ -58,9 +58,9 @@ class StateKeys:
         numbers = self._judge.number(rows, 0, len(rows))
         known = int(numbers.max(initial=-1)) + 1
         self._said += [self._answer(number) for number in range(len(self._said), known)]
-        said = np.array(self._said, np.uint64)[numbers]
+        answers = np.array(self._said, np.uint64)[numbers]
         disks = (self._disk(at)[layout.values(rows, at)] for at in range(tables.members))
-        keys = [said, *(rows & self._unseen(layout)).T, *disks]
+        keys = [answers, *(rows & self._unseen(layout)).T, *disks]
         return np.ascontiguousarray(np.stack(keys, axis=1))
 
     def _answer(self, number: int) -> int:
@@ -68,13 +68,13 @@ class StateKeys:
         assert same is not None
         answer = guard("same(view)", lambda: same(judge.view(number)))
         try:
-            said = freeze(answer)
+            frozen = freeze(answer)
         except ModelProblem as problem:
-            found = f"same(view) gives what tells no states apart: {problem.message}"
+            found = f"results of same(view) cannot be compared: {problem.message}"
             raise ModelProblem(found, next=problem.next, place=place_of(same)) from problem
         # The flags hold the claims about the whole world, their premises, and `within`.
         local = tuple(ask_of_view(claim.property, judge.view(number)) for claim in judge.local)
-        return self._values.add((said, int(judge.flags[number]), local))[0]
+        return self._values.add((frozen, int(judge.flags[number]), local))[0]
 
     def _unseen(self, layout: Layout) -> Rows:
         """Return the bits of a row that no view shows."""
@@ -88,7 +88,10 @@ class StateKeys:
         return unseen
 
     def _disk(self, field: int) -> Any:
-        """Return the number of what is on the disk, for each local state of a member."""
+        """Return the number of the disk's content for each local state of a member.
+
+        A member that is stopped for good has another number.
+        """
         of, values = self._disk_of[field], self._tables.values[field].values
         for local in values[len(of) :]:
             of.append(self._disks[field].add(left_on_disk(self._tables.world, local))[0])

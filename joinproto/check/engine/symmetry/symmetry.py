@@ -38,7 +38,7 @@ from joinproto.check.freeze import rename
 from joinproto.check.problems import ModelProblem
 
 PERMUTED_MAX = 7
-"""The most members if every permutation must be tried (5,040 permutations of 7)."""
+"""The most interchangeable members if every permutation is tried (7 have 5,040)."""
 
 
 class Restart(Exception):
@@ -88,7 +88,10 @@ def swapped_fields(tables: Tables, group: Ints) -> Table:
 
 
 class Symmetry:
-    """Canonical rows of a world with interchangeable members; `sorted_form`: by sorting these."""
+    """Canonical rows of a world with interchangeable members.
+
+    `sorted_form`: whether a canonical row is found by sorting these members.
+    """
 
     def __init__(self, tables: Tables, *, sorted_form: bool = True) -> None:
         self.tables = tables
@@ -146,7 +149,7 @@ class Symmetry:
             if moved not in of:
                 raise ModelProblem(
                     "the splits of the world treat interchangeable members differently",
-                    next="give them all their images, or run with --no-symmetry",
+                    next="add every renamed split, or run with --no-symmetry",
                 )
             return of[moved]
         if tables.contents is not None and field >= tables.contents.first:

@@ -79,7 +79,7 @@ class Answers:
         self._names = cache(lambda: Names.of([*codes.beginnings()]))
         found = self.file.read(self._names)
         if found is not None and not self._are_right(found):
-            self.file.tell(f"{self.file.path} answers otherwise than the members; it is not used")
+            self.file.tell(f"{self.file.path} is not used: the members have other answers")
             found, self.tried = None, 0
         # Counting begins here, after the samples were asked for, which are not new answers.
         for code in (*codes.members, *([codes.monitor] if codes.monitor else ())):

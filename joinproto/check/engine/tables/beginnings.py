@@ -24,7 +24,7 @@ def beginning(
     queues = [""] * tables.queue_count
     for q in range(tables.queue_count):
         tables.queues.number(q, "")
-    told: list[Hashable] = []
+    records: list[Hashable] = []
     expires = tables.world.expiry is not None
     members = tables.codes.members
     horizons = [0] * tables.members
@@ -35,7 +35,7 @@ def beginning(
         state = before
         if outcome is not None:
             state = outcome.after
-            told += outcome.recorded
+            records += outcome.recorded
             if tables.set_network:
                 messages += tables.set_messages(field, outcome)
             else:
@@ -47,7 +47,7 @@ def beginning(
     monitor = tables.codes.monitor
     if monitor is not None:
         state = tables.codes.first_monitor()
-        for event in told:
+        for event in records:
             after = monitor.run(state, event)
             state = after[0].after if after else state
         fields[tables.monitor] = tables.local(tables.monitor, state)

@@ -28,8 +28,8 @@ Key = tuple[int, int, int, int]
 class Claimed:
     """The observations that break local claims.
 
-    `names`: the claims' names.  `counts`: for so many observations of each watched field, the first
-    ones, the claims were evaluated.
+    `names`: the claims' names.  `counts`: for each watched field, the number of observations, from
+    the first on, for which the claims were evaluated.
     """
 
     def __init__(self, names: Sequence[str] = (), watched: int = 0) -> None:
@@ -97,7 +97,7 @@ class Claimed:
     ) -> Iterator[bool]:
         """Yield, for random observations, whether claims still give the stored verdict.
 
-        Up to `most` observations are taken for each claim, and as many that break a claim.
+        They are `most` observations for each claim, and up to `most` that break any claim.
         `names`: the members' names; `shown`: the observations of each field.
         """
         claims = [item for item in world.properties if item.name in self.names]

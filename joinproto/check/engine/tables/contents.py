@@ -4,7 +4,7 @@ There are many messages, but few contents of one sender: in `join` there are 1,1
 four senders have 8,560, 2,739, 2,722 and 97 contents (after `search = Search(load_world("join"))`
 and `search.run()`: the `len` of `search.tables.messages`, and of the last four of
 `search.tables.values`).  So a row that would need many words of bits has a field for each sender
-instead, with the number of its content.  What a send or an expiry makes of a content is a cell of a
+instead, with the number of its content.  The content after a send or an expiry is a cell of a
 table, filled once like all others.
 """
 
@@ -240,7 +240,7 @@ class Contents:
         """Write `Sets.sends`, `leads` and `sleeps` for each new outcome.
 
         `leads`: the next local state; from bit 32 on, 1 + the number of the messages sent; `MOVES`
-        if the horizon changes.  -1 if the event has several outcomes, or more than this changes.
+        if the horizon changes.  -1 if the event has several outcomes, or changes anything else.
         """
         first, tables = self._sends.count, self._tables
         if first == len(tables.outcome_messages):

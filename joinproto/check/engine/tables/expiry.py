@@ -82,7 +82,7 @@ class Expiry:
         self._compared = len(self._stamps)
 
     def of_use(self, messages: tuple[int, ...], horizons: tuple[int, ...]) -> tuple[int, ...]:
-        """Return those of `messages` that some member can use, with members at these horizons."""
+        """Return the `messages` that some member can use, with members at these horizons."""
         stamps = self._stamps
         return tuple(
             message

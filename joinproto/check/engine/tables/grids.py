@@ -191,7 +191,7 @@ class Grids:
         return self.array[off : off + self.rows[field] * wide].reshape(-1, wide)
 
     def _replace(self, field: int, content: Column, stride: int) -> None:
-        """Replace the block or hash table of `field`; those of other fields move."""
+        """Replace the block or hash table of `field`; the others move."""
         blocks: list[Column] = [self.array[:0]]
         hashes: list[Column] = [self.pairs[:0]]
         off = self.off.copy()

@@ -38,9 +38,9 @@ TIMES_LARGER = 6
 class AnswersFile:
     """One cache file.
 
-    `code`: returns 32 bytes, the hash of the running code; None if nothing can be cached.  `tell`:
-    is called with the reason if the file is not used.  `memory_bytes`: the limit of the process; a
-    content that would not fit is not read.
+    `code`: returns 32 bytes, the hash of the running code; None if no answers can be cached.
+    `tell`: called with the reason if the file is not used.  `memory_bytes`: the limit of the
+    process; a content that would not fit is not read.
     """
 
     path: Path
@@ -57,10 +57,10 @@ class AnswersFile:
             with self.path.open("rb") as opened:
                 held = os.fstat(opened.fileno())
                 if hasattr(os, "geteuid") and (held.st_uid != os.geteuid() or held.st_mode & 0o022):
-                    return self._refuse("others may write to it")
+                    return self._refuse("it is another user's, or other users may write to it")
                 head = opened.read(HEAD_BYTES)
                 if not head.startswith(NAME):
-                    return self._refuse("it is of another kind")
+                    return self._refuse("it is not a file of joinproto")
                 code = self.code()
                 if code is None or not head.startswith(FORMAT + code):
                     return None  # written by other code, or in an earlier format

@@ -6,7 +6,7 @@ simple values (`leaves`), the names of classes and functions, and the types and 
 The numbers describe one value after the other: its kind, how many numbers follow, and these
 numbers, most of which are the places of values that came before.
 
-A class must be one of those of the standard library listed here, or one that `Names` allows.  An
+A class must be a class of the standard library listed here, or one that `Names` allows.  An
 object is made without its `__init__`: its attributes are set, or given to its `__setstate__` if it
 has one.  A function must be one that the reader holds already; it is not called.
 """
@@ -65,8 +65,8 @@ class CannotKeep(ValueError):
 class Names:
     """The classes and functions that stored bytes may name.
 
-    `held`: those that the reader holds already, by full name.  `allows`: whether the bytes may name
-    the classes of a module.
+    `held`: classes and functions that the reader holds already, by full name.  `allows`: whether
+    the bytes may name the classes of a module.
     """
 
     held: Mapping[str, Any] = field(factory=dict)
@@ -74,7 +74,7 @@ class Names:
 
     @classmethod
     def of(cls, value: Any, allows: Callable[[str], bool] = is_model_code) -> Names:
-        """Return names that allow what `value` holds, and the classes of modules in `allows`."""
+        """Return names that allow what `allows` does, and the classes and functions in `value`."""
         writer = _Writer(None)
         writer.put(value)
         return cls(writer.met, allows)
@@ -138,19 +138,19 @@ class _Writer:
             if value is only:
                 return [ONLY, 1, at]
         if kind in _CONTAINERS:
-            return self._of(_CONTAINERS[kind], value)
+            return self._put_parts(_CONTAINERS[kind], value)
         if kind is dict:
-            return self._of(DICT, (part for item in value.items() for part in item))
+            return self._put_parts(DICT, (part for item in value.items() for part in item))
         if kind is bytes:
-            return self._of(BYTES, [value.hex()])
+            return self._put_parts(BYTES, [value.hex()])
         if isinstance(value, (type, types.FunctionType)):
             return self._name(value)
         if kind is Frozen:
-            return self._of(FROZEN, [value.kind, value.parts, value.whole])
+            return self._put_parts(FROZEN, [value.kind, value.parts, value.whole])
         if isinstance(value, enum.Enum):
-            return self._of(ENUM, [kind, value.value])
+            return self._put_parts(ENUM, [kind, value.value])
         if isinstance(value, tuple):
-            return self._of(NAMED, [kind, *value])
+            return self._put_parts(NAMED, [kind, *value])
         if kind is np.ndarray:
             self.arrays.append([value.dtype.str, list(value.shape), value.nbytes])
             self.contents.append(value.tobytes())
@@ -160,17 +160,17 @@ class _Writer:
     def _object(self, kind: Any, value: Any) -> list[int]:
         base = next((base for base in _BASES if isinstance(value, base)), None)
         if base is not None and not getattr(value, "__dict__", None):
-            return self._of(DERIVED, [kind, base, base(value)])
+            return self._put_parts(DERIVED, [kind, base, base(value)])
         if kind in _FROM_PARTS:
-            return self._of(FROM_PARTS, [kind, *value.__reduce_ex__(4)[1]])
+            return self._put_parts(FROM_PARTS, [kind, *value.__reduce_ex__(4)[1]])
         if (kind.__reduce__, kind.__reduce_ex__) != (object.__reduce__, object.__reduce_ex__):
-            raise CannotKeep(f"a value of {kind.__qualname__} has no form here")
+            raise CannotKeep(f"a value of {kind.__qualname__} cannot be written as data")
         state = value.__getstate__() or {}
         if isinstance(state, tuple):  # attributes, slots
             state = {**(state[0] or {}), **state[1]}
-        return self._of(OBJECT, [kind, *(part for item in state.items() for part in item)])
+        return self._put_parts(OBJECT, [kind, *(part for item in state.items() for part in item)])
 
-    def _of(self, kind: int, parts: Iterable[Any]) -> list[int]:
+    def _put_parts(self, kind: int, parts: Iterable[Any]) -> list[int]:
         places = [self.put(part) for part in parts]
         return [kind, len(places), *places]
 
@@ -178,7 +178,7 @@ class _Writer:
         module, name = named.__module__, named.__qualname__
         self.met[f"{module}.{name}"] = named
         if self.allowed is not None and self.allowed.find(module, name) is not named:
-            raise CannotKeep(f"{module}.{name} is not what that module calls so")
+            raise CannotKeep(f"{module}.{name} is another object than the one to be written")
         self.names.append([module, name])
         return [NAME, 1, len(self.names) - 1]
 

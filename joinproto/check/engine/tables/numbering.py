@@ -56,7 +56,7 @@ class TablesNumbering:
     def samples(self, content: dict[str, Any], most: int) -> Iterator[bool]:
         """Yield, for some steps and states of `content`, whether the code still answers the same.
 
-        `most`: so many of each kind, for each member.  Verdicts of claims are included.
+        `most`: the number of each kind, for each member.  Verdicts of claims are included.
         """
         tables, found = self._tables, _Found(content["tables"])
         for field, code in enumerate(tables.codes.members):

@@ -27,7 +27,7 @@ MESSAGES_MAX = 1 << 20
 def too_many_messages() -> ModelProblem:
     """Return the exception for a message beyond `MESSAGES_MAX`."""
     return ModelProblem(
-        f"more than {MESSAGES_MAX} different messages", next="bound what members send"
+        f"more than {MESSAGES_MAX} different messages", next="bound the contents that members send"
     )
 
 
@@ -86,7 +86,7 @@ class Queues:
         """Return (queue, number) of each message that an outcome sends and does not lose."""
         tables, queued = self._tables, self.sent(sender, outcome.sent)
         if outcome.cost == "crash" and tables.fifo:
-            # A crash loses the messages to the member, also those that it sent to itself before.
+            # A crash loses all messages to the member, also earlier ones that it sent to itself.
             queued = [pair for pair in queued if pair[0] % tables.members != sender]
         for queue, number in queued:
             self.number(queue, "")

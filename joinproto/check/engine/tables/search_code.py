@@ -36,7 +36,7 @@ def code_of(tables: Tables) -> str:
 
 
 def names_of(tables: Tables) -> Names:
-    """Return the classes that a file may name: those of the model's modules."""
+    """Return the classes that a file may name: the classes of the model's modules."""
     files = _sources(tables)
 
     def is_own(name: str) -> bool:
@@ -57,7 +57,7 @@ def take_numbering(
 ) -> None:
     """Use a stored numbering; raise `UsageProblem` if members answer otherwise now.
 
-    `kept`: what the message calls the stored content; `next`: what it advises to do.
+    `kept`: the message's word for the stored content; `next`: the message's advice.
     """
     try:
         are_same = all(numbering.samples(content, SAMPLES))
@@ -65,8 +65,8 @@ def take_numbering(
         are_same = False
     if not are_same:
         raise UsageProblem(
-            f"the members answer otherwise than in the {kept} that is kept, though their source is"
-            " the same: a data file, the environment or a package is another one",
+            f"the members answer otherwise than in the stored {kept}, though their source is the"
+            " same: a data file, the environment or a package has changed",
             next=next,
         )
     numbering.take(content)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from joinproto.check.engine.symmetry.interchangeable import CodeComparison
 
 FAILING_MAX = 1000
-"""After so many cells of a level that raised errors, its remaining cells are not evaluated."""
+"""After this many cells of a level that raised errors, its remaining cells are not evaluated."""
 
 
 def _shape_of(world: World, *, has_monitor: bool) -> kernel.Shape:
