@@ -10,8 +10,17 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from attrs import evolve
 
-from joinproto.check import NOT_ENABLED, MessageSet, World, always, always_step, load_world
+from joinproto.check import (
+    NOT_ENABLED,
+    MessageSet,
+    World,
+    always,
+    always_step,
+    implements,
+    load_world,
+)
 from joinproto.check.chance import Weight, chance
 from joinproto.check.engine.liveness.chance import Chain
 from joinproto.check.engine.liveness.graph import Graph
@@ -195,6 +204,40 @@ def test_the_gamblers_ruin_has_its_known_probabilities() -> None:
     assert {"solvent": 1 - won, "modest": won} == pytest.approx(
         {one.name: one.probability for one in lucky.claims[:2]}
     )
+
+
+class Purse:
+    """Holds 1 or `first`, then one more or one less, until it holds 0 or 2."""
+
+    def __init__(self, first: int = 1) -> None:
+        self.money = first
+
+    def choices(self) -> list[int]:
+        return [1, -1] if self.money == 1 else []
+
+    def receive(self, event: int) -> None:
+        self.money += event
+
+    def shows(self) -> int:
+        return self.money
+
+
+@pytest.mark.parametrize(("first", "probability"), [(1, 1 / 2), (0, 1)])
+def test_a_world_that_implements_another_only_sometimes_has_a_probability(
+    first: int, probability: float
+) -> None:
+    """A gambler who comes to 2 goes on, and no purse does; half of the runs come to 2."""
+    abstract = World(
+        name="purse",
+        members={"p": lambda: Purse(first)},
+        properties=[always("any", lambda _: True)],
+    )
+    claim = implements("a purse", abstract, lambda view: {"p": view["g"]})
+    found = chance(evolve(_casino(), properties=[claim]))
+
+    assert "violated" == found.result
+    assert probability == pytest.approx(found.probability)
+    assert probability == pytest.approx(found.claims[0].probability)
 
 
 def test_a_large_group_of_states_has_the_right_probability(monkeypatch: pytest.MonkeyPatch) -> None:

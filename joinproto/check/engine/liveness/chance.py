@@ -50,8 +50,11 @@ class Chain:
         total = np.bincount(self.source, weight, graph.count)
         self.probability: Floats = weight / total[self.source]
 
-    def reach(self, states: Flags, steps: Flags | None = None) -> float:
-        """Return the probability that a run reaches one of `states` or takes one of `steps`.
+    def reach(
+        self, states: Flags, steps: Flags | None = None, initial: Flags | None = None
+    ) -> float:
+        """Return the probability that a run reaches one of `states`, takes one of `steps`, or
+        begins in one of `initial`.
 
         A run begins in each of the world's initial states with the same probability.
         """
@@ -75,33 +78,41 @@ class Chain:
                 np.float64
             )
             found[places] = _solved(within, at_once[places])
-        return float(np.clip(found[: self.graph.begins].mean(), 0.0, 1.0))
+        begun = found[: self.graph.begins]
+        if initial is not None:
+            begun[initial] = 1.0
+        return float(np.clip(begun.mean(), 0.0, 1.0))
 
     def judge(self, claims: Sequence[Claim], chances: dict[str, float | None]) -> float:
         """Add to `chances`; return the probability that a run breaks any of the claims.
 
         `chances` gets the probability that a run breaks each claim, or for a `sometimes`, that it
-        comes true.  A claim about fair runs, an `always possible` and an `implements` get none.
+        comes true.  A claim about fair runs and an `always possible` get none.
         """
         graph, anywhere = self.graph, np.zeros(self.graph.count, np.bool_)
         any_step = np.zeros(len(graph.source), np.bool_)
+        any_initial = np.zeros(graph.begins, np.bool_)
         for claim in claims:
             item = claim.property
-            states, steps = np.zeros_like(anywhere), None
-            if item.kind == "always step":
+            states, steps, initial = np.zeros_like(anywhere), None, None
+            if item.kind in ("always step", "implements"):
+                asked = claim.asked or StepClaim(item)
                 steps = np.zeros_like(any_step)
-                steps[graph.bad_steps(claim.asked or StepClaim(item))] = True
+                steps[graph.bad_steps(asked)] = True
+                initial = np.zeros_like(any_initial)
+                initial[graph.bad_beginnings(asked)] = True
                 any_step |= steps
+                any_initial |= initial
             elif item.kind == "no deadlock":
                 states[graph.deadlocks(claim)] = True
             elif item.kind in ("always", "sometimes"):
                 states = graph.states_of(claim)
             else:
                 continue
-            chances[item.name] = self.reach(states, steps)
+            chances[item.name] = self.reach(states, steps, initial)
             if item.kind != "sometimes":
                 anywhere |= states
-        return self.reach(anywhere, any_step)
+        return self.reach(anywhere, any_step, any_initial)
 
 
 def _able(source: Ints, target: Ints, ends: Flags, count: int) -> Flags:

@@ -242,14 +242,8 @@ class Graph:
     def broken_step(self, claim: Claim) -> BreakingRun | None:
         """Return a shortest run whose last step breaks a claim about steps, or None."""
         asked = claim.asked or StepClaim(claim.property)
-        view, item = self.search.judge.view, claim.property
-        begins = self.numbers[: self.begins]
-        wrong = [
-            row
-            for row, number in enumerate(begins.tolist())
-            if not ask(item, lambda at: asked.begins(view(at)), number)
-        ]
-        if wrong:
+        view = self.search.judge.view
+        if wrong := self.bad_beginnings(asked):
             broken = self._breaking(Run(wrong[0], []))
             broken.abstract_note = asked.note(None, view(int(self.numbers[wrong[0]])))
             return broken
@@ -264,6 +258,16 @@ class Graph:
         ends = [view(int(self.numbers[at[last]])) for at in (self.source, self.target)]
         broken.abstract_note = asked.note(*ends)
         return broken
+
+    def bad_beginnings(self, asked: StepClaim) -> list[int]:
+        """Return the initial states in which no run of a claim's abstract world begins."""
+        view = self.search.judge.view
+        begins = self.numbers[: self.begins].tolist()
+        return [
+            row
+            for row, number in enumerate(begins)
+            if not ask(asked.item, lambda at: asked.begins(view(at)), number)
+        ]
 
     def bad_steps(self, asked: StepClaim) -> Ints:
         """Return the steps that break a claim, asked once for each kind and two combinations."""
