@@ -192,10 +192,7 @@ class MemberCode:
         return local, self._steps.first_start(make, local) if self._begins_up else None
 
     def _begun_values(self, values: Mapping[str, Any]) -> tuple[Hashable, ...]:
-        """Return a beginning's values frozen; an object in several of them stays one object.
-
-        Raises `ModelProblem` for an attribute that a beginning may not set.
-        """
+        """Return a beginning's values frozen; an object in several of them stays one object."""
         for name, value in values.items():
             if name not in self.objects.names:
                 raise self.objects.problem(

@@ -81,7 +81,7 @@ def test_a_case_gives_the_rule_and_its_name() -> None:
 def test_a_wrong_value_is_refused_with_its_message_and_path() -> None:
     """The second peer has a status that does not exist."""
     peers = [{"name": "a"}, {"name": "b", "status": "asleep"}]
-    with pytest.raises(DoesNotFit, match="'asleep' is not a status") as refused:
+    with pytest.raises(DoesNotFit, match="'asleep' is not a broker's status") as refused:
         fitted(Promotion, {"name": "c", "status": "ready", "peers": peers})
 
     assert "peers[1].status" == refused.value.path

@@ -180,7 +180,7 @@ def test_a_server_that_does_not_answer_gets_no_verdict(kind: str) -> None:
 
     assert isinstance(found.exception, EnvironmentProblem)
     assert 4 == found.exception.code
-    assert f"{kind}+http://127.0.0.1:1 gives no answer" in found.exception.message
+    assert f"{kind}+http://127.0.0.1:1 does not answer" in found.exception.message
     assert "FAILS" not in found.output
 
 

@@ -232,7 +232,7 @@ def test_logs_are_not_read_again_for_each_message(
         (lambda text: text.replace('"1.a": [[1, 1]]', '"1.a": 7'), "not the event logs of brokers"),
         (
             lambda text: text.replace("[[1, 1]]", "[[0, 100000000]]"),
-            "100,000,001 messages in a row",
+            "a span of 100,000,001 messages",
         ),
     ],
     ids=["number", "no-json", "no-broker", "no-token", "no-spans", "far"],

@@ -91,7 +91,7 @@ def test_a_server_that_is_down_is_not_judged() -> None:
     """A silent server is not judged; a server that answers garbage does not conform."""
     with (
         rude(Manner.REFUSES) as server,
-        pytest.raises(EnvironmentProblem, match=f"{server.port} gives no answer"),
+        pytest.raises(EnvironmentProblem, match=f"{server.port} does not answer"),
     ):
         conformance(f"etcd3+http://127.0.0.1:{server.port}")
 

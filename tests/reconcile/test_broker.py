@@ -174,7 +174,7 @@ def test_a_missing_tool_is_reported_before_any_change_begins(
     told = run_here(capsys, "reconcile", "run", *words, "--rabbitmq-queues", "/no/such/tool")
 
     assert 4 == told.code
-    assert "/no/such/tool: no such program" in told.err
+    assert "/no/such/tool: there is no such program" in told.err
 
 
 @pytest.mark.parametrize("what", HALF)

@@ -33,7 +33,7 @@ PICKING = (
     # Members of the newest view are not waited for.
     Mutation.of("picks-without-members", PICK, "_needed", _nobody),
     # Electors whose stores are missing are taken not to have gone on.
-    Mutation.of("picks-without-electors", PICK, "_beyond", _nobody),
+    Mutation.of("picks-without-electors", PICK, "_seats_beyond", _nobody),
 )
 """Mutations of `pick`."""
 

@@ -92,7 +92,7 @@ RECONCILING = (
     Mutation.of(
         "unsynced", "joinproto.machine.world", "MachineWorld.sync", instead(lambda *_: None)
     ),
-    Mutation.of("list-decides", KEEPER, "_as_told", instead(lambda queue, *_: queue)),
-    Mutation.of("without-leader", KEEPER, "_as_told", _leader_or_list),
+    Mutation.of("list-decides", KEEPER, "_as_reported", instead(lambda queue, *_: queue)),
+    Mutation.of("without-leader", KEEPER, "_as_reported", _leader_or_list),
 )
 """In the order of the rules: Q1, two of Q2, Q3, three of Q4, Q5, Q6; then actions of a broker."""
