@@ -573,3 +573,16 @@ def test_claims_interrupted_by_memory_are_evaluated_again(
     assert search.found.stopped_by
     assert fresh.broken
     assert fresh.broken == broken
+
+
+def test_a_world_of_more_than_64_claims_about_whole_views_is_refused() -> None:
+    """Each claim has a bit; 63 claims and a premise have 64."""
+    claims = [always(f"claim {number}", lambda _: True) for number in range(62)]
+    claims.append(always("with a premise", lambda _: True, premise=lambda _: True))
+
+    def world(*more: Any) -> World:
+        return World(name="many", members={"m": Still}, properties=[*claims, *more])
+
+    assert 1 == check(world()).distinct
+    with pytest.raises(ModelProblem, match="many has 65 claims about whole views"):
+        check(world(always("one more", lambda _: True)))

@@ -88,8 +88,13 @@ class Judge:
         world = tables.world
         self.claims = [Claim(item) for item in world.properties]
         bits = _give_bits(self.claims)
-        if bits + (world.within is not None) > 64:
-            raise ModelProblem("more than 64 claims about the whole world", next="split the world")
+        if (asked := bits + (world.within is not None)) > 64:
+            raise ModelProblem(
+                f"world {world.name} has {asked} claims about whole views, counting premises and"
+                " `within`, and a search takes at most 64",
+                next="check some of them in a second world; a claim about one member,"
+                " always_each(...), is not counted",
+            )
         self.local = [
             claim for claim in self.claims if claim.property.scope not in ("world", "step")
         ]
