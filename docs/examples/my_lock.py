@@ -1,4 +1,4 @@
-"""A lock that two members take in turn: a member that waits gets it, if runs are strongly fair."""
+"""A lock for which two members compete: a member that waits gets it, if runs are strongly fair."""
 
 from joinproto.check import (
     EACH_STEP,

@@ -15,11 +15,12 @@ from joinproto.check import (
 
 
 class Copy:
-    """Takes writes if it is the primary, and sends them to the other; answers reads itself."""
+    """The primary takes a write and sends it to the backup; the backup answers reads itself."""
 
     def __init__(self, name, waits):
         self.name = name
-        self.waits = waits  # for the other copy, before it answers the client
+        # Whether the primary waits for the backup before it answers the client.
+        self.waits = waits
         self.value = 0
         self.left = {"primary": ("write",), "backup": ("read", "read")}[name]
         self.is_writing = False

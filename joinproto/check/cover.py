@@ -1,7 +1,7 @@
 """`cover(world, goal)`: a few runs that together take every row, step or pair of steps, as tests.
 
-A search finds the runs.  Their words are the words that `Replay` takes, so the members' code of
-today, or another implementation that reads their file, can repeat each run.
+A search finds the runs.  Their words are the words that `Replay` takes, so the members' present
+code, or another implementation that reads the file of the runs, can repeat each run.
 """
 
 from __future__ import annotations

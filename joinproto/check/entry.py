@@ -18,8 +18,8 @@ class Entry:
     length of the shortest run that breaks a claim, with the defaults.  `tier`: searches of "quick"
     worlds end within seconds, and `make check` runs them; searches of "long" worlds take minutes;
     "deep" worlds have more states than one machine is likely to search: they are meant for Spark.
-    Only for incidents: `happened`, a paragraph that a person in the case would recognise; `link`,
-    where it was reported; `spoken`, other words for it (log lines, settings, products).
+    Only for incidents: `happened`, a paragraph by which a person who had this incident knows it;
+    `link`, the address of its report; `spoken`, log lines, settings and products to search for it.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Entry:
 class Family:
     """The values that several worlds of one builder share; calling it makes one `Entry`.
 
-    `members`: the least, the usual and the greatest number; or the one fixed number.  `given`:
+    `members`: the least, the usual and the greatest number; or one number that is fixed.  `given`:
     arguments of the builder for all these worlds; an entry may override them.
     """
 

@@ -126,7 +126,7 @@ def text_of(value: Any) -> str:
 
 
 class BackwardsSet(set[Any]):
-    """A set that is iterated in the opposite order."""
+    """A set that is iterated in reverse of a set's order, to detect models that depend on it."""
 
     def __iter__(self) -> Iterator[Any]:
         return iter([*super().__iter__()][::-1])
@@ -138,5 +138,7 @@ class BackwardsSet(set[Any]):
 
 
 class BackwardsFrozenset(frozenset[Any]):
+    """A frozen set that is iterated in reverse of a frozen set's order."""
+
     def __iter__(self) -> Iterator[Any]:
         return iter([*super().__iter__()][::-1])

@@ -20,7 +20,7 @@ import pytest
 
 import joinproto.check.engine
 from joinproto.check import folders, packages
-from joinproto.check.engine import Compiling, LoopCache, _settle, _unkept, absent
+from joinproto.check.engine import Compiling, LoopCache, _choose_loop_cache, _without_cache, absent
 from joinproto.check.folders import has_loops, loops_name
 from joinproto.check.plain import OWN, OWN_COMPILED, own_bounds
 
@@ -74,14 +74,14 @@ def test_the_engine_leaves_the_settings_of_other_programs_loops_unchanged() -> N
 
 @pytest.fixture
 def settle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Return `_settle`, with a home folder and a copy of the engine for this test."""
+    """Return `_choose_loop_cache`, with a home folder and a copy of the engine for this test."""
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     copy = tmp_path / "engine"
     shutil.copytree(ENGINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(folders, "_ENGINE", copy)
-    return _settle
+    return _choose_loop_cache
 
 
 def test_loops_are_kept_in_the_users_cache(settle: Any, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_without_any_folder_at_all_the_loops_are_not_cached(
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)
     kept = settle()
     asked: list[dict[str, Any]] = []
-    declare = _unkept(lambda *functions, **options: asked.append(options))
+    declare = _without_cache(lambda *functions, **options: asked.append(options))
 
     declare(cache=True)
     declare(inline="always")

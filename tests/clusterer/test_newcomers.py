@@ -1,6 +1,6 @@
-"""Nodes that come at one moment, were left out, or granted their lock, in many orders.
+"""Nodes that start together, were left out, or got a lock too late, with events in many orders.
 
-Source: Clusterer, U3 and U5: whose data count, and that no node waits for a lock that is given up.
+Source: Clusterer, U3 (which node's data count) and U5 (no node waits for a lock that was given up).
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ AB1, AB2 = config(1, "ab", "a"), config(2, "ab", "a")
 
 
 def named_gospel(nodes: str, formed_with: str | None, *, is_off: bool, at: str = "a") -> Story:
-    """Return a story in which the last of the nodes, which formed at once, is named the gospel."""
+    """Return a story in which all nodes start together, and the last is then named the gospel.
+
+    `formed_with`: the gospel of the first config.  `is_off`: the last node is stopped before it is
+    named.  `at`: the node that gets the new config.  The new config's members are `nodes` if `at`
+    is a, else only `at` and the last node.
+    """
     last = nodes[-1]
     wanted = config(2, nodes if at == "a" else at + last, last)
     return story(
@@ -34,12 +39,15 @@ def named_gospel(nodes: str, formed_with: str | None, *, is_off: bool, at: str =
 
 
 def ends(told: Story, orders: int) -> list[StepTold]:
-    """Return the result of the last step, in the plain order and in others."""
+    """Return the results of the last step: in the plain order, and in `orders` random ones."""
     return [play(told)[-1], *(play(told, Random(seed).randrange)[-1] for seed in range(orders))]
 
 
 def all_stay(nodes: str, orders: int) -> None:
-    """Assert that, whichever node is named the gospel, all members stay ready with their data."""
+    """Assert that no node is wiped, and that each member that runs stays ready.
+
+    The last node is named the gospel, whether it is off or not.
+    """
     for formed_with in (None, "a"):
         for is_off in (True, False):
             up = nodes[:-1] if is_off else nodes
@@ -55,8 +63,8 @@ def all_stay(nodes: str, orders: int) -> None:
 def test_a_member_that_is_named_the_gospel_wipes_no_member(nodes: str) -> None:
     """Seed 000: only nodes that are not members of the gospel's cluster are reset, up or not.
 
-    Before, two nodes that joined at one moment took each other for strangers; with three nodes, a
-    third of the orders ended with a member that had stopped, or was wiped.
+    Before this rule, two nodes that joined at one moment took each other for strangers.  With three
+    nodes, a third of the orders ended with a member that had stopped, or was wiped.
     """
     all_stay(nodes, 25)
 
@@ -64,13 +72,13 @@ def test_a_member_that_is_named_the_gospel_wipes_no_member(nodes: str) -> None:
 @pytest.mark.soak("system-worlds")
 @pytest.mark.parametrize("nodes", ["abc", "abcd", "abcde"])
 def test_a_member_that_is_named_the_gospel_wipes_no_member_in_1000_orders(nodes: str) -> None:
-    """The same in more orders."""
+    """The test above, in more orders."""
     all_stay(nodes, 1_000)
 
 
 @pytest.mark.parametrize("gospel", [None, "a"])
 def test_members_know_each_other_in_whatever_way_they_joined(gospel: str | None) -> None:
-    """U3: each knows the identity of each member, with the data that all have."""
+    """U3: each member knows the identity of all members, and all have the same data."""
     for seed in range(40):
         told = story([start(name, config(1, "abcd", gospel)) for name in "abcd"])
         sim = Simulator.of_story(told, Random(seed).randrange)
@@ -88,7 +96,8 @@ def test_a_node_that_never_heard_of_the_gospel_learns_from_it_that_their_data_ar
 ):
     """U3: c joined a and b while it was cut off from b, and a is off now.
 
-    b stops, because it does not know that c joined; it gives no data up, and c tells it.
+    b stops, because it does not know that c joined.  It gives up no data, and c then tells b that
+    they have the same data.
     """
     told = story(
         [start("a", config(1, "ab", "a")), start("b")],
@@ -112,7 +121,8 @@ def test_a_node_that_never_heard_of_the_gospel_learns_from_it_that_their_data_ar
 def test_a_stranger_does_not_change_the_note_on_a_members_data() -> None:
     """U3: c, left out by a config with gospel reset, comes back with another config, gospel a.
 
-    Before, a believed c's note about a, stopped, and waited for b, which was off.
+    Before this rule, node a believed c's note about a.  Node a stopped, and waited for b, which was
+    off.
     """
     told = story(
         [start(name, config(1, "abc", "a", 0)) for name in "abc"],
@@ -145,7 +155,7 @@ def test_a_lock_that_comes_after_its_round_is_given_back(variant: str) -> None:
 
 
 def test_an_identity_names_the_set_of_data_of_its_node() -> None:
-    """U3: it changes with each set of data, and the later identity of a node counts."""
+    """U3: an identity changes with each set of data, and the later identity of a node counts."""
     founder = renewed("a#1")
     joined = renewed(renewed("b#1"), data_of(founder))
 

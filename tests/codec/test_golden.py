@@ -1,4 +1,4 @@
-"""Bytes of all systems: today's bytes equal the stored ones, and older ones are read.
+"""Messages and records of all packages are written as the stored bytes, and read from them.
 
 The files in `golden/` were made by the version before there was one codec.
 """
@@ -22,7 +22,7 @@ def test_the_bytes_of_every_kind_never_change(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_the_bytes_of_every_kind_are_read(name: str) -> None:
-    """Each gives the written value, or those fields of it that its version has."""
+    """Reading gives the written value, or those of its fields that the bytes have."""
     lines = (GOLDEN / f"{name}.txt").read_text().splitlines()
     for one, line in zip(ALL[name], lines, strict=True):
         data = json.loads(line.partition(" ")[2]).encode("latin-1")

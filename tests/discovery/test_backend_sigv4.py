@@ -1,4 +1,4 @@
-"""Signatures, version 4: AWS's published vectors, and its own signer."""
+"""Signatures, version 4, equal AWS's published vectors, and those of AWS's own signer."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ KEYS = Signing(
 TIME = "20150830T123600Z"
 
 
-def get(*pairs: tuple[str, str], path: str = "/", **more: object) -> Request:
-    """Return a request of the vectors."""
-    told = {"method": "GET", "host": "example.amazonaws.com"} | more
+def vector_request(*pairs: tuple[str, str], path: str = "/", **changed: object) -> Request:
+    """Return a request like those of the published vectors: GET, unless `changed` has a method."""
+    told = {"method": "GET", "host": "example.amazonaws.com"} | changed
     return Request(scheme="https", port=443, path=path, arguments=arguments(*pairs), **told)  # type: ignore[arg-type]
 
 
@@ -34,17 +34,17 @@ def get(*pairs: tuple[str, str], path: str = "/", **more: object) -> Request:
     [
         (
             "get-vanilla",
-            get(),
+            vector_request(),
             "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31",
         ),
         (
             "get-vanilla-query-order-key-case",
-            get(("Param2", "value2"), ("Param1", "value1")),
+            vector_request(("Param2", "value2"), ("Param1", "value1")),
             "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500",
         ),
         (
             "post-vanilla",
-            get(method="POST"),
+            vector_request(method="POST"),
             "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b",
         ),
     ],
@@ -52,7 +52,7 @@ def get(*pairs: tuple[str, str], path: str = "/", **more: object) -> Request:
 def test_a_signature_equals_its_published_vector(
     name: str, request_: Request, signature: str
 ) -> None:
-    """AWS's test suite for signature version 4: host;x-amz-date."""
+    """AWS's test suite for signature version 4; the signed headers are host and x-amz-date."""
     done = sign(request_, KEYS, TIME, usual(request_, TIME, None))
 
     assert signature == done.signature, name
@@ -68,7 +68,7 @@ def test_the_signature_equals_the_example_of_the_reference() -> None:
         access_key=KEYS.access_key, secret_key=KEYS.secret_key, region="us-east-1", service="iam"
     )
     kind = Header("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
-    request = get(
+    request = vector_request(
         ("Action", "ListUsers"),
         ("Version", "2010-05-08"),
         host="iam.amazonaws.com",
@@ -82,8 +82,8 @@ def test_the_signature_equals_the_example_of_the_reference() -> None:
     assert "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7" == done.signature
 
 
-def botocores(request: Request, by: Signing, headers: tuple[Header, ...]) -> str:
-    """Return the signature by AWS's own signer over the same headers."""
+def botocore_signature(request: Request, by: Signing, headers: tuple[Header, ...]) -> str:
+    """Return the signature that AWS's own signer makes over these headers."""
     theirs = AWSRequest(
         method=request.method,
         url=f"https://{request.host}{request.target}",
@@ -122,12 +122,12 @@ def test_every_signature_equals_that_of_awss_own_signer(
     headers = (shipped if is_shipped else usual)(request, TIME, token)
     done = sign(request, by, TIME, headers)
 
-    assert botocores(request, by, headers) == done.signature
+    assert botocore_signature(request, by, headers) == done.signature
 
 
 def test_the_shipped_headers_are_signed_with_the_time_in_date() -> None:
     """Signed headers: content-length;date;host;x-amz-content-sha256[;x-amz-security-token]."""
-    request = get(("Action", "DescribeInstances"))
+    request = vector_request(("Action", "DescribeInstances"))
     plain = sign(request, KEYS, TIME, shipped(request, TIME, None))
     with_token = sign(request, KEYS, TIME, shipped(request, TIME, "a-token"))
 
@@ -156,8 +156,8 @@ def test_china_has_a_domain_of_its_own() -> None:
 
 
 def test_arguments_are_encoded_as_they_are_signed() -> None:
-    """Values percent-encoded: a blank is %20, never a plus."""
-    request = get(("Filter.1.Value.1", "a b/ü+~"))
+    """Values are percent-encoded: a blank is %20, never a plus."""
+    request = vector_request(("Filter.1.Value.1", "a b/ü+~"))
     done = sign(request, KEYS, TIME, usual(request, TIME, None))
 
     assert "/?Filter.1.Value.1=a%20b%2F%C3%BC%2B~" == request.target

@@ -94,7 +94,7 @@ def _damaged_while_copied(kind: Kind, disk: Disk, value: Value) -> None:
         opened = kind.open(copy)
         assert isinstance(opened, LogOpen)
         opened.append(1, [b"before it"]).do()
-        opened.keep_floor()
+        opened.make_snapshot()
         opened.append(2, [b"behind it", b"and this"]).do()
         texts = opened.texts
         node = dict(copy.files())[f"{PLACE}/{FRAMES}"]

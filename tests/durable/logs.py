@@ -28,7 +28,7 @@ from tests.standby.test_kept import QUEUE, ids
 
 @mutable
 class LogOpen:
-    """An open journal; its value: the texts of all frames, dropped ones included."""
+    """An open journal.  Its value is the texts of all frames, dropped frames included."""
 
     journal: Journal
     texts: tuple[bytes, ...]
@@ -43,7 +43,7 @@ class LogOpen:
         if what < 0.15 and len(self.texts) > base:
             return self._cut(chance.randint(base, len(self.texts) - 1))
         if what < 0.4 and self.texts:
-            return Step(lambda: self._shorten(drops=chance.random() < 0.7), self.texts)
+            return Step(lambda: self._make_snapshot(drops_frames=chance.random() < 0.7), self.texts)
         if what < 0.5:
             return self._take_base(number, chance.randint(1, 3))
         texts = [chance.randbytes(chance.choice(SIZES)) for _ in range(chance.randint(1, 3))]
@@ -67,13 +67,14 @@ class LogOpen:
 
         return Step(cut, self.texts[:last])
 
-    def _shorten(self, *, drops: bool) -> None:
-        if self.keep_floor(drops=drops) and drops:
+    def _make_snapshot(self, *, drops_frames: bool) -> None:
+        """Make a snapshot, and with `drops_frames` drop the journal's frames that it covers."""
+        if self.make_snapshot(keeps_floor=drops_frames) and drops_frames:
             for work in dropping(self.journal, lambda: None):
                 work()
 
-    def keep_floor(self, *, drops: bool = True) -> bool:
-        """Make a snapshot, and with `drops` the floor as well; return whether it was made."""
+    def make_snapshot(self, *, keeps_floor: bool = True) -> bool:
+        """Make a snapshot, with `keeps_floor` also the floor; return whether it was made."""
         made: list[bool] = []
         state = iter([b"".join(map(_framed, self.texts))])
         runs = self.journal.runs
@@ -82,7 +83,7 @@ class LogOpen:
             runs,
             APPLICATION,
             state,
-            is_floor=drops,
+            is_floor=keeps_floor,
             when_made=lambda: made.append(True),
         ):
             work()

@@ -216,7 +216,7 @@ def test_a_journal_with_dropped_frames_has_its_own_index_at_the_next_start(
 ) -> None:
     disk = Disk(Random(1))
     opened = log_on(disk)
-    opened.keep_floor()
+    opened.make_snapshot()
     opened.append(2, [b"behind it %d" % at for at in range(40)]).do()
     for work in dropping(opened.journal, lambda: None):
         work()
@@ -243,7 +243,7 @@ def test_a_shorter_journal_has_the_base_and_all_later_frames(behind: int) -> Non
     disk = Disk(Random(1))
     opened = log_on(disk)
     opened.append(2, [b"%d" % at * 20 for at in range(50)]).do()
-    opened.keep_floor()
+    opened.make_snapshot()
     opened.append(3, [b"behind it %d" % at for at in range(behind)]).do()
     for work in islice(dropping(opened.journal, lambda: None), 200):
         work()

@@ -32,7 +32,7 @@ from joinproto.machine.vocabulary import Status, Store
         (Store.DIRTY, None, "", ()),
     ],
 )
-def test_a_given_path_begins_with_the_founding(
+def test_a_given_path_with_views_begins_with_the_initial_signature(
     store: Store, final: str | None, names: str, expected: tuple[str, ...]
 ) -> None:
     status = ChainStatus("a", store, initial="X", final=final, lineage=tuple(names.split()))
@@ -40,8 +40,11 @@ def test_a_given_path_begins_with_the_founding(
     assert expected == given_path(status)
 
 
-def test_a_store_without_an_initial_signature_has_no_path() -> None:
+def test_a_store_without_an_initial_signature_has_no_given_path() -> None:
     assert () == given_path(ChainStatus("a", Store.EMPTY, lineage=("V",)))
+
+
+def test_a_store_without_a_lineage_has_no_given_path() -> None:
     assert () == given_path(as_chain_status(Status("a", Store.DIRTY, initial="X")))
 
 

@@ -1,4 +1,4 @@
-"""The index of a journal makes a restart fast, and does not change the findings."""
+"""The index of a journal makes a restart fast, and does not change the content that is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from joinproto.durable.journal.journal import FILE, Frame, Journal
 from joinproto.durable.journal.records import record
 from joinproto.errors import StoreCorrupt
 
-VIEWS = [message * 64 for message in "abc"]
+VIEWS = [letter * 64 for letter in "abc"]
 
 
 def frames(first: int, count: int, *, view: int = 0, size: int = 100) -> list[Frame]:
@@ -25,7 +25,7 @@ def frames(first: int, count: int, *, view: int = 0, size: int = 100) -> list[Fr
 
 
 def content(path: Path) -> tuple[object, ...]:
-    """Open a journal, and return its contents and properties."""
+    """Open the journal in `path`; return its runs, last number, size, offsets and frames."""
     journal = Journal.open(path)
     try:
         size = 2**30
@@ -36,14 +36,15 @@ def content(path: Path) -> tuple[object, ...]:
 
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give blocks a few frames."""
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write a block of the index for each 2,000 bytes of the journal, which is a few frames."""
     monkeypatch.setattr(indexes, "STRETCH_BYTES", 2_000)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("made")
+def journal_of_180(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory with the journal and the index of `place`; tests must not change it."""
+    path = tmp_path_factory.mktemp("journal")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(indexes, "STRETCH_BYTES", 2_000)
         patch.setattr(os, "fdatasync", lambda file: None)
@@ -56,13 +57,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(tmp_path: Path, made: Path, short: None) -> Path:
-    """Return a directory with a journal of 180 frames, and an index with a block for each five."""
-    return Path(shutil.copytree(made, tmp_path / "a"))
+def place(tmp_path: Path, journal_of_180: Path, small_blocks: None) -> Path:
+    """Return a directory with a journal of 180 frames.
+
+    Its index has a block for every 6 to 12 frames.
+    """
+    return Path(shutil.copytree(journal_of_180, tmp_path / "a"))
 
 
 def read_by_record(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return the first frames of the stretches that an opening reads record by record."""
+    """Return the first frame of each stretch that `Journal.open` reads record by record."""
     taken: list[int] = []
     plain = surveys.read_stretch
 
@@ -89,7 +93,7 @@ def test_a_restart_parses_only_frames_that_the_index_does_not_cover(
 def test_a_journal_without_an_index_gets_one_at_its_first_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Journals of earlier versions have none."""
+    """Journals of earlier versions have no index."""
     with (tmp_path / FILE).open("wb") as file:
         for number in range(1, 16):
             file.write(record(Frame(VIEWS[0], number, bytes(900_000)), 0))
@@ -99,15 +103,15 @@ def test_a_journal_without_an_index_gets_one_at_its_first_start(
 
 
 def test_a_journal_has_the_same_content_with_and_without_an_index(place: Path) -> None:
-    with_one = content(place)
+    with_index = content(place)
     (place / indexes.FILE).unlink()
 
-    assert with_one == content(place)
+    assert with_index == content(place)
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_a_damaged_index_costs_time_and_changes_no_result(place: Path, seed: int) -> None:
-    """The index has flipped bits, cuts, zeros, tails, or blocks of another time."""
+    """The index has a flipped bit, a cut, zeros, a repeated end, or its two parts exchanged."""
     whole = content(place)
     chance, file = Random(seed), place / indexes.FILE
     data = bytearray(file.read_bytes())
@@ -126,29 +130,36 @@ def test_a_damaged_index_costs_time_and_changes_no_result(place: Path, seed: int
     file.write_bytes(data)
 
     assert whole == content(place)
-    assert whole == content(place), "and what was written anew is right"
+    assert whole == content(place), "the index that was written anew is right"
 
 
-@pytest.mark.parametrize("what", ["directory", "link", "pipe"])
-def test_a_file_that_is_not_an_index_is_not_changed(place: Path, what: str) -> None:
+@pytest.mark.parametrize("kind", ["directory", "link", "pipe"])
+def test_a_directory_a_link_or_a_pipe_in_place_of_the_index_is_not_changed(
+    place: Path, kind: str
+) -> None:
     whole, file = content(place), place / indexes.FILE
     file.unlink()
-    if what == "directory":
+    if kind == "directory":
         file.mkdir()
-    elif what == "pipe":
+    elif kind == "pipe":
         os.mkfifo(file)
     else:
-        (place / "elsewhere").write_bytes(b"of somebody else")
+        (place / "elsewhere").write_bytes(b"another file")
         file.symlink_to(place / "elsewhere")
 
     assert whole == content(place)
-    if what == "link":
-        assert b"of somebody else" == (place / "elsewhere").read_bytes()
+    assert (kind == "directory", kind == "link", kind == "pipe") == (
+        file.is_dir(),
+        file.is_symlink(),
+        file.is_fifo(),
+    )
+    if kind == "link":
+        assert b"another file" == (place / "elsewhere").read_bytes()
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_damage_in_the_journal_is_found_even_with_an_index(place: Path, seed: int) -> None:
-    """A stretch counts only if the journal's bytes still have its checksum."""
+    """A block of the index counts only if the journal's bytes still have the checksum in it."""
     chance, file = Random(seed), place / FILE
     data = bytearray(file.read_bytes())
     data[chance.randrange(len(data) - 2_000)] ^= 1 << chance.randrange(8)
@@ -160,9 +171,9 @@ def test_damage_in_the_journal_is_found_even_with_an_index(place: Path, seed: in
 
 @pytest.mark.parametrize("seed", range(30))
 def test_an_index_fits_its_journal_after_cuts_and_new_frames(
-    tmp_path: Path, short: None, seed: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, small_blocks: None, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At each start the index equals the index of a journal that is read anew."""
+    """After the last start, the content is the same with and without the index."""
     chance, path = Random(seed), tmp_path
     journal = Journal.open(path)
     monkeypatch.setattr(os, "fdatasync", lambda file: None)
@@ -187,7 +198,7 @@ def test_an_index_fits_its_journal_after_cuts_and_new_frames(
 def test_an_index_is_correct_after_an_earlier_version_wrote_frames(
     place: Path, tmp_path: Path
 ) -> None:
-    """That version does not know the index, and leaves an outdated one."""
+    """An earlier version does not know the index, and leaves it outdated."""
     kept = shutil.copyfile(place / indexes.FILE, tmp_path / "index")
     journal = Journal.open(place)
     journal.cut(100)
@@ -219,10 +230,12 @@ def test_a_disk_that_refuses_the_index_does_not_end_the_member(
 
 
 @pytest.mark.soak("stores")
-def test_a_restart_with_an_index_reads_three_hundred_thousand_frames_in_a_blink(
+def test_a_restart_with_an_index_reads_300_000_frames_in_300_ms(
     tmp_path: Path,
 ) -> None:
-    """Three million take a fifth of a second of processor time; once, it was 212 s."""
+    """A restart with three million frames takes 0.2 s of processor time.
+
+    Before there was an index, it took 212 s."""
     with (tmp_path / FILE).open("wb") as file:
         for number in range(1, 300_001):
             file.write(record(Frame(VIEWS[3 * (number - 1) // 300_000], number, b"x" * 20), 0))

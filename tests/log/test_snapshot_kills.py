@@ -101,8 +101,8 @@ def open_disk_empty(path: Path) -> Disk:
     return open_disk(path, "a", "cluster")
 
 
-def _through(base: Path, top: Path, first: int, by: int, *, half: bool) -> int:
-    """Kill at each step; return the number of steps."""
+def _kill_at_steps(base: Path, top: Path, first: int, by: int, *, half: bool) -> int:
+    """Kill a member on a copy of `base`, at each `by`-th step from `first`; return how many."""
     steps = 0
     for step in range(first, 10_000, by):
         path = Path(shutil.copytree(base, top / f"{step}"))
@@ -128,8 +128,8 @@ def _through(base: Path, top: Path, first: int, by: int, *, half: bool) -> int:
 
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give index blocks a few frames, and skip waiting for this machine's disk."""
+def small_blocks_without_syncs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write an index block for each 300 bytes, and do not wait for this machine's disk."""
     monkeypatch.setattr(indexes, "STRETCH_BYTES", 300)
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, lambda file: None)
@@ -137,18 +137,18 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
 def test_no_frame_is_lost_if_some_steps_of_a_snapshot_or_a_dropping_are_killed(
-    lively: Path, tmp_path: Path, short: None, half: bool
+    lively: Path, tmp_path: Path, small_blocks_without_syncs: None, half: bool
 ) -> None:
     """This kills at each ninth step; a soak test kills at all steps."""
-    assert _through(lively, tmp_path, 4 if half else 0, 9, half=half) > 20
+    assert _kill_at_steps(lively, tmp_path, 4 if half else 0, 9, half=half) > 20
 
 
 @pytest.mark.soak("stores")
 @pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
 def test_no_frame_is_lost_if_any_step_of_a_snapshot_or_a_dropping_is_killed(
-    lively: Path, tmp_path: Path, short: None, half: bool
+    lively: Path, tmp_path: Path, small_blocks_without_syncs: None, half: bool
 ) -> None:
-    assert _through(lively, tmp_path, 0, 1, half=half) > 200
+    assert _kill_at_steps(lively, tmp_path, 0, 1, half=half) > 200
 
 
 def test_the_data_is_on_the_disk_before_its_name_and_the_name_soon_after(

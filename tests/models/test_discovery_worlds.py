@@ -30,12 +30,12 @@ def test_every_world_that_holds_has_a_count() -> None:
     "name", [pytest.param(one, marks=weight(one, "system-worlds")) for one in COUNTS]
 )
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
-    """Besides *one cluster*, some run brings all nodes into it, or refuses one node."""
+    """*One cluster* holds, and a run brings all nodes into one cluster, or refuses one node."""
     assert ("holds", COUNTS[name]) == ended(name)
 
 
 @pytest.mark.parametrize("name", [name for name, steps in FAILS.items() if steps])
-def test_a_shipped_boot_fails_in_its_shortest_run(name: str) -> None:
+def test_the_shortest_failing_run_of_a_shipped_boot_has_its_pinned_length(name: str) -> None:
     """Each of these worlds is a case that operators had."""
     found = searched(name)
 
@@ -45,8 +45,8 @@ def test_a_shipped_boot_fails_in_its_shortest_run(name: str) -> None:
     assert FAILS[name] == len(found.trace.steps)
 
 
-def test_nodes_that_search_before_any_has_registered_form_no_cluster() -> None:
-    """By the rules of 3.13 no cluster of all nodes is formed then, and none splits."""
+def test_nodes_that_search_before_any_has_registered_never_form_one_cluster_of_all() -> None:
+    """By the rules of 3.13 no run brings all nodes into one cluster, or forms two clusters."""
     found = searched("discovery-late-record")
 
     assert ["holds", "not-reached"] == [one.result for one in found.properties]
@@ -64,8 +64,8 @@ def test_nodes_that_search_before_any_has_registered_form_no_cluster() -> None:
 def test_a_world_fails_without_each_of_our_rules(
     name: str, mutant: str, claim: str, steps: int | None
 ) -> None:
-    """The rules left out: a majority of votes, joining a member that answers, whole lists, and no
-    more nodes than expected."""
+    """The mutants leave out a rule: a majority of votes, joining a member that answers, whole
+    lists, and no more nodes than expected."""
     found = searched(name, mutant)
 
     bad = [one.name for one in found.properties if one.result in ("violated", "not-reached")]

@@ -7,7 +7,7 @@ import pytest
 from joinproto.check.check import check
 from joinproto.machine.world import DAMAGED, Death
 from joinproto.reconcile.reading import Key
-from joinproto_worlds.reconcile.beside import KEEPER, Act, Beside
+from joinproto_worlds.reconcile.beside import KEEPER, Act, DaemonWithBroker
 from joinproto_worlds.reconcile.beside import build as build_beside
 from joinproto_worlds.reconcile.entries import ENTRIES
 from joinproto_worlds.reconcile.repair import build
@@ -197,9 +197,9 @@ def _of_two_queues() -> list[Act | Death[Act]]:
     ]
 
 
-def _played(acts: list[Act | Death[Act]]) -> Beside:
+def _played(acts: list[Act | Death[Act]]) -> DaemonWithBroker:
     it = build_beside(kinds="qq", crashes=1, tears=1, hangs=1, drains=1).members[KEEPER]()
-    assert isinstance(it, Beside)
+    assert isinstance(it, DaemonWithBroker)
     it.start()
     for act in acts:
         assert it.enact(act), act

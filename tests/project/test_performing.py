@@ -80,7 +80,7 @@ RECONCILE = System(
     ports=joinproto.reconcile.perform.Ports,
     performers=(
         "joinproto/apps/reconcile/loop.py Loop",
-        "models/joinproto_worlds/reconcile/beside.py Beside",
+        "models/joinproto_worlds/reconcile/beside.py DaemonWithBroker",
     ),
     values=frozenset(
         {"action", "kind", "decision", "intent", "intents", "ended", "case", "rule", "leader"}
@@ -287,7 +287,7 @@ def asked(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def performers(tree: ast.AST, methods: set[str]) -> Iterator[str]:
-    """Yield the classes that have a method for each effect; `a = b = _seen` counts as two."""
+    """Yield the classes that have a method for each effect; `a = b = _ignore` counts as two."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.ClassDef):
             continue

@@ -33,7 +33,7 @@ RANDOM = np.random.default_rng(3)
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    """Return the address of a store with an empty bucket `runs`."""
+    """Return the address of an object store with an empty bucket `runs`."""
     need("moto", "pyarrow")
     from moto.server import ThreadedMotoServer
 
@@ -97,9 +97,9 @@ def test_a_bad_address_is_refused_and_its_secrets_are_not_repeated(text: str, wh
 
 @pytest.mark.parametrize("name", ["../../.profile", "/etc/passwd", "levels/../../x.npy", "runs/x"])
 def test_a_share_may_name_only_files_of_a_search(name: str) -> None:
-    """The files that a share names are copied from a store to a folder of this machine.
+    """The files that a share names are copied to a folder of this machine.
 
-    Otherwise a name such as ../../.profile would be written outside the folder.
+    Without this rule, a name such as ../../.profile would be written outside the folder.
     """
     share = asdict(
         Share(0, 0, 1, ("levels/1-0-0-abc.npy",), (Run("runs/keys-1-0-0-a.npy", "", 1),))
@@ -114,25 +114,25 @@ def test_a_file_that_was_not_written_to_its_end_does_not_exist(endpoint: str) ->
     place = place_of(address(endpoint, "runs/half"))
     assert isinstance(place, Address)
 
-    def half() -> None:
+    def write_half() -> None:
         with place._replacing("levels") as stream:
             stream.write(b"half")
             raise OSError(5, "the disk gave an error")
 
     with pytest.raises(OSError, match="the disk"):
-        half()
+        write_half()
 
     assert place.names() == []
 
 
-@pytest.fixture(params=["folder", "store"])
+@pytest.fixture(params=["folder", "object store"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "folder":
         return Folder(tmp_path / "place")
     return place_of(address(request.getfixturevalue("endpoint"), "runs/place"))
 
 
-def test_a_store_behaves_like_a_folder(place: Place, tmp_path: Path) -> None:
+def test_an_object_store_behaves_like_a_folder(place: Place, tmp_path: Path) -> None:
     """Files are written whole, replaced, uploaded, listed and removed."""
     part = place / "part"
     part.make()
@@ -209,7 +209,7 @@ def test_a_dataset_at_an_address_gives_the_same_answers_as_in_a_folder(
 def test_a_run_at_an_address_has_its_files_and_refuses_another_search(
     endpoint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The report and the counterexample are there, as in a folder."""
+    """The address has the report and the counterexample, as a folder has."""
     words = ("check", "note-hasty-abort", "--engine", "local", "--json", "--out")
     out = address(endpoint, "runs/one")
 
@@ -224,14 +224,16 @@ def test_a_run_at_an_address_has_its_files_and_refuses_another_search(
     assert "s3://runs/one holds another run" in other.error["message"]
 
 
-def test_a_refusal_of_a_store_is_reported(
+def test_a_refusal_of_an_object_store_is_reported(
     endpoint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The exit code is 2 without such a bucket, and 4 if access is denied; no secrets are shown."""
+    """The exit code is 2 if the bucket does not exist, and 4 if the store denies access.
+
+    The output has no secret."""
     words = ("check", "note-hasty-abort", "--json", "--out")
 
-    def with_checks(free_requests: str) -> None:
-        """Make the store check credentials after `free_requests` requests."""
+    def check_credentials_after(free_requests: str) -> None:
+        """Make the object store check credentials after `free_requests` requests."""
         kind = {"Content-Type": "text/plain"}
         asking = urllib.request.Request(
             f"{endpoint}/moto-api/reset-auth", free_requests.encode(), kind
@@ -239,9 +241,9 @@ def test_a_refusal_of_a_store_is_reported(
         urllib.request.urlopen(asking).close()
 
     missing = run_here(capsys, *words, address(endpoint, "nothing/run"))
-    with_checks("0")
+    check_credentials_after("0")
     denied = run_here(capsys, *words, address(endpoint, "runs/denied"))
-    with_checks("inf")
+    check_credentials_after("inf")
 
     assert (2, 4) == (missing.code, denied.code)
     assert "there is no such bucket" in missing.error["message"]

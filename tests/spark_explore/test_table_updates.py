@@ -14,7 +14,7 @@ from spark_explore.worker_cache import Address, RemoteTables
 
 
 def compiled_for(tables: Arrays) -> list[Any]:
-    given = (tables.lookup(), *tables.looked_up(), tables.sets(), tables.shape())
+    given = (tables.lookup(), *tables.loop_tables(), tables.sets(), tables.shape())
     return [numba.typeof(part) for part in given]
 
 

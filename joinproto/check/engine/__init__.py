@@ -94,7 +94,8 @@ class LoopCache:
     lasting: bool
 
 
-def _settle() -> LoopCache:
+def _choose_loop_cache() -> LoopCache:
+    """Return a folder for compiled loops: the first that can be written, else a new one."""
     name = loops_name()
     for place in loops_places():
         if can_write(place / name):
@@ -126,14 +127,14 @@ def _load_loops() -> LoopCache:
     numba reads its setting for the folder when a loop is declared, so the setting is changed for
     these imports only.  A program's own loops stay in the folder that it uses.
     """
-    with absent("cffi", "coverage", "scipy", *_unread()):
+    with absent("cffi", "coverage", "scipy", *_yaml_if_unneeded()):
         import numba
 
-    kept = _settle()
+    kept = _choose_loop_cache()
     before, njit = numba.config.CACHE_DIR, numba.njit
     numba.config.CACHE_DIR = str(kept.folder or "")
     if kept.folder is None:
-        numba.njit = _unkept(njit)
+        numba.njit = _without_cache(njit)
     try:
         from joinproto.check.engine.claims import reading, watching  # noqa: F401
         from joinproto.check.engine.expansion import expansion  # noqa: F401
@@ -146,8 +147,8 @@ def _load_loops() -> LoopCache:
     return kept
 
 
-def _unread() -> list[str]:
-    """Return the module that numba needs to read its file of settings, if there is no such file."""
+def _yaml_if_unneeded() -> list[str]:
+    """Return "yaml" if numba has no settings file: numba imports yaml only to read that file."""
     return [] if Path(".numba_config.yaml").exists() else ["yaml"]
 
 
@@ -166,7 +167,7 @@ def absent(*names: str) -> Iterator[None]:
             sys.modules.pop(name, None)
 
 
-def _unkept(njit: Callable[..., Any]) -> Callable[..., Any]:
+def _without_cache(njit: Callable[..., Any]) -> Callable[..., Any]:
     """Return `njit` without its option `cache`, which raises where there is no folder."""
 
     def declare(*functions: Any, cache: bool = False, **options: Any) -> Any:

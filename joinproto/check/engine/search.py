@@ -20,7 +20,7 @@ from joinproto.check.engine.rows.marks import NO_MARKS
 from joinproto.check.engine.shapes import Ints
 from joinproto.check.engine.space import Space, TooFar, TooWide
 from joinproto.check.engine.stopping import INTERRUPTED, Stops, Tick
-from joinproto.check.engine.symmetry.symmetry import Restart
+from joinproto.check.engine.symmetry.symmetry import SortedFormInexact
 from joinproto.check.memory import Ended, TooMany, collected_seldom, resident_bytes
 
 _ASK_AFTER = 32
@@ -61,7 +61,7 @@ class Search(Space):
                     try:
                         self._levels(stops)
                         break
-                    except (Restart, TooWide, TooFar) as because:
+                    except (SortedFormInexact, TooWide, TooFar) as because:
                         self.found = Found()
                         self.begin_anew(because)
                 # The report may ask unanswered questions again, about the runs that it shows.

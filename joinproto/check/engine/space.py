@@ -23,7 +23,7 @@ from joinproto.check.engine.rows.threads import Workers
 from joinproto.check.engine.shapes import Ints, RowMarks, Rows
 from joinproto.check.engine.stopping import Limits, Stops
 from joinproto.check.engine.symmetry.same_states import StateKeys
-from joinproto.check.engine.symmetry.symmetry import Restart, Symmetry
+from joinproto.check.engine.symmetry.symmetry import SortedFormInexact, Symmetry
 from joinproto.check.engine.tables.answers import Answers
 from joinproto.check.engine.tables.tables import Tables
 from joinproto.check.memory import Budget, default_limit_bytes, resident_bytes
@@ -122,7 +122,7 @@ class Space:
         if self.renaming is not None:
             try:
                 self.renaming.refresh()
-            except Restart:
+            except SortedFormInexact:
                 self._rename(sorted_form=False).refresh()
         self.tables.grow_layout()
         self.expand_anew()
@@ -308,10 +308,10 @@ class Space:
         """Allow rows to get numbers in place of bits from now on, if messages have senders."""
         self.may_number = self.numbers_contents and self.tables.with_sender
 
-    def begin_anew(self, because: Restart | TooWide | TooFar) -> None:
+    def begin_anew(self, because: SortedFormInexact | TooWide | TooFar) -> None:
         """Begin again in the other form of rows that `because` asks for."""
         match because:
-            case Restart():
+            case SortedFormInexact():
                 pass
             case TooWide():
                 if self.tables.number_contents().are_too_far():

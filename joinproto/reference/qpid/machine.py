@@ -1,4 +1,4 @@
-"""Qpid's member as a state machine: which table is used when."""
+"""Qpid's member as a state machine: the table for each event in each phase."""
 
 from functools import cache
 

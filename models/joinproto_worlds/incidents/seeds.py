@@ -27,7 +27,7 @@ from joinproto_worlds.incidents.words import (
     "Scylla, scylla-operator",
     "https://github.com/scylladb/scylla-operator/issues/1349",
     deployed=("a node that finds no other seed takes itself for one", 3),
-    fixed=("a node that is not the first waits for another one", None),
+    fixed=("a node that is not the first waits until another node is ready", None),
 )
 def own_seed(rule: Rule) -> Incident:
     """A new Scylla cluster in Kubernetes: node 0 is up, and is evicted before node 1 starts for

@@ -91,7 +91,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     QUIET(
         "join-rivals",
-        "three members, two of them propose at the same time",
+        "three members, of which two propose at the same time",
         proposers=2,
         is_patient=False,
         views=2,

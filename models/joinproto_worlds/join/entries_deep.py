@@ -17,7 +17,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     DEEP(
         "join-deep-crashes",
-        "three members, two crashes of any of them, a frame, and all propose",
+        "three members that all propose, with two crashes of any of them and a frame",
         crashes=2,
         proposers=3,
         spared=(),
@@ -25,7 +25,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     DEEP(
         "join-deep-rivals",
-        "three members, two of them propose, one of these crashes twice, and one partition",
+        "three members, of which two propose and one crashes twice, with one partition",
         proposers=2,
         is_patient=False,
         crashes=2,
@@ -35,7 +35,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     DEEP(
         "join-deep-votes",
-        "three members choose by votes, two of them propose, with a crash and a frame",
+        "three members that choose by votes, of which two propose, with a crash and a frame",
         register="votes",
         rounds=2,
         proposers=2,

@@ -1,8 +1,10 @@
-"""The daemon of `reconcile run`, its shipped `reading` and machine, with a simulated broker.
+"""A world of the shipped daemon of `reconcile run` and a simulated broker.
 
-The broker keeps two records of a queue's replicas.  Its group (`voters`, `learners`) is the true
-one.  The API shows its list, which is written later than the group, or not at all.  A node is lost
-for good before the run begins.
+The daemon is the shipped code: `reading`, the machine and the keeper.
+
+The broker keeps two records of a queue's replicas.  The group (`voters`, `learners`) is the true
+record.  The API shows the list, which is written later than the group, or not at all.  A node is
+lost for good before the run begins.
 
 There are only two times: a tool ended just now (`NOW`), or more than `SETTLE` seconds before
 (`LONG_AGO`).  Each round reads all queues.
@@ -56,25 +58,28 @@ LONG_AGO = 0.0
 
 @frozen(cache_hash=True)
 class Act:
-    """One step.  `now`: the queue after the step, if it is a step of the broker."""
+    """One step.  `about`: the node or queue, or the queue and the command, such as "q0: add d".
 
-    what: str
-    who: str = ""
+    `now`: the queue after the step, if the step changes the broker's records.
+    """
+
+    action: str
+    about: str = ""
     now: Group | None = None
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.who}" if self.who else self.what
+        return f"{self.action}: {self.about}" if self.about else self.action
 
 
 @define(kw_only=True)
-class Beside(MachineWorld[Event, Effect]):
+class DaemonWithBroker(MachineWorld[Event, Effect]):
     """A daemon and its broker.  `state`: None while the daemon does not run; `waits`: whether it
     waits for an answer about the leader, or for a tool.
 
-    `budgets`: how often each fault may still happen.  These are `crashes`; `misses`, writes of the
-    list that are lost; `flees`, losses of all leaders; `hangs`, tools that their time-out ends;
-    `drains`; `losses` of the daemon's file, `backups` of it that are put back (`copy`), and
-    `tears`, crashes by a power cut.  `blind`: a change was begun while no node led.
+    `budgets`: how often each fault may still happen.  These are `crashes`; `misses`, changes that
+    only the list or only the group records; `flees`, losses of all leaders; `hangs`, tools that
+    their time-out ends; `drains`; `losses` of the daemon's file, `backups` of it that are put back
+    (`copy`), and `tears`, crashes by a power cut.  `blind`: a change was begun while no node led.
     """
 
     write_effects: ClassVar = (Keep,)
@@ -102,10 +107,10 @@ class Beside(MachineWorld[Event, Effect]):
         """Yield the joint steps; a fault is possible while its budget lasts, and is never fair."""
         left = self.budgets
         for act in self._faults():
-            if left[SPENDS[act.what]]:
-                yield Together(act.what, {KEEPER: act}, act.who, fair=False, fault=True)
+            if left[SPENDS[act.action]]:
+                yield Together(act.action, {KEEPER: act}, act.about, fair=False, fault=True)
         for act in (*self._of_broker(), *self._of_daemon()):
-            yield Together(act.what, {KEEPER: act}, act.who)
+            yield Together(act.action, {KEEPER: act}, act.about)
             if act.now is None and left["crashes"]:
                 for death in self.deaths(act, (False,), tears=left["tears"] > 0):
                     yield Together(str(death), {KEEPER: death}, fair=False, fault=True)
@@ -132,7 +137,7 @@ class Beside(MachineWorld[Event, Effect]):
         for group in self.groups:
             for left, verb, node in group.commands() if self.leads else ():
                 now = left.changed(verb, node, learns=self.learners)
-                yield Act("takes", f"{group.name}: {verb} {node}", now)
+                yield Act("carries out", f"{group.name}: {verb} {node}", now)
             for node in sorted(group.learners) if self.leads else ():
                 now = evolve(group, voters=group.voters | {node}, learners=group.learners - {node})
                 yield Act("promotes", f"{group.name}: {node}", now)
@@ -145,7 +150,7 @@ class Beside(MachineWorld[Event, Effect]):
             for left, verb, node in () if self.leads else group.commands():
                 # Incident 30: the command ends and the list is changed, but the group is not.
                 now = left.with_list_changed(verb, node)
-                yield Act("takes by halves", f"{group.name}: {verb} {node}", now)
+                yield Act("changes only the list", f"{group.name}: {verb} {node}", now)
             for verb, node in group.unlisted[:1]:
                 now = evolve(group, unlisted=group.unlisted[1:])
                 yield Act("does not list", f"{group.name}: {verb} {node}", now)
@@ -174,16 +179,16 @@ class Beside(MachineWorld[Event, Effect]):
         return None if self.enact(event) else NOT_ENABLED
 
     def happen(self, act: Act) -> bool:
-        if act.what in SPENDS and act.what not in FREE:
-            self.budgets[SPENDS[act.what]] -= 1
+        if act.action in SPENDS and act.action not in FREE:
+            self.budgets[SPENDS[act.action]] -= 1
         if act.now is not None:
             self.groups = tuple(act.now if one.name == act.now.name else one for one in self.groups)
             return True
-        match act.what:
+        match act.action:
             case "leaders flee" | "leaders are elected":
                 self.leads = not self.leads
             case "is drained":
-                self.drained |= {act.who}
+                self.drained |= {act.about}
             case "its file is lost":
                 self.disk[KEEPER] = OrderedDict()
             case "a copy of its file is made":
@@ -211,12 +216,12 @@ class Beside(MachineWorld[Event, Effect]):
                 self.tell(KEEPER, Read(facts, NOW))
             case "answers":
                 self.waits = ""
-                replicas = self._group(act.who).status(self.nodes, leads=self.leads)
+                replicas = self._group(act.about).status(self.nodes, leads=self.leads)
                 self.tell(KEEPER, LeaderReply(replicas, NOW))
             case "the tool ends" | "time-out":
                 self.waits = ""
-                self.tell(KEEPER, Changed(NOW, "" if act.what != "time-out" else "no end"))
-        self._forget(settled=act.who if act.what == "settles" else "")
+                self.tell(KEEPER, Changed(NOW, "" if act.action != "time-out" else "no end"))
+        self._forget(settled=act.about if act.action == "settles" else "")
         return True
 
     def _forget(self, settled: str = "") -> None:
@@ -278,10 +283,10 @@ class Beside(MachineWorld[Event, Effect]):
         now = evolve(group, asked=(*group.asked, (intent.action.value, intent.node)))
         self.groups = tuple(now if one is group else one for one in self.groups)
 
-    def _seen(self, *_: object, **__: object) -> None:
+    def _ignore(self, *_: object, **__: object) -> None:
         """Do nothing: no person reads the daemon's messages here."""
 
-    tell_read = tell_verdict = tell_change = tell_problem = _seen
+    tell_read = tell_verdict = tell_change = tell_problem = _ignore
 
     # -- the broker, and observations ------------------------------------------------------------
 
@@ -291,7 +296,7 @@ class Beside(MachineWorld[Event, Effect]):
     def _is_asked(self, intent: Intent) -> bool:
         return (intent.action.value, intent.node) in self._group(intent.key.name).asked
 
-    def shows(self) -> Beside:
+    def shows(self) -> DaemonWithBroker:
         return copied(self)
 
     def story(self) -> dict[str, Any]:
@@ -315,12 +320,15 @@ SPENDS = {
     "its file is lost": "losses",
     "an older copy of its file is put back": "backups",
     "time-out": "hangs",
-    "takes by halves": "misses",
+    "changes only the list": "misses",
     "does not list": "misses",
 }
 """The budget that each fault takes from."""
 FREE = ("crashes", "loses power", "a copy of its file is made")
-"""Faults that `happen` does not charge: `dies` charges a crash, and the return of a copy a copy."""
+"""Faults that `happen` does not charge.
+
+`dies` charges a crash.  A copy is charged when it is put back, not when it is made.
+"""
 
 
 def _intents_text(intents: Mapping[Key, Intent]) -> str:
@@ -341,7 +349,8 @@ def build(
     """Return the world of a daemon and a broker of `members` nodes, of which c is lost.
 
     `kinds`: for each queue `q`, or `s` (a stream).  `learners`: a new replica has no vote at first.
-    `copies`: how many replicas a node may copy at once.  `crashes`, `budgets`: see `Beside`.
+    `copies`: how many replicas a node may copy at once.  `crashes`, `budgets`: as in
+    `DaemonWithBroker`.
     """
     nodes = tuple(name for name in "abcdef"[:members] if name != LOST)
     first = frozenset("abc")
@@ -357,7 +366,7 @@ def build(
     )
     none = dict.fromkeys(("misses", "flees", "hangs", "drains", "losses", "backups", "tears"), 0)
     daemon = partial(
-        Beside,
+        DaemonWithBroker,
         mutant=mutant,
         nodes=nodes,
         rules=rules,
@@ -384,7 +393,7 @@ def build(
                 else [eventually("in the end all have what they want", _each(_is_mended))]
             ),
         ],
-        about="the daemon with a broker whose list says what its group does not",
+        about="the daemon with a broker whose list differs from its group",
     )
 
 

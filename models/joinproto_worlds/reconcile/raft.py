@@ -48,14 +48,14 @@ Log = tuple[Entry, ...]
 
 
 @frozen(cache_hash=True)
-class Granted:
+class VoteGranted:
     """To a candidate: `voter` votes for it."""
 
     voter: str
 
 
 @frozen(cache_hash=True)
-class Vote:
+class VoteRequest:
     """To a voter: `candidate` asks for its vote; `last` is the key of the candidate's log."""
 
     candidate: str
@@ -81,7 +81,7 @@ class Copy:
 
 @frozen(cache_hash=True)
 class Change:
-    """To a leader: add replicas (`more`), or remove some (`fewer`); `joint`: do both in one."""
+    """To a leader: add replicas (`more`), or remove some (`fewer`); `joint`: by one entry."""
 
     more: Names = frozenset()
     fewer: Names = frozenset()
@@ -89,11 +89,11 @@ class Change:
 
 
 @frozen
-class Shown:
+class ReplicaView:
     """The observation of a replica.  `kept`: members that have this leader's whole log.
     `permits`: this leader would accept a change.
 
-    `again`: nodes that count as members although the log says otherwise (only with a mutant).
+    `extra_members`: nodes that only a mutant counts as members, against the log.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Shown:
     votes: Names
     kept: Names
     permits: bool
-    again: Names = frozenset()
+    extra_members: Names = frozenset()
 
     @property
     def peers(self) -> Names:
@@ -125,18 +125,18 @@ class Shown:
 
 @define
 class Replica:
-    """A server of the group, or a node that has no replica yet (an empty log).
+    """A server of the group, or a node that has no replica yet (its log is empty).
 
-    `terms`: the last term.  `stands`: it may be a candidate.  `restarts`: it may come back after a
-    crash, so it writes its state before another member hears of the change.  `resigns`: it may
-    cease to lead at any time.
+    `terms`: the greatest term that a candidate may begin.  `stands`: it may be a candidate.
+    `restarts`: it may come back after a crash, so it writes its state before another member hears
+    of the change.  `resigns`: it may cease to lead at any time.
 
     Mutants: `two-changes` accepts a change before the last one is committed; `applies-alone` counts
     a change as committed at once (incident 12); `no-own-entry` lets a leader change members before
-    an entry of its own term is committed (the first rule of single changes); `joint-by-one` commits
-    a joint entry by a majority of the new members alone; `peer-file` also reads members at a start
-    from a file that a removal did not rewrite (incident 13); `heard-again` takes a node that asks
-    for a vote for a member (incident 14).
+    an entry of its own term is committed (the first rule of single changes); `joint-by-one` lets
+    a majority of the new members alone commit a joint entry, or elect a leader by it; `peer-file`
+    also reads members at a start from a file that a removal did not rewrite (incident 13);
+    `heard-again` counts a node that asks for a vote as a member (incident 14).
     """
 
     persistent = ("term", "voted", "log", "file")
@@ -156,7 +156,7 @@ class Replica:
     kept: tuple[tuple[str, int], ...] = ()
     committed: int = 1
     file: Names = frozenset()
-    again: Names = frozenset()
+    extra_members: Names = frozenset()
 
     def start(self) -> None:
         is_first = self.leads and self.term == 1 and self.voted is None and bool(self.log)
@@ -164,7 +164,7 @@ class Replica:
         if self.role == "leader":
             self.voted = self.name
         self.votes, self.kept, self.committed = frozenset(), (), 1
-        self.again = self.file
+        self.extra_members = self.file
 
     def offline(self, event: Any) -> Any:
         """Lose the disk: the log, the term and the vote."""
@@ -202,9 +202,9 @@ class Replica:
             case "resign":
                 self._follow(self.term)
                 return None
-            case Granted(voter):
+            case VoteGranted(voter):
                 return self._granted(voter)
-            case Vote():
+            case VoteRequest():
                 return self._vote(event)
             case Copied(follower):
                 return self._copied(follower)
@@ -228,9 +228,12 @@ class Replica:
         """Return the nodes that the last entry names; an empty log names none."""
         return self.log[-1].peers if self.log else frozenset()
 
-    def _vote(self, asked: Vote) -> Any:
-        if self.mutant == "heard-again" and asked.candidate not in self._peers() | self.again:
-            self.again |= {asked.candidate}
+    def _vote(self, asked: VoteRequest) -> Any:
+        if (
+            self.mutant == "heard-again"
+            and asked.candidate not in self._peers() | self.extra_members
+        ):
+            self.extra_members |= {asked.candidate}
             return None
         if asked.term < self.term or asked.last < last_of(self.log):
             return NOT_ENABLED
@@ -293,10 +296,10 @@ class Replica:
             self.term, self.voted = term, None
         self.role, self.votes, self.kept = "follower", frozenset(), ()
 
-    def shows(self) -> Shown:
+    def shows(self) -> ReplicaView:
         length = len(self.log)
         kept = frozenset(name for name, count in self.kept if count == length)
-        return filled(Shown, self, kept=kept, permits=self._permits())
+        return filled(ReplicaView, self, kept=kept, permits=self._permits())
 
 
 def last_of(log: Log) -> tuple[int, int]:
@@ -305,7 +308,7 @@ def last_of(log: Log) -> tuple[int, int]:
 
 
 @define
-class Committed:
+class CommitMonitor:
     """The monitor: the longest log that was ever committed, and whether two such logs differ."""
 
     log: Log = ()
@@ -316,5 +319,5 @@ class Committed:
         self.parted |= log[:length] != self.log[:length]
         self.log = max(self.log, log, key=len)
 
-    def shows(self) -> Committed:
+    def shows(self) -> CommitMonitor:
         return evolve(self)

@@ -31,14 +31,14 @@ from joinproto_worlds.mutations.mutation import Mutation, applied
 from joinproto_worlds.mutations.named import is_mutation, mutation
 from joinproto_worlds.reconcile.raft import (
     Change,
-    Committed,
+    CommitMonitor,
     Copied,
     Copy,
     Entry,
-    Granted,
     Replica,
-    Shown,
-    Vote,
+    ReplicaView,
+    VoteGranted,
+    VoteRequest,
 )
 
 OPERATOR = "operator"
@@ -50,8 +50,9 @@ TARGET = 3
 class Operator:
     """An operator, who forgets nodes that do not run, and adds and removes replicas by hand.
 
-    `nodes`: of the cluster.  `drained`: nodes in maintenance; `drains`: nodes that may still be;
-    `mistaken`: one of them was given a replica.  The numbers: how often each act may still happen.
+    `nodes`: the cluster's nodes.  `drained`: nodes in maintenance; `drains`: nodes that may still
+    be put into it; `mistaken`: a node in maintenance was given a replica.  The numbers: how often
+    each action may still happen.
     """
 
     nodes: frozenset[str]
@@ -117,12 +118,12 @@ def build(
 ) -> World:
     """Return the world of a queue on the nodes `first` in a cluster of `members` nodes (3 to 5).
 
-    Node a leads at first.  `terms`: the last term.  `adds`, `removes`, `forgets`: how often the
-    operator may do this by hand; `removable`: nodes whose replicas may be removed so.  `wipes`: how
-    many disks may be lost while their node is down.  `stands`: nodes that may be a candidate;
-    `drains`: nodes that the operator puts into maintenance and back; `partitions`: how often the
-    leader's side is cut off; `lost`: nodes that never run; `joint`: one joint change replaces a
-    lost replica.
+    Node a leads at first.  `terms`: the greatest term that a candidate may begin.  `adds`,
+    `removes`, `forgets`: how often the operator may do this by hand; `removable`: nodes whose
+    replicas the operator may remove.  `wipes`: how many disks may be lost while their node is down.
+    `stands`: nodes that may be a candidate; `drains`: nodes that the operator puts into maintenance
+    and back; `partitions`: how often a, or a and b, may be cut off; `lost`: nodes that never run;
+    `joint`: one joint change replaces a lost replica.
     """
     nodes = frozenset("abcde"[:members])
     known = mutation(mutant) if is_mutation(mutant) else None
@@ -156,13 +157,13 @@ def build(
             partitions=partitions,
             splits=(frozenset("a"), frozenset("ab")),
         ),
-        monitor=Committed,
+        monitor=CommitMonitor,
         together=partial(_mutated, known, partial(steps, rules, settings, joint, removable)),
         properties=[
             *claims(rules, terms, adds=adds, removes=removes, forgets=forgets, crashes=crashes),
             *_more_claims(terms, drains=drains, lost=lost, joint=joint, partitions=partitions),
         ],
-        about="a replica is lost and replaced; nothing that was committed is lost",
+        about="a replica is lost and replaced; no committed entry is lost",
     )
 
 
@@ -182,11 +183,15 @@ def steps(
     for name, shown in running.items():
         replicas = _reached(name, running, view.split)
         if shown.role == "candidate":
-            for voter in sorted((shown.peers | shown.again) & replicas.keys() - shown.votes):
+            for voter in sorted(
+                (shown.peers | shown.extra_members) & replicas.keys() - shown.votes
+            ):
                 if voter == name:
                     continue
-                asked = Vote(name, shown.term, shown.last)
-                yield Together("votes", {voter: asked, name: Granted(voter)}, f"{voter} for {name}")
+                asked = VoteRequest(name, shown.term, shown.last)
+                yield Together(
+                    "votes", {voter: asked, name: VoteGranted(voter)}, f"{voter} for {name}"
+                )
         if shown.leads:
             for other in sorted(shown.peers & replicas.keys() - shown.kept - {name}):
                 copy = Copy(shown.term, shown.log, shown.committed)
@@ -211,7 +216,9 @@ def steps(
         yield Together("forgets", {OPERATOR: ("forget", name)}, name, fair=False, fault=True)
 
 
-def _reached(name: str, running: dict[str, Shown], side: frozenset[str] | None) -> dict[str, Shown]:
+def _reached(
+    name: str, running: dict[str, ReplicaView], side: frozenset[str] | None
+) -> dict[str, ReplicaView]:
     """Return the nodes on the same side of the partition as `name`; `side` is one side, or None."""
     if side is None:
         return running
@@ -223,7 +230,7 @@ def _evaluations(
     settings: Settings,
     office: Operator,
     replicas: dict[str, Any],
-    leader: Shown,
+    leader: ReplicaView,
     *,
     joint: bool,
 ) -> Iterator[Together]:
@@ -304,7 +311,9 @@ def _more_claims(
 
 
 def _stays_out(view: View) -> bool:
-    return all(name == OPERATOR or not one.again - one.peers for name, one in view.up.items())
+    return all(
+        name == OPERATOR or not one.extra_members - one.peers for name, one in view.up.items()
+    )
 
 
 def _is_complete(view: View) -> bool:
@@ -328,7 +337,7 @@ def _is_cut_off(view: View) -> bool:
     )
 
 
-def _leaders(view: View) -> list[Shown]:
+def _leaders(view: View) -> list[ReplicaView]:
     shown = [one for name, one in view.up.items() if name != OPERATOR and one.leads]
     newest = max((one.term for one in shown), default=0)
     return [one for one in shown if one.term == newest]

@@ -125,7 +125,7 @@ class Expander:
         self, rows: Rows, chosen: Ints, at: int, upto: int, joint: Ints | None, joint_base: int
     ) -> _Pass:
         """Expand the rows from place `at` on, until `upto` or until a buffer is full."""
-        cells, bits, queued = self.tables.looked_up()
+        cells, bits, queued = self.tables.loop_tables()
         loop = Loop(
             self.lookup,
             self.shape,

@@ -143,7 +143,7 @@ class ParallelLevels:
         if self._lookup is self._expander.lookup:
             return
         tables, self._lookup = self._expander.tables, self._expander.lookup
-        self._looked_up = tables.looked_up()
+        self._loop_tables = tables.loop_tables()
         self._canonical = None if self._renaming is None else self._renaming.form()
         if not self._deliveries:
             claim = tables.claim
@@ -311,7 +311,7 @@ class ParallelLevels:
                     None if sets is None else self._deliveries[k].arrays,
                     expander.quiet,
                 )
-                after, n, _, again, idle = expansion.expand(loop, *self._looked_up, sets, at, end)
+                after, n, _, again, idle = expansion.expand(loop, *self._loop_tables, sets, at, end)
                 done.add(n, again, idle)
                 if self._canonical is not None:
                     self._canonical(inserts.out[k, :n])

@@ -41,8 +41,8 @@ PERMUTED_MAX = 7
 """The most interchangeable members if every permutation is tried (7 have 5,040)."""
 
 
-class Restart(Exception):
-    """The sorted form is not exact for this world; begin again with permutations."""
+class SortedFormInexact(Exception):
+    """The sorted form is not exact for this world; the search begins again with permutations."""
 
 
 def plain_changes(count: int) -> list[int]:
@@ -67,7 +67,7 @@ def plain_changes(count: int) -> list[int]:
 
 
 def swapped_fields(tables: Tables, group: Ints) -> Table:
-    """Return to which field each field's value goes when neighbours of the group change places.
+    """Return the field to which each field's value goes when neighbours of the group swap.
 
     Result: int64, shape (swap, field).
     """
@@ -169,7 +169,9 @@ class Symmetry:
     def refresh(self) -> bool:
         """Number the images of all values and messages; return whether any value was new.
 
-        Raises `Restart` if the sorted form is not exact, `ModelProblem` if members differ.
+        Raises:
+            SortedFormInexact: the sorted form is not exact.
+            ModelProblem: members differ.
         """
         tables = self.tables
         self.code_comparison.check()
@@ -239,7 +241,7 @@ class Symmetry:
             every = orbit(node, self._images_of)
             self._colour_orbit(every)
             if self.sorted_form and not all(self._independent(item) for item in every):
-                raise Restart
+                raise SortedFormInexact
             if node[0] < 0 and self.sorted_form:
                 self._class_messages(every)
 

@@ -178,7 +178,7 @@ class Arrays(ABC):
 
     @abstractmethod
     def needed_messages(self) -> tuple[Masks, int]:
-        """Return what `Expiry.needed` does, and the number of horizons."""
+        """Return the masks of `Expiry.needed`, and the number of horizons."""
 
     # -- as arrays ---------------------------------------------------------------------
 
@@ -296,7 +296,7 @@ class Arrays(ABC):
         layout = self.layout
         return kernel.Bits(layout.slot_mask, layout.slot_at, **_read(self.to, *self.to))
 
-    def looked_up(self) -> tuple[Any, kernel.Bits | None, kernel.Queued | None]:
+    def loop_tables(self) -> tuple[Any, kernel.Bits | None, kernel.Queued | None]:
         """Return cells (see `Grids.sparse`), bits and queues for the compiled loops."""
         # Where contents are numbered, a loop that reads only blocks would take half a minute to
         # compile, would be used for some levels only, and is no faster.
