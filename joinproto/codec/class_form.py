@@ -17,7 +17,7 @@ import attrs
 from attrs import NOTHING
 
 from joinproto.codec.functions import CONSTRUCTOR_ERRORS, Put, Take, refused, same
-from joinproto.codec.malformed import Malformed, Missing, Unknown, Verbatim
+from joinproto.codec.malformed import Malformed, MissingField, UnknownField, Verbatim
 from joinproto.codec.marks import Absent, Merged, Part
 
 
@@ -117,13 +117,13 @@ def take_object(
                 if key in tree:
                     given[name] = inner(tree[key])
                 elif not may_be_absent:
-                    raise Missing
+                    raise MissingField
             except Malformed as error:
                 faults.append(error.within(key))
                 if not people:
                     raise
         if people:
-            faults += [Unknown(str(key), keys) for key in tree if key not in keys]
+            faults += [UnknownField(str(key), keys) for key in tree if key not in keys]
         if faults:
             raise faults[0].beside(faults[1:])
         return _construct(cls, **given)

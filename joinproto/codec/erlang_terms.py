@@ -87,7 +87,8 @@ class List(Term):
 class Terms:
     """All terms of a text.
 
-    `ended`: whether the last term has its full stop.  `line`: the number of the last line.
+    `ended`: whether the last term has its full stop.  `line`: the number of the last line that is
+    not blank.
     """
 
     all: tuple[Term, ...]
@@ -152,7 +153,7 @@ def read_terms(text: str) -> Terms:
             raise NotTerms(
                 tokens[at].line,
                 f"{tokens[at].text} after the end of a term",
-                "a full stop after the term, and nothing behind it",
+                "a full stop directly after the term",
             )
         at += 1
     return Terms(tuple(found), ended, last)

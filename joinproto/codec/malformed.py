@@ -27,8 +27,8 @@ FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 class Malformed(ValueError):
     """Input that no correct member makes: the field, the found value, the expected value.
 
-    `what`: the path to the field, as far as it is known (`within`).  `others`: further faults of
-    the same tree.
+    `what`: the path to the field, as far as it is known (`within`).  `others`: more faults of the
+    same tree.
     """
 
     def __init__(self, what: str, found: object, expected: str) -> None:
@@ -55,19 +55,19 @@ class Malformed(ValueError):
         return self
 
 
-class Missing(Malformed):
-    """A key is missing.  The key is the last part of the path."""
+class MissingField(Malformed):
+    """A field without a default is missing.  Its key is the last part of the path."""
 
     def __init__(self) -> None:
-        super().__init__("", Verbatim("no such field"), "every field of this format")
+        super().__init__("", Verbatim("no value"), "a value: this field has no default")
 
     @property
     def key(self) -> str:
         return self.what.rpartition(".")[2]
 
 
-class Unknown(Malformed):
-    """A key is not known.  `known`: the keys that the object may have."""
+class UnknownField(Malformed):
+    """A field that the format does not have.  `known`: the keys that the object may have."""
 
     def __init__(self, key: str, known: Sequence[str]) -> None:
         super().__init__(key, Verbatim("an unknown field"), f"one of {', '.join(known)}")
@@ -95,7 +95,7 @@ def shown(value: object) -> str:
 
 
 class Verbatim(str):
-    """Our own words as a found value, which are shown as they are, without quotes."""
+    """Words of joinproto in place of a found value; they are shown without quotes."""
 
     __slots__ = ()
 
@@ -122,7 +122,7 @@ def require_text(what: str, value: object) -> None:
     if not text:
         raise Malformed(what, value, "a text that is not empty")
     if FORBIDDEN.search(text) is not None:
-        raise Malformed(what, value, "no control character or surrogate")
+        raise Malformed(what, value, "no control character, line separator or surrogate")
 
 
 def require_int(what: str, value: object, *, at_least: int) -> None:

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 from joinproto.codec.codec import Codec
 from joinproto.codec.json_text import parsed
-from joinproto.codec.malformed import Malformed, Missing, Refusal, Unknown, Verbatim
+from joinproto.codec.malformed import Malformed, MissingField, Refusal, UnknownField, Verbatim
 from joinproto.errors import UsageProblem, nearest
 
 T = TypeVar("T")
-SCHEMA = "--schema prints what fits"
+SCHEMA = "--schema prints the expected form"
 
 
 class DoesNotFit(UsageProblem):
@@ -27,12 +27,12 @@ class DoesNotFit(UsageProblem):
         """Return the error for a fault; `next`: the advice if the fault has none."""
         path, _, about = fault.what.partition(", ")
         match fault:
-            case Missing():
+            case MissingField():
                 parent = path.removesuffix(fault.key).removesuffix(".")
                 return cls(parent, f"{fault.key} is missing", next=next)
             case Refusal():
                 return cls(path, fault.message, next=fault.next)
-            case Unknown():
+            case UnknownField():
                 known = f"fields: {', '.join(fault.known)}"
                 near = nearest(fault.key, fault.known, cutoff=0.7)
                 said = f"did you mean {near}?  {known}" if near else known

@@ -7,7 +7,7 @@ stay: the register knows the only successor, but not which store has the data.
     begin     freeze, durably                       Prepare ->   all
               freeze, durably                                 <- Promise
     propose   AskRegister, a compare-and-set
-    decided   append what stands there, durably     Chosen  ->   all
+    decided   append the register's view, durably   Chosen  ->   all
 
 All attempts use the same ballot, so a promise to one proposer counts for every other proposer, and
 means no more than "frozen".
@@ -42,14 +42,15 @@ ONE = Ballot(1, "register")
 
 @frozen(kw_only=True)
 class OutsideChoice(Chooser):
-    """One store's part where an outside register decides."""
+    """A store's part in the choice of a view if an outside register decides."""
 
     @property
     def is_free(self) -> bool:
         attempt = self.attempt
         if attempt is None or attempt.proposed is not None:
             return False
-        # Before the founding nothing says which stores there are, with a register or without.
+        # Before the founding no record names the stores, so the founders must have answered, with
+        # a register as well.
         return self.record.tip is not None or self._founders_answered(attempt.answered)
 
     def begin(self, also: Iterable[str] = ()) -> Step:
@@ -68,7 +69,7 @@ class OutsideChoice(Chooser):
     def decided(self, view: View) -> Step:
         """Return the result of the register's answer: `view` is the tip's successor.
 
-        An answer about an older tip is late, and changes nothing.
+        An answer about an older tip is late, and changes no state.
         """
         return Step(self) if view.parent != self.parent else self._choose(view)
 

@@ -19,8 +19,9 @@ class Ports(Protocol[W_co]):
     """The ports through which a host performs a batch.  The host must wait for the result of each
     call, in order.
 
-    `close`: serve no client any more.  `persist`: the record is durable when it returns, or when
-    all is done that it returned.  One that raises ends the process: see duty 4.
+    `close`: serve no client any more.  `persist`: the record is durable when `persist` returns, or
+    when all the work that it returned is done.  A `persist` that raises must end the process: duty
+    4 in `docs/embedding.md`.
     """
 
     def close(self, why: Closing) -> Iterable[W_co] | None: ...
@@ -31,10 +32,10 @@ class Ports(Protocol[W_co]):
 
 
 def performing(batch: Batch, ports: Ports[W_co]) -> Iterator[W_co]:
-    """Yield the work of `ports` to wait for while `batch` is performed.
+    """Yield the pieces of work of `ports` for which the host must wait while `batch` is performed.
 
-    Each must be done before the next one is asked for; nothing happens before the first. After a
-    failure ask no more: the later actions of the batch must not happen.
+    The host must finish each piece before it asks for the next one.  No action happens before it
+    asks for the first.  After a failure it must ask for no more, so that no later action happens.
     """
     if batch.close is not None:
         yield from ports.close(batch.close) or ()
@@ -48,9 +49,10 @@ def performing(batch: Batch, ports: Ports[W_co]) -> Iterator[W_co]:
 
 
 def perform(batch: Batch, ports: Ports[Never]) -> None:
-    """Perform `batch` with ports that return when done; then call `advance`.
+    """Perform `batch` with ports that return when their work is done.
 
-    Whatever a port raises comes through, and nothing that follows in the batch has happened.
+    The host must call `advance` afterwards.  An exception of a port is raised, and the rest of the
+    batch is not performed.
     """
     for _ in performing(batch, ports):
         pass

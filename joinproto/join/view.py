@@ -39,9 +39,9 @@ class Kind(Enum):
 
 @frozen(cache_hash=True, order=True)
 class Seat:
-    """A member together with the store it has: another store is another seat.
+    """A member together with its store.
 
-    So a member whose disk was wiped or exchanged does not sit where it sat before.  Seats are
+    So a member whose disk was wiped or exchanged has a new seat.  Seats are
     ordered by the members' names.
     """
 
@@ -72,8 +72,8 @@ def shared(seats: frozenset[Seat]) -> frozenset[Seat]:
 class Position:
     """A frame: the view it was sent in, and its number `seq`, from 1 at the founding.
 
-    Equal positions are equal data: all frames up to this one, on the way that leads to this
-    view.  An equal `seq` in different views proves nothing.  No frame yet: None.
+    Equal positions are equal data: all frames up to this one, on the chain that ends with this
+    view.  An equal `seq` in different views proves nothing.  Before the first frame: None.
     """
 
     view: ViewId
@@ -131,7 +131,7 @@ class Facts:
             _require_known(self.electors, self.members)
         else:
             _require_id(f"parent of a {self.kind.name}", self.parent)
-            require("number", self.number >= 2, self.number, "2 or more behind a parent")
+            require("number", self.number >= 2, self.number, "2 or more, because it has a parent")
         if self.kind in (Kind.FOUND, Kind.RESTART):
             # I1 begins again.  Otherwise: N is reached once, all die, and one restarts with
             # `activated` from before and serves alone.
@@ -159,7 +159,10 @@ class View(Facts):
         return self.kind is not Kind.CLOSE
 
     def is_majority(self, seats: Collection[Seat]) -> bool:
-        """Return whether `seats` hold more than half of the electors; the others do not count."""
+        """Return whether `seats` hold more than half of the electors.
+
+        Seats that are not electors do not count.
+        """
         return 2 * len(self.electors & frozenset(seats)) > len(self.electors)
 
     def __str__(self) -> str:
@@ -219,7 +222,8 @@ def change(
 ) -> View:
     """Return the view in which members have joined, left or been given up.
 
-    `electors`: None means the parent's.  N, options and cluster name stay, as the cluster runs.
+    `electors`: None means the parent's.  N, options and cluster name stay, because the cluster
+    runs.
     """
     facts = Facts(
         parent=parent.id,
@@ -247,7 +251,7 @@ def close(
     time: int,
     digest: Digest = by_hash,
 ) -> View:
-    """Return the view that ends the cluster in order; members and electors stay (S2)."""
+    """Return the CLOSE, the view of an orderly shutdown; members and electors stay (S2)."""
     facts = Facts(
         parent=parent.id,
         number=parent.number + 1,
@@ -281,8 +285,8 @@ def restart(
 
     See the rules I4 to I8 and R3.
 
-    `electors`: None means the parent's.  `wait_for`, `options_digest`: with these values all
-    members are now started.
+    `electors`: None means the parent's.  `wait_for`, `options_digest`: the values with which
+    all members are started now.
     """
     facts = Facts(
         parent=parent.id,
@@ -338,11 +342,11 @@ def verify_successor(parent: View, view: View) -> None:
     if view.number != parent.number + 1:
         raise Malformed("number", view.number, f"{parent.number + 1}, the next")
     if not parent.is_open and kind is not Kind.RESTART:
-        raise Malformed(f"kind behind a {parent.kind.name}", Verbatim(kind.name), "RESTART")
+        raise Malformed(f"kind after a {parent.kind.name}", Verbatim(kind.name), "RESTART")
     _require_kept("cluster_name", parent, view)
     _require_known(view.electors, parent.electors | view.members)
     if kind is not Kind.RESTART:
-        # A CHANGE without N would let a part of the founders serve before the others came.
+        # A CHANGE with a smaller N would let a part of the founders serve before the others came.
         _require_kept("wait_for", parent, view)
         _require_kept("options_digest", parent, view)
         if parent.activated and not view.activated:

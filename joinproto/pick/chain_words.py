@@ -37,7 +37,13 @@ def lines_of(
     latest: Collection[str],
     newest: Lineage,
 ) -> Iterator[str]:
-    """Yield the findings about these stores; `evidence`: of the stores that are believed."""
+    """Yield the findings about these stores.
+
+    `copies`: names of stores that are no evidence.  `evidence`: that of the stores on the longest
+    chain that are no copies.  `active`: the newest view in which clients may have been served.
+    `covering`: names of the stores that have every committed frame.  `latest`: names of the
+    covering stores that have the most frames.  `newest`: the longest chain of these stores.
+    """
     tip = newest.tip
     assert tip is not None
     yield (
@@ -86,16 +92,19 @@ def _line(
         return f"{where} is empty"
     if item.comparison.order is Order.DIVERGED:
         at = item.comparison.common_number
-        return f"{where} left the chain of the others after view {at}"
+        return f"{where} left the chain of the other stores after view {at}"
     if item.comparison.order is Order.UNKNOWN:
-        return f"{where} stopped so long ago that the others no longer keep the views since"
+        return (
+            f"{where} stopped so long ago that the other stores no longer keep the views that"
+            " followed"
+        )
     position = position_text(record.position, newest)
     if record.update_unfinished:
         return f"{where} was being updated: its position is not used, and it is never picked"
     frames = "every committed frame" + (" of its branch" if is_forked else "")
     if name in latest:
         others = len(latest) - 1
-        same = f", the same as {others} other{'s' if others > 1 else ''}" if others else ""
+        same = f", the same as {others} other store{'s' if others > 1 else ''}" if others else ""
         return f"{where} has {frames}, and ends at {position}{same}"
     if name in covering:
         return f"{where} has {frames}, and ends at {position}, before the latest store"
@@ -106,7 +115,7 @@ def _line(
 
 
 def of_empty_stores(stores: Sequence[Store]) -> tuple[str, ...]:
-    """Return the findings about stores none of which knows a view."""
+    """Return the findings about stores of which none knows a view."""
     found = [f"{item.seat.member} ({item.candidate.name}) is empty" for item in stores]
     views = {
         item.record.accepted.view.id: item.record.accepted.view
@@ -132,7 +141,7 @@ def _numbered(view_id: ViewId, lineage: Lineage) -> str:
 
 
 def position_text(position: Position | None, lineage: Lineage) -> str:
-    """Return in words where data ends, with the view's number if it is known."""
+    """Return the position in words, with the view's number if it is known."""
     if position is None:
         return "the beginning, without a frame"
     return f"frame {position.seq} of {_numbered(position.view, lineage)}"

@@ -24,13 +24,13 @@ from joinproto.pick.table import Verdict
 from joinproto.recovery.found import Fact, Found, Raw
 from joinproto.recovery.frames import Run, too_short
 from joinproto.recovery.judged import Judged, pick_of
-from joinproto.recovery.words import collect_on, stores_in, typed
+from joinproto.recovery.words import and_, collect_on, stores_in, typed
 from joinproto.standby.best import Best, best
 from joinproto.standby.broker import Mark
 from joinproto.standby.messages import View
 
 NAMES = (*form.NAMES, FRAMES)
-FORMER = "a former primary may have more"
+FORMER = "a former primary may have more messages"
 STATES = {Mark.CLEAN: State.CLEAN, Mark.DIRTY: State.DIRTY, Mark.EMPTY: State.EMPTY}
 
 
@@ -129,7 +129,9 @@ def _facts(raw: Raw, slot: Slot[BrokerRecord], kept: BrokerRecord) -> tuple[Fact
     for one in kept.history:
         said = (one.when, one.what, one.who, one.host, one.why)
         facts.append(Fact("history", ", ".join(word for word in said if word)))
-    facts += [Fact("leftover", f"{name}: of a write that did not end") for name in raw.leftovers]
+    facts += [
+        Fact("leftover", f"{name}: left by a write that did not end") for name in raw.leftovers
+    ]
     return tuple(facts)
 
 
@@ -143,13 +145,14 @@ def _slot_facts(slots: Slots[BrokerRecord]) -> tuple[Fact, ...]:
     return tuple(found)
 
 
-# -- which is the best ---------------------------------------------------------------------
+# -- which store is the best ---------------------------------------------------------------
 
 
 def verdict_on(stores: Sequence[Found], *, lost: Collection[str], words: Sequence[str]) -> Judged:
-    """Return the verdict about stores of hot standby, by H10: the last primary's is the best.
+    """Return the verdict about stores of hot standby: the store of the last primary is the best.
 
-    `lost`: brokers whose stores are lost.  `words`: of the command line, for the next command.
+    `lost`: brokers whose stores are lost.  `words`: the words of the command line, which the next
+    command repeats.
     """
     readable = [(one, kept) for one in stores if (kept := kept_of(one)) is not None]
     names = [kept.broker for _, kept in readable]
@@ -210,9 +213,10 @@ def _covers(
 
     This is so if `one` has as many frames of that generation.  It is also so if `one` was promoted
     in the next generation and is in the last view that `former` wrote, because each member of a
-    view has all that was confirmed.  Or a store of a generation in between has all these messages,
-    and `one` has all of that store's.  Otherwise: a is cut off, drops the others from its view, and
-    confirms alone; b is promoted, and a is not fenced.
+    view has every confirmed message.  Or a store of a generation in between has all these messages,
+    and `one` has all messages that were confirmed in the generation in which that store ended.
+    Otherwise: a is cut off, drops the others from its view, and confirms alone; b is promoted, and
+    a is not fenced.
     """
     generation = former[1].view.generation
     if _last(former[0], generation) <= _last(one[0], generation):
@@ -235,11 +239,11 @@ def _last(found: Found, generation: int) -> int:
 
 
 def _with_rivals(found: Best, names: Sequence[str]) -> Best:
-    listed = ", ".join(names)
+    best_one = "" if found.store is None else found.store.name
     why = (
-        f"{found.why}; but {listed} ended in an earlier generation with messages that it lacks, and"
-        " no file shows that they were never confirmed: that primary was not fenced, or an older"
-        " store was promoted by hand"
+        f"{found.why}; but {and_(names)}, which ended in an earlier generation, may have confirmed"
+        f" messages that {best_one} lacks: the primary of that generation was not fenced, or an"
+        " older store was promoted by hand"
     )
     return evolve(found, proven=False, case=FORMER, why=why)
 
@@ -277,19 +281,19 @@ def _former_role(kept: BrokerRecord) -> str:
 def _line(kept: BrokerRecord) -> str:
     if kept.cluster is None:
         return f"{kept.broker} never followed a primary"
-    beside = ", ".join(name for name in kept.view.members if name != kept.broker)
+    others = ", ".join(name for name in kept.view.members if name != kept.broker)
     return (
         f"{kept.broker} was {_former_role(kept)}, in generation {kept.view.generation}, view"
-        f" {kept.view.number}; also up to date: {beside or 'none'}"
+        f" {kept.view.number}; also up to date: {others or 'none'}"
     )
 
 
 def _chain_lines(chain: View) -> tuple[str, ...]:
     if not chain.members:
         return ()
-    beside = ", ".join(chain.members)
+    members = ", ".join(chain.members)
     said = f"{chain.primary} is primary in generation {chain.generation}, view {chain.number}"
-    return (f"the chain of views ends with one in which {said}; only {beside} may be promoted",)
+    return (f"the chain of views ends with one in which {said}; only {members} may be promoted",)
 
 
 def _sentence(pick: Pick, found: Best) -> str:
@@ -297,29 +301,33 @@ def _sentence(pick: Pick, found: Best) -> str:
         case Verdict.CORRUPT:
             return "Not one of these stores can be read."
         case Verdict.CLEAN:
-            return "Every store is empty: there is nothing to recover."
+            return "Every store is empty, so there is no message to recover."
         case Verdict.PROVEN:
             return f"{found.why}: it must become the primary, and that is proven."
         case Verdict.UNPROVEN if pick.case == "a store is there twice":
-            return "Two of these stores are of one broker: one is an old state, or a copy."
-    return f"{found.why}: nothing is proven."
+            return "Two of these stores are of one broker: one of them is an old state or a copy."
+    return f"{found.why}. Nothing is proven."
 
 
 def _next(
     pick: Pick, found: Best, stores: Sequence[Found], words: Sequence[str], lost: Collection[str]
 ) -> str:
-    """Return the next command to type, or the next thing to do."""
+    """Return the next command to type, or the next step in words."""
     best_one = "" if found.store is None else found.store.name
     chosen = [one for one in stores if one.name in pick.latest and one.member == best_one]
     match pick.verdict:
         case Verdict.CORRUPT:
-            return "start the brokers with empty directories; or look for other stores"
+            return (
+                "look for other copies of these stores; starting the brokers with empty directories"
+                " loses all messages, so save these directories first"
+            )
         case Verdict.CLEAN:
             return "start the brokers, and have the manager promote one"
         case Verdict.DIVERGED:
             return (
-                "look at the messages that each of the two confirmed; next time, fence the former"
-                " primary"
+                "copy these directories, look at the messages that each of the two confirmed, and"
+                " choose one; then pick again without the directory of the other, with --lost and"
+                " its name; next time, fence the former primary"
             )
         case Verdict.UNPROVEN if {item.member for item in pick.findings.missing} - set(lost):
             names = ", ".join(item.member for item in pick.findings.missing)
@@ -327,19 +335,19 @@ def _next(
     if not chosen:
         return "look for the stores that are not here yet, and pick again with them"
     one = chosen[0]
-    lost_too = (
-        "copy all these directories first, and look at the messages that each has confirmed; the"
-        f" messages that the others have and {one.member} lacks are lost by: "
-        if found.case == FORMER
-        else ""
-    )
+    first, loss = "", ""
+    if found.case == FORMER:
+        first = (
+            "copy all these directories first, and look at the messages that each broker has"
+            " confirmed; then "
+        )
+        loss = f", which loses the messages that the others have and {one.member} lacks"
     also = "" if found.proven else " --unproven"
     others = [
         word for word in stores_in(words) if word != one.path and not one.path.endswith(f"/{word}")
     ]
     if one.state is State.DIRTY:
         rest = " ".join(map(typed, others))
-        return f"{lost_too}joinproto recover mark-clean{also} {typed(one.path)} {rest}".rstrip()
-    if lost_too:
-        return f"{lost_too}starting the brokers, and promoting {one.member} first"
-    return f"start the brokers, and promote {one.member} first"
+        run_this = f"{first}run this{loss}: " if first else ""
+        return f"{run_this}joinproto recover mark-clean{also} {typed(one.path)} {rest}".rstrip()
+    return f"{first}start the brokers, and promote {one.member} first{loss}"

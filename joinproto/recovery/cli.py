@@ -18,15 +18,15 @@ import click
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "inspect": ("cli_look:inspect", "Show the contents of each store."),
-    "collect": ("cli_look:collect", "Write them as a file, to copy to another machine."),
-    "compare": ("cli_look:compare", "Group stores by cluster; show which is ahead."),
+    "collect": ("cli_look:collect", "Write a store's contents as a file, to copy elsewhere."),
+    "compare": ("cli_look:compare", "Group stores by cluster; show which store is ahead."),
     "pick": ("cli_look:pick", "Say which store is the latest, and prove it."),
     "plan": ("cli_do:plan", "Write down the change that apply would make."),
     "apply": ("cli_do:apply", "Carry out a plan, on the machine of its store."),
     "undo": ("cli_do:undo", "Undo apply, unless its mark was used."),
     "mark-clean": ("cli_do:mark_clean", "Write a permission to restart into one store."),
     "verify": ("cli_after:verify", "After the restart: ask the live members."),
-    "rehearse": ("cli_after:rehearse", "Show what can follow from each choice."),
+    "rehearse": ("cli_after:rehearse", "Show the possible outcomes of each choice."),
 }
 
 

@@ -71,11 +71,12 @@ def _asked(node: NodeFile) -> AskedMember:
 )
 @click.pass_obj
 def rehearse(body: Callable[..., int], /, states_max: int, as_object: bool, **asked: Any) -> int:
-    """Say what can follow at the restart from each choice of marks.
+    """Show the possible outcomes of the restart for each choice of marks.
 
-    Starts the real members from these stores in the model checker, in every order of events;
-    changes nothing.  It needs the extra `check`.  Exit code: 0 no choice can
-    lose a frame that may have been acknowledged; 5 a choice can, or the search is incomplete.
+    Starts the real members or brokers from these stores in the model checker, in every order of
+    events; changes nothing.  It needs the extra `check`.  Exit code: 0 no choice can lose a frame
+    or message that may have been acknowledged; 5 a choice can, the search is incomplete, or the
+    store of a broker is not here.
     """
     judgement = judgement_of(command="rehearse", **asked)
     # The search is not a part of the recovery tool, which must run with the base install only.

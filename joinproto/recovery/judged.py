@@ -10,7 +10,7 @@ from attrs import frozen
 from joinproto.pick.findings import Findings, row_of
 from joinproto.pick.pick import Pick, group
 from joinproto.pick.table import Verdict
-from joinproto.recovery.foreign.ra.table import Table
+from joinproto.recovery.foreign.ra.verdicts import GroupVerdicts
 from joinproto.recovery.found import Found
 
 
@@ -27,7 +27,7 @@ class Judged:
     lines: tuple[str, ...]
     not_examined: tuple[str, ...]
     next: str
-    raft: Table | None = None
+    raft: GroupVerdicts | None = None
 
 
 def pick_of(

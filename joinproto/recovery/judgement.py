@@ -25,7 +25,7 @@ from joinproto.recovery.advice import (
 )
 from joinproto.recovery.foreign.choice import broker_would
 from joinproto.recovery.foreign.ra.nodes import has_khepri
-from joinproto.recovery.foreign.ra.table import Row, Table
+from joinproto.recovery.foreign.ra.verdicts import GroupVerdict, GroupVerdicts
 from joinproto.recovery.found import Format, Found, State
 from joinproto.recovery.judged import Judged, pick_of
 from joinproto.recovery.unused import unused
@@ -59,7 +59,7 @@ class Judgement:
     evidence: tuple[str, ...]
     not_examined: tuple[str, ...]
     next: str
-    raft: Table | None = None
+    raft: GroupVerdicts | None = None
     unused: tuple[str, ...] = ()
 
     @property
@@ -215,7 +215,7 @@ def _of_khepri(stores: Sequence[Found], lost: Collection[str]) -> Judged:
     elif metadata.is_proven:
         said = f"{', '.join(best)} {has(best)} all metadata, and that is proven. But {found.doubt}"
     else:
-        said = f"Nothing is proven: {found.doubt}"
+        said = f"It is not proven which node has the latest metadata: {found.doubt}"
     missing = tuple(Missing(node, "", may_know_more=True) for node in found.missing)
     return Judged(
         pick=pick_of(
@@ -238,7 +238,7 @@ def _of_khepri(stores: Sequence[Found], lost: Collection[str]) -> Judged:
     )
 
 
-def _all_started(nodes: Collection[str], found: Table) -> str:
+def _all_started(nodes: Collection[str], found: GroupVerdicts) -> str:
     """Return the advice to start these nodes, except those that are no longer members."""
     members, metadata = set(nodes), found.khepri
     if metadata is not None and metadata.verdict.voters:
@@ -252,7 +252,9 @@ def _all_started(nodes: Collection[str], found: Table) -> str:
     )
 
 
-def _verdict_of_groups(stores: Sequence[Found], found: Table) -> tuple[Verdict, tuple[str, ...]]:
+def _verdict_of_groups(
+    stores: Sequence[Found], found: GroupVerdicts
+) -> tuple[Verdict, tuple[str, ...]]:
     clusters = {one.cluster for one in stores if one.cluster}
     if any(one.state is State.IN_USE for one in stores):
         return Verdict.IN_USE, ()
@@ -262,7 +264,7 @@ def _verdict_of_groups(stores: Sequence[Found], found: Table) -> tuple[Verdict, 
     return (Verdict.PROVEN if found.is_proven else Verdict.UNPROVEN), latest
 
 
-def _groups(stores: Sequence[Found]) -> Table | None:
+def _groups(stores: Sequence[Found]) -> GroupVerdicts | None:
     if not any(one.raft for one in stores):
         return None
     from joinproto.recovery.foreign.ra import nodes
@@ -374,7 +376,7 @@ def told(judgement: Judgement) -> schema.Result:
     )
 
 
-def _group_told(row: Row) -> schema.RaftGroup:
+def _group_told(row: GroupVerdict) -> schema.RaftGroup:
     return schema.RaftGroup(
         name=row.title,
         vhost=row.any_log.vhost or None,

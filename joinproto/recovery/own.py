@@ -199,7 +199,9 @@ def _facts(raw: Raw, slot: Slot, contents: Contents) -> tuple[Fact, ...]:
         Fact("mark", _mark(record)),
     ]
     facts += [Fact("history", _entry(entry)) for entry in contents.history]
-    facts += [Fact("leftover", f"{name}: of a write that did not end") for name in raw.leftovers]
+    facts += [
+        Fact("leftover", f"{name}: left by a write that did not end") for name in raw.leftovers
+    ]
     return tuple(facts)
 
 

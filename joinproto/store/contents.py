@@ -73,7 +73,7 @@ def verify_carried(what: str, value: object, *, depth: int = 0) -> None:
     match value:
         case str():
             is_fit = _FORBIDDEN.search(value) is None
-            require(what, is_fit, value, "no control character or surrogate")
+            require(what, is_fit, value, "no control character, line separator or surrogate")
         case float():
             require(what, isfinite(value), value, "a finite number")
         case dict():

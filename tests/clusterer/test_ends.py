@@ -65,7 +65,7 @@ def test_a_service_that_lacks_a_method_is_refused_at_the_start(fleet: Fleet) -> 
     fleet.start("a")
 
     said = said_at_its_end(fleet, "a")
-    assert "no end" in said
+    assert "it lacks end" in said
     assert "Traceback" not in said
 
 

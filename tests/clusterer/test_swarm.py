@@ -14,7 +14,7 @@ from joinproto.clusterer.status import Status
 from joinproto_worlds.mutations.mutation import applied
 from joinproto_worlds.mutations.named import mutation
 from tools.swarms.clusterer import Found, run
-from tools.swarms.clusterer_oracle import Gospels
+from tools.swarms.clusterer_oracle import GospelChecker
 
 BURSTS = 12
 AB = Config(1, frozenset("ab"), gospel="a", shutdown_timeout=0)
@@ -115,8 +115,10 @@ def test_a_ready_gospel_may_stop_if_a_config_means_the_node_before_its_reset() -
     after = step(is_b, word).state
 
     assert Status.JOINING is after.status
-    assert Gospels().stepped(is_b, word, after) is None
-    assert "the gospel of version 2" in str(Gospels({("a#1", "b#9")}).stepped(is_b, word, after))
+    assert GospelChecker().stepped(is_b, word, after) is None
+    assert "the gospel of version 2" in str(
+        GospelChecker({("a#1", "b#9")}).stepped(is_b, word, after)
+    )
 
 
 @pytest.mark.soak("swarm-rules")

@@ -109,7 +109,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("colour", "green", "colour: found 'green', expected red, blue or None"),
     ("word", ["a"], "word: found ['a'], expected a, b"),
     ("either", 1.5, "either: found 1.5, expected int or str"),
-    ("places", [{"x": 0}, {"x": -1, "y": 1}], "places[0].y: found no such field"),
+    ("places", [{"x": 0}, {"x": -1, "y": 1}], "places[0].y: found no value"),
     ("places", [{"x": 0, "y": 1}, {"x": -1, "y": 1}], "places[1].x: found -1, expected at least 0"),
     ("places", [{"x": 0, "y": 0}], "places[0].y: found 0, expected more than 0"),
     ("places", [{"x": 0, "y": math.nan}], "places[0].y: found nan, expected a finite number"),
@@ -126,7 +126,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("few", [], "few: found 0, expected 1 to 2"),
     ("back", [1], "back[0]: found 1, expected str"),
     ("open", [math.inf], "open: found inf, expected a finite number"),
-    ("inner", {}, "inner.flag: found no such field"),
+    ("inner", {}, "inner.flag: found no value"),
 ]
 
 
@@ -157,7 +157,7 @@ def test_all_faults_of_an_object_that_people_write_are_reported_at_once() -> Non
     assert [
         "flag: found 'yes', expected true or false",
         'colour: found \'green\', expected one of "red", "blue" or null',
-        "word: found no such field, expected every field of this format",
+        "word: found no value, expected a value: this field has no default",
     ] == faults[:3]
     assert faults[3].startswith("colur: found an unknown field, expected one of flag, colour, ")
 

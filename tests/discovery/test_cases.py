@@ -26,7 +26,7 @@ SHOWS = {
     10: '"deed": "remove"',
     11: '"deed": "remove"',
     12: "holds",
-    13: "every other unseen one is removed",
+    13: "every other node that is not seen is removed",
     14: "“one cluster” is violated after 10 steps",
     15: "holds",
     16: '"goes": ["pod-2"]',

@@ -133,7 +133,7 @@ COPIED = frozenset([Seat("a", "1"), Seat("b", "1")])
         (RESTARTED, {"activated": True}, "activated of a RESTART: found True, expected False"),
         (CHANGED, {"parent": None}, "parent of a CHANGE: found None, expected the id of a view"),
         (CHANGED, {"parent": 7}, "parent of a CHANGE: found 7, expected the id of a view"),
-        (CHANGED, {"number": 1}, "number: found 1, expected 2 or more behind a parent"),
+        (CHANGED, {"number": 1}, "number: found 1, expected 2 or more, because it has a parent"),
         (CHANGED, {"number": True}, "number: found True, expected int"),
         (CHANGED, {"number": "2"}, "number: found '2', expected int"),
         (CHANGED, {"number": INT_MAX + 1}, "expected at least 1, at most 2**63 - 1"),

@@ -213,7 +213,7 @@ def test_a_stopped_search_is_reported_as_incomplete(
 
     assert 5 == done.code
     assert "the search was stopped after" in done.out
-    assert "Not all was searched" in done.out
+    assert "Not all states were searched" in done.out
 
 
 @searches

@@ -211,9 +211,9 @@ def test_verify_changes_no_file(
     ("text", "said"),
     [
         ("[node", "is not a TOML file"),
-        ('cluster = "c"\ndata = "d"\nelectors = []\n', "member: found no such field"),
+        ('cluster = "c"\ndata = "d"\nelectors = []\n', "member: found no value"),
         ('member = 5\ncluster = "c"\ndata = "d"\nelectors = []\n', "member: found 5"),
-        ('member = "a"\ncluster = "c"\nelectors = []\n', "data: found no such field"),
+        ('member = "a"\ncluster = "c"\nelectors = []\n', "data: found no value"),
         ('member = "a"\ncluster = "c"\ndata = "d"\nelectors = "a"\n', "electors: found 'a'"),
         ('member = "a\\u001b[2J"\ncluster = "c"\ndata = "d"\nelectors = []\n', "member: found"),
     ],

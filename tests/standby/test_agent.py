@@ -150,7 +150,7 @@ def test_a_refused_promotion_makes_the_manager_try_the_next_broker(tmp_path: Pat
     with running(Manager.of(tmp_path, "ab")) as manager:
         manager.start()
         assert "a" == manager.promote("a")
-        assert manager.until("b", "backup")
+        assert manager.wait_role("b", "backup")
         manager.kill("a")
         assert Exit.NOT_RUNNING == manager.call("a", "monitor").code
         manager.start("a")

@@ -38,7 +38,7 @@ def pair(tmp_path: Path) -> Iterator[Manager]:
     with running(manager):
         manager.start()
         assert "a" == manager.promote("a")
-        assert manager.until("b", "backup")
+        assert manager.wait_role("b", "backup")
         yield manager
 
 

@@ -35,9 +35,9 @@ def three(tmp_path: Path) -> Iterator[Manager]:
     """Give three brokers, one of which has become primary without an operator."""
     with running(Manager.of(tmp_path, "abc", built_in=True, cuts=True)) as manager:
         manager.start()
-        assert manager.serving()
+        assert manager.wait_primary()
         for name in backups(manager):
-            assert manager.until(name, "backup")
+            assert manager.wait_role(name, "backup")
         yield manager
 
 
@@ -112,8 +112,8 @@ def test_a_demoted_broker_is_promoted_again_and_has_all_messages(
     shown = run_here(capsys, "standby", "status", "--config", str(three.files[first])).out
     assert "chain       open, generation 1\n" in shown
     three.call(first, "demote")
-    second = three.serving(but=first)
-    assert three.until(first, "backup")
+    second = three.wait_primary(but=first)
+    assert three.wait_role(first, "backup")
 
     third = next(name for name in three.files if name not in (first, second))
     three.kill(third)
@@ -122,7 +122,7 @@ def test_a_demoted_broker_is_promoted_again_and_has_all_messages(
     three.kill(second)
     three.start(third)
 
-    assert first == three.serving()
+    assert first == three.wait_primary()
     assert ["1", "2", "3"] == [body for body, _ in consume(three.urls(), 3)]
 
 
@@ -145,17 +145,19 @@ def test_brokers_go_on_after_a_total_failure_if_all_are_there_and_the_setting_sa
     more = 'total_failure = "continue"' if continues else ""
     with running(Manager.of(tmp_path, "abc", built_in=True, more=more)) as manager:
         manager.start()
-        primary = manager.serving()
-        assert manager.until_in_view(primary, "abc")
+        primary = manager.wait_primary()
+        assert manager.wait_view(primary, "abc")
         publish(manager.urls(), "1", "2")
         for name in "abc":
             manager.kill(name)
         *there, last = sorted("abc", key=lambda name: name != primary)
         manager.start(*there)
-        assert "" == manager.serving(seconds=6), "a broker that was not seen may know more"
+        assert "" == manager.wait_primary(seconds=6), "a broker that was not seen may know more"
         manager.start(last)
 
-        assert (primary if continues else "") == manager.serving(seconds=30 if continues else 8)
+        assert (primary if continues else "") == manager.wait_primary(
+            seconds=30 if continues else 8
+        )
         if continues:
             found = consume(manager.urls(), 2)
             assert [("1", True), ("2", True)] == found

@@ -49,7 +49,7 @@ def test_a_disk_that_takes_five_seconds_delays_answers_but_drops_no_backup(
         manager.start()
         assert "a" == manager.promote("a")
         publish(manager.urls(), "1")
-        assert manager.until_in_view("a", "abc")
+        assert manager.wait_view("a", "abc")
         flag.touch()
         began = time.monotonic()
 
@@ -94,7 +94,7 @@ def test_two_thousand_idle_connections_stop_neither_status_nor_publishing(tmp_pa
         with files_max(1_000):
             manager.start()
         assert "a" == manager.promote("a")
-        assert manager.until_in_view("a", "ab")
+        assert manager.wait_view("a", "ab")
         host, _, port = manager.url("a").rpartition(":")
         with connected(manager.urls()) as connection:
             sender = connection.create_sender("q")

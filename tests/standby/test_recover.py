@@ -84,8 +84,8 @@ def test_a_former_primary_that_went_on_alone_is_a_rival(
 
     named = {Path(one).name for one in found["latest"]}
     assert (5, "unproven", {"a", "b"}) == (code, found["verdict"], named)
-    assert "that primary was not fenced" in found["evidence"][0]
-    assert "the others have and b lacks are lost by: joinproto recover mark-clean" in found["next"]
+    assert "the primary of that generation was not fenced" in found["evidence"][0]
+    assert "the others have and b lacks: joinproto recover mark-clean" in found["next"]
     assert (5, 8) == (rival, best)
 
 

@@ -68,9 +68,9 @@ def test_the_promotion_of_the_wrong_broker_loses_confirmed_messages(
     assert before == snapshot(tmp_path)
     assert {"mark a, promote a"} == {name for name, one in found.items() if one["loses"]}
     wrong = found["mark a, promote a"]
-    assert ["what b confirmed in generation 4"] == wrong["lost"]
+    assert ["the messages that b confirmed in generation 4"] == wrong["lost"]
     assert [("a", True)] == [(one["primary"], one["is_served"]) for one in wrong["starts"]]
-    assert "so: a starts; a is promoted" in text
+    assert "shortest run that loses a message: a starts; a is promoted" in text
     assert "can be lost: mark a, promote a." in text
     # These messages are on the disks of the others, and not on that of the promoted broker.
     assert messages(paths[1]) == messages(paths[2]) == {f"4.{at}" for at in range(3)}
@@ -119,8 +119,8 @@ def test_the_later_primary_loses_a_message_that_the_earlier_one_confirmed_alone(
 
     _, found = rehearsed(capsys, *paths)
 
-    assert ["what a confirmed in generation 3"] == found["mark b, promote b"]["lost"]
-    assert ["what b confirmed in generation 4"] == found["mark a, promote a"]["lost"]
+    assert ["the messages that a confirmed in generation 3"] == found["mark b, promote b"]["lost"]
+    assert ["the messages that b confirmed in generation 4"] == found["mark a, promote a"]["lost"]
 
 
 @searches
@@ -190,7 +190,7 @@ def test_a_store_that_cannot_be_read_stops_its_broker(
 
     assert all(["b"] == one["aborts"] for one in found.values())
     assert "mark b, promote b" not in found
-    assert "what only b may have" in text
+    assert "messages that only b may have" in text
 
 
 @searches
@@ -207,8 +207,8 @@ def test_a_store_that_was_not_seen_makes_the_rehearsal_unproven(
     code, found = rehearsed(capsys, *words)
 
     assert 5 == part.code
-    assert "As far as these stores know: Whatever is chosen, no message" in part.out
-    assert "what only a may have" in part.out
+    assert "As far as these stores know: With each of these choices, no message" in part.out
+    assert "messages that only a may have" in part.out
     assert (5, True) == (code, found["mark a, promote a"]["loses"])
 
 
@@ -220,7 +220,7 @@ def test_a_search_that_was_stopped_is_not_safe(
 
     assert 5 == done.code
     assert "the search was stopped after" in done.out
-    assert "Not all was searched" in done.out
+    assert "Not all states were searched" in done.out
 
 
 @searches

@@ -65,7 +65,7 @@ def test_rhea_publishes_and_another_primary_has_it_all(tmp_path: Path, modules: 
     with running(Manager.of(tmp_path, "ab")) as manager:
         manager.start()
         assert "a" == manager.promote("a")
-        assert manager.until("b", "backup")
+        assert manager.wait_role("b", "backup")
         a, b = manager.urls()
 
         published = told(modules, "publish", b, a)

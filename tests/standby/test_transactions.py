@@ -33,7 +33,7 @@ def pair(tmp_path: Path) -> Iterator[Manager]:
     with running(Manager.of(tmp_path, "ab")) as manager:
         manager.start()
         assert "a" == manager.promote("a")
-        assert manager.until("b", "backup")
+        assert manager.wait_role("b", "backup")
         yield manager
 
 

@@ -224,7 +224,7 @@ def _set(*way: str | int, to: object) -> bytes:
         (b'{"a": ' + b"9" * 5_000 + b"}", "payload: found Exceeds the limit"),
         (b'{"a": "\\ud800"}', "payload.a: found '\\ud800', expected no control character"),
         (_double(payload()), "payload: found the key 'member' twice, expected each key once"),
-        (payload(lambda tree: tree.pop("mark")), "payload.mark: found no such field"),
+        (payload(lambda tree: tree.pop("mark")), "payload.mark: found no value"),
         (_set("member", to=""), "member: found '', expected a text that is not empty"),
         (_set("member", to=None), "payload.member: found None, expected str"),
         (_set("promised", "round", to=0), "payload.promised, round: found 0, expected at least 1"),

@@ -55,7 +55,7 @@ class Counting:
     def lost(self) -> list[str]:
         """Return the confirmed messages that the last primary lacks."""
         connection = BlockingConnection(
-            self.manager.url(self.manager.serving()), timeout=SECONDS, reconnect=False
+            self.manager.url(self.manager.wait_primary()), timeout=SECONDS, reconnect=False
         )
         receiver = connection.create_receiver(QUEUE, credit=100)
         found = []
@@ -133,13 +133,13 @@ def built_in(manager: Manager, client: Counting) -> None:
         others = [name for name in "abc" if name != manager.primary]
         promote_at_the_same_time(manager, others)
         client.publish("a", "1", seconds=5)
-        client.publish(manager.serving(but="a"), "2")
+        client.publish(manager.wait_primary(but="a"), "2")
         promote_at_the_same_time(manager, others)
-        client.publish(manager.serving(but="a"), "3")
+        client.publish(manager.wait_primary(but="a"), "3")
     manager.wait_backup("a")
-    last = manager.serving()
+    last = manager.wait_primary()
     with stopped(manager, last):
-        client.publish(manager.serving(but=last), "4")
+        client.publish(manager.wait_primary(but=last), "4")
     manager.wait_backup(last)
 
 
@@ -161,7 +161,7 @@ def run(top: Path, name: str) -> dict[str, Any]:
     with running(Manager.of(top, "abc", more=more, built_in=own, cuts=True)) as manager:
         manager.start()
         if own:
-            if not manager.serving():
+            if not manager.wait_primary():
                 raise RuntimeError("no broker has become primary")
         else:
             _promote(manager, "a")

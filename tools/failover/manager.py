@@ -26,13 +26,15 @@ PATIENCE_SECONDS = 60.0
 
 @define
 class Manager:
-    """The manager.  `files`: each broker's configuration.  `ways`: the networks between brokers.
+    """The script and its brokers.
 
-    `refusals`: brokers that refused a promotion, with the reason.
+    `files`: each broker's configuration.  `networks`: those between the brokers.  `primary`: the
+    broker that served last as primary, as far as the script knows.  `refusals`: brokers that
+    refused a promotion, with the reason.
     """
 
     files: Mapping[str, Path]
-    ways: tuple[Network, ...] = ()
+    networks: tuple[Network, ...] = ()
     is_built_in: bool = False
     primary: str = ""
     refusals: list[tuple[str, str]] = field(factory=list)
@@ -50,19 +52,22 @@ class Manager:
     ) -> Manager:
         """Return a manager of brokers with these names, and write their files.
 
-        `more`, `tables`: lines for all files.  `built_in`: the brokers promote themselves.  `cuts`:
-        the links between brokers can be cut.
+        `more`: lines of the top level of each file; `tables`: lines after those of `[timing]`.
+        `built_in`: the brokers promote themselves.  `cuts`: the links between brokers can be cut.
         """
         ports = iter(free_ports(3 * len(names)))
         clients = {name: next(ports) for name in names}
-        rooms = ("brokers", "chain") if built_in else ("brokers",)
-        ways: dict[str, Network] = {}
-        for room in rooms:
+        sections = ("brokers", "chain") if built_in else ("brokers",)
+        networks: dict[str, Network] = {}
+        for section in sections:
             listens = {name: next(ports) for name in names}
-            ways[room] = Proxies(listens, names) if cuts else Direct(listens)
+            networks[section] = Proxies(listens, names) if cuts else Direct(listens)
         files = {}
         for name in names:
-            found = [f"[{room}]\n{_addresses(name, names, way)}\n" for room, way in ways.items()]
+            found = [
+                f"[{section}]\n{_addresses(name, names, network)}\n"
+                for section, network in networks.items()
+            ]
             files[name] = top / f"{name}.toml"
             files[name].write_text(
                 f'broker = "{name}"\ncluster = "storm"\ndata = "{name}"\n'
@@ -70,7 +75,7 @@ class Manager:
                 f'clients = "127.0.0.1:{clients[name]}"\n{more}\n{"".join(found)}'
                 f"[timing]\nbackups = 2.0\nretry = 0.1\n{tables}"
             )
-        return cls(files, tuple(ways.values()), built_in)
+        return cls(files, tuple(networks.values()), built_in)
 
     def call(self, name: str, action: str) -> ActionResult:
         """Call the agent for one broker."""
@@ -97,30 +102,30 @@ class Manager:
             self.refusals.append((name, said.why))
         return ""
 
-    def serving(self, seconds: float = PATIENCE_SECONDS, *, but: str = "") -> str:
+    def wait_primary(self, seconds: float = PATIENCE_SECONDS, *, but: str = "") -> str:
         """Wait for a primary that is the only broker that serves; return its name, or "".
 
         `but`: a broker that is not asked, because it may be stopped or cut off.
         """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            told = {name: self.status(name) for name in self.files if name != but}
-            there = [name for name, one in told.items() if one.get("serves")]
-            if len(there) == 1 and told[there[0]]["role"] == "primary":
-                self.primary = there[0]
+            status = {name: self.status(name) for name in self.files if name != but}
+            serving = [name for name, one in status.items() if one.get("serves")]
+            if len(serving) == 1 and status[serving[0]]["role"] == "primary":
+                self.primary = serving[0]
                 return self.primary
             time.sleep(0.1)
         return ""
 
     def isolate(self, name: str) -> None:
         """Block all traffic between this broker and the others."""
-        for way in self.ways:
-            way.isolate({name})
+        for network in self.networks:
+            network.isolate({name})
 
     def heal(self) -> None:
         """End all blocks."""
-        for way in self.ways:
-            way.heal()
+        for network in self.networks:
+            network.heal()
 
     def kill(self, name: str) -> None:
         """Kill a broker with SIGKILL."""
@@ -136,16 +141,16 @@ class Manager:
         """Return a broker's status; {} if it does not answer."""
         return self.agent(name)._status() or {}
 
-    def until(self, name: str, role: str, seconds: float = PATIENCE_SECONDS) -> bool:
+    def wait_role(self, name: str, role: str, seconds: float = PATIENCE_SECONDS) -> bool:
         """Wait until a broker has this role; return whether it has."""
         return self.agent(name)._until(lambda: self.status(name).get("role") == role, seconds)
 
     def wait_backup(self, name: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until a broker is a backup; raises `RuntimeError` with its status."""
-        if not self.until(name, "backup", seconds):
+        if not self.wait_role(name, "backup", seconds):
             raise RuntimeError(f"{name} has not become a backup: {self.status(name)}")
 
-    def until_in_view(self, primary: str, names: str, seconds: float = PATIENCE_SECONDS) -> bool:
+    def wait_view(self, primary: str, names: str, seconds: float = PATIENCE_SECONDS) -> bool:
         """Wait until the last view that a primary has written has exactly these brokers.
 
         A new backup reports the role `backup` a moment earlier, because it stores the view
@@ -172,11 +177,11 @@ def running(manager: Manager) -> Iterator[Manager]:
     finally:
         for name in manager.files:
             manager.kill(name)
-        for way in manager.ways:
-            way.close()
+        for network in manager.networks:
+            network.close()
 
 
-def _addresses(name: str, names: str, way: Network) -> str:
+def _addresses(name: str, names: str, network: Network) -> str:
     """Return lines with the addresses at which this broker reaches each broker, or listens."""
-    found = {other: way.way(name, other) for other in names}
+    found = {other: network.way(name, other) for other in names}
     return "\n".join(f'{other} = "{at}"' for other, at in found.items())

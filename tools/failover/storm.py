@@ -75,7 +75,7 @@ class Brokers(System):
     end = "every confirmed message was consumed, and all brokers kept the rules"
 
     def __attrs_post_init__(self) -> None:
-        self.network = Ways(self.names, self.manager.ways)
+        self.network = Ways(self.names, self.manager.networks)
 
     @classmethod
     def make(cls, top: Path, names: str, *, built_in: bool) -> Brokers:
@@ -157,7 +157,7 @@ class Brokers(System):
             for name in self.names:
                 if self.process(name) is None:
                     manager.start(name)
-            serves = manager.serving(1.0)
+            serves = manager.wait_primary(1.0)
             others = [name for name in self.names if name != serves]
             away = [name for name in others if manager.status(name).get("role") != "backup"]
             if serves and not away and self._opens() >= confirmed + FEW:
@@ -256,7 +256,7 @@ class Brokers(System):
             time.sleep(0.2)
 
     def _wait_for_another(self, former: str) -> None:
-        if not self.manager.serving(SECONDS, but=former):
+        if not self.manager.wait_primary(SECONDS, but=former):
             raise RuntimeError(f"no broker took over from {former} within {SECONDS:g} s")
 
     def _backup(self, storm: Storm) -> str:
@@ -345,7 +345,7 @@ def recover(manager: Manager) -> str:
     recovered("mark-clean", best, *others, "--yes", "--plan-hash", made)
     manager.start()
     if manager.is_built_in:
-        serving = manager.serving(SECONDS)
+        serving = manager.wait_primary(SECONDS)
         if serving != best.name:
             raise RuntimeError(f"{serving or 'no broker'} serves, and not {best.name}")
     elif not manager.promote(best.name):

@@ -36,7 +36,7 @@ from pathlib import Path
 from joinproto.errors import EnvironmentProblem
 from joinproto.pick.table import Verdict
 from joinproto.recovery.cli_look import judgement_of
-from joinproto.recovery.foreign.ra.table import Row
+from joinproto.recovery.foreign.ra.verdicts import GroupVerdict
 from tools.fixtures.rabbitmq import NODES
 from tools.fixtures.servers import require, wait_until
 from tools.histories import rabbitmq_nodes
@@ -330,11 +330,11 @@ def judge(history: History, given: tuple[str, ...]) -> Judged:
     )
 
 
-def _wanted(history: History, row: Row) -> frozenset[str]:
+def _wanted(history: History, row: GroupVerdict) -> frozenset[str]:
     """Return the confirmed messages of a queue that some store has."""
     return frozenset(one for one in history.kept if history.queues.get(one) == _group(row))
 
 
-def _group(row: Row) -> str:
+def _group(row: GroupVerdict) -> str:
     """Return the name of the messages of a group: that of its queue, or of Khepri's group."""
     return row.any_log.queue or row.any_log.group

@@ -33,7 +33,7 @@ from joinproto.clusterer.messages import Event
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.state import State, Step
 from tools.swarms.clusterer_machines import Machine, Machines
-from tools.swarms.clusterer_oracle import Gospels, Message, Oracle
+from tools.swarms.clusterer_oracle import GospelChecker, Message, Oracle
 from tools.swarms.virtual import VirtualLoop, one_holder
 
 REST_SECONDS = 240.0
@@ -128,13 +128,13 @@ class Swarm(Oracle):
         self.say(f"{config}, gospel {config.gospel or 'reset'}, at {one.name}")
         if answer is not None:
             self._replies.append((config, answer))
-            self._means(config)
+            self._note_given_up(config)
 
     def _start(self, one: Machine, given: Config | None) -> None:
         if one.process is None:
             self.say(f"start {one.name}" + ("" if given is None else f" with {given}"))
             if given is not None:
-                self._means(given)
+                self._note_given_up(given)
             one.start(given)
 
     def start(self, one: Machine) -> None:
@@ -263,7 +263,7 @@ class Swarm(Oracle):
             self.say(
                 f"a node that was left out is waited for: {config}, gospel {config.gospel}, at all"
             )
-            self._means(config)
+            self._note_given_up(config)
             for one in self.all:
                 if one.process is None:
                     one.start(config)
@@ -296,7 +296,7 @@ class Swarm(Oracle):
     def _start_again(self, one: Machine) -> None:
         if not one.is_left_out:
             one.start(None)
-        elif (config := self._naming(one)) is not None:
+        elif (config := self._newer_config(one)) is not None:
             one.start(config)
 
     def _waits_for_left_out(self) -> bool:
@@ -316,7 +316,7 @@ def run(seed: int, bursts: int, names: str = "") -> Found:
     release = chance.choice((Release.SEED, Release.HEAD))
     machines = Machines(names, chance, release)
     swarm = Swarm(machines, chance)
-    steps, gospels = 0, Gospels()
+    steps, gospels = 0, GospelChecker()
     step = coordinator.step
 
     def counted(state: State, event: Event) -> Step:

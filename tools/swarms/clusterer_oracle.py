@@ -18,35 +18,35 @@ BY_ITSELF = "another is ready by itself"
 
 
 @define
-class Gospels:
-    """Checks that ready gospels stay ready.
+class GospelChecker:
+    """A check that ready gospels stay ready.
 
-    `met`: pairs of identities: of a node that was ready, and of a node that it knew then.  A reset
-    changes an identity.
+    `known`: pairs of identities: that of a node that was ready, and that of a node that it knew
+    then.  A reset changes an identity.
     """
 
-    met: set[tuple[str, str]] = Factory(set)
+    known: set[tuple[str, str]] = Factory(set)
 
     def stepped(self, before: State, event: Event, after: State) -> str | None:
         """Return the error of a step, or None."""
         if after.runs and after.held is not None:
             one = _node(after.identity)
-            self.met.update((one, _node(other)) for _, other in after.held.ids.pairs)
-        return None if self._means_a_former_one(before, event) else _stops(before, after)
+            self.known.update((one, _node(other)) for _, other in after.held.ids.pairs)
+        return None if self._names_node_before_reset(before, event) else _stops(before, after)
 
-    def _means_a_former_one(self, before: State, event: Event) -> bool:
-        """Return whether the config's sender means the node as it was before its reset.
+    def _names_node_before_reset(self, before: State, event: Event) -> bool:
+        """Return whether the sender of a config knows the node only as it was before its reset.
 
-        The sender was not ready since then, so it does not know the new node.  The gospel cannot
-        know whose data are meant either: it stops its broker, and keeps its data until another node
-        is ready with the meant data.
+        The sender was not ready since then, so it does not know the new identity.  The gospel
+        cannot know which node's data the config names either: it stops its broker, and keeps its
+        data until another node is ready with the data that the config names.
         """
         if not (isinstance(event, Receive) and isinstance(event.content, NewConfig)):
             return False
         ids = event.content.held.ids
         sender, meant = _node(ids.get(event.sender)), _node(ids.get(before.who.me))
         now = _node(before.identity)
-        return bool(meant) and meant != now and (sender, now) not in self.met
+        return bool(meant) and meant != now and (sender, now) not in self.known
 
 
 def _node(identity: str | None) -> str:
@@ -55,7 +55,9 @@ def _node(identity: str | None) -> str:
 
 
 def _stops(before: State, after: State) -> str | None:
-    """Return the error that a ready node gives up data that its next config means, or None."""
+    """Return the error of a ready node that gives up data although its next config names it the
+    gospel, or None.
+    """
     me, old, new = before.who.me, before.held, after.held
     if not (before.runs and after.status is Status.JOINING) or old is None or new is None:
         return None
@@ -69,8 +71,9 @@ def _stops(before: State, after: State) -> str | None:
 class Message:
     """An acknowledged message.  `holders`: the machines that are known to have it.
 
-    `members`: nodes that each config since the acknowledgement names; any other node, as a gospel,
-    means its own data.  `given_up`: why the operator has given the message up, or "".
+    `members`: the nodes that are in every config since the acknowledgement.  A config whose gospel
+    is neither a member nor a holder gives the message up.  `given_up`: the reason why the operator
+    has given the message up, or "".
     """
 
     number: int
@@ -82,7 +85,12 @@ class Message:
 
 @define
 class Oracle:
-    """The expectations of one run.  `configs`, `were_cut`: since the last time of rest."""
+    """The expectations of one run.
+
+    `version`: that of the newest config.  `configs`: the configs that were applied since the last
+    time of rest.  `were_cut`: the nodes that were cut off since then.  `kinds`: how often each
+    action was taken.  `told`: the run's log.  `problems`: the violated claims.
+    """
 
     machines: Machines
     chance: Random
@@ -103,8 +111,8 @@ class Oracle:
     def all(self) -> list[Machine]:
         return list(self.machines.all.values())
 
-    def _means(self, config: Config) -> None:
-        """Note which messages the operator gives up by a config."""
+    def _note_given_up(self, config: Config) -> None:
+        """Add a config, and note which messages the operator gives up with it."""
         self.configs.append(config)
         for one in self.messages:
             self._judge(one, config)
@@ -124,7 +132,7 @@ class Oracle:
         one.members &= config.nodes
 
     def _wiping(self, broker: Broker) -> None:
-        """Note the messages that a node gives up if a newer config names it as the gospel."""
+        """Note the messages of a node that is wiped, if a newer config names it as the gospel."""
         host = self.machines.all[broker.name].host
         held = None if host is None else host.state.held
         now = 0 if held is None else held.config.version
@@ -148,20 +156,27 @@ class Oracle:
     def _give_up(one: Message, why: str) -> None:
         one.given_up = one.given_up or why
 
-    def _naming(self, one: Machine) -> Config | None:
-        """Return the newest config that a node holds, if it is new for `one` and names it.
+    def _newer_config(self, machine: Machine) -> Config | None:
+        """Return the newest held config if `machine` has not had it, and it names `machine`.
 
-        The operator gives it to the node that was left out at its start: otherwise the node would
-        end at once, before it learns of the config.
+        The operator starts a node that was left out with this config.  Otherwise the node would end
+        at once, before it learns of the config.
         """
         states = [each.host.state for each in self.all if each.host is not None]
         held = [state.held.config for state in states if state.held is not None]
         youngest = max(held, key=lambda config: config.version, default=None)
-        is_news = youngest is not None and youngest.version > one.ended_with
-        return youngest if is_news and youngest is not None and one.name in youngest.nodes else None
+        is_news = youngest is not None and youngest.version > machine.ended_with
+        return (
+            youngest
+            if is_news and youngest is not None and machine.name in youngest.nodes
+            else None
+        )
 
     def _unrest(self) -> list[str]:
-        """Return the nodes that are neither ready nor left out."""
+        """Return a sentence for each node that is not at rest.
+
+        A node is at rest if it is ready, pending, shut down or left out.
+        """
         found = []
         for one in self.all:
             host = one.host
@@ -178,7 +193,7 @@ class Oracle:
         return found
 
     def _wrong(self) -> list[str]:
-        """Return the violated conditions at rest."""
+        """Return a sentence for each claim that is violated at rest."""
         found = []
         ready = [one for one in self.all if one.is_ready]
         for one in ready:
@@ -205,20 +220,23 @@ class Oracle:
                     found.append(f"{one.name} and {name} have different messages")
                 if held.ids.get(name) is None:
                     found.append(f"{one.name} does not know {name}")
-        return found + self._taken_twice() + self._lost()
+        return found + self._accepted_twice() + self._lost()
 
-    def _taken_twice(self) -> list[str]:
-        """Return the configs that a node accepted after another content of their version."""
+    def _accepted_twice(self) -> list[str]:
+        """Return a sentence for each accepted config that is not the first content of its version.
+
+        The replies of all nodes are compared.
+        """
         found, accepted = [], dict[int, Config]()
         for config, answer in self._replies:
             if answer.done() and answer.result().reply.is_accepted:
                 first = accepted.setdefault(config.version, config)
                 if first != config:
-                    found.append(f"{config} was taken, and {first} before it")
+                    found.append(f"{config} was accepted, and {first} before it")
         return found
 
     def _lost(self) -> list[str]:
-        """Return the messages that are lost and were not given up."""
+        """Return a sentence for each message that is lost and was not given up."""
         found = []
         for one in self.messages:
             if one.given_up:

@@ -54,13 +54,13 @@ class Conformance:
         return all(one.holds for one in self.checks)
 
 
-Make = Callable[[str], Port]
+MakeBackend = Callable[[str], Port]
 """Makes the backend of a node, given the node's name, for example `rabbit@one`."""
 ONE, TWO = "rabbit@one", "rabbit@two.example-x.org"
 
 
-async def conform(server: str, make: Make) -> Conformance:
-    """Return the checks of a backend.  `make`: returns the backend of a node, by its name."""
+async def conform(server: str, make: MakeBackend) -> Conformance:
+    """Return the checks of a backend.  `make`: makes the backend of a node."""
     one, two = make(ONE), make(TWO)
     checks: list[Check] = []
 
@@ -73,7 +73,11 @@ async def conform(server: str, make: Make) -> Conformance:
         check(name, found == sorted(nodes), answer)
 
     empty = await one.list_nodes()
-    check("before any node registers, the list is empty and no error", empty == Listed(()), empty)
+    check(
+        "before any node registers, the server answers with an empty list, and not with an error",
+        empty == Listed(()),
+        empty,
+    )
     if one.registers:
         try:
             got = await one.register()
@@ -83,18 +87,21 @@ async def conform(server: str, make: Make) -> Conformance:
             check("registering again is no error", isinstance(got, Done), got)
             await lists("a node that registers twice is listed once", ONE)
             await two.register()
-            await lists("two nodes are both listed, with their names as they are", ONE, TWO)
+            await lists("both nodes are listed, with their names unchanged", ONE, TWO)
             if one.keep_alive_every is not None:
                 got = await one.keep_alive()
                 check("a record can be kept alive", got == Done(), got)
             got = await one.unregister()
             check("a node can unregister", isinstance(got, Done), got)
-            await lists("a node that has unregistered is not listed, the other still is", TWO)
+            await lists(
+                "a node that has unregistered is not listed, and the other node still is listed",
+                TWO,
+            )
         finally:
             with anyio.CancelScope(shield=True):
                 await one.unregister()
                 await two.unregister()
-        await lists("after all have unregistered, the list is empty again")
+        await lists("after all nodes have unregistered, the list is empty again")
     if one.locks:
         checks += await locks(one, two)
     return Conformance(server=server, checks=tuple(checks))
@@ -124,7 +131,10 @@ def unreached(server: str, why: str) -> EnvironmentProblem:
 
 
 async def locks(one: Port, two: Port) -> list[Check]:
-    """Return the checks of the lock for which both nodes ask; the lock is released afterwards."""
+    """Return the checks of the lock for which both nodes ask.
+
+    The lock is released afterwards, unless the server gave it to both nodes at once.
+    """
     held = await one.lock()
     is_given = Check("a free lock is given", isinstance(held, Held), held)
     if not isinstance(held, Held):
@@ -133,7 +143,7 @@ async def locks(one: Port, two: Port) -> list[Check]:
     second: Held | Failed | None = None
     with anyio.move_on_after(LOCK_WAIT):
         second = await two.lock()
-    waits = second or f"waits, after {LOCK_WAIT:g} s"
+    waits = second or f"the second node still waits after {LOCK_WAIT:g} s"
     given = await one.unlock(held)
     third = await two.lock()
     if isinstance(third, Held):
@@ -143,7 +153,9 @@ async def locks(one: Port, two: Port) -> list[Check]:
         Check("a lock can be kept", isinstance(kept, Done), kept),
         Check("a lock that is held is not given again", not isinstance(second, Held), waits),
         Check("a lock can be given back", isinstance(given, Done), given),
-        Check("a lock that was given back is given to the next", isinstance(third, Held), third),
+        Check(
+            "a lock that was given back is given to the next node", isinstance(third, Held), third
+        ),
     ]
 
 
@@ -164,7 +176,8 @@ async def conform_register(register: Register, http: Http, name: str) -> tuple[C
     return (
         Check("a key that was never set is free", before == Stands(None), before),
         Check(
-            f"of {WRITERS} writers that set a key at once, one succeeds, and all read it",
+            f"of {WRITERS} writers that set a key at once, one succeeds, and all get that writer's"
+            " value",
             is_one,
             ", ".join(different),
         ),
@@ -177,7 +190,7 @@ async def conform_register(register: Register, http: Http, name: str) -> tuple[C
 
 @frozen
 class Server:
-    """A server, written as `KIND+http://HOST:PORT`."""
+    """A server, written as `KIND+http[s]://HOST[:PORT]`."""
 
     kind: str
     scheme: str
@@ -189,7 +202,7 @@ PORTS = {"consul": 8500, "etcd2": 2379, "etcd3": 2379}
 
 
 def server_of(url: str) -> Server:
-    """Return the server; raises `UsageProblem` for another address."""
+    """Return the server; raises `UsageProblem` if `url` is not `KIND+http[s]://HOST[:PORT]`."""
     kind, plus, rest = url.partition("+")
     scheme, slashes, place = rest.partition("://")
     host, _, said = place.rstrip("/").rpartition(":")
@@ -201,7 +214,7 @@ def server_of(url: str) -> Server:
     if not fits or not host or port is None or "/" in place:
         raise UsageProblem(
             f"{url!r} is not the address of a server that can be checked",
-            next=f"write KIND+http://HOST:PORT, with KIND {', '.join(PORTS)}",
+            next=f"write KIND+http://HOST:PORT (or https); KIND is one of {', '.join(PORTS)}",
         )
     return Server(kind, scheme, host, port)
 

@@ -28,7 +28,7 @@ Example:
   joinproto reconcile explain state.json
   joinproto reconcile plan state.json --json
 """
-SCHEMA = "joinproto ask reconcile.queue --schema prints what fits"
+SCHEMA = "joinproto ask reconcile.queue --schema prints the expected form"
 OF_STATE = ("nodes", "settings", "variant")
 
 

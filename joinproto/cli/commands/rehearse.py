@@ -9,7 +9,7 @@ import click
 from attrs import evolve
 
 from joinproto.cli.commands.rehearse_standby import (
-    UNPROVEN,
+    EXIT_UNPROVEN,
     choices_text,
     page,
     refuse_many,
@@ -42,7 +42,7 @@ def rehearse_restart(
 ) -> int:
     """Search the outcomes of each choice, print them, and return the exit code.
 
-    The code is 0 if every outcome was searched whole and loses no data, otherwise `UNPROVEN`.
+    The code is 0 if every outcome was searched whole and loses no data, otherwise `EXIT_UNPROVEN`.
     `outside`: an outside register chooses the views.  `states_max`: the limit of one search.
 
     Raises `UsageProblem` if these stores cannot be rehearsed.
@@ -58,11 +58,15 @@ def rehearse_restart(
         click.echo(printed(evolve(told(judgement), rehearsal=tuple(map(_as_schema, outcomes)))))
     else:
         click.echo(_text(judgement, stores, scene, outcomes))
-    return 0 if is_sure else UNPROVEN
+    return 0 if is_sure else EXIT_UNPROVEN
 
 
 def _usable(judgement: Judgement) -> list[Found]:
-    """Return the stores that can be started; raises an error if there is nothing to rehearse."""
+    """Return the stores that can be started.
+
+    Raises `JoinprotoError` if these stores cannot restart together, and `UsageProblem` if none
+    belongs to a cluster, or if there are too many.
+    """
     rows = judgement.pick.findings.rows
     require_judged(judgement, is_twice=any(row.is_copy or row.contradicts for row in rows))
     stores = [one for one in judgement.stores if one.record is not None and one.state.is_readable]
@@ -85,12 +89,13 @@ def _text(
     automatic = f"  ({AUTOMATIC}: no mark, and total_failure = automatic in each configuration)"
     summary = sentence(outcomes, thing="frame", kept="acknowledged", separator=", ", of="events")
     absent = sorted(_absent(scene, stores))
-    notes = ["that a process crashes, or a client writes, meanwhile: joinproto check join-failed"]
+    meanwhile = "a process that crashes, or a client that writes, meanwhile"
+    notes = [f"{meanwhile}; `joinproto check join-failed` searches these"]
     if absent:
         notes.insert(0, f"{', '.join(absent)}: their stores are not here, so they do not start")
     first = proposers(scene)
     if len(first) < len(scene.disks):
-        notes.append(f"that a member other than {', '.join(first)} proposes the next view")
+        notes.append(f"a next view that is proposed by a member other than {', '.join(first)}")
     return page(judgement, f"{lines}\n{automatic}", summary, notes)
 
 
@@ -101,7 +106,7 @@ def _absent(scene: DiskScenario, stores: Sequence[Found]) -> set[str]:
 
 
 def _lines(outcome: Outcome) -> list[str]:
-    """Return the ways in which the restart can go, one line each."""
+    """Return the possible outcomes of the restart, one line each."""
     lines = list(_starts(outcome))
     # Every restart waits first for members that have not answered.  Print the wait only if no
     # restart gets past it.

@@ -1,4 +1,6 @@
-"""`joinproto recover rehearse` for stores of hot standby: the next primary, and what is lost.
+"""`joinproto recover rehearse` for stores of hot standby: the next primary, and lost messages.
+
+The first half also makes the output for stores of members (`rehearse.py`).
 
 Source: hot standby, H3, H4, H10.
 """
@@ -28,11 +30,13 @@ from joinproto.pick.table import Verdict
 from joinproto.recovery import schema, show
 from joinproto.recovery.brokers import chain_of, kept_of
 from joinproto.recovery.judgement import Judgement, told
+from joinproto.recovery.words import and_
 from joinproto.standby.broker import Mark
 
 # The output of `joinproto recover rehearse` that is common to members and brokers.
 
-UNPROVEN = 5
+EXIT_UNPROVEN = 5
+"""The exit code if a message can be lost, not all states were searched, or a store is missing."""
 STORES_MAX = 5
 REFUSED = (Verdict.DIFFERENT_CLUSTERS, Verdict.IN_USE, Verdict.DIVERGED)
 HEAD = "before the start"
@@ -41,13 +45,15 @@ HEAD = "before the start"
 def require_judged(judgement: Judgement, *, is_twice: bool) -> None:
     """Raise an error if these stores cannot restart together.  `is_twice`: one store is a copy."""
     if judgement.verdict in REFUSED or is_twice:
-        raise JoinprotoError(judgement.sentence, next=judgement.next, code=judgement.code or 5)
+        raise JoinprotoError(
+            judgement.sentence, next=judgement.next, code=judgement.code or EXIT_UNPROVEN
+        )
 
 
 def choices_text(choices: Sequence[tuple[str, bool, Sequence[str]]]) -> str:
     """Return a table: each choice's name, whether it can lose a message, and its outcomes."""
     width = max(len(HEAD), *(len(name) for name, _, _ in choices))
-    rows = [f"  {HEAD.ljust(width)}  what can follow"]
+    rows = [f"  {HEAD.ljust(width)}  possible outcomes"]
     for name, loses, lines in choices:
         names = [name, *[""] * len(lines)]
         rows += [
@@ -67,10 +73,13 @@ def sentence(outcomes: Sequence[Any], *, thing: str, kept: str, separator: str, 
         return f"A {thing} that may have been {kept} can be lost: {separator.join(losing)}."
     states = sum(one.states for one in outcomes)
     if not all(one.is_whole for one in outcomes):
-        return f"Not all was searched; in {states:,} states no {kept} {thing} is lost."
+        return (
+            f"Not all states were searched. In the {states:,} states that were, no {kept} {thing}"
+            " is lost; raise --max-states to search the rest."
+        )
     return (
-        f"Whatever is chosen, no {thing} that may have been {kept} is lost, in any order of {of}"
-        f" ({states:,} states)."
+        f"With each of these choices, no {thing} that may have been {kept} is lost, in any order of"
+        f" {of} ({states:,} states)."
     )
 
 
@@ -85,13 +94,13 @@ def searched(choices: Iterable[Any], search: Callable[[Any], Any], *, as_object:
 
 
 def page(judgement: Judgement, choices: str, summary: str, notes: Iterable[str]) -> str:
-    """Return the whole text; `notes`: the parts that the search left out."""
-    left = ["not searched", *(show.wrapped(note, "  - ", "    ") for note in notes)]
+    """Return the whole output; `notes`: the events and messages that the search left out."""
+    left_out = ["not searched", *(show.wrapped(note, "  - ", "    ") for note in notes)]
     parts = [
         show.table(judgement.stores, judgement.pick.latest),
         choices,
         show.wrapped(summary),
-        "\n".join(left),
+        "\n".join(left_out),
         show.next_text(judgement.next),
     ]
     return show.clean("\n\n".join(parts))
@@ -119,11 +128,15 @@ def rehearse_brokers(judgement: Judgement, *, states_max: int, as_object: bool) 
         click.echo(_text(judgement, scene, outcomes))
     # An absent broker may have been the last primary, with messages that no store here has.
     is_sure = not judgement.missing and all(one.is_whole and not one.loses for one in outcomes)
-    return 0 if is_sure else UNPROVEN
+    return 0 if is_sure else EXIT_UNPROVEN
 
 
 def _usable(judgement: Judgement) -> list[BrokerRecord]:
-    """Return the stores that can be started; raises an error if there is nothing to rehearse."""
+    """Return the stores that can be started.
+
+    Raises `JoinprotoError` if these stores cannot restart together, and `UsageProblem` if none is
+    of a broker that followed a primary, or if there are more than `STORES_MAX`.
+    """
     found = [kept for one in judgement.stores if (kept := kept_of(one)) is not None]
     is_twice = len({kept.broker for kept in found}) < len(found)
     require_judged(judgement, is_twice=is_twice)
@@ -153,13 +166,13 @@ def _text(judgement: Judgement, scene: StandbyScenario, outcomes: Sequence[Outco
 
 
 def _lines(outcome: Outcome) -> Iterator[str]:
-    """Yield the ways in which the restart can go, one line each."""
+    """Yield the possible outcomes of the restart, one line each."""
     for start in outcome.starts:
         yield _promotion(start)
         for one in start.lost:
-            yield f"  loses {_what(one)}"
+            yield f"  loses {_confirmed(one)}"
     if outcome.run:
-        yield f"  so: {outcome.run}"
+        yield f"  shortest run that loses a message: {outcome.run}"
     if not outcome.starts:
         waits = "".join(f", waits for {one}" for one in outcome.waits)
         yield f"no broker serves{waits}"
@@ -173,24 +186,35 @@ def _lines(outcome: Outcome) -> Iterator[str]:
 
 
 def _promotion(start: Start) -> str:
-    backups = ", ".join(name for name in start.members if name != start.primary)
-    waits = f", once {backups} came or its patience ends (H8)" if backups else ""
-    return f"{start.primary} serves{waits}" if start.is_served else f"{start.primary} never serves"
+    primary = start.primary
+    if not start.is_served:
+        return f"{primary} never serves"
+    backups = [name for name in start.members if name != primary]
+    if not backups:
+        return f"{primary} serves"
+    have = "has" if len(backups) == 1 else "have"
+    return (
+        f"{primary} serves when {and_(backups)} {have} caught up, or after {primary}'s time limit"
+        " (H8)"
+    )
 
 
-def _what(one: Confirmed) -> str:
-    return f"what {one.primary} confirmed in generation {one.generation}"
+def _confirmed(one: Confirmed) -> str:
+    return f"the messages that {one.primary} confirmed in generation {one.generation}"
 
 
 def _not_searched(scene: StandbyScenario) -> Iterator[str]:
     absent = sorted(scene.brokers - {*scene.names})
     if absent:
         yield (
-            f"what only {', '.join(absent)} may have: without a store that can be read here, no"
-            " broker starts"
+            f"messages that only {and_(absent)} may have: a broker without a store that can be read"
+            " here does not start in this search"
         )
     yield "messages that are not durable: they are gone"
-    yield "that a broker dies, or another is promoted, meanwhile: joinproto check standby-total"
+    yield (
+        "a broker that dies, or a second promotion, meanwhile; `joinproto check standby-total`"
+        " searches these"
+    )
     if scene.is_built_in:
         yield "how the members of the chain of views form a view"
 
@@ -210,5 +234,5 @@ def _as_schema(outcome: Outcome, broken: Sequence[str]) -> schema.Rehearsed:
         ),
         aborts=tuple(broken),
         refuses=tuple(filled(schema.Refusal, one, member=one.name) for one in outcome.refused),
-        lost=tuple(_what(one) for start in outcome.starts for one in start.lost),
+        lost=tuple(_confirmed(one) for start in outcome.starts for one in start.lost),
     )

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 Facts = TypeVar("Facts")
 
 TEXT_BYTES_MAX = 1 << 20
-"""These files have some hundred bytes, and fewer than this even for thousands of nodes."""
+"""The most bytes of such a file.  They have a few hundred, and fewer than this limit even for
+thousands of nodes."""
 
 SHOWN_MAX = 60
 """How many characters of a wrong value are shown."""
@@ -30,7 +31,7 @@ NULL_UUID = "00000000-0000-0000-0000-000000000000"
 
 
 class NotAsWritten(Exception):
-    """A file has another form than its broker writes, or the system could not read it.
+    """A file does not have the form that its broker writes, or the system could not read it.
 
     The message is for the operator.
     """
@@ -50,7 +51,9 @@ def text_of(file: RawFile) -> str:
     if not data:
         raise NotAsWritten(f"{file.name}: is empty")
     if len(data) > TEXT_BYTES_MAX:
-        raise NotAsWritten(f"{file.name}: has {len(data)} bytes, which is not a file of this kind")
+        raise NotAsWritten(
+            f"{file.name}: has {len(data)} bytes; a file of this kind has at most {TEXT_BYTES_MAX}"
+        )
     try:
         text = data.decode("ascii")
     except UnicodeDecodeError as error:

@@ -162,7 +162,7 @@ def test_the_advice_for_a_real_minority_of_khepri_is_to_start_it_and_to_force_a_
     """The command works on a started node that waits; on 4.0.5 it brought back all data."""
     said = judged(khepri[C], lost=(A, B))
 
-    assert said.next.startswith(f"start {C} alone; while it waits for a majority")
+    assert said.next.startswith(f"start {C} alone; it waits five minutes for a majority")
     assert f"rabbitmqctl -n {C} force_standalone_khepri_boot" in said.next
     assert f"once {C} runs: rabbitmqctl -n {C} eval '[rabbit_quorum_queue:force_shrink" in said.next
 

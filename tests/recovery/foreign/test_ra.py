@@ -16,11 +16,10 @@ import pytest
 from joinproto.durable.filesystem import REAL
 from joinproto.pick.raft import Configuration
 from joinproto.recovery.cli_look import judgement_of
-from joinproto.recovery.foreign.ra import log, segment, snapshot, wal
-from joinproto.recovery.foreign.ra import table as table_of
+from joinproto.recovery.foreign.ra import log, segment, snapshot, verdicts, wal
 from joinproto.recovery.foreign.ra.folders import digests
 from joinproto.recovery.foreign.ra.log import RaSystem
-from joinproto.recovery.foreign.ra.table import table
+from joinproto.recovery.foreign.ra.verdicts import judge_groups
 from joinproto.recovery.foreign.ra.window import STRETCH, Window
 from joinproto.recovery.foreign.text import NotAsWritten, unpacked
 from joinproto.recovery.foreign.tree import OnDisk
@@ -89,7 +88,7 @@ def test_each_queue_has_its_own_verdict(nodes: Mapping[str, Path]) -> None:
     ] == [(one.name, one.proven, one.best) for one in told(found).raft_groups or ()]
     assert 5 == found.code
     assert "save all these directories before any node starts" in found.next
-    assert "1 is not proven: q3: none of its logs counts" in found.sentence
+    assert "1 of 4 queues is not proven: q3: none of its logs counts" in found.sentence
 
 
 def test_a_queue_is_proven_by_a_majority_of_its_own_voters(nodes: Mapping[str, Path]) -> None:
@@ -152,7 +151,7 @@ def false_proofs(given: Mapping[str, tuple[RaSystem, ...]]) -> list[str]:
     """Return the queues that are called proven with a store that lacks entries of a majority."""
     found = []
     for some in (NODES, *combinations(NODES, 2)):
-        verdict = table({name: given[name] for name in some}, is_defined=lambda _: True)
+        verdict = judge_groups({name: given[name] for name in some}, is_defined=lambda _: True)
         for row in verdict.rows:
             wanted = MAJORITY_HAS.get(row.title, 0)
             ends = [one.last_index for one in row.logs.values() if one.node in row.best]
@@ -329,7 +328,7 @@ def test_the_advice_for_a_minority_of_khepri_names_the_entries_that_a_forced_boo
         "on the hosts of b@localhost, c@localhost: joinproto recover collect"
     )
     assert given_up.next.startswith(
-        f"start {A} alone; while it waits for a majority, five minutes:"
+        f"start {A} alone; it waits five minutes for a majority; within this time, run:"
         f" rabbitmqctl -n {A} force_standalone_khepri_boot"
     )
     assert "entries 6 to 7" in given_up.next
@@ -354,7 +353,7 @@ def test_a_queue_without_its_majority_is_shrunk(tmp_path: Path) -> None:
 
     found = judged(*(tmp_path / name for name in NODES), lost=("x@h", "y@h"))
 
-    assert "But of 2 Raft groups 1 is not proven: q17" in found.sentence
+    assert "But 1 of 2 Raft groups is not proven: q17" in found.sentence
     assert f"rabbitmqctl -n {A} eval 'rabbit_quorum_queue:force_shrink_member" in found.next
     assert '(<<"/"/utf8>>, <<"q17"/utf8>>)' in found.next
 
@@ -415,7 +414,9 @@ def of_q(place: Path, name: str, count: int, *, made: int, data: str = "", base:
 
 def verdict_on(*directories: Path) -> tuple[bool, tuple[str, ...], str]:
     """Return whether the only queue is proven, which nodes are best, and why it is not proven."""
-    found = table({path.name: systems(path) for path in directories}, is_defined=lambda _: True)
+    found = judge_groups(
+        {path.name: systems(path) for path in directories}, is_defined=lambda _: True
+    )
     (row,) = found.rows
     return row.is_proven, row.best, " ".join(found.lines)
 
@@ -482,7 +483,7 @@ def test_files_that_cannot_be_read_are_not_corrupt_and_not_given_up(tmp_path: Pa
 @pytest.mark.parametrize("name", ["x'; touch /tmp/pwned; '", 'say "hi"\\\\', "häuser", "q.1-a_b"])
 def test_a_name_that_a_client_chose_is_one_word_of_a_command(name: str) -> None:
     """A client that declares a queue chooses a name that an operator may paste into a shell."""
-    term = table_of._binary(name)
+    term = verdicts._binary(name)
 
     assert shlex.split(f"eval {typed(term)}") == ["eval", term]
     assert not {"'", "\\n"} & {*term}

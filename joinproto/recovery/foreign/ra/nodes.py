@@ -21,7 +21,7 @@ from joinproto.codec.erlang_terms import Atom, List
 from joinproto.recovery.foreign import mnesia
 from joinproto.recovery.foreign.ra.folders import DIGEST, FLAGS
 from joinproto.recovery.foreign.ra.log import GroupLog, RaSystem
-from joinproto.recovery.foreign.ra.table import KHEPRI, Table, table
+from joinproto.recovery.foreign.ra.verdicts import KHEPRI, GroupVerdicts, judge_groups
 from joinproto.recovery.foreign.text import NotAsWritten, term_of, unpacked
 from joinproto.recovery.found import Fact, Found, Raw, State
 
@@ -192,7 +192,7 @@ def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
     )
 
 
-def groups(stores: Sequence[Found]) -> Table | None:
+def groups(stores: Sequence[Found]) -> GroupVerdicts | None:
     """Return the verdicts about the Raft groups of these nodes; None if they have no groups."""
     known = [one for one in stores if one.raft and one.state.is_readable]
     defined = [
@@ -205,5 +205,5 @@ def groups(stores: Sequence[Found]) -> Table | None:
         keys = mnesia.keys_of_queue(log.vhost, log.queue)
         return not defined or any(not keys.isdisjoint(one) for one in defined)
 
-    found = table({one.name: one.raft for one in known}, is_defined=is_defined)
+    found = judge_groups({one.name: one.raft for one in known}, is_defined=is_defined)
     return found if found.rows or found.problems else None

@@ -36,7 +36,7 @@ PLAIN = " _-./:@"
 
 
 @frozen(kw_only=True)
-class Row:
+class GroupVerdict:
     """One group: its logs by the name of their store, and the verdict.
 
     `conflict`: a sentence about logs that contradict each other, "" if there are none.
@@ -70,10 +70,13 @@ class Row:
 
 
 @frozen(kw_only=True)
-class Table:
-    """All groups.  `problems`: sentences about nodes' Ra systems that cannot be read."""
+class GroupVerdicts:
+    """The verdicts about all groups.
 
-    rows: tuple[Row, ...]
+    `problems`: sentences about the nodes' Ra systems that cannot be read.
+    """
+
+    rows: tuple[GroupVerdict, ...]
     problems: tuple[str, ...] = ()
 
     @property
@@ -81,11 +84,11 @@ class Table:
         return all(row.is_proven for row in self.rows) and not self.problems
 
     @property
-    def khepri(self) -> Row | None:
+    def khepri(self) -> GroupVerdict | None:
         return next((row for row in self.rows if row.is_khepri), None)
 
     @property
-    def unproven(self) -> tuple[Row, ...]:
+    def unproven(self) -> tuple[GroupVerdict, ...]:
         return tuple(row for row in self.rows if not row.is_proven)
 
     @property
@@ -100,14 +103,17 @@ class Table:
 
     @property
     def doubt(self) -> str:
-        """Return the first reason why something is not proven, "" if there is none."""
+        """Return the first reason why a group is not proven, "" if there is none."""
         if self.problems:
             return f"{self.problems[0]}."
         if not (doubts := self._doubts()):
             return ""
         said = doubts[0].replace("not proven: ", "", 1)
-        more = f" (and {len(doubts) - 1} more of that kind)" if doubts[1:] else ""
-        return f"of {_count(self.rows)} {len(self.unproven)} is not proven: {said}{more}."
+        others = len(doubts) - 1
+        more = f" (and {others} other reason{'s' if others > 1 else ''})" if others else ""
+        unproven = len(self.unproven)
+        are = "is" if unproven == 1 else "are"
+        return f"{unproven} of {_count(self.rows)} {are} not proven: {said}{more}."
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -147,7 +153,7 @@ class Table:
 
     def shrink_advice(self, members: Collection[str]) -> str:
         """Return the advice for queues without a majority here, "" if there are none."""
-        by_node: dict[str, list[Row]] = {}
+        by_node: dict[str, list[GroupVerdict]] = {}
         for row in self.rows:
             best = [node for node in row.best if node in members]
             if best and len(row.verdict.voters & {*members}) * 2 <= len(row.verdict.voters):
@@ -164,18 +170,18 @@ class Table:
         if not self.unproven:
             return ""
         if self.problems:
-            return "find out first why Ra's files cannot be read, as said above"
+            return "first find out why Ra's files cannot be read: see the problems above"
         missing = [node for node in self.missing if node not in lost]
         if missing:
             return collect_on(f"the hosts of {', '.join(missing)}")
         save = "save all these directories before any node starts"
         if forgotten := [row.title for row in self.unproven if not row.verdict.latest]:
-            why = "RabbitMQ starts a queue anew and empty if none of its logs counts"
-            return f"{save}: {why}: {_shortened(forgotten)}"
+            why = "RabbitMQ starts these queues empty, because none of their logs counts"
+            return f"{save}. {why}: {_shortened(forgotten)}"
         forced = [row for row in self.unproven if row.verdict.latest and not row.conflict]
         if not forced or any(row.verdict.went_back or row.verdict.branches for row in forced):
             return f"{save}: a majority that lost entries continues without them"
-        by_node: dict[str, list[Row]] = {}
+        by_node: dict[str, list[GroupVerdict]] = {}
         alone = next((row.best[0] for row in forced if row.is_khepri), "")
         for row in forced:
             if not row.is_khepri:
@@ -193,12 +199,13 @@ class Table:
         return "; then ".join(steps)
 
 
-def table(
+def judge_groups(
     stores: Mapping[str, Sequence[RaSystem]], *, is_defined: Callable[[GroupLog], bool]
-) -> Table:
-    """Return the verdicts about the groups of these stores, by the stores' names.
+) -> GroupVerdicts:
+    """Return the verdicts about the groups in these stores.
 
-    `is_defined`: whether a queue is still defined; logs of other queues are left out.
+    `stores`: the Ra systems, by the store's name.  `is_defined`: whether a log's queue is still
+    defined; logs of other queues are left out.
     """
     groups: dict[tuple[str, str, str, str], dict[str, GroupLog]] = {}
     problems = []
@@ -218,14 +225,14 @@ def table(
         logs, other = _of_one_queue(groups[key])
         verdict = judge([log.raft(name) for name, log in logs.items()], at_commit=False)
         conflict = _conflict(logs) or other
-        rows.append(Row(system=key[0], logs=logs, verdict=verdict, conflict=conflict))
-    return Table(rows=tuple(rows), problems=tuple(problems))
+        rows.append(GroupVerdict(system=key[0], logs=logs, verdict=verdict, conflict=conflict))
+    return GroupVerdicts(rows=tuple(rows), problems=tuple(problems))
 
 
 def _of_one_queue(logs: Mapping[str, GroupLog]) -> tuple[Mapping[str, GroupLog], str]:
-    """Return the logs, with those that began again as damaged, and why there may be two queues.
+    """Return the logs, in which logs that began again are marked as damaged, and a doubt.
 
-    The second result is "" if all logs that count are of one queue.
+    The doubt is the reason why the logs may be of two queues, "" if all logs that count are of one.
     """
     first = [log for log in logs.values() if log.made and not log.damaged]
     since = min((log.made for log in first), default=0)
@@ -243,7 +250,7 @@ def _of_one_queue(logs: Mapping[str, GroupLog]) -> tuple[Mapping[str, GroupLog],
         times = sorted({(_time(log.made), log.node) for log in first})
         said = and_([f"{node} {when}" for when, node in times])
         return logs, f"its logs were made at different times ({said})"
-    anew = "was made at {}, later than the queue: its node had lost the log, and began anew"
+    anew = "was made at {}, later than the queue: its node had lost the log, and began an empty one"
     return {
         name: evolve(log, damaged=anew.format(_time(log.made))) if log in later else log
         for name, log in logs.items()
@@ -270,8 +277,8 @@ def _conflict(logs: Mapping[str, GroupLog]) -> str:
     return ""
 
 
-def _doubt(row: Row) -> str:
-    """Return why a group is not proven, without its name."""
+def _doubt(row: GroupVerdict) -> str:
+    """Return the reason why a group is not proven, without the group's name."""
     verdict = row.verdict
     if row.conflict:
         return (
@@ -283,23 +290,24 @@ def _doubt(row: Row) -> str:
         return f"not proven: {and_(verdict.duplicates)} are of one node"
     missing = f"{verdict.needed} more of {and_(verdict.missing)}"
     if not verdict.latest and not verdict.missing:
-        return "not proven: none of its logs counts, as is said below"
+        return "not proven: none of its logs counts; see the damaged logs below"
     if not verdict.latest:
         return f"not proven: none of its logs here counts; needed: {missing}"
     return f"not proven: {and_(row.best)} has the latest log here; needed: {missing}"
 
 
-def _force_boot_command(row: Row) -> str:
+def _force_boot_command(row: GroupVerdict) -> str:
     """Return how to reduce the metadata's group to one node, and the entries that this loses."""
     node = row.best[0]
     return (
-        f"start {node} alone; while it waits for a majority, five minutes: rabbitmqctl -n"
-        f" {typed(node)} force_standalone_khepri_boot ({_losses(node, [row])}; other nodes join"
-        " it again with empty directories: save theirs first)"
+        f"start {node} alone; it waits five minutes for a majority; within this time, run:"
+        f" rabbitmqctl -n {typed(node)} force_standalone_khepri_boot"
+        f" ({_losses(node, [row])}; other nodes join it again with empty directories: save their"
+        " directories first)"
     )
 
 
-def _shrink_command(node: str, rows: Sequence[Row]) -> str:
+def _shrink_command(node: str, rows: Sequence[GroupVerdict]) -> str:
     """Return one command that reduces queues to one node, and the entries that this loses."""
     shrink = "rabbit_quorum_queue:force_shrink_member_to_current_member"
     names = [(_binary(row.any_log.vhost), _binary(row.any_log.queue)) for row in rows]
@@ -308,11 +316,11 @@ def _shrink_command(node: str, rows: Sequence[Row]) -> str:
         listed = ", ".join(f"{{{vhost}, {queue}}}" for vhost, queue in names)
         code = f"[{shrink}(V, Q) || {{V, Q}} <- [{listed}]]."
     call = f"rabbitmqctl -n {typed(node)} eval {typed(code)}"
-    since = "3.12 and later, and not before"
+    since = "needs RabbitMQ 3.12 or later"
     return f"once {node} runs: {call} ({since}; {_losses(node, rows)})"
 
 
-def _losses(node: str, rows: Sequence[Row]) -> str:
+def _losses(node: str, rows: Sequence[GroupVerdict]) -> str:
     unsure = rows[0].verdict.uncertain
     unproven = [row for row in rows if not row.is_proven]
     gone = sorted({one for row in unproven for one in row.verdict.missing if one != node})
@@ -341,7 +349,7 @@ def _binary(text: str) -> str:
     return f'<<"{plain}"/utf8>>'
 
 
-def _count(rows: Sequence[Row]) -> str:
+def _count(rows: Sequence[GroupVerdict]) -> str:
     what = "queue" if all(row.any_log.queue for row in rows) else "Raft group"
     return f"{len(rows)} {what}{'s' if len(rows) > 1 else ''}"
 
