@@ -133,7 +133,7 @@ def unreached(server: str, why: str) -> EnvironmentProblem:
 async def locks(one: Port, two: Port) -> list[Check]:
     """Return the checks of the lock for which both nodes ask.
 
-    The lock is released afterwards, unless the server gave it to both nodes at once.
+    The lock is released afterwards, also if the server gave it to both nodes.
     """
     held = await one.lock()
     is_given = Check("a free lock is given", isinstance(held, Held), held)
@@ -144,6 +144,8 @@ async def locks(one: Port, two: Port) -> list[Check]:
     with anyio.move_on_after(LOCK_WAIT):
         second = await two.lock()
     waits = second or f"the second node still waits after {LOCK_WAIT:g} s"
+    if isinstance(second, Held):
+        await two.unlock(second)
     given = await one.unlock(held)
     third = await two.lock()
     if isinstance(third, Held):
