@@ -6,8 +6,9 @@ task would often run on another host, which would first have to fetch all files 
 Spark prefers the host that holds a partition in memory, but Python cannot say that two RDDs belong
 together.  So an empty RDD with one partition for each owner is kept in memory, and an exchange is
 merged with it.  Both have the same partitioner, and Spark (`PartitionerAwareUnionRDD`) then
-prefers, for each owner, the host that most of the merged partitions name.  If that host is busy or
-gone, the task runs elsewhere, and fetches what it needs.
+prefers, for each owner, the host that most of the merged partitions name.  The partition of the
+exchange names the host that sent most of its rows, so the empty partition is merged twice.  If the
+preferred host is busy or gone, the task runs elsewhere, and fetches what it needs.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ class Homes:
 
         jvm, context = self.context._jvm, self.context
         pairs = jvm.org.apache.spark.api.java.JavaPairRDD
-        parts = context._gateway.new_array(pairs, 2)
+        merged = (_shuffled(exchanged), self._kept, self._kept)
+        parts = context._gateway.new_array(pairs, len(merged))
         tag = jvm.scala.reflect.ClassTag.Object()
-        for at, one in enumerate((_shuffled(exchanged), self._kept)):
+        for at, one in enumerate(merged):
             parts[at] = pairs.fromRDD(one, tag, tag)
         values = jvm.PythonRDD.valueOfPair(context._jsc.union(parts))
         return RDD(values, context, exchanged._jrdd_deserializer)

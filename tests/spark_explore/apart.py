@@ -12,6 +12,7 @@ and an executor are killed.  Prints the report of the run that reaches its end.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -91,6 +92,7 @@ def go_through(spark: Cluster, network: Namespaces, folder: Path, options: list[
     moved = kept_by(folder, "one") & kept_by(folder, "two")
     assert not moved, f"owners whose files lie on both machines: {moved}"
     spark.kill_worker(1)
+    shutil.rmtree(folder / "of-two")  # the disk of a machine that is lost
     wait_for_level(search, 14, process, SECONDS)
     kill_tree(process.pid)
     process.communicate()
