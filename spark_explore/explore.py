@@ -26,6 +26,7 @@ from spark_explore.handover import Seeding, take_over
 from spark_explore.journal import Journal
 from spark_explore.places import Folder, Place, as_place
 from spark_explore.session import (
+    await_executors,
     cores_of,
     explained,
     is_here,
@@ -107,6 +108,7 @@ def explore(world: World, plan: Plan, context: Any, watch: cost.Watch) -> Report
         # Executors know messages only as bits, so contents of the network are not numbered.
         search = _search(world, plan, numbers_contents=False)
         if plan.resume and journal.has_begun():
+            await_executors(context)
             frontier = journal.restore(search, _host(context))
         else:
             seeding = Seeding(search, frontier_max=plan.seed)
@@ -321,6 +323,7 @@ def _owners(plan: Plan, context: Any) -> int:
     if plan.owners is not None:
         return plan.owners
     if context is not None:
+        await_executors(context)
         return owners_for(context)
     return max(2, cores_of(plan.master or "local[*]") or 2)
 

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -118,6 +119,29 @@ def owners_for(context: Any) -> int:
         executors = max(executors, number("spark.dynamicAllocation.maxExecutors"))
     asked = executors * number("spark.executor.cores", 1)
     return max(2, context.defaultParallelism, asked)
+
+
+_QUIET_SECONDS = 2.0
+_WAIT_SECONDS = 30.0
+
+
+def await_executors(context: Any) -> None:
+    """Wait for an executor, and then until no other has come for `_QUIET_SECONDS`.
+
+    Executors start one by one after the context.  The states would be shared out among the first
+    ones only, and a single one would first have all files.  Dynamically allocated executors come
+    only with tasks, so nobody waits for them; nor longer than `_WAIT_SECONDS`.
+    """
+    dynamic = context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true"
+    if is_local(str(context.master)) or dynamic:
+        return
+    tracker = context._jsc.sc().statusTracker()
+    end = time.monotonic() + _WAIT_SECONDS
+    known, since = 1, time.monotonic()  # the driver is listed, too
+    while (now := time.monotonic()) < end and (known == 1 or now < since + _QUIET_SECONDS):
+        if (number := len(tracker.getExecutorInfos())) != known:
+            known, since = number, now
+        time.sleep(0.1)
 
 
 NEEDED = {

@@ -14,7 +14,7 @@ import pytest
 from joinproto.check.packages import ALL, folder, places
 from spark_explore import session
 from tests.cli.running import run_here
-from tests.spark_explore.cluster import ROOT, SPARK_HOME, below
+from tests.spark_explore.cluster import ROOT, SPARK_HOME, below, cluster
 from tests.spark_explore.runs import WORDS, begin, command_line, wait_for_level
 from tests.spark_explore.test_faults import expected, same
 
@@ -163,3 +163,23 @@ def test_settings_of_spark_submit_win_unless_a_search_needs_its_own(tmp_path: Pa
     )
 
     assert "['7s', 'false', 'false']" in done.stdout, done.stdout + done.stderr[-3000:]
+
+
+@pytest.mark.soak("spark-apart")
+@pytest.mark.needs("pyspark", "java")
+def test_all_executors_of_a_standalone_cluster_get_a_share(tmp_path: Path) -> None:
+    """They start after the context, which at first knows none of them."""
+    code = (
+        "from spark_explore.session import await_executors, open_context, owners_for; import sys;"
+        "context = open_context(sys.argv[1]); await_executors(context); print(owners_for(context))"
+    )
+    with cluster(tmp_path, workers=3) as spark:
+        done = subprocess.run(
+            [sys.executable, "-c", code, spark.address],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(places())},
+        )
+
+    assert "3" == done.stdout.strip(), done.stderr
