@@ -7,6 +7,7 @@ storage, so no job needs an earlier exchange, and the loss of an executor costs 
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -141,6 +142,10 @@ class Frontier:
         self.job += 1
         task = self.task(context)
         found = self._run(context, task, length)
+        if task.parcels is None:
+            # Spark removes the rows of former exchanges when no object of the driver names them.
+            gc.collect()
+            context._jvm.System.gc()
         if isinstance(self.table_server.stopped, Outgrown):
             raise Outgrown
         if self.table_server.stopped is not None:

@@ -8,8 +8,9 @@ files.  It is sent to the driver with the step's counts, and a level is valid wh
 written its state (`journal.py`), which names the shares.  A step that was killed, that ran twice,
 or that still runs after its job leaves files that no share names; they are removed later.
 
-Files are mapped into memory.  Files of a folder are mapped directly.  For a store, each machine has
-a folder as a cache of the files that it needs; a file that is missing there is fetched again.
+Files are mapped into memory.  Files of a folder are mapped directly.  A store has each file in a
+smaller form (`arrays.py`), and each machine has a folder as a cache of the files that it needs; a
+file that is missing there is fetched again.
 """
 
 from __future__ import annotations
@@ -24,18 +25,19 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, reduce
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field, frozen
 
 from joinproto.check.engine.rows.merging import merged, merged_pairs
 from joinproto.check.engine.shapes import Column, Ints, Keys, Rows
 from joinproto.errors import UsageProblem
 from spark_explore import parcels
+from spark_explore.arrays import Growing, growing, pack, unpack
 from spark_explore.blocks import ranges
 from spark_explore.keys import known, padded
-from spark_explore.places import Address, Folder, Place, as_place, replacing
+from spark_explore.places import Address, Folder, Place, StoreFailure, as_place
 
 _PLACE_BITS = 40
 _PLACE = np.int64((1 << _PLACE_BITS) - 1)
@@ -97,30 +99,9 @@ def share_of(found: dict[str, Any]) -> Share:
     return share
 
 
-@define
-class Growing:
-    """An array that is written in pieces.  `shape`: of one item."""
-
-    file: IO[bytes]
-    dtype: type
-    shape: tuple[int, ...]
-    count: int = 0
-
-    def add(self, piece: Column) -> None:
-        """Append items."""
-        if not self.count:
-            self.write_header()
-        self.file.write(np.ascontiguousarray(piece, self.dtype).data)
-        self.count += len(piece)
-
-    def write_header(self) -> None:
-        """Write the header, whose length does not depend on the count."""
-        self.file.seek(0)
-        array: Column = np.empty((0, *self.shape), self.dtype)
-        header = np.lib.format.header_data_from_array_1_0(array)
-        np.lib.format.write_array_header_1_0(
-            self.file, header | {"shape": (self.count, *self.shape)}
-        )
+def _object(name: str) -> str:
+    """Return the name of a file's object in a store."""
+    return f"{name.removesuffix('.npy')}.parquet"
 
 
 @frozen
@@ -160,15 +141,8 @@ class Storage:
 
         An array that stays empty leaves no file.
         """
-        with replacing(self.here / name) as file:
-            array = Growing(file, dtype, shape)
+        with growing(self.here / name, dtype, shape) as array:
             yield array
-            if array.count:
-                # Not np.save: its error for a full disk says how much it wrote, but not why.
-                array.write_header()
-                file.seek(0, os.SEEK_END)
-        if not array.count:
-            (self.here / name).unlink()
         self.on_written(array.count * int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize)
 
     def load(self, name: str) -> Column:
@@ -180,9 +154,23 @@ class Storage:
                 if isinstance(self.place, Folder):
                     raise
                 # Tried again and again, because another process may remove the fetched file.
-                self.place.fetch(name, self.here / name)
+                self._fetch(self.place, name)
             else:
                 return found
+
+    def _put(self, place: Address, name: str) -> None:
+        with tempfile.NamedTemporaryFile(dir=self.here) as file:
+            pack(self.load(name), file)
+            file.flush()
+            place.put(_object(name), Path(file.name))
+
+    def _fetch(self, place: Address, name: str) -> None:
+        with tempfile.TemporaryDirectory(dir=self.here) as folder:
+            place.fetch(_object(name), file := Path(folder, "packed"))
+            try:
+                unpack(file, self.here / name)
+            except ValueError as error:
+                raise StoreFailure(f"{place}/{_object(name)} is damaged: {error}") from error
 
     def chunks(self, name: str, size: int) -> Iterator[tuple[int, Rows]]:
         """Yield parts of a level's file, each with its first place; the parts are writable."""
@@ -263,7 +251,7 @@ class Storage:
                 (self.here / one).unlink(missing_ok=True)
         if isinstance(self.place, Address):
             for one in sorted(after.names() - share.names()):
-                self.place.put(one, self.here / one)
+                self._put(self.place, one)
             self._tidy(owner, share.needed(wide=wide) | after.needed(wide=wide))
         return after
 
@@ -308,6 +296,8 @@ class Storage:
         No job may be running, because a step that runs again reads the files of its first run.
         """
         used = {name for share in shares for name in share.names()}
+        if isinstance(self.place, Address):
+            used = {*map(_object, used)}
         for kind in KINDS:
             folder = self.place / kind
             folder.remove(name for name in folder.names() if f"{kind}/{name}" not in used)

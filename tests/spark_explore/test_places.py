@@ -19,7 +19,7 @@ from joinproto.errors import JoinprotoError, UsageProblem
 from spark_explore import analyses
 from spark_explore.explore import Plan, here
 from spark_explore.keys import keys_of, unique
-from spark_explore.places import Address, Folder, Place, place_of
+from spark_explore.places import Address, Folder, Place, StoreFailure, place_of
 from spark_explore.query import dataset_in
 from spark_explore.sessions import Engine, session_over
 from spark_explore.storage import KINDS, Run, Share, Storage, share_of
@@ -154,6 +154,12 @@ def test_an_object_store_behaves_like_a_folder(place: Place, tmp_path: Path) -> 
     assert [] == part.names()
 
 
+def stored(place: Place) -> set[str]:
+    """Return the names that shares have for the arrays in a store."""
+    found = {f"{kind}/{name}" for kind in KINDS for name in (place / kind).names()}
+    return {name.replace(".parquet", ".npy") for name in found}
+
+
 @pytest.mark.parametrize("words", [1, 2])
 def test_levels_are_found_by_a_machine_that_did_not_write_them(
     endpoint: str, tmp_path: Path, words: int
@@ -181,11 +187,23 @@ def test_levels_are_found_by_a_machine_that_did_not_write_them(
     reader.make()
     found = np.concatenate([reader.load(name) for name in share.files])
     assert sorted({*map(tuple, everything.tolist())}) == sorted(map(tuple, found.tolist()))
-    assert share.names() < {f"{kind}/{name}" for kind in KINDS for name in (place / kind).names()}
+    assert share.names() < stored(place)
     reader.forget([share])
-    assert share.names() == {f"{kind}/{name}" for kind in KINDS for name in (place / kind).names()}
+    assert share.names() == stored(place)
     kept = {f"{kind}/{path.name}" for kind in KINDS for path in (machine.here / kind).iterdir()}
     assert kept <= share.names() | before.names()
+
+
+def test_a_damaged_array_in_a_store_is_named(endpoint: str, tmp_path: Path) -> None:
+    place = place_of(address(endpoint, "runs/damaged"))
+    place.write("levels/a.parquet", b"PAR1 not the whole file")
+    storage = Storage(place, tmp_path)
+    storage.make()
+
+    with pytest.raises(StoreFailure, match=r"runs/damaged/levels/a\.parquet is damaged"):
+        storage.load("levels/a.npy")
+
+    assert [] == [*(tmp_path / "levels").iterdir()]
 
 
 @pytest.mark.needs("duckdb")

@@ -1,0 +1,112 @@
+"""Arrays in files: `.npy` on a machine, where they are mapped, and Parquet in a store.
+
+An array in a store has about a tenth of its size, because its rows are sorted, or their columns
+have few values.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from attrs import define
+
+from joinproto.check.engine.shapes import Column
+from spark_explore.places import replacing
+
+_GROUP_BYTES = 1 << 25
+_DIMENSIONS = b"dimensions"
+
+
+@define
+class Growing:
+    """An array that is written in pieces.  `shape`: of one item."""
+
+    file: IO[bytes]
+    dtype: np.dtype | type
+    shape: tuple[int, ...]
+    count: int = 0
+
+    def add(self, piece: Column) -> None:
+        """Append items."""
+        if not self.count:
+            self.write_header()
+        self.file.write(np.ascontiguousarray(piece, self.dtype).data)
+        self.count += len(piece)
+
+    def write_header(self) -> None:
+        """Write the header, whose length does not depend on the count."""
+        self.file.seek(0)
+        array: Column = np.empty((0, *self.shape), self.dtype)
+        header = np.lib.format.header_data_from_array_1_0(array)
+        np.lib.format.write_array_header_1_0(
+            self.file, header | {"shape": (self.count, *self.shape)}
+        )
+
+
+@contextmanager
+def growing(path: Path, dtype: np.dtype | type, shape: tuple[int, ...] = ()) -> Iterator[Growing]:
+    """Write an array to a `.npy` file in pieces, as a whole or not at all.
+
+    An array that stays empty leaves no file.
+    """
+    with replacing(path) as file:
+        array = Growing(file, dtype, shape)
+        yield array
+        if array.count:
+            # Not np.save: its error for a full disk says how much it wrote, but not why.
+            array.write_header()
+            file.seek(0, os.SEEK_END)
+    if not array.count:
+        path.unlink()
+
+
+def pack(array: Column, file: IO[bytes]) -> None:
+    """Write an array of items of 8 bytes to a Parquet file with a column for each word.
+
+    `array`: of shape (rows,) or (rows, words), with at least one row.
+    """
+    import pyarrow as pa  # imported here, because a run in a folder does not need it
+    import pyarrow.parquet as pq
+
+    table = array.reshape(len(array), -1)
+    words, kind = table.shape[1], pa.from_numpy_dtype(array.dtype)
+    schema = pa.schema([(f"word{n}", kind) for n in range(words)])
+    schema = schema.with_metadata({_DIMENSIONS: str(array.ndim)})
+    # Rows of one word are sorted, so neighbours have most bytes in common.  Columns of wider rows
+    # have few values.  The other encoding takes twice the bytes in both cases.
+    single = {"word0": "BYTE_STREAM_SPLIT"} if words == 1 else None
+    step = max(1, _GROUP_BYTES // (8 * words))
+    with pq.ParquetWriter(
+        file,
+        schema,
+        compression="zstd",
+        compression_level=1,
+        write_statistics=False,
+        use_dictionary=single is None,
+        column_encoding=single,
+    ) as writer:
+        for begin in range(0, len(table), step):
+            columns = np.ascontiguousarray(table[begin : begin + step].T)
+            writer.write_batch(pa.record_batch([*map(pa.array, columns)], schema))
+
+
+def unpack(file: Path, path: Path) -> None:
+    """Write the array of a Parquet file that `pack` wrote to the `.npy` file `path`.
+
+    Raises `ValueError` for a damaged file.
+    """
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(file) as packed:
+        schema = packed.schema_arrow
+        words, dtype = len(schema), schema.field(0).type.to_pandas_dtype()
+        shape = () if schema.metadata[_DIMENSIONS] == b"1" else (words,)
+        with growing(path, dtype, shape) as array:
+            for batch in packed.iter_batches(max(1, _GROUP_BYTES // (8 * words))):
+                columns = [column.to_numpy() for column in batch.columns]
+                array.add(np.stack(columns, axis=1).reshape(-1, *shape))
