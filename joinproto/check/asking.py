@@ -9,7 +9,7 @@ from typing import Any
 from joinproto.check.freeze import freeze
 from joinproto.check.hints import CLAIMS, is_of_arguments
 from joinproto.check.problems import ModelProblem, place_of, raised_at
-from joinproto.check.properties import Parts, Property
+from joinproto.check.properties import Property
 from joinproto.check.view import DOWN, NoMember, View
 from joinproto.check.watchdog import WATCH
 
@@ -72,25 +72,32 @@ def part_of(item: Property, part: Callable[[Any], Any], shown: Any) -> Hashable:
     return found
 
 
-def ask_each(item: Property, shown: Iterable[tuple[Any, ...]]) -> list[bool]:
-    """Return the claim's answer to each item of `shown`, a tuple of arguments.
+def ask_each(
+    item: Property,
+    call: Callable[..., Any],
+    shown: Iterable[tuple[Any, ...]],
+    *,
+    until: bool | None = None,
+) -> list[bool]:
+    """Return the answer of `call`, a claim or its function of parts, to each item of `shown`.
 
-    If the claim is about parts of observations, the arguments are these parts.
+    An item of `shown` is a tuple of arguments.  The answer `until` is the last one.
     """
-    holds = item.holds.func if isinstance(item.holds, Parts) else item.holds
     what, answers = f"property {item.name!r}", []
 
-    def call() -> None:
+    def ask_all() -> None:
         is_due = True
         for one in shown:
             WATCH.go_on()
-            answer = holds(*one)
-            answers.append(answer if type(answer) is bool else truth(what, holds, answer))
-            is_due = is_due and _is_due(item, holds)
-            if is_due and bool(holds(*one)) is not answers[-1]:
-                _refuse_two_answers(item, holds)
+            answer = call(*one)
+            answers.append(answer if type(answer) is bool else truth(what, call, answer))
+            is_due = is_due and _is_due(item, call)
+            if is_due and bool(call(*one)) is not answers[-1]:
+                _refuse_two_answers(item, call)
+            if answers[-1] is until:
+                break
 
-    guard(what, call, takes=CLAIMS[item.scope])
+    guard(what, ask_all, takes=CLAIMS[item.scope])
     return answers
 
 
@@ -109,8 +116,9 @@ def asked_of(item: Property, view: View) -> Iterator[tuple[tuple[str, ...], tupl
 
 def ask_of_view(item: Property, view: View) -> bool:
     """Return the verdict of a claim about states on one view."""
-    answers = (ask(item, item.holds, *shown) for _, shown in asked_of(item, view))
-    return any(answers) if item.kind == "sometimes" else all(answers)
+    until = item.kind == "sometimes"
+    shown = (arguments for _, arguments in asked_of(item, view))
+    return (until in ask_each(item, item.holds, shown, until=until)) is until
 
 
 def is_within(within: Callable[[View], Any], view: View) -> bool:

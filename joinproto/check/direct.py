@@ -313,7 +313,7 @@ class Direct(Small):
         self, item: Property, part: Callable[..., Any], shown: Iterable[Any]
     ) -> list[bool]:
         if part is item.holds and item.scope == "each":
-            return ask_each(item, ((one,) for one in shown))
+            return ask_each(item, item.holds, ((one,) for one in shown))
         return [ask(item, part, self._view_of(one)) for one in shown]
 
     def _judge_stuck(self) -> None:

@@ -104,8 +104,9 @@ class Pairs:
     def __init__(self, item: Property, ids: Ids, budget: Budget) -> None:
         self._item, self._budget = item, budget
         self._sides: tuple[Ids | _Side, Ids | _Side] = (ids, ids)
+        self._call: Callable[[Any, Any], Any] = item.holds
         if isinstance(item.holds, Parts):
-            one, other = item.holds.of
+            self._call, (one, other) = item.holds.func, item.holds.of
             side = _Side(item, one, ids)
             self._sides = side, side if other is one else _Side(item, other, ids)
         self._answers = np.full((64, 64), UNASKED, np.int8)
@@ -162,6 +163,7 @@ class Pairs:
         ones, others = divmod(wanted, side)
         one = map(self._sides[0].shown, ones.tolist())
         other = map(self._sides[1].shown, others.tolist())
-        answers = np.array(ask_each(self._item, zip(one, other, strict=True)), np.bool_)
+        shown = zip(one, other, strict=True)
+        answers = np.array(ask_each(self._item, self._call, shown), np.bool_)
         self._answers.ravel()[wanted] = np.where(answers, HOLDS, BROKEN)
         return True
