@@ -121,7 +121,7 @@ def owners_for(context: Any) -> int:
     return max(2, context.defaultParallelism, asked)
 
 
-_QUIET_SECONDS = 2.0
+_QUIET_SECONDS = 5.0
 _WAIT_SECONDS = 30.0
 
 
@@ -129,8 +129,8 @@ def await_executors(context: Any) -> None:
     """Wait for an executor, and then until no other has come for `_QUIET_SECONDS`.
 
     Executors start one by one after the context.  The states would be shared out among the first
-    ones only, and a single one would first have all files.  Dynamically allocated executors come
-    only with tasks, so nobody waits for them; nor longer than `_WAIT_SECONDS`.
+    ones only, and a single one would first have all files.  Dynamically allocated executors are not
+    waited for, because they come only with tasks.  The wait takes at most `_WAIT_SECONDS`.
     """
     dynamic = context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true"
     if is_local(str(context.master)) or dynamic:
