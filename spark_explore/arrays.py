@@ -1,14 +1,15 @@
 """Arrays in files: `.npy` on a machine, where they are mapped, and Parquet in a store.
 
-An array in a store has about a tenth of its size, because its rows are sorted, or their columns
-have few values.
+A packed array has about a tenth of its size, because its rows are sorted, or their columns have
+few values.  Arrays that Spark carries are packed, too.
 """
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -100,13 +101,31 @@ def unpack(file: Path, path: Path) -> None:
 
     Raises `ValueError` for a damaged file.
     """
+    with ExitStack() as stack:
+        array = None
+        for part in _parts(file):
+            array = array or stack.enter_context(growing(path, part.dtype, part.shape[1:]))
+            array.add(part)
+
+
+def packed(array: Column) -> bytes:
+    """Return an array in the form that `pack` writes."""
+    content = io.BytesIO()
+    pack(array, content)
+    return content.getvalue()
+
+
+def unpacked(content: bytes) -> Column:
+    """Return the array that was packed."""
+    return np.concatenate([*_parts(io.BytesIO(content))])
+
+
+def _parts(file: Path | IO[bytes]) -> Iterator[Column]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(file) as packed:
-        schema = packed.schema_arrow
-        words, dtype = len(schema), schema.field(0).type.to_pandas_dtype()
-        shape = () if schema.metadata[_DIMENSIONS] == b"1" else (words,)
-        with growing(path, dtype, shape) as array:
-            for batch in packed.iter_batches(max(1, _GROUP_BYTES // (8 * words))):
-                columns = [column.to_numpy() for column in batch.columns]
-                array.add(np.stack(columns, axis=1).reshape(-1, *shape))
+    with pq.ParquetFile(file) as found:
+        schema = found.schema_arrow
+        shape = (-1,) if schema.metadata[_DIMENSIONS] == b"1" else (-1, len(schema))
+        for batch in found.iter_batches(max(1, _GROUP_BYTES // (8 * len(schema)))):
+            columns = [column.to_numpy() for column in batch.columns]
+            yield np.stack(columns, axis=1).reshape(shape)

@@ -88,21 +88,24 @@ def go_through(spark: Cluster, network: Namespaces, folder: Path, options: list[
     words += ["--master", spark.address]
 
     process = begin(*words)
-    wait_for_level(search, 11, process, SECONDS)
-    moved = kept_by(folder, "one") & kept_by(folder, "two")
-    assert not moved, f"owners whose files lie on both machines: {moved}"
-    spark.kill_worker(1)
-    shutil.rmtree(folder / "of-two")  # the disk of a machine that is lost
-    wait_for_level(search, 14, process, SECONDS)
-    kill_tree(process.pid)
-    process.communicate()
+    try:
+        wait_for_level(search, 11, process, SECONDS)
+        moved = kept_by(folder, "one") & kept_by(folder, "two")
+        assert not moved, f"owners whose files lie on both machines: {moved}"
+        spark.kill_worker(1)
+        shutil.rmtree(folder / "of-two")  # the disk of a machine that is lost
+        wait_for_level(search, 14, process, SECONDS)
+        kill_tree(process.pid)
+        process.communicate()
 
-    add_worker(spark, network, "two", folder)
-    process = begin(*words, "--resume")
-    wait_for_level(search, 17, process, SECONDS)
-    for executor in executors_of(spark, 0):
-        os.kill(executor, signal.SIGKILL)
-    out, err = process.communicate(timeout=SECONDS)
+        add_worker(spark, network, "two", folder)
+        process = begin(*words, "--resume")
+        wait_for_level(search, 17, process, SECONDS)
+        for executor in executors_of(spark, 0):
+            os.kill(executor, signal.SIGKILL)
+        out, err = process.communicate(timeout=SECONDS)
+    finally:
+        kill_tree(process.pid)
     sys.stderr.write(err)
     print(out)
     return process.returncode

@@ -12,11 +12,12 @@ from spark_explore import parcels
 RANDOM = np.random.default_rng(5)
 
 
-@pytest.mark.parametrize("by_files", [False, True])
+@pytest.mark.parametrize(("by_files", "packed_bytes"), [(False, 0), (False, 1 << 20), (True, 0)])
 def test_rows_arrive_as_they_were_sent(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, by_files: bool
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, packed_bytes: int, *, by_files: bool
 ) -> None:
     """They are sent in pieces or whole, or twice; once they are forgotten, no file is left."""
+    monkeypatch.setattr(parcels, "_PACKED_BYTES", packed_bytes)
     monkeypatch.setattr(parcels, "_PIECE_BYTES", 1 << 8)
     rows = {
         owner: RANDOM.integers(0, 1 << 63, (70 * owner, 2), dtype=np.uint64) for owner in (1, 2)
