@@ -14,7 +14,7 @@ from joinproto.check.engine.runs.findings import Findings, add_result, judge_gra
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.shapes import Rows
 from joinproto.check.engine.stopping import Limits
-from joinproto.check.engine.tables.outcomes import Faults
+from joinproto.check.engine.tables.outcomes import FaultSteps
 from joinproto.check.memory import available_bytes, resident_bytes
 from joinproto.check.report import Trace
 from spark_explore.frontier import Frontier
@@ -85,7 +85,7 @@ def memory_missing(frontier: Frontier) -> str:
 
 def judge_deadlocks(frontier: Frontier, context: Any, claim: Claim, found: Findings) -> None:
     """Add the run to the nearest state that is not done for `claim` and has no step but faults."""
-    faults = context.broadcast(Faults.of(frontier.search.tables))
+    faults = context.broadcast(FaultSteps.of(frontier.search.tables))
     job = StuckSearch(frontier.task(context), faults, claim.bit)
     lots = frontier.level_files
     found_ = context.parallelize(lots, len(lots)).flatMap(job.look).collect()

@@ -147,7 +147,7 @@ def columns_of(search: Search) -> Columns:
     )
     claims = {claim.property.name: claim.bit for claim in judge.whole if in_every_state}
     for name, bit in claims.items():
-        flags = judge.flags[: judge.met]
+        flags = judge.flags[: judge.evaluated]
         builder.add_claim(name, set(has_bit(flags, bit).tolist()))
     local = [c.property.name for c in judge.local if c.property.kind == "always"]
     broken = {
@@ -224,7 +224,7 @@ def _parts_shown(code: Any, local: Any) -> dict[str, Any]:
             found.update(_spread(name, value))
         if not parts:
             found["shows"] = shown
-    for name, value in code.told(local):
+    for name, value in code.traced(local):
         prefix = "disk_" if name.endswith("*") else ""
         for part, item in _spread(name, value).items():
             found.setdefault(f"{prefix}{part}", item)

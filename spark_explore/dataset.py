@@ -27,7 +27,7 @@ from joinproto.check.engine.search import Search
 from joinproto.check.engine.shapes import Flags, Ints, Keys, Rows, SmallInts
 from joinproto.check.engine.tables.arrays import Arrays
 from joinproto.check.engine.tables.claimed import BreakingObservations
-from joinproto.check.engine.tables.outcomes import Faults
+from joinproto.check.engine.tables.outcomes import FaultSteps
 from joinproto.check.steps import said
 from spark_explore import parcels
 from spark_explore.columns import Columns, columns_of
@@ -120,14 +120,14 @@ def table_of(
     wrong = {}
     for name, broken in columns.broken.items():
         if broken:
-            fears = BreakingObservations.of(shown[:watched], broken)
-            wrong[name], _ = watch(arrays, fears, rows, 0, len(rows))
+            breaking = BreakingObservations.of(shown[:watched], broken)
+            wrong[name], _ = watch(arrays, breaking, rows, 0, len(rows))
     return columns.table(arrays.layout, rows, level, flags, wrong)
 
 
 def stuck_in(
     expander: Expander,
-    faults: Faults,
+    faults: FaultSteps,
     rows: Rows,
     joint: Ints | None,
     note: Callable[[Batch], None] | None = None,
@@ -181,7 +181,7 @@ def _write_rows(
     search: Search, columns: Columns, parts: PartsWriter, edges: PartsWriter | None
 ) -> None:
     judge, tables, found = search.judge, search.tables, search.found
-    faults, ends = Faults.of(tables), found.levels
+    faults, ends = FaultSteps.of(tables), found.levels
     # If the search ended early, its last level was not expanded.
     is_open = bool(found.stopped_by) or found.violated
 
@@ -206,7 +206,8 @@ def _write_rows(
             if columns.claims or world.together is not None or world.within is not None:
                 numbers = judge.number(rows, 0, len(rows))
             flags = None if numbers is None else judge.flags[numbers]
-            shown, levels = list(judge.fears.counts), np.full(len(rows), level, np.int32)
+            shown = list(judge.breaking_observations.counts)
+            levels = np.full(len(rows), level, np.int32)
             table = table_of(columns, tables, shown, rows, levels, flags)
             # A state outside the world's `within` was not expanded.
             expanded = np.ones(len(rows), np.bool_) if not last else np.zeros(len(rows), np.bool_)
@@ -359,7 +360,7 @@ def write_frontier(frontier: Frontier, context: Any, out: Place, *, edges: bool 
     """Write the states of a search on Spark to a folder of `out`; with `edges`, also its steps."""
     columns = columns_of(frontier.search)
     shared = context.broadcast(columns)
-    faults = context.broadcast(Faults.of(frontier.search.tables))
+    faults = context.broadcast(FaultSteps.of(frontier.search.tables))
     task = frontier.task(context)
     files = tuple(share.files for share in frontier.shares)
     owned = OwnerFiles.of(context, task.storage, files)

@@ -24,7 +24,7 @@ class Neighbours(Graph):
         self.search, self._states, self._levels = search, states, levels
         self.begins = 1
         self.count = states.count + 1
-        self._ordered(search.steps_out_of([self.rows()]), states)
+        self._set_steps(search.steps_out_of([self.rows()]), states)
         self.numbers = search.judge.number(self.rows(), 0, states.count)
 
     @classmethod
@@ -49,7 +49,7 @@ class Neighbours(Graph):
                     rows = rows[allowed.find(rows, len(rows)) >= 0]
                 elif claim.property.kind != "eventually always" and len(rows):
                     numbers = search.judge.number(rows, 0, len(rows))
-                    rows = rows[~search.judge.have(numbers, claim.bit)]
+                    rows = rows[~search.judge.have_bit(numbers, claim.bit)]
                 found.insert(np.ascontiguousarray(rows), len(rows))
             begin = end
         return cls(search, found, [*levels, found.count + 1])

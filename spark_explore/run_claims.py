@@ -14,11 +14,11 @@ from attrs import define, evolve, field, frozen
 from pyspark.sql import functions as F  # noqa: N812  the usual name
 
 from joinproto.check.engine.claims.judge import Claim
-from joinproto.check.engine.liveness.duties import Duties, duties_of, unheard
+from joinproto.check.engine.liveness.duties import Duties, duties_of, unmatched_fairness
 from joinproto.check.engine.liveness.fair_runs import DutyBits
 from joinproto.check.engine.runs.findings import Findings, add_result
 from joinproto.check.engine.shapes import Rows
-from joinproto.check.engine.tables.outcomes import Faults
+from joinproto.check.engine.tables.outcomes import FaultSteps
 from joinproto.check.properties import ON_FAIR_RUNS
 from joinproto.check.report import Trace
 from spark_explore.fair import BITS, ROUNDS_MAX, Analysis, TooManyRounds
@@ -52,7 +52,7 @@ def judge_apart(
                 found.notes += (f"{claim.property.name!r} is open after {ROUNDS_MAX:,} rounds",)
                 break
         if any(claim.property.kind in ON_FAIR_RUNS for claim in claims):
-            found.idle = tuple(unheard(frontier.search.tables, judging.infos))
+            found.idle = tuple(unmatched_fairness(frontier.search.tables, judging.infos))
         names = ", ".join(repr(claim.property.name) for claim in claims if claim not in left)
         if names:
             rounds = judging.analysis.rounds
@@ -137,7 +137,7 @@ class _Judging:
 
     def _impossible(self, claim: Claim) -> _Entry | None:
         """Return the nearest states from which only faults, if any, lead to a state with it."""
-        faults = Faults.of(self.frontier.search.tables).of_steps(self.infos)
+        faults = FaultSteps.of(self.frontier.search.tables).of_steps(self.infos)
         steps = self.analysis.steps_with(np.where(faults, 0, 1)).filter("mask != 0")
         states = self.tables.states.select("id", "level", "flags")
         able = self.analysis.leading(states, steps, _bit("flags", claim.bit))

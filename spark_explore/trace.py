@@ -10,7 +10,7 @@ from attrs import frozen
 
 from joinproto.check.engine.expansion.expander import Batch
 from joinproto.check.engine.rows.rowset import RowSet
-from joinproto.check.engine.runs.paths import Way, forward, uncounted
+from joinproto.check.engine.runs.paths import FoundRun, forward, uncounted
 from joinproto.check.engine.shapes import Rows
 from spark_explore.frontier import Frontier
 from spark_explore.keys import padded
@@ -21,11 +21,11 @@ HERE_MAX = 100_000
 """Levels up to this size are expanded by the driver, because a job takes longer."""
 
 
-def trace_to(frontier: Frontier, context: Any, targets: Rows, level: int) -> Way:
+def trace_to(frontier: Frontier, context: Any, targets: Rows, level: int) -> FoundRun:
     """Return the same shortest run to one of `targets` that the local engine returns."""
     search = frontier.search
 
-    def walk() -> Way:
+    def walk() -> FoundRun:
         words = search.tables.layout.words
         towards = [set_of(padded(targets, words))]
         for earlier in range(level - 1, -1, -1):
@@ -36,7 +36,7 @@ def trace_to(frontier: Frontier, context: Any, targets: Rows, level: int) -> Way
             towards.insert(0, set_of(found))
         return forward(search, towards)
 
-    found: Way = uncounted(search, walk)
+    found: FoundRun = uncounted(search, walk)
     return found
 
 

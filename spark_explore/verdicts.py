@@ -76,7 +76,7 @@ class Verdicts:
             return np.isin(every, judge.breaking(claim, rows, every))
         if len(rows) == 0:
             return np.zeros(0, np.bool_)
-        return ~judge.have(judge.number(rows, 0, len(rows)), claim.bit)
+        return ~judge.have_bit(judge.number(rows, 0, len(rows)), claim.bit)
 
     def is_open(self, claim: Claim) -> bool:
         """Return whether the claim has been neither broken nor reached so far."""

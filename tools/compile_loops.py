@@ -12,7 +12,7 @@ from unittest import mock
 
 from joinproto.check import load_world
 from joinproto.check.check import check
-from joinproto.check.engine import KEPT
+from joinproto.check.engine import LOOP_CACHE
 from joinproto.check.engine.expansion import workers
 from joinproto.check.engine.rows.bits import fingerprints
 from joinproto.check.engine.rows.merging import merged, merged_pairs, sought
@@ -36,7 +36,10 @@ def main() -> None:
     for name, options, more in SEARCHES:
         check(load_world(name, **options), **more)
     # Large tables with few filled cells become hash tables; here even small tables do.
-    with mock.patch.object(grids, "DENSE_MAX", 16), mock.patch.object(grids, "SPARSER", 2):
+    with (
+        mock.patch.object(grids, "DENSE_MAX", 16),
+        mock.patch.object(grids, "PLACES_PER_CELL_MAX", 2),
+    ):
         for name in ("qpid-founding", "note-minority-survivor", "join-founders"):
             check(load_world(name))
     # Two workers are used for large levels; here they are used for all levels.
@@ -51,8 +54,8 @@ def main() -> None:
     merged(keys, keys)
     merged_pairs(keys, numbers, keys, numbers)
     sought(keys, keys)
-    kept = 0 if KEPT.folder is None else len(list(KEPT.folder.rglob("*.nbc")))
-    print(f"{kept} compiled loops in {KEPT.folder}")
+    kept = 0 if LOOP_CACHE.folder is None else len(list(LOOP_CACHE.folder.rglob("*.nbc")))
+    print(f"{kept} compiled loops in {LOOP_CACHE.folder}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import Any
 
 from joinproto.check.freeze import freeze
-from joinproto.check.hints import CLAIMS, is_of_arguments
+from joinproto.check.hints import CLAIMS, is_about_arguments
 from joinproto.check.problems import ModelProblem, place_of, raised_at
 from joinproto.check.properties import Property
 from joinproto.check.view import DOWN, NoMember, View
@@ -25,23 +25,23 @@ _NO_MONITOR = (
 )
 
 
-AGAIN = 50
-"""How many questions to each function of a claim, from the first on, are put twice."""
+ASKED_TWICE = 50
+"""How many of the first questions to each function of a claim are put twice."""
 
-_asked: dict[tuple[str, int], tuple[Any, int]] = {}
+_question_counts: dict[tuple[str, int], tuple[Any, int]] = {}
 
 
 def _is_due(item: Property, call: Callable[..., Any]) -> bool:
     """Count a question, and return whether it is put twice."""
     func = getattr(call, "__func__", call)
-    known, count = _asked.get((item.name, id(func)), (None, 0))
+    known, count = _question_counts.get((item.name, id(func)), (None, 0))
     if known is not func:
         count = 0
-        if len(_asked) >= 1_000:
-            _asked.clear()
-    if count < AGAIN:
-        _asked[item.name, id(func)] = func, count + 1
-    return count < AGAIN
+        if len(_question_counts) >= 1_000:
+            _question_counts.clear()
+    if count < ASKED_TWICE:
+        _question_counts[item.name, id(func)] = func, count + 1
+    return count < ASKED_TWICE
 
 
 def _refuse_two_answers(item: Property, call: Callable[..., Any]) -> None:
@@ -56,10 +56,10 @@ def ask(item: Property, call: Callable[..., Any], *shown: Any) -> bool:
     """Return the answer of `call`, which is the claim or a part of it, such as its premise."""
     what = f"property {item.name!r}"
     hint = _OF_STEPS if item.scope == "step" else _OF_STATES
-    # A part of a claim takes the view, whatever the claim takes.
+    # A part of a claim always takes the view.
     takes = CLAIMS[item.scope if call is item.holds else "world"]
     answer = guard(what, lambda: call(*shown), hint=hint, takes=takes)
-    found = answer if type(answer) is bool else truth(what, call, answer)
+    found = answer if type(answer) is bool else bool_answer(what, call, answer)
     if _is_due(item, call) and bool(guard(what, lambda: call(*shown), hint=hint)) is not found:
         _refuse_two_answers(item, call)
     return found
@@ -90,7 +90,7 @@ def ask_each(
         for one in shown:
             WATCH.go_on()
             answer = call(*one)
-            answers.append(answer if type(answer) is bool else truth(what, call, answer))
+            answers.append(answer if type(answer) is bool else bool_answer(what, call, answer))
             is_due = is_due and _is_due(item, call)
             if is_due and bool(call(*one)) is not answers[-1]:
                 _refuse_two_answers(item, call)
@@ -123,15 +123,15 @@ def ask_of_view(item: Property, view: View) -> bool:
 
 def is_within(within: Callable[[View], Any], view: View) -> bool:
     """Return the answer of a world's `within`."""
-    return truth("within(view)", within, guard("within(view)", lambda: within(view)))
+    return bool_answer("within(view)", within, guard("within(view)", lambda: within(view)))
 
 
-def truth(what: str, call: Callable[..., Any], answer: Any) -> bool:
-    """Return a claim's answer as yes or no; raises `ModelProblem` where it is neither."""
+def bool_answer(what: str, call: Callable[..., Any], answer: Any) -> bool:
+    """Return a claim's answer as a bool; raises `ModelProblem` if it is likely a mistake."""
     match answer:
         case None:
             found = "answered None, which is neither yes nor no"
-            wanted = "return True or False in every case; a function without return gives None"
+            wanted = "return True or False in every case; a function without `return` returns None"
         case str():
             found = f"answered with the text {answer!r}, which is neither yes nor no"
             wanted = 'compare the text; for two texts write x in ("a", "b"), not x == "a" or "b"'
@@ -152,16 +152,16 @@ def guard(what: str, call: Callable[[], Any], *, hint: str = _OF_STATES, takes: 
     `takes`: the hint for a function that does not take the arguments of the call.
     """
     try:
-        return WATCH.over(what, call)
+        return WATCH.run(what, call)
     except ModelProblem:
         raise
     except Exception as error:
         message = f"{what} raised {type(error).__name__}: {error}"
         if isinstance(error, NoMember):
             message, hint = f"{what} asks for {error.name!r}, which is not a member", error.next
-        elif "NoneType" in str(error) and "monitor" in _named_by(error):
+        elif "NoneType" in str(error) and "monitor" in _names_used_by(error):
             hint = _NO_MONITOR
-        elif takes and is_of_arguments(error):
+        elif takes and is_about_arguments(error):
             hint = takes
         elif isinstance(error, AttributeError) and error.name and isinstance(error.obj, View):
             hint = f"a member's observation is an item of the view: view[{error.name!r}]"
@@ -173,8 +173,8 @@ def guard(what: str, call: Callable[[], Any], *, hint: str = _OF_STATES, takes: 
         raise ModelProblem(message, next=hint, place=raised_at(error)) from error
 
 
-def _named_by(error: Exception) -> tuple[str, ...]:
-    """Return the attributes and global names in the code of the function that raised `error`."""
+def _names_used_by(error: Exception) -> tuple[str, ...]:
+    """Return the names of attributes and globals used in the function that raised `error`."""
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next

@@ -28,23 +28,23 @@ def parts_getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda value: tuple([getattr(value, name) for name in names])
 
 
-def cannot_change(kind: type) -> bool:
+def is_frozen_class(kind: type) -> bool:
     """Return whether an attrs class or a dataclass is frozen."""
     if "__dataclass_params__" in vars(kind):
         return bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
     return "frozen" in kind.__setattr__.__name__  # the name that attrs gives it
 
 
-def is_its_attributes(kind: type) -> bool:
+def consists_of_attributes(kind: type) -> bool:
     """Return whether objects of the class consist only of attributes.
 
-    A class of Python's library never counts.
+    False for every class of Python's library.
     """
     has_parts = kind.__dictoffset__ or any(map(_slots, kind.__mro__))
-    return bool(not _is_stdlib(kind) and has_parts and is_python(kind))
+    return bool(not _is_stdlib(kind) and has_parts and has_no_c_content(kind))
 
 
-def is_python(kind: type) -> bool:
+def has_no_c_content(kind: type) -> bool:
     """Return whether objects of the class have no content that only C code sees."""
     return all(base.__flags__ & _HEAP for base in kind.__mro__[:-1])
 
@@ -54,13 +54,13 @@ _HEAP = 1 << 9
 
 
 def has_only(kind: type, names: tuple[str, ...]) -> bool:
-    """Return whether objects of the class can have no attributes but these."""
+    """Return whether objects of the class can have no attributes but `names`."""
     return not kind.__dictoffset__ and set(names).issuperset(
         name for base in kind.__mro__ for name in _slots(base)
     )
 
 
-def added(value: object) -> tuple[str, ...]:
+def added_attributes(value: object) -> tuple[str, ...]:
     """Return the attributes of an object that a class outside Python's library has added."""
     kind = type(value)
     kinds = [base for base in kind.__mro__ if not _is_stdlib(base)]
@@ -78,7 +78,7 @@ def is_in_dict(value: Any, names: tuple[str, ...]) -> bool:
     If so, its class has no slots, and no descriptor that influences the stored values.
     """
     kind = type(value)
-    if not is_python(kind) or not kind.__dictoffset__ or value.__dict__.keys() != {*names}:
+    if not has_no_c_content(kind) or not kind.__dictoffset__ or value.__dict__.keys() != {*names}:
         return False
     if any(map(_slots, kind.__mro__)):
         return False

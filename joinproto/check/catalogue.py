@@ -30,7 +30,7 @@ def _entries() -> dict[str, Entry]:
 
 
 def entry(name: str) -> Entry:
-    """Return the world's row; raises `ModelProblem`, which suggests the name most like `name`."""
+    """Return the world's entry; raises `ModelProblem`, which suggests the name most like `name`."""
     if not ships(name):
         raise ModelProblem(
             f"there is no world called {name!r}",
@@ -60,7 +60,7 @@ def builder(item: Entry) -> Any:
 def load_world(name: str, **options: Any) -> World:
     """Return the world of that name, built with `options`; raises `ModelProblem`.
 
-    `name` may also be a file of your own: it ends in `.py`, or holds a `/`.
+    `name` may also be a file of your own: it ends in `.py`, or contains `/` or `::`.
     """
     return load(name, options).world
 

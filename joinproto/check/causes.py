@@ -24,16 +24,16 @@ from joinproto.check.world import World
 from joinproto.errors import nearest
 
 TEXTS_MAX = 12
-"""The texts of a member's attribute are not reported if they are more than this."""
+"""An attribute that took more values than this is not reported by `texts_shown`."""
 SHOWN_MAX = 2_000
-"""At most this many observations of a member are searched for texts."""
-GROWN = 10
-"""A counter that took fewer values is not reported, because it may have a bound."""
+"""If a member has more observations, only the first are searched for texts, for the report."""
+COUNTER_VALUES_MIN = 10
+"""A counter that took fewer values is not reported: it may have a bound."""
 LOCALS_MAX = 20_000
 """Of more local states of a member, only some, spread evenly, are searched for counters."""
 VIEWS_MAX = 8
 """The number of views on which a claim is evaluated to see whether it reads observations."""
-STEPS_FOR_ONE = 6
+STEPS_PER_VALUE = 6
 """A counter without a bound takes at most about this many steps of the world for each value."""
 
 Shown = Mapping[str, Sequence[Any]]
@@ -66,17 +66,17 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"{name}.{field}", item) for field, item in fields.items())
 
 
-NOTHING = "shows() returns None in every state"
+SHOWS_NONE = "shows() returns None in every state"
 
 
 def shows_nothing(seen: Shown) -> Iterator[str]:
     """Yield a text if no member shows anything but None: `shows()` probably lacks its `return`."""
     up = {name for name, values in seen.items() if {*map(type, values)} - {type(DOWN)}}
     if up and all(value is None or value is DOWN for values in seen.values() for value in values):
-        yield f"shown by {', '.join(sorted(up))}: anything, for {NOTHING}"
+        yield f"shown by {', '.join(sorted(up))}: any value; {SHOWS_NONE}"
 
 
-def misspelt(world: World, seen: Shown) -> Iterator[str]:
+def misspelt_texts(world: World, seen: Shown) -> Iterator[str]:
     """Yield a note on each text in a claim that no observation equals, if the cause can be guessed.
 
     The text is misspelt, or the claim compares it with an object, an enum or `DOWN`.
@@ -117,9 +117,7 @@ def misspelt(world: World, seen: Shown) -> Iterator[str]:
 
 @define
 class _Texts:
-    """The texts in members' observations, names of fields and keys included; and enums by their
-    words.
-    """
+    """Texts in observations, names of fields and keys included; `enums`: by their name or value."""
 
     plain: set[str] = Factory(set)
     enums: dict[str, enum.Enum] = Factory(dict)
@@ -164,44 +162,44 @@ def looks_outside(world: World) -> Iterator[str]:
                     yield f"“{item.name}” looks at {name}, which no step of a search changes"
 
 
-def goes_through_names(world: World, item: Property, seen: Shown) -> bool:
+def only_iterates_over_names(world: World, item: Property, seen: Shown) -> bool:
     """Return whether a claim iterates over members' names and never reads their observations."""
     functions = [part for part in item.asks if isfunction(part)]
-    if item.scope != "world" or not _names_used(item).isdisjoint(_LOOKS) or not all(seen.values()):
+    if item.scope != "world" or not _names_used(item).isdisjoint(_READS) or not all(seen.values()):
         return False
-    looked = False
+    iterated = False
     for at in range(VIEWS_MAX):
         shown = tuple(values[at % len(values)] for values in seen.values())
-        view = _Watched(tuple(seen), shown)
+        view = _WatchedView(tuple(seen), shown)
         try:
             for part in functions:
                 part(view)
         except Exception:  # noqa: BLE001  a claim's error is reported where it is evaluated
             return False
-        if view.is_looked_at:
+        if view.is_read:
             return False
-        looked = looked or view.is_gone_through
-    return looked
+        iterated = iterated or view.is_iterated
+    return iterated
 
 
-_LOOKS = ("values", "items", "up", "disk", "monitor", "split", "links", "under_way", "connected")
+_READS = ("values", "items", "up", "disk", "monitor", "split", "links", "under_way", "connected")
 
 
-class _Watched(View):
+class _WatchedView(View):
     """A view that records whether a claim iterated over its names or read an observation."""
 
-    __slots__ = ("is_gone_through", "is_looked_at")
+    __slots__ = ("is_iterated", "is_read")
 
     def __init__(self, names: tuple[str, ...], shown: tuple[Any, ...]) -> None:
         super().__init__(names, shown, (), None, None)
-        self.is_gone_through = self.is_looked_at = False
+        self.is_iterated = self.is_read = False
 
     def __iter__(self) -> Iterator[str]:
-        self.is_gone_through = True
+        self.is_iterated = True
         return super().__iter__()
 
     def __getitem__(self, name: str) -> Any:
-        self.is_looked_at = True
+        self.is_read = True
         return super().__getitem__(name)
 
 
@@ -247,21 +245,23 @@ class _Counter:
             self.values = None
 
     def words(self, depth: int) -> str:
-        """Return its values in words if it grew with the depth of the search, else ""."""
-        if not self.values or len(self.values) < GROWN:
+        """Return the range of its values if the counter grew with the search's depth, else ""."""
+        if not self.values or len(self.values) < COUNTER_VALUES_MIN:
             return ""
         least, most = min(self.values), max(self.values)
-        if (most - least) * STEPS_FOR_ONE < depth:
+        if (most - least) * STEPS_PER_VALUE < depth:
             return ""
         what = "lengths" if self.is_length else "values"
         return f"{what} from {least:,} to {most:,}"
 
 
-def growing(member: str, names: Sequence[str], held: Sequence[Any], depth: int) -> Iterator[str]:
+def growth_notes(
+    member: str, names: Sequence[str], held: Sequence[Any], depth: int
+) -> Iterator[str]:
     """Yield a note on each attribute that took ever more values until a limit ended the search.
 
-    `names`: the member's attributes; `held`: their frozen values in each local state, empty if it
-    is stopped.  `depth`: the number of levels of the search.
+    `names`: the member's attributes; `held`: their frozen values in each local state, empty if the
+    member is stopped.  `depth`: the number of levels of the search.
     """
     counters = [_Counter() for _ in names]
     for values in held[:: 1 + len(held) // LOCALS_MAX]:

@@ -28,7 +28,7 @@ from joinproto.errors import UsageProblem, did_you_mean
 class Weight:
     """The relative probability of a step; 1 for a step without a weight.
 
-    `step`: the words that it begins with, as a run shows them: `crash`, `a: crash`,
+    `step`: the words that the step begins with, as a run shows them: `crash`, `a: crash`,
     `receive prepare`.  `value`: not negative; 0 for a step that is never taken.
     """
 
@@ -37,18 +37,18 @@ class Weight:
 
     @classmethod
     def read(cls, text: str) -> Weight:
-        """Return the weight that `STEP=NUMBER` says; raises `UsageProblem`."""
+        """Return the weight of a text `STEP=NUMBER`; raises `UsageProblem`."""
         step, value = _sides(text, "--weight", "crash=0.01")
         return cls(step, _number(value, text))
 
     @classmethod
     def of_delay(cls, text: str) -> Weight:
-        """Return the weight that `STEP=5..60s` says; raises `UsageProblem`.
+        """Return the weight of a text such as `STEP=5..60s`; raises `UsageProblem`.
 
-        From the moment when it is possible, the step takes the middle of the range on average;
-        other steps take a second.  A Markov chain has no clock, so durations are distributed
-        exponentially: the chance that a step comes first is inversely proportional to its average.
-        Without `STEP=` the weight fits no step, and `chance` raises an error that lists the steps.
+        Once possible, the step takes the middle of the range on average; other steps take a second.
+        A Markov chain has no clock, so durations are distributed exponentially: the chance that a
+        step comes first is inversely proportional to its average.  Without `STEP=` the weight fits
+        no step, and `chance` raises an error that lists the steps.
         """
         step, value = _sides(text, "--delay", "begins=5..60s") if "=" in text else ("", text)
         low, dots, high = value.removesuffix("s").partition("..")
@@ -126,7 +126,7 @@ class _Weights:
     used: set[Weight] = field(factory=set)
     actions: dict[str, None] = Factory(dict)
 
-    def of(self, move: Move) -> float:
+    def weight_of(self, move: Move) -> float:
         action, detail = words(move)
         step_words = f"{action} {text_of(move.message).content if move.message else detail}"
         forms = [step_words, *(f"{name}: {step_words}" for name, _ in move.outcomes)]
@@ -135,11 +135,11 @@ class _Weights:
         self.used.update(fits)
         return fits[-1].value if fits else 1.0
 
-    def refuse_idle(self) -> None:
+    def refuse_unused(self) -> None:
         for one in self.given:
             if not one.step:
                 raise UsageProblem(
-                    "a delay of all steps changes nothing: only differences between steps count",
+                    "a delay of all steps has no effect: only differences between steps count",
                     next=f"name a step, STEP=5..60s; the steps are {', '.join(self.actions)}",
                 )
             if one not in self.used:
@@ -162,14 +162,14 @@ def chance(
 ) -> Chance:
     """Return the probability of each claim of `world`.
 
-    `weights`: the last one that fits a step counts.  A run begins in each first state equally
-    often.  The result is "undetermined", without numbers, if a limit, or the world's `within` or
-    `same`, left states out.  Raises `ModelProblem` for a model that cannot be explored, and
-    `UsageProblem` for a weight that fits no step.
+    `weights`: of several that fit a step, the last counts.  A run begins in each initial state
+    equally often.  The result is "undetermined", without numbers, if a limit, or the world's
+    `within` or `same`, left states out.  Raises `ModelProblem` for a model that cannot be explored,
+    and `UsageProblem` for a weight that fits no step.
     """
     from joinproto.check.engine.liveness.chance import Chain
     from joinproto.check.engine.liveness.graph import Graph
-    from joinproto.check.memory import TooMany
+    from joinproto.check.memory import MemoryLimitMet
 
     began = time.perf_counter()
     search, why = search_graph(world, bounds)
@@ -181,10 +181,10 @@ def chance(
     if not why:
         try:
             graph = Graph(search)
-            chain = Chain(graph, weighed.of)
-            weighed.refuse_idle()
+            chain = Chain(graph, weighed.weight_of)
+            weighed.refuse_unused()
             steps, total = len(chain.edge), chain.judge(search.judge.claims, chances)
-        except (TooMany, MemoryError):
+        except (MemoryLimitMet, MemoryError):
             why = "the memory limit"
     claims = tuple(
         ClaimChance(item.name, item.kind, chances.get(item.name)) for item in world.properties

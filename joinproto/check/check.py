@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from attrs import evolve
 
 from joinproto.check.bounded import Bounds, limits_of
-from joinproto.check.exercised import finished
+from joinproto.check.exercised import final_report
 from joinproto.check.report import Coverage, Report
 from joinproto.check.same import FOUND_FIRST, WARNING
 from joinproto.check.world import World
@@ -33,12 +33,12 @@ def check(
     """Return the report of a breadth-first search of `world`.
 
     `symmetry`: of the states that differ only in the names of interchangeable members, search only
-    one.  `bounds` end the search early; the report then says `incomplete`.  `witnesses`: rebuild
-    the shortest run to every `sometimes` too.  `answers`: members' known answers.  `workers`: the
-    number of threads.  `checkpoint`:
-    files for the states, from which a killed search continues; they are removed once the search
-    has ended.  Raises `ModelProblem` for a model that cannot be explored, `UsageProblem` for a
-    checkpoint of another search.
+    one.  `bounds` end the search early; the report then says `incomplete`, unless a claim is
+    violated.  `witnesses`: also report the shortest run to every `sometimes`.  `answers`: members'
+    known answers.  `workers`: the number of threads.  `checkpoint`: files for the states, from
+    which a killed search continues; they are removed when the search ends by itself.  Raises
+    `ModelProblem` for a model that cannot be explored, `UsageProblem` for a checkpoint of another
+    search.
     """
     from joinproto.check.engine.search import Search
 
@@ -66,7 +66,7 @@ def check(
 
 
 def _with_checkpoint_notes(report: Report, checkpoint: Checkpoint) -> Report:
-    """Return the report with notes on the checkpoint, which is removed if the search is over."""
+    """Return the report with notes on the checkpoint; remove it if no limit ended the search."""
     notes = [checkpoint.note]
     if report.stopped_by:
         notes.append(checkpoint.left_note())
@@ -117,7 +117,7 @@ def report_of(
     world = search.world
     kept = "" if search.answers is None else search.answers.note()
     notes = [*found.notes, kept, "" if world.same is None else WARNING]
-    return finished(
+    return final_report(
         world,
         found.results.values(),
         coverage,

@@ -38,7 +38,7 @@ class Covered:
     result: Annotated[
         Literal["covered", "undetermined"], "undetermined: not all states were searched"
     ]
-    goals: Annotated[Count, "the rows, steps or pairs that can be taken; the runs take all"]
+    goals: Annotated[Count, "how many rows, steps or pairs can be taken; the runs take all of them"]
     untaken: Annotated[tuple[str, ...], "the rows that the world names and no step takes"]
     since: Annotated[
         str | None, "only goals that take a row near lines changed since this commit; null: all"
@@ -81,7 +81,7 @@ def cover(
     """
     from joinproto.check.engine.liveness.cover import Cover
     from joinproto.check.engine.liveness.graph import Graph
-    from joinproto.check.memory import TooMany
+    from joinproto.check.memory import MemoryLimitMet
 
     began = time.perf_counter()
     search, why = search_graph(world, bounds)
@@ -90,7 +90,7 @@ def cover(
     if not why:
         try:
             graph = Graph(search)
-        except (TooMany, MemoryError):
+        except (MemoryLimitMet, MemoryError):
             why = "the memory limit"
         else:
             covering = Cover(

@@ -1,13 +1,13 @@
 """Repeated questions: they check that a member's code gives one answer to one question.
 
-A member's step must depend only on its attributes and the event.  If chance, a clock or an object
-that members share decides, the table of answers holds one of several, and a search may report that
+A member's step must depend only on its attributes and the event.  If it depends on chance, a clock
+or a shared object, the table of answers holds one of several answers, and a search may report that
 a false claim holds.  So questions are put again, on fresh objects:
 
-* at once: each of a member's first `FIRST`, then one in `EVERY`, because calls of members' code
-  are what filling the table costs.  A step that gave the same answer with dicts and sets in the
-  opposite order counts as put again (`member_steps.py`);
-* when the search is over: the first `KEPT` of each kind, because a shared object or a clock has
+* at once: each of a member's first `FIRST_MAX`, then one in `EVERY`, because calls of members' code
+  cost the most time.  A step that gave the same answer with dicts and sets in reverse order counts
+  as put again (`member_steps.py`);
+* when the search is over: the first `KEPT_MAX` of each kind, because a shared object or a clock has
   changed by then.  If shared objects have changed, these questions are put a second time, with the
   objects' first content (`shared.py`).
 
@@ -30,18 +30,22 @@ if TYPE_CHECKING:
     from joinproto.check.local import Outcome
     from joinproto.check.member_objects import MemberObjects
 
-FIRST = 1000
+FIRST_MAX = 1000
+"""This many questions to a member, from the first on, are all put again."""
 
-# A prime: questions come in a repeating order, and each of its places must be tested at some time.
 EVERY = 17
+"""Later, one question in this many is put again.  A prime, because questions come in a repeating
+order, and each place in this order must be tested.
+"""
 
-KEPT = 50
+KEPT_MAX = 50
+"""This many questions of each kind are kept for the end of the search."""
 
 ROUNDS_MAX = 8
-"""A few kept questions are put again up to this many times: chance shows only after some tries."""
+"""If few questions are kept, each is put again up to this many times: chance may need tries."""
 
 NEXT = (
-    "use nothing but the attributes and the event: no clock, no chance, no object that members"
+    "use only the attributes and the event: no clock, no chance, no object that members"
     " or steps share (of a module, of a class, a default argument); offer what may happen"
     " either way as several events of choices()"
 )
@@ -63,11 +67,10 @@ class Question:
 
 
 @define
-class AskedTwice:
+class AnswerChecker:
     """Puts questions to a member again; raises `ModelProblem` if an answer differs.
 
-    `reach`: the objects that its code can reach besides the member; set by `Codes`, which knows
-    all members.
+    `reach`: the objects that members' code can reach besides the members; set by `Codes`.
     """
 
     objects: MemberObjects
@@ -76,36 +79,36 @@ class AskedTwice:
     _kept: dict[str, list[Question]] = Factory(dict)
 
     def is_due(self) -> bool:
-        """Count a question that was answered, and return whether it must be put `again`."""
+        """Count a question that was answered, and return whether `again` must put it once more."""
         self._asked += 1
-        return self._asked <= FIRST or self._asked % EVERY == 0
+        return self._asked <= FIRST_MAX or self._asked % EVERY == 0
 
     def again(self, question: Question, *, is_settled: bool = False) -> None:
         """Put a question again, and keep it for the end.
 
-        `is_settled`: it has already been put again in another way, with the same answer.
+        `is_settled`: the question was already put again in another way, with the same answer.
         """
         kept = self._kept.setdefault(question.method, [])
-        if len(kept) < KEPT:
+        if len(kept) < KEPT_MAX:
             kept.append(question)
         if not is_settled:
             self.compare(question)
 
     def ask_again(self, *, as_at_first: bool = False) -> None:
-        """Put the first questions once more; raises `ModelProblem` for another answer.
+        """Put the kept questions once more; raises `ModelProblem` if an answer differs.
 
-        `as_at_first`: shared objects get their first content back before each.
+        `as_at_first`: shared objects get their first content back before each question.
         """
         changed = self.reach.changed()
         kept = [question for questions in self._kept.values() for question in questions]
-        rounds = max(1, min(ROUNDS_MAX, KEPT // max(1, len(kept))))
+        rounds = max(1, min(ROUNDS_MAX, KEPT_MAX // max(1, len(kept))))
         for question in kept * rounds:
             if as_at_first:
                 self.reach.put_back()
             self.compare(question, changed)
 
     def compare(self, question: Question, changed: Sequence[str] = ()) -> None:
-        """Put a question; raises `ModelProblem` for another answer than the first."""
+        """Put a question; raises `ModelProblem` if the answer differs from the first."""
         calls = self.objects.calls
         try:
             second = question.ask()
@@ -137,7 +140,7 @@ def between_outcomes(
     first: Sequence[Outcome] | None,
     second: Sequence[Outcome] | None,
 ) -> str:
-    """Return a text that says how two answers to one event differ; `names`: of the attributes."""
+    """Return a text that says how two answers to one event differ."""
     if not first or not second:
         return "once there is such a step, the other time it is NOT_ENABLED"
     one, other = first[0], second[0]
@@ -153,7 +156,7 @@ def between_outcomes(
     found = between_values(persistent, one.after.disk, other.after.disk)
     if found:
         return f"on disk, {found}"
-    return "a Persist() stands elsewhere among the effects"
+    return "a Persist() is at another place among the effects"
 
 
 def between_values(
@@ -177,7 +180,7 @@ def between_shown(first: Hashable, second: Hashable) -> str:
 
 def _messages(sent: Sequence[tuple[str | None, Hashable]]) -> str:
     if not sent:
-        return "nothing"
+        return "no message"
     return ", ".join(f"{_said(content)} to {to or 'all'}" for to, content in sent)
 
 

@@ -4,7 +4,7 @@ Two states are equal if all their parts are: each member's attributes and disk, 
 way, and the remaining faults.  An attribute is left out and reported if only one world has it, or
 if it has a different constant value in each world, as the name of a mutant has.
 
-The run to where the worlds part is a shortest one; both worlds can take all its steps.
+The run to the state where the worlds part is a shortest one; both worlds can take all its steps.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from joinproto.check.world import World
 StateTexts = Mapping[tuple[str, str], str]
 """Member and attribute to text; also the messages under way, and the remaining faults."""
 UNDER_WAY = ("network", "under way")
+"""The key of the messages under way in `StateTexts`."""
 Key = frozenset[tuple[tuple[str, str], str]]
 
 
@@ -45,8 +46,8 @@ class Parting:
     """The first difference between runs of two worlds: the steps up to it, and the steps that only
     one of them can take.
 
-    `initial`: the initial states of the members.  Without steps, and without steps that only one
-    world can take, the worlds begin in different states.
+    `initial`: the initial states of the members.  If `steps` and `only` are empty, the worlds begin
+    in different states.
     """
 
     initial: Mapping[str, Mapping[str, str]]
@@ -124,13 +125,13 @@ class _Graph:
             for move, after in taken
         }
 
-    def onward(self, state: State) -> dict[tuple[str, Key], tuple[Move, State]]:
+    def steps_from(self, state: State) -> dict[tuple[str, Key], tuple[Move, State]]:
         return {(said(move), self.keys[after]): (move, after) for move, after in self.out[state]}
 
-    def only(self, state: State, those: Iterable[tuple[str, Key]]) -> tuple[Only, ...]:
-        """Return steps of a state in words, with the changes of each."""
-        before, ways, found = self.texts[state], self.onward(state), []
-        for way in those:
+    def only(self, state: State, chosen: Iterable[tuple[str, Key]]) -> tuple[Only, ...]:
+        """Return chosen steps out of a state in words, with the changes of each."""
+        before, ways, found = self.texts[state], self.steps_from(state), []
+        for way in chosen:
             move, state_after = ways[way]
             after = self.texts[state_after]
             changes = [
@@ -192,7 +193,7 @@ def _left_out(
 
 
 def _nearest(graph: _Graph, known: set[Key]) -> tuple[str, ...]:
-    """Return a text of the first state that the other world lacks; empty if it lacks none."""
+    """Return a text for each member in the first state that the other world lacks, or ()."""
     for state, key in graph.keys.items():
         if key not in known:
             texts = graph.steps.states_text(state)
@@ -204,23 +205,23 @@ def _nearest(graph: _Graph, known: set[Key]) -> tuple[str, ...]:
 
 
 def _parting(one: _Graph, other: _Graph) -> Parting | None:
-    """Return a shortest run to where the worlds part, found over pairs of equal states, or None."""
+    """Return a shortest run to the first difference, or None if the worlds do not differ."""
     begins = {other.keys[state]: state for state in other.steps.initials()}
     firsts = one.steps.initials()
     pairs = [(state, begins[one.keys[state]]) for state in firsts if one.keys[state] in begins]
     if {one.keys[state] for state in firsts} != set(begins):
         return Parting(initial=one.steps.states_text(firsts[0]), steps=(), only=((), ()))
-    came: dict[tuple[State, State], tuple[tuple[State, State], Move] | None] = dict.fromkeys(pairs)
+    parents: dict[Any, tuple[Any, Move] | None] = dict.fromkeys(pairs)
     queue = deque(pairs)
     while queue:
         here, there = pair = queue.popleft()
-        ways, others = one.onward(here), other.onward(there)
+        ways, others = one.steps_from(here), other.steps_from(there)
         if ways.keys() != others.keys():
-            return _parting_at(one, other, pair, came)
+            return _parting_at(one, other, pair, parents)
         for way, (move, after) in ways.items():
             beyond = after, others[way][1]
-            if beyond not in came:
-                came[beyond] = pair, move
+            if beyond not in parents:
+                parents[beyond] = pair, move
                 queue.append(beyond)
     return None
 
@@ -229,17 +230,17 @@ def _parting_at(
     one: _Graph,
     other: _Graph,
     pair: tuple[State, State],
-    came: Mapping[Any, Any],
+    parents: Mapping[Any, Any],
 ) -> Parting:
     here, there = pair
-    ways, others = one.onward(here), other.onward(there)
+    ways, others = one.steps_from(here), other.steps_from(there)
     only = (
         one.only(here, ways.keys() - others.keys()),
         other.only(there, others.keys() - ways.keys()),
     )
     steps: list[Step] = []
-    while came[pair] is not None:
-        before, move = came[pair]
+    while parents[pair] is not None:
+        before, move = parents[pair]
         steps.insert(0, to_step(move, one.steps.states_text(pair[0])))
         pair = before
     return Parting(initial=one.steps.states_text(pair[0]), steps=tuple(steps), only=only)

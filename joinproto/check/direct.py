@@ -7,8 +7,9 @@ attributes, hashed once, and each question is put once, when the state is expand
 
 The checks of the member's code are the same as in other searches:
 
-* For the first `SLOWLY` states, `joinproto/check/member.py` puts the questions.  It puts each
-  question twice, lets a fresh process answer some, and puts some again when the search is over.
+* For the first `CHECKED_STATES` states, `joinproto/check/member.py` puts the questions.  It puts
+  each question twice, lets a fresh process answer some, and puts some again when the search is
+  over.
 * After that, one question in `EVERY` is put again at once, on a fresh object.
 * `member.py` also puts the questions in a state whose answers are not plain (effects, `Maybe`, an
   exception, an attribute that comes or goes, a dict or a set, which have an order).
@@ -29,13 +30,13 @@ from typing import Any
 from attrs import Factory, define, evolve, field
 
 from joinproto.check.asking import ask, ask_each, is_within
-from joinproto.check.causes import growing
+from joinproto.check.causes import growth_notes
 from joinproto.check.direct_member import DirectMember, Values
-from joinproto.check.exercised import MessageKinds, exercised
+from joinproto.check.exercised import MessageKinds, counted_coverage
 from joinproto.check.freeze import thaw
 from joinproto.check.local import LocalState
 from joinproto.check.memory import collected_seldom, default_limit_bytes, resident_bytes
-from joinproto.check.plain import Bounds, Ends, ForTheEngine, Small
+from joinproto.check.plain import Bounds, Ends, NeedsOtherSearch, PlainSearch
 from joinproto.check.plain_coverage import name_of
 from joinproto.check.plain_steps import Steps
 from joinproto.check.problems import ModelProblem
@@ -50,22 +51,22 @@ from joinproto.check.world import World
 KINDS = ("always", "sometimes", "no deadlock")
 """Kinds of claims that need no graph of all steps."""
 
-_LOOK_EVERY = 1 << 10
+_EXPAND_BATCH = 1 << 10
 """The limits are checked after every batch of this many expanded states."""
 
-_JUDGE_EVERY = 1 << 8
+_JUDGE_BATCH = 1 << 8
 """The limits are checked after every batch of this many states that are judged."""
 
-OTHERS_MAX = 100_000
-"""If the search meets a problem within this many states, other searches are used instead, because
-they report the run that led to it.
+RETRIED_STATES_MAX = 100_000
+"""After a problem within this many states, another search is used, because it reports the run that
+led to the problem.
 """
 
-_ANY = Bounds(1 << 62, 1 << 62, 1 << 62, 1 << 62)
+_NO_BOUNDS = Bounds(1 << 62, 1 << 62, 1 << 62, 1 << 62)
 
 
 def is_direct(world: World) -> bool:
-    """Return whether a world is one that can be searched state by state."""
+    """Return whether a world can be searched state by state."""
     faults = world.faults
     return (
         len(world.members) == 1
@@ -89,7 +90,7 @@ def check_direct(
     ends: Ends | None = None,
     memory_max_bytes: int | None = None,
 ) -> Report | None:
-    """Return the report of a world of one member; None if another search is needed.
+    """Return the report of a world of one member, or None if it needs another search.
 
     `ends`: limits, and Ctrl-C.  `memory_max_bytes`: of the process; by default it may grow by four
     fifths of the available memory.  Raises `ModelProblem` for a model that cannot be explored.
@@ -104,11 +105,11 @@ def check_direct(
             if member is None:
                 return None
             limit = default_limit_bytes() if memory_max_bytes is None else memory_max_bytes
-            found = Direct(steps, ends or Ends(), _ANY, member=member, limit_bytes=limit)
+            found = Direct(steps, ends or Ends(), _NO_BOUNDS, member=member, limit_bytes=limit)
             found.run(began)
             steps.codes.ask_again()
             return found.report(witnesses, began, cpu)
-    except ForTheEngine:
+    except NeedsOtherSearch:
         return None
 
 
@@ -131,7 +132,7 @@ class _Shown(Sequence[Any]):
 
 
 @define
-class Direct(Small):
+class Direct(PlainSearch):
     """The search state by state.  States are numbered from 0 in the order in which they are found.
 
     `held`: the frozen attributes of each state; `numbers`: the reverse.  `taken`: event to how
@@ -153,7 +154,7 @@ class Direct(Small):
         self._shows_itself = self.member.shows_itself
         for state in self.steps.initials(lambda: self._ends_now(began)):
             if state.messages or state.links:
-                raise ForTheEngine
+                raise NeedsOtherSearch
             self._take_in(state.locals[0].values)
         self.generated, begin = len(self.held), 0
         try:
@@ -166,8 +167,8 @@ class Direct(Small):
                 self._expand(range(begin, end), began)
                 begin = end
         except ModelProblem as problem:
-            if len(self.held) < OTHERS_MAX and not self.member.is_sure(problem):
-                raise ForTheEngine from problem
+            if len(self.held) < RETRIED_STATES_MAX and not self.member.raised(problem):
+                raise NeedsOtherSearch from problem
             raise
         if not self.stopped_by and not self.violated:
             self._judge_stuck()
@@ -180,11 +181,11 @@ class Direct(Small):
     # -- steps -----------------------------------------------------------------------------
 
     def _expand(self, states: range, began: float) -> None:
-        """Add all successors of a level, or those found until a limit is met."""
+        """Add all successors of a level, or the successors found until a limit is met."""
         name = self.steps.codes.names[0]
-        for first in range(states.start, states.stop, _LOOK_EVERY):
-            some = self._inside(range(first, min(first + _LOOK_EVERY, states.stop)))
-            WATCH.over(f"member {name}: a step", partial(self._add_successors, some))
+        for first in range(states.start, states.stop, _EXPAND_BATCH):
+            some = self._inside(range(first, min(first + _EXPAND_BATCH, states.stop)))
+            WATCH.run(f"member {name}: a step", partial(self._add_successors, some))
             if self._ends_now(began):
                 return
             if resident_bytes() > self.limit_bytes:
@@ -195,7 +196,7 @@ class Direct(Small):
                 return
 
     def _inside(self, states: range) -> Sequence[int]:
-        """Return the states that the world's `within` allows; count the others."""
+        """Return the states that the world's `within` allows; count the others, as stuck, too."""
         within = self.steps.world.within
         if within is None:
             return states
@@ -269,9 +270,9 @@ class Direct(Small):
                 found.append(self.member.shown(self.held[at]))
 
         what = f"member {self.steps.codes.names[0]}: {self.member.asks_to_show}"
-        for first in range(states.start, states.stop, _JUDGE_EVERY):
-            some = range(first, min(first + _JUDGE_EVERY, states.stop))
-            WATCH.over(what, partial(go, some))
+        for first in range(states.start, states.stop, _JUDGE_BATCH):
+            some = range(first, min(first + _JUDGE_BATCH, states.stop))
+            WATCH.run(what, partial(go, some))
             if self._ends_now(began):
                 break
         return found
@@ -281,8 +282,8 @@ class Direct(Small):
     ) -> list[bool]:
         """Return the answers as `_asked` does, or fewer of them if a limit is met."""
         found: list[bool] = []
-        for first in range(0, len(shown), _JUDGE_EVERY):
-            found += self._asked(item, part, shown[first : first + _JUDGE_EVERY])
+        for first in range(0, len(shown), _JUDGE_BATCH):
+            found += self._asked(item, part, shown[first : first + _JUDGE_BATCH])
             if self._ends_now(began):
                 break
         return found
@@ -353,15 +354,15 @@ class Direct(Small):
             seen = _Shown(self.held if missed else self.held[:1], self.member.seen)
         grown: Iterator[str] = iter(())
         if self.stopped_by:
-            grown = growing(code.name, code.objects.names, self.held, len(self.levels))
-        return exercised(
+            grown = growth_notes(code.name, code.objects.names, self.held, len(self.levels))
+        return counted_coverage(
             steps.world, actions, rules, {code.name: seen}, MessageKinds(), (), [*grown]
         )
 
     def _way_to(self, depth: int, targets: Any) -> tuple[States, tuple[Step, ...], Any]:
         """Return a shortest run to a state of `targets`: the initial state, the steps, the end.
 
-        Of several, the one from the first initial state, then with the first steps by `order_of`.
+        Of several, the run from the first initial state, then with the first steps by `order_of`.
         """
         objects = self.steps.codes.members[0].objects
         calls, rules = objects.calls, dict(self.member.rules)

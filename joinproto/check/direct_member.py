@@ -12,21 +12,21 @@ from typing import Any, TypeVar
 
 from attrs import Factory, define, field
 
-from joinproto.check.attributes import is_python
+from joinproto.check.attributes import has_no_c_content
 from joinproto.check.determinism import EVERY, NEXT
-from joinproto.check.dropped import MANY
+from joinproto.check.dropped import ITEMS_MAX
 from joinproto.check.events import NOT_ENABLED
 from joinproto.check.freeze import freeze, freeze_all, thaw, thaw_all
 from joinproto.check.frozen import SAME, has_order
 from joinproto.check.local import LocalState
 from joinproto.check.member import MemberCode, frozen_observation
-from joinproto.check.plain import ForTheEngine
+from joinproto.check.plain import NeedsOtherSearch
 from joinproto.check.problems import ModelProblem
 from joinproto.check.view import Seen
 from joinproto.check.world import World
 
-SLOWLY = 500
-"""`member.py` puts the questions in the first states, this many."""
+CHECKED_STATES = 500
+"""In this many states, from the first on, `member.py` puts the questions."""
 
 KEPT_MAX = 20_000
 """At most this many answers of `member.py` are kept, because it takes long to get them."""
@@ -52,14 +52,14 @@ class DirectMember:
     rules: dict[str, int] = Factory(dict)
     _asked: int = 0
     _states: int = 0
-    _sure: list[ModelProblem] = Factory(list)
-    _plain: Callable[[Values], Answers] = field(init=False)
+    _raised: list[ModelProblem] = Factory(list)
+    _ask_plainly: Callable[[Values], Answers] = field(init=False)
     _after_of: Callable[[Any], Values] = field(init=False)
     _makes: Callable[[Values], Callable[[], Any]] = field(init=False)
 
     @classmethod
     def of(cls, world: World, code: MemberCode) -> DirectMember | None:
-        """Return the member; None if it has no attributes, or its steps may depend on more."""
+        """Return the member, or None if it has a disk, no attributes, or shared containers."""
         objects = code.objects
         if objects.persistent or objects.shares_class or not objects.names:
             return None
@@ -67,16 +67,16 @@ class DirectMember:
 
     def __attrs_post_init__(self) -> None:
         self._makes, self._after_of = _maker(self.code)
-        self._plain = self._plainly()
+        self._ask_plainly = self._plain_asker()
 
-    def is_sure(self, problem: ModelProblem) -> bool:
+    def raised(self, problem: ModelProblem) -> bool:
         """Return whether this object raised the problem, for two answers to one question."""
-        return problem in self._sure
+        return problem in self._raised
 
     def answers(self, values: Values) -> Answers:
         """Return all steps out of the state with these attributes, frozen."""
         self._states += 1
-        return self._asked_of(values, self._plain, self._slowly)
+        return self._asked_of(values, self._ask_plainly, self._slowly)
 
     def _asked_of(
         self, values: Values, plainly: Callable[[Values], _T], slowly: Callable[[Values], _T]
@@ -86,18 +86,18 @@ class DirectMember:
         If the question raises an exception, it is put again by `slowly`, which reports the place.
         If it does not raise there, the member has given two answers.
         """
-        if self._states <= SLOWLY:
+        if self._states <= CHECKED_STATES:
             return slowly(values)
         try:
             return plainly(values)
         except _NotPlain:
             return slowly(values)
-        except Exception as error:  # whatever a member's code raises
-            if isinstance(error, ModelProblem) and self.is_sure(error):
+        except Exception as error:  # any error that a member's code raises
+            if isinstance(error, ModelProblem) and self.raised(error):
                 raise
             found, wrong = slowly(values), error
         fault = f"raises {type(wrong).__name__}: {wrong} once, and answers the other time"
-        what = "choices() or receive()" if plainly is self._plain else self.asks_to_show
+        what = "choices() or receive()" if plainly is self._ask_plainly else self.asks_to_show
         self._refuse_two(what, values, fault)
         return found
 
@@ -113,14 +113,14 @@ class DirectMember:
                 found.append((choice.event, None))
             for outcome in outcomes:
                 if outcome.sent or outcome.recorded or outcome.cost or not outcome.after.up:
-                    raise ForTheEngine
+                    raise NeedsOtherSearch
                 found.append((choice.event, outcome.after.values))
                 for rule in outcome.rules:
                     self.rules[rule] = self.rules.get(rule, 0) + 1
         return found
 
-    def _plainly(self) -> Callable[[Values], Answers]:
-        """Return a function that asks for all steps out of a state, where all answers are plain."""
+    def _plain_asker(self) -> Callable[[Values], Answers]:
+        """Return a function that returns all steps out of a state, if all answers are plain."""
         makes, after_of, objects = self._makes, self._after_of, self.code.objects
         has_choices, same = self.code._has_choices, SAME.issuperset
 
@@ -135,7 +135,7 @@ class DirectMember:
             if type(offered) is not list and type(offered) is not tuple:
                 raise _NotPlain
             count = len(offered)
-            if not same(map(type, offered)) or count > MANY or after_of(member) != values:
+            if not same(map(type, offered)) or count > ITEMS_MAX or after_of(member) != values:
                 raise _NotPlain
             objects.calls += 1 + count
             found: Answers = []
@@ -176,14 +176,14 @@ class DirectMember:
             next=NEXT,
             method=method.partition("(")[0],
         )
-        self._sure.append(problem)
+        self._raised.append(problem)
         raise problem
 
     # -- observations ---------------------------------------------------------------------
 
     @property
     def shows_itself(self) -> bool:
-        """Whether claims see its attributes, so that no two states show the same."""
+        """Whether claims see the member's attributes, so that no two states show the same."""
         return self.show is None and not self.code._has_shows
 
     def shown(self, values: Values) -> Hashable:
@@ -237,7 +237,7 @@ def _maker(
     # A class may change how attributes are set, even the whole __dict__.
     plain: Any = object
     is_watched = kind.__setattr__ is not plain.__setattr__
-    if has_slots or is_watched or not kind.__dictoffset__ or not is_python(kind):
+    if has_slots or is_watched or not kind.__dictoffset__ or not has_no_c_content(kind):
         return lambda values: partial(objects.running, values), objects.values
 
     def makes(values: Values) -> Callable[[], Any]:

@@ -1,6 +1,6 @@
-"""Mistakes in a model that no state would show.
+"""Mistakes in a model that no state would show, so they are refused.
 
-Each of them makes a claim true for a reason that its author did not intend, so each is refused.
+Each of them could make a claim true for a reason that its author did not intend.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from joinproto.check.problems import ModelProblem
 
 
-MANY = 100_000
-"""More effects of a step, or choices in a state, are taken for a loop that does not end."""
+ITEMS_MAX = 100_000
+"""A step with more effects, or a state with more choices, is taken for an endless loop."""
 
 _EFFECTS_OR_MORE = (*EFFECTS, GeneratorType)
 
@@ -47,8 +47,8 @@ def are_effects(value: Any) -> bool:
 def is_taken(objects: MemberObjects, last: list[Any], done: Sequence[Any], what: str) -> bool:
     """Return whether the step is possible; `last`: holds the return value of a generator.
 
-    `done`: the effects that it yielded before.  Raises `ModelProblem` if it returns effects, which
-    nothing reads, or if it returns NOT_ENABLED after it yielded effects.
+    `done`: the effects that it yielded.  Raises `ModelProblem` if it returns effects, which would
+    be ignored, or NOT_ENABLED after effects.
     """
     value = last[0] if last else None
     if value is None:
@@ -61,7 +61,7 @@ def is_taken(objects: MemberObjects, last: list[Any], done: Sequence[Any], what:
     found, wanted = f"{what} yields, and then returns {value!r}", "yield it, or `yield from` it"
     if value is NOT_ENABLED:
         found = f"{what} yields effects, and then returns NOT_ENABLED"
-        wanted = "return NOT_ENABLED before the first effect, or nothing"
+        wanted = "return NOT_ENABLED before the first effect, or not at all"
     raise objects.problem(found, next=wanted, method=what)
 
 
@@ -123,17 +123,17 @@ def _is_written_as(code: ast.expr | None, answer: Any) -> bool:
 
 
 def too_many(objects: MemberObjects, what: str, of: str) -> ModelProblem:
-    """Return the problem of a loop that yields more than `MANY`; `of`: the kind of its items."""
-    wanted = "let the loop end: bound the values that it goes through"
-    return objects.problem(f"{what} yields more than {MANY:,} {of}", next=wanted, method=what)
+    """Return the problem of a loop that yields too many items; `of`: the kind of the items."""
+    wanted = "let the loop end: bound the values that it iterates over"
+    return objects.problem(f"{what} yields more than {ITEMS_MAX:,} {of}", next=wanted, method=what)
 
 
-def no_effect(effect: Any) -> tuple[str, str]:
-    """Return what is wrong with a value that cannot be performed, and what to write instead."""
+def wrong_effect(effect: Any) -> tuple[str, str]:
+    """Return the error of a value that cannot be performed, and the advice."""
     match effect:
         case Persist():
             return (
-                "Persist() writes nothing: the member has no durable attribute",
+                "Persist() has no effect: the member has no durable attribute",
                 'name the attributes that survive a crash in its class: persistent = ("term",)',
             )
         case Record():
@@ -146,8 +146,8 @@ def no_effect(effect: Any) -> tuple[str, str]:
     return f"{effect!r} is not an effect", "yield Send, Broadcast, Persist, Record or Rule"
 
 
-def misspelt(kind: type, wanted: Iterable[str]) -> tuple[str, str] | None:
-    """Return a misspelt name in a member's class, and the name of `wanted` that it resembles.
+def misspelt_name(kind: type, wanted: Iterable[str]) -> tuple[str, str] | None:
+    """Return a misspelt name in a member's class, and the name of `wanted` that is meant, or None.
 
     Methods that the class itself uses are not reported.
     """

@@ -18,8 +18,8 @@ class Entry:
     length of the shortest run that breaks a claim, with the defaults.  `tier`: searches of "quick"
     worlds end within seconds, and `make check` runs them; searches of "long" worlds take minutes;
     "deep" worlds have more states than one machine is likely to search: they are meant for Spark.
-    Only for incidents: `happened`, a paragraph by which a person who had this incident knows it;
-    `link`, the address of its report; `spoken`, log lines, settings and products to search for it.
+    Only for incidents: `happened`, a description by which a person who had this incident recognises
+    it; `link`, the address of its report; `spoken`, log lines, settings and products to search for.
     """
 
     name: str

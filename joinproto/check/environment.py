@@ -29,7 +29,7 @@ class Surroundings:
 
 @frozen
 class Environment:
-    """All surroundings that a run may reach; the first is that of the initial states."""
+    """All surroundings that a run may reach; initial states have the first of them."""
 
     states: tuple[Surroundings, ...]
     splits: tuple[Split, ...]

@@ -18,22 +18,22 @@ from joinproto.check.attributes import fields
 
 
 class _NotEnabled:
-    """The answer of a member to which this event cannot happen now."""
+    """The answer of a member that cannot receive this event now."""
 
     def __repr__(self) -> str:
         return "NOT_ENABLED"
 
 
 NOT_ENABLED: Final = _NotEnabled()
-"""Returned by `receive`: there is no such step here (a step that changes nothing returns None)."""
+"""Returned by `receive` if there is no such step now.  A step without a change returns None."""
 
 
 @frozen
 class Message:
-    """Event: `content` arrives from `sender`: a member's name, or None where it is not said."""
+    """Event: `content` arrives from the member `sender`, or None if messages name no sender."""
 
-    # The type does not mention None, so models need not check for it: only in a network without
-    # senders is the sender None, and models for such a network know that.
+    # The type does not mention None, so models need not check for it.  Models for a network
+    # without senders know that the sender is None.
     sender: str | Any
     content: Any
 
@@ -81,7 +81,7 @@ class Record:
 
 @frozen
 class Rule:
-    """Effect without effect: the step took this case of a table; counted as coverage."""
+    """Effect that changes no state: coverage counts that the step took this case of a table."""
 
     label: str
 
@@ -95,9 +95,9 @@ Effects: TypeAlias = Iterable[Effect] | _NotEnabled | None
 class WorldMember(Protocol):
     """The interface of a world's member: any class with this method is one.
 
-    Optional: `start()`, as `receive` but called when the process starts; `choices()`, which yields
+    Optional: `start()`, called when the process starts; `choices()`, which yields
     the events that the member may make happen by itself; `shows()`, the observation for claims; the
-    attribute `persistent`, names of attributes that a crash leaves; `horizon()`.
+    attribute `persistent`, names of attributes that survive a crash; `horizon()`.
     """
 
     def receive(self, event: Any, /) -> Effects:
@@ -160,7 +160,7 @@ def fields_of(value: object) -> dict[str, Any] | None:
 
 
 def field_texts(held: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the fields as name and text, without values that are empty, None or False."""
+    """Return each field as (name, text), without fields that are empty, None or False."""
     texts = [(name, plain(item)) for name, item in held.items()]
     return [(name, text) for name, text in texts if text not in _EMPTY and text[-2:] != "()"]
 

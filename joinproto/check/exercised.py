@@ -1,6 +1,6 @@
 """The coverage of a search, and its report.
 
-A claim that no state or step put to the test may hold for an unintended reason, so its result is
+A claim that no state or step tested may hold for an unintended reason, so its result is
 "unknown".
 """
 
@@ -13,10 +13,10 @@ from typing import Any, Literal
 from attrs import Factory, define, evolve
 
 from joinproto.check.causes import (
-    NOTHING,
-    goes_through_names,
+    SHOWS_NONE,
     looks_outside,
-    misspelt,
+    misspelt_texts,
+    only_iterates_over_names,
     shows_nothing,
     texts_shown,
 )
@@ -48,7 +48,8 @@ class MessageKinds:
     def never(self) -> list[str]:
         """Return a text for each kind of message that never changed anything."""
         return [
-            f"message “{kind}”: " + ("nothing follows it" if takes else "no step takes it")
+            f"message “{kind}”: "
+            + ("no step that takes it has an effect" if takes else "no step takes it")
             for kind, (takes, acts) in sorted(self._found.items())
             if not acts
         ]
@@ -62,7 +63,7 @@ def kind_of(content: Any) -> str:
     return type(content).__qualname__
 
 
-def exercised(
+def counted_coverage(
     world: World,
     actions: Mapping[str, int],
     rules: Mapping[str, int],
@@ -71,7 +72,7 @@ def exercised(
     unwritten: Sequence[str] = (),
     growing: Iterable[str] = (),
 ) -> Coverage:
-    """Return how often each step and case was taken, and what never happened.
+    """Return how often each step and case was taken, and the parts that never occurred.
 
     `actions`, `rules`: each possible step and case, with its count.  `seen`: the observations of
     each member.  `unwritten`: members with durable attributes whose disk stayed as it was made.
@@ -96,7 +97,7 @@ def exercised(
             never.append(f"fault: {budget}={count}, and no such fault ever happened")
     taken = [name.removesuffix(f" ({FAULTS})") for name, count in actions.items() if count]
     never += never_injected(world, taken)
-    never += misspelt(world, seen)
+    never += misspelt_texts(world, seen)
     never += looks_outside(world)
     void = {item.name: why for item in world.properties if (why := _untested(world, item, seen))}
     return Coverage(
@@ -124,14 +125,14 @@ def _unseen(seen: Sequence[Any]) -> list[str]:
 
 
 def _untested(world: World, item: Property, seen: Mapping[str, Sequence[Any]]) -> str:
-    """Return why a claim about observations is vacuous, "" if it is not."""
+    """Return why a claim about observations was not tested, or "" if it was."""
     shown = [
         {value is None for value in seen[name] if value is not DOWN}
         for name in item.among or world.members
     ]
     running = [values for values in shown if values]
-    if goes_through_names(world, item, seen):
-        return "it goes through members' names; view.values() has their observations"
+    if only_iterates_over_names(world, item, seen):
+        return "it iterates over members' names; view.values() has their observations"
     if item.scope in ("each", "pair", "beside"):
         if not running:
             return "none of its members ever runs"
@@ -140,7 +141,7 @@ def _untested(world: World, item: Property, seen: Mapping[str, Sequence[Any]]) -
     elif item.scope == "monitor" or _sees_more(world, item):
         return ""
     if running and all(values == {True} for values in running):
-        return f"its members show nothing: {NOTHING}"
+        return f"its members show None: {SHOWS_NONE}"
     return ""
 
 
@@ -169,7 +170,7 @@ def _true_at_once(world: World, report: Report) -> Iterator[str]:
             yield f"“{item.name}” is true in every initial state, so no run was put to a test"
 
 
-def finished(
+def final_report(
     world: World,
     results: Iterable[PropertyResult],
     coverage: Coverage,
@@ -180,9 +181,9 @@ def finished(
 ) -> Report:
     """Return the report of a search on one machine or on Spark.
 
-    `results`: of every claim, in the world's order.  `idle`: demands of fairness for steps that are
-    never possible.  `levels`: distinct states at each depth.  `measured`: the other fields of
-    `Report`: the engine, its counts and costs.
+    `results`: the result of every claim, in the world's order.  `idle`: demands of fairness for
+    steps that are never possible.  `levels`: distinct states at each depth.  `measured`: the other
+    fields of `Report`: the engine, its counts and costs.
     """
     properties = tuple(evolve(item, trace=with_pictures(world, item.trace)) for item in results)
     broken = [item.trace for item in properties if item.result == "violated" and item.trace]
@@ -214,13 +215,13 @@ def finished(
 def with_open_claims(world: World, report: Report) -> Report:
     """Return the report with the result "unknown" for every claim that was never put to the test.
 
-    If no step changes anything, these are all claims but those about deadlocks and about steps.
+    If no step changes a state, these are all claims except claims about deadlocks and about steps.
     """
     void = {} if report.stopped_by else dict(report.coverage.void)
     if report.levels == (1,) and world.same is None:
-        why = "no step changes anything"
+        why = "no step changes a state"
         if report.generated == 1:
-            why = "nothing can happen: runs begin in a state without any step"
+            why = "no step is possible: runs begin in a state without any step"
         if report.beyond:
             why = "no step is taken: `within` is not true of the state in which runs begin"
         spared = ("no deadlock", "always step") if report.generated > 1 else ("no deadlock",)
@@ -237,8 +238,8 @@ def with_open_claims(world: World, report: Report) -> Report:
         coverage = evolve(coverage, never=(*coverage.never, "step: none is ever possible"))
     if not void:
         return evolve(report, coverage=coverage)
-    if any(why.endswith(NOTHING) for why in void.values()):
-        never = tuple(part for part in coverage.never if not part.endswith(NOTHING))
+    if any(why.endswith(SHOWS_NONE) for why in void.values()):
+        never = tuple(part for part in coverage.never if not part.endswith(SHOWS_NONE))
         coverage = evolve(coverage, never=never)
     properties = tuple(
         evolve(item, result="unknown") if item.name in void else item for item in report.properties

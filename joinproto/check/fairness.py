@@ -13,24 +13,24 @@ from typing import Any
 from attrs import field, frozen
 
 
-def _names(of: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
+def _as_tuple(of: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
     return (of,) if isinstance(of, str) else tuple(of)
 
 
 @frozen
 class Fair:
-    """Some steps, and how fair a run is to them.
+    """Some steps, and whether runs are weakly or strongly fair to them.
 
     `actions`: words of choices and joint steps, or `receive`, `start`, `heal`; empty: all.  The
-    first word of a choice that is a tuple names this choice, too.
-    `of`: members; empty: every member.  `which(member, event)`: selects some of these steps.
+    first word of a choice that is a tuple names this choice, too.  `of`: members; empty: every
+    member.  `which(member, event)`: selects some of these steps.
     `each`: every step is a duty of its own (a message at a member, a choice); otherwise each member
     has one duty, and any of its steps fulfils it.
     """
 
     strong: bool
     actions: tuple[str, ...] = ()
-    of: tuple[str, ...] = field(default=(), converter=_names)
+    of: tuple[str, ...] = field(default=(), converter=_as_tuple)
     which: Callable[[str, Any], Any] | None = None
     each: bool = False
 
@@ -49,7 +49,7 @@ class Fair:
         return f"{how}: {words}{'' if self.which is None else ', where which(...) says so'}"
 
     def takes(self, word: str, member: str, event: Any) -> bool:
-        """Return whether this covers the step called `word` in which `member` receives `event`."""
+        """Return whether the step `word`, in which `member` receives `event`, is included."""
         if self.actions and not {word, _first_word(event)} & {*self.actions}:
             return False
         if self.of and member not in self.of:

@@ -20,7 +20,7 @@ from attrs import evolve
 
 from joinproto.check.loaded import Loaded
 from joinproto.check.options import converted, listed, typed
-from joinproto.check.problems import ModelProblem, kind_said
+from joinproto.check.problems import ModelProblem, kind_words
 from joinproto.check.tracebacks import errors_of_model, private_name, short
 from joinproto.check.world import World
 
@@ -52,7 +52,7 @@ def load_from(module: ModuleType, file: Path, target: str, options: Mapping[str,
                 next=f"make it a function: def {name}(*, {', '.join(options)}): ...",
                 place=place,
             )
-        world = _sound(made, place, target, options)
+        world = _checked(made, place, target, options)
         return Loaded(world, target, options, file=file, place=place)
     takes = _check_options(made, name, options, place)
     options = converted(options, made, place=place)
@@ -62,18 +62,18 @@ def load_from(module: ModuleType, file: Path, target: str, options: Mapping[str,
             with errors_of_model(file, what=f"{name}()"):
                 built = made(**more)
         except ModelProblem as problem:
-            blamed = _to_blame(made, more)
+            blamed = _options_at_fault(made, more)
             if not blamed:
                 raise
             hint = "give another value, or leave it out"
             if "() raised " not in problem.message:
                 hint = problem.next  # an error of the checker, which says what is expected
             raise ModelProblem(
-                f"{name}() cannot be built with {blamed}: {_raised(problem)}",
+                f"{name}() cannot be built with {blamed}: {_text_of_error(problem)}",
                 next=f"{hint}; without {blamed} it can be built",
                 place=problem.place,
             ) from problem
-        return _sound(built, place, target, more, called=True)
+        return _checked(built, place, target, more, called=True)
 
     members = options.get("members")
     if members is None and "members" in takes:
@@ -100,7 +100,7 @@ def load_module(path: str) -> tuple[ModuleType, Path]:
 def named_world(module: ModuleType, path: str, name: str) -> Any:
     """Return the module's world, or the function that makes it; raises `ModelProblem`.
 
-    `name`: which one; "" means the one called `world`, or else the only one.
+    `name`: "" means the world called `world`, or else the only world.
     """
     name = name or _only_world(module, path, Path(path))
     made = getattr(module, name, None)
@@ -109,7 +109,7 @@ def named_world(module: ModuleType, path: str, name: str) -> Any:
             f"{path} defines no {name!r}", next=_one_of(module, path) or f"expected {EXPECTED}"
         )
     if not isinstance(made, World) and (not callable(made) or isinstance(made, type)):
-        found = "a class" if isinstance(made, type) else kind_said(made)
+        found = "a class" if isinstance(made, type) else kind_words(made)
         place = f"{path}:{_line_of(module, name)}"
         raise ModelProblem(f"{name} is {found}", next=f"expected {EXPECTED}", place=place)
     return made
@@ -292,8 +292,8 @@ def _check_options(
     return frozenset(named)
 
 
-def _to_blame(made: Callable[..., Any], options: Mapping[str, Any]) -> str:
-    """Return the option, as typed, without which the world can be built; "" if there is none."""
+def _options_at_fault(made: Callable[..., Any], options: Mapping[str, Any]) -> str:
+    """Return the option, or all options, as typed, without which the world can be built, or ""."""
     whole = [*options]
     # Leave out each option alone, then all.  A world that fails without any is itself at fault.
     for left_out in [*([key] for key in whole), whole]:
@@ -307,21 +307,21 @@ def _to_blame(made: Callable[..., Any], options: Mapping[str, Any]) -> str:
     return ""
 
 
-def _raised(problem: ModelProblem) -> str:
-    """Return the error's text without its place and without "f() raised"."""
+def _text_of_error(problem: ModelProblem) -> str:
+    """Return the error's text without its place and without "f() raised "."""
     message = problem.message.removeprefix(f"{problem.place}: ")
     return message.partition("() raised ")[2] or message
 
 
-def _sound(
+def _checked(
     made: Any, place: str, target: str, options: Mapping[str, Any], *, called: bool = False
 ) -> World:
-    """Return `made` with its `source`: file and options; raises `ModelProblem` if not a world."""
+    """Return `made` with `source` set: file and options; raises `ModelProblem` if not a world."""
     if not isinstance(made, World):
         if inspect.iscoroutine(made):
             made.close()  # or Python complains that it was not awaited
         raise ModelProblem(
-            f"{'the function returned' if called else 'it is'} {kind_said(made)}, not a World",
+            f"{'the function returned' if called else 'it is'} {kind_words(made)}, not a World",
             next=f"expected {EXPECTED}",
             place=place,
         )

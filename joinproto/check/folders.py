@@ -15,7 +15,7 @@ _ENGINE = Path(__file__).parent / "engine"
 
 
 def cache_folder() -> Path | None:
-    """Return the folder for caches, None if this user's home is unknown."""
+    """Return the folder for caches, or None if it is not an absolute path or home is unknown."""
     with suppress(RuntimeError):
         own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         if own.is_absolute():
@@ -41,7 +41,7 @@ def answers_file(name: str, options: Mapping[str, Any]) -> Path | None:
 
 
 def count_file(name: str, options: Mapping[str, Any]) -> Path | None:
-    """Return the cache file for the number of this world's states, None without a cache folder."""
+    """Return the cache file for the number of this world's states; None without a cache folder."""
     file = answers_file(name, options)
     return None if file is None else file.parent.with_name("counts") / file.name
 
@@ -49,7 +49,7 @@ def count_file(name: str, options: Mapping[str, Any]) -> Path | None:
 def loops_name() -> str:
     """Return the name of the folder for the engine's compiled loops: it contains their hash."""
     found = sha256()
-    # If the package lies in one archive, as Spark sends it, hash the archive instead.
+    # If the package is in one archive, as Spark sends it, the archive is hashed instead.
     found.update(b"".join(one.read_bytes() for one in _ENGINE.parents if one.is_file()))
     for file in sorted(_ENGINE.rglob("*.py")):
         content = file.read_bytes()
@@ -70,7 +70,7 @@ def loops_places() -> Iterator[Path]:
 
 
 def has_loops() -> bool:
-    """Return whether an earlier run with this Python version cached the loop for every search."""
+    """Return whether a run with this Python version has cached the loop that every search uses."""
     name, loop = loops_name(), f"expansion.expand-*.py{version_info[0]}{version_info[1]}.nbi"
     return any(next((place / name).rglob(loop), None) for place in loops_places())
 

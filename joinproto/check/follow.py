@@ -1,4 +1,4 @@
-"""A comparison of a log with a world, line by line.
+"""Comparison of a log with a world, line by line.
 
 A log records some steps and not others.  After each line the world is in one of a set of states:
 the states to which the recorded step leads, after any steps that are not recorded.  A line fits if
@@ -33,12 +33,12 @@ class LoggedStep:
     sender: str | None = None
     content: str | None = None
 
-    def may_mean(self, one: LoggedStep) -> bool:
-        """Return whether this line of a log may record the step whose complete line is `one`."""
+    def may_mean(self, whole: LoggedStep) -> bool:
+        """Return whether this line of a log may record the step whose complete line is `whole`."""
         return (
-            (self.member, self.action) == (one.member, one.action)
-            and self.sender in (None, one.sender)
-            and self.content in (None, one.content)
+            (self.member, self.action) == (whole.member, whole.action)
+            and self.sender in (None, whole.sender)
+            and self.content in (None, whole.content)
         )
 
 
@@ -53,15 +53,15 @@ def lines_of(move: Move) -> list[LoggedStep]:
     return [LoggedStep(name, action, message.sender, message.content) for name, _ in move.outcomes]
 
 
-_At = tuple[State, frozenset[LoggedStep]]
-"""A state, and the log lines still missing of joint steps that led there."""
+_Position = tuple[State, frozenset[LoggedStep]]
+"""A state, and the lines of earlier joint steps that the log does not have yet."""
 
 
 @define
 class Follower:
     """Follows a log line by line, with the states in which its world may be.
 
-    `is_logged`: whether the logs record such a step.  `broken`: the always-claims that were false,
+    `is_logged`: whether logs record a step.  `broken`: the always-claims that were false,
     after some line, in every possible state.
     """
 
@@ -69,9 +69,9 @@ class Follower:
     is_logged: Callable[[LoggedStep], bool]
     states_max: int = 100_000
     steps: Steps = field(init=False)
-    possible: dict[_At, None] = field(init=False)
+    possible: dict[_Position, None] = field(init=False)
     broken: dict[str, None] = Factory(dict)
-    _onward: dict[State, list[tuple[list[LoggedStep], frozenset[LoggedStep], State]]] = Factory(
+    _steps_of: dict[State, list[tuple[list[LoggedStep], frozenset[LoggedStep], State]]] = Factory(
         dict
     )
 
@@ -80,14 +80,14 @@ class Follower:
         self.possible = dict.fromkeys((at, frozenset()) for at in self.steps.initials())
 
     def take(self, line: LoggedStep) -> bool:
-        """Follow a line; return whether it fits.  If not, nothing is changed.
+        """Follow a line; return whether it fits.  If it does not fit, the follower stays as it is.
 
         Raises `TooMany` for more than `states_max` possible states, and `ModelProblem` for an error
         in the code of the world.
         """
         found = dict.fromkeys(
             after
-            for at in self._before_it()
+            for at in self._before_next_line()
             for one, after in self._lines(at)
             if line.may_mean(one)
         )
@@ -106,14 +106,14 @@ class Follower:
         return sorted(
             {
                 one.action if one.content is None else f"{one.action} {one.content}"
-                for at in self._before_it()
+                for at in self._before_next_line()
                 for one, _ in self._lines(at)
                 if one.member == member and self.is_logged(one)
             }
         )
 
-    def _lines(self, at: _At) -> Iterator[tuple[LoggedStep, _At]]:
-        """Yield each line that may be the next one, and where the world is after it."""
+    def _lines(self, at: _Position) -> Iterator[tuple[LoggedStep, _Position]]:
+        """Yield each line that may be the next one, and the world's position after it."""
         state, open_ones = at
         for one in open_ones:
             yield one, (state, open_ones - {one})
@@ -123,8 +123,8 @@ class Follower:
                 for one in ones:
                     yield one, (after, open_ones | logged - {one})
 
-    def _before_it(self) -> dict[_At, None]:
-        """Return where the world may be after steps that no log records."""
+    def _before_next_line(self) -> dict[_Position, None]:
+        """Return the world's possible positions after any steps that no log records."""
         found, rest = dict(self.possible), [*self.possible]
         for state, open_ones in rest:
             for ones, _, after in self._out_of(state):
@@ -145,15 +145,15 @@ class Follower:
         return found
 
     def _out_of(self, state: State) -> list[tuple[list[LoggedStep], frozenset[LoggedStep], State]]:
-        """Return the steps out of a state: the possible lines, the certain ones, the state after.
+        """Return the steps out of a state: possible lines, certain lines, and the state after.
 
         A member that crashes in a joint step may have recorded it before the others, but not after.
         """
-        if state not in self._onward:
-            self._onward[state] = []
+        if state not in self._steps_of:
+            self._steps_of[state] = []
             for move, after in self.steps.successors(state):
                 ones = lines_of(move)
                 whole = {name for name, outcome in move.outcomes if outcome.effects is None}
                 sure = (one for one in ones if one.member in whole and self.is_logged(one))
-                self._onward[state].append((ones, frozenset(sure), after))
-        return self._onward[state]
+                self._steps_of[state].append((ones, frozenset(sure), after))
+        return self._steps_of[state]

@@ -7,9 +7,9 @@ dict or set in it is new, so that a step may change it.  If two places referred 
 they do so again (`freeze_all`, `thaw_all`).
 
 The order in which a dict or a set was filled is not kept.  `thaw` fills it in a fixed order, or in
-the opposite order (`backwards`), so that the checker finds code that depends on the order.
+the reverse order (`backwards`), so that the checker finds code that depends on the order.
 
-A value that compares by identity cannot be part of a state: each copy would make a new state.
+A value that compares by identity cannot be part of a state: each copy would be a new state.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ def freeze(value: Any) -> Hashable:
 
 
 def freeze_all(values: Iterable[Any]) -> tuple[Hashable, ...]:
-    """Return all of `values` frozen; an object to which several of them refer stays one object."""
+    """Return `values` frozen; an object to which several of them refer stays one object."""
     values = tuple(values)
     if SAME.issuperset(map(type, values)):
         return values
     walk = Walk()
     found = tuple(frozen_parts(values, walk))
-    if len(walk.met) < 2:
+    if len(walk.mutable) < 2:
         return found
-    ids = [*map(id, walk.met)]
+    ids = [*map(id, walk.mutable)]
     if len(set(ids)) < len(ids):
         walk = Walk(frozenset(key for key, count in Counter(ids).items() if count > 1))
         return tuple(frozen_parts(values, walk))
@@ -46,7 +46,7 @@ def freeze_all(values: Iterable[Any]) -> tuple[Hashable, ...]:
 def thaw(value: Any, *, backwards: bool = False) -> Any:
     """Return the value that `freeze` was given; mutable parts are copies.
 
-    `backwards`: dicts and sets go through their items in the opposite order.
+    `backwards`: dicts and sets go through their items in reverse.
     """
     return value if type(value) in SAME else made_by(recipe_of(value, backwards), {})
 
@@ -61,7 +61,7 @@ def thaw_all(values: Iterable[Any], *, backwards: bool = False) -> tuple[Any, ..
 
 
 def is_fixed(value: Any) -> bool:
-    """Return whether nothing in the frozen `value` can change once it is thawed."""
+    """Return whether the thawed form of the frozen `value` has no mutable part."""
     return recipe_of(value, False)[0] == CONST
 
 

@@ -13,15 +13,15 @@ from joinproto.check.frozen import SAME, Flag, Frozen, Named, Repeated, same_or
 
 
 class Walk:
-    """The state of one freezing.  `met`: mutable values, in the order met; `again`: the `id` of
-    each value that occurs more than once; `numbers`: that `id` to the number given at first.
+    """The state of one freezing.  `mutable`: mutable values, in the order in which they occur;
+    `repeated`: the `id` of each value that occurs more than once; `numbers`: this `id` to a number.
     """
 
-    __slots__ = ("again", "met", "numbers")
+    __slots__ = ("mutable", "numbers", "repeated")
 
-    def __init__(self, again: frozenset[int] = frozenset()) -> None:
-        self.met: list[Any] = []
-        self.again = again
+    def __init__(self, repeated: frozenset[int] = frozenset()) -> None:
+        self.mutable: list[Any] = []
+        self.repeated = repeated
         self.numbers: dict[int, int] = {}
 
 
@@ -33,7 +33,7 @@ def frozen_in(value: Any, walk: Walk) -> Any:
     if type(value) in SAME:
         return value
     known = _memory.get(id(value))
-    return known[1] if known is not None and known[0] is value else _taken_apart(value, walk)
+    return known[1] if known is not None and known[0] is value else _frozen_by_type(value, walk)
 
 
 def frozen_parts(values: Iterable[Any], walk: Walk) -> list[Any]:
@@ -45,35 +45,35 @@ def frozen_parts(values: Iterable[Any], walk: Walk) -> list[Any]:
         if type(value) in SAME
         else known[1]
         if (known := memory(id(value))) is not None and known[0] is value
-        else _taken_apart(value, walk)
+        else _frozen_by_type(value, walk)
         for value in values
     ]
 
 
-def _taken_apart(value: Any, walk: Walk) -> Any:
+def _frozen_by_type(value: Any, walk: Walk) -> Any:
     kind = type(value)
-    way = WAYS.get(kind) or _way_of(kind)
-    if not way.can_change:
-        met = len(walk.met)
-        found = way.freeze(value, walk)
-        if way.is_remembered and not walk.again and len(walk.met) == met:
+    handler = HANDLERS.get(kind) or _handler_of(kind)
+    if not handler.can_change:
+        mutable = len(walk.mutable)
+        found = handler.freeze(value, walk)
+        if handler.is_remembered and not walk.repeated and len(walk.mutable) == mutable:
             if len(_memory) >= _MEMORY_MAX:
                 _memory.clear()
             _memory[id(value)] = value, found
         return found
-    if walk.again:
+    if walk.repeated:
         key = id(value)
-        if key in walk.again:
+        if key in walk.repeated:
             if key in walk.numbers:
                 return Frozen(Repeated, walk.numbers[key])
             number = walk.numbers[key] = len(walk.numbers)
-            return Frozen(Named, (number, way.freeze(value, walk)))
-    walk.met.append(value)
-    return one(way.freeze(value, walk))
+            return Frozen(Named, (number, handler.freeze(value, walk)))
+    walk.mutable.append(value)
+    return unique(handler.freeze(value, walk))
 
 
-def one(found: Frozen) -> Frozen:
-    """Return the first value made that equals `found`: identical objects are compared quickly."""
+def unique(found: Frozen) -> Frozen:
+    """Return the first value frozen that equals `found`: identical objects are compared quickly."""
     if len(_equal) >= _MEMORY_MAX:
         _equal.clear()
     return _equal.setdefault(found, found)
@@ -81,11 +81,11 @@ def one(found: Frozen) -> Frozen:
 
 _MEMORY_MAX = 1 << 18
 _memory: dict[int, tuple[Any, Frozen]] = {}
-"""Objects that cannot change, by `id`, with their frozen form: from state to state, most parts of a
-member are the same objects as before.
+"""Immutable objects, by `id`, with their frozen form: from state to state, most parts of a member
+are the same objects.
 """
 _equal: dict[Frozen, Frozen] = {}
-"""Each frozen value to the first one that equals it, for `one`."""
+"""Each frozen value to the first frozen value that equals it, for `unique`."""
 
 
 # -- thawing -----------------------------------------------------------------------------
@@ -112,11 +112,11 @@ def recipe_of(value: Any, backwards: bool) -> Recipe:
     if kind is Frozen:
         if value.whole is not None:
             return CONST, value.whole
-        way = WAYS.get(value.kind) or _way_of(value.kind)
+        handler = HANDLERS.get(value.kind) or _handler_of(value.kind)
     elif kind is tuple and SAME.issuperset(map(type, value)):
         return CONST, value
     elif kind is tuple or kind is frozenset:
-        way = WAYS.get(kind) or _way_of(kind)
+        handler = HANDLERS.get(kind) or _handler_of(kind)
     else:
         return CONST, value.value if kind is Flag else value
     recipes = _recipes[backwards]
@@ -125,7 +125,7 @@ def recipe_of(value: Any, backwards: bool) -> Recipe:
         return known[1]
     if len(recipes) >= _RECIPES_MAX:
         recipes.clear()
-    found = way.recipe(value, backwards)
+    found = handler.recipe(value, backwards)
     recipes[id(value)] = value, found
     return found
 
@@ -138,10 +138,10 @@ def recipes_of(values: Iterable[Any], backwards: bool) -> tuple[list[Recipe], bo
 
 _RECIPES_MAX = 1 << 14
 _recipes: tuple[dict[int, tuple[Any, Recipe]], ...] = ({}, {})
-"""Recipes by the `id` of the frozen value: those for thawing forwards, and those for backwards."""
+"""Recipes by the `id` of the frozen value: for thawing forwards, and for thawing backwards."""
 
 
-# -- the ways of each kind ---------------------------------------------------------------
+# -- handlers of types -------------------------------------------------------------------
 
 
 class TypeHandler:
@@ -167,19 +167,19 @@ class TypeHandler:
         return value if parts is value.parts else Frozen(value.kind, parts)
 
 
-WAYS: dict[type, TypeHandler] = {}
+HANDLERS: dict[type, TypeHandler] = {}
 
 
-def _way_of(kind: type) -> TypeHandler:
-    """Return how values of `kind` are frozen; raises `ModelProblem` for a kind that cannot be."""
+def _handler_of(kind: type) -> TypeHandler:
+    """Return the handler of `kind`; raises `ModelProblem` if its values cannot be frozen."""
     from joinproto.check.type_handlers import (
-        found_way,  # here, because that module imports this one
+        new_handler,  # here, because that module imports this one
     )
 
-    way = WAYS.get(kind)
-    if way is None:
-        way = WAYS[kind] = found_way(kind)
-    return way
+    handler = HANDLERS.get(kind)
+    if handler is None:
+        handler = HANDLERS[kind] = new_handler(kind)
+    return handler
 
 
 # -- texts -------------------------------------------------------------------------------
@@ -193,5 +193,5 @@ def map_strings(value: Any, change: Callable[[str], str]) -> Any:
     if kind is tuple or kind is frozenset:
         return same_or(value, [map_strings(item, change) for item in value], kind)
     if kind is Frozen:
-        return (WAYS.get(value.kind) or _way_of(value.kind)).map(value, change)
+        return (HANDLERS.get(value.kind) or _handler_of(value.kind)).map(value, change)
     return value

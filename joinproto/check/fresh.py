@@ -3,11 +3,11 @@
 Members can share hidden state in many places: a closure, a cache, another module, the environment,
 a file.  All of these belong to the process or lie outside of it.  So another process loads the
 model, with another hash seed and another time of day, and puts the questions near the initial
-states, with the members in the opposite order.  Then the answers of both processes are compared.
+states, with the members in reverse order.  Then the answers of both processes are compared.
 
-That process runs at the same time as the search.  It stops after `QUESTIONS` questions to each
-member, or when further states bring no new question (`IDLE`).  Once the search is over, it stops
-after `SECONDS` of CPU time.  The two processes exchange only texts.
+The fresh process runs at the same time as the search.  It stops after `QUESTIONS_MAX` questions to
+each member, or when further states bring no new question (`IDLE_STATES`).  Once the search is over,
+it stops after `CPU_SECONDS_MAX`.  The two processes exchange only texts.
 """
 
 from __future__ import annotations
@@ -31,20 +31,21 @@ from joinproto.check.problems import ModelProblem
 if TYPE_CHECKING:
     import subprocess
 
-QUESTIONS = 1_500
-SECONDS = 0.25
-LEAST = 100
+QUESTIONS_MAX = 1_500
+CPU_SECONDS_MAX = 0.25
+QUESTIONS_MIN = 100
 """At least this many questions are put, however long that takes: importing a model may be slow."""
-IDLE = 500
-"""The search stops after this many states without a new question, plus three for each earlier
-state.
+IDLE_STATES = 500
+"""The fresh process stops after this many states without a new question, plus three for each
+earlier state.
 """
 WAIT_SECONDS = 20.0
+"""The search waits for the answers at most this long after its end."""
 
 _PLAIN = (bool, int, float, str, type(None))
 
 NEXT = (
-    "use nothing but the attributes and the event: no clock, no chance, no order of a set, and no"
+    "use only the attributes and the event: no clock, no chance, no order of a set, and no"
     " object, file or variable that members or steps share; let them share messages alone"
 )
 

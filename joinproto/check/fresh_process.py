@@ -45,7 +45,7 @@ _OUTSIDE = {
 
 
 class OutsideChanges:
-    """The first thing that members' code did outside this process, in words (`what`).
+    """The first change outside this process, or read of a new file, by members' code, in words.
 
     `member`: the member whose code is asked, or was asked last.
     """
@@ -94,9 +94,9 @@ def main() -> None:
 def _ask(asked: dict[str, Any], out: Any) -> None:
     from attrs import evolve
 
+    from joinproto.check import fresh
     from joinproto.check.catalogue import load
-    from joinproto.check.fresh import IDLE, LEAST, QUESTIONS, SECONDS, answer_parts, question_text
-    from joinproto.check.local import Known
+    from joinproto.check.local import KnownAnswers
     from joinproto.check.options import TypedText
     from joinproto.check.reference import Reference
 
@@ -111,7 +111,7 @@ def _ask(asked: dict[str, Any], out: Any) -> None:
     reference = Reference(evolve(world, members=members))
     codes = [*reference.codes.members]
 
-    class Asked(Known):
+    class Asked(KnownAnswers):
         """The known answers of the member `name`; a question sets `touched.member` to it."""
 
         def __init__(self, name: str) -> None:
@@ -130,15 +130,17 @@ def _ask(asked: dict[str, Any], out: Any) -> None:
     most, newest = 0, 0
 
     def is_over(states: int) -> bool:
-        """Return whether enough questions were put, or no new ones come, after this many states."""
+        """Return whether to stop after this many states."""
         nonlocal most, newest
         answers = [sum(map(len, code.known.answers.values())) for code in codes if code.known]
         if sum(answers) > most:
             most, newest = sum(answers), states
-        if min(answers) >= QUESTIONS or most >= 4 * QUESTIONS or states > IDLE + 4 * newest:
+        is_enough = min(answers) >= fresh.QUESTIONS_MAX or most >= 4 * fresh.QUESTIONS_MAX
+        if is_enough or states > fresh.IDLE_STATES + 4 * newest:
             return True
         ended = select.select([sys.stdin], [], [], 0)[0]
-        return bool(ended) and most >= LEAST and time.process_time() >= SECONDS
+        is_late = time.process_time() >= fresh.CPU_SECONDS_MAX
+        return bool(ended) and most >= fresh.QUESTIONS_MIN and is_late
 
     touched.is_on = True
     queue = list(reference.initials())
@@ -162,8 +164,8 @@ def _ask(asked: dict[str, Any], out: Any) -> None:
             for question, answer in answers.items():
                 line = {
                     "member": code.name,
-                    "question": question_text(kind, question),
-                    "answer": answer_parts(kind, answer, in_order=in_order),
+                    "question": fresh.question_text(kind, question),
+                    "answer": fresh.answer_parts(kind, answer, in_order=in_order),
                 }
                 print(json.dumps(line), file=out)
 

@@ -1,4 +1,4 @@
-"""The classes that frozen values consist of, and orders of values that depend only on content.
+"""The classes of frozen values, and an order of values that depends only on their content.
 
 `joinproto/check/freeze.py` makes frozen values and turns them back; code that only reads frozen
 values needs this file alone.
@@ -101,7 +101,7 @@ def has_order(value: Any) -> bool:
 
 
 def in_order(items: Iterable[Any], key: Callable[[Any], Any]) -> list[Any]:
-    """Return `items` in an order that only their content decides."""
+    """Return `items` in an order that depends only on their content."""
     listed = list(items)
     if len(listed) < 2:
         return listed
@@ -126,7 +126,7 @@ def text_of(value: Any) -> str:
 
 
 class BackwardsSet(set[Any]):
-    """A set that is iterated in reverse of a set's order, to detect models that depend on it."""
+    """A set whose iteration is reversed, to detect models that depend on a set's order."""
 
     def __iter__(self) -> Iterator[Any]:
         return iter([*super().__iter__()][::-1])
@@ -138,7 +138,7 @@ class BackwardsSet(set[Any]):
 
 
 class BackwardsFrozenset(frozenset[Any]):
-    """A frozen set that is iterated in reverse of a frozen set's order."""
+    """A frozen set whose iteration is reversed."""
 
     def __iter__(self) -> Iterator[Any]:
         return iter([*super().__iter__()][::-1])

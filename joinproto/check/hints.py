@@ -1,6 +1,4 @@
-"""Advice for common errors in a model: the second line of a problem, for errors whose message by
-Python does not say what to write instead.
-"""
+"""Advice for common errors in a model, whose Python message does not say what to write instead."""
 
 from __future__ import annotations
 
@@ -66,8 +64,8 @@ def hint(error: BaseException, otherwise: str) -> str:
     return otherwise
 
 
-def is_of_arguments(error: BaseException) -> bool:
-    """Return whether a function was called with a number of arguments that it does not take."""
+def is_about_arguments(error: BaseException) -> bool:
+    """Return whether `error` says that a function was called with a wrong number of arguments."""
     return isinstance(error, TypeError) and bool(
         re.search(r"positional argument(s)?( but|:|$)|takes \d+ positional", str(error))
     )

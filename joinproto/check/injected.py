@@ -40,7 +40,7 @@ class Injected:
     """A fault: `event` reaches one of the members `of` (None means any).
 
     `action`: the step's name.  `budget`: how often in one run, over all members; 1 or more.
-    `event`: what `receive` gets, or `Offline(event)` for a stopped member.  A member that answers
+    `event`: passed to `receive`; or `Offline(event)` for a stopped member.  A member that answers
     `NOT_ENABLED` is spared.  `when`: the fault can happen only in views for which this is true.
     """
 
@@ -90,8 +90,7 @@ def disk_edited(
 ) -> Injected:
     """Return the fault in which durable attributes of a stopped member become `values`, by name.
 
-    For a wrong role in its configuration, half of an update, another cluster's identity.
-
+    Examples: a wrong role in a configuration, half of an update, another cluster's identity.
     `of`, `budget`: as of `Injected`.  `action`: the step's name; "" makes a name from the values.
     """
     texts = ", ".join(f"{name} {value}" for name, value in values.items())
@@ -109,7 +108,7 @@ def older_copy(*, of: Sequence[str] | None = None, budget: int = 1) -> Injected:
 
 
 @frozen
-class Spends:
+class SpendBudget:
     """Event: the budget of the fault `action` decreases by one."""
 
     action: str
@@ -127,7 +126,7 @@ class Budgets:
 
     def receive(self, event: Any) -> Any:
         match event:
-            case Spends(action) if self.left.get(action, 0) > 0:
+            case SpendBudget(action) if self.left.get(action, 0) > 0:
                 self.left[action] -= 1
             case ("copy", name, held) if name not in self.copies:
                 self.copies[name] = held
@@ -153,8 +152,8 @@ class Copies:
 def inject(world: World, *faults: Injected) -> World:
     """Return the world in which these faults may happen, too.
 
-    Raises `ModelProblem` for a fault of an unknown member, two faults of one name, and a member
-    called `faults`, which a world with injected faults has.
+    Raises `ModelProblem` for a fault of an unknown member, two faults of one name, and a world that
+    has a member called `faults`, such as a world with injected faults.
     """
     names = tuple(world.members)
     if FAULTS in names:
@@ -173,9 +172,9 @@ def inject(world: World, *faults: Injected) -> World:
 
 
 def inject_more(world: World, *faults: Injected) -> World:
-    """Return the world in which these faults may happen, too; it may already have injected faults.
+    """Return the world in which these faults may happen, too; `world` may have injected faults.
 
-    The budget of a fault that it already has grows by the budget given here.
+    The budget of a fault that `world` already has grows by the budget given here.
     """
     make: Any = world.members.get(FAULTS)
     left = {} if make is None else dict(make().left)
@@ -209,7 +208,7 @@ def budgeted(world: World, budgets: Mapping[str, int]) -> World:
 
 def spending(step: Together) -> Together:
     """Return the step, changed so that it decreases the budget of its action by one."""
-    return evolve(step, events={**step.events, FAULTS: Spends(step.action)})
+    return evolve(step, events={**step.events, FAULTS: SpendBudget(step.action)})
 
 
 def never_injected(world: World, actions: Iterable[str]) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""A fair run that breaks a claim: the way to its cycle, the cycle, and why the run is fair.
+"""A fair run that breaks a claim: the path to its cycle, the cycle, and why the run is fair.
 
-The way is a shortest one to any state from which a fair run can go on breaking the claim.  The
-cycle goes from duty to duty by shortest ways, so it is short, but not always the shortest.  Among
-equally short ways, the step that `order_of` puts first is taken, and duties have a fixed order.  So
-every engine finds the same run.
+The path is a shortest one to any state from which a fair run can go on breaking the claim.  The
+cycle goes from duty to duty by shortest paths, so it is short, but not always the shortest.  Among
+equally short paths, the step that `order_of` puts first is taken, and duties have a fixed order.
+So every engine finds the same run.
 
 States and steps are numbers.  Flags tell for each state, or each step, whether it belongs to a set;
 an engine may keep them as arrays.
@@ -51,7 +51,7 @@ class Graph(Protocol):
 
 
 @frozen
-class Hunt:
+class RunQuery:
     """Runs to be found: any steps to a state of `due`, then steps of `allowed` to one of `goal`.
 
     `due`: None if all steps of a run must be of `allowed`.
@@ -66,8 +66,8 @@ class Hunt:
 class Run:
     """Steps from the state `begin` on.
 
-    `due_at`: how many of the steps lead to a state of `Hunt.due`, or None.  `loop_at`: how many of
-    them lead to the cycle; `fairness`: why the cycle is fair.
+    `due_at`: how many of the steps lead to a state of `RunQuery.due`, or None.  `loop_at`: how many
+    steps lead to the cycle; `fairness`: why the cycle is fair.
     """
 
     begin: int
@@ -81,10 +81,10 @@ class Run:
         return int(graph.target[self.edges[-1]]) if self.edges else self.begin
 
 
-def shortest_way(graph: Graph, hunt: Hunt) -> Run | None:
+def shortest_run(graph: Graph, query: RunQuery) -> Run | None:
     """Return a shortest run from an initial state to the goal, or None; of several, the first."""
-    near = graph.distances(hunt.goal, hunt.allowed)
-    far = near if hunt.due is None else graph.distances(hunt.due, None, near)
+    near = graph.distances(query.goal, query.allowed)
+    far = near if query.due is None else graph.distances(query.due, None, near)
     starts = [(int(far[at]), at) for at in range(graph.begins) if far[at] >= 0]
     if not starts:
         return None
@@ -92,30 +92,30 @@ def shortest_way(graph: Graph, hunt: Hunt) -> Run | None:
     edges: list[int] = []
     due_at = None
     while True:
-        if hunt.due is not None and due_at is None and hunt.due[at] and near[at] == far[at]:
+        if query.due is not None and due_at is None and query.due[at] and near[at] == far[at]:
             due_at = len(edges)
-        second = hunt.due is None or due_at is not None
+        second = query.due is None or due_at is not None
         left = near if second else far
         if second and left[at] == 0:
             return Run(begin, edges, due_at)
-        edges.append(_least(graph, at, left, hunt.allowed if second else None))
+        edges.append(_next_step(graph, at, left, query.allowed if second else None))
         at = int(graph.target[edges[-1]])
 
 
-def least_of(graph: Graph, bad: Flags, before: Flags) -> Run | None:
-    """Return a shortest run whose last step is one of `bad`, or None; of several, the first.
+def shortest_run_ending_with(graph: Graph, bad: Flags, before: Flags) -> Run | None:
+    """Return a shortest run that ends with a step of `bad`, or None; of several, the first.
 
     `before`: the states before the steps of `bad`.
     """
-    way = shortest_way(graph, Hunt(None, None, before))
+    way = shortest_run(graph, RunQuery(None, None, before))
     if way is not None:
         last = min((graph.order(e), e) for e in graph.out_of(way.end(graph)) if bad[e])
         way.edges.append(last[1])
     return way
 
 
-def _least(graph: Graph, at: int, far: Any, allowed: Flags | None) -> int:
-    """Return the first step that leads nearer to the goal; `far`: the distance of each state."""
+def _next_step(graph: Graph, at: int, far: Any, allowed: Flags | None) -> int:
+    """Return the first step that leads nearer to the goal; `far`: each state's distance from it."""
     options = [
         edge
         for edge in graph.out_of(at)
@@ -129,7 +129,7 @@ def _least(graph: Graph, at: int, far: Any, allowed: Flags | None) -> int:
 # -- cycles ------------------------------------------------------------------------------------
 
 
-class Due(ABC):
+class OpenDuty(ABC):
     """A duty that is possible in a part of the graph."""
 
     def __init__(self, name: str, strong: bool) -> None:
@@ -162,8 +162,8 @@ class Due(ABC):
         return f"{self.name} is {'never' if self.strong else 'not always'} possible"
 
 
-def close(graph: Graph, way: Run, inside: Flags, due: Sequence[Due]) -> Run:
-    """Return `way` with a fair cycle through its end, and why the cycle is fair.
+def close(graph: Graph, way: Run, inside: Flags, due: Sequence[OpenDuty]) -> Run:
+    """Return the run `way` with a fair cycle through its end, and why the cycle is fair.
 
     `inside`: the steps within the part in which a fair run can stay.
     """
@@ -178,7 +178,7 @@ def close(graph: Graph, way: Run, inside: Flags, due: Sequence[Due]) -> Run:
     return Run(way.begin, way.edges + cycle, way.due_at, len(way.edges), "; ".join(reasons))
 
 
-def _by_duties(graph: Graph, entry: int, inside: Flags, due: Sequence[Due]) -> list[int]:
+def _by_duties(graph: Graph, entry: int, inside: Flags, due: Sequence[OpenDuty]) -> list[int]:
     cycle: list[int] = []
     visited, at = {entry}, entry
 
@@ -191,9 +191,9 @@ def _by_duties(graph: Graph, entry: int, inside: Flags, due: Sequence[Due]) -> l
     def go(targets: Flags) -> None:
         far = graph.distances(targets, inside)
         while far[at] > 0:
-            walk(_least(graph, at, far, inside))
+            walk(_next_step(graph, at, far, inside))
 
-    def take(one: Due) -> None:
+    def take(one: OpenDuty) -> None:
         go(one.sources())
         options = (e for e in graph.out_of(at) if one.is_fulfilled_by(e))
         walk(min((graph.order(e), e) for e in options)[1])

@@ -49,7 +49,7 @@ class Return:
 class Order:
     """One order of the effects so far.
 
-    `state`: of the data after them.  `open`: calls that have not taken effect yet.  `answers`:
+    `state`: the data after the effects.  `open`: calls that have not taken effect yet.  `answers`:
     answers of calls that took effect, which their clients have not received yet.
     """
 
@@ -159,9 +159,10 @@ def linearizable(
         apply: state and operation to the next state and the answer, such as `register`; pure, and
             of values that can be hashed.
         initial: the state at the beginning.  States and answers are compared by `==`.
-        name: of the claim.
+        name: the claim's name.
 
-    The orders of c open calls are at most 2.7 * c! for each explanation: a handful of clients.
+    c open calls have at most 2.7 * c! orders for each explanation, so only a few clients are
+    feasible.
     """
     return Linearizable(apply, initial, name)
 

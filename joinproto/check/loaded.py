@@ -1,4 +1,4 @@
-"""A world that a command has loaded, with the target and options that were typed."""
+"""The class of a world that a command has loaded."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from joinproto.check.world import World
 class Loaded:
     """A world that a command has loaded, with the target and options that were typed.
 
-    `target`: its name, or its file.  `options`: parameter to value.  `file`, `place`: only for a
-    user's own world.  `members`: its number of members; `sized` builds the world with another
-    number, at least `least`.  Both are None for a world of one size.
+    `target`: its name, or its file.  `options`: parameter to value.  `file`, `place`: the file and
+    the line of a user's own world, or None and "".  `members`: its number of members; `sized`
+    builds the world with another number, at least `least`.  Both are None for a world of one size.
     """
 
     world: World

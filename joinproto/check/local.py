@@ -1,8 +1,7 @@
 """Local states of members, outcomes of their steps, and their answers, as values.
 
-A local state is what one member is: running or not, its attributes, and the contents of its disk.
-The engine numbers these values, and the reference search uses them as they are. The member's code
-is called by `joinproto/check/member.py`.
+A local state says of one member whether it runs, its attributes, and the contents of its disk.
+The engine numbers these values, and the reference search uses them as they are.
 """
 
 from __future__ import annotations
@@ -39,7 +38,8 @@ class Outcome:
     """The outcome of one step of a member.
 
     `sent`: (addressee or None for all others, content) in order.  `cost`: the fault whose budget
-    it spends.  `effects`: how many effects were performed before the crash; None without a crash.
+    the step spends.  `effects`: how many effects were performed before the crash; None without a
+    crash.
     """
 
     after: LocalState
@@ -75,7 +75,7 @@ START, CRASH, WIPE = Lifecycle
 
 @frozen
 class Offline:
-    """An event that reaches a stopped member's disk: the operator's tools."""
+    """An event for a stopped member's disk, such as a run of an operator's tool."""
 
     event: Any
 
@@ -84,7 +84,7 @@ class Offline:
 class DiskBecomes:
     """The event in `Offline(...)` for a fault of a stopped member's disk; no code is called.
 
-    `blank`: all durable attributes but those in `keeps` become as they were when the member was
+    `blank`: all durable attributes except `keeps` become as they were when the member was
     made.  After that, the attributes in `values`, pairs (name, value), get these values.
     """
 
@@ -129,24 +129,24 @@ def rename_event(event: Hashable, names: dict[str, str]) -> Hashable:
     return Offline(rename(event.event, names)) if type(event) is Offline else rename(event, names)
 
 
-_NOT_THERE = object()
+_UNKNOWN = object()
 
 
 @define
-class Known:
+class KnownAnswers:
     """The answers of one member: kind of question to question to answer.
 
-    `new`: how many were added in this run.
+    `new`: how many answers were added in this run.
     """
 
     answers: dict[str, dict[Hashable, Any]] = Factory(dict)
     new: int = field(default=0, init=False)
 
     def once(self, kind: str, question: Hashable, ask: Callable[[], Any]) -> Any:
-        """Return the answer; `ask` is called if it is not known."""
+        """Return the answer; `ask` is called if the answer is not known."""
         known = self.answers.setdefault(kind, {})
-        found = known.get(question, _NOT_THERE)
-        if found is _NOT_THERE:
+        found = known.get(question, _UNKNOWN)
+        if found is _UNKNOWN:
             found = known[question] = ask()
             self.new += 1
         return found

@@ -26,8 +26,8 @@ OWN_NAMES = ("name", "me", "id", "my_name", "node_id")
 _Loop = ast.For | ast.DictComp | ast.ListComp | ast.SetComp | ast.GeneratorExp
 
 
-def refuse_late_names(members: Sequence[MemberCode]) -> None:
-    """Raise `ModelProblem` for two members that are equal by this mistake."""
+def refuse_late_binding(members: Sequence[MemberCode]) -> None:
+    """Raise `ModelProblem` for two members that are equal by mistake."""
     for one, other in combinations(members, 2):
         made, again = one.objects.make, other.objects.make
         if isinstance(made, FunctionType) and made is not again and _is_same(made, again):
@@ -39,10 +39,10 @@ def refuse_late_names(members: Sequence[MemberCode]) -> None:
                     place=place_of(made),
                 )
         if one.objects.kind is other.objects.kind:
-            _refuse_one_name(one, other)
+            _refuse_same_name(one, other)
 
 
-def _refuse_one_name(one: MemberCode, other: MemberCode) -> None:
+def _refuse_same_name(one: MemberCode, other: MemberCode) -> None:
     first, second = one.objects.fresh, other.objects.fresh
     for name in OWN_NAMES:
         at = one.objects.names.index(name) if name in one.objects.names else -1

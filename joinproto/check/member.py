@@ -13,8 +13,8 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from joinproto.check.determinism import AskedTwice, Question, between_shown
-from joinproto.check.dropped import MANY, misspelt, too_many, with_return
+from joinproto.check.determinism import AnswerChecker, Question, between_shown
+from joinproto.check.dropped import ITEMS_MAX, misspelt_name, too_many, with_return
 from joinproto.check.events import (
     EFFECTS,
     NOT_ENABLED,
@@ -26,22 +26,22 @@ from joinproto.check.events import (
 )
 from joinproto.check.faults import Faults
 from joinproto.check.freeze import freeze, freeze_all, thaw, thaw_all
-from joinproto.check.fresh import QUESTIONS, sample_of
+from joinproto.check.fresh import QUESTIONS_MAX, sample_of
 from joinproto.check.frozen import Frozen
 from joinproto.check.local import (
     CRASH,
     START,
     WIPE,
     Choice,
-    Known,
+    KnownAnswers,
     LocalState,
     Outcome,
     freeze_event,
     thaw_event,
 )
-from joinproto.check.makers import refuse_late_names
+from joinproto.check.makers import refuse_late_binding
 from joinproto.check.member_objects import OPTIONAL, MemberObjects
-from joinproto.check.member_steps import Steps
+from joinproto.check.member_steps import MemberSteps
 from joinproto.check.problems import ModelProblem
 from joinproto.check.shared import Shared
 from joinproto.check.view import DOWN, Seen
@@ -61,13 +61,13 @@ class MemberCode:
         """`is_monitor`: whether it is the monitor, which receives records and has no effects."""
         self.name = name
         # The member's answers, of this run and perhaps an earlier one, if they are kept.
-        self.known: Known | None = None
+        self.known: KnownAnswers | None = None
         self._sample = sample_of(world.name, name)
         self.objects = objects = MemberObjects(name, make)
         self._is_monitor = is_monitor
         self._refuse_idle(world)
-        self.twice = AskedTwice(objects)
-        self._steps = Steps(world, objects, self.twice)
+        self.checker = AnswerChecker(objects)
+        self._steps = MemberSteps(world, objects, self.checker)
         self._show = world.show
         self._show_disk = world.show_disk
         self._begins_up = world.start == "up"
@@ -80,9 +80,9 @@ class MemberCode:
         return self.objects.calls
 
     def _refuse_idle(self, world: World) -> None:
-        """Raise `ModelProblem` for definitions in the class that are never used or do nothing."""
+        """Raise `ModelProblem` for definitions in the class that have no use or effect."""
         given = set() if world.show is None else {"shows"}
-        near = misspelt(self.objects.kind, {*OPTIONAL, "persistent"} - given)
+        near = misspelt_name(self.objects.kind, {*OPTIONAL, "persistent"} - given)
         if near:
             found, wanted = near
             raise self.objects.problem(
@@ -108,7 +108,7 @@ class MemberCode:
         return found
 
     def run(self, local: LocalState, event: Hashable) -> tuple[Outcome, ...] | None:
-        """Return the outcomes of `event` in `local`, or None where it cannot happen.
+        """Return the outcomes of `event` in `local`, or None if it cannot happen.
 
         The first outcome is the step itself; the others are crashes in the middle of the step.
         """
@@ -121,7 +121,7 @@ class MemberCode:
         return found
 
     def shows_disk(self, local: LocalState) -> Hashable:
-        """Return the frozen observation of the disk, None if the world shows none."""
+        """Return the frozen observation of the disk, or None if the world does not show disks."""
         found: Hashable = None if self._show_disk is None else self.once("disk", local)
         return found
 
@@ -138,7 +138,7 @@ class MemberCode:
     def answer(self, kind: str, question: Any) -> Any:
         """Return the answer of the member's code, without use of known answers."""
         found = self._answer(kind, question)
-        if self._sample is not None and len(self._sample) < QUESTIONS:
+        if self._sample is not None and len(self._sample) < QUESTIONS_MAX:
             self._sample.append((kind, question, found))
         return found
 
@@ -171,8 +171,8 @@ class MemberCode:
     def begun(self, values: Mapping[str, Any]) -> tuple[LocalState, Outcome | None]:
         """Return the state before the first start, with attributes `values`, and that start.
 
-        The start is None if the world begins with its members down.  Before a first start no disk
-        is read, so a durable attribute and another one may refer to the same object.
+        The start is None if the world begins with its members down.  No disk is read before it, so
+        a durable attribute and another attribute may refer to the same object.
         """
         if not values and not self._begins_up:
             return self.before_start(), None
@@ -217,16 +217,16 @@ class MemberCode:
             return tuple(found)
         if self._has_choices:
             offered = self._offered(local)
-            if self.twice.is_due():
+            if self.checker.is_due():
                 ask = partial(self._offered, local, again=True)
-                self.twice.again(Question("choices()", str, offered, ask, between_choices))
+                self.checker.again(Question("choices()", str, offered, ask, between_choices))
             found += offered
         if self._steps.crash_points:
             found.append(Choice(CRASH, fair=False, fault=True))
         return tuple(found)
 
     def _offered(self, local: LocalState, *, again: bool = False) -> list[Choice]:
-        """Return the choices offered; `again`: skip the check that choices() changes nothing."""
+        """Return the offered choices; `again`: do not check that the member stays unchanged."""
         self.objects.calls += 1
         member = self.objects.running(local.values)
 
@@ -239,8 +239,8 @@ class MemberCode:
                     method="choices",
                 )
             last: list[Any] = []
-            found = tuple(islice(with_return(answer or (), last), MANY + 1))
-            if len(found) > MANY:
+            found = tuple(islice(with_return(answer or (), last), ITEMS_MAX + 1))
+            if len(found) > ITEMS_MAX:
                 raise too_many(self.objects, "choices()", "events")
             if last[0] is not None:
                 raise self.objects.problem(
@@ -267,7 +267,7 @@ class MemberCode:
         return found
 
     def _refuse_change(self, member: Any, local: LocalState, what: str) -> None:
-        wanted = "a question changes nothing; what happens to a member happens in receive(event)"
+        wanted = "let only receive(event) change the member"
         self.objects.refuse_change(member, local.values, f"{what} changes", wanted, what)
 
     # -- observations -----------------------------------------------------------------
@@ -288,9 +288,9 @@ class MemberCode:
             return shown
 
         shown = ask()
-        if self.twice.is_due():
+        if self.checker.is_due():
             ask_again = partial(ask, again=True)
-            self.twice.again(Question(what, str, shown, ask_again, between_shown))
+            self.checker.again(Question(what, str, shown, ask_again, between_shown))
         return shown
 
     def _horizon(self, local: LocalState) -> int:
@@ -306,16 +306,16 @@ class MemberCode:
         return self.objects.value(self.objects.guarded(what, lambda: show(seen)), what)
 
     def describe(self, local: LocalState) -> dict[str, str]:
-        """Return the local state for a person: attribute to text; durable ones end in `*`."""
+        """Return each attribute's text, for a person; names of durable attributes end in `*`."""
         text = {} if local.up else {"": "down"}
-        for name, value in self.told(local):
+        for name, value in self.traced(local):
             if self.objects.has("story") and not name.endswith("*"):
                 text[name] = ValueText.of(value)
             else:
-                _tell(text, name, value)
+                _add_text(text, name, value)
         return text
 
-    def told(self, local: LocalState) -> Iterator[tuple[str, Any]]:
+    def traced(self, local: LocalState) -> Iterator[tuple[str, Any]]:
         """Yield the parts of a local state in a trace: attributes; names of durable ones end in
         `*`.
 
@@ -339,7 +339,7 @@ class MemberCode:
         return zip(self.objects.persistent, thaw_all(local.disk), strict=True)
 
 
-def _tell(text: dict[str, str], name: str, value: Any) -> None:
+def _add_text(text: dict[str, str], name: str, value: Any) -> None:
     """Add an attribute to `text`; an object without its own `__str__` field by field."""
     fields = fields_of(value)
     if fields is None:
@@ -385,8 +385,8 @@ class Codes:
         found = cls(world, tuple(world.members), members, monitor)
         reach = Shared.reached_by([code.objects.kind for code in found.every])
         for code in found.every:
-            code.twice.reach = reach
-        refuse_late_names(members)
+            code.checker.reach = reach
+        refuse_late_binding(members)
         if world.faults.wipes and not any(code.objects.persistent for code in members):
             raise ModelProblem(
                 f"wipes={world.faults.wipes}, and no member has a disk",
@@ -412,14 +412,14 @@ class Codes:
             yield tuple(begun(code, one.get(code.name, {})) for code in self.members)
 
     def first_monitor(self) -> LocalState:
-        """Return the monitor as it started."""
+        """Return the monitor's initial state."""
         assert self.monitor is not None
         _, outcome = self.monitor.begun({})
         assert outcome
         return outcome.after
 
-    def after_hearing(self, monitor: LocalState, events: Iterable[Hashable]) -> LocalState:
-        """Return the monitor's state after it received these events."""
+    def after_events(self, monitor: LocalState, events: Iterable[Hashable]) -> LocalState:
+        """Return the monitor's state after it received `events`."""
         assert self.monitor is not None
         for event in events:
             outcomes = self.monitor.run(monitor, event)
@@ -428,16 +428,15 @@ class Codes:
         return monitor
 
     def ask_again(self) -> None:
-        """Put the first questions to every member once more, after a search.
+        """Repeat the first questions to every member, after a search.
 
-        Raises `ModelProblem` if an answer differs from the first one: then the search relied on
-        answers that depend on more than the question.
+        Raises `ModelProblem` if an answer differs from the first one.
         """
         for code in self.every:
-            code.twice.ask_again()
+            code.checker.ask_again()
         if self.reach.changed():
             for code in self.every:
-                code.twice.ask_again(as_at_first=True)
+                code.checker.ask_again(as_at_first=True)
 
     @property
     def every(self) -> tuple[MemberCode, ...]:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from joinproto.check.attributes import attributes, is_in_dict, parts_getter
 from joinproto.check.determinism import NEXT, between_values
 from joinproto.check.freeze import freeze, freeze_all, thaw_all
-from joinproto.check.hints import hint, is_of_arguments
+from joinproto.check.hints import hint, is_about_arguments
 from joinproto.check.local import DiskBecomes, LocalState, Outcome
 from joinproto.check.problems import ModelProblem, raised_at
 from joinproto.check.watchdog import WATCH
@@ -24,7 +24,7 @@ _MAKING = "making the member"
 _ANSWERS = "a member answers every event it can get; NOT_ENABLED where it has no such step"
 _MADE = "its function takes no argument and returns a new object with receive(self, event)"
 _SELF = "its parameters are: receive(self, event), offline(self, event), of all others self alone"
-_A_FUNCTION = "hold a function of the module, or a text that says which; __init__ makes a new one"
+_A_FUNCTION = "hold a function of the module, or its name; __init__ makes a new function each time"
 _IN_EVERY_STATE = "it must answer in every state; set every attribute in __init__"
 
 
@@ -71,8 +71,6 @@ class MemberObjects:
         self.fresh = made = self.values(fresh)
         self.empty = self.disk(fresh)
         self._shared = self._make_again(fresh, made)
-        # Whether a durable attribute of a new object shares an object with another attribute or,
-        # by a default argument, with another member.  A start from disk after a crash shares none.
         self.shares_disk = bool(self.persistent) and (
             self.values(self.stopped(self.empty)) != made
             or any(self.names[at] in self.persistent for at in self._shared)
@@ -84,7 +82,7 @@ class MemberObjects:
         return bool(self._shared) or self.shares_disk
 
     def has(self, method: str) -> bool:
-        """Return whether the member has the method, one of `OPTIONAL`."""
+        """Return whether the member has this method of `OPTIONAL`."""
         return method in self._methods
 
     def _make_again(self, fresh: Any, made: tuple[Hashable, ...]) -> tuple[int, ...]:
@@ -131,7 +129,7 @@ class MemberObjects:
             raise self.problem(f"{what} the member: {found}", next=wanted, method=method)
 
     def faulty_disk(self, local: LocalState, fault: DiskBecomes) -> tuple[Outcome] | None:
-        """Return the outcome of a fault of a stopped member's disk, None if it changes nothing."""
+        """Return the outcome of a fault of a stopped member's disk, or None without a change."""
         for name in (*fault.keeps, *dict(fault.values)):
             if name not in self.persistent:
                 raise self.problem(
@@ -212,7 +210,7 @@ class MemberObjects:
     def guarded(self, what: str, call: Callable[[], Any]) -> Any:
         """Return the result of `call`; any exception becomes a `ModelProblem`."""
         try:
-            return WATCH.over(f"member {self.name}: {what}", call)
+            return WATCH.run(f"member {self.name}: {what}", call)
         except ModelProblem:
             raise
         except Exception as error:  # noqa: BLE001  reported to the modeller, with its place
@@ -222,7 +220,7 @@ class MemberObjects:
         """Raise the problem that the member's code raised `error` at `event`."""
         at = f" (event {event})" if event else ""
         place, otherwise = raised_at(error), _ANSWERS if event else _IN_EVERY_STATE
-        if not place and is_of_arguments(error):
+        if not place and is_about_arguments(error):
             otherwise = _MADE if what == _MAKING else _SELF
         raise ModelProblem(
             f"member {self.name}: {what} raised {type(error).__name__}: {error}{at}",
@@ -251,7 +249,7 @@ class MemberObjects:
     def problem(
         self, message: str, *, next: str = "", method: str = "receive", place: str = ""
     ) -> ModelProblem:
-        """Return the problem; its place is `place`, or else where `method` or `receive` begins."""
+        """Return the member's problem at `place`, or else where `method` or `receive` begins."""
         kind = getattr(self, "kind", None)
         for name in (method.removesuffix("()"), "receive"):
             code = getattr(getattr(kind, name, None), "__code__", None)

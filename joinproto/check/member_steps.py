@@ -8,15 +8,15 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.check.determinism import AskedTwice, Question, between_outcomes
+from joinproto.check.determinism import AnswerChecker, Question, between_outcomes
 from joinproto.check.dropped import (
-    MANY,
+    ITEMS_MAX,
     is_taken,
-    no_effect,
     refuse_text,
     require_effects,
     too_many,
     with_return,
+    wrong_effect,
 )
 from joinproto.check.events import (
     NOT_ENABLED,
@@ -49,17 +49,17 @@ from joinproto.check.watchdog import WATCH
 from joinproto.check.world import World
 
 ORDER = (
-    "go through it in an order of your own, as sorted(...) does, or hold a list or an"
+    "iterate over it in a fixed order, such as sorted(...) returns, or hold a list or an"
     " OrderedDict, whose order is part of the state"
 )
 
 
-class Steps:
+class MemberSteps:
     """The steps of one member of `world`.  `crash_points`: whether it may crash, also in a step."""
 
-    def __init__(self, world: World, objects: MemberObjects, twice: AskedTwice) -> None:
+    def __init__(self, world: World, objects: MemberObjects, checker: AnswerChecker) -> None:
         self.objects = objects
-        self._twice = twice
+        self._checker = checker
         self._others = tuple(other for other in world.members if other != objects.name)
         # The addressee of a broadcast: None stands for all others.
         self._all: tuple[str | None, ...] = (None,)
@@ -74,10 +74,10 @@ class Steps:
         self.crash_points = objects.name not in world.faults.spared and world.faults.crashes > 0
 
     def of(self, local: LocalState, event: Hashable) -> tuple[Outcome, ...] | None:
-        """Return the outcomes of `event` in `local`; some questions are put twice."""
+        """Return the outcomes of `event` in `local`, or None; some questions are put twice."""
         calls = self.objects.calls
         what = f"member {self.objects.name}: {_method(event)}"
-        outcomes: tuple[Outcome, ...] | None = WATCH.over(what, lambda: self._run(local, event))
+        outcomes: tuple[Outcome, ...] | None = WATCH.run(what, lambda: self._run(local, event))
         if self.objects.calls != calls:
             if local.up and outcomes:
                 self.objects.refuse_shared(local.values, outcomes[0].after.values)
@@ -91,9 +91,9 @@ class Steps:
             member = make()
             return self._perform(member, local, START, self._start_of(member))
 
-        outcomes = WATCH.over(f"member {self.objects.name}: start()", ask)
-        if self._twice.is_due():
-            self._twice.again(Question("start()", str, outcomes, ask, self._between))
+        outcomes = WATCH.run(f"member {self.objects.name}: start()", ask)
+        if self._checker.is_due():
+            self._checker.again(Question("start()", str, outcomes, ask, self._between))
         return outcomes[0] if outcomes else None
 
     def _start_of(self, member: Any) -> Callable[[], Any]:
@@ -144,12 +144,12 @@ class Steps:
                     if type(item) not in (Rule, Persist):
                         raise self.objects.problem(
                             f"offline() has the effect {item!r}, and a stopped member has none",
-                            next="change durable attributes, and yield nothing but Rule",
+                            next="change durable attributes, and yield only Rule",
                             method="offline",
                         )
                     if type(item) is Rule:
                         rules.append(item.label)
-                    if len(rules) > MANY:
+                    if len(rules) > ITEMS_MAX:
                         raise too_many(self.objects, "offline()", "rules")
             return answer is not NOT_ENABLED and is_taken(self.objects, last, rules, "offline()")
 
@@ -180,7 +180,7 @@ class Steps:
             if answer is not None and answer is not NOT_ENABLED:
                 require_effects(self.objects, answer, what)
                 for effect in with_return(answer, last):
-                    if done + len(rules) >= MANY:
+                    if done + len(rules) >= ITEMS_MAX:
                         raise too_many(self.objects, what, "effects")
                     if type(effect) is Send:
                         sent.append(
@@ -197,7 +197,7 @@ class Steps:
                         rules.append(effect.label)
                         continue
                     else:
-                        found, wanted = no_effect(effect)
+                        found, wanted = wrong_effect(effect)
                         raise self.objects.problem(
                             found, next=wanted, method=what, place=_place_of(answer)
                         )
@@ -233,7 +233,7 @@ class Steps:
         # effect is the crash that is possible without the step.  A crash is kept even if the rest
         # of the step changes nothing outside: a crash after the whole step is a second step, and
         # claims see the running member in between.
-        seen = set() if self._leaves_a_mark(event) else {(local.disk, 0, 0)}
+        seen = set() if self._crash_counts_at_once(event) else {(local.disk, 0, 0)}
         for done, sends, records, durable in points:
             if (durable, sends, records) not in seen:
                 seen.add((durable, sends, records))
@@ -262,11 +262,11 @@ class Steps:
             what,
         )
 
-    def _leaves_a_mark(self, event: Hashable) -> bool:
-        """Return whether a crash before the first effect differs from a crash before the step.
+    def _crash_counts_at_once(self, event: Hashable) -> bool:
+        """Return whether a crash before the first effect may differ from a crash before the step.
 
-        It does where the message is gone from its bag or queue, where other members have taken
-        part in a joint step, or where the member was down, and so could not crash before.
+        It differs if the message has left its bag or queue, if other members have taken part in a
+        joint step, or if the member was down, and so could not crash earlier.
         """
         if event is START or self._has_joint_steps:
             return True
@@ -279,9 +279,7 @@ class Steps:
                 # The usual cause: the member answers a message that has no sender.
                 wanted += "; Broadcast(...) is to all others"
                 if not self._has_senders:
-                    wanted += (
-                        "; to answer, let the content say to whom: messages have no sender here"
-                    )
+                    wanted += "; messages have no sender here, so name the addressee in the content"
             raise self.objects.problem(
                 f"a message is sent to {name!r}, which is not a member",
                 next=wanted,
@@ -300,13 +298,13 @@ class Steps:
     ) -> None:
         """Put a step again; raise `ModelProblem` if the answer differs.
 
-        A step with dicts or sets is asked with their items in the opposite order, because states
-        do not hold the order.  That also counts as the repeated question.
+        A step with dicts or sets is asked with their items in reverse, because states do not hold
+        the order.  That also counts as the repeated question.
         """
-        is_due = self._twice.is_due()
+        is_due = self._checker.is_due()
         if not self._has_order(local, event):
             if is_due:
-                self._twice.again(self._question(local, event, outcomes))
+                self._checker.again(self._question(local, event, outcomes))
             return
         calls = self.objects.calls
         try:
@@ -318,19 +316,20 @@ class Steps:
             return
         question = self._question(local, event, outcomes)
         if is_due:
-            self._twice.again(question, is_settled=is_same)
+            self._checker.again(question, is_settled=is_same)
         if is_same or (outcomes or ())[:1] == (others or ())[:1]:
             return
         one, other = (
-            _whatever_order(found, in_order=self._in_order) for found in (outcomes, others)
+            _without_order(found, in_order=self._in_order) for found in (outcomes, others)
         )
         if one != other:
             # Compared twice: if the answers alternate, one of two repetitions differs.
-            self._twice.compare(question)
-            self._twice.compare(question)
+            self._checker.compare(question)
+            self._checker.compare(question)
+            method = f"{self.objects.kind.__qualname__}.{_method(event)}"
             raise self.objects.problem(
-                f"{self.objects.kind.__qualname__}.{_method(event)} depends on the order in which"
-                f" a dict or a set is gone through{_asked(event)}: {self._between(one, other)}",
+                f"the answer of {method}{_asked(event)} depends on the order in which a dict or a"
+                f" set is iterated: {self._between(one, other)}",
                 next=ORDER,
                 method=_method(event),
             )
@@ -355,10 +354,10 @@ class Steps:
         return has_order(held) or has_order(getattr(content, "event", content))
 
 
-def _whatever_order(outcomes: tuple[Outcome, ...] | None, *, in_order: bool) -> tuple[Outcome, ...]:
-    """Return the step without its crashes, and with its messages in one order.
+def _without_order(outcomes: tuple[Outcome, ...] | None, *, in_order: bool) -> tuple[Outcome, ...]:
+    """Return the step without its crashes, and with messages sorted as far as order cannot matter.
 
-    The order of messages can be seen only in queues (`in_order`), among those to one addressee.
+    The order matters only in queues (`in_order`), among messages to one addressee.
     """
     found = []
     for outcome in outcomes[:1] if outcomes else ():
@@ -382,7 +381,7 @@ def _asked(event: Hashable) -> str:
 
 
 def event_words(event: Hashable) -> str:
-    """Return the event as a problem names it; "" for a start, which the method's name says."""
+    """Return the event as a problem names it; "" for a start, a crash or a wipe."""
     if isinstance(event, Lifecycle):
         return ""
     given = bare_event(event)
@@ -390,9 +389,9 @@ def event_words(event: Hashable) -> str:
 
 
 def _place_of(answer: Any) -> str:
-    """Return file:line of the `yield` at which a generator waits, or nothing."""
+    """Return file:line of the `yield` at which a generator waits, or ""."""
     place = ""
-    # With `yield from`, the innermost generator is the one that yielded.
+    # With `yield from`, the innermost generator has yielded.
     while (frame := getattr(answer, "gi_frame", None)) is not None:
         place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
         answer = answer.gi_yieldfrom

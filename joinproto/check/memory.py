@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_OBJECTS_MORE = 500_000
-"""During a search, the garbage collector runs after this many new objects."""
+_COLLECT_AFTER = 500_000
+"""During a search, the garbage collector runs after at least this many new objects."""
 
 
 def resident_bytes() -> int:
@@ -23,12 +23,12 @@ def resident_bytes() -> int:
 
 
 def peak_bytes() -> int:
-    """Return the most bytes that this process ever held; 0 where that is unknown (WebAssembly).
+    """Return the most bytes that this process ever held; 0 if that is unknown (WebAssembly).
 
     The kernel's `VmHWM` is preferred: `ru_maxrss` begins with the memory that the parent process
     had when it started this one, because that value survives exec.
     """
-    if most := _told_by_kernel("/proc/self/status", "VmHWM"):
+    if most := _bytes_from_kernel("/proc/self/status", "VmHWM"):
         return most
     try:
         import resource  # here, because it is missing on systems without processes
@@ -40,9 +40,10 @@ def peak_bytes() -> int:
 
 def available_bytes() -> int:
     """Return the bytes that may still be allocated: the free memory of the machine, or the rest of
-    the control group's limit if that is less.  If the free memory is unknown, half of all counts.
+    the control group's limit if that is less.  If the free memory is unknown, half of all memory
+    counts.
     """
-    free = _told_by_kernel("/proc/meminfo", "MemAvailable")
+    free = _bytes_from_kernel("/proc/meminfo", "MemAvailable")
     if not free:
         free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     for limit, used in (
@@ -58,8 +59,8 @@ def available_bytes() -> int:
     return free
 
 
-def _told_by_kernel(file: str, name: str) -> int:
-    """Return the bytes in a line such as `VmHWM:  1024 kB`; 0 where there is none."""
+def _bytes_from_kernel(file: str, name: str) -> int:
+    """Return the bytes in a line such as `VmHWM:  1024 kB`; 0 if there is no such line."""
     with suppress(OSError, ValueError, IndexError):
         for line in Path(file).read_text().splitlines():
             if line.startswith(f"{name}:"):
@@ -68,16 +69,16 @@ def _told_by_kernel(file: str, name: str) -> int:
 
 
 def default_limit_bytes() -> int:
-    """Return the default limit: what the process has, and four fifths of the available memory."""
+    """Return the default limit: the memory in use, and four fifths of the available memory."""
     return resident_bytes() + available_bytes() * 4 // 5
 
 
-class TooMany(Exception):
+class MemoryLimitMet(Exception):
     """The search needs more memory than its limit allows."""
 
 
-class Ended(Exception):
-    """A limit other than memory was met where a call can only raise; the text names the limit."""
+class LimitMet(Exception):
+    """A limit other than memory was met during a call; the text names the limit."""
 
 
 class Budget:
@@ -107,9 +108,9 @@ class Budget:
         self.limit_bytes = 1 << 62
 
     def claim(self, more: int) -> None:
-        """Raise `TooMany` where `more` bytes do not fit under the limit."""
+        """Raise `MemoryLimitMet` if `more` bytes do not fit under the limit."""
         if not self.allows(more):
-            raise TooMany
+            raise MemoryLimitMet
 
 
 def parse_size(text: str) -> int:
@@ -129,7 +130,7 @@ def parse_size(text: str) -> int:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Switch the garbage collector off, while many objects are made of which none is garbage."""
+    """Switch the garbage collector off while many objects are made, none of them garbage."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -148,7 +149,7 @@ def collected_seldom() -> Iterator[None]:
     """
     before = gc.get_threshold()
     if before[0] > 0:
-        gc.set_threshold(max(before[0], _OBJECTS_MORE), *before[1:])
+        gc.set_threshold(max(before[0], _COLLECT_AFTER), *before[1:])
     gc.freeze()
     try:
         yield

@@ -26,11 +26,11 @@ _WHEN_FULL = must(("wait", "lose").__contains__, "wait or lose")
 
 @frozen
 class MessageSet:
-    """A set that only grows: loss, duplication and reordering come for free.
+    """A set that only grows.
 
-    A message in the set may be received at any time, any number of times, or never; so no
-    explicit loss is needed, and none is allowed.  This network is the cheapest to explore, and the
-    usual one of protocol models.
+    A message in the set may be received at any time, any number of times, or never; so faults that
+    lose or double messages are refused.  This network of most protocol models is the cheapest to
+    explore.
 
     `with_sender`: a message says which member sent it.  If not, the same content to the same
     member is one message, whichever member sent it, and arrives as `Message(None, content)`; a
@@ -51,7 +51,7 @@ class MessageSet:
 
 @frozen
 class MessageBag:
-    """A multiset: a message is received once, in any order.
+    """A multiset: each message is received at most once, and messages in any order.
 
     Loss and duplication are faults with budgets (`Faults.losses`, `Faults.duplicates`).
     `capacity`: this many messages at most are under way from one member to another.
@@ -63,7 +63,7 @@ class MessageBag:
 
 @frozen
 class FifoLinks:
-    """One queue for each ordered pair of members, as TCP gives: received once, in order.
+    """One queue for each ordered pair of members, as with TCP: messages are received in order.
 
     Messages under way to a member that crashes are lost with its connection.  Other loss is a
     fault with a budget (`Faults.losses`).  `capacity`: this many messages at most are in one queue.

@@ -22,6 +22,7 @@ from typing import Any
 from joinproto.check.problems import ModelProblem
 
 EACH = "each:"
+"""Begins the text of an option that `joinproto check` gives several values, one search each."""
 YES, NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
@@ -75,9 +76,9 @@ def convert(name: str, text: str, made: Callable[..., Any], *, place: str = "") 
     """Return `text` as the value of the parameter `name` of `made`; raises `ModelProblem`."""
     kind = _kind_of(name, made)
     try:
-        return _as(kind, text.strip())
+        return _value_of(kind, text.strip())
     except WrongKind as misfit:
-        wanted = str(misfit) or _said(kind)
+        wanted = str(misfit) or _kind_words(kind)
         several = ".." in text or text.startswith(EACH)
         raise ModelProblem(
             f"--set {name}={text} does not fit: {name} must be {wanted}",
@@ -110,15 +111,15 @@ def is_text(name: str, made: Callable[..., Any]) -> bool:
 
 def said_kind(name: str, made: Callable[..., Any]) -> str:
     """Return a text that describes the values of the parameter `name` of `made`."""
-    return _said(_kind_of(name, made))
+    return _kind_words(_kind_of(name, made))
 
 
-def _said(kind: Any) -> str:
+def _kind_words(kind: Any) -> str:
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if kind in (Any, object):
         return "any value"
     if origin in _UNIONS:
-        return " or ".join(map(_said, parts))
+        return " or ".join(map(_kind_words, parts))
     if origin is typing.Literal:
         return "one of " + ", ".join(map(str, parts))
     if _is_enum(kind):
@@ -128,7 +129,7 @@ def _said(kind: Any) -> str:
     return "none" if kind is NoneType else words.get(kind) or f"a value of type {name}"
 
 
-def _as(kind: Any, text: str) -> Any:
+def _value_of(kind: Any, text: str) -> Any:
     """Return `text` as a value of the type `kind`; raises `WrongKind`."""
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if kind in (Any, object):
@@ -137,7 +138,7 @@ def _as(kind: Any, text: str) -> Any:
         # `str` comes last, because it accepts every text.
         for part in sorted(parts, key=lambda part: part is str):
             with suppress(WrongKind):
-                return _as(part, text)
+                return _value_of(part, text)
         raise WrongKind
     if kind is str:
         return text

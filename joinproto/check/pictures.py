@@ -42,7 +42,7 @@ def _picture(world: World, reference: Reference, state: State) -> str:
     found = guard("picture(view)", lambda: draw(reference.view(state)))
     if not isinstance(found, str):
         raise ModelProblem(
-            f"picture(view) gives a value of type {type(found).__name__}",
+            f"picture(view) returned a value of type {type(found).__name__}",
             next="return a text, or SVG as a text that begins with <svg",
             place=place_of(draw),
         )

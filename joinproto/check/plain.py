@@ -5,8 +5,8 @@ It goes level by level up to the first violation, as the engine does, over the s
 same except for the search's costs, and tests compare it on every small world that ships.
 
 The engine takes over if a world exceeds the `Bounds`.  It loads its compiled loops in about a
-second.  If they must be compiled first, which takes some 20 seconds, a model of your own is
-searched here up to larger bounds.
+second.  If they must be compiled first, which takes some 20 seconds, a user's model is searched
+here up to larger bounds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from attrs import Factory, define, frozen
 
 from joinproto.check.asking import ask, ask_of_view, guard
-from joinproto.check.exercised import finished
+from joinproto.check.exercised import final_report
 from joinproto.check.folders import has_loops
 from joinproto.check.lassos import Run
 from joinproto.check.memory import collected_seldom, peak_bytes, resident_bytes
@@ -39,9 +39,9 @@ from joinproto.check.world import World
 class Bounds:
     """Limits of a search in plain Python; the engine searches larger worlds.
 
-    `states`, `steps`: those found.  `calls`: of members' code.  `tries`: events offered to members,
-    whether they took them or not: a bag of many messages may have few steps.  `bytes`: memory that
-    the search adds to the process; the engine needs less for large values.
+    `states`, `steps`: how many were found.  `calls`: calls of members' code.  `tries`: events
+    offered to members, also events that they did not take.  `bytes`: memory that the search adds to
+    the process; the engine needs less for large values.
     """
 
     states: int
@@ -54,16 +54,16 @@ class Bounds:
 SHIPPED = Bounds(1_000, 20_000, 2_600, 200_000)
 """Bounds for worlds that ship: some tenths of a second, a little less than loading the engine."""
 
-OWN = Bounds(40_000, 200_000, 40_000, 300_000)
+USER_BOUNDS = Bounds(40_000, 200_000, 40_000, 300_000)
 """Bounds for a user's model if the loops are not compiled yet: about three seconds and 150 MB."""
 
-OWN_COMPILED = Bounds(20_000, 100_000, 20_000, 150_000)
+USER_BOUNDS_COMPILED = Bounds(20_000, 100_000, 20_000, 150_000)
 """Bounds for a user's model if the loops are compiled: half a second, as loading them takes."""
 
 
 def own_bounds() -> Bounds:
-    """Return the bounds for a model of your own on this machine."""
-    return OWN_COMPILED if has_loops() else OWN
+    """Return the bounds for a user's model on this machine."""
+    return USER_BOUNDS_COMPILED if has_loops() else USER_BOUNDS
 
 
 @frozen(kw_only=True)
@@ -76,11 +76,11 @@ class Ends:
 
 
 POSSIBLE = ("no deadlock", "always possible")
-"""Kinds of `ON_RUNS` claims that a single state breaks, whatever run leads there."""
+"""Kinds of `ON_RUNS` claims that a single state can break."""
 
 
-class ForTheEngine(Exception):
-    """This search cannot take the world, so another one must, such as the engine's."""
+class NeedsOtherSearch(Exception):
+    """This search cannot take the world, so another search must, such as the engine's."""
 
 
 def check_small(
@@ -99,32 +99,36 @@ def check_small(
     began, cpu = time.perf_counter(), time.process_time()
     try:
         with collected_seldom():
-            small = Small(Steps(world), ends or Ends(), bounds)
+            small = PlainSearch(Steps(world), ends or Ends(), bounds)
             small.run(began)
             small.steps.codes.ask_again()
             return small.report(witnesses, began, cpu)
-    except ForTheEngine:
+    except NeedsOtherSearch:
         return None
 
 
-def search_plainly(world: World, claims: Sequence[Property], *, states_max: int) -> Small | None:
+def search_plainly(
+    world: World, claims: Sequence[Property], *, states_max: int
+) -> PlainSearch | None:
     """Return a search up to the first violation of `claims`; None if there are too many states."""
     many = 1 << 62
-    small = Small(Steps(world), Ends(), Bounds(states_max + 1, many, many, many, many), claims)
+    bounds = Bounds(states_max + 1, many, many, many, many)
+    small = PlainSearch(Steps(world), Ends(), bounds, claims)
     try:
         small.run(time.perf_counter())
-    except ForTheEngine:
+    except NeedsOtherSearch:
         return None
     return small
 
 
 @define
-class Small:
+class PlainSearch:
     """A search in plain Python.  `out_of`: the steps out of each state that was expanded.
 
     `hits`: claim to (level, states) that break it, or that reach it for a `sometimes`.  `traces`:
-    claim to the run that breaks it.  `mapped`: the `implements` claims.  `bytes_before`: memory of
-    the process before the search.
+    claim to the run that breaks it.  `mapped`: the `implements` claims; `unmapped`: whether a state
+    has no counterpart in an abstract world.  `premises`: claims whose premise was true in a state.
+    `bytes_before`: memory of the process before the search.
     """
 
     steps: Steps
@@ -212,7 +216,7 @@ class Small:
                 or self.steps.tries > bounds.tries
                 or (len(self.out_of) % 256 == 0 and resident_bytes() > bytes_max)
             ):
-                raise ForTheEngine
+                raise NeedsOtherSearch
             if self._ends_now(began):
                 return []
         self.steps.failing = None
@@ -325,7 +329,7 @@ class Small:
         return Trace(item.name, item.kind, text(states[run.begin]), steps, *lasso)
 
     def holds(self, item: Property, state: State) -> bool:
-        """Return the claim's answer, evaluated once for each observation."""
+        """Return the claim's answer, evaluated once for states with equal observations."""
         return self._answer(item, None, state)
 
     def _answer(self, item: Property, part: Callable[[View], Any] | None, state: State) -> bool:
@@ -340,7 +344,7 @@ class Small:
 
     def report(self, witnesses: bool, began: float, cpu: float) -> Report:
         world = self.steps.world
-        return finished(
+        return final_report(
             world,
             [self._result(item, witnesses) for item in world.properties],
             self._coverage(),

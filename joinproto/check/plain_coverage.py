@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from attrs import Factory, define
 
-from joinproto.check.causes import growing
+from joinproto.check.causes import growth_notes
 from joinproto.check.events import Message
-from joinproto.check.exercised import MessageKinds, exercised
+from joinproto.check.exercised import MessageKinds, counted_coverage
 from joinproto.check.freeze import thaw
 from joinproto.check.local import LocalState, Outcome
 from joinproto.check.report import Coverage
@@ -77,7 +77,7 @@ def coverage_of(
     *,
     is_stopped: bool,
 ) -> Coverage:
-    """Return how often each step and case was taken, and what never happened.
+    """Return how often each step and case was taken, and the parts that never occurred.
 
     `levels`: states by depth.  `out_of`: the steps out of each state that was expanded.
     `is_stopped`: whether a limit ended the search.
@@ -99,7 +99,7 @@ def coverage_of(
         for at, code in enumerate(steps.codes.members)
     }
     grown = [*_growing(steps, states, len(levels))] if is_stopped else []
-    return exercised(
+    return counted_coverage(
         steps.world, actions, rules, seen, message_kinds, _unwritten(steps, levels[0]), grown
     )
 
@@ -107,7 +107,7 @@ def coverage_of(
 def _growing(steps: Steps, states: Sequence[State], depth: int) -> Iterator[str]:
     for at, code in enumerate(steps.codes.members):
         held = [local.values for local in {state.locals[at]: None for state in states}]
-        yield from growing(code.name, code.objects.names, held, depth)
+        yield from growth_notes(code.name, code.objects.names, held, depth)
 
 
 def _unwritten(steps: Steps, begin: Sequence[State]) -> list[str]:

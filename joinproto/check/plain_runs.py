@@ -16,15 +16,15 @@ from joinproto.check.asking import ask
 from joinproto.check.events import Message, plain
 from joinproto.check.fairness import Fair
 from joinproto.check.lassos import (
-    Due,
-    Hunt,
+    OpenDuty,
     Run,
+    RunQuery,
     choice_words,
     close,
     joint_words,
-    least_of,
     receipt_words,
-    shortest_way,
+    shortest_run,
+    shortest_run_ending_with,
     some_words,
 )
 from joinproto.check.local import bare_event, thaw_event
@@ -40,7 +40,7 @@ Flags = Sequence[bool]
 
 @frozen
 class Edge:
-    """One step, from one state to another.
+    """One step, from the state `source` to the state `target`.
 
     `label`: the step as a duty by itself, None if fairness never forces it.  `place`: for a choice,
     how many choices the member offers before it.
@@ -62,7 +62,7 @@ class Duty:
     words: Callable[[], str]
 
 
-class _DueHere(Due):
+class _DutyInPart(OpenDuty):
     """A duty in a part of the graph.  `part`, `inside`: flags of the part's states and steps."""
 
     def __init__(self, runs: Runs, duty: Duty, part: Flags, inside: Flags) -> None:
@@ -89,7 +89,7 @@ class _DueHere(Due):
 class Runs:
     """All steps of a search; `level`: the level of each state, `begins`: number of initial states.
 
-    `groups`: lists of duties; the order within a list means nothing.
+    `groups`: lists of duties, each list in any order.  `idle`: demands of fairness without steps.
     """
 
     codes: Codes
@@ -144,12 +144,12 @@ class Runs:
     # -- duties --------------------------------------------------------------------------------
 
     def with_duties(self) -> Runs:
-        """Return the runs with the duties of fairness."""
+        """Add the duties of fairness to these runs, and return them."""
         world, names = self.codes.world, self.codes.names
         labelled = [number for number, edge in enumerate(self.edges) if edge.label is not None]
         for fair in world.fairness:
             if fair.each and not _is_narrow(fair):
-                self.groups.append(self._alone(fair, labelled))
+                self.groups.append(self._single_step_duties(fair, labelled))
                 continue
             by_member = {
                 name: [edge for edge in labelled if _takes(fair, name, self.edges[edge])]
@@ -159,7 +159,7 @@ class Runs:
                 self.idle.append(f"fairness: {fair}")
             if fair.each:
                 some = {edge for edges in by_member.values() for edge in edges}
-                self.groups.append(self._alone(fair, sorted(some)))
+                self.groups.append(self._single_step_duties(fair, sorted(some)))
                 continue
             known: list[list[int]] = []
             for name, edges in by_member.items():
@@ -171,7 +171,7 @@ class Runs:
                     self.groups.append([Duty(fair.strong, changing, words)])
         return self
 
-    def _alone(self, fair: Fair, edges: Iterable[int]) -> list[Duty]:
+    def _single_step_duties(self, fair: Fair, edges: Iterable[int]) -> list[Duty]:
         """Return a duty for each step; under strong fairness, only if it changes the state."""
         found: dict[Hashable, list[int]] = {}
         for edge in edges:
@@ -202,8 +202,8 @@ class Runs:
             assert meanwhile is not None
             pairs = list(zip(without, meanwhile, strict=True))
             allowed = self._within([one and other for one, other in pairs], without)
-            run = shortest_way(
-                self, Hunt(due, allowed, [one and not other for one, other in pairs])
+            run = shortest_run(
+                self, RunQuery(due, allowed, [one and not other for one, other in pairs])
             )
             if run is not None:
                 return run
@@ -214,7 +214,7 @@ class Runs:
             due = without
         part = self._fair_parts(without, wanted)
         goal = [at in part and (wanted is None or wanted[at]) for at in range(len(without))]
-        way = shortest_way(self, Hunt(due, self._within(without, without), goal))
+        way = shortest_run(self, RunQuery(due, self._within(without, without), goal))
         if way is None:
             return None
         if premise is None:
@@ -230,12 +230,12 @@ class Runs:
     def _closed(self, way: Run, part: Flags) -> Run:
         """Return `way` with a fair cycle at its end; `part`: states that the cycle may visit."""
         inside = self._within(part, part)
-        due: list[Due] = []
+        due: list[OpenDuty] = []
         for group in self.groups:
             open_here = [duty for duty in group if any(part[self.source[e]] for e in duty.edges)]
             if len(open_here) > 1:
                 open_here.sort(key=self._order)
-            due += [_DueHere(self, duty, part, inside) for duty in open_here]
+            due += [_DutyInPart(self, duty, part, inside) for duty in open_here]
         return close(self, way, inside, due)
 
     def _fair_parts(self, region: Flags, wanted: Flags | None) -> dict[int, int]:
@@ -252,13 +252,13 @@ class Runs:
             cut: set[int] = set()
             for group in self.groups:
                 for duty in group:
-                    self._break(duty, part, sizes, bad, cut)
+                    self._note_broken(duty, part, sizes, bad, cut)
             alive = {at for at in alive if part[at] not in bad}
             if not cut & alive:
                 return {at: part[at] for at in alive}
             alive -= cut
 
-    def _break(
+    def _note_broken(
         self, duty: Duty, part: dict[int, int], sizes: dict[int, int], bad: set[int], cut: set[int]
     ) -> None:
         """Add parts that break a weak duty to `bad`, states that break a strong duty to `cut`."""
@@ -294,11 +294,11 @@ class Runs:
             for edge in self.edges
         ]
         before = {edge.source for edge, is_bad in zip(self.edges, bad, strict=True) if is_bad}
-        return least_of(self, bad, self.among(before))
+        return shortest_run_ending_with(self, bad, self.among(before))
 
 
 def _parts(alive: set[int], edges: Sequence[Edge]) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the strongly connected component of each state of `alive`, and each one's size."""
+    """Return the strongly connected component of each state of `alive`, and each size."""
     onward: dict[int, list[int]] = {}
     into: dict[int, list[int]] = {}
     for edge in edges:
@@ -401,7 +401,7 @@ def _is_narrow(fair: Fair) -> bool:
 
 
 def _takes(fair: Fair, name: str, edge: Edge) -> bool:
-    """Return whether `fair` covers this step as a step of the member `name`; "": of the world."""
+    """Return whether `fair` covers this step as a step of the member `name` ("": of the world)."""
     move = edge.move
     if move.kind == "heal":
         words = fair.actions or ("heal",) * fair.each

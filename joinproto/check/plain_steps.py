@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from joinproto.check.freeze import is_fixed
-from joinproto.check.local import Known
+from joinproto.check.local import KnownAnswers
 from joinproto.check.reference import Reference, State
 from joinproto.check.steps import Sent
 from joinproto.check.view import View
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Steps(Reference):
-    """The steps of a world; no question is asked twice.
+    """The steps of a world, with members' answers and views cached.
 
-    `asked`: member to question to outcomes, whether code or a cache gave them.  `tries`: how many
-    questions the search put, with known answers or not.
+    `asked`: member to question to outcomes.  `tries`: how many questions the search put, including
+    questions whose answers were cached.
     """
 
     def __init__(self, world: World) -> None:
@@ -32,7 +32,7 @@ class Steps(Reference):
         self.asked: dict[MemberCode, dict[Any, tuple[Outcome, ...]]] = {}
         self.tries = 0
         for code in self.codes.every:
-            code.known, self.asked[code] = Known(), {}
+            code.known, self.asked[code] = KnownAnswers(), {}
         self._keys: dict[State, Any] = {}
         self._views: dict[Any, View] = {}
         self._joint: dict[Any, list[Together]] = {}

@@ -17,11 +17,11 @@ _OWN = Path(__file__).resolve().parent
 
 
 class ModelProblem(UsageProblem):
-    """A model that cannot be explored: the finding, its place, and the next step.
+    """A model that cannot be explored: what was found, its place, and the next step.
 
     `place` is `file:line` if it is known.  `member`: the member whose code failed, if any.
-    `led_to`: a shortest run to the state in which it failed, which a search adds.  The command ends
-    with exit code 2.
+    `led_to`: a shortest run to the state in which the code failed, added by a search.  The command
+    ends with exit code 2.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ def refuse_strangers(what: str, named: Iterable[Any], members: Collection[str]) 
             )
 
 
-def kind_said(value: object) -> str:
+def kind_words(value: object) -> str:
     """Return the kind of a value in words."""
     name = "function" if inspect.isroutine(value) else type(value).__name__
     return "None" if value is None else f"a value of type {name}"

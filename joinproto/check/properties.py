@@ -153,7 +153,7 @@ def always(
 def always_each(
     name: str, holds: Callable[[Any], Any], *, among: Sequence[str] | None = None
 ) -> Property:
-    """Claim `holds(shown)` of every running member (of those named in `among`), in every state."""
+    """Claim `holds(shown)` of every running member (named in `among`, if given), in every state."""
     return Property(name, "always", holds, "each", _among(among))
 
 
@@ -166,7 +166,7 @@ def always_pair(
 ) -> Property:
     """Claim `holds(a, b)` of every two running members, in both orders, in every state.
 
-    The cheapest way to say that members agree: it costs two look-ups instead of a call for each
+    This is the cheapest claim that members agree: it costs two look-ups instead of a call for each
     combination of all members.  `of`: the part of the observation that the claim is about; `holds`
     then gets the parts alone, and is asked once for each pair of different parts.
     """
@@ -188,11 +188,11 @@ def always_beside(
     `always_pair`.
     """
     is_whole = of is None and of_monitor is None
-    about = holds if is_whole else Parts(holds, (of or _all_of_it, of_monitor or _all_of_it))
+    about = holds if is_whole else Parts(holds, (of or _whole, of_monitor or _whole))
     return Property(name, "always", about, "beside", _among(among))
 
 
-def _all_of_it(shown: Any) -> Any:
+def _whole(shown: Any) -> Any:
     return shown
 
 
@@ -209,7 +209,7 @@ def sometimes_monitor(name: str, holds: Callable[[Any], Any]) -> Property:
 def sometimes(name: str, holds: Callable[[View], Any]) -> Property:
     """Claim that `holds(view)` is true in some reachable state.
 
-    Without such a claim, the others may hold only because nothing happens.
+    Without such a claim, other claims may hold only because no step is possible.
     """
     return Property(name, "sometimes", holds)
 
@@ -277,9 +277,9 @@ def always_step(name: str, holds: Callable[[View, StepView, View], Any]) -> Prop
 
 
 def implements(name: str, abstract: Any, mapping: Callable[[View], Mapping[str, Any]]) -> Property:
-    """Claim that every run, seen through `mapping`, is one of the world `abstract`, with pauses.
+    """Claim that every run, seen through `mapping`, is a run of the world `abstract`, with pauses.
 
-    `mapping(view)`: the observation of each member of `abstract`.  Each step must be a step there,
-    or change nothing; fairness is not compared.
+    `mapping(view)`: the observation of each member of `abstract`.  Each step must be a step of
+    `abstract`, or change nothing there; fairness is not compared.
     """
     return Property(name, "implements", mapping, "step", abstract=abstract)

@@ -89,8 +89,8 @@ class Reference:
         return self.initials()[0]
 
     def initials(self, until: Callable[[], Any] = lambda: False) -> list[State]:
-        """Return the states in which a run may begin: all, or those found until `until()` is true,
-        at least one.
+        """Return the states in which a run may begin: all, or the states found until `until()` is
+        true, at least one.
         """
         monitor = None if self.codes.monitor is None else self.codes.first_monitor()
         found: dict[State, None] = {}
@@ -142,7 +142,7 @@ class Reference:
         return within is not None and not is_within(within, self.view(state))
 
     def is_first(self, state: State, keys: set[Any]) -> bool:
-        """Return whether `same` tells this state from all in `keys`; add its key to them."""
+        """Return whether `same` tells this state from all states in `keys`; add its key to them."""
         world = self.world
         if world.same is None:
             return True
@@ -198,7 +198,7 @@ class Reference:
                 yield Move("together", taken, together=step), self._expired(after)
 
     def ways(self, state: State, step: Together) -> list[tuple[tuple[str, Outcome], ...]]:
-        """Return the ways to take a joint step: the outcomes of its members, in order."""
+        """Return each way to take a joint step: the outcomes of its members, in order."""
         found = []
         for name, event in step.events.items():
             at = self.codes.names.index(name)
@@ -219,7 +219,7 @@ class Reference:
         return sorted(messages, key=self.text_of)
 
     def text_of(self, message: Sent) -> str:
-        """Return a text by which messages are put in order."""
+        """Return the sort key of a message."""
         return repr(message)
 
     def _reaches(self, state: State, one: str | None, other: str) -> bool:
@@ -287,7 +287,7 @@ class Reference:
         return after
 
     def _expired(self, state: State) -> State:
-        """Return the state after a whole step, joint or not, without messages of no use."""
+        """Return the state after a whole step without messages that are of no use."""
         if self.world.expiry is None:
             return state
         horizons = {
@@ -349,7 +349,7 @@ def way_to(
     """Return a shortest run to a state of `hits`.
 
     Of several, the run from the first initial state, then with the first steps by `order_of`.
-    `levels`: states by depth.  `depth`: of the hits.  `out`: the steps out of a state.
+    `levels`: states by depth.  `depth`: the depth of `hits`.  `out`: the steps out of a state.
     """
     towards = [set(hits)]
     for level in reversed(levels[:depth]):

@@ -130,7 +130,7 @@ class Replay:
         )
 
     def loops_to(self, index: int) -> bool:
-        """Return whether the present state is the one after step `index` (0: the initial)."""
+        """Return whether the present state is the state after step `index` (0: initial)."""
         return any(run[-1] == run[index] for run in self._runs)
 
     def _holds(self, name: str) -> list[bool]:

@@ -97,8 +97,8 @@ Result = Literal["holds", "reached", "violated", "not-reached", "unknown"]
 class Growth:
     """The costs of one level of a search.
 
-    `seconds`: its share of its job's time.  `sent`, `written`: bytes of rows exchanged, and of
-    files; 0 where unknown.
+    `seconds`: the level's share of its job's time.  `sent`, `written`: bytes of rows exchanged, and
+    of files; 0 where unknown.
     """
 
     level: int
@@ -115,7 +115,7 @@ class PropertyResult:
     """The result for one claim.
 
     `result` is "unknown" if the search ended before the claim was judged, if no state or step put
-    it to the test, or for a `sometimes` that may be reached behind states that the world's `same`
+    it to the test, or for a `sometimes` that may be reached beyond states that the world's `same`
     or `within` left out.
     """
 
@@ -182,7 +182,7 @@ class Report:
     properties: Annotated[tuple[PropertyResult, ...], "every claim"]
     coverage: Annotated[Coverage, "The coverage."]
     members: Annotated[Count, "members of the world, as `--members` counts them"]
-    expected: Annotated[Literal["holds", "violated"], "how the world must end"] = "holds"
+    expected: Annotated[Literal["holds", "violated"], "the required result"] = "holds"
     row_bits: Annotated[Count, "bits of a state's row"] = 0
     bytes_per_state: Annotated[
         float,

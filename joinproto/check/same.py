@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any
 
-SEEN: tuple[str, ...] = ("always", "sometimes")
-"""Kinds of claims that can be judged although the search leaves out states."""
+JUDGED_KINDS: tuple[str, ...] = ("always", "sometimes")
+"""Kinds of claims that can be judged although a search leaves out states."""
 
 
 FOUND_FIRST = "states that same(view) does not tell apart are one"
 WARNING = (
-    "same(view) is not proved sound: every run shown is real, but further violations may lie"
-    " behind states that were left out"
+    "same(view) is not proved sound: every run shown is real, but further violations may be"
+    " reachable through states that were left out"
 )
 
 
@@ -34,7 +34,7 @@ def unsound_same(world: Any) -> Iterator[tuple[str, str]]:
     if world.same is None:
         return
     for item in world.properties:
-        if item.kind not in SEEN:
+        if item.kind not in JUDGED_KINDS:
             yield (
                 f"property {item.name!r} needs every state and step, and `same` leaves some out",
                 "always(...) and sometimes(...) with `same`, or no `same`",

@@ -36,7 +36,7 @@ class _Place:
     for a default argument or a variable of a closure.
     """
 
-    said: str
+    words: str
     home: Any
     name: str
     value: Any
@@ -66,15 +66,15 @@ class Shared:
         found: dict[tuple[int, str], _Place] = {}
         seen: set[int] = set()
         for kind in kinds:
-            for place in _of_class(kind, seen):
+            for place in _places_of_class(kind, seen):
                 where = place.value if place.home is None else place.home
                 found.setdefault((id(where), place.name), place)
         return cls([kept for place in found.values() for kept in _copied(place)])
 
     def changed(self) -> list[str]:
-        """Return the names of the objects whose content differs now."""
+        """Return the names of the objects whose content has changed."""
         return [
-            place.said
+            place.words
             for place, first in self._places
             if place.now() is not place.value or not _same(place.value, first)
         ]
@@ -139,7 +139,7 @@ def _refill(value: Any, content: Any) -> None:
 # -- reachable objects -------------------------------------------------------------------
 
 
-def _of_class(kind: type, seen: set[int]) -> Iterator[_Place]:
+def _places_of_class(kind: type, seen: set[int]) -> Iterator[_Place]:
     if issubclass(kind, enum.Enum):
         return  # its attributes are its values, and Python's own tables of them
     for base in kind.__mro__:
@@ -149,12 +149,12 @@ def _of_class(kind: type, seen: set[int]) -> Iterator[_Place]:
         for name, value in list(vars(base).items()):
             inner = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
             if isinstance(inner, FunctionType):
-                yield from _of_function(inner, seen)
+                yield from _places_of_function(inner, seen)
             elif not name.startswith("__") and _is_watched(value, base.__module__):
                 yield _Place(f"{base.__qualname__}.{name}", base, name, value)
 
 
-def _of_function(function: FunctionType, seen: set[int]) -> Iterator[_Place]:
+def _places_of_function(function: FunctionType, seen: set[int]) -> Iterator[_Place]:
     if id(function) in seen:
         return
     seen.add(id(function))
@@ -169,15 +169,15 @@ def _of_function(function: FunctionType, seen: set[int]) -> Iterator[_Place]:
     for name in names_in(function.__code__):
         value = names.get(name)
         if isinstance(value, FunctionType) and value.__globals__ is names:
-            yield from _of_function(value, seen)
+            yield from _places_of_function(value, seen)
         elif isinstance(value, type) and value.__module__ == module:
-            yield from _of_class(value, seen)
+            yield from _places_of_class(value, seen)
         elif name in names and _is_watched(value, module):
             yield _Place(name, names, name, value)
 
 
 def variables_around(function: FunctionType) -> dict[str, Any]:
-    """Return the variables of a function's closure; one that is not set yet is left out."""
+    """Return the variables of a function's closure, without variables that are not set yet."""
     found = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""`simulate(world)`: random runs, each state judged.  A state that no run met is not proved absent.
+"""`simulate(world)`: random runs, each state judged.  They do not prove that a claim holds.
 
 The same seed gives the same runs.  Claims about whole runs (`eventually`, `always possible`)
 cannot be judged by runs that end somewhere; the report only says in how many runs they came true.
@@ -22,7 +22,7 @@ from joinproto.codec.json_form import Count, Key, Merged, Seconds
 BREAKABLE: tuple[Kind, ...] = ("always", "no deadlock", "always step", "implements")
 """Kinds of claims that a run which ends somewhere can break."""
 
-NO_PROOF = "a simulation is not a proof: it says nothing of the runs it did not take"
+NO_PROOF = "a simulation is not a proof: it does not judge the runs that it did not take"
 
 
 ClaimVerdict = Literal[
@@ -34,16 +34,14 @@ ClaimVerdict = Literal[
 class SimulatedClaim:
     """The result of the runs for one claim.
 
-    `trace_length`: of the shortest run that broke it.  `judged`: whether a run can break it.
+    `judged`: whether a run that ends can break it, or reach it for a `sometimes`.
     """
 
     name: Annotated[str, "the claim's name"]
     kind: Annotated[Kind, "the claim's kind"]
     runs: Annotated[Count, "runs that broke it, or made it true if no run can break it"]
     premise_runs: Annotated[Count | None, "runs that met its premise; null: no premise"] = None
-    trace_length: Annotated[Count | None, "steps of the shortest run that breaks or reaches it"] = (
-        None
-    )
+    trace_length: Annotated[Count | None, "steps of the shortest run that broke it"] = None
     judged: bool = True
 
     @property
@@ -110,7 +108,7 @@ def simulate(
     count_max: int | None = 0,
     progress: Callable[[Stride], None] | None = None,
 ) -> Simulation:
-    """Take `runs` random runs of at most `steps_max` steps each.
+    """Return the result of `runs` random runs of at most `steps_max` steps each.
 
     All steps that change the state are equally likely.  A run ends where it breaks an `always` or a
     claim about steps.  `count_max`: search all states as well, if there are at most this many (None
@@ -120,7 +118,7 @@ def simulate(
     """
     from joinproto.check.engine.runs.coverage import coverage_of
     from joinproto.check.engine.runs.walks import Walker
-    from joinproto.check.memory import TooMany
+    from joinproto.check.memory import MemoryLimitMet
 
     began = time.perf_counter()
     walker = Walker(world, seed=seed, steps_max=steps_max, memory_bytes=memory_max_bytes)
@@ -135,7 +133,7 @@ def simulate(
     try:
         while walker.found.runs < runs:
             walker.walk(runs - walker.found.runs, tick)
-    except (TooMany, MemoryError):
+    except (MemoryLimitMet, MemoryError):
         stopped_by = "the memory limit"
     walker.search.tables.codes.ask_again()
     found = walker.found

@@ -34,8 +34,8 @@ def check(
 
     `symmetry`: of the states that differ only in the names of interchangeable members, search only
     one.  `states_max` (distinct states), `memory_max_bytes`, `seconds_max` and `interrupted`, once
-    it is true, end the search early; the report then says `incomplete`.  `progress`: called with
-    the engine's progress.  `witnesses`: rebuild the shortest run to every `sometimes`, too.
+    it returns true, end the search early; the report then says `incomplete`.  `progress`: called
+    with the engine's progress.  `witnesses`: report the shortest run to every `sometimes`, too.
     `workers`: threads of the engine.  Raises `ModelProblem` for a model that cannot be explored.
     """
     ends = Ends(

@@ -1,4 +1,4 @@
-"""Checks that the parts of a world have the right types, before anything runs."""
+"""Checks of a world's parts before a search: their types, and settings that contradict."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from joinproto.check.beginnings import unsound_beginnings
 from joinproto.check.fairness import unsound_fairness
 from joinproto.check.faults import Faults, is_of_links
 from joinproto.check.network import FifoLinks, MessageBag, MessageSet
-from joinproto.check.problems import kind_said
+from joinproto.check.problems import kind_words
 from joinproto.check.properties import Property
 from joinproto.check.same import unsound_same
 
@@ -18,12 +18,12 @@ SPLIT_MEMBERS_MAX = 16
 
 
 def unsound(world: Any) -> Iterator[tuple[str, str]]:
-    """Yield pairs of text: a value of the wrong kind, and the expected one."""
+    """Yield pairs of text: a wrong or useless setting, and the expected one."""
     if not isinstance(world.name, str):
         yield f"name is {world.name!r}", "a text"
     if not isinstance(world.members, Mapping):
         yield (
-            f"members is {kind_said(world.members)}",
+            f"members is {kind_words(world.members)}",
             "a dict of name to a function that makes the member",
         )
         return
@@ -32,15 +32,15 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
             yield f"a member is named {name!r}", "a text for a name"
         elif not callable(make):
             wanted = f"a function that makes it: lambda: {type(make).__name__}(...)"
-            yield f"member {name} is {kind_said(make)}", wanted
+            yield f"member {name} is {kind_words(make)}", wanted
     for name in ("properties", "fairness", "interchangeable", "labels", "beside"):
         if isinstance(getattr(world, name), Iterator):
-            found = f"{name} is {kind_said(getattr(world, name))}, which can be read only once"
+            found = f"{name} is {kind_words(getattr(world, name))}, which can be read only once"
             yield found, "a list"
             return
     for item in world.properties:
         if not isinstance(item, Property):
-            yield f"a property is {kind_said(item)}", "always(...), sometimes(...) and the like"
+            yield f"a property is {kind_words(item)}", "always(...), sometimes(...) and the like"
             continue
         if item.among == ():
             yield (
@@ -51,12 +51,12 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
         for call in asked:
             if not callable(call):
                 yield (
-                    f"property {item.name!r} asks {kind_said(call)}",
+                    f"property {item.name!r} asks {kind_words(call)}",
                     "a function of observations",
                 )
         if item.abstract is not None and not isinstance(item.abstract, type(world)):
             yield (
-                f"property {item.name!r} is compared with {kind_said(item.abstract)}",
+                f"property {item.name!r} is compared with {kind_words(item.abstract)}",
                 "a World(...)",
             )
         elif item.abstract is not None:
@@ -68,11 +68,11 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
                     )
     networks = (MessageSet, MessageBag, FifoLinks)
     if not isinstance(world.network, networks):
-        yield f"network is {kind_said(world.network)}", "MessageSet(), MessageBag() or FifoLinks()"
+        yield f"network is {kind_words(world.network)}", "MessageSet(), MessageBag() or FifoLinks()"
     elif isinstance(world.network, MessageSet) and not world.network.with_sender:
         yield from _unsound_without_senders(world.network, world.faults)
     if not isinstance(world.faults, Faults):
-        yield f"faults is {kind_said(world.faults)}", "Faults(crashes=1) and the like"
+        yield f"faults is {kind_words(world.faults)}", "Faults(crashes=1) and the like"
     if world.start not in ("up", "down"):
         yield f"start is {world.start!r}", '"up" or "down"'
     for name in ("monitor", "show", "show_disk", "together", "within", "same", "picture"):
@@ -81,7 +81,7 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
             continue
         if value is not None and not callable(value):
             also = ", or a list of Together(...)" if name == "together" else ""
-            yield f"{name} is {kind_said(value)}", f"a function{also}"
+            yield f"{name} is {kind_words(value)}", f"a function{also}"
     if world.show_links and isinstance(world.network, MessageSet):
         found = "show_links with a MessageSet, in which every message stays under way"
         yield found, "FifoLinks() or MessageBag(), or a monitor to which members Record messages"
@@ -104,7 +104,7 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
 
 
 def _unsound_without_senders(network: MessageSet, faults: Any) -> Iterator[tuple[str, str]]:
-    """Yield the settings that need messages with senders, in a network without them."""
+    """Yield the settings that need messages with senders, in a network without senders."""
     if network.broadcasts == "one":
         found = (
             'MessageSet(with_sender=False, broadcasts="one"): a broadcast to all others needs a'
@@ -120,17 +120,17 @@ def _unsound_without_senders(network: MessageSet, faults: Any) -> Iterator[tuple
 
 
 def _idle_budgets(faults: Faults, network: Any) -> Iterator[tuple[str, str]]:
-    """Yield budgets of faults that do nothing in this network."""
+    """Yield budgets of faults that have no effect in this network."""
     if isinstance(network, MessageSet):
         for name, count in (("losses", faults.losses), ("duplicates", faults.duplicates)):
             if count:
                 found = (
-                    f"{name}={count} does nothing in a MessageSet, which may lose and double"
+                    f"{name}={count} has no effect in a MessageSet, which may lose and double"
                     " every message"
                 )
                 yield found, f"no {name}, or network=MessageBag()"
     if isinstance(network, FifoLinks) and faults.duplicates:
-        found = f"duplicates={faults.duplicates} does nothing in FifoLinks, which never double"
+        found = f"duplicates={faults.duplicates} has no effect in FifoLinks, which never double"
         yield found, "no duplicates, or network=MessageBag()"
 
 
@@ -145,7 +145,7 @@ def _impossible_faults(faults: Faults, members: set[str]) -> Iterator[tuple[str,
     if faults.partitions and faults.splits is None and len(members) > SPLIT_MEMBERS_MAX:
         found = f"partitions={faults.partitions}: {len(members)} members can be split in"
         found += f" {2 ** (len(members) - 1) - 1:,} ways"
-        yield found, f"splits=(...) with those to try, or at most {SPLIT_MEMBERS_MAX} members"
+        yield found, f"splits=(...) with the splits to try, or at most {SPLIT_MEMBERS_MAX} members"
 
 
 def _unsound_splits(splits: Any, members: set[str]) -> Iterator[tuple[str, str]]:

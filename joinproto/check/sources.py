@@ -1,4 +1,4 @@
-"""The source files that decide a model's behaviour: its own, and those that it imports."""
+"""The source files that decide a model's behaviour: its own, and files that it imports."""
 
 from __future__ import annotations
 

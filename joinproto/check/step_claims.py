@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import frozen
 
-from joinproto.check.asking import truth
+from joinproto.check.asking import bool_answer
 from joinproto.check.events import ValueText
 from joinproto.check.freeze import freeze, thaw
 from joinproto.check.problems import ModelProblem
@@ -25,7 +25,7 @@ ABSTRACT_MAX = 20_000
 
 
 @frozen
-class _Abstract:
+class _AbstractWorld:
     """The behaviour of an abstract world: its initial states, states, and pairs of states."""
 
     names: tuple[str, ...]
@@ -34,7 +34,7 @@ class _Abstract:
     steps: frozenset[tuple[Any, Any]]
 
     @classmethod
-    def of(cls, item: Property) -> _Abstract:
+    def of(cls, item: Property) -> _AbstractWorld:
         from joinproto.check.plain import search_plainly  # here, because it imports this module
 
         found = search_plainly(item.abstract, (), states_max=ABSTRACT_MAX)
@@ -66,18 +66,18 @@ class StepClaim:
 
     def __init__(self, item: Property) -> None:
         self.item = item
-        self._abstract = None if item.abstract is None else _Abstract.of(item)
+        self._abstract = None if item.abstract is None else _AbstractWorld.of(item)
 
     def begins(self, view: View) -> bool:
         """Return whether a run may begin in a state with this view."""
         return self._abstract is None or self.abstract_of(view) in self._abstract.begins
 
     def is_state(self, view: View) -> bool:
-        """Return whether a view stands for a state of the abstract world, as it must."""
+        """Return whether a view maps to a state of the abstract world, as it must."""
         return self._abstract is None or self.abstract_of(view) in self._abstract.states
 
     def abstract_of(self, view: View) -> Any:
-        """Return the abstract world's state for which a view stands."""
+        """Return the state of the abstract world that a view maps to."""
         assert self._abstract is not None
         mapped, names = self.item.holds(view), self._abstract.names
         if not isinstance(mapped, Mapping) or set(mapped) != set(names):
@@ -115,5 +115,5 @@ class StepClaim:
         """Return the claim's answer for one step."""
         if self._abstract is None:
             answer = self.item.holds(before, taken, after)
-            return truth(f"property {self.item.name!r}", self.item.holds, answer)
+            return bool_answer(f"property {self.item.name!r}", self.item.holds, answer)
         return self.allows(self.abstract_of(before), self.abstract_of(after))

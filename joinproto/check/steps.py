@@ -51,7 +51,7 @@ class Move:
 
 
 def words(move: Move) -> tuple[str, str]:
-    """Return the action and its detail."""
+    """Return the step's action and its detail."""
     if move.kind == "together":
         assert move.together is not None
         crashed = [

@@ -30,14 +30,14 @@ def short(path: Path) -> str:
 
 
 def private_name(file: Path) -> str:
-    """Return the module name for `file`; files of the same name get different ones."""
+    """Return the module name for `file`; files of the same name get different module names."""
     import hashlib  # here, because worlds that ship do not need it
 
     digest = hashlib.sha256(str(file).encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return f"{file.stem}@{digest}"
 
 
-def _in_its_words(file: Path, text: str) -> str:
+def _with_file_name(file: Path, text: str) -> str:
     """Return `text` with the private module name replaced by the file's own name."""
     return text.replace(private_name(file), file.stem)
 
@@ -57,7 +57,7 @@ def errors_of_model(file: Path, *, what: str = "") -> Iterator[None]:
         place = _shorter(problem.place) or _place_in(file, problem)
         message = problem.message.removeprefix(f"{problem.place}: ")
         raise ModelProblem(
-            _in_its_words(file, message), next=problem.next, place=place, led_to=problem.led_to
+            _with_file_name(file, message), next=problem.next, place=place, led_to=problem.led_to
         ) from problem
     except JoinprotoError:
         raise
@@ -66,10 +66,10 @@ def errors_of_model(file: Path, *, what: str = "") -> Iterator[None]:
         place = _place_in(file, error) or ("" if what else f"{short(file)}:1")
         if not place:
             raise
-        raised = _in_its_words(file, traceback.format_exception_only(error)[-1].strip())
+        raised = _with_file_name(file, traceback.format_exception_only(error)[-1].strip())
         what_else = "correct the file"
         if isinstance(error, SystemExit):
-            what_else = "a model only answers; put other code under `if __name__ == '__main__':`"
+            what_else = "a model must not exit; put such code under `if __name__ == '__main__':`"
         raise ModelProblem(
             f"{what or 'loading the file'} raised {raised}",
             next=hint(error, what_else),

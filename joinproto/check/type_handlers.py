@@ -12,20 +12,20 @@ from functools import partial
 from typing import Any
 
 from joinproto.check.attributes import (
-    added,
+    added_attributes,
     attributes,
-    cannot_change,
+    consists_of_attributes,
     fields,
+    has_no_c_content,
     has_only,
-    is_its_attributes,
-    is_python,
+    is_frozen_class,
     parts_getter,
 )
 from joinproto.check.freezing import (
     CONST,
     COPY,
+    HANDLERS,
     MAKE,
-    WAYS,
     Recipe,
     TypeHandler,
     Walk,
@@ -33,9 +33,9 @@ from joinproto.check.freezing import (
     frozen_parts,
     made_by,
     map_strings,
-    one,
     recipe_of,
     recipes_of,
+    unique,
 )
 from joinproto.check.frozen import (
     FALSE,
@@ -99,7 +99,7 @@ _METHODS = (types.MethodType, types.BuiltinMethodType)
 
 
 class _Wrapped(TypeHandler):
-    """Values of which == says too little: floats, enum members that are numbers, ranges.
+    """Values that may be equal but differ: floats, enum members that are numbers, ranges.
 
     `parts_of`: returns the parts in which two different values differ.
     """
@@ -135,7 +135,7 @@ class _Content(_Wrapped):
             reduce = copyreg.dispatch_table.get(type(value))
             held = reduce(value) if reduce else value.__reduce_ex__(4)
         except Exception as error:
-            raise _no_part(type(value), "it does not say all that it holds") from error
+            raise _no_part(type(value), "its content cannot be read by __reduce_ex__") from error
         if isinstance(held, str):
             return value  # a global of its module, which has this name
         made_by, *parts = held
@@ -159,7 +159,7 @@ class _OwnFrozenset(TypeHandler):
 
 
 def _refuse_added(value: Any) -> None:
-    names = added(value)
+    names = added_attributes(value)
     if names:
         raise _no_part(
             type(value), f"it holds {names[0]!r} besides its own content; let a dataclass hold both"
@@ -196,7 +196,7 @@ class _BackwardsHandler(TypeHandler):
 
 
 class _Sequence(TypeHandler):
-    """Containers whose order counts.  `items_of` takes one apart, `make` makes it again."""
+    """Containers with an order.  `items_of` returns the items; `make` makes a container of them."""
 
     can_change = True
 
@@ -247,7 +247,7 @@ class _Mapping(TypeHandler):
 
     def freeze(self, value: Any, walk: Walk) -> Any:
         about = None if self.about is None else self.about(value)
-        if walk.again:
+        if walk.repeated:
             # Which value is met first must not depend on the order in which the dict was filled.
             pairs = in_order(
                 [(frozen_in(k, walk), v) for k, v in value.items()], lambda pair: pair[0]
@@ -258,11 +258,11 @@ class _Mapping(TypeHandler):
         known = self._known.get(place)
         if known is not None:
             return known[1]
-        met = len(walk.met)
+        mutable = len(walk.mutable)
         keys, values = frozen_parts(value, walk), frozen_parts(value.values(), walk)
         items = frozenset(zip(keys, values, strict=True))
         found = Frozen(type(value), items if self.about is None else (about, items))
-        if len(walk.met) == met:
+        if len(walk.mutable) == mutable:
             if len(self._known) >= _KNOWN_MAX:
                 self._known.clear()
             self._known[place] = [about, *value.items()], found
@@ -303,7 +303,7 @@ class _Mapping(TypeHandler):
 
 
 class _Record(TypeHandler):
-    """Objects that consist of their attributes.  `names`: these; None means all that it has."""
+    """Objects that consist of their attributes.  `names`: the attributes; None: any attributes."""
 
     def __init__(self, kind: type, names: tuple[str, ...] | None, *, can_change: bool) -> None:
         self.kind, self.names, self.can_change = kind, names, can_change
@@ -315,7 +315,7 @@ class _Record(TypeHandler):
         )
 
     def freeze(self, value: Any, walk: Walk) -> Any:
-        met = len(walk.met)
+        mutable = len(walk.mutable)
         if self.names is None:
             names = attributes(value)
             parts = (*[frozen_in(getattr(value, name), walk) for name in names], names)
@@ -323,9 +323,9 @@ class _Record(TypeHandler):
             parts = self._parts(value)
             if not SAME.issuperset(map(type, parts)):
                 parts = tuple(frozen_parts(parts, walk))
-        if self.can_change or walk.again:
+        if self.can_change or walk.repeated:
             return Frozen(self.kind, parts)
-        return one(Frozen(self.kind, parts, None if len(walk.met) > met else value))
+        return unique(Frozen(self.kind, parts, None if len(walk.mutable) > mutable else value))
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
         kind, put, resets_hash = self.kind, object.__setattr__, self.resets_hash
@@ -358,9 +358,9 @@ class _Record(TypeHandler):
 class _NamedTuple(TypeHandler):
     def freeze(self, value: Any, walk: Walk) -> Any:
         _refuse_added(value)
-        met = len(walk.met)
+        mutable = len(walk.mutable)
         parts = tuple(frozen_parts(value, walk))
-        is_whole = len(walk.met) == met and not walk.again
+        is_whole = len(walk.mutable) == mutable and not walk.repeated
         return Frozen(type(value), parts, value if is_whole else None)
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
@@ -391,7 +391,7 @@ class _RepeatedHandler(_NamedHandler):
         return MAKE, lambda named: named[number]
 
 
-WAYS |= {
+HANDLERS |= {
     bool: _Bool(),
     tuple: _Tuple(),
     Named: _NamedHandler(),
@@ -414,8 +414,8 @@ WAYS |= {
 }
 
 
-def found_way(kind: type) -> TypeHandler:
-    """Return how values of `kind` are frozen; raises `ModelProblem` for a kind that cannot be."""
+def new_handler(kind: type) -> TypeHandler:
+    """Return a handler for `kind`; raises `ModelProblem` if its values cannot be frozen."""
     if issubclass(kind, enum.Enum):
         # An enum member that is also a number or a text equals a plain value.
         return _Wrapped() if kind.__eq__ is not object.__eq__ else _Itself()
@@ -423,18 +423,18 @@ def found_way(kind: type) -> TypeHandler:
         return _Itself()
     if issubclass(kind, tuple):
         return _NamedTuple()
-    is_record = is_python(kind) and {"__attrs_attrs__", "__dataclass_fields__"} & vars(kind).keys()
-    if is_record and kind.__eq__ is not object.__eq__:
+    has_fields = {"__attrs_attrs__", "__dataclass_fields__"} & vars(kind).keys()
+    if has_fields and has_no_c_content(kind) and kind.__eq__ is not object.__eq__:
         # With a __dict__, or slots of a base, an object may hold more than its fields.
         names = fields(kind) or ()
         return _Record(
-            kind, names if has_only(kind, names) else None, can_change=not cannot_change(kind)
+            kind, names if has_only(kind, names) else None, can_change=not is_frozen_class(kind)
         )
     if kind.__hash__ in (None, object.__hash__) and not issubclass(kind, tzinfo):
         raise _no_part(
             kind, "it is not hashable" if kind.__hash__ is None else "it compares by identity"
         )
-    if is_its_attributes(kind):
+    if consists_of_attributes(kind):
         # The object may change in place, and its == may ignore attributes that a step reads.
         return _Record(kind, None, can_change=True)
     return _OwnFrozenset() if issubclass(kind, frozenset) else _Content(kind)
@@ -446,5 +446,5 @@ def _no_part(kind: type, reason: str) -> ModelProblem:
     return ModelProblem(f"a {name} cannot be part of a state: {reason}", next=HOLD)
 
 
-WAYS[BackwardsSet] = _BackwardsHandler(set)
-WAYS[BackwardsFrozenset] = _BackwardsHandler(frozenset)
+HANDLERS[BackwardsSet] = _BackwardsHandler(set)
+HANDLERS[BackwardsFrozenset] = _BackwardsHandler(frozenset)

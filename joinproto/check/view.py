@@ -1,4 +1,4 @@
-"""The view of a state that a property gets: the observation of each member, and nothing else."""
+"""The view of a state, which claims and joint steps get."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from joinproto.check.faults import Split, reaches
 
 @frozen
 class Down:
-    """Shown by a member that is not running."""
+    """The observation of a member that is not running."""
 
     def __str__(self) -> str:
         return "down"
@@ -132,10 +132,10 @@ class View:
         sender: str | None = None,
         to: str | None = None,
     ) -> int:
-        """Return how many messages are under way, from `sender`, to `to`.
+        """Return how many messages are under way from `sender` to `to`; None means any member.
 
-        `wanted`: a class, or a function of a content; only messages count whose content is of that
-        class, or for whose content the function is true.
+        `wanted`: count only messages whose content is of this class, or for whose content this
+        function is true.
         """
 
         def counts(content: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 from joinproto.check.problems import ModelProblem, raised_at
 
 SECONDS_MAX = 20.0
-"""Far more than any answer takes: a search asks thousands of questions a second."""
+"""Far more than an answer takes: a search asks thousands of questions a second."""
 
 
 class CallTooLong(BaseException):
@@ -25,8 +25,8 @@ class CallTooLong(BaseException):
     """
 
 
-class Watch:
-    """The watchdog of one process.  `seconds_max`: of each call, without the wait for a CPU."""
+class Watchdog:
+    """The watchdog of one process.  `seconds_max`: for each call, without its wait for a CPU."""
 
     def __init__(self, seconds_max: float = SECONDS_MAX) -> None:
         self.seconds_max = seconds_max
@@ -36,7 +36,7 @@ class Watch:
         self._is_watching: bool | None = None
         """Whether the thread that watches runs; None before the first call."""
 
-    def over(self, what: str, call: Callable[[], Any]) -> Any:
+    def run(self, what: str, call: Callable[[], Any]) -> Any:
         """Return the result of `call`; raises `ModelProblem` if it does not return.
 
         A call inside another call counts as a part of the outer one.
@@ -77,7 +77,7 @@ class Watch:
             time.sleep(pause)
             call, thread = self._call, self._thread
             wall_before, kept_before = wall, kept
-            wall, kept = time.monotonic(), _kept_waiting(thread)
+            wall, kept = time.monotonic(), _seconds_without_cpu(thread)
             if not thread or call != seen:
                 seen, taken = call, 0.0
                 continue
@@ -93,13 +93,13 @@ class Watch:
 def counted(wall: float, kept: float, pause: float) -> float:
     """Return how many seconds count for a call between two looks.
 
-    `wall`: seconds by the clock; `kept`: those in which its thread waited for a CPU; `pause`: the
-    intended seconds between two looks.  A process that was stopped, as by Ctrl-Z, looks later.
+    `wall`: seconds by the clock; `kept`: seconds in which its thread waited for a CPU; `pause`: the
+    intended seconds between two looks.  After a stop, such as by Ctrl-Z, more seconds have passed.
     """
     return max(0.0, min(wall - kept, pause))
 
 
-def _kept_waiting(thread: int) -> float:
+def _seconds_without_cpu(thread: int) -> float:
     """Return for how many seconds a thread has waited for a CPU; 0 if the system does not say."""
     number = next((one.native_id for one in threading.enumerate() if one.ident == thread), 0)
     try:
@@ -109,4 +109,4 @@ def _kept_waiting(thread: int) -> float:
         return 0.0
 
 
-WATCH = Watch()
+WATCH = Watchdog()

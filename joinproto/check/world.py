@@ -9,7 +9,7 @@ from typing import Any, Literal
 from attrs import Factory, field, frozen
 
 from joinproto.check.beginnings import Beginning
-from joinproto.check.dropped import MANY
+from joinproto.check.dropped import ITEMS_MAX
 from joinproto.check.events import WorldMember
 from joinproto.check.fairness import EACH_STEP, Fair
 from joinproto.check.faults import Faults
@@ -27,7 +27,7 @@ class Together:
     `events`: member to the event that it receives; `Offline(event)` calls the method
     `offline(event)` of a stopped member.  The step is possible only if all these members take it.
     `action` and `detail` name the step; no other step of the same state may have the same two.
-    `fair`: whether fairness may force it.  `fault`: whether it is a fault, as a crash is.
+    `fair`: whether fairness may force it.  `fault`: whether the step is a fault.
     """
 
     action: str
@@ -140,10 +140,10 @@ class World:
             return ()
         if not callable(self.together):
             return self.together
-        steps = list(islice(self.together(view), MANY + 1))
-        if len(steps) > MANY:
+        steps = list(islice(self.together(view), ITEMS_MAX + 1))
+        if len(steps) > ITEMS_MAX:
             raise ModelProblem(
-                f"together(view) yields more than {MANY:,} joint steps",
+                f"together(view) yields more than {ITEMS_MAX:,} joint steps",
                 next="make together(view) yield fewer steps; perhaps its loop never ends",
             )
         return steps

@@ -6,7 +6,7 @@
     "time out"                         in `choices()`: its `yield` is missing
     case Message(sender, VOTE):        matches any content, and calls it VOTE
 
-Each of them is correct Python, and makes a claim true for an unintended reason.
+Each of them is correct Python, and may make a claim true for an unintended reason.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any
 
 from joinproto.check.events import EFFECTS, NOT_ENABLED, Maybe
 
-OWN = ("joinproto", "joinproto_worlds", "builtins")
+UNREAD_PACKAGES = ("joinproto", "joinproto_worlds", "builtins")
 """Packages whose classes are not read."""
 
 
 def idle_line(kind: type) -> tuple[str, str, str] | None:
     """Return the place of the first such line of a class, its error, and the advice, or None."""
     for base in kind.__mro__:
-        if base.__module__.partition(".")[0] in OWN:
+        if base.__module__.partition(".")[0] in UNREAD_PACKAGES:
             continue
         for value in vars(base).values():
             if not isfunction(value):
@@ -79,7 +79,7 @@ def _not_offered(body: ast.FunctionDef) -> Iterator[tuple[int, str, str]]:
     for node in nodes:
         match node:
             case ast.Expr(ast.Constant(str() | int() as value)) if node is not body.body[0]:
-                text = f"{value!r} is named, and not offered: choices() yields nothing"
+                text = f"{value!r} is named, and not offered: choices() yields no event"
                 yield node.lineno, text, f"write yield {value!r}"
 
 

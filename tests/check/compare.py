@@ -1,4 +1,4 @@
-"""Compares the engine with the reference search: everything in a report must be the same."""
+"""Compares the engine with the reference search: reports must be equal, except for costs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ from joinproto.check.steps import words
 from joinproto.check.world import World
 from tools.slow_search import Explored, explore
 
-GRAPH = ON_RUNS
-
 
 def explored(world: World, states_max: int) -> Explored | None:
     """Return the report of the reference search, or None for a world larger than `states_max`."""
@@ -33,8 +31,8 @@ def explored(world: World, states_max: int) -> Explored | None:
     return None if found.stopped else found
 
 
-def same_search(world: World, found: Explored | None = None) -> Explored:
-    """Compare states, counts and coverage with those that the reference search found."""
+def assert_same_search(world: World, found: Explored | None = None) -> Explored:
+    """Compare the engine's states, counts and coverage with the reference search, and return it."""
     if found is None:
         found = explore(world, keep_edges=True)
     search = Search(world, stop_at_violation=False)
@@ -44,14 +42,14 @@ def same_search(world: World, found: Explored | None = None) -> Explored:
     assert found.levels == levels
     assert set(found.level_of) == {state_of(search, row) for row in range(search.states.count)}
     coverage = coverage_of(search)
-    actions, rules = counted(found)
+    actions, rules = counts_of(found)
     assert dict(actions) == {k: n for k, n in coverage.actions.items() if n}
     assert dict(rules) == {k: n for k, n in coverage.rules.items() if n}
     return found
 
 
 def shortest(found: Explored, item: Property, *, wanted: bool) -> Trace | None:
-    """Return a shortest run to a state where `item` holds (or not), the first by `order_of`."""
+    """Return a shortest run, the first by `order_of`, to a state where `item` is `wanted`."""
     hits = [s for s in found.level_of if found.reference.holds(item, s) is wanted]
     if not hits:
         return None
@@ -92,7 +90,7 @@ def messages_of(tables: Tables, row: Row) -> list[int]:
     return tables.contents.messages(tables.layout.fields(row))
 
 
-def counted(found: Explored) -> tuple[Counter[str], Counter[str]]:
+def counts_of(found: Explored) -> tuple[Counter[str], Counter[str]]:
     """Return how often each step and each case of a table was taken."""
     actions: Counter[str] = Counter()
     rules: Counter[str] = Counter()
@@ -124,10 +122,11 @@ def report_as_judged(world: World, **options: Any) -> Report:
         return check(world, **options)
 
 
-def only_the_untested_are_open(report: Report, world: World, found: Explored) -> None:
-    """Assert that results only become "unknown" if the world tests no claim.
+def assert_only_untested_are_open(report: Report, world: World, found: Explored) -> None:
+    """Assert that no result becomes "unknown" in a world that tests its claims.
 
-    A world with steps, in which every member runs at some time, tests its claims.
+    A world with steps, in which every member runs at some time, tests its claims.  In other worlds,
+    only "holds" may become "unknown".
     """
     opened = with_open_claims(world, report)
     views = [found.reference.view(state) for state in found.level_of]
@@ -137,10 +136,10 @@ def only_the_untested_are_open(report: Report, world: World, found: Explored) ->
         assert before == after or ("holds", "unknown") == (before.result, after.result)
 
 
-def same_report(world: World, found: Explored) -> Report:
-    """Compare results and shortest runs, except those of claims about whole runs."""
+def assert_same_report(world: World, found: Explored) -> Report:
+    """Compare results and shortest runs, except for claims about whole runs; return the report."""
     report = report_as_judged(world, witnesses=True)
-    only_the_untested_are_open(report, world, found)
+    assert_only_untested_are_open(report, world, found)
     reference = found.reference
     first: dict[str, int | None] = {}
     for item in world.properties:
@@ -169,7 +168,7 @@ def same_report(world: World, found: Explored) -> Report:
     ended = end < len(found.levels)
     for item, result in zip(world.properties, report.properties, strict=True):
         assert item.name == result.name
-        if item.kind in GRAPH:
+        if item.kind in ON_RUNS:
             if ended:
                 judged = item.abstract is not None and end in unmapped
                 assert ("violated" if judged else "unknown") == result.result

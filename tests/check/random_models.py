@@ -1,7 +1,7 @@
 """Small random worlds: members that follow a random table, and claims about them.
 
 A plan is plain data, so that hypothesis can make it smaller; `build` makes a world of it.  Plans
-use all features of worlds: each network, each fault, durable attributes, effects between which a
+use most features of worlds: each network, each fault, durable attributes, effects between which a
 crash can fall, choices that need not be taken, joint steps, a monitor, partitions.
 """
 
@@ -63,7 +63,7 @@ class Act:
 
 @frozen
 class Cell:
-    """The actions of a member for one event in one phase."""
+    """A member's step for one event in one phase: its acts, and the `phase` after them."""
 
     phase: int
     acts: tuple[Act, ...] = ()
@@ -71,7 +71,7 @@ class Cell:
 
 @frozen
 class Joint:
-    """A joint step of `count` members, if at least `least` running ones are in `phase`."""
+    """A joint step of `count` members, if at least `least` running members are in `phase`."""
 
     first: int
     count: int
@@ -86,8 +86,9 @@ class Joint:
 class Plan:
     """A world as data.  `tables`: one for each member, or one for all if they are alike.
 
-    A table has, for each phase and each key (see `keys`), a cell, or None if the event is not
-    enabled.  `offers`: for each phase, a member's choices, and whether each is a `Maybe`.
+    A table has, for each phase and each event (see `event_count`), a cell, or None if the event
+    is not enabled.  `offers`: for each phase, a member's choices, and whether each is a `Maybe`.
+    `fuel`: how many sends a member may make into a network of queues.
     """
 
     members: int
@@ -106,7 +107,7 @@ class Plan:
     alike: bool = False
 
 
-def keys(messages: int) -> int:
+def event_count(messages: int) -> int:
     """Return how many events a table has: start, two choices, messages, a joint step."""
     return 3 + messages + 1
 
@@ -159,10 +160,10 @@ def member_class(plan: Plan, table: tuple[tuple[Cell | None, ...], ...]) -> type
 
         def act(self, cell: Cell, sender: str | None) -> Iterator[Any]:
             for act in cell.acts:
-                yield from self.one(act, sender)
+                yield from self.effects_of(act, sender)
             self.phase = cell.phase
 
-        def one(self, act: Act, sender: str | None) -> Iterator[Any]:
+        def effects_of(self, act: Act, sender: str | None) -> Iterator[Any]:
             match act.kind:
                 case "send" if self.fuel != 0:
                     to = {
@@ -200,21 +201,21 @@ class _Phase:
     kept: int
 
 
-class Ear:
-    """Monitor: adds up its records, up to 3; if `picky`, it refuses a 2 while it is at 1."""
+class SumMonitor:
+    """A monitor that adds up records, up to 3; `refuses_two`: at a total of 1, it refuses a 2."""
 
-    def __init__(self, picky: bool) -> None:
-        self.heard = 0
-        self.picky = picky
+    def __init__(self, refuses_two: bool) -> None:
+        self.total = 0
+        self.refuses_two = refuses_two
 
     def receive(self, event: int) -> Any:
-        if self.picky and event == 2 and self.heard == 1:
+        if self.refuses_two and event == 2 and self.total == 1:
             return NOT_ENABLED
-        self.heard = min(3, self.heard + event)
+        self.total = min(3, self.total + event)
         return None
 
     def shows(self) -> int:
-        return self.heard
+        return self.total
 
 
 def names_of(plan: Plan) -> tuple[str, ...]:
@@ -240,7 +241,7 @@ def build(plan: Plan) -> World:
         faults=plan.faults if plan.durable else evolve(plan.faults, wipes=0),
         start="up" if plan.start == "up" else "down",
         # Members that are alike have no order, so it must not matter which records first.
-        monitor=partial(Ear, not plan.alike) if plan.monitor else None,
+        monitor=partial(SumMonitor, not plan.alike) if plan.monitor else None,
         show_disk=_kept if plan.durable else None,
         together=(lambda view: joint_steps(plan, view)) if plan.joints else None,
         interchangeable=names if plan.alike else (),
@@ -293,7 +294,7 @@ def claim(number: int, kind: str, x: int, y: int) -> Property:
                 lambda view: count(view) != y,
                 premise=lambda view: len(view.up) < len(view) or count(view) > 1,
             )
-        case "always heard":
+        case "always total":
             return always(name, lambda view: (view.monitor or 0) <= x)
         case "always kept":
             return always(name, lambda view: list(view.disk.values()).count(x) <= y)
@@ -318,7 +319,7 @@ def claim(number: int, kind: str, x: int, y: int) -> Property:
 SAFETY = (
     "always",
     "always with premise",
-    "always heard",
+    "always total",
     "always kept",
     "always together",
     "each",
@@ -367,7 +368,7 @@ def plans(
     )
     maybe = st.one_of(st.none(), cell, cell, cell, cell)
     # Fewer phases make a failing plan easier to read.
-    table = st.tuples(*[st.tuples(*[maybe] * keys(messages)) for _ in range(phases)])
+    table = st.tuples(*[st.tuples(*[maybe] * event_count(messages)) for _ in range(phases)])
     tables = draw(st.tuples(*[table] * (1 if alike else members)))
     offer = st.lists(
         st.tuples(st.integers(0, 1), st.booleans()),

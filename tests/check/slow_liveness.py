@@ -1,7 +1,7 @@
 """Claims about whole runs, judged slowly and from the definitions.
 
 This module does not compute strongly connected components.  A run that breaks `eventually` is a
-walk to some state and a loop through this state.  Fairness forces each step that stays possible;
+walk to a state and a loop through this state.  Fairness forces each step that stays possible;
 such a step is called a duty here.  A loop is fair if each duty is fulfilled or impossible somewhere
 on the loop: such a duty is settled.  For each state, the search follows loops through the state and
 keeps the set of settled duties.
@@ -20,7 +20,7 @@ from tools.slow_search import Explored
 
 
 class TooLarge(Exception):
-    """There are too many pairs of a state and settled duties to wait for the result."""
+    """There are more pairs of a state and settled duties than `pairs_max`."""
 
 
 class Runs:

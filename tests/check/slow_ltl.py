@@ -2,7 +2,7 @@
 
 A formula is a tuple: ("atom", f), ("not", a), ("and", a, b), ("until", a, b).  A run is found in
 the product of the graph with all guesses of which *until* holds.  The engine works in another way.
-A run may stay in a state, also for ever: that is how a run ends.
+A run that ends is a run that stays in its last state for ever.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def untils(formula: Formula) -> list[Formula]:
 
 @frozen
 class Duty:
-    """A duty.  `edges`: the steps that fulfil it; `where`: states in which one is possible."""
+    """A duty.  `edges`: the steps that fulfil the duty; `where`: states in which it is possible."""
 
     strong: bool
     edges: frozenset[int]
@@ -100,7 +100,7 @@ def duties_of(found: Explored) -> list[Duty]:
                 if by_word and not fair.of and fair.which is None:
                     kept[alone].add(number)
                 continue
-            for word, member, event in _said(move):
+            for word, member, event in _words_of(move):
                 if fair.actions and word not in fair.actions:
                     continue
                 if (fair.of and member not in fair.of) or (
@@ -115,14 +115,14 @@ def duties_of(found: Explored) -> list[Duty]:
     ]
 
 
-def _said(move: Move) -> Iterator[tuple[str, str, Any]]:
+def _words_of(move: Move) -> Iterator[tuple[str, str, Any]]:
     if move.together is not None:
         for name, event in move.together.events.items():
             yield move.together.action, name, event
     else:
         assert move.member is not None
-        told = "receive" if isinstance(move.event, Message) else plain(move.event)
-        yield told, move.member, move.event
+        word = "receive" if isinstance(move.event, Message) else plain(move.event)
+        yield word, move.member, move.event
 
 
 class Product:
@@ -168,7 +168,7 @@ class Product:
         )
 
     def reached(self) -> set[Node]:
-        """Return the states reachable by a run in which the formula is true."""
+        """Return the nodes reachable by a run in which the formula is true."""
         first = [n for n in self.out if n[0] in self.begins and self.holds(self.formula, n)]
         return self._from(first, set(self.out))
 

@@ -1,4 +1,4 @@
-"""Kept answers of members: a later run reports the same with fewer calls, and checks their file."""
+"""Kept answers of members: a later run gives the same report with fewer calls of their code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from joinproto.check import load_world, packages
 from joinproto.check.check import check
-from joinproto.check.engine.tables import answers as room
+from joinproto.check.engine.tables import answers as answers_module
 from joinproto.check.engine.tables import kept_file, kept_values
 from joinproto.check.engine.tables.answers import Answers
 from joinproto.check.engine.tables.kept_file import DIGEST_BYTES, HEAD_BYTES
@@ -35,9 +35,9 @@ LARGE = "durable-vote-split"
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder of answers; a run keeps its answers however few they are."""
+    """Return the folder of answers, which runs write even if they have few new answers."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(room, "NEW_MIN", 1)
+    monkeypatch.setattr(answers_module, "NEW_MIN", 1)
     return tmp_path / "joinproto" / "answers"
 
 
@@ -52,11 +52,11 @@ def searched(name: str = WORLD, **options: Any) -> tuple[Report, list[str]]:
     "name",
     ["ring-election", "token-ring-lossy", "durable-vote-wiped", "note-wait-for-n", "join-cut"],
 )
-def test_a_second_run_reports_the_same_and_asks_less(
+def test_a_second_run_gives_the_same_report_with_fewer_calls(
     cache: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Counts, claims, runs and coverage are the same whether answers are kept or asked for."""
-    monkeypatch.setattr(room, "SAMPLES", 1)
+    """Counts, claims, runs and coverage are equal with kept answers and without."""
+    monkeypatch.setattr(answers_module, "SAMPLES", 1)
     first, _ = searched(name)
     second, remarks = searched(name)
 
@@ -66,8 +66,8 @@ def test_a_second_run_reports_the_same_and_asks_less(
     assert second.calls < first.calls
 
 
-def test_other_options_have_other_answers(cache: Path) -> None:
-    """A world with a rule left out is another world."""
+def test_a_world_with_other_options_has_its_own_answers_file(cache: Path) -> None:
+    """The mutant does not use the answers of the world without the mistake."""
     searched()
     mutant, _ = searched(mutant="passes-all-on")
 
@@ -78,7 +78,7 @@ def test_other_options_have_other_answers(cache: Path) -> None:
 def test_answers_of_other_code_are_not_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If one module changed, no answer is used, because answers may depend on any module."""
     searched()
-    monkeypatch.setattr(room, "_code_of", lambda source: bytes(32))
+    monkeypatch.setattr(answers_module, "_code_of", lambda source: bytes(32))
 
     found, remarks = searched()
 
@@ -93,12 +93,12 @@ def test_the_hash_of_the_code_covers_every_module(
     module = tmp_path / "deep" / "rules.py"
     write_long_ago(module, "LIMIT = 1\n")
     monkeypatch.setattr(packages, "folder", lambda package: tmp_path)
-    before = room._code_of("w")
+    before = answers_module._code_of("w")
     write_long_ago(module, "LIMIT = 2\n")
 
-    found = room._code_of("w")
+    found = answers_module._code_of("w")
     assert found is not None
-    assert found not in (before, room._code_of("v"))
+    assert found not in (before, answers_module._code_of("v"))
 
 
 def write_long_ago(file: Path, text: str) -> None:
@@ -113,18 +113,18 @@ def test_no_answers_are_kept_for_code_edited_after_its_import(
     module = tmp_path / "rules.py"
     write_long_ago(module, "LIMIT = 1\n")
     monkeypatch.setattr(packages, "folder", lambda package: tmp_path)
-    assert room._code_of("w") is not None
+    assert answers_module._code_of("w") is not None
 
     module.write_text("LIMIT = 2\n")
 
-    assert room._code_of("w") is None
+    assert answers_module._code_of("w") is None
 
 
 def test_answers_are_not_read_for_edited_code(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The code that runs may differ from the files, so its hash is not known."""
     searched()
     before = next(cache.iterdir()).read_bytes()
-    monkeypatch.setattr(room, "_code_of", lambda source: None)
+    monkeypatch.setattr(answers_module, "_code_of", lambda source: None)
 
     found, remarks = searched()
 
@@ -146,7 +146,7 @@ def test_answers_that_exceed_the_memory_limit_are_not_read(cache: Path) -> None:
     assert ("holds", ()) == (report.result, report.notes)
 
 
-def damaged(file: Path) -> None:
+def flip_bit(file: Path) -> None:
     content = bytearray(file.read_bytes())
     content[-20] ^= 1
     file.write_bytes(content)
@@ -156,56 +156,54 @@ def cut_short(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-100])
 
 
-def not_a_cache_file(file: Path) -> None:
+def replace_content(file: Path) -> None:
     file.write_bytes(b"something else")
 
 
-def writable_by_all(file: Path) -> None:
+def make_writable_by_all(file: Path) -> None:
     file.chmod(0o666)
 
 
-def with_a_body(file: Path, body: bytes) -> None:
+def set_body(file: Path, body: bytes) -> None:
     head = file.read_bytes()[: HEAD_BYTES - DIGEST_BYTES]
     file.write_bytes(head + hashlib.sha256(body).digest() + body)
 
 
-def naming(kind: str) -> Callable[[Path], None]:
+def name_in_file(kind: str) -> Callable[[Path], None]:
     """Return a function that makes a file name a class or function that it must not name."""
 
-    def harm(file: Path) -> None:
+    def change(file: Path) -> None:
         text = json.dumps({"leaves": [], "names": [kind.split()], "arrays": []}).encode()
         stream = array("i", [kept_values.NAME, 1, 0]).tobytes()
         sizes = [len(part).to_bytes(8, "big") for part in (text, stream)]
-        with_a_body(file, b"".join([sizes[0], text, sizes[1], stream]))
+        set_body(file, b"".join([sizes[0], text, sizes[1], stream]))
 
-    return harm
+    return change
 
 
-def wrong_steps(file: Path) -> None:
-    """Change the effects of steps."""
+def falsify_steps(file: Path) -> None:
     held = content_of(file)
     held["numbers"]["tables"]["outcomes"].effects.array[:] = 77
-    with_a_body(file, written(held, names()))
+    set_body(file, written(held, names()))
 
 
-def wrong_observations(file: Path) -> None:
+def falsify_observations(file: Path) -> None:
     held = content_of(file)
     held["numbers"]["tables"]["per_value"].arrays["shown"][:] = 0
-    with_a_body(file, written(held, names()))
+    set_body(file, written(held, names()))
 
 
-def wrong_choices(file: Path) -> None:
+def falsify_choices(file: Path) -> None:
     held = content_of(file)
     held["numbers"]["tables"]["per_value"].arrays["choice_count"][:] = 0
-    with_a_body(file, written(held, names()))
+    set_body(file, written(held, names()))
 
 
-def wrong_claims(file: Path) -> None:
-    """Write wrong results of claims into the file."""
+def falsify_claims(file: Path) -> None:
     held = content_of(file)
     claimed = held["numbers"]["tables"]["claimed"]
     claimed.add(claimed.names[0], np.zeros((1, 4), np.int64))
-    with_a_body(file, written(held, names()))
+    set_body(file, written(held, names()))
 
 
 def content_of(file: Path) -> Any:
@@ -217,45 +215,45 @@ def names() -> Names:
 
 
 @pytest.mark.parametrize(
-    ("harm", "expected"),
+    ("damage", "expected"),
     [
-        (damaged, "it is damaged"),
+        (flip_bit, "it is damaged"),
         (cut_short, "it is damaged"),
-        (not_a_cache_file, "it is not a file of joinproto"),
-        (writable_by_all, "other users may write to it"),
-        (naming("posix system"), "it names posix.system"),
-        (naming("builtins eval"), "it names builtins.eval"),
+        (replace_content, "it is not a file of joinproto"),
+        (make_writable_by_all, "other users may write to it"),
+        (name_in_file("posix system"), "it names posix.system"),
+        (name_in_file("builtins eval"), "it names builtins.eval"),
         (
-            naming("joinproto.check.engine.tables.kept_file _forget_old"),
+            name_in_file("joinproto.check.engine.tables.kept_file _forget_old"),
             "it names joinproto.check.engine.tables.kept_file.",
         ),
-        (wrong_steps, "the members have other answers"),
-        (wrong_observations, "the members have other answers"),
-        (wrong_choices, "the members have other answers"),
-        (wrong_claims, "the members have other answers"),
+        (falsify_steps, "the members have other answers"),
+        (falsify_observations, "the members have other answers"),
+        (falsify_choices, "the members have other answers"),
+        (falsify_claims, "the members have other answers"),
     ],
 )
-def test_an_unsound_file_is_reported_and_not_used(
-    cache: Path, harm: Callable[[Path], None], expected: str
+def test_a_file_with_a_fault_is_reported_and_not_used(
+    cache: Path, damage: Callable[[Path], None], expected: str
 ) -> None:
-    """The search is the same as without the file, and the next run finds a sound file."""
+    """The report is the same as without the file, which is written again for the next run."""
     first, _ = searched()
-    harm(next(cache.iterdir()))
+    damage(next(cache.iterdir()))
 
     second, remarks = searched()
-    third, told_later = searched()
+    third, later_remarks = searched()
 
     assert without_costs(first) == without_costs(second) == without_costs(third)
     assert 1 == len(remarks)
     assert expected in remarks[0]
-    assert ((), []) == (second.notes, told_later)
+    assert ((), []) == (second.notes, later_remarks)
     assert third.notes
 
 
 def test_no_more_files_than_the_maximum_are_kept(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of many worlds, only the answers of the last ones are kept."""
+    """Only the answers of the last worlds are kept."""
     monkeypatch.setattr(kept_file, "FILES_MAX", 2)
     for members in (2, 3, 4):
         searched(members=members)
@@ -263,7 +261,7 @@ def test_no_more_files_than_the_maximum_are_kept(
     assert 2 == len(list(cache.iterdir()))
 
 
-def test_no_answers_are_kept_for_an_own_model_or_with_no_cache(
+def test_no_answers_are_kept_for_a_users_model_or_with_no_cache(
     cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A user's model file may import any module, and the hash does not cover all modules."""
@@ -280,14 +278,14 @@ def test_no_answers_are_kept_for_an_own_model_or_with_no_cache(
 def test_a_world_known_to_be_large_is_not_searched_in_plain_python_again(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A world known to be large is searched by the engine at once, also with `--no-cache`."""
-    looked: list[str] = []
+    """The second run, and a run with `--no-cache`, use the engine at once."""
+    searched_plainly: list[str] = []
 
     def look(world: World, **_more: Any) -> None:
-        looked.append(world.name)
+        searched_plainly.append(world.name)
 
     monkeypatch.setattr(searching, "check_small", look)
     for more in ((), (), ("--no-cache",)):
         assert 0 == run_here(capsys, "check", LARGE, *more).code
 
-    assert [LARGE] == looked
+    assert [LARGE] == searched_plainly

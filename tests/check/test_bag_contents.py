@@ -11,7 +11,7 @@ from joinproto.check import NOT_ENABLED, Faults, MessageBag, Send, World, always
 from joinproto.check.check import check
 from joinproto.check.engine.search import Search
 from joinproto.check.plain import Bounds, check_small
-from tests.check.compare import same_report, same_search
+from tests.check.compare import assert_same_report, assert_same_search
 from tools.slow_search import explore
 
 
@@ -68,8 +68,8 @@ def test_a_bag_with_losses_and_duplicates_is_the_same_in_both_searches() -> None
 
     found = explore(world, keep_edges=True)
 
-    same_search(world, found)
-    same_report(world, found)
+    assert_same_search(world, found)
+    assert_same_report(world, found)
 
 
 def test_a_bag_of_a_hundred_messages_is_searched() -> None:

@@ -154,7 +154,7 @@ def test_a_property_in_place_of_a_method_is_refused(search: Callable[[World], An
 def test_a_claim_that_answers_with_a_text_is_refused(
     claim: Property, search: Callable[[World], Any]
 ) -> None:
-    """`x == "one" or "two"` is true whatever x is."""
+    """`x == "one" or "two"` is true for every x."""
     assert "answered with the text 'two'" in refused(world(Steps, claim), search).message
 
 
@@ -185,7 +185,7 @@ def causes_in(given: World) -> Iterable[str]:
     return [*found.coverage.never, *found.coverage.void.values()]
 
 
-def test_a_text_that_is_compared_with_an_enum_is_named() -> None:
+def test_a_text_that_is_compared_with_an_enum_is_reported() -> None:
     wrong = always_pair("one leads", lambda a, b: {a, b} != {"leads"})
     right = always_pair("one leads", lambda a, b: {a.value, b.value} != {"zeal"})
 
@@ -194,14 +194,14 @@ def test_a_text_that_is_compared_with_an_enum_is_named() -> None:
     assert not causes_in(world(Enumerated, right))
 
 
-def test_a_text_that_is_compared_with_a_stopped_member_is_named() -> None:
+def test_a_text_that_is_compared_with_a_stopped_member_is_reported() -> None:
     claim = always("one runs", lambda view: [*view.values()] != ["down", "down"])
 
     causes = causes_in(world(Steps, claim, faults=Faults(crashes=2)))
     assert any("shows DOWN, which no text equals" in cause for cause in causes)
 
 
-def test_a_claim_that_only_iterates_over_names_is_undecided() -> None:
+def test_a_claim_that_only_iterates_over_names_is_reported_as_not_tested() -> None:
     """`for shown in view` gives the members' names."""
     wrong = always("few lead", lambda view: sum(shown == "2" for shown in view) < 2)
     right = always("few lead", lambda view: sum(view[name].step > 2 for name in view) < 2)
@@ -213,7 +213,7 @@ def test_a_claim_that_only_iterates_over_names_is_undecided() -> None:
     assert not causes_in(world(Steps, right))
 
 
-def test_a_claim_about_an_object_outside_the_world_is_named() -> None:
+def test_a_claim_about_an_object_outside_the_world_is_reported() -> None:
     outside = Steps()
     claim = always("few steps", lambda view: outside.step < 1)
 
@@ -246,7 +246,7 @@ class Undescribed(Steps):
         self.phase = "looking"
 
 
-def test_a_text_that_is_compared_with_a_whole_member_is_named() -> None:
+def test_a_text_that_is_compared_with_a_whole_member_is_reported() -> None:
     """Without shows() a member shows its attributes as one object, which no text equals."""
     wrong = always_pair("one leads", lambda a, b: {a, b} != {"looking"})
     right = always_pair("one leads", lambda a, b: {a.phase, b.phase} != {"leading"})

@@ -1,4 +1,4 @@
-"""Worlds that begin in one of several states, each of which is an initial state of its own."""
+"""Worlds with several initial states."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from joinproto.check import (
 from joinproto.check.check import check
 from joinproto.check.plain import check_small
 from joinproto.check.simulate import simulate
-from tests.check.compare import same_report, same_search
+from tests.check.compare import assert_same_report, assert_same_search
 from tools.slow_search import explore
 
 
@@ -68,11 +68,11 @@ def counters(**changes: Any) -> World:
 
 
 def test_any_of_makes_a_beginning_for_each_combination_of_values() -> None:
-    ways = any_of({"a": {"at": (0, 2)}, "b": {"at": (0, 1), "kept": (0, 1)}})
+    beginnings = any_of({"a": {"at": (0, 2)}, "b": {"at": (0, 1), "kept": (0, 1)}})
 
     assert [
         {"a": {"at": x}, "b": {"at": y, "kept": z}} for x, y, z in product((0, 2), (0, 1), (0, 1))
-    ] == list(ways)
+    ] == list(beginnings)
 
 
 @pytest.mark.parametrize(
@@ -84,10 +84,10 @@ def test_any_of_makes_a_beginning_for_each_combination_of_values() -> None:
         counters(start="down", beginnings=[{"a": {"kept": 1}}, {"b": {"kept": 2}}, {}]),
     ],
 )
-def test_the_engine_begins_where_the_reference_search_does(world: World) -> None:
-    """States, steps, levels, results and shortest runs are equal, also in plain Python."""
-    found = same_search(world)
-    report = same_report(world, found)
+def test_the_engine_and_plain_python_begin_as_the_reference_search(world: World) -> None:
+    """Counts, levels, results and shortest runs are equal."""
+    found = assert_same_search(world)
+    report = assert_same_report(world, found)
 
     assert len(found.reference.initials()) == report.levels[0] > 1
     small = check_small(world, witnesses=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from joinproto.check import Faults, FifoLinks, MessageBag, ModelProblem, Send, World, always
 from joinproto.check.check import check
 from joinproto.check.network import Network
-from tests.check.compare import explored, same_report, same_search
+from tests.check.compare import assert_same_report, assert_same_search, explored
 from tests.check.random_models import Plan, build, plans
 
 BOUNDED: list[Network] = [
@@ -41,7 +41,7 @@ def test_bounded_links_are_the_same_in_both_searches(plan: Plan, network: Networ
         return
     assume(found is not None)
 
-    same_report(world, same_search(world, found))
+    assert_same_report(world, assert_same_search(world, found))
 
 
 @define
@@ -74,7 +74,7 @@ def speakers(network: Network, *, loud: bool = False) -> World:
 
 
 @pytest.mark.parametrize("capacity", [1, 2, 5])
-def test_a_member_that_speaks_for_ever_has_finitely_many_states(capacity: int) -> None:
+def test_endless_sending_into_bounded_links_has_finitely_many_states(capacity: int) -> None:
     """A state has two links with 0 to n words each, and two counts of words heard, 0 to 3."""
     waits = check(speakers(FifoLinks(capacity=capacity)))
     loses = check(speakers(FifoLinks(capacity=capacity, when_full="lose")))
@@ -85,7 +85,7 @@ def test_a_member_that_speaks_for_ever_has_finitely_many_states(capacity: int) -
     assert loses.generated - waits.generated == 2 * (capacity + 1) * 16
 
 
-def test_a_start_that_sends_too_much_is_refused() -> None:
+def test_a_start_that_overfills_a_link_is_refused_if_senders_wait() -> None:
     with pytest.raises(ModelProblem, match=r"member a: start\(\) sends more than a link holds"):
         check(speakers(FifoLinks(capacity=1), loud=True))
     assert "holds" == check(speakers(FifoLinks(capacity=1, when_full="lose"), loud=True)).result

@@ -39,7 +39,7 @@ PROBABILITIES = {
     "note-lone-restart": 0.021852,
     "durable-vote-wiped": 0.002607,
 }
-"""The probability that a run breaks a claim; `_by_iteration` and Storm say the same."""
+"""The probability that a run breaks a claim; `_by_iteration` and Storm compute the same."""
 
 QUICK = ("discovery-delay", "note-lone-restart", "durable-vote-wiped")
 
@@ -135,8 +135,8 @@ def test_more_random_runs_come_near_the_probability(name: str) -> None:
 
 def _assert_runs_come_near(name: str, *, runs: int) -> None:
     world = load_world(name)
-    met = simulate(world, runs=runs, steps_max=200)
-    broken = max(claim.runs for claim in met.claims if claim.kind == "always")
+    found = simulate(world, runs=runs, steps_max=200)
+    broken = max(claim.runs for claim in found.claims if claim.kind == "always")
 
     claims = [one for one in chance(world).claims if one.kind == "always" and one.probability]
 
@@ -226,7 +226,7 @@ class Purse:
 def test_a_world_that_implements_another_only_sometimes_has_a_probability(
     first: int, probability: float
 ) -> None:
-    """A gambler who comes to 2 goes on, and no purse does; half of the runs come to 2."""
+    """A purse stops at 2, and half of the gambler's runs go on from there; no run begins at 0."""
     abstract = World(
         name="purse",
         members={"p": lambda: Purse(first)},

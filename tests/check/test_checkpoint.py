@@ -1,4 +1,4 @@
-"""A killed search continues from its checkpoint, and reports the same as an unbroken search."""
+"""A killed search continues from its checkpoint, and gives the report of an unbroken search."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ from joinproto.check.engine.checkpoint import Checkpoint
 folder, members, seconds = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGKILL))
 timer.daemon = True
-keep = Checkpoint._keep
-def keep_and_begin(self, *given):
-    keep(self, *given)
+write = Checkpoint._write
+def write_and_begin(self, *given):
+    write(self, *given)
     if timer.ident is None:
         timer.start()
-Checkpoint._keep = keep_and_begin
+Checkpoint._write = write_and_begin
 remove = Checkpoint.remove
 def end_and_remove(self):
     timer.cancel()  # the search is over; killed now, it would look as if it had lost its checkpoint
@@ -69,7 +69,7 @@ def checkpoint_in(folder: Path, name: str = "world", **options: Any) -> Checkpoi
     return Checkpoint(folder, {"world": name, **options}, seconds=0)
 
 
-def alike(report: Report) -> Report:
+def without_run_costs(report: Report) -> Report:
     """Return a report without the parts that differ from run to run."""
     return evolve(without_costs(report), bytes_per_state=0)
 
@@ -94,12 +94,12 @@ def test_a_continued_search_reports_the_same_as_an_unbroken_search(
     assert part.stopped_by
     assert "the same command goes on" in part.notes[-1]
     assert "went on from level" in rest.notes[-1]
-    assert alike(whole) == alike(rest)
+    assert without_run_costs(whole) == without_run_costs(rest)
     assert not folder.exists()
 
 
-def test_a_search_that_is_killed_twice_at_any_moment_continues(tmp_path: Path) -> None:
-    """The last checkpoint is complete, at whatever moment the process ended."""
+def test_a_search_that_is_killed_twice_at_random_moments_continues(tmp_path: Path) -> None:
+    """The last checkpoint is complete, whenever the process ended."""
     assert_continues_after_kills(tmp_path / "kept", members=6, seconds=0.15)
 
 
@@ -132,10 +132,10 @@ def assert_continues_after_kills(folder: Path, *, members: int, seconds: float) 
     )
 
     assert "went on from level" in rest.notes[0]
-    assert alike(whole) == alike(rest)
+    assert without_run_costs(whole) == without_run_costs(rest)
 
 
-def stopped(folder: Path, **options: Any) -> None:
+def leave_checkpoint(folder: Path, **options: Any) -> None:
     """Leave a checkpoint of a search that a limit ended."""
     world = load_world("two-phase-commit", members=4)
     assert check(world, states_max=100, checkpoint=checkpoint_in(folder, **options)).stopped_by
@@ -143,7 +143,7 @@ def stopped(folder: Path, **options: Any) -> None:
 
 def test_another_search_is_refused_and_the_difference_is_named(tmp_path: Path) -> None:
     """The numbers of one search have no meaning in another search."""
-    stopped(tmp_path / "kept", members=4)
+    leave_checkpoint(tmp_path / "kept", members=4)
 
     with pytest.raises(UsageProblem, match="members 4 there, 3 here"):
         check(
@@ -154,7 +154,7 @@ def test_another_search_is_refused_and_the_difference_is_named(tmp_path: Path) -
 
 def test_other_code_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answers of members follow from their code."""
-    stopped(tmp_path / "kept")
+    leave_checkpoint(tmp_path / "kept")
     monkeypatch.setattr("joinproto.check.engine.checkpoint.code_of", lambda tables: "another")
 
     with pytest.raises(UsageProblem, match="source, or joinproto's, has changed"):
@@ -167,20 +167,20 @@ def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
 
 
-def of_other_format(path: Path) -> None:
+def give_other_format(path: Path) -> None:
     path.write_bytes(b"joinproto checkpoint 0\n" + path.read_bytes())
 
 
 @pytest.mark.parametrize(
-    ("harm", "expected"),
-    [(cut, "has changed since it was written"), (of_other_format, "another version")],
+    ("damage", "expected"),
+    [(cut, "has changed since it was written"), (give_other_format, "another version")],
 )
 def test_a_damaged_checkpoint_is_refused(
-    harm: Callable[[Path], None], expected: str, tmp_path: Path
+    damage: Callable[[Path], None], expected: str, tmp_path: Path
 ) -> None:
     """The search does not continue, and the message says what to remove."""
-    stopped(tmp_path / "kept")
-    harm(tmp_path / "kept" / FILE)
+    leave_checkpoint(tmp_path / "kept")
+    damage(tmp_path / "kept" / FILE)
 
     with pytest.raises(UsageProblem, match=expected) as problem:
         check(
@@ -190,29 +190,31 @@ def test_a_damaged_checkpoint_is_refused(
     assert "remove" in problem.value.next
 
 
-def zeroed(path: Path) -> None:
+def zero(path: Path) -> None:
     path.write_bytes(bytes(path.stat().st_size))
 
 
-def flipped(path: Path) -> None:
+def flip_bit(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[8 * 5] ^= 1
     path.write_bytes(data)
 
 
-def exchanged(path: Path) -> None:
-    """Exchange two states, so that the file still holds the same states."""
+def exchange_states(path: Path) -> None:
+    """Keep the states, in another order."""
     data = path.read_bytes()
     path.write_bytes(data[8:16] + data[:8] + data[16:])
 
 
-@pytest.mark.parametrize("harm", [zeroed, flipped, exchanged])
-def test_states_that_were_changed_are_refused(harm: Callable[[Path], None], tmp_path: Path) -> None:
-    """Otherwise states would be searched that no run reaches."""
-    stopped(tmp_path / "kept")
+@pytest.mark.parametrize("damage", [zero, flip_bit, exchange_states])
+def test_states_that_were_changed_are_refused(
+    damage: Callable[[Path], None], tmp_path: Path
+) -> None:
+    """Otherwise the search would expand states that no run reaches."""
+    leave_checkpoint(tmp_path / "kept")
     (rows,) = (tmp_path / "kept").glob("rows-*.bin")
     before = rows.read_bytes()
-    harm(rows)
+    damage(rows)
     assert before != rows.read_bytes()
 
     with pytest.raises(UsageProblem, match="have changed since they were written"):
@@ -260,7 +262,7 @@ def test_two_searches_do_not_share_a_folder(tmp_path: Path) -> None:
 def test_a_full_disk_ends_a_search_that_continues_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full disk is a limit like any other: the findings so far are reported and kept."""
+    """A full disk is a limit: the findings so far are reported, and the checkpoint stays."""
     whole = check(load_world("two-phase-commit", members=6))
 
     def take(number: int, begin: int, end: int) -> None:
@@ -279,7 +281,7 @@ def test_a_full_disk_ends_a_search_that_continues_later(
     )
 
     assert "no space left" in part.stopped_by
-    assert alike(whole) == alike(rest)
+    assert without_run_costs(whole) == without_run_costs(rest)
 
 
 def test_rows_in_a_file_give_back_memory_when_let_go(tmp_path: Path) -> None:

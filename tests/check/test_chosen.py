@@ -1,4 +1,4 @@
-"""The chosen worlds have every feature of the quick worlds; every quick world ends as it must."""
+"""The chosen worlds have every feature of the quick worlds, which have the expected results."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def used(cases: list[tuple[str, str | None]]) -> set[str]:
     }
 
 
-def test_the_chosen_worlds_have_every_feature_of_the_quick_ones() -> None:
+def test_the_chosen_worlds_have_every_feature_of_the_quick_worlds() -> None:
     """If this fails, add a quick world with the missing feature to `CHOSEN`."""
     assert set() == used(QUICK) - used(CHOSEN)
 
 
 @pytest.mark.parametrize(("name", "mutant"), QUICK)
-def test_a_quick_world_ends_as_its_row_says(name: str, mutant: str | None) -> None:
-    """A mutant is violated; the shortest run has the steps that the catalogue pins."""
+def test_a_quick_world_ends_as_its_catalogue_entry_says(name: str, mutant: str | None) -> None:
+    """A mutant violates a claim; other worlds have the pinned result and length of the run."""
     item, report = entry(name), searched(name, mutant)
 
     assert ("violated" if mutant else item.expected) == report.result

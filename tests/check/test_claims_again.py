@@ -1,4 +1,4 @@
-"""A claim must depend on its arguments alone: a claim with a memory is refused."""
+"""Claims with a memory are refused, and fairness names choices that are tuples."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def world(claim: Property, *fairness: Fair) -> World:
     return World(name="w", members={"a": Counter}, properties=[claim], fairness=[*fairness])
 
 
-def remembering(made: list[Any]) -> Any:
+def remembering(seen: list[Any]) -> Any:
     """Return a claim that holds only the first time that it gets an observation."""
 
     def holds(shown: Any) -> bool:
-        made.append(repr(shown))
-        return made.count(repr(shown)) == 1
+        seen.append(repr(shown))
+        return seen.count(repr(shown)) == 1
 
     return holds
 

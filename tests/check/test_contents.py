@@ -1,4 +1,4 @@
-"""Numbers for contents under way in place of bits: the search is the same in every respect."""
+"""A search with numbers for contents under way finds the same as a search with bits."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from joinproto.check import load_world
-from joinproto.check.engine import space as space_room
-from joinproto.check.engine.expansion import deliveries as deliveries_room
+from joinproto.check.engine import space as space_module
+from joinproto.check.engine.expansion import deliveries as deliveries_module
 from joinproto.check.engine.runs.coverage import coverage_of
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.symmetry.symmetry import Symmetry
-from joinproto.check.engine.tables import contents as contents_room
+from joinproto.check.engine.tables import contents as contents_module
 from joinproto.check.events import NOT_ENABLED, Send, plain
 from joinproto.check.properties import sometimes
 from joinproto.check.world import Together, World
-from tests.check.compare import explored, messages_of, same_report, same_search
+from tests.check.compare import assert_same_report, assert_same_search, explored, messages_of
 from tests.check.random_models import SETS, Plan, build, plans
 
 STATES_MAX = 600
@@ -33,14 +33,14 @@ fewer_examples = settings(max_examples=settings().max_examples // 2)
 
 @contextmanager
 def always_numbered() -> Iterator[None]:
-    """Number the contents of every set from the first row on, however few bits it would take.
+    """Number the contents of every set from the first row on, even if bits would fit a word.
 
     The tables of deliveries are almost empty at first, so that they must grow.
     """
     with (
-        mock.patch.object(space_room, "WORDS_MAX", 0),
-        mock.patch.object(deliveries_room, "SLOTS", 2),
-        mock.patch.object(deliveries_room, "ITEMS", 1),
+        mock.patch.object(space_module, "WORDS_MAX", 0),
+        mock.patch.object(deliveries_module, "SLOTS", 2),
+        mock.patch.object(deliveries_module, "ITEMS", 1),
     ):
         yield
 
@@ -74,32 +74,32 @@ def test_a_search_with_numbered_contents_equals_the_reference_search(plan: Plan)
     assert found is not None
 
     with always_numbered():
-        same_search(world, found)
-        same_report(world, found)
+        assert_same_search(world, found)
+        assert_same_report(world, found)
 
 
 @fewer_examples
 @given(plans(networks=tuple(SETS)), st.integers(0, 30), st.booleans())
 def test_messages_expire_as_in_the_reference_search(plan: Plan, salt: int, numbered: bool) -> None:
-    """A message goes when no member can use it any more, whether contents are numbered or not."""
+    """A message is dropped when no member can use it, whether contents are numbered or not."""
     world = expiring(plan, salt)
     found = explored(world, STATES_MAX)
     assume(found is not None)
     assert found is not None
 
-    with mock.patch.object(space_room, "WORDS_MAX", 0 if numbered else 2):
-        same_search(world, found)
-        same_report(world, found)
+    with mock.patch.object(space_module, "WORDS_MAX", 0 if numbered else 2):
+        assert_same_search(world, found)
+        assert_same_report(world, found)
 
 
 @contextmanager
 def always_permuted() -> Iterator[None]:
-    """Sort no members, because sets keep their bits where members are sorted."""
+    """Prevent the sorting of members, because sets keep their bits if members are sorted."""
     with mock.patch.object(Symmetry, "_independent", return_value=False):
         yield
 
 
-def test_votes_under_symmetry_are_the_same_with_numbers() -> None:
+def test_durable_vote_with_symmetry_has_the_same_levels_with_numbers() -> None:
     """Each voter sends, crashes cut its messages short, and the voters are interchangeable."""
     world = load_world("durable-vote", members=3)
     bits = Search(world, symmetry=True, numbers_contents=False)
@@ -130,14 +130,14 @@ def assert_same_findings(bits: Search, numbers: Search) -> None:
     assert bits.tables.codes.calls == numbers.tables.codes.calls
 
 
-JOIN_IN_LITTLE: dict[str, Any] = {"members": 2, "views": 2, "frames": 0, "suspects": False}
+SMALL_JOIN: dict[str, Any] = {"members": 2, "views": 2, "frames": 0, "suspects": False}
 
 
-def test_join_is_the_same_with_numbers_and_in_fewer_words() -> None:
+def test_a_small_join_has_the_same_findings_with_numbers_in_fewer_words() -> None:
     """In `join` messages expire, crashes cut them short, and a monitor receives records."""
     from joinproto_worlds.join.world import build as build_join
 
-    bits, numbers = searched_with_both(build_join(**JOIN_IN_LITTLE))
+    bits, numbers = searched_with_both(build_join(**SMALL_JOIN))
 
     assert_same_findings(bits, numbers)
     assert numbers.tables.contents is not None
@@ -155,11 +155,11 @@ def test_rows_of_one_or_two_words_keep_their_bits() -> None:
 
 
 def test_a_world_whose_horizons_need_too_many_bits_keeps_message_bits() -> None:
-    """Without a table of horizons, contents get no numbers, and the search is the same."""
+    """Contents get no numbers without a table of horizons, and the search is the same."""
     from joinproto_worlds.join.world import build as build_join
 
-    world = build_join(**JOIN_IN_LITTLE)
-    with mock.patch.object(contents_room, "VECTORS_MAX_BITS", 1):
+    world = build_join(**SMALL_JOIN)
+    with mock.patch.object(contents_module, "VECTORS_MAX_BITS", 1):
         bits, numbers = searched_with_both(world)
 
     assert numbers.tables.contents is None
@@ -169,11 +169,11 @@ def test_a_world_whose_horizons_need_too_many_bits_keeps_message_bits() -> None:
 
 @pytest.mark.parametrize("limit", ["VALUES_MAX", "DELIVERIES_MAX"])
 def test_a_world_too_large_for_packed_numbers_keeps_message_bits(limit: str) -> None:
-    """A number that does not fit is not cut off: bits are used in its place."""
+    """Numbers that do not fit are not cut off: bits are used instead."""
     from joinproto_worlds.join.world import build as build_join
 
-    world = build_join(**JOIN_IN_LITTLE)
-    with mock.patch.object(contents_room, limit, 2):
+    world = build_join(**SMALL_JOIN)
+    with mock.patch.object(contents_module, limit, 2):
         bits, numbers = searched_with_both(world)
 
     assert numbers.tables.contents is None
@@ -191,7 +191,7 @@ def test_numbered_rows_get_their_bits_back(name: str) -> None:
 
     is_join = name == "join"
     bits, numbers = searched_with_both(
-        build_join(**JOIN_IN_LITTLE, crashes=0) if is_join else load_world(name, members=4)
+        build_join(**SMALL_JOIN, crashes=0) if is_join else load_world(name, members=4)
     )
     count = numbers.states.count
     wanted = sorted(tuple(messages_of(bits.tables, row)) for row in bits.rows()[:count])
@@ -210,7 +210,7 @@ def test_numbered_rows_get_their_bits_back(name: str) -> None:
 
 
 @pytest.mark.soak("join-worlds")
-def test_join_two_is_the_same_with_numbers() -> None:
+def test_join_two_has_the_same_findings_with_numbers() -> None:
     bits = Search(load_world("join-two"), numbers_contents=False)
     numbers = Search(load_world("join-two"))
     bits.run()
@@ -255,15 +255,15 @@ def turning(last: int) -> World:
 @pytest.mark.parametrize("numbered", [False, True])
 def test_messages_expire_after_all_members_of_a_joint_step_have_moved(numbered: bool) -> None:
     """Whether a sent message is of use is decided after all members of the step have moved."""
-    with mock.patch.object(space_room, "WORDS_MAX", 0 if numbered else 2):
-        assert 3 == same_search(turning(0)).distinct
+    with mock.patch.object(space_module, "WORDS_MAX", 0 if numbered else 2):
+        assert 3 == assert_same_search(turning(0)).distinct
 
 
 @pytest.mark.parametrize("last", [1 << 40, -7])
 def test_a_last_horizon_may_be_any_number(last: int) -> None:
-    """The world may name any number as a message's last horizon, also one that no member has."""
+    """A message's last horizon may be a number that no member's horizon reaches."""
     with always_numbered():
-        same_search(turning(last))
+        assert_same_search(turning(last))
 
 
 def test_the_plain_text_of_a_function_is_its_name() -> None:

@@ -113,9 +113,9 @@ def test_each_run_is_written_to_two_files(
     files = sorted((tmp_path / "new").iterdir())
     assert 2 * len(done.object["runs"]) == len(files)
     for itf, own, steps in zip(files[::2], files[1::2], done.object["runs"], strict=True):
-        told = json.loads(own.read_text("utf-8"))
-        assert steps == told["steps"]
-        assert "note-rejoin" == told["world"]
+        written = json.loads(own.read_text("utf-8"))
+        assert steps == written["steps"]
+        assert "note-rejoin" == written["world"]
         assert len(steps) + 1 == len(json.loads(itf.read_text("utf-8"))["states"])
 
 

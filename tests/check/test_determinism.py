@@ -1,6 +1,6 @@
-"""A member must always answer the same question alike, or the checker refuses it.
+"""A member that gives two answers to one question is refused.
 
-Otherwise a search may say "holds" for a false claim, because it has seen one of several answers.
+Otherwise a search may report that a false claim holds, because it got one of several answers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from joinproto.check import (
 )
 from joinproto.check.catalogue import load_world
 from joinproto.check.check import check
-from joinproto.check.determinism import EVERY, FIRST, KEPT
+from joinproto.check.determinism import EVERY, FIRST_MAX, KEPT_MAX
 from joinproto.check.member import Codes
 from joinproto.check.simulate import simulate
 
@@ -201,7 +201,7 @@ TURNS = count()
 
 
 class TakesTurns(Member):
-    """Gives alternating answers, so that another order of a dict seems to give another answer."""
+    """Alternates its answers, so the reverse order of a dict seems to give another answer."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -219,7 +219,7 @@ def test_answers_that_alternate_are_not_blamed_on_the_order_of_a_dict() -> None:
 def test_the_hint_says_what_a_member_may_use() -> None:
     problem = problem_of(world(Becomes))
 
-    assert "use nothing but the attributes and the event" in problem.next
+    assert "use only the attributes and the event" in problem.next
     assert "several events of choices()" in problem.next
 
 
@@ -400,20 +400,20 @@ def test_repeated_questions_are_not_counted() -> None:
 
 
 def test_the_first_questions_and_later_every_nth_are_put_again() -> None:
-    """`FIRST` questions are put again, then one in `EVERY`; `KEPT` of each kind are kept."""
+    """All of the first `FIRST_MAX` questions are put again, then one in `EVERY`."""
     member = Codes.of(load_world("two-phase-commit")).members[0]
 
-    due = [number for number in range(1, FIRST + 10 * EVERY) if member.twice.is_due()]
+    due = [number for number in range(1, FIRST_MAX + 10 * EVERY) if member.checker.is_due()]
 
-    assert [*range(1, FIRST + 1)] == due[:FIRST]
-    assert [number for number in range(FIRST + 1, FIRST + 10 * EVERY) if number % EVERY == 0] == (
-        due[FIRST:]
-    )
-    assert KEPT < FIRST
+    assert [*range(1, FIRST_MAX + 1)] == due[:FIRST_MAX]
+    assert [
+        number for number in range(FIRST_MAX + 1, FIRST_MAX + 10 * EVERY) if number % EVERY == 0
+    ] == (due[FIRST_MAX:])
+    assert KEPT_MAX < FIRST_MAX
 
 
-def test_shipped_members_answer_as_before_when_asked_again() -> None:
-    """No object that their code can reach was changed, either."""
+def test_members_of_durable_vote_answer_as_before_when_asked_again() -> None:
+    """No object that their code can reach has changed."""
     made = load_world("durable-vote")
     codes = Codes.of(made)
     for code in codes.members:
@@ -486,7 +486,7 @@ def test_an_answer_of_the_wrong_kind_is_refused(kind: type, expected: str, hint:
     assert hint in problem.next
 
 
-class YieldsNothingGood(Member):
+class YieldsANumber(Member):
     def receive(self, event: Any) -> Any:
         yield Broadcast("first")
         yield from self.second()
@@ -496,7 +496,7 @@ class YieldsNothingGood(Member):
         yield 5  # fault
 
 
-@pytest.mark.parametrize("kind", [YieldsNothingGood, AnswersOneEffect])
+@pytest.mark.parametrize("kind", [YieldsANumber, AnswersOneEffect])
 def test_a_bad_effect_is_reported_with_the_line_of_its_yield_or_return(kind: type) -> None:
     problem = problem_of(world(kind))
 
@@ -504,15 +504,15 @@ def test_a_bad_effect_is_reported_with_the_line_of_its_yield_or_return(kind: typ
     assert line[int(problem.place.rpartition(":")[2]) - 1].endswith("# fault")
 
 
-# -- budgets that do nothing -----------------------------------------------------------
+# -- budgets without effect ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("faults", "budget"), [(Faults(losses=1), "losses=1"), (Faults(duplicates=2), "duplicates=2")]
 )
 def test_a_budget_that_a_set_never_spends_is_refused(faults: Faults, budget: str) -> None:
-    """A set loses and doubles messages without a budget, so a budget would have no effect."""
-    with pytest.raises(ModelProblem, match=f"{budget} does nothing in a MessageSet") as found:
+    """A set may lose and double every message, so a budget would have no effect."""
+    with pytest.raises(ModelProblem, match=f"{budget} has no effect in a MessageSet") as found:
         world(Member, faults=faults)
 
     assert "which may lose and double every message" in found.value.message
@@ -520,14 +520,14 @@ def test_a_budget_that_a_set_never_spends_is_refused(faults: Faults, budget: str
 
 
 def test_a_budget_of_duplicates_for_queues_is_refused() -> None:
-    with pytest.raises(ModelProblem, match="duplicates=1 does nothing in FifoLinks"):
+    with pytest.raises(ModelProblem, match="duplicates=1 has no effect in FifoLinks"):
         world(Member, network=FifoLinks(), faults=Faults(duplicates=1))
 
     lossy = world(Member, network=FifoLinks(), faults=Faults(losses=1))
     assert 1 == lossy.faults.losses
 
 
-def test_a_bag_takes_both_budgets() -> None:
+def test_a_bag_accepts_budgets_of_losses_and_duplicates() -> None:
     made = world(
         Member,
         network=MessageBag(),

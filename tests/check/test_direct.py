@@ -1,4 +1,4 @@
-"""The direct search of a world of one member reports what plain Python and the engine report."""
+"""The direct search of a world of one member reports the same as plain Python and the engine."""
 
 from __future__ import annotations
 
@@ -38,31 +38,31 @@ from joinproto.check.plain import Bounds, Ends, check_small
 from joinproto.check.report import Report
 from joinproto.check.watchdog import WATCH
 
-ALL = Bounds(1 << 40, 1 << 40, 1 << 40, 1 << 40)
+NO_BOUNDS = Bounds(1 << 40, 1 << 40, 1 << 40, 1 << 40)
 COSTS = ("seconds", "cpu_seconds", "peak_rss_bytes", "bytes_per_state", "numbered_bytes", "calls")
 
 
 @pytest.fixture(params=[0, 3, 1000])
-def _slowly(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set how many states are searched in the slow way before the fast way is taken."""
-    monkeypatch.setattr(direct_member, "SLOWLY", request.param)
+def _checked_states(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set in how many states `member.py` puts the questions."""
+    monkeypatch.setattr(direct_member, "CHECKED_STATES", request.param)
 
 
-def found(report: Report | None) -> dict[str, Any]:
+def findings(report: Report | None) -> dict[str, Any]:
     """Return the report's findings, without costs and the method of the search."""
     assert report is not None
-    said = asdict(report, recurse=False)
+    fields = asdict(report, recurse=False)
     for name in (*COSTS, "method", "row_bits"):
-        said.pop(name)
-    return said
+        fields.pop(name)
+    return fields
 
 
-def same_found(world: Callable[[], World], **ends: Any) -> Report:
-    """Return the report of the direct search, after comparing it with that of plain Python."""
+def same_findings(world: Callable[[], World], **ends: Any) -> Report:
+    """Return the report of the direct search, after a comparison with plain Python's report."""
     direct = check_direct(world(), witnesses=True, ends=Ends(**ends))
-    plain = check_small(world(), witnesses=True, ends=Ends(**ends), bounds=ALL)
+    plain = check_small(world(), witnesses=True, ends=Ends(**ends), bounds=NO_BOUNDS)
 
-    assert found(plain) == found(direct)
+    assert findings(plain) == findings(direct)
     assert direct is not None
     assert direct.method == "states"
     return direct
@@ -91,7 +91,7 @@ def grid(*claims: Any, **more: Any) -> World:
     return World(name="grid", members={"m": Grid}, properties=list(claims), **more)
 
 
-@pytest.mark.usefixtures("_slowly")
+@pytest.mark.usefixtures("_checked_states")
 def test_counts_claims_and_runs_are_those_of_plain_python() -> None:
     """The world has 156 states; its claims are broken, reached, or never reached."""
     claims = (
@@ -102,9 +102,9 @@ def test_counts_claims_and_runs_are_those_of_plain_python() -> None:
         no_deadlock("goes on"),
     )
 
-    whole = same_found(lambda: grid(claims[1], *claims[3:]))
-    broken = same_found(lambda: grid(*claims))
-    missed = same_found(lambda: grid(claims[2]))
+    whole = same_findings(lambda: grid(claims[1], *claims[3:]))
+    broken = same_findings(lambda: grid(*claims))
+    missed = same_findings(lambda: grid(claims[2]))
 
     assert whole.distinct == 156
     assert whole.calls == 3 * 156 + 1
@@ -113,41 +113,41 @@ def test_counts_claims_and_runs_are_those_of_plain_python() -> None:
     assert missed.result == "violated"
 
 
-@pytest.mark.usefixtures("_slowly")
+@pytest.mark.usefixtures("_checked_states")
 def test_limits_end_the_direct_search_as_they_end_plain_python() -> None:
     for states in (1, 20, 155, 156):
-        report = same_found(lambda: grid(no_deadlock("goes on")), states_max=states)
+        report = same_findings(lambda: grid(no_deadlock("goes on")), states_max=states)
 
         assert report.result == "incomplete"
 
 
-@pytest.mark.usefixtures("_slowly")
+@pytest.mark.usefixtures("_checked_states")
 def test_a_bound_leaves_out_the_same_states_as_in_plain_python() -> None:
     def world() -> World:
         return grid(
             always("any", lambda view: True), within=lambda view: view["m"].a + view["m"].b < 6
         )
 
-    assert same_found(world).beyond == 7
+    assert same_findings(world).beyond == 7
 
 
-@pytest.mark.usefixtures("_slowly")
+@pytest.mark.usefixtures("_checked_states")
 def test_a_class_with_its_own_setattr_is_searched() -> None:
     class Strict(Grid):
         def __setattr__(self, name: str, value: Any) -> None:
             assert name in ("a", "b")
             super().__setattr__(name, value)
 
-    found_there = same_found(
+    report = same_findings(
         lambda: evolve(grid(always("any", lambda view: True)), members={"m": Strict})
     )
 
-    assert found_there.distinct == 156
+    assert report.distinct == 156
 
 
-@pytest.mark.usefixtures("_slowly")
-def test_the_engine_and_the_direct_search_find_the_same() -> None:
-    """The findings are equal; only the method differs."""
+@pytest.mark.usefixtures("_checked_states")
+def test_the_engine_and_the_direct_search_report_the_same_findings() -> None:
+    """The two reports differ in the method."""
     world = grid(always_each("low", lambda shown: shown.a * shown.b < 30))
 
     direct, engine = check_direct(world), check_by_engine(world)
@@ -173,7 +173,7 @@ VALUES: tuple[Any, ...] = (
 )
 
 
-def drawn(seed: int) -> Callable[[], World]:
+def random_world(seed: int) -> Callable[[], World]:
     """Return a random world of one member: a table of each event's effect on its attributes."""
     dice = random.Random(seed)
     size, words = dice.randint(2, 9), [("go", at) for at in range(dice.randint(1, 3))]
@@ -222,15 +222,15 @@ def drawn(seed: int) -> Callable[[], World]:
     return world
 
 
-@pytest.mark.usefixtures("_slowly")
+@pytest.mark.usefixtures("_checked_states")
 def test_random_members_give_equal_findings_in_both_searches() -> None:
     """200 random members hold numbers, flags, texts, sets, lists and dicts."""
     for seed in range(200):
-        same_found(drawn(seed))
+        same_findings(random_world(seed))
 
 
 def test_the_direct_search_leaves_other_worlds_to_other_searches() -> None:
-    """Worlds with two members, faults, claims about fair runs, or sent messages."""
+    """It does not take worlds with two members, faults, claims about fair runs, or messages."""
 
     class Sender(Grid):
         def receive(self, event: str) -> Any:
@@ -248,7 +248,7 @@ def test_check_uses_the_direct_search() -> None:
     assert check(grid(always("any", lambda view: True))).method == "states"
 
 
-# -- mistakes in a model that the fast way meets --------------------------------------------
+# -- mistakes in a model that quick questions meet ------------------------------------------
 
 
 class Counts(Grid):
@@ -272,24 +272,24 @@ def problem_of(kind: type) -> ModelProblem:
     return raised.value
 
 
-def test_chance_is_noticed() -> None:
+def test_a_member_that_depends_on_chance_is_refused() -> None:
     turns = iter(range(10**9))
 
-    class Chance(Counts):
+    class UsesChance(Counts):
         def odd(self, event: str) -> Any:
             self.a = next(turns) % 40
             return None
 
-    assert "gives two answers" in problem_of(Chance).message
+    assert "gives two answers" in problem_of(UsesChance).message
 
 
-def test_an_attribute_that_appears_is_noticed() -> None:
-    class Comes(Counts):
+def test_a_step_that_adds_an_attribute_is_refused() -> None:
+    class AddsAttribute(Counts):
         def odd(self, event: str) -> Any:
             self.more = 1
             return None
 
-    assert "comes or goes" in problem_of(Comes).message
+    assert "comes or goes" in problem_of(AddsAttribute).message
 
 
 def test_an_exception_is_reported_with_the_run_to_it() -> None:
@@ -303,22 +303,22 @@ def test_an_exception_is_reported_with_the_run_to_it() -> None:
     assert len(problem.led_to.steps) == 40
 
 
-def test_a_change_without_a_step_is_noticed() -> None:
-    class Drops(Counts):
+def test_a_member_that_changes_and_answers_not_enabled_is_refused() -> None:
+    class ChangesAndRefuses(Counts):
         def odd(self, event: str) -> Any:
             return NOT_ENABLED
 
-    assert "NOT_ENABLED, and changes" in problem_of(Drops).message
+    assert "NOT_ENABLED, and changes" in problem_of(ChangesAndRefuses).message
 
 
-def test_choices_that_change_the_member_are_noticed() -> None:
-    class Changes(Counts):
+def test_choices_that_change_the_member_are_refused() -> None:
+    class ChangesInChoices(Counts):
         def choices(self) -> list[str]:
             if self.a == 41:
                 self.b += 1
             return ["a", "b"]
 
-    assert "choices() changes" in problem_of(Changes).message
+    assert "choices() changes" in problem_of(ChangesInChoices).message
 
 
 def test_a_step_that_depends_on_the_order_of_a_set_is_refused() -> None:
@@ -326,49 +326,48 @@ def test_a_step_that_depends_on_the_order_of_a_set_is_refused() -> None:
         def __init__(self) -> None:
             super().__init__()
             self.names = {"x", "y"}
+            self.first = ""
 
         def odd(self, event: str) -> Any:
             self.first = next(iter(self.names))
             return None
 
-        first = ""
-
-    assert problem_of(Ordered).message
+    assert "depends on the order" in problem_of(Ordered).message
 
 
-def test_an_exception_that_is_not_raised_again_is_noticed() -> None:
-    """The first call fails, and the same call after it does not, as with shared objects."""
+def test_a_step_that_raises_only_once_is_refused() -> None:
+    """The first call raises, and the repeated call does not, as with shared objects."""
     failed: list[str] = []
 
-    class Once(Counts):
+    class RaisesOnce(Counts):
         def odd(self, event: str) -> Any:
             if self.b == 50 and not failed:
                 failed.append(event)
                 raise ValueError("odd")
             return None
 
-    message = problem_of(Once).message
+    message = problem_of(RaisesOnce).message
     assert "raises ValueError: odd once, and answers the other time" in message
 
 
-def test_a_failure_that_does_not_repeat_is_noticed() -> None:
+def test_a_shows_method_that_raises_only_once_is_refused() -> None:
     failed: list[int] = []
 
-    class Once(Counts):
+    class RaisesOnce(Counts):
         def shows(self) -> int:
             if self.a + self.b == 60 and not failed:
                 failed.append(self.a)
                 raise ValueError("odd")
             return self.a
 
-    message = problem_of(Once).message
+    message = problem_of(RaisesOnce).message
     assert "shows() raises ValueError: odd once" in message
 
 
-def test_an_effect_that_comes_the_second_time_is_noticed() -> None:
+def test_a_step_with_an_effect_only_when_repeated_is_refused() -> None:
     answered: set[tuple[int, int, str]] = set()
 
-    class Sends(Counts):
+    class AddsEffect(Counts):
         def odd(self, event: str) -> Any:
             asked = (self.a, self.b, event)
             if asked in answered:
@@ -376,12 +375,12 @@ def test_an_effect_that_comes_the_second_time_is_noticed() -> None:
             answered.add(asked)
             return None
 
-    assert "gives two answers" in problem_of(Sends).message
+    assert "gives two answers" in problem_of(AddsEffect).message
 
 
-@pytest.mark.usefixtures("_slowly")
-def test_a_value_that_cannot_be_a_state_is_reported_with_its_attribute() -> None:
-    """The fast way must report it, because the search cannot begin again in another way."""
+@pytest.mark.usefixtures("_checked_states")
+def test_a_value_that_cannot_be_part_of_a_state_is_reported_with_its_attribute() -> None:
+    """Quick questions must report it, because here no other search follows."""
 
     class Holds(Grid):
         def __init__(self) -> None:
@@ -402,7 +401,7 @@ def test_a_value_that_cannot_be_a_state_is_reported_with_its_attribute() -> None
         member.answers((10, 11, None))
 
 
-@pytest.mark.usefixtures("_slowly")
+@pytest.mark.usefixtures("_checked_states")
 def test_a_limit_ends_the_evaluation_of_claims_within_a_level() -> None:
     """The limit is met within a level of 999 states, and the rest of the level is not judged."""
 
@@ -438,7 +437,7 @@ def test_a_limit_ends_the_evaluation_of_claims_within_a_level() -> None:
 
 def test_an_endless_observation_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WATCH, "seconds_max", 0.4)
-    monkeypatch.setattr(direct, "OTHERS_MAX", 0)
+    monkeypatch.setattr(direct, "RETRIED_STATES_MAX", 0)
 
     class Endless(Counts):
         def shows(self) -> int:
@@ -449,7 +448,7 @@ def test_an_endless_observation_is_ended(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "member m: shows() has not returned" in problem_of(Endless).message
 
 
-@pytest.mark.usefixtures("_slowly")
+@pytest.mark.usefixtures("_checked_states")
 def test_rules_of_a_start_are_counted_as_in_plain_python() -> None:
     class Starts(Grid):
         def start(self) -> list[Rule]:
@@ -461,4 +460,4 @@ def test_rules_of_a_start_are_counted_as_in_plain_python() -> None:
 
     labels = ("begins", "a", "b", "never")
     claim = always("any", lambda view: True)
-    same_found(lambda: evolve(grid(claim, labels=labels), members={"m": Starts}))
+    same_findings(lambda: evolve(grid(claim, labels=labels), members={"m": Starts}))

@@ -159,7 +159,7 @@ def plans(draw: st.DrawFn) -> Plan:
     )
 
 
-def same_as_the_slow_reference(plan: Plan) -> None:
+def assert_judged_as_by_the_slow_checker(plan: Plan) -> None:
     world = build(plan)
     found = explore(world, keep_edges=True)
 
@@ -175,14 +175,14 @@ def same_as_the_slow_reference(plan: Plan) -> None:
 @given(plans())
 def test_random_claims_on_random_graphs_get_the_slow_checkers_verdict(plan: Plan) -> None:
     """A claim is violated if the textbook's product has a fair run, and the run shown is fair."""
-    same_as_the_slow_reference(plan)
+    assert_judged_as_by_the_slow_checker(plan)
 
 
 @pytest.mark.soak("random-models")
 @settings(max_examples=300)
 @given(plans())
 def test_many_random_claims_get_the_slow_checkers_verdict(plan: Plan) -> None:
-    same_as_the_slow_reference(plan)
+    assert_judged_as_by_the_slow_checker(plan)
 
 
 # -- by hand ---------------------------------------------------------------------------
@@ -281,7 +281,7 @@ def test_a_lasso_says_when_its_claim_is_due_and_why_the_run_is_fair() -> None:
 
 
 def test_an_until_that_fails_early_is_shown_by_a_run_without_a_cycle() -> None:
-    """q asks and takes the lock: after these two steps the claim is broken, whatever follows."""
+    """q asks and takes the lock: after these two steps the claim is broken."""
     trace = check(lock(EACH_STEP)).properties[4].trace
 
     assert trace is not None

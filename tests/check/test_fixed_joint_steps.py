@@ -18,7 +18,7 @@ from joinproto.check import (
     no_deadlock,
 )
 from joinproto.check.check import check
-from tests.check.compare import same_report, same_search
+from tests.check.compare import assert_same_report, assert_same_search
 
 
 @define
@@ -80,7 +80,7 @@ def test_a_list_of_joint_steps_gives_the_same_report_as_a_function(processes: in
     """Any of 2^n sets of processes reads, or one of n writes: n 2^n and 2n steps."""
     n, world = processes, readers_and_writers(processes)
     steps: Any = world.together
-    found = same_report(world, same_search(world))
+    found = assert_same_report(world, assert_same_search(world))
 
     assert (2**n + n, 1 + n * 2**n + 2 * n) == (found.distinct, found.generated)
     other = check(evolve(world, together=lambda view: steps))
@@ -94,7 +94,7 @@ def test_a_list_of_joint_steps_works_with_claims_about_the_whole_world() -> None
     all_read = always("not all read", lambda view: list(view.values())[:3] != ["read"] * 3)
     world = evolve(world, properties=[all_read, no_deadlock("something can happen")])
 
-    report = same_report(world, same_search(world))
+    report = assert_same_report(world, assert_same_search(world))
 
     assert report.trace is not None
     assert 3 == len(report.trace.steps)
@@ -132,7 +132,7 @@ def test_three_asking_processes_are_the_same_in_both_searches() -> None:
     """There are 4^n states in which no process writes, and n 3^(n-1) in which one does."""
     world = asking_processes(3)
 
-    assert 4**3 + 3 * 3**2 == same_report(world, same_search(world)).distinct
+    assert 4**3 + 3 * 3**2 == assert_same_report(world, assert_same_search(world)).distinct
 
 
 @pytest.mark.soak("system-worlds")

@@ -75,8 +75,8 @@ def _world(*claims: Property, crashes: int = 1) -> World:
     )
 
 
-def _steps(world: World) -> int | None:
-    """Compare both searches; return the length of the run that breaks a claim, or None."""
+def _run_length(world: World) -> int | None:
+    """Compare both searches; return the steps of the shortest run that breaks a claim, or None."""
     found, other = check(world), check_by_engine(world)
     assert (found.result, found.distinct, found.generated) == (
         other.result,
@@ -86,16 +86,16 @@ def _steps(world: World) -> int | None:
     return None if found.trace is None else len(found.trace.steps)
 
 
-def _has_identity(view: Any) -> bool:
+def has_identity(view: Any) -> bool:
     return bool(view.disk["a"].identity)
 
 
 def test_a_disk_can_be_lost_with_or_without_its_identity() -> None:
     """A crash and the loss break the claim; a disk that keeps its identity only loses its count."""
-    known = always("it has its identity", _has_identity)
+    known = always("it has its identity", has_identity)
 
-    assert 2 == _steps(inject(_world(known), disk_lost()))
-    assert _steps(inject(_world(known), disk_lost(keeps=["identity"]))) is None
+    assert 2 == _run_length(inject(_world(known), disk_lost()))
+    assert _run_length(inject(_world(known), disk_lost(keeps=["identity"]))) is None
 
 
 def test_an_older_copy_of_a_disk_returns() -> None:
@@ -106,8 +106,8 @@ def test_an_older_copy_of_a_disk_returns() -> None:
         lambda before, _, after: before.disk["a"].count <= after.disk["a"].count,
     )
 
-    assert 4 == _steps(evolve(copied, properties=[grows]))
-    assert _steps(_world(grows)) is None
+    assert 4 == _run_length(evolve(copied, properties=[grows]))
+    assert _run_length(_world(grows)) is None
 
 
 def test_a_member_whose_disk_can_only_be_copied_is_deadlocked() -> None:
@@ -121,23 +121,23 @@ def test_a_member_whose_disk_can_only_be_copied_is_deadlocked() -> None:
 
     idle = World(name="idle", members={"a": Idle}, properties=[goes_on])
 
-    assert 0 == _steps(inject(idle, older_copy()))
+    assert 0 == _run_length(inject(idle, older_copy()))
 
 
 def test_an_edited_disk_breaks_a_claim_after_a_restart() -> None:
     is_primary = always("it is primary", lambda v: v["a"] is DOWN or v["a"].role == "primary")
 
-    assert 3 == _steps(inject(_world(is_primary), disk_edited(role="replica")))
-    assert _steps(_world(is_primary)) is None
+    assert 3 == _run_length(inject(_world(is_primary), disk_edited(role="replica")))
+    assert _run_length(_world(is_primary)) is None
 
 
 def test_an_injected_stall_breaks_an_always_possible_claim() -> None:
-    """The step out of the stall is a fault, and no claim may rely on a fault."""
+    """Without a crash, a stalled member takes no step any more."""
     moves = always_possible("it can count on", lambda v: v.disk["a"].count == 2)
     stalls = Injected("stalls", "stall")
 
-    assert 1 == _steps(inject(_world(moves, crashes=0), stalls))
-    assert _steps(_world(moves, crashes=0)) is None
+    assert 1 == _run_length(inject(_world(moves, crashes=0), stalls))
+    assert _run_length(_world(moves, crashes=0)) is None
 
 
 def test_a_budget_of_two_reaches_more_states_than_a_budget_of_one() -> None:
@@ -220,7 +220,7 @@ def _talk(*splits: frozenset[Any]) -> World:
 
 @pytest.mark.parametrize("both_ways", [True, False])
 def test_one_link_is_cut_in_one_direction_or_in_both(both_ways: bool) -> None:
-    """The engine, the plain search and the reference agree; messages on cut links are delayed."""
+    """All three searches find as many states and steps, and no claim breaks."""
     world = _talk(links_cut(("a", "c"), both_ways=both_ways))
     found, other, slow = check(world), check_by_engine(world), explore(world)
 

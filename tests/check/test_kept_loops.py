@@ -1,4 +1,4 @@
-"""The cache of compiled loops: its loops are those of the present code, and no search needs it.
+"""The cache of compiled loops belongs to the present code, and no search needs it.
 
 The search must work in a read-only installation, without a home folder, and without any folder
 that it may write to.  It then compiles its loops again and says so.
@@ -22,14 +22,14 @@ import joinproto.check.engine
 from joinproto.check import folders, packages
 from joinproto.check.engine import Compiling, LoopCache, _choose_loop_cache, _without_cache, absent
 from joinproto.check.folders import has_loops, loops_name
-from joinproto.check.plain import OWN, OWN_COMPILED, own_bounds
+from joinproto.check.plain import USER_BOUNDS, USER_BOUNDS_COMPILED, own_bounds
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = Path(joinproto.check.engine.__file__).parent
 
 
 def test_every_module_with_loops_is_imported_with_the_engine() -> None:
-    """The loops of another module would be kept in numba's folder, and old and new ones mixed."""
+    """Loops of another module would be kept in numba's folder, where old and new loops mix."""
     compiled = {
         ".".join(("joinproto.check.engine", *file.relative_to(ENGINE).with_suffix("").parts))
         for file in ENGINE.rglob("*.py")
@@ -73,7 +73,7 @@ def test_the_engine_leaves_the_settings_of_other_programs_loops_unchanged() -> N
 
 
 @pytest.fixture
-def settle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+def choose(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Return `_choose_loop_cache`, with a home folder and a copy of the engine for this test."""
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
@@ -84,45 +84,45 @@ def settle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     return _choose_loop_cache
 
 
-def test_loops_are_kept_in_the_users_cache(settle: Any, tmp_path: Path) -> None:
+def test_loops_are_kept_in_the_users_cache(choose: Any, tmp_path: Path) -> None:
     """The cache is outside of the package, so that the package's folder stays unchanged."""
-    kept = settle()
+    kept = choose()
 
     assert kept.lasting
     assert kept.folder.parent == tmp_path / "home" / ".cache" / "joinproto"
     assert not has_loops()
 
 
-def test_cached_loops_lower_the_bounds_of_plain_python(settle: Any) -> None:
+def test_cached_loops_lower_the_bounds_of_plain_python(choose: Any) -> None:
     """Without compiled loops the engine starts slowly; loops of another Python do not count."""
-    folder = settle().folder / "engine_0017"
+    folder = choose().folder / "engine_0017"
     folder.mkdir()
     (folder / "expansion.expand-83.py27.nbi").touch()
     before = own_bounds()
 
     (folder / f"expansion.expand-83.py{sys.version_info[0]}{sys.version_info[1]}.nbi").touch()
 
-    assert (OWN, OWN_COMPILED) == (before, own_bounds())
+    assert (USER_BOUNDS, USER_BOUNDS_COMPILED) == (before, own_bounds())
 
 
 @pytest.mark.parametrize("name", ["NUMBA_CACHE_DIR", "XDG_CACHE_HOME"])
 def test_a_folder_that_was_chosen_is_used(
-    settle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    choose: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """`NUMBA_CACHE_DIR` or `XDG_CACHE_HOME` chooses the folder."""
     monkeypatch.setenv(name, str(tmp_path / "chosen"))
 
-    assert (tmp_path / "chosen") in settle().folder.parents
+    assert (tmp_path / "chosen") in choose().folder.parents
 
 
-def test_folders_of_old_versions_are_removed(settle: Any) -> None:
+def test_folders_of_old_versions_are_removed(choose: Any) -> None:
     """The last four stay, for users who switch between versions."""
-    place = settle().folder.parent
+    place = choose().folder.parent
     for number in range(10):
         (place / f"engine-{number}").mkdir()
         os.utime(place / f"engine-{number}", (number, number))
 
-    kept = settle()
+    kept = choose()
 
     assert {kept.folder.name, "engine-9", "engine-8", "engine-7", "engine-6"} == {
         folder.name for folder in place.iterdir()
@@ -130,31 +130,31 @@ def test_folders_of_old_versions_are_removed(settle: Any) -> None:
 
 
 def test_without_a_home_the_packages_folder_is_used(
-    settle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    choose: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many daemons run without a home folder, with HOME=/nonexistent."""
     monkeypatch.setenv("HOME", "/proc/nonexistent")
 
-    kept = settle()
+    kept = choose()
 
     assert kept.lasting
     assert tmp_path / "engine" in kept.folder.parents
 
 
 def test_without_a_lasting_folder_the_loops_go_to_a_private_temporary_folder(
-    settle: Any, monkeypatch: pytest.MonkeyPatch
+    choose: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their folder may be read by this user only, because files in it are executed."""
     monkeypatch.setattr(joinproto.check.engine, "can_write", lambda folder: False)
 
-    kept = settle()
+    kept = choose()
 
     assert not kept.lasting
     assert 0o700 == kept.folder.stat().st_mode & 0o777
 
 
 def test_without_any_folder_at_all_the_loops_are_not_cached(
-    settle: Any, monkeypatch: pytest.MonkeyPatch
+    choose: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """numba itself would raise "no locator available"."""
 
@@ -163,7 +163,7 @@ def test_without_any_folder_at_all_the_loops_are_not_cached(
 
     monkeypatch.setattr(joinproto.check.engine, "can_write", lambda folder: False)
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)
-    kept = settle()
+    kept = choose()
     asked: list[dict[str, Any]] = []
     declare = _without_cache(lambda *functions, **options: asked.append(options))
 
@@ -178,12 +178,12 @@ def test_a_long_compilation_is_announced_once(monkeypatch: pytest.MonkeyPatch) -
     """The message comes only after some time, because most loops come from the cache."""
     hour = 3600.0
     monkeypatch.setattr(joinproto.check.engine, "_SECONDS_SILENT", hour)
-    said: list[str] = []
-    state = Compiling(said.append)
+    messages: list[str] = []
+    state = Compiling(messages.append)
 
     state.begin()
     state.end()
-    assert [] == said
+    assert [] == messages
     state.seconds = hour
     for _ in range(3):
         state.begin()
@@ -191,8 +191,8 @@ def test_a_long_compilation_is_announced_once(monkeypatch: pytest.MonkeyPatch) -
             state._timer.join()
         state.end()
 
-    assert 1 == len(said)
-    assert said[0].startswith("compiling the search")
+    assert 1 == len(messages)
+    assert messages[0].startswith("compiling the search")
 
 
 PROGRAM = """
@@ -201,7 +201,7 @@ from joinproto.check import load_world
 from joinproto.check.check import check
 with joinproto.check.engine.telling_of_compilation(print):
     report = check(load_world("two-phase-commit"))
-print(report.distinct, joinproto.check.engine.KEPT.lasting)
+print(report.distinct, joinproto.check.engine.LOOP_CACHE.lasting)
 """
 
 

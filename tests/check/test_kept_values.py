@@ -1,4 +1,4 @@
-"""Values as bytes: all values of models come back, and reading runs no code that the bytes name."""
+"""Values are written as bytes and read back; reading runs no code that the bytes name."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_any_value_comes_back(value: Any) -> None:
+def test_random_values_come_back(value: Any) -> None:
     assert value == read_back(value)
 
 
@@ -139,7 +139,7 @@ def test_a_value_held_twice_is_one_object() -> None:
     assert found["a"] is found["b"][0]
 
 
-def test_a_singleton_is_itself() -> None:
+def test_a_singleton_comes_back_as_itself() -> None:
     assert all(read_back(only) is only for only in (TRUE, FALSE, DOWN))
 
 
@@ -220,13 +220,13 @@ def with_missing_places(content: bytes) -> bytes:
     return bytes_of([], [kept_values.TUPLE, 1, 7], [])
 
 
-@pytest.mark.parametrize("harm", [cut, with_missing_places, lambda content: b""])
-def test_damaged_bytes_raise(harm: Callable[[bytes], bytes]) -> None:
+@pytest.mark.parametrize("damage", [cut, with_missing_places, lambda content: b""])
+def test_reading_damaged_bytes_raises(damage: Callable[[bytes], bytes]) -> None:
     with pytest.raises((ValueError, LookupError)):
-        read(harm(written([1, 2, "three"], ANY)), ANY)
+        read(damage(written([1, 2, "three"], ANY)), ANY)
 
 
-def test_no_module_of_ours_may_read_a_pickle() -> None:
+def test_no_module_of_joinproto_may_read_a_pickle() -> None:
     """The hook in `tests/pickles.py`, under which all tests run, refuses such a call."""
     reads = compile("loads(content)", "<ours>", "eval")
     ours = {"__name__": "joinproto.somewhere", "loads": pickle.loads, "content": _PICKLED}

@@ -1,4 +1,4 @@
-"""The layout of a row when its fields grow."""
+"""The layout of a row when its fields grow; and `collected_seldom`."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ FAULTY = Path(__file__)
 
 @define
 class Counter:
-    """Counts to `last`, and says each number to all others."""
+    """Counts to `last`, and sends each number to all others."""
 
     last: int = 2
     count: int = 0
@@ -88,7 +88,7 @@ class RaisesOnDisk(Counter):
 
 
 @define
-class Deaf:
+class RaisingMonitor:
     heard: int = 0
 
     def receive(self, event: Any) -> Any:
@@ -118,8 +118,8 @@ def labels(problem: ModelProblem) -> list[tuple[str | None, str]]:
     return [(step.member, step.label) for step in problem.led_to.steps]
 
 
-def test_the_problem_names_member_event_line_and_run() -> None:
-    """`a` says 2, and `b`, which has counted to 1, raises when it receives the 2."""
+def test_the_problem_names_the_member_the_event_the_line_and_the_run() -> None:
+    """`a` sends 2, and `b`, which has counted to 1, raises when it receives the 2."""
     problem = problem_of(check, world(RaisesLate))
 
     lines, first = inspect.getsourcelines(RaisesLate)
@@ -147,7 +147,7 @@ WORLDS = {
     "members down at first": world(RaisesInChoices, start="down"),
     "a joint step": world(SendsAway, together=MEET),
     "a disk": world(RaisesOnDisk, start="down", together=REPAIR),
-    "the monitor": world(Records, monitor=Deaf),
+    "the monitor": world(Records, monitor=RaisingMonitor),
     "a bound": world(RaisesLate, within=lambda view: sum(s.count for s in view.values()) < 4),
     "a view": world(RaisesLate, same=lambda view: [s.count for s in view.values()]),
 }
@@ -167,7 +167,7 @@ def test_every_search_reports_the_same_error_and_run_as_the_reference(given: Wor
 
 @define
 class Random:
-    """Goes through states by a table; a negative entry makes it raise."""
+    """Follows a table of states; a negative entry makes it raise."""
 
     table: tuple[tuple[int, ...], ...]
     state: int = 0
@@ -223,12 +223,14 @@ def test_symmetry_reports_the_same_run_to_an_error() -> None:
 
 
 def test_a_search_stopped_in_the_failing_level_still_reports_the_error() -> None:
-    problem = problem_of(check, world(RaisesLate), interrupted=Once(after=11).asked)
+    problem = problem_of(check, world(RaisesLate), interrupted=StopAfter(after=11).asked)
 
     assert "raised KeyError" in problem.message
 
 
-class Once:
+class StopAfter:
+    """Asks for the end of a search after `asked` was called this many times."""
+
     def __init__(self, after: int) -> None:
         self.left = after
 
@@ -265,11 +267,11 @@ def test_the_command_shows_the_run(tmp_path: Path, capsys: pytest.CaptureFixture
 
     code = main(["check", str(model)])
 
-    said = capsys.readouterr()
+    output = capsys.readouterr()
     assert code == 2
-    assert "a fails at 'count on', after 2 steps" in said.err
-    assert "count 1 → 2" in said.err
-    assert "model.py:15: member a: receive() raised ValueError: three" in said.err
+    assert "a fails at 'count on', after 2 steps" in output.err
+    assert "count 1 → 2" in output.err
+    assert "model.py:15: member a: receive() raised ValueError: three" in output.err
 
     assert main(["check", str(model), "--json"]) == 2
     error = json.loads(capsys.readouterr().out)["error"]

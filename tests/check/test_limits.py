@@ -1,4 +1,4 @@
-"""A search that is stopped says so: its findings are valid, and the rest is unknown."""
+"""A search that a limit stops says so: its findings are valid, and the rest is unknown."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from joinproto.check.engine.claims.judge import Judge
 from joinproto.check.engine.claims.pairs import Pairs
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.search import Search
-from joinproto.check.engine.space import TooFar
+from joinproto.check.engine.space import TooManyHorizons
 from joinproto.check.engine.stopping import Limits, Tick
-from joinproto.check.engine.tables.claimed import Claimed
+from joinproto.check.engine.tables.claimed import ClaimVerdicts
 from joinproto.check.engine.tables.tables import Tables
-from joinproto.check.memory import Budget, TooMany, parse_size, peak_bytes, resident_bytes
+from joinproto.check.memory import Budget, MemoryLimitMet, parse_size, peak_bytes, resident_bytes
 from joinproto.check.plain import Ends, check_small
 from joinproto.check.properties import always_pair
 
@@ -83,7 +83,7 @@ def test_a_bound_on_states_ends_the_search_as_incomplete() -> None:
     assert sum(report.levels) <= report.distinct
 
 
-def test_a_bound_that_is_not_reached_changes_nothing() -> None:
+def test_a_bound_that_is_not_reached_changes_no_count_and_no_result() -> None:
     world = load_world("two-phase-commit", members=4)
 
     bounded, free = check(world, states_max=10_000), check(world)
@@ -117,13 +117,13 @@ def test_a_bound_on_seconds_includes_the_time_before_a_search_began_again(
             search.limits = Limits(seconds=15.0)
         begin(search)
 
-    def first_time_too_far(search: Search) -> None:
+    def first_time_too_many_horizons(search: Search) -> None:
         if began[0] == 1:
             now[0] += 10.0
-            raise TooFar
+            raise TooManyHorizons
 
     monkeypatch.setattr(Search, "_begin", slow_to_begin)
-    monkeypatch.setattr(Search, "_refuse_far", first_time_too_far)
+    monkeypatch.setattr(Search, "_refuse_many_horizons", first_time_too_many_horizons)
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
 
     search = Search(load_world("two-phase-commit", members=4))
@@ -182,7 +182,7 @@ def test_a_violation_before_the_limit_is_a_violation() -> None:
 
 
 @define
-class Shouter:
+class Doubler:
     """Answers each message with two, so that a bag of them grows without end."""
 
     started: bool = False
@@ -200,9 +200,9 @@ class Shouter:
 def test_a_world_whose_messages_grow_without_end_is_stopped() -> None:
     world = World(
         name="shouting",
-        members={"a": Shouter, "b": Shouter},
+        members={"a": Doubler, "b": Doubler},
         network=MessageBag(),
-        properties=[always_pair("nothing", lambda one, other: True)],
+        properties=[always_pair("any", lambda one, other: True)],
     )
 
     report = check(world, states_max=400)
@@ -240,14 +240,14 @@ def test_an_endless_loop_in_one_answer_is_refused(where: str, expected: str) -> 
     world = World(
         name="boundless",
         members={"a": partial(Boundless, where), "b": partial(Boundless, where)},
-        properties=[always("nothing", lambda view: True)],
+        properties=[always("any", lambda view: True)],
     )
 
     with pytest.raises(ModelProblem, match=re.escape(expected)):
         check(world)
 
 
-class Still:
+class Idle:
     """Does nothing; its world begins in one of many states."""
 
     def __init__(self) -> None:
@@ -260,24 +260,27 @@ class Still:
         return self.x
 
 
-def still(count: int, **more: Any) -> World:
+def idle_world(count: int, **more: Any) -> World:
     claims = {"properties": [always("true", lambda view: True)], **more}
     return World(
-        name="still", members={"a": Still}, beginnings=any_of({"a": {"x": range(count)}}), **claims
+        name="idle_world",
+        members={"a": Idle},
+        beginnings=any_of({"a": {"x": range(count)}}),
+        **claims,
     )
 
 
 @pytest.mark.parametrize("search", [check, check_small])
 def test_joint_steps_without_an_end_are_refused(search: Any) -> None:
     with pytest.raises(ModelProblem, match=re.escape("yields more than 100,000 joint steps")):
-        search(still(1, together=lambda view: itertools.repeat(Together("both", {"a": "x"}))))
+        search(idle_world(1, together=lambda view: itertools.repeat(Together("both", {"a": "x"}))))
 
 
 @pytest.mark.parametrize("search", [check, check_small])
 def test_a_long_list_of_beginnings_is_cut_by_a_limit(search: Any) -> None:
     stopped: dict[str, Any] = {"interrupted": lambda: True}
 
-    report = search(still(500), **(stopped if search is check else {"ends": Ends(**stopped)}))
+    report = search(idle_world(500), **(stopped if search is check else {"ends": Ends(**stopped)}))
 
     assert ("interrupted", 1) == (report.stopped_by, report.distinct)
 
@@ -290,7 +293,7 @@ def test_a_limit_ends_the_evaluation_of_claims() -> None:
         asked.append(view["a"])
         return True
 
-    world = still(500, properties=[always("asked", holds)])
+    world = idle_world(500, properties=[always("asked", holds)])
 
     report = check(world, interrupted=lambda: len(asked) > 200)
 
@@ -385,7 +388,7 @@ def test_peak_and_resident_memory_are_zero_if_the_system_does_not_report_them(
     assert 0 == resident_bytes()
 
 
-# -- numbered values count, too ---------------------------------------------------------
+# -- memory of numbered values ----------------------------------------------------------
 
 
 MODEL = """
@@ -463,7 +466,7 @@ def test_the_first_ctrl_c_ends_a_search_with_its_report(tmp_path: Path) -> None:
     assert running.stderr is not None
     # The first line of progress comes after ten seconds, when the search is under way.
     while "distinct" not in (row := running.stderr.readline()):
-        assert row, "it ended by itself"
+        assert row, "the search ended by itself"
 
     running.send_signal(signal.SIGINT)
     out, _ = running.communicate(timeout=300)
@@ -521,7 +524,7 @@ def test_a_state_numbered_before_memory_ends_has_all_its_choices(
             if more:
                 refused += 1
                 if refused == nth:
-                    raise TooMany
+                    raise MemoryLimitMet
 
         monkeypatch.setattr(self.cells, "claim", refuse)
         try:
@@ -556,7 +559,7 @@ def test_claims_interrupted_by_memory_are_evaluated_again(
         nonlocal asked
         asked += 1
         if asked == 5:
-            raise TooMany
+            raise MemoryLimitMet
         make_room(self, field, other)
 
     monkeypatch.setattr(Pairs, "_make_room", ends_once)
@@ -566,7 +569,7 @@ def test_claims_interrupted_by_memory_are_evaluated_again(
     monkeypatch.undo()
     search.judge.refresh()
     broken = search.judge.broken
-    search.tables.claimed = Claimed()
+    search.tables.claimed = ClaimVerdicts()
     fresh = Judge(search.tables, Budget(1 << 40))
     fresh.refresh()
 
@@ -581,7 +584,7 @@ def test_a_world_of_more_than_64_claims_about_whole_views_is_refused() -> None:
     claims.append(always("with a premise", lambda _: True, premise=lambda _: True))
 
     def world(*more: Any) -> World:
-        return World(name="many", members={"m": Still}, properties=[*claims, *more])
+        return World(name="many", members={"m": Idle}, properties=[*claims, *more])
 
     assert 1 == check(world()).distinct
     with pytest.raises(ModelProblem, match="many has 65 claims about whole views"):

@@ -1,4 +1,4 @@
-"""`linearizable` against the definition: some order of the calls explains all answers."""
+"""`linearizable` is compared with the definition: some order of the calls explains the answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ANSWERS = [None, 0, 1, 2, True, False]
 
 
 @frozen
-class Done:
+class HistoryCall:
     """One call in a history: when it began, when it was answered, and the answer."""
 
     operation: Hashable
@@ -30,19 +30,19 @@ class Done:
     answer: object
 
 
-def by_definition(calls: list[Done]) -> bool:
+def by_definition(calls: list[HistoryCall]) -> bool:
     """Return whether some order of the calls explains the answers; open calls may be left out."""
-    told = [one for one in calls if one.ends != float("inf")]
-    rest = [one for one in calls if one.ends == float("inf")]
+    answered = [one for one in calls if one.ends != float("inf")]
+    still_open = [one for one in calls if one.ends == float("inf")]
     return any(
         explains(order)
-        for size in range(len(rest) + 1)
-        for more in combinations(rest, size)
-        for order in permutations([*told, *more])
+        for size in range(len(still_open) + 1)
+        for more in combinations(still_open, size)
+        for order in permutations([*answered, *more])
     )
 
 
-def explains(order: tuple[Done, ...]) -> bool:
+def explains(order: tuple[HistoryCall, ...]) -> bool:
     state: object = 0
     for place, one in enumerate(order):
         if any(later.ends < one.begins for later in order[place + 1 :]):
@@ -67,7 +67,7 @@ def histories(draw: st.DrawFn) -> list[Call | Return]:
     return events
 
 
-def calls_of(events: list[Call | Return]) -> Iterator[Done]:
+def calls_of(events: list[Call | Return]) -> Iterator[HistoryCall]:
     for at, event in enumerate(events):
         if isinstance(event, Call):
             answers = (
@@ -76,7 +76,7 @@ def calls_of(events: list[Call | Return]) -> Iterator[Done]:
                 if isinstance(later, Return) and later.client == event.client
             )
             ends, answer = next(answers, (float("inf"), None))
-            yield Done(event.operation, at, ends, answer)
+            yield HistoryCall(event.operation, at, ends, answer)
 
 
 @given(histories())
@@ -121,7 +121,7 @@ def test_an_unknown_operation_of_a_register_is_refused() -> None:
         ("my_lease", {"careful": True}, "holds"),
     ],
 )
-def test_the_examples_end_as_the_page_says(
+def test_the_register_and_lease_examples_have_their_documented_results(
     example: str, given_: dict[str, object], result: str
 ) -> None:
     assert result == check(load_world(str(EXAMPLES / f"{example}.py"), **given_)).result

@@ -13,19 +13,19 @@ from joinproto.check import FifoLinks, MessageBag, ModelProblem, Together, View,
 from joinproto.check.check import check
 from joinproto.check.network import MessageSet
 from joinproto.check.properties import Property
-from tests.check.compare import explored, same_report, same_search
+from tests.check.compare import assert_same_report, assert_same_search, explored
 from tests.check.random_models import Plan, build, plans
 from tests.check.test_bounded_links import speakers
 
 
-def few(most: int) -> Property:
+def few_under_way(most: int) -> Property:
     def holds(view: View) -> bool:
         return view.under_way() <= most
 
     return always(f"at most {most} under way", holds)
 
 
-def mixed() -> Property:
+def no_two_of_one_kind() -> Property:
     return always(
         "not two of one kind on a link",
         lambda view: all(len(set(held)) == len(held) for held in view.links.values()),
@@ -36,11 +36,14 @@ def mixed() -> Property:
 @given(plans(networks=("fifo", "bag")))
 def test_claims_that_see_links_are_judged_as_by_the_reference_search(plan: Plan) -> None:
     world = evolve(build(plan), show_links=True)
-    world = evolve(world, properties=[few(1), mixed(), few(3), *world.properties])
+    world = evolve(
+        world,
+        properties=[few_under_way(1), no_two_of_one_kind(), few_under_way(3), *world.properties],
+    )
     found = explored(world, 300)
     assume(found is not None)
 
-    same_report(world, same_search(world, found))
+    assert_same_report(world, assert_same_search(world, found))
 
 
 @settings(max_examples=15)
@@ -60,26 +63,26 @@ def test_choices_guarded_by_links_are_those_of_the_reference_search(plan: Plan, 
     found = explored(world, 300)
     assume(found is not None)
 
-    same_report(world, same_search(world, found))
+    assert_same_report(world, assert_same_search(world, found))
 
 
-def test_a_joint_step_may_wait_until_no_message_is_under_way() -> None:
-    """The guard sees the links: both members speak at once only if no message is under way."""
+def test_a_joint_step_guarded_by_links_is_judged_as_by_the_reference_search() -> None:
+    """The joint step waits until no message is under way; a's own choices do not wait."""
 
     def steps(view: View) -> Iterator[Together]:
         if view.under_way() == 0:
             yield Together("both speak", {"a": "speak", "b": "speak"})
 
-    def heard_both(view: View) -> bool:
+    def at_most_one_said(view: View) -> bool:
         return view.under_way(str, sender="a", to="b") <= 1
 
     world = evolve(
         speakers(FifoLinks(capacity=2)),
         show_links=True,
         together=steps,
-        properties=[always("a has said at most one thing", heard_both), few(4)],
+        properties=[always("a has said at most one thing", at_most_one_said), few_under_way(4)],
     )
-    same_report(world, same_search(world))
+    assert_same_report(world, assert_same_search(world))
 
     results = {item.name: item.result for item in check(world).properties}
 
@@ -90,13 +93,13 @@ def test_a_joint_step_may_wait_until_no_message_is_under_way() -> None:
 def test_bounded_links_never_hold_more(capacity: int) -> None:
     world = evolve(speakers(MessageBag(capacity=capacity)), show_links=True)
 
-    assert "holds" == check(evolve(world, properties=[few(2 * capacity)])).result
-    assert "violated" == check(evolve(world, properties=[few(2 * capacity - 1)])).result
+    assert "holds" == check(evolve(world, properties=[few_under_way(2 * capacity)])).result
+    assert "violated" == check(evolve(world, properties=[few_under_way(2 * capacity - 1)])).result
 
 
 def test_links_without_show_links_or_with_a_set_or_symmetry_are_refused() -> None:
     with pytest.raises(ModelProblem, match="show_links=True"):
-        check(evolve(speakers(FifoLinks(capacity=1)), properties=[few(1)]))
+        check(evolve(speakers(FifoLinks(capacity=1)), properties=[few_under_way(1)]))
     with pytest.raises(ModelProblem, match="show_links with a MessageSet"):
         evolve(speakers(MessageBag()), network=MessageSet(), show_links=True)
     alike = evolve(speakers(FifoLinks(capacity=1)), show_links=True, interchangeable=("a", "b"))

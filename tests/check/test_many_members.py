@@ -45,7 +45,7 @@ class Peer:
 
 
 def world(count: int = COUNT, partitions: int = 0) -> World:
-    """Return a world of so many peers."""
+    """Return a world of `count` peers."""
     return World(
         name="many",
         members={f"m{number}": partial(Peer, number) for number in range(count)},
@@ -55,14 +55,14 @@ def world(count: int = COUNT, partitions: int = 0) -> World:
 
 
 def test_each_receiver_has_a_duty_of_its_own() -> None:
-    """The duty of the last member for a was once that of m1 for b, so m1 could wait for ever."""
+    """If the last member's duty for a counted as m1's duty for b, m1 could wait for ever."""
     report = check(world())
 
     assert ("holds", 5) == (report.result, report.distinct)
 
 
 def test_a_world_without_partitions_has_no_splits() -> None:
-    """All splits of 258 members would never be listed to their end."""
+    """A list of all splits of 258 members would have no end in practice."""
     assert () == Environment.of(world()).splits
 
 
@@ -74,7 +74,7 @@ def test_partitions_of_many_members_need_named_splits() -> None:
 
 
 def test_twenty_thousand_fields_have_their_places() -> None:
-    """150 members have so many queues; the number of words was once found by trial."""
+    """A world of 142 members has about this many queues."""
     layout = Layout([1] * 20_000, 0)
 
     assert 313 == layout.words

@@ -1,4 +1,4 @@
-"""Member objects are made of attribute values, and their values are read again."""
+"""Member objects are made from attribute values, and their values are read back."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_only_objects_whose_content_is_their_dict_take_the_quick_way(
 
 
 @pytest.mark.parametrize("kind", [Plain, Cached, Slotted, Fields])
-def test_an_object_taken_apart_is_made_again(kind: Callable[[], Any]) -> None:
+def test_objects_made_from_one_state_are_equal_and_share_no_list(kind: Callable[[], Any]) -> None:
     objects = MemberObjects("m", kind)
 
     made, other = objects.running(objects.fresh), objects.running(objects.fresh)

@@ -1,4 +1,4 @@
-"""When two messages of a set are one: by sender, addressee and content, or by content alone."""
+"""Messages of a set are one if sender, addressee and content are equal, or only the last two."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CONTENTS = MessageSet(with_sender=False)
 
 @define
 class Teller:
-    """Says x to c or to all, as `says` allows; messages do not change it."""
+    """Says x to c or to all, as `says` allows; ignores messages."""
 
     says: tuple[str, ...]
 
@@ -149,19 +149,19 @@ def test_a_run_names_no_sender_in_a_network_without_senders() -> None:
         run.step(step.label, step.member)
     assert run.violates("c hears once")
     story = story_of(trace)
-    said = [sentence(moment, story).text for moment in story.moments[1:]]
-    assert ["a: tell c", *["c receives x (sent in step 1)"] * 2] == said
+    sentences = [sentence(moment, story).text for moment in story.moments[1:]]
+    assert ["a: tell c", *["c receives x (sent in step 1)"] * 2] == sentences
 
 
-@pytest.mark.parametrize(("network", "who"), [(ONE, " from a"), (CONTENTS, "")])
-def test_a_lasso_names_the_message_that_it_receives(network: MessageSet, who: str) -> None:
+@pytest.mark.parametrize(("network", "sender"), [(ONE, " from a"), (CONTENTS, "")])
+def test_a_lasso_names_the_message_that_it_receives(network: MessageSet, sender: str) -> None:
     world = tellers(network, ("tell c",), (), ())
     world = evolve(world, properties=[eventually("something else", lambda view: False)])
 
     trace = check(world).trace
 
     assert trace is not None
-    assert f"receiving x{who} by c is taken" in trace.fairness
+    assert f"receiving x{sender} by c is taken" in trace.fairness
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_lasso_names_the_message_that_it_receives(network: MessageSet, who: st
         (MessageSet(with_sender=False, broadcasts="one"), Faults(), "all others needs a sender"),
     ],
 )
-def test_a_setting_that_needs_a_sender_is_refused_without_one(
+def test_a_setting_that_needs_senders_is_refused_without_senders(
     network: MessageSet, faults: Faults, found: str
 ) -> None:
     world = tellers(ONE, (), (), ())
@@ -205,7 +205,7 @@ def test_an_answer_to_a_message_without_a_sender_is_refused() -> None:
     with pytest.raises(ModelProblem, match="sent to None, which is not a member") as problem:
         check(world)
 
-    assert "to answer, let the content say to whom" in problem.value.next
+    assert "so name the addressee in the content" in problem.value.next
     with pytest.raises(ModelProblem) as problem:
         check(evolve(world, network=MessageSet(), members={"a": Lost, "b": Lost}))
     assert problem.value.next.endswith("Broadcast(...) is to all others")

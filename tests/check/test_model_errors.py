@@ -214,10 +214,7 @@ class Hears:
 def test_a_bad_effect_is_reported_with_the_line_of_receive(
     kind: type, expected: str, hint: str
 ) -> None:
-    """The result is known only after the call, so the place is where `receive` begins.
-
-    For an answer that is no list of effects, the place is its `return`.
-    """
+    """The place is where `receive` begins, or the `return` of a result that is not a list."""
     problem = problem_of(world(kind, monitor=Hears if kind is RecordsAnObject else None))
 
     _, first = inspect.getsourcelines(kind.receive)  # type: ignore[attr-defined]
@@ -363,7 +360,7 @@ def test_a_claim_that_forgets_stopped_members_gets_advice_about_them() -> None:
     assert "view.up" in problem.next
 
 
-def test_a_claim_that_asks_for_a_hidden_attribute_lists_the_shown_ones() -> None:
+def test_an_error_about_a_hidden_attribute_lists_the_shown_attributes() -> None:
     claim = always_each("small", lambda shown: shown.stp < 9)
 
     problem = problem_of(world(Quiet, claim))
@@ -412,7 +409,7 @@ def test_an_unsound_world_is_refused_when_it_is_made(parts: dict[str, Any], expe
 def test_a_malformed_part_of_a_world_is_reported_in_words(
     kind: Any, parts: dict[str, Any], expected: str, wanted: str
 ) -> None:
-    """The message must not be that of attrs, which has the whole Attribute(...) of the field."""
+    """The message must not be the message of attrs, which contains Attribute(...) of the field."""
     with pytest.raises(ModelProblem) as raised:
         kind(**parts)
 
@@ -449,7 +446,7 @@ def test_an_event_for_a_disk_needs_a_method() -> None:
 
 
 class DeafMonitor:
-    """A monitor that cannot hear."""
+    """A monitor without `receive`."""
 
 
 def test_a_monitor_without_receive_is_refused() -> None:
@@ -654,7 +651,7 @@ def test_a_stopped_member_shows_down() -> None:
     assert "reached" == report.properties[0].result
 
 
-# -- claims that answer nothing, calls that do not return ----------------------------------
+# -- claims that return None, calls that do not return -------------------------------------
 
 
 def answers_nothing(view: Any) -> Any:
@@ -681,7 +678,7 @@ def test_a_bound_that_answers_none_is_refused() -> None:
     assert "within(view) answered None" in problem.message
 
 
-def test_a_claim_about_steps_with_wrong_arguments_is_told_the_right_ones() -> None:
+def test_a_claim_about_steps_with_wrong_arguments_gets_advice_about_them() -> None:
     def two(*both: Any) -> bool:
         _before, _after = both
         return True
@@ -697,13 +694,13 @@ def test_a_claim_about_hidden_disks_gets_advice_about_show_disk() -> None:
     assert "a world shows them with show_disk=" in problem.message
 
 
-def test_same_that_cannot_be_compared_is_named() -> None:
+def test_a_same_whose_results_cannot_be_compared_is_refused() -> None:
     problem = problem_of(world(Quiet, same=lambda view: object()))
 
     assert "results of same(view) cannot be compared" in problem.message
 
 
-def test_a_claim_about_an_unknown_member_is_told_the_members() -> None:
+def test_an_error_about_an_unknown_member_lists_the_members() -> None:
     problem = problem_of(world(Quiet, always("asks", asks_an_unknown_member)))
 
     assert "property 'asks' asks for 'nobody', which is not a member" in problem.message
@@ -736,7 +733,7 @@ def test_a_call_that_does_not_return_is_reported_with_its_line(
     [
         pytest.param(1.0, 0.0, 1.0, id="a loop, or a sleep"),
         pytest.param(1.25, 0.75, 0.5, id="a busy machine"),
-        pytest.param(9.0, 8.5, 0.5, id="a very busy one"),
+        pytest.param(9.0, 8.5, 0.5, id="a very busy machine"),
         pytest.param(3_600.0, 0.0, 1.0, id="stopped for an hour"),
     ],
 )
@@ -760,4 +757,4 @@ def test_calls_return_if_no_watching_thread_can_be_started(
 
     monkeypatch.setattr("threading.Thread.start", refuse)
 
-    assert [1, 2] == [watchdog.Watch().over("a call", partial(abs, n)) for n in (1, 2)]
+    assert [1, 2] == [watchdog.Watchdog().run("a call", partial(abs, n)) for n in (1, 2)]

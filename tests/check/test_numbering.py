@@ -1,4 +1,4 @@
-"""A search that continues with an earlier search's numbers finds the same, and asks no member."""
+"""A search that continues with an earlier search's numbers finds the same without new calls."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from joinproto.check.check import check
 from joinproto.check.engine.claims.found import Found
 from joinproto.check.engine.claims.judge import Judge
 from joinproto.check.engine.search import Search
-from joinproto.check.engine.tables import answers as answers_room
+from joinproto.check.engine.tables import answers as answers_module
 from joinproto.check.engine.tables import kept_values
 from joinproto.check.engine.tables.answers import Answers
 from joinproto.check.engine.tables.kept_file import AnswersFile
 from joinproto.check.world import World
-from tests.check.compare import explored, same_search
+from tests.check.compare import assert_same_search, explored
 from tests.check.random_models import SETS, Plan, build, plans
 from tests.check.test_contents import always_numbered
 
@@ -36,7 +36,7 @@ class AnyNames(kept_values.Names):
 
 @pytest.fixture(autouse=True, scope="module")
 def random_models_may_be_read() -> Iterator[None]:
-    with mock.patch.object(answers_room, "Names", AnyNames):
+    with mock.patch.object(answers_module, "Names", AnyNames):
         yield
 
 
@@ -58,7 +58,7 @@ def searched_twice(world: World, path: Path) -> tuple[Search, Search]:
     return first, second
 
 
-def same_with_numbers(plan: Plan) -> None:
+def assert_same_with_numbers(plan: Plan) -> None:
     found = explored(build(plan), STATES_MAX)
     assume(found is not None)
     with TemporaryDirectory() as folder:
@@ -69,13 +69,13 @@ def same_with_numbers(plan: Plan) -> None:
         # Without samples, the search must not call the members at all.
         with (
             mock.patch("tests.check.compare.Search", numbered_from(path)),
-            mock.patch.object(answers_room, "SAMPLES", 0),
+            mock.patch.object(answers_module, "SAMPLES", 0),
         ):
-            same_search(build(plan), found)
+            assert_same_search(build(plan), found)
     assert found is not None
     assert [*first.tables.outcomes] == [*again.tables.outcomes]
-    behind = range(-len(first.tables.outcomes), 0)
-    assert [*first.tables.outcomes] == [again.tables.outcomes[at] for at in behind]
+    negative = range(-len(first.tables.outcomes), 0)
+    assert [*first.tables.outcomes] == [again.tables.outcomes[at] for at in negative]
     assert first.judge.broken == again.judge.broken
     assert (found.distinct, found.generated) == (again.states.count, again.found.generated)
 
@@ -99,14 +99,14 @@ def numbered_from(path: Path) -> type[Search]:
 @given(plans())
 def test_a_random_world_is_searched_alike_with_and_without_kept_numbers(plan: Plan) -> None:
     """States, steps and counts are equal, for each network and fault, monitors and joint steps."""
-    same_with_numbers(plan)
+    assert_same_with_numbers(plan)
 
 
 @settings(max_examples=settings().max_examples // 2)
 @given(plans(networks=tuple(SETS)))
 def test_a_world_with_numbered_contents_is_searched_alike_with_kept_numbers(plan: Plan) -> None:
     with always_numbered():
-        same_with_numbers(plan)
+        assert_same_with_numbers(plan)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -125,7 +125,9 @@ def test_a_later_search_with_other_workers_uses_the_kept_answers(
     assert [0, 1, 0, 1] == [len(report.notes) for report in (first, second, alike, last)]
 
 
-def test_a_search_that_is_stopped_covers_the_states_that_it_met(tmp_path: Path) -> None:
+def test_a_stopped_search_with_kept_numbers_has_the_coverage_of_a_search_without(
+    tmp_path: Path,
+) -> None:
     """Numbers of further states, from an earlier search, do not change the coverage."""
     world = load_world("durable-vote-wiped")
     cold = check(world, states_max=5)

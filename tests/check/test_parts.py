@@ -1,4 +1,4 @@
-"""Claims about parts of observations: a claim gets only the parts, each pair of parts once."""
+"""Claims about parts of observations get only these parts, each pair of parts once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Shown:
 
 @define
 class Node:
-    """Counts rounds; in the last one it may name another leader."""
+    """Counts five rounds; in the last round it may name another leader."""
 
     round: int = 0
     leader: str = "a"
@@ -38,8 +38,8 @@ class Node:
         return Shown(self.round, self.leader)
 
 
-class Last:
-    """A monitor that remembers nothing."""
+class Idle:
+    """A monitor that ignores records."""
 
     def receive(self, event: Any) -> None:
         """Ignore the record."""
@@ -49,7 +49,7 @@ class Last:
 
 
 def world(*claims: Property) -> World:
-    return World(name="parts", members={"x": Node, "y": Node}, monitor=Last, properties=claims)
+    return World(name="parts", members={"x": Node, "y": Node}, monitor=Idle, properties=claims)
 
 
 def leader(shown: Shown) -> str:
@@ -57,10 +57,7 @@ def leader(shown: Shown) -> str:
 
 
 def test_a_claim_is_evaluated_once_for_each_pair_of_parts() -> None:
-    """Each member shows seven values, which have only two different parts.
-
-    A sample of the answers is checked by a second call; here the sample has all answers.
-    """
+    """A member has seven observations with two different parts; each call is repeated."""
     asked: list[tuple[Any, Any]] = []
 
     def agree(one: str, other: str) -> bool:
@@ -76,7 +73,7 @@ def test_a_claim_is_evaluated_once_for_each_pair_of_parts() -> None:
 
 
 @pytest.mark.parametrize("search", [check, check_small])
-def test_a_claim_about_parts_breaks_where_the_same_about_all_does(search: Any) -> None:
+def test_a_claim_about_parts_has_the_trace_of_the_claim_about_observations(search: Any) -> None:
     whole = search(world(always_pair("one leader", lambda a, b: a.leader == b.leader)))
     parts = search(world(always_pair("one leader", lambda a, b: a == b, of=leader)))
 
@@ -84,7 +81,7 @@ def test_a_claim_about_parts_breaks_where_the_same_about_all_does(search: Any) -
     assert whole.trace == parts.trace
 
 
-def test_always_beside_takes_a_part_of_either_side() -> None:
+def test_always_beside_takes_a_part_of_the_member_or_of_the_monitor() -> None:
     of_member = always_beside("as seen", lambda name, seen: name == seen.leader, of=leader)
     of_monitor = always_beside(
         "as heard", lambda shown, name: shown.leader == name, of_monitor=leader
@@ -108,10 +105,10 @@ def test_equal_parts_of_different_types_are_evaluated_separately() -> None:
 def test_an_error_in_a_part_is_reported_with_the_claim() -> None:
     claim = always_pair("one leader", lambda a, b: a == b, of=lambda shown: shown.chief)
 
-    with pytest.raises(ModelProblem, match=r"'one leader'.*no attribute 'chief'") as told:
+    with pytest.raises(ModelProblem, match=r"'one leader'.*no attribute 'chief'") as raised:
         check(world(claim))
 
-    assert "test_parts.py" in str(told.value.place)
+    assert "test_parts.py" in str(raised.value.place)
 
 
 def test_a_part_that_is_not_a_function_is_refused() -> None:

@@ -104,7 +104,7 @@ def test_a_page_escapes_texts() -> None:
 @pytest.mark.parametrize(
     ("picture", "expected"),
     [
-        (lambda view: 3, "gives a value of type int"),
+        (lambda view: 3, "returned a value of type int"),
         (lambda view: view["c"], "asks for 'c'"),
         ("text", "picture is a value of type str"),
     ],

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 
 from joinproto.check import load_world
 from joinproto.check.check import check
-from joinproto.check.plain import OWN, SHIPPED, Bounds, Ends, check_small
+from joinproto.check.plain import SHIPPED, USER_BOUNDS, Bounds, Ends, check_small
 from joinproto.check.properties import ON_RUNS
 from joinproto.check.report import Report
 from joinproto.check.world import World
@@ -26,7 +26,7 @@ def comparable(report: Report) -> Report:
     return evolve(without_costs(report), row_bits=0, bytes_per_state=0)
 
 
-def is_for_the_engine(world: World, found: Report) -> bool:
+def may_need_the_engine(world: World, found: Report) -> bool:
     """Return whether plain Python may leave the world to the engine.
 
     It may if the world uses `same`, or reached about half of a bound of `SHIPPED` or more.
@@ -48,13 +48,13 @@ def test_a_small_world_is_reported_as_by_the_engine(name: str, mutant: str | Non
     engine, small = searched(name, mutant), check_small(world, witnesses=True)
 
     if small is None:
-        assert is_for_the_engine(world, engine)
+        assert may_need_the_engine(world, engine)
     else:
         assert comparable(engine) == comparable(small)
 
 
 def test_the_chosen_worlds_are_small() -> None:
-    """The comparison would prove nothing if everything were left to the engine."""
+    """If they were left to the engine, the comparison would prove nothing."""
     large = [case for case in CHOSEN if check_small(load_world(case[0], mutant=case[1])) is None]
 
     assert [] == large
@@ -94,7 +94,7 @@ def test_a_small_world_loads_no_compiled_loops() -> None:
     assert '"distinct": 114' in done.stdout
 
 
-OWN_MODEL = """
+PROGRAM = """
 import sys
 from joinproto.__main__ import main
 code = main(["check", *sys.argv[1:]])
@@ -110,10 +110,10 @@ print(code, sorted({"numba", "numpy", "scipy"} & set(sys.modules)), file=sys.std
         ("docs/examples/from_tla.py", "distinct"),
     ],
 )
-def test_a_model_of_one_s_own_loads_no_compiled_loops(model: str, expected: str) -> None:
+def test_a_users_model_loads_no_compiled_loops(model: str, expected: str) -> None:
     """In a fresh installation the loops would have to be compiled first."""
     done = subprocess.run(
-        [sys.executable, "-c", OWN_MODEL, model], capture_output=True, text=True, check=False
+        [sys.executable, "-c", PROGRAM, model], capture_output=True, text=True, check=False
     )
 
     assert expected in done.stdout
@@ -125,14 +125,14 @@ def test_a_model_that_raises_loads_no_compiled_loops(tmp_path: Path) -> None:
     path = tmp_path / "wrong.py"
     path.write_text(wrong.replace("len(self.votes) >= 0", "1 // len(self.votes)"))
     done = subprocess.run(
-        [sys.executable, "-c", OWN_MODEL, str(path)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", PROGRAM, str(path)], capture_output=True, text=True, check=False
     )
 
     assert "raised ZeroDivisionError" in done.stderr
     assert done.stderr.strip().endswith("2 []")
 
 
-def test_a_world_beyond_any_bound_is_left_to_the_engine() -> None:
+def test_a_world_that_exceeds_one_of_the_bounds_is_left_to_the_engine() -> None:
     world = load_world("two-phase-commit", members=5)
     engine = check(world)
     fits = Bounds(engine.distinct + 1, engine.generated, 10**6, 10**6)
@@ -152,7 +152,7 @@ def test_a_world_beyond_any_bound_is_left_to_the_engine() -> None:
 def test_limits_end_a_small_search_as_they_end_the_engine() -> None:
     world = load_world("two-phase-commit", members=4)
     engine = check(world, states_max=100)
-    small = check_small(world, ends=Ends(states_max=100), bounds=OWN)
+    small = check_small(world, ends=Ends(states_max=100), bounds=USER_BOUNDS)
 
     assert small is not None
     assert comparable(engine) == comparable(small)
@@ -160,7 +160,7 @@ def test_limits_end_a_small_search_as_they_end_the_engine() -> None:
         (Ends(interrupted=lambda: True), "interrupted"),
         (Ends(seconds_max=1e-9), "the limit of 1e-09 seconds"),
     ):
-        found = check_small(world, ends=ends, bounds=OWN)
+        found = check_small(world, ends=ends, bounds=USER_BOUNDS)
         assert found is not None
         assert ("incomplete", why) == (found.result, found.stopped_by)
 
@@ -168,7 +168,7 @@ def test_limits_end_a_small_search_as_they_end_the_engine() -> None:
 def test_plain_python_applies_within_as_the_engine_does() -> None:
     world = load_world("two-phase-commit", members=3)
     bounded = evolve(world, within=lambda view: "committed" not in map(str, view.values()))
-    small = check_small(bounded, witnesses=True, bounds=OWN)
+    small = check_small(bounded, witnesses=True, bounds=USER_BOUNDS)
 
     assert small is not None
     assert comparable(check(bounded, witnesses=True)) == comparable(small)

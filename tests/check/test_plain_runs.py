@@ -21,19 +21,19 @@ from tests.check.random_models import Plan as ModelPlan
 from tests.check.random_models import build as build_model
 from tests.check.random_models import plans as model_plans
 from tests.check.test_fair_runs import Plan, build, plans
-from tests.check.test_plain import comparable, is_for_the_engine
+from tests.check.test_plain import comparable, may_need_the_engine
 from tests.check.test_step_claims import Held, jumps
 
 fewer_examples = settings(max_examples=60)
 
 
-def agree(world: World) -> None:
+def assert_searches_agree(world: World) -> None:
     """Compare the reports of both searches on each claim by itself, with the run that breaks it."""
     for item in world.properties:
         one = evolve(world, properties=[item])
         found, of_engine = check_small(one), check(one)
         if found is None:
-            assert is_for_the_engine(one, of_engine)
+            assert may_need_the_engine(one, of_engine)
         else:
             assert comparable(of_engine) == comparable(found)
             assert of_engine.notes == found.notes
@@ -43,7 +43,7 @@ def agree(world: World) -> None:
 @given(plans())
 def test_claims_about_fair_runs_are_judged_as_by_the_engine(plan: Plan) -> None:
     """Fairness is weak or strong, to each step or to several, and runs begin in any state."""
-    agree(build(plan))
+    assert_searches_agree(build(plan))
 
 
 @fewer_examples
@@ -51,13 +51,15 @@ def test_claims_about_fair_runs_are_judged_as_by_the_engine(plan: Plan) -> None:
 def test_claims_about_steps_are_judged_as_by_the_engine(
     plan: Plan, limit: int, words: frozenset[str]
 ) -> None:
-    agree(evolve(build(plan), properties=[always_step("no jump", jumps(limit, words))]))
+    assert_searches_agree(
+        evolve(build(plan), properties=[always_step("no jump", jumps(limit, words))])
+    )
 
 
 @fewer_examples
 @given(plans(), st.integers(0, 3), st.integers(1, 3))
 def test_implements_is_judged_as_by_the_engine(plan: Plan, most: int, part: int) -> None:
-    """Some states stand for no state of the abstract world."""
+    """Some states map to no state of the abstract world."""
     abstract = World(
         name="held",
         members={"held": lambda: Held(most)},
@@ -67,7 +69,7 @@ def test_implements_is_judged_as_by_the_engine(plan: Plan, most: int, part: int)
         implements("held", abstract, lambda view: {"held": sum(view.values()) // part}),
         implements("any", abstract, lambda view: {"held": min(sum(view.values()), most)}),
     ]
-    agree(evolve(build(plan), properties=claims))
+    assert_searches_agree(evolve(build(plan), properties=claims))
 
 
 @fewer_examples
@@ -86,4 +88,4 @@ def test_claims_about_random_models_are_judged_as_by_the_engine(
         eventually_always("at last", is_there),
         leads_to("if all are up", lambda view: len(view.up) == len(view), is_there),
     ]
-    agree(evolve(world, properties=[*world.properties, *claims]))
+    assert_searches_agree(evolve(world, properties=[*world.properties, *claims]))

@@ -1,4 +1,4 @@
-"""Random small worlds: the engine agrees with the slow searches in everything."""
+"""The engine agrees with the slow searches on small random worlds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from joinproto.check.check import check
 from joinproto.check.replay import Replay
 from joinproto.check.report import Report, Trace
 from joinproto.check.world import World
-from tests.check.compare import explored, same_report, same_search
+from tests.check.compare import assert_same_report, assert_same_search, explored
 from tests.check.orbits import normal_in, orbits
 from tests.check.random_models import LIVENESS, SAFETY, Plan, build, plans
 from tests.check.slow_liveness import Runs, TooLarge, is_fair_lasso
@@ -33,9 +33,9 @@ def test_the_engine_equals_the_reference_search(plan: Plan) -> None:
     assume(found is not None)
     assert found is not None
 
-    same_search(world, found)
+    assert_same_search(world, found)
 
-    same_report(world, found)
+    assert_same_report(world, found)
 
 
 @fewer_examples
@@ -71,7 +71,7 @@ def test_claims_about_runs_are_judged_as_defined(plan: Plan) -> None:
 @fewer_examples
 @given(plans(kinds=(*SAFETY, *LIVENESS)))
 def test_a_second_check_of_a_world_gives_the_same_report(plan: Plan) -> None:
-    """Only times differ."""
+    """Claims, counts, runs and coverage are equal."""
     world = build(plan)
     one, other = check(world, states_max=STATES_MAX), check(world, states_max=STATES_MAX)
 
@@ -88,7 +88,7 @@ def test_a_second_check_of_a_world_gives_the_same_report(plan: Plan) -> None:
 @fewer_examples
 @given(plans(alike=True), st.none() | st.integers(0, 3))
 def test_symmetry_explores_one_state_of_each_orbit(plan: Plan, bound: int | None) -> None:
-    """States, levels and steps under symmetry are those of one state of each orbit."""
+    """States, levels and steps are counted for one state of each orbit."""
     world = build(plan)
     if bound is not None:
         world = evolve(world, within=bound_on_phases(bound))
@@ -105,7 +105,9 @@ def test_symmetry_explores_one_state_of_each_orbit(plan: Plan, bound: int | None
     # A violation ends both searches at the end of the same level.
     first = [next(iter(group)) for group in groups]
     first = [state for state in first if found.level_of[state] < len(report.levels)]
-    expanded = [s for s in first if found.level_of[s] < len(report.levels) - whole_ends(whole)]
+    expanded = [
+        s for s in first if found.level_of[s] < len(report.levels) - unexpanded_levels(whole)
+    ]
     assert len(first) == report.distinct
     assert tuple(sorted(Counter(found.level_of[s] for s in first).items())) == tuple(
         enumerate(report.levels)
@@ -118,15 +120,15 @@ def test_symmetry_explores_one_state_of_each_orbit(plan: Plan, bound: int | None
             other.trace_length,
         )
     if report.trace is not None:
-        replayed(world, report.trace)
+        replay_run(world, report.trace)
 
 
-def whole_ends(report: Report) -> int:
+def unexpanded_levels(report: Report) -> int:
     """Return 1 if the last level was not expanded because a claim broke in it, otherwise 0."""
     return int(any(p.kind == "always" and p.result == "violated" for p in report.properties))
 
 
-def replayed(world: World, trace: Trace) -> None:
+def replay_run(world: World, trace: Trace) -> None:
     """Take the steps of a run again, by their words."""
     replay = Replay(world)
     for step in trace.steps:

@@ -1,4 +1,4 @@
-"""A function of a view is called once for each set of values read, and its answers are right."""
+"""A function of a view is called once for equal values read, and its answers are right."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def searched() -> Search:
     return search
 
 
-def drawn(dice: random.Random, depth: int) -> Callable[[View], int]:
+def random_function(dice: random.Random, depth: int) -> Callable[[View], int]:
     """Return a random function of a view, which reads parts of the view in a random order."""
     if depth == 0:
         answer = dice.randrange(2)
         return lambda _: answer
-    name, parts = dice.choice(NAMES), [drawn(dice, depth - 1) for _ in range(4)]
+    name, parts = dice.choice(NAMES), [random_function(dice, depth - 1) for _ in range(4)]
     match dice.randrange(6):
         case 0:
             return lambda view: parts[sum(one[0] for one in view.values()) % 4](view)
@@ -76,20 +76,20 @@ def drawn(dice: random.Random, depth: int) -> Callable[[View], int]:
 
 
 @pytest.mark.parametrize(
-    ("tries", "branches"), [(1 << 30, 1 << 22), (8, 1 << 22), (1 << 30, 60), (1 << 30, 600)]
+    ("calls", "branches"), [(1 << 30, 1 << 22), (8, 1 << 22), (1 << 30, 60), (1 << 30, 600)]
 )
-def test_answers_are_those_of_each_view(
-    tries: int, branches: int, monkeypatch: pytest.MonkeyPatch
+def test_kept_answers_equal_the_answers_to_each_view(
+    calls: int, branches: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """300 random functions are evaluated in two pieces; some of their trees are given up."""
-    monkeypatch.setattr(reading, "TRIES", tries)
+    monkeypatch.setattr(reading, "CHECK_AFTER", calls)
     monkeypatch.setattr(reading, "BRANCHES_MAX", branches)
     search, dice = searched(), random.Random(11)
     shown = search.judge._combinations.shown_from(0)
     assert len(shown) == 256
 
     for _ in range(75):
-        functions = [drawn(dice, dice.randrange(5)) for _ in range(4)]
+        functions = [random_function(dice, dice.randrange(5)) for _ in range(4)]
         readings = Readings(search.tables, functions)
         cut = dice.randrange(257)
         pieces = [readings.answers(part, lambda: None) for part in (shown[:cut], shown[cut:])]
@@ -99,7 +99,7 @@ def test_answers_are_those_of_each_view(
         assert np.concatenate(pieces).tolist() == expected
 
 
-def test_a_function_is_called_once_for_each_set_of_values_read() -> None:
+def test_a_function_is_called_once_for_equal_values_read() -> None:
     """The function reads one member, or two: seven calls are enough for 256 combinations."""
     search, calls = searched(), []
 
@@ -170,12 +170,12 @@ def spoil_links(view: View) -> bool:
     return isinstance(links, dict) and links.update({("a", "b"): ()}) is None
 
 
-@pytest.mark.parametrize("tries", [8, 1 << 30])
+@pytest.mark.parametrize("calls", [8, 1 << 30])
 def test_a_dict_that_a_claim_changes_is_unchanged_for_the_next_claim(
-    tries: int, monkeypatch: pytest.MonkeyPatch
+    calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With and without trees, `up`, `disk` and `links` are unchanged for the next claim."""
-    monkeypatch.setattr(reading, "TRIES", tries)
+    monkeypatch.setattr(reading, "CHECK_AFTER", calls)
     world = World(
         name="numbers",
         members=dict.fromkeys(NAMES, Number),

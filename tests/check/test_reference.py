@@ -1,4 +1,4 @@
-"""The engine finds the same as the slow, simple search in every world that is small enough."""
+"""The engine finds the same as the slow reference search in each world that is small enough."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pytest
 from joinproto.check.catalogue import load_world
 from joinproto.check.check import check
 from joinproto.check.fairness import EACH_STEP
-from joinproto.check.properties import ON_FAIR_RUNS
+from joinproto.check.properties import ON_FAIR_RUNS, ON_RUNS
 from joinproto.check.report import Report
 from joinproto.check.world import World
 from tests.check.chosen import CHOSEN, REST, parameters
-from tests.check.compare import GRAPH, same_report, same_search, shortest
+from tests.check.compare import assert_same_report, assert_same_search, shortest
 from tests.check.orbits import normal_in, orbits
 from tests.check.slow_liveness import Runs, TooLarge, is_fair_lasso
 from tests.check.slow_ltl import breaks, is_broken
@@ -79,18 +79,18 @@ def small_world(name: str, mutant: str | None) -> World:
 def test_a_world_that_ships_is_the_same_in_both_searches(name: str, mutant: str | None) -> None:
     """States, steps, levels, coverage, results and shortest runs are equal, step by step."""
     world = small_world(name, mutant)
-    found = same_search(world)
+    found = assert_same_search(world)
 
-    report = same_report(world, found)
+    report = assert_same_report(world, found)
 
-    if report.result != "violated" or all(p.kind in GRAPH for p in report.properties if p.trace):
-        same_runs(world, Runs(found), report)
+    if report.result != "violated" or all(p.kind in ON_RUNS for p in report.properties if p.trace):
+        assert_same_runs(world, Runs(found), report)
 
 
-def same_runs(world: World, runs: Runs, report: Report) -> None:
+def assert_same_runs(world: World, runs: Runs, report: Report) -> None:
     """Compare claims about whole runs with the slow checker."""
     for item, result in zip(world.properties, report.properties, strict=True):
-        if item.kind not in GRAPH or item.scope == "step" or result.result == "unknown":
+        if item.kind not in ON_RUNS or item.scope == "step" or result.result == "unknown":
             continue
         if item.kind in ON_FAIR_RUNS and (
             item.kind != "eventually" or world.fairness != (EACH_STEP,)

@@ -57,13 +57,11 @@ def test_a_replayed_deadlock_is_stuck(members: int) -> None:
 
     assert replay.stuck()
     assert [] == replay.possible()
-    assert 2 * members == len(
-        replay.view.up
-    )  # forks are members of the world, too, not only philosophers
+    assert 2 * members == len(replay.view.up)  # forks are members, too
 
 
 def test_a_lasso_ends_where_its_loop_began() -> None:
-    """A run avoids the claim for ever; this run ends in a deadlock, so its loop is empty."""
+    """This run ends in a deadlock, so its loop is empty."""
     world = load_world("dining-philosophers", members=3)
     (trace,) = [
         item.trace for item in check(world).properties if item.kind == "eventually" and item.trace
@@ -80,17 +78,17 @@ def test_a_lasso_ends_where_its_loop_began() -> None:
 
 
 def test_an_impossible_step_is_refused_with_the_possible_steps() -> None:
-    """A changed member may not be able to take a run; the message says at which step."""
+    """A changed member may have no such step; the message says at which step of the run."""
     replay = Replay(load_world("durable-vote"))
     replay.step("stand", "m1")
 
     with pytest.raises(LookupError) as caught:
         replay.step("stand", "m1")
 
-    said = str(caught.value)
-    assert said.startswith("step 2: no 'stand' of m1 is possible here; possible are ")
-    assert "'receive vote for me from m1' of m2" in said
-    assert "'crash' of m1" in said
+    message = str(caught.value)
+    assert message.startswith("step 2: no 'stand' of m1 is possible here; possible are ")
+    assert "'receive vote for me from m1' of m2" in message
+    assert "'crash' of m1" in message
 
 
 def test_a_step_is_taken_by_the_named_member() -> None:
@@ -101,7 +99,7 @@ def test_a_step_is_taken_by_the_named_member() -> None:
     assert "m2" == replay.state.locals[1].values[-2]
 
 
-def test_claims_are_named_and_an_unknown_name_is_refused() -> None:
+def test_claims_are_found_by_name_and_an_unknown_name_is_refused() -> None:
     replay = Replay(load_world("durable-vote"))
 
     assert not replay.violates("one leader, ever")

@@ -1,4 +1,4 @@
-"""`World(same=...)`: the equivalence of states, in both searches and reports."""
+"""`World(same=...)`, the equivalence of states: in both searches and in reports."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from spark_explore.explore import run
 from tests.check.compare import explored, state_of
 from tests.check.random_models import Plan, build, plans
 
-NOTHING = [always("nothing", lambda view: True)]
+TRUE_CLAIMS = [always("any", lambda view: True)]
 
 
 class Clock:
-    """Goes round through four hours, and counts its rounds up to nine."""
+    """Counts four hours in each of nine rounds; `keeps`: has its rounds on disk."""
 
     persistent = ("kept",)
 
@@ -73,15 +73,15 @@ def hours(view: View) -> Any:
     return view["a"].hour, view["b"].hour
 
 
-def test_states_with_equal_same_count_as_one() -> None:
+def test_states_with_equal_results_of_same_count_as_one() -> None:
     """There are 37 * 37 states of 4 * 4 kinds; a `sometimes` that is not reached is unknown."""
     whole, seen = check(clocks()), check(clocks(same=hours), workers=2)
 
     assert ("holds", 37 * 37) == (whole.result, whole.distinct)
     assert ("incomplete", 16) == (seen.result, seen.distinct)
     assert ["unknown"] == [item.result for item in seen.properties]
-    told = "“late” is open: not found, and it may lie behind the states that were left out"
-    assert told in not_exercised(seen)
+    note = "“late” is open: not found, and it may lie behind the states that were left out"
+    assert note in not_exercised(seen)
     assert FOUND_FIRST in seen.reductions
     assert WARNING in seen.notes
     assert WARNING not in whole.notes
@@ -96,8 +96,8 @@ def all_of(view: View) -> Any:
 @settings(max_examples=25)
 @given(plans())
 def test_same_over_everything_merges_no_states(plan: Plan) -> None:
-    """Parts that `same` does not get, such as the network and faults left, are compared, too."""
-    world = evolve(build(evolve(plan, shows="all")), properties=NOTHING)
+    """Parts that `same` does not get, such as messages and remaining faults, are compared, too."""
+    world = evolve(build(evolve(plan, shows="all")), properties=TRUE_CLAIMS)
     found = explored(world, 300)
     assume(found is not None)
     assert found is not None
@@ -128,7 +128,7 @@ def test_every_run_found_with_same_is_a_run_of_the_world(plan: Plan, modulus: in
     seen = evolve(view, properties=kinds)
     report = check(seen, witnesses=True)
     assert report.distinct <= whole.distinct
-    _goes_on_with_one_of_each_kind(seen)
+    _assert_keeps_one_of_each_kind(seen)
     for item in report.properties:
         if item.trace is not None:
             replay = Replay(seen)
@@ -137,7 +137,7 @@ def test_every_run_found_with_same_is_a_run_of_the_world(plan: Plan, modulus: in
             assert replay.violates(item.name) is (item.result == "violated")
 
 
-def _goes_on_with_one_of_each_kind(world: World) -> None:
+def _assert_keeps_one_of_each_kind(world: World) -> None:
     """Assert that a search keeps exactly one state of each kind; searches may choose which one."""
     search, reference = Search(world, stop_at_violation=False), Reference(world)
     search.run()
@@ -161,7 +161,7 @@ def test_queues_are_compared_unless_same_includes_them(shown: bool) -> None:
     world = World(
         name="talkers",
         members={"a": Talker, "b": Clock},
-        properties=NOTHING,
+        properties=TRUE_CLAIMS,
         network=FifoLinks(capacity=2, when_full="lose"),
         show_links=shown,
         same=hours,
@@ -171,7 +171,7 @@ def test_queues_are_compared_unless_same_includes_them(shown: bool) -> None:
 
 
 def test_a_disk_that_is_never_written_does_not_tell_states_apart() -> None:
-    keeping = evolve(clocks(), members={"a": lambda: Clock(keeps=True)}, properties=NOTHING)
+    keeping = evolve(clocks(), members={"a": lambda: Clock(keeps=True)}, properties=TRUE_CLAIMS)
     world = evolve(keeping, same=lambda view: view["a"].hour)
 
     assert 4 == check(world).distinct
@@ -192,10 +192,10 @@ class Number:
 
 def numbers(claim: Any, **more: Any) -> World:
     more.setdefault("same", lambda view: view["a"].n % 2)
-    return World(name="numbers", members={"a": Number, "b": Still}, properties=[claim], **more)
+    return World(name="numbers", members={"a": Number, "b": Constant}, properties=[claim], **more)
 
 
-class Still:
+class Constant:
     def __init__(self) -> None:
         self.n = 0
 
@@ -213,29 +213,29 @@ CLAIMS = [
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.scope)
 def test_a_state_that_breaks_a_claim_is_never_left_out(claim: Any) -> None:
-    """`same` calls it equal to the first state; if it were left out, the claim would hold."""
-    report = check(numbers(claim, monitor=Deaf))
+    """`same` does not tell this state from the initial state, but the claim does."""
+    report = check(numbers(claim, monitor=IdleMonitor))
 
     assert report.result == "violated"
     assert report.trace is not None
     assert 2 == len(report.trace.steps)
 
 
-class Deaf:
+class IdleMonitor:
     def __init__(self) -> None:
         self.heard = 0
 
     def receive(self, event: Any) -> None: ...
 
 
-def test_a_state_that_a_sometimes_wants_is_never_left_out() -> None:
+def test_a_state_that_reaches_a_sometimes_is_never_left_out() -> None:
     assert "holds" == check(numbers(sometimes("two", lambda view: view["a"].n == 2))).result
     one = sometimes_one("two", lambda shown: shown.n == 2)
     assert "holds" == check(numbers(one)).result
 
 
-def test_a_premise_is_met_in_a_state_that_is_kept() -> None:
-    """States with and without the premise are different kinds, and the first of each continues."""
+def test_a_state_with_a_true_premise_is_never_left_out() -> None:
+    """States with and without a true premise are told apart."""
     claim = always("small", lambda view: view["a"].n < 3, premise=lambda view: view["a"].n == 2)
 
     report = check(numbers(claim))
@@ -244,7 +244,7 @@ def test_a_premise_is_met_in_a_state_that_is_kept() -> None:
 
 
 def test_states_within_and_beyond_the_bound_are_never_merged() -> None:
-    world = numbers(NOTHING[0], within=lambda view: view["a"].n < 2)
+    world = numbers(TRUE_CLAIMS[0], within=lambda view: view["a"].n < 2)
 
     assert (3, 1) == ((report := check(world)).distinct, report.beyond)
 
@@ -265,7 +265,7 @@ class Hides(Number):
 
 def test_an_attribute_that_a_member_does_not_show_is_ignored_by_same() -> None:
     """As the tutorial says, `same` decides about all attributes of a running member."""
-    world = World(name="hides", members={"a": Hides}, properties=NOTHING)
+    world = World(name="hides", members={"a": Hides}, properties=TRUE_CLAIMS)
 
     assert (10, 5) == (
         check(world).distinct,
@@ -276,7 +276,7 @@ def test_an_attribute_that_a_member_does_not_show_is_ignored_by_same() -> None:
 @pytest.mark.parametrize("name", ["same", "within"])
 def test_an_abstract_world_with_states_left_out_is_refused(name: str) -> None:
     """Steps would be missing, so a world might not even implement itself."""
-    whole = numbers(NOTHING[0], same=None)
+    whole = numbers(TRUE_CLAIMS[0], same=None)
     left_out: dict[str, Any] = {name: lambda view: view["a"].n < 2}
     part = evolve(whole, **left_out)
 

@@ -1,6 +1,6 @@
 """Mistakes of beginners that must not end in a silent "holds".
 
-Both searches refuse such a model with the place of the mistake, or report "unknown".
+Both searches refuse such a model with the place of the mistake, or report its cause.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from joinproto.check import (
     sometimes,
 )
 from joinproto.check.check import check
-from joinproto.check.plain import OWN, Ends, check_small
+from joinproto.check.plain import USER_BOUNDS, Ends, check_small
 from joinproto.cli.show.findings import not_exercised
 from joinproto.cli.show.summary import summary
 from tests.census import without_costs
@@ -53,7 +53,7 @@ def refused(given: World, search: Callable[[World], Any]) -> ModelProblem:
 
 
 def reported(given: World) -> Report:
-    """Return the report, which both searches must give."""
+    """Return the report of plain Python, which must equal the engine's."""
     engine, small = check(given), check_small(given)
 
     assert small is not None
@@ -80,7 +80,7 @@ class Steps:
         return None
 
 
-# -- messages and changes that no member hears ------------------------------------------------
+# -- messages and changes without a receiver --------------------------------------------------
 
 
 class RefusesInAGenerator(Steps):
@@ -91,7 +91,7 @@ class RefusesInAGenerator(Steps):
 
 
 def test_a_generator_that_returns_not_enabled_takes_no_step() -> None:
-    """The value that the generator returns must not be dropped."""
+    """The search must read the value that the generator returns."""
     found = reported(world(RefusesInAGenerator))
 
     assert (1, 1) == (found.distinct, found.generated)
@@ -191,7 +191,7 @@ class RecordsWithoutMonitor(Steps):
         (MisspellsChoices, "MisspellsChoices.choice is never used", "did you mean choices?"),
         (MisspellsShows, "MisspellsShows.show is never used", "did you mean shows?"),
         (MisspellsPersistent, "persistant is never used", "did you mean persistent?"),
-        (PersistsNothing, "Persist() writes nothing", "persistent ="),
+        (PersistsNothing, "Persist() has no effect", "persistent ="),
         (RecordsWithoutMonitor, "has no receiver", "monitor="),
     ],
 )
@@ -339,7 +339,7 @@ class Until:
         self.step += 1
 
 
-# -- claims that say nothing ----------------------------------------------------------------------
+# -- claims that cannot fail, useless parts -------------------------------------------------------
 
 
 @both_searches
@@ -420,8 +420,8 @@ class ForgetsToReturn(Steps):
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        (world(Rests), "nothing can happen"),
-        (world(Turns), "no step changes anything"),
+        (world(Rests), "no step is possible"),
+        (world(Turns), "no step changes a state"),
         (
             world(ForgetsToReturn, always_pair("p", lambda a, b: a is None)),
             "shows() returns None in every state",
@@ -433,8 +433,8 @@ class ForgetsToReturn(Steps):
         ),
     ],
 )
-def test_a_claim_that_was_never_put_to_the_test_is_unknown(given: World, why: str) -> None:
-    """The result is not "holds", and the report has the reason."""
+def test_a_claim_that_no_state_or_step_tested_is_unknown(given: World, why: str) -> None:
+    """The report has the reason.  The last world tests its claim, which holds."""
     found = check(given) if given.within else reported(given)
 
     if not why:
@@ -454,7 +454,7 @@ def test_a_bound_that_is_never_true_leaves_all_claims_unknown() -> None:
     assert "within" in found.coverage.void["nothing is wrong"]
 
 
-def test_a_world_whose_deadlock_is_allowed_holds() -> None:
+def test_a_no_deadlock_claim_that_allows_the_deadlock_holds() -> None:
     done = no_deadlock("rests", lambda view: True)
 
     assert "holds" == reported(world(Rests, done)).result
@@ -499,13 +499,13 @@ class Sends(Steps):
 
 
 def test_messages_choices_and_disks_without_effect_are_reported() -> None:
-    """A message that no member takes, a choice never taken, a disk that no step changes."""
+    """No member takes one message, the other changes nothing, and no step changes the disk."""
     found = reported(world(Sends, sometimes("all went", lambda v: v["a"].step == v["b"].step == 1)))
 
     assert {
         "step: rest (a)",
         "step: rest (b)",
-        "message “fallen through”: nothing follows it",
+        "message “fallen through”: no step that takes it has an effect",
         "message “(refused, ...)”: no step takes it",
         "disk of a: no Persist() ever changed it",
         "disk of b: no Persist() ever changed it",
@@ -532,7 +532,7 @@ class Phased(Steps):
 
 
 def test_a_report_says_if_shows_returns_none_in_every_state() -> None:
-    """The report says so also if a claim fails for this reason."""
+    """The report also says so if a claim fails for this reason."""
     found = reported(
         world(
             ForgetsToReturn,
@@ -592,7 +592,7 @@ class NeverStops(Steps):
 
 def test_an_unbounded_counter_is_reported_if_a_limit_ends_the_search() -> None:
     given = world(NeverStops)
-    small = check_small(given, ends=Ends(states_max=300), bounds=OWN)
+    small = check_small(given, ends=Ends(states_max=300), bounds=USER_BOUNDS)
 
     for found in (check(given, states_max=300), small):
         assert found is not None

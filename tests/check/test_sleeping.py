@@ -1,4 +1,4 @@
-"""Steps that another order of steps replaces are not written, and no other step is left out."""
+"""Steps are not written if other steps reach the same states; no state is lost."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from attrs import define, evolve
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from joinproto.check.engine import space as space_room
-from joinproto.check.engine.expansion import deliveries as deliveries_room
-from joinproto.check.engine.expansion import workers as workers_room
+from joinproto.check.engine import space as space_module
+from joinproto.check.engine.expansion import deliveries as deliveries_module
+from joinproto.check.engine.expansion import workers as workers_module
 from joinproto.check.engine.rows.marks import Marks
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.runs.coverage import coverage_of
@@ -27,16 +27,16 @@ from joinproto.check.memory import Budget
 from joinproto.check.properties import sometimes
 from joinproto.check.world import World
 from joinproto_worlds.join.world import build as build_join
-from tests.check.compare import counted, explored, same_search
+from tests.check.compare import assert_same_search, counts_of, explored
 from tests.check.random_models import SETS, Plan, build, plans
-from tests.check.test_contents import JOIN_IN_LITTLE, STATES_MAX, always_numbered, expiring
+from tests.check.test_contents import SMALL_JOIN, STATES_MAX, always_numbered, expiring
 
 
 @contextmanager
 def asleep_if_possible() -> Iterator[None]:
     """Number contents and mark rows even in the smallest world."""
     wide = partial(RowSet, numbered=True)
-    with always_numbered(), mock.patch.object(space_room, "RowSet", wide):
+    with always_numbered(), mock.patch.object(space_module, "RowSet", wide):
         yield
 
 
@@ -53,22 +53,22 @@ def test_a_search_with_sleeping_steps_equals_the_reference_search(plan: Plan) ->
     assume(found is not None)
 
     with asleep_if_possible():
-        same_search(build(plan), found)
+        assert_same_search(build(plan), found)
 
 
 @given(plans(networks=tuple(SETS)), st.integers(0, 30))
 def test_sleeping_steps_are_right_if_messages_expire(plan: Plan, salt: int) -> None:
-    """One member may make a message useless that another member could still receive."""
+    """A step may make a message useless that another member could still receive."""
     world = expiring(plan, salt)
     found = explored(world, STATES_MAX)
     assume(found is not None)
 
     with asleep_if_possible():
-        same_search(world, found)
+        assert_same_search(world, found)
 
 
 class _Idle:
-    """Does nothing, and comes before other members in rank."""
+    """Does nothing, and has a lower rank than other members."""
 
     persistent = ("kept",)
 
@@ -92,12 +92,12 @@ def test_sleeping_steps_are_right_if_members_share_a_rank(plan: Plan, idle: int)
     assume(found is not None)
 
     with asleep_if_possible():
-        same_search(crowded, found)
+        assert_same_search(crowded, found)
 
 
 @given(plans(networks=tuple(SETS)), st.sampled_from([1, 4, 64]), st.none() | st.integers(0, 30))
 def test_several_workers_with_sleeping_steps_equal_the_reference_search(
-    plan: Plan, aside: int, salt: int | None
+    plan: Plan, deferred_max: int, salt: int | None
 ) -> None:
     """The searches agree for any number of rows put aside, with and without expiry."""
     world = build(plan) if salt is None else expiring(plan, salt)
@@ -107,24 +107,24 @@ def test_several_workers_with_sleeping_steps_equal_the_reference_search(
 
     with (
         asleep_if_possible(),
-        mock.patch.object(workers_room, "ROWS_MIN", 1),
-        mock.patch.object(workers_room, "DEFERRED_MAX", aside),
+        mock.patch.object(workers_module, "ROWS_MIN", 1),
+        mock.patch.object(workers_module, "DEFERRED_MAX", deferred_max),
     ):
         search = Search(world, stop_at_violation=False, workers=2)
         search.run()
 
     sizes = tuple(int(size) for size in np.diff(search.found.levels))
     assert (found.levels, found.generated) == (sizes, search.found.generated)
-    actions, _ = counted(found)
+    actions, _ = counts_of(found)
     assert dict(actions) == {k: n for k, n in coverage_of(search).actions.items() if n}
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_steps_walked_between_two_levels_are_not_counted(workers: int) -> None:
-    """A search walks such steps to report a member's error, for example; no count is lost."""
-    with asleep_if_possible(), mock.patch.object(workers_room, "ROWS_MIN", 1):
-        plain = Search(build_join(**JOIN_IN_LITTLE), workers=workers)
-        walked = Search(build_join(**JOIN_IN_LITTLE), workers=workers)
+    """A search takes such steps to report a member's error, for example; no count is lost."""
+    with asleep_if_possible(), mock.patch.object(workers_module, "ROWS_MIN", 1):
+        plain = Search(build_join(**SMALL_JOIN), workers=workers)
+        walked = Search(build_join(**SMALL_JOIN), workers=workers)
         walks = 0
 
         def walk() -> bool:
@@ -144,28 +144,28 @@ def test_steps_walked_between_two_levels_are_not_counted(workers: int) -> None:
     assert coverage_of(plain) == coverage_of(walked)
 
 
-def written(search: Search) -> int:
+def successors_written(search: Search) -> int:
     """Search, and return how many successors were put into the set of rows."""
     count = 0
     insert = RowSet.insert
 
-    def counted(self: RowSet, rows: Any, many: int, *marks: Any) -> Any:
+    def counting(self: RowSet, rows: Any, many: int, *marks: Any) -> Any:
         nonlocal count
         count += many
         return insert(self, rows, many, *marks)
 
-    with mock.patch.object(RowSet, "insert", counted):
+    with mock.patch.object(RowSet, "insert", counting):
         search.run()
     return count
 
 
 @pytest.mark.parametrize("faults", [{}, {"crashes": 0, "partitions": 1}])
 def test_sleeping_steps_write_fewer_successors_in_join(faults: dict[str, int]) -> None:
-    one, all_written = (Search(build_join(**{**JOIN_IN_LITTLE, **faults})) for _ in range(2))
+    one, all_written = (Search(build_join(**{**SMALL_JOIN, **faults})) for _ in range(2))
     with asleep_if_possible():
-        few = written(one)
+        few = successors_written(one)
         with awake():
-            every = written(all_written)
+            every = successors_written(all_written)
 
     assert few < every
     assert one.found.levels == all_written.found.levels
@@ -230,7 +230,7 @@ class _Says:
 
 
 def test_no_state_is_lost_if_a_step_makes_a_message_useless() -> None:
-    """Otherwise the steps do not commute: "goes" makes the word useless to "hears"."""
+    """The steps do not commute: "goes" makes the word useless to "hears"."""
     world = World(
         name="useless",
         members={"goes": _Goes, "hears": _Hears, "says": _Says},
@@ -239,18 +239,18 @@ def test_no_state_is_lost_if_a_step_makes_a_message_useless() -> None:
     )
 
     with asleep_if_possible():
-        assert 4 == same_search(world).distinct
+        assert 4 == assert_same_search(world).distinct
 
 
-def test_lacking_finds_the_same_rows_with_little_initial_room_for_choices(
+def test_lacking_finds_the_same_rows_with_room_for_one_choice_at_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """`lacking` forgets the outcome of each choice, but not the room for the choices."""
     found = []
-    for choices in (deliveries_room.CHOICES, 1):
-        monkeypatch.setattr(deliveries_room, "CHOICES", choices)
+    for choices in (deliveries_module.CHOICES, 1):
+        monkeypatch.setattr(deliveries_module, "CHOICES", choices)
         with asleep_if_possible():
-            search = Search(build_join(**JOIN_IN_LITTLE))
+            search = Search(build_join(**SMALL_JOIN))
             search.run()
             found.append(search.lacking(0, search.states.count).tolist())
         held = search.expander._deliveries.arrays

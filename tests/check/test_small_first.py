@@ -12,7 +12,7 @@ from joinproto.check.check import check as check_by_engine
 from tests.census import without_costs
 from tests.cli.running import ROOT
 
-ASKED = """
+PROGRAM = """
 import sys
 from joinproto.check import check, load_world
 print(check(load_world("two-phase-commit")).result, "numba" in sys.modules)
@@ -21,7 +21,7 @@ print(check(load_world("two-phase-commit")).result, "numba" in sys.modules)
 
 def test_a_small_world_loads_no_engine() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", ASKED], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=True
     )
 
     assert "holds False\n" == done.stdout
@@ -29,7 +29,7 @@ def test_a_small_world_loads_no_engine() -> None:
 
 @pytest.mark.parametrize("name", ["two-phase-commit", "token-ring-lossy"])
 def test_both_searches_report_the_same(name: str) -> None:
-    """Only figures about rows differ, because the search in plain Python has no rows."""
+    """Figures about rows are not compared, because the search in plain Python has no rows."""
     world = load_world(name)
     small, large = without_costs(check(world)), without_costs(check_by_engine(world))
 

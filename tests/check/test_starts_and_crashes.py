@@ -1,4 +1,4 @@
-"""First starts, and the possible crashes between two effects of a step."""
+"""First starts of members, and crashes between two effects of a step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from joinproto.check import (
     until,
 )
 from joinproto.check.check import check
-from tests.check.compare import same_report, same_search
+from tests.check.compare import assert_same_report, assert_same_search
 from tools.slow_search import explore
 
 
@@ -48,11 +48,11 @@ class Aliasing(AliasingMonitor):
             yield "write"
 
 
-def same_everywhere(world: World) -> None:
+def assert_same_in_both(world: World) -> None:
     """Assert that the engine and the slow reference search find the same."""
     found = explore(world, keep_edges=True)
-    same_search(world, found)
-    same_report(world, found)
+    assert_same_search(world, found)
+    assert_same_report(world, found)
 
 
 def test_two_attributes_still_share_a_list_after_the_first_start() -> None:
@@ -67,7 +67,7 @@ def test_two_attributes_still_share_a_list_after_the_first_start() -> None:
     assert [("reached", 1), ("holds", None)] == [
         (item.result, item.trace_length) for item in report.properties
     ]
-    same_everywhere(world)
+    assert_same_in_both(world)
 
 
 def test_a_restart_reads_a_durable_list_as_an_object_of_its_own() -> None:
@@ -82,7 +82,7 @@ def test_a_restart_reads_a_durable_list_as_an_object_of_its_own() -> None:
     report = check(world)
 
     assert [("reached", 3)] == [(item.result, item.trace_length) for item in report.properties]
-    same_everywhere(world)
+    assert_same_in_both(world)
 
 
 def test_two_attributes_of_a_monitor_still_share_a_list() -> None:
@@ -107,7 +107,7 @@ def test_two_attributes_of_a_monitor_still_share_a_list() -> None:
     report = check(world)
 
     assert "reached" == report.properties[0].result
-    same_everywhere(world)
+    assert_same_in_both(world)
 
 
 class Sender:
@@ -182,7 +182,7 @@ def crashing(sender: type[Sender], *, on_runs: bool) -> World:
 def test_a_crash_can_fall_before_effects_that_change_nothing(
     sender: type[Sender],
 ) -> None:
-    """A crash can fall between any two effects, even if the later ones change nothing."""
+    """A crash can fall between any two effects, even if the later effects change nothing."""
     world = crashing(sender, on_runs=True)
 
     report = check(world)
@@ -201,7 +201,7 @@ def test_a_crash_before_effects_without_change_can_be_in_the_shortest_run(
     report = check(world)
 
     assert [("reached", 2)] == [(item.result, item.trace_length) for item in report.properties]
-    same_everywhere(world)
+    assert_same_in_both(world)
 
 
 class Defaulting:
@@ -219,7 +219,7 @@ class Defaulting:
 
 
 def test_a_durable_default_that_a_first_start_changes_is_refused() -> None:
-    """Otherwise the second member would begin with what the first member wrote."""
+    """Otherwise the second member would begin with the first member's log."""
     world = World(
         name="defaults",
         members={"a": Defaulting, "b": Defaulting},

@@ -116,7 +116,7 @@ def test_a_world_with_another_initial_state_does_not_implement_the_abstract_worl
     assert ("hours: hours does not begin with hours: 2",) == report.notes
 
 
-def test_an_unsound_implements_claim_is_refused() -> None:
+def test_a_wrong_mapping_or_abstract_world_of_implements_is_refused() -> None:
     with pytest.raises(ModelProblem, match="the mapping gives"):
         check(clock(implements("hours", hours(), lambda view: {"hour": 1})))
     blind = evolve(hours(), show=lambda member: 0)
@@ -172,7 +172,7 @@ def jumps(limit: int, words: frozenset[str]) -> Any:
 def test_random_claims_about_steps_are_judged_as_by_the_definition(
     plan: Plan, limit: int, words: frozenset[str]
 ) -> None:
-    """The run found ends with a step that breaks the claim, out of a state on the least level."""
+    """The run has one step more than the least level with a step that breaks the claim."""
     holds = jumps(limit, words)
     world = evolve(build(plan), properties=[always_step("no jump", holds)])
     found = explore(world, keep_edges=True)
@@ -215,8 +215,8 @@ class Held:
 def test_a_search_that_ends_at_an_unmapped_state_reports_the_same_run(
     plan: Plan, most: int, part: int
 ) -> None:
-    """A search ends at a state that no abstract state stands for; it reports the step to it, as a
-    search of all states does.
+    """A search ends at a state that maps to no abstract state, and reports the same run as a search
+    of all states.
     """
     abstract = World(
         name="held",
@@ -241,7 +241,7 @@ def test_a_search_that_ends_at_an_unmapped_state_reports_the_same_run(
 
 
 def test_a_report_says_that_the_search_ended_at_an_unmapped_state() -> None:
-    """All other claims are unknown for this reason; if none is unknown, the search was complete."""
+    """The search of the second world is complete, so its report does not say so."""
     few = World(
         name="few",
         members={"hours": lambda: Held(2)},

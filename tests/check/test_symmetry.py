@@ -1,4 +1,4 @@
-"""`--symmetry` gives the verdict of the search of all states, or refuses: never a wrong "holds"."""
+"""`--symmetry` gives the verdict of a search of all states, or refuses the model."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Leader:
         return [Record(self.name)]
 
 
-class First:
+class FirstRecord:
     def __init__(self) -> None:
         self.name: str | None = None
 
@@ -63,7 +63,7 @@ def elect(view: View) -> Iterator[Together]:
             yield Together("elect", {name: "lead"}, name)
 
 
-def world(claim: Property, kind: type = Leader, monitor: type = First, **more: Any) -> World:
+def world(claim: Property, kind: type = Leader, monitor: type = FirstRecord, **more: Any) -> World:
     return World(
         name="election",
         members={name: lambda name=name: kind(name) for name in NAMES},  # type: ignore[misc]
@@ -75,7 +75,7 @@ def world(claim: Property, kind: type = Leader, monitor: type = First, **more: A
 
 
 def refused(world: World) -> str:
-    """Return the refusal of symmetry; a search of all states finds a run for a claim."""
+    """Return the refusal of symmetry; without symmetry, the claim is violated or reached."""
     assert {"violated", "reached"} & {item.result for item in check(world).properties}
     with pytest.raises(ModelProblem) as raised:
         check(world, symmetry=True)
@@ -98,24 +98,24 @@ ABOUT: dict[str, Callable[[str], Property]] = {
 def test_a_claim_about_one_or_two_members_that_names_a_member_is_refused(
     about: str, who: str
 ) -> None:
-    """In the one state kept c is elected, so "a is never elected" would seem to hold."""
+    """Only the state in which c is elected is kept, so "a is never elected" would seem to hold."""
     assert "property 'x' changes when members are renamed" == refused(world(ABOUT[about](who)))
 
 
 @pytest.mark.parametrize("who", NAMES)
 def test_members_whose_observations_depend_on_their_names_are_refused(who: str) -> None:
-    class Secret(Leader):
+    class ShowsItsName(Leader):
         def shows(self) -> bool:
             return self.led and self.name == who
 
-    found = refused(world(always_each("x", lambda shown: not shown), Secret))
+    found = refused(world(always_each("x", lambda shown: not shown), ShowsItsName))
 
     assert "their observations differ when" in found
 
 
 @pytest.mark.parametrize("who", NAMES)
 def test_a_monitor_that_tells_names_apart_is_refused(who: str) -> None:
-    class Counts(First):
+    class Counts(FirstRecord):
         def __init__(self) -> None:
             super().__init__()
             self.count = 0
@@ -143,7 +143,7 @@ def test_code_that_tells_a_member_apart_in_a_state_that_is_not_kept_is_refused(w
             self.led = 3 if self.name == who else 2  # type: ignore[assignment]
             return [Record("go")]
 
-    class Hears(First):
+    class Hears(FirstRecord):
         def receive(self, event: str) -> None:
             self.name = ("bad" if self.name == who else self.name) if event == "go" else event
 
@@ -173,7 +173,7 @@ def test_a_claim_about_the_world_that_names_a_member_is_refused(who: str) -> Non
 
 @pytest.mark.parametrize("who", NAMES)
 def test_a_monitor_whose_observation_depends_on_one_name_is_refused(who: str) -> None:
-    class Shows(First):
+    class Shows(FirstRecord):
         def shows(self) -> Any:
             return self.name, self.name == who
 
@@ -291,7 +291,7 @@ def growing_old(view: View) -> Iterator[Together]:
 def test_messages_that_expire_for_one_name_are_refused(
     kind: type[Late], senders: str, expected: str
 ) -> None:
-    """Otherwise the state in which the message does not expire could be the one left out."""
+    """Otherwise the search could leave out the state in which the message does not expire."""
 
     def world(kind: type[Late], senders: str) -> World:
         return World(
@@ -353,8 +353,8 @@ def test_coverage_under_symmetry_counts_the_steps_of_all_renamed_members() -> No
     assert whole.coverage.never == kept.coverage.never
 
 
-def test_counts_under_symmetry_are_those_of_the_first_renaming() -> None:
-    """Counts must not depend on which state is kept, so they are those of the first renaming."""
+def test_steps_under_symmetry_are_counted_under_their_first_renaming() -> None:
+    """Counts must not depend on which state is kept, so steps count under their first renaming."""
     report = check(load_world("zen-one-term"), symmetry=True)
 
     taken = report.coverage.actions
@@ -385,7 +385,7 @@ class Worker:
         return None
 
 
-class Last:
+class LastRecord:
     def __init__(self) -> None:
         self.heard: Any = None
 
@@ -393,7 +393,7 @@ class Last:
         self.heard = event
 
 
-class Some(Last):
+class AnyRecord(LastRecord):
     def receive(self, event: bool) -> None:
         self.heard = bool(self.heard) or event
 
@@ -403,16 +403,16 @@ def all_say(view: View) -> Iterator[Together]:
 
 
 def test_a_monitor_that_hears_members_of_a_joint_step_in_order_is_refused() -> None:
-    """Otherwise another member comes last in the state kept, and no run to it can be rebuilt."""
+    """Otherwise the state that is kept may have another last member, and no run leads to it."""
 
     def alone(view: View) -> bool:
         return not (view.monitor.heard and sum(one.worked for one in view.values()) == 1)
 
     claim = always("x", alone)
-    found = refused(world(claim, Worker, Last, together=all_say))
+    found = refused(world(claim, Worker, LastRecord, together=all_say))
 
     assert "the monitor's state after the recorded events depends on the order" in found
-    some = world(claim, Worker, Some, together=all_say)
+    some = world(claim, Worker, AnyRecord, together=all_say)
     assert results(check(some)) == results(check(some, symmetry=True))
 
 
@@ -425,14 +425,14 @@ class Talker(Worker):
 def test_a_crash_in_a_joint_step_of_queues_is_refused() -> None:
     """Whether the crash loses a message of the same step depends on which member comes first."""
 
-    def still(view: View) -> Any:
+    def if_all_run(view: View) -> Any:
         return all_say(view) if all(s is not DOWN for s in view.values()) else ()
 
     queues = world(
         always("x", lambda view: True),
         Talker,
-        Some,
-        together=still,
+        AnyRecord,
+        together=if_all_run,
         network=FifoLinks(capacity=1, when_full="lose"),
         faults=Faults(crashes=1),
     )

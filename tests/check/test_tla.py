@@ -1,4 +1,4 @@
-"""Worlds as TLA+ modules: a checker that shares no code with this package finds the same."""
+"""Worlds as TLA+ modules: a checker that shares no code with joinproto finds the same."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ SOME = [("two-phase-commit", None), ("token-ring", None), ("durable-vote", "no-p
 
 
 @pytest.mark.parametrize(("name", "mutant"), SOME)
-def test_the_module_says_what_the_search_found(name: str, mutant: str | None) -> None:
+def test_an_exported_module_agrees_with_the_report_of_a_search(
+    name: str, mutant: str | None
+) -> None:
     report = searched(name, mutant)
 
     found = exported(load_world(name, mutant=mutant))
@@ -82,11 +84,11 @@ def test_a_module_has_a_name_that_tla_allows(name: str, file: str) -> None:
 def test_the_command_writes_its_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     run = partial(run_here, capsys, "export", "two-phase-commit", "--members", "2")
 
-    told = run("--out", str(tmp_path / "tla"))
+    printed = run("--out", str(tmp_path / "tla"))
     done = run("--out", str(tmp_path / "tla"), "--json")
 
-    assert 0 == told.code == done.code
-    assert "wrote" in told.out
+    assert 0 == printed.code == done.code
+    assert "wrote" in printed.out
     found = done.object
     assert [] == [*faults(found, SCHEMAS["exported"]), *unexplained(found, SCHEMAS["exported"])]
     assert all(Path(file).read_text() for file in found["files"])
@@ -115,9 +117,9 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise Unable("tla-checker, which npm has not got within two minutes") from None
+        raise Unable("tla-checker, which npm did not install within two minutes") from None
     if done.returncode:
-        raise Unable(f"tla-checker, which npm has not got: {done.stderr.strip()[-200:]}")
+        raise Unable(f"tla-checker, which npm did not install: {done.stderr.strip()[-200:]}")
     return str(top / "node_modules")
 
 
@@ -128,11 +130,11 @@ def other_checker(modules: str, world: Exported, folder: Path) -> dict[str, Any]
         ["node", str(SCRIPT), modules, *files], capture_output=True, text=True, check=True
     )
     found = json.loads(done.stdout)
-    told = "\n".join(found["trace"] or ())
+    trace = "\n".join(found["trace"] or ())
     return {
         "error": found["error_type"] and f"{found['error_type']}: {found['error_message']}",
         "states": found["states_explored"],
-        "steps": len(re.findall(r"^State \d+$", told, re.MULTILINE)) - 1,
+        "steps": len(re.findall(r"^State \d+$", trace, re.MULTILINE)) - 1,
     }
 
 
@@ -148,7 +150,7 @@ def small(name: str, mutant: str | None) -> Exported | None:
 
 @pytest.mark.soak("tla")
 @pytest.mark.parametrize(("name", "mutant"), QUICK)
-def test_another_checker_finds_the_same(
+def test_another_checker_reports_the_same_result(
     modules: str, tmp_path: Path, name: str, mutant: str | None
 ) -> None:
     """The verdict is equal, and the number of states or the length of the shortest violation."""

@@ -1,4 +1,4 @@
-"""Values that are equal but behave differently make two states, or are refused by name."""
+"""Equal values that behave differently make two states, or are refused by name."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def extras(kind: type) -> tuple[Any, Any]:
 DAY = dt.datetime(2020, 1, 1)  # noqa: DTZ001
 ZONED = dt.datetime(2020, 1, 1, 0, tzinfo=UTC), dt.datetime(2020, 1, 1, 1, tzinfo=LATER)
 
-APART: dict[str, tuple[Any, Any]] = {
+DIFFERENT: dict[str, tuple[Any, Any]] = {
     "decimal": (Decimal("1.0"), Decimal("1.00")),
     "decimal in a tuple": ((Decimal("1.0"),), (Decimal("1.00"),)),
     "zones": ZONED,
@@ -134,12 +134,12 @@ APART: dict[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", APART)
+@pytest.mark.parametrize("name", DIFFERENT)
 def test_values_that_behave_differently_have_different_frozen_forms(name: str) -> None:
-    one, other = map(freeze, APART[name])
+    one, other = map(freeze, DIFFERENT[name])
 
     assert one != other
-    for value, frozen in zip(APART[name], (one, other), strict=True):
+    for value, frozen in zip(DIFFERENT[name], (one, other), strict=True):
         thawed = thaw(frozen)
         assert type(value) is type(thawed)
         assert value == thawed
@@ -169,7 +169,7 @@ def test_equal_values_have_one_frozen_form(name: str) -> None:
     "made", [Whole(3), Name("x"), Tagged((1,)), Named(1), Bag([1]), Real(1.0), Instant(2020, 1, 1)],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
-def test_a_value_with_more_than_its_content_is_refused_by_name(made: Any) -> None:
+def test_a_value_with_an_added_attribute_is_refused_by_name(made: Any) -> None:
     made.tag = 1
 
     with pytest.raises(ModelProblem, match=rf"{type(made).__name__} cannot be .*'tag'"):
@@ -177,7 +177,7 @@ def test_a_value_with_more_than_its_content_is_refused_by_name(made: Any) -> Non
 
 
 @pytest.mark.parametrize("made", [memoryview(b"a"), Failure(1)], ids=["memoryview", "exception"])
-def test_a_value_that_hides_content_is_refused(made: Any) -> None:
+def test_a_memoryview_and_an_exception_are_refused(made: Any) -> None:
     with pytest.raises(ModelProblem, match="cannot be part of a state"):
         freeze(made)
 

@@ -1,4 +1,4 @@
-"""A member's values are searched as they are: equal, of the same type, and shared as before."""
+"""A search keeps members' values: equal, of the same type, and with shared objects shared."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from joinproto.check.attributes import attributes
 from joinproto.check.check import check
 from joinproto.check.freeze import freeze, freeze_all, rename, thaw, thaw_all
 from joinproto.check.problems import ModelProblem
-from tests.check.compare import explored, same_search
+from tests.check.compare import assert_same_search, explored
 from tools.slow_search import explore
 
 
@@ -76,14 +76,14 @@ class Key:
     name: Any
 
 
-class Own:
-    """A class of its own, which compares by value and can change."""
+class Mutable:
+    """A mutable class whose objects compare by value."""
 
     def __init__(self, n: int) -> None:
         self.n = n
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Own) and self.n == other.n
+        return isinstance(other, Mutable) and self.n == other.n
 
     def __hash__(self) -> int:
         return hash(self.n)
@@ -153,7 +153,7 @@ def test_a_frozen_value_survives_pickling(value: Any) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [Counter("aab"), bytearray(b"x"), deque([1, 2], 2), Job("a", ["t"]), Own(3), float("nan")],
+    [Counter("aab"), bytearray(b"x"), deque([1, 2], 2), Job("a", ["t"]), Mutable(3), float("nan")],
     ids=lambda value: type(value).__name__,
 )
 def test_values_of_other_types_come_back(value: Any) -> None:
@@ -175,14 +175,14 @@ def test_a_default_dict_keeps_its_default_and_a_deque_its_bound() -> None:
     assert [2, 3] == list(last)
 
 
-def test_mutable_values_are_made_again_each_time() -> None:
-    for value in ([1], {1}, {1: 1}, Box(1), Job("a", []), Own(1), (1, [2])):
+def test_each_thaw_makes_new_mutable_values() -> None:
+    for value in ([1], {1}, {1: 1}, Box(1), Job("a", []), Mutable(1), (1, [2])):
         known = freeze(value)
         assert thaw(known) is not thaw(known)
 
 
-def spoil(value: Any) -> None:
-    """Change whatever can be changed, all the way down."""
+def change_all(value: Any) -> None:
+    """Change each mutable part of a value."""
     held: list[Any] = []
     if isinstance(value, dict):
         held = [*value, *value.values()]
@@ -199,17 +199,17 @@ def spoil(value: Any) -> None:
         if not isinstance(value, Point):
             setattr(value, names[0], "more")
     for one in held:
-        spoil(one)
+        change_all(one)
 
 
 @given(VALUES, st.booleans())
 def test_changing_a_thawed_value_does_not_change_later_thawed_values(
     value: Any, backwards: bool
 ) -> None:
-    """A frozen value keeps how it is thawed; a change of a thawed value must not change that."""
+    """The cached recipe of a frozen value must not share mutable parts with thawed values."""
     known = freeze(value)
 
-    spoil(thaw(known, backwards=backwards))
+    change_all(thaw(known, backwards=backwards))
 
     assert known == freeze(thaw(known, backwards=backwards))
 
@@ -262,8 +262,8 @@ def test_a_renamed_value_is_made_of_renamed_texts() -> None:
     [
         (object(), "it compares by identity"),
         ([].append, "hold the method's name"),
-        (Own(1).__eq__, "hold the method's name"),
-        (memoryview(bytearray(1)), "does not say all that it holds"),
+        (Mutable(1).__eq__, "hold the method's name"),
+        (memoryview(bytearray(1)), "its content cannot be read by __reduce_ex__"),
     ],
     ids=["object", "builtin", "method", "memoryview"],
 )
@@ -302,8 +302,8 @@ class Ledger:
         return len(self.accounts["a"])
 
 
-def test_a_bug_behind_a_second_reference_to_a_list_is_found() -> None:
-    """Two references to one list still refer to one list in later states."""
+def test_a_bug_by_a_second_reference_to_a_list_is_found() -> None:
+    """The member pays by its second reference; in later states both still refer to one list."""
     assert {"never 2": "violated"} == results(
         alone(Ledger, always_each("never 2", lambda shown: shown < 2))
     )
@@ -382,7 +382,7 @@ class Courier:
         return self.told, self.kept
 
 
-def test_a_message_arrives_as_it_was_sent() -> None:
+def test_a_message_arrives_with_the_content_sent() -> None:
     world = World(
         name="courier",
         members={name: partial(Courier, name) for name in "ab"},
@@ -399,7 +399,7 @@ def test_a_message_arrives_as_it_was_sent() -> None:
 def test_joint_steps_and_the_monitor_get_values_as_they_were_given() -> None:
     from joinproto.check import Record, Together
 
-    class Ear:
+    class ListMonitor:
         def __init__(self) -> None:
             self.heard: list[Any] = []
 
@@ -422,7 +422,7 @@ def test_joint_steps_and_the_monitor_get_values_as_they_were_given() -> None:
     world = alone(
         One,
         sometimes("heard", lambda view: view.monitor.heard == [[{"a": 1}]]),
-        monitor=Ear,
+        monitor=ListMonitor,
         together=together,
     )
 
@@ -444,9 +444,8 @@ class Off:
         return repr(self.s)
 
 
-def test_zero_and_false_are_different_states() -> None:
+def test_zero_and_false_make_two_states() -> None:
     """Two values are the same only if they are equal and of one type."""
-
     off = sometimes_one("off", lambda shown: shown == "False")
     ends = no_deadlock("ends off", lambda view: view["m"] == "False")
     report = check(alone(Off, off, ends))
@@ -458,7 +457,7 @@ def test_zero_and_false_are_different_states() -> None:
 # -- an order that is not part of a state ------------------------------------------------
 
 
-class Oldest:
+class Queue:
     """Takes the entry put in first; the order of a dict is not part of a state."""
 
     def __init__(self, kind: Any) -> None:
@@ -484,9 +483,9 @@ class Oldest:
 
 def test_a_model_that_relies_on_the_order_of_a_dict_is_refused() -> None:
     with pytest.raises(ModelProblem) as caught:
-        check(alone(lambda: Oldest(dict), sometimes("served", lambda view: bool(view["m"][1]))))
+        check(alone(lambda: Queue(dict), sometimes("served", lambda view: bool(view["m"][1]))))
 
-    assert "depends on the order in which a dict or a set is gone through" in caught.value.message
+    assert "depends on the order in which a dict or a set is iterated" in caught.value.message
     assert "OrderedDict" in caught.value.next
 
 
@@ -495,11 +494,11 @@ def test_the_order_of_an_ordered_dict_is_part_of_the_state() -> None:
     never = always("only the first", lambda view: view["m"][1] in (None, *view["m"][0][:1]))
 
     assert {"the first": "reached", "only the first": "holds"} == results(
-        alone(lambda: Oldest(OrderedDict), first, never)
+        alone(lambda: Queue(OrderedDict), first, never)
     )
 
 
-def test_messages_to_several_may_be_sent_in_the_order_of_a_set() -> None:
+def test_messages_to_several_members_may_be_sent_in_the_order_of_a_set() -> None:
     class Herald:
         def __init__(self, me: str) -> None:
             self.others = {"a", "b", "c"} - {me}
@@ -526,7 +525,7 @@ def test_messages_to_several_may_be_sent_in_the_order_of_a_set() -> None:
 # -- crashes -----------------------------------------------------------------------------
 
 
-class Quiet:
+class Idle:
     def __init__(self) -> None:
         self.s = 0
 
@@ -542,7 +541,7 @@ def test_a_crashed_member_stays_down_only_without_restarts(restarts: bool, expec
     """`restarts=False` also applies to members without durable attributes."""
     world = World(
         name="crash-stop",
-        members={"a": Quiet, "b": Quiet},
+        members={"a": Idle, "b": Idle},
         faults=Faults(crashes=2, restarts=restarts),
         properties=[
             sometimes("a is down", lambda view: view["a"] is DOWN),
@@ -588,7 +587,7 @@ class Worker:
 def test_a_crash_between_two_effects_loses_the_message_that_caused_them(
     counts: int, network: Any
 ) -> None:
-    """The message is also lost if the first effect changes nothing on the disk."""
+    """The message is lost even if the first effect does not change the disk."""
     world = World(
         name="lost work",
         members={"client": Client, "worker": lambda: Worker(counts)},
@@ -600,4 +599,4 @@ def test_a_crash_between_two_effects_loses_the_message_that_caused_them(
     assert {"answered": "violated"} == results(world)
     found = explored(world, 100)
     assert found is not None
-    same_search(world, found)
+    assert_same_search(world, found)

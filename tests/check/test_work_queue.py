@@ -9,7 +9,7 @@ from joinproto.check.engine.expansion.work_queue import ROWS_MAX, WorkQueue
 from joinproto.check.engine.rows.threads import Workers
 
 
-def taken(rows: WorkQueue) -> list[tuple[int, int]]:
+def take_all(rows: WorkQueue) -> list[tuple[int, int]]:
     """Return all pieces that one worker takes."""
     found = []
     while (piece := rows.take()) != (0, 0):
@@ -17,16 +17,16 @@ def taken(rows: WorkQueue) -> list[tuple[int, int]]:
     return found
 
 
-def spread(pieces: list[tuple[int, int]]) -> list[int]:
+def rows_in(pieces: list[tuple[int, int]]) -> list[int]:
     return sorted(row for begin, end in pieces for row in range(begin, end))
 
 
 def test_all_rows_are_handed_out_once_whichever_worker_comes_first() -> None:
     crew, rows = Workers(4), WorkQueue(7, 100_007, 1, 4)
 
-    pieces = [piece for found in crew.each(lambda _: taken(rows)) for piece in found]
+    pieces = [piece for found in crew.each(lambda _: take_all(rows)) for piece in found]
 
-    assert list(range(7, 100_007)) == spread(pieces)
+    assert list(range(7, 100_007)) == rows_in(pieces)
     assert [] == rows.left()
     crew.close()
 
@@ -35,20 +35,20 @@ def test_all_rows_are_handed_out_once_whichever_worker_comes_first() -> None:
 def test_a_round_ends_after_the_least_number_of_rows_if_rows_lack_answers(
     at: int, many: int, least: int, workers: int
 ) -> None:
-    """At least `least` rows are handed out before, and all other rows stay for the next round."""
+    """At least `least` rows are handed out, and all other rows stay for the next round."""
     rows = WorkQueue(at, at + many, least, workers)
     rows.is_answered = rows.lacks = True
 
-    pieces = taken(rows)
+    pieces = take_all(rows)
 
     assert sum(end - begin for begin, end in pieces) >= min(least, many)
-    assert list(range(at, at + many)) == spread([*pieces, *rows.left()])
+    assert list(range(at, at + many)) == rows_in([*pieces, *rows.left()])
 
 
 def test_a_round_of_many_workers_hands_out_about_the_maximum_of_rows() -> None:
     rows = WorkQueue(0, 1 << 24, 1, 64)
 
-    pieces = taken(rows)
+    pieces = take_all(rows)
 
     assert ROWS_MAX // 2 < sum(end - begin for begin, end in pieces) <= ROWS_MAX
     assert [(0, 1 << 24)] == joined([*pieces, *rows.left()])
@@ -69,7 +69,7 @@ def test_a_round_continues_while_questions_are_being_answered() -> None:
     rows = WorkQueue(0, 10_000, 1, 2)
     rows.is_asked = rows.lacks = True
 
-    assert list(range(10_000)) == spread(taken(rows))
+    assert list(range(10_000)) == rows_in(take_all(rows))
 
 
 def test_after_rows_are_given_back_no_rows_are_handed_out() -> None:

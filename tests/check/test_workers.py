@@ -1,4 +1,4 @@
-"""Several workers find the same states, counts, coverage, claims and runs as one worker."""
+"""A search with several workers gives the report of a search with one worker."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from joinproto.check.engine.search import Search
 from joinproto.check.engine.stopping import Limits
 from joinproto.check.engine.tables import grids
 from joinproto.check.events import NOT_ENABLED, Broadcast, Message, Send
-from joinproto.check.memory import Budget, TooMany
+from joinproto.check.memory import Budget, MemoryLimitMet
 from joinproto.check.properties import always_each, always_pair, sometimes
 from joinproto.check.report import Report
 from joinproto.check.world import World
@@ -44,8 +44,8 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expansion_workers, "ROWS_MIN", 2)
     monkeypatch.setattr(expansion_workers, "SUCCESSORS_MAX", 1 << 8)
     monkeypatch.setattr(expansion_workers, "_PIECE", 1 << 6)
-    monkeypatch.setattr(expansion_workers, "_QUESTIONS", 2)
-    monkeypatch.setattr(work_queue, "_AT_A_TIME", 3)
+    monkeypatch.setattr(expansion_workers, "_QUESTIONS_PER_CHECK", 2)
+    monkeypatch.setattr(work_queue, "_PIECE_MAX", 3)
     monkeypatch.setattr(shared_inserts, "STRETCH", 4)
 
 
@@ -54,10 +54,10 @@ def reported_by(workers: int, name: str, *, symmetry: bool = False, **options: A
 
 
 def reported(world: World, workers: int, *, symmetry: bool) -> Report:
-    return costless(check(world, symmetry=symmetry, workers=workers, witnesses=True))
+    return without_all_costs(check(world, symmetry=symmetry, workers=workers, witnesses=True))
 
 
-def costless(report: Report) -> Report:
+def without_all_costs(report: Report) -> Report:
     """Return the report without its costs, such as the bytes of a state."""
     return evolve(without_costs(report), bytes_per_state=0)
 
@@ -67,7 +67,7 @@ def costless(report: Report) -> Report:
 )
 def test_a_quick_world_is_reported_alike_by_several_workers(name: str, mutant: str | None) -> None:
     """The report does not depend on the number of workers."""
-    assert costless(searched(name, mutant)) == reported_by(3, name, mutant=mutant)
+    assert without_all_costs(searched(name, mutant)) == reported_by(3, name, mutant=mutant)
 
 
 RENAMED: list[Any] = [
@@ -264,7 +264,7 @@ def test_a_table_doubled_in_parts_holds_every_row_once(
 ) -> None:
     """Every row is there once and is found again, also where parts of the table meet."""
     drawn = np.random.default_rng(7)
-    monkeypatch.setattr(rowset, "_ALONE", 1 << 8)
+    monkeypatch.setattr(rowset, "_SLOTS_MOVED_ALONE", 1 << 8)
     crew = Workers(3)
     states = RowSet(words, Budget(1 << 40))
     states.over = crew.over
@@ -310,7 +310,7 @@ def test_states_found_until_memory_ends_are_counted(
     def ends(self: SharedInserts, k: int, count: int) -> None:
         put(self, k, count)
         if next(calls) == pieces:
-            raise TooMany
+            raise MemoryLimitMet
 
     monkeypatch.setattr(SharedInserts, "put", ends)
     search = Search(load_world("two-phase-commit", members=5), workers=2)
@@ -322,7 +322,7 @@ def test_states_found_until_memory_ends_are_counted(
 
 
 def test_touch_works_in_a_process_that_uses_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`touch` finds no rows, so it needs no memory for rows."""
+    """`touch` inserts no rows, so it needs no memory for rows."""
     monkeypatch.setattr(memory, "resident_bytes", lambda: 1 << 40)
     monkeypatch.setattr(expansion_workers, "_PIECE", 1 << 15)
 
@@ -355,18 +355,18 @@ def _digits() -> World:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_more_broken_rows_than_there_is_room_for_are_all_reported(
+def test_more_breaking_rows_than_the_initial_room_are_all_reported(
     monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
     """Which of the rows come first depends on the number of workers, so all must be kept."""
     wanted = Search(_digits(), stop_at_violation=False).run()
-    monkeypatch.setattr(watching, "_BAD_MOST", 2)
-    monkeypatch.setattr(watching, "_SHARED_LEAST", 2)
+    monkeypatch.setattr(watching, "_BAD_ROOM", 2)
+    monkeypatch.setattr(watching, "_SHARED_ROWS_MIN", 2)
 
     found = Search(_digits(), stop_at_violation=False, workers=workers).run()
 
-    told = [[(hit.claim.property.name, hit.level) for hit in one.hits] for one in (wanted, found)]
-    assert [("small", 1), ("not nine twice", 2)] == told[0] == told[1]
+    hits = [[(hit.claim.property.name, hit.level) for hit in one.hits] for one in (wanted, found)]
+    assert [("small", 1), ("not nine twice", 2)] == hits[0] == hits[1]
     assert (
         [len(hit.rows) for hit in wanted.hits] == [len(hit.rows) for hit in found.hits] == [24, 3]
     )

@@ -1,4 +1,4 @@
-// node tla_checker.mjs MODULES SPEC.tla SPEC.cfg: what tla-checker finds, as JSON.
+// node tla_checker.mjs MODULES SPEC.tla SPEC.cfg: print the findings of tla-checker as JSON.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 

@@ -360,7 +360,7 @@ def test_a_bug_of_joinproto_is_not_blamed_on_the_model(
     def broken(search: object, began: float) -> None:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr(import_module("joinproto.check.plain").Small, "run", broken)
+    monkeypatch.setattr(import_module("joinproto.check.plain").PlainSearch, "run", broken)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
     done = run(model(tmp_path))

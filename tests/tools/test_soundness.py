@@ -54,7 +54,7 @@ def no_types(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_floats(patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(freezing.WAYS, float, type_handlers._Itself())
+    patch.setitem(freezing.HANDLERS, float, type_handlers._Itself())
 
 
 def no_second_names(patch: pytest.MonkeyPatch) -> None:
@@ -65,11 +65,13 @@ def no_second_names(patch: pytest.MonkeyPatch) -> None:
 
 
 def dropped_crashes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(member_steps.Steps, "_leaves_a_mark", lambda code, event: False)
+    patch.setattr(member_steps.MemberSteps, "_crash_counts_at_once", lambda code, event: False)
 
 
 def restarts_for_all(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(member_steps.Steps, "_stopped", lambda code, disk: LocalState(False, (), disk))
+    patch.setattr(
+        member_steps.MemberSteps, "_stopped", lambda code, disk: LocalState(False, (), disk)
+    )
 
 
 def private_types(patch: pytest.MonkeyPatch) -> None:
@@ -96,7 +98,7 @@ def _ignore(objects: Any, value: bool) -> None:
 
 def idle_rests_are_no_crashes(patch: pytest.MonkeyPatch) -> None:
     """A crash is left out where the rest of the step changes neither disk nor network."""
-    perform = member_steps.Steps._perform
+    perform = member_steps.MemberSteps._perform
 
     def less(*asked: Any) -> Any:
         step, *crashes = perform(*asked) or (None,)
@@ -104,13 +106,13 @@ def idle_rests_are_no_crashes(patch: pytest.MonkeyPatch) -> None:
         found = [one for one in crashes if (one.after.disk, one.sent, one.recorded) != done]
         return step and (step, *found)
 
-    patch.setattr(member_steps.Steps, "_perform", less)
+    patch.setattr(member_steps.MemberSteps, "_perform", less)
 
 
 def equal_is_the_same(patch: pytest.MonkeyPatch) -> None:
     """Equal Decimals, and equal moments in two time zones, are one value."""
     for kind in (Decimal, dt.datetime):
-        patch.setitem(freezing.WAYS, kind, type_handlers._Wrapped())
+        patch.setitem(freezing.HANDLERS, kind, type_handlers._Wrapped())
 
 
 def fields_are_all(patch: pytest.MonkeyPatch) -> None:

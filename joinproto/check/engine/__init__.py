@@ -7,7 +7,7 @@ A state of the world is one local state for each member, one for the monitor, th
 (which faults are left, which members are cut off), and the messages under way.  Each of these is a
 *field*, and each value of a field gets a number when it is first met, from 0 on
 (`tables/numbers.py`).  A row is one state: a few 64-bit words in which each field has some bits
-(`rows/layout.py`).  A message of a set has one bit.  Where that would take many words, each sender
+(`rows/layout.py`).  A message of a set has one bit.  If that would take many words, each sender
 has a field instead, with the number of the set of its messages under way (`tables/contents.py`).
 A queue or a bag is a field, too (`tables/queues.py`).
 
@@ -26,7 +26,7 @@ its messages, its cost, and the monitor's record.
 For each row, the loop of `expansion/expansion.py` lists choices, messages that may be delivered,
 lost or doubled, splits, and joint steps (`expansion/listing.py`, `receive_lists.py`,
 `deliveries.py`).  For each outcome it writes a copy of the row with some fields replaced
-(`expansion/writing.py`).  No code of a member runs in this loop.  Where a cell is empty, the loop
+(`expansion/writing.py`).  No code of a member runs in this loop.  If a cell is empty, the loop
 lists a question and puts the row aside.  `expansion/expander.py` has the question answered by one
 call of the member's code (`tables/tables.py`), and the loop expands the row again.
 
@@ -56,8 +56,8 @@ other program's loops, and imports every module that has such loops.
 numba's own choice of a folder is not enough.  numba reuses compiled code while the one file that
 declares a loop is unchanged, but loops here are inlined across files.  A search that mixes old and
 new loops loses states without an error.  So the folder's name holds a hash of all files with loops.
-If no lasting folder can be written to, the loops are compiled in each run anew, and `KEPT.lasting`
-is false.
+If no lasting folder can be written to, the loops are compiled in each run anew, and
+`LOOP_CACHE.lasting` is false.
 """
 
 from __future__ import annotations
@@ -77,10 +77,11 @@ from attrs import define, field, frozen
 
 from joinproto.check.folders import can_write, loops_name, loops_places
 
-_GENERATIONS = 4
-"""How many folders of other versions are kept, for users who switch between versions."""
+_OLD_FOLDERS_MAX = 4
+"""This many folders of other versions are kept, for users who switch between versions."""
 
 _SECONDS_SILENT = 1.0
+"""A compilation is reported after this time."""
 
 
 @frozen
@@ -113,11 +114,11 @@ def _choose_loop_cache() -> LoopCache:
 
 
 def _forget_old(place: Path, *, keep: str) -> None:
-    """Remove the folders of other versions, except the `_GENERATIONS` that were used last."""
+    """Remove the folders of other versions, except the `_OLD_FOLDERS_MAX` that were used last."""
     with suppress(OSError):
         others = [folder for folder in place.glob("engine-*") if folder.name != keep]
         others.sort(key=lambda folder: folder.stat().st_mtime, reverse=True)
-        for folder in others[_GENERATIONS:]:
+        for folder in others[_OLD_FOLDERS_MAX:]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -168,7 +169,7 @@ def absent(*names: str) -> Iterator[None]:
 
 
 def _without_cache(njit: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `njit` without its option `cache`, which raises where there is no folder."""
+    """Return `njit` without its option `cache`, which raises if there is no folder."""
 
     def declare(*functions: Any, cache: bool = False, **options: Any) -> Any:
         return njit(*functions, **options)
@@ -209,7 +210,7 @@ class Compiling:
 
     def _say(self) -> None:
         self._told = True
-        if KEPT.lasting:
+        if LOOP_CACHE.lasting:
             self.tell("compiling the search, once: up to two minutes")
         else:
             self.tell(
@@ -246,4 +247,4 @@ def telling_of_compilation(tell: Callable[[str], None]) -> Iterator[Compiling]:
             state.end()
 
 
-KEPT = _load_loops()
+LOOP_CACHE = _load_loops()

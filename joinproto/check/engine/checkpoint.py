@@ -1,14 +1,14 @@
 """Checkpoints: the files from which a search continues after it was killed.
 
     rows-....bin     every state found, in the order in which it was found (`rows/row_file.py`)
-    checkpoint.bin   the progress of the search: the ends of its levels, the values behind the
-                     numbers in rows, members' answers, counters, and the claims decided so far
+    checkpoint.bin   the progress of the search: the ends of its levels, the numbered
+                     values in rows, members' answers, counters, and the claims decided so far
     lock             held while a search uses the folder
 
 A checkpoint is written between two levels.  `checkpoint.bin` is written under another name and
 renamed into place, once the rows that it counts are on disk.  It has a hash of these rows, and a
 hash of itself.  So a search that is killed at any moment leaves the last whole checkpoint.  Rows
-behind the counted rows are found again, like everything else of an incomplete level.
+after the counted rows are found again, like everything else of an incomplete level.
 
 The rest is computed again: the hash table from the rows, and the claims' verdicts on combinations
 by evaluation.  Runs are found backwards through the levels, as in any search.  So the counts, the
@@ -45,7 +45,7 @@ from joinproto.check.engine.tables.search_code import (
     names_of,
     take_numbering,
 )
-from joinproto.check.memory import TooMany
+from joinproto.check.memory import MemoryLimitMet
 from joinproto.errors import EnvironmentProblem, LimitReached, UsageProblem
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ _PIECE = 1 << 18
 class Checkpoint:
     """The checkpoint of one search, in a folder of its own.
 
-    `run`: the identity of the search, for JSON.  `tell`: called with a text about the level from
-    which the search continues.  `seconds`: the least time between two writes, which is also at
+    `run`: values that identify the search, for JSON.  `tell`: called with a text about the level
+    from which the search continues.  `seconds`: the least time between two writes, which is also at
     least twenty times as long as the last write took.  `note`: a text about the level from which
     this search continued; empty if it began anew.
     """
@@ -91,13 +91,13 @@ class Checkpoint:
     def open(self) -> bool:
         """Lock the folder for this process; return whether it holds a search to continue.
 
-        Raises `UsageProblem` if it is no folder, holds other files or is used by another process,
-        and `EnvironmentProblem` if it cannot be written to.
+        Raises `UsageProblem` if it is not a folder, holds other files or is used by another
+        process, and `EnvironmentProblem` if it cannot be written to.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             held = sorted(path.name for path in self.folder.iterdir())
-            strange = [name for name in held if not _is_ours(name)]
+            strange = [name for name in held if not _is_checkpoint_file(name)]
             if strange:
                 raise UsageProblem(
                     f"{self.folder} is not empty, and {strange[0]} is not a file of a checkpoint",
@@ -135,7 +135,7 @@ class Checkpoint:
             self._lock = None
 
     def left_note(self) -> str:
-        """Return a text about the checkpoint that the next run can use, "" if there is none."""
+        """Return a text about the checkpoint that the next run can use, or ""."""
         path = self.folder / FILE
         if not path.exists():
             return ""
@@ -156,7 +156,7 @@ class Checkpoint:
 
     # -- writing -------------------------------------------------------------------------
 
-    def keep_sometimes(self, search: Search, found: Found, *, now: bool = False) -> None:
+    def write_if_due(self, search: Search, found: Found, *, now: bool = False) -> None:
         """Write a checkpoint if it is due, or `now`.  All levels of `found` must be complete."""
         due = time.monotonic() - self._kept >= max(self.seconds, 20 * self._took)
         if now or due or self._names is None:
@@ -164,13 +164,13 @@ class Checkpoint:
                 self._names, self._code = names_of(search.tables), code_of(search.tables)
             began = time.monotonic()
             try:
-                self._keep(search, found, self._names)
+                self._write(search, found, self._names)
             except OSError as error:
                 raise self._cannot_write(error) from error
             self._kept = time.monotonic()
             self._took = self._kept - began
 
-    def _keep(self, search: Search, found: Found, names: Names) -> None:
+    def _write(self, search: Search, found: Found, names: Names) -> None:
         search.count_up()
         head = {
             "run": dict(self.run),
@@ -215,7 +215,7 @@ class Checkpoint:
             raise self._damaged(f"it cannot be read: {error}") from error
         try:
             _put_back(search, content, head)
-        except TooMany as error:
+        except MemoryLimitMet as error:
             raise LimitReached(
                 f"the {head['levels'][-1]:,} states in {self.folder} do not fit under the memory"
                 " limit",
@@ -261,7 +261,7 @@ class Checkpoint:
             )
 
 
-def _is_ours(name: str) -> bool:
+def _is_checkpoint_file(name: str) -> bool:
     rows = name.startswith("rows-") and name.endswith(".bin")
     return name in (FILE, NEW, LOCK) or rows
 

@@ -18,12 +18,12 @@ from joinproto.check.engine.claims.found import Found
 from joinproto.check.engine.expansion.expander import BATCH
 from joinproto.check.engine.rows.marks import NO_MARKS
 from joinproto.check.engine.shapes import Ints
-from joinproto.check.engine.space import Space, TooFar, TooWide
+from joinproto.check.engine.space import RowsTooWide, Space, TooManyHorizons
 from joinproto.check.engine.stopping import INTERRUPTED, Stops, Tick
 from joinproto.check.engine.symmetry.symmetry import SortedFormInexact
-from joinproto.check.memory import Ended, TooMany, collected_seldom, resident_bytes
+from joinproto.check.memory import LimitMet, MemoryLimitMet, collected_seldom, resident_bytes
 
-_ASK_AFTER = 32
+_BATCHES_PER_CHECK = 32
 """The number of batches between two checks of the slow limits."""
 
 _TICK_SECONDS = 0.2
@@ -34,7 +34,8 @@ class Search(Space):
     """One search of one world; level k has the rows `found.levels[k]` to `found.levels[k + 1]`.
 
     `pause`: called before each level is expanded; if it returns True, the search ends there.
-    `checkpoint`: keeps the progress; it needs its own `files`.  `goes_on`: continue from it.
+    `checkpoint`: keeps the progress; it needs its own `files`.  `goes_on`: continue from the
+    checkpoint.
     """
 
     progress: Callable[[Tick], None] | None = None
@@ -43,7 +44,7 @@ class Search(Space):
     checkpoint: Checkpoint | None = None
     goes_on: bool = False
     found: Found = field(init=False, factory=Found)
-    _told: float = field(init=False, default=0.0)
+    _ticked: float = field(init=False, default=0.0)
     _batches: int = field(init=False, default=0)
 
     def run(self) -> Found:
@@ -57,11 +58,11 @@ class Search(Space):
             with telling_of_compilation(lambda _: None) as compiling, collected_seldom():
                 while True:
                     stops = self._stops(began, compiling)
-                    self._told, self._batches = began, 0
+                    self._ticked, self._batches = began, 0
                     try:
                         self._levels(stops)
                         break
-                    except (SortedFormInexact, TooWide, TooFar) as because:
+                    except (SortedFormInexact, RowsTooWide, TooManyHorizons) as because:
                         self.found = Found()
                         self.begin_anew(because)
                 # The report may ask unanswered questions again, about the runs that it shows.
@@ -101,13 +102,13 @@ class Search(Space):
         while not (found.violated and self.stop_at_violation):
             begin, end = found.levels[-2], found.levels[-1]
             if begin == end:
-                self._keep(now=False)
+                self._write_checkpoint(now=False)
                 found.levels.pop()
                 return
             if self.pause is not None and self.pause():
                 return
             found.stopped_by = self.cut_by or stops.before_level(self.states.count)
-            self._keep(now=found.stopped_by != "")
+            self._write_checkpoint(now=found.stopped_by != "")
             if found.stopped_by:
                 return
             with self._noting_stop(stops):
@@ -132,15 +133,15 @@ class Search(Space):
         """Note in `found` why the search ends, if a limit ends it within the `with` block."""
         try:
             yield
-        except (TooMany, MemoryError):
+        except (MemoryLimitMet, MemoryError):
             self.found.stopped_by = stops.of_memory()
-        except Ended as ended:
+        except LimitMet as ended:
             self.found.stopped_by = str(ended)
 
-    def _keep(self, *, now: bool) -> None:
+    def _write_checkpoint(self, *, now: bool) -> None:
         """Write the checkpoint, if the search has one; called between two levels."""
         if self.checkpoint is not None:
-            self.checkpoint.keep_sometimes(self, self.found, now=now)
+            self.checkpoint.write_if_due(self, self.found, now=now)
 
     def _judge_level(self) -> Ints | None:
         joint = self.world.together is not None
@@ -155,13 +156,13 @@ class Search(Space):
             self._batches += 1 + count // BATCH
             if self.limits.is_interrupted():
                 return INTERRUPTED
-            if self._batches >= _ASK_AFTER:
+            if self._batches >= _BATCHES_PER_CHECK:
                 self._batches = 0
                 stopped_by = stops.within_level(self.states.count)
                 if stopped_by:
                     return stopped_by
-                if time.perf_counter() - self._told > _TICK_SECONDS:
-                    self._told = time.perf_counter()
+                if time.perf_counter() - self._ticked > _TICK_SECONDS:
+                    self._ticked = time.perf_counter()
                     self._tick(stops.began)
         return ""
 
@@ -192,7 +193,7 @@ class Search(Space):
             self.found.generated += self.expander.counted()
 
     def count_up(self) -> None:
-        """Add the counts that are kept outside the tables to the tables; this takes a while."""
+        """Add the counts that are kept outside the tables to the tables, which is slow."""
         if self.parallel_levels is not None:
             self.parallel_levels.count_up()
         self.expander.count_up()

@@ -18,7 +18,7 @@ from joinproto.check.engine.claims.judge import Judge
 from joinproto.check.engine.expansion.expander import Batch, Expander
 from joinproto.check.engine.expansion.workers import ParallelLevels
 from joinproto.check.engine.rows.row_file import RowFiles
-from joinproto.check.engine.rows.rowset import RowSet, in_one
+from joinproto.check.engine.rows.rowset import RowSet, in_one_thread
 from joinproto.check.engine.rows.threads import Workers
 from joinproto.check.engine.shapes import Ints, RowMarks, Rows
 from joinproto.check.engine.stopping import Limits, Stops
@@ -34,14 +34,14 @@ _PIECE = 1 << 20
 """The number of states whose `within` is evaluated at once."""
 
 WORDS_MAX = 2
-"""Rows that would have more words get numbers for the messages under way, in place of bits."""
+"""If rows would have more words, they get numbers for the messages under way in place of bits."""
 
 
-class TooWide(Exception):
+class RowsTooWide(Exception):
     """Rows became too wide; begin again with numbers for the messages under way."""
 
 
-class TooFar(Exception):
+class TooManyHorizons(Exception):
     """Members have too many horizons for numbered messages; begin again with bits."""
 
 
@@ -52,12 +52,12 @@ class Space:
     `begins`: the number of initial states, which are the first rows.  `cut_by`: the limit at which
     further initial states were left out, or "".
 
-    `workers`: how many threads expand levels; only one if the world has `same`.
-    `answers`: members' answers that are known from an earlier run.  `numbers_contents`: whether
-    rows may get numbers in place of bits (`joinproto/check/engine/tables/contents.py`);
-    `may_number`: whether they still may.  `files`: the files that hold the rows; None means that
-    they lie in memory.  `looked_at`: the number of rows, from the first on, for which the answer of
-    `within` is known; `outside`: for how many of these it is false.
+    `workers`: how many threads expand levels; only one if the world has `same`.  `answers`:
+    members' answers that are known from an earlier run.  `numbers_contents`: whether rows may get
+    numbers in place of bits (`joinproto/check/engine/tables/contents.py`); `may_number`: whether
+    they still may.  `files`: the files that hold the rows; None means that the rows are in memory.
+    `looked_at`: the number of rows, from the first on, for which the answer of `within` is known;
+    `outside`: for how many of these it is false.
     """
 
     world: World
@@ -114,7 +114,7 @@ class Space:
         self.judge = Judge(self.tables, self.budget)
         self.judge.workers = self._workers
         if self.symmetry:
-            self._rename(sorted_form=sorted_form)
+            self._make_renaming(sorted_form=sorted_form)
 
     def _begin(self) -> None:
         begins = self.tables.initial(self._is_cut)
@@ -123,7 +123,7 @@ class Space:
             try:
                 self.renaming.refresh()
             except SortedFormInexact:
-                self._rename(sorted_form=False).refresh()
+                self._make_renaming(sorted_form=False).refresh()
         self.tables.grow_layout()
         self.expand_anew()
         self.states = RowSet(self.tables.layout.words, self.budget, files=self.files)
@@ -149,7 +149,7 @@ class Space:
             self.expander.on_new.append(self.renaming.refresh)
         # Weak references: otherwise the expander keeps all states until garbage is collected.
         own = proxy(self)
-        self.expander.on_new.append(partial(type(self)._refuse_far, own))
+        self.expander.on_new.append(partial(type(self)._refuse_many_horizons, own))
         self.expander.on_layout.append(partial(type(self)._repack, own))
 
     def share_out(self) -> None:
@@ -176,7 +176,7 @@ class Space:
                 next="start them alike, or run with --no-symmetry",
             )
 
-    def _rename(self, *, sorted_form: bool) -> Symmetry:
+    def _make_renaming(self, *, sorted_form: bool) -> Symmetry:
         self.renaming = Symmetry(self.tables, sorted_form=sorted_form)
         self.judge.renamed = self.renaming.code_comparison.swapped_views
         return self.renaming
@@ -184,7 +184,7 @@ class Space:
     def _repack(self, old: Any) -> None:
         layout, tables = self.tables.layout, self.tables
         if self._is_too_wide():
-            raise TooWide
+            raise RowsTooWide
         count = self.states.count
         rows = self.states.rows_in_new_file(layout.words)
         if rows is None and layout.words == old.words:
@@ -213,7 +213,7 @@ class Space:
     def _within(self, begin: int, end: int) -> Ints:
         """Return the rows for which the world's `within` holds; count the others, each once."""
         numbers = self.judge.number(self.rows(), begin, end)
-        inside = begin + np.flatnonzero(self.judge.have(numbers, self.judge.within_bit))
+        inside = begin + np.flatnonzero(self.judge.have_bit(numbers, self.judge.within_bit))
         if begin == self.looked_at:
             self.looked_at = end
             self.outside += end - begin - len(inside)
@@ -231,7 +231,7 @@ class Space:
         return self.outside
 
     def joint_of(self, begin: int, end: int, picked: Ints | None = None) -> Ints | None:
-        """Return the combinations from row `begin` on (from row 0 if `picked`), or None."""
+        """Return the combinations from row `begin` on (row 0 if `picked`); None if not needed."""
         if self.world.together is None:
             return None
         if picked is None:
@@ -299,28 +299,28 @@ class Space:
         may = self.may_number and (renaming is None or not renaming.sorted_form)
         return may and tables.slots > 0 and tables.layout.words > WORDS_MAX
 
-    def _refuse_far(self) -> None:
+    def _refuse_many_horizons(self) -> None:
         contents = self.tables.contents
-        if self.may_number and contents is not None and contents.are_too_far():
-            raise TooFar
+        if self.may_number and contents is not None and contents.have_too_many_horizons():
+            raise TooManyHorizons
 
     def allow_numbering(self) -> None:
         """Allow rows to get numbers in place of bits from now on, if messages have senders."""
         self.may_number = self.numbers_contents and self.tables.with_sender
 
-    def begin_anew(self, because: SortedFormInexact | TooWide | TooFar) -> None:
+    def begin_anew(self, because: SortedFormInexact | RowsTooWide | TooManyHorizons) -> None:
         """Begin again in the other form of rows that `because` asks for."""
         match because:
             case SortedFormInexact():
                 pass
-            case TooWide():
-                if self.tables.number_contents().are_too_far():
+            case RowsTooWide():
+                if self.tables.number_contents().have_too_many_horizons():
                     self._give_bits()
-            case TooFar():
+            case TooManyHorizons():
                 self._give_bits()
         if self.renaming is not None:
             # Rows have other fields now; all permutations of the members are compared.
-            self._rename(sorted_form=False).refresh()
+            self._make_renaming(sorted_form=False).refresh()
         self.tables.forget_taken()
         # No worker waits any longer for the questions that have no answer yet.
         self.tables.forget_asked()
@@ -335,5 +335,5 @@ class Space:
         self.may_number = False
         if self._workers is not None:
             self._workers.close()
-            self.states.over = in_one
+            self.states.over = in_one_thread
             self._workers = self.judge.workers = self.parallel_levels = None

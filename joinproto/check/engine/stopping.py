@@ -8,7 +8,7 @@ from collections.abc import Callable
 from attrs import Factory, frozen
 
 from joinproto.check.engine import Compiling
-from joinproto.check.memory import Budget, Ended, resident_bytes
+from joinproto.check.memory import Budget, LimitMet, resident_bytes
 
 INTERRUPTED = "interrupted"
 """The reason of a search that the user stopped."""
@@ -44,10 +44,10 @@ class Stops:
     compiling: Compiling = Factory(lambda: Compiling(lambda _: None))
 
     def while_judging(self) -> None:
-        """Raise `Ended` if the search must end before all claims are evaluated."""
+        """Raise `LimitMet` if the search must end before all claims are evaluated."""
         reason = INTERRUPTED if self.limits.is_interrupted() else self.after_level()
         if reason:
-            raise Ended(reason)
+            raise LimitMet(reason)
 
     def before_level(self, states: int) -> str:
         if self.limits.is_interrupted():

@@ -32,10 +32,10 @@ T = TypeVar("T")
 STATES_MAX = 100_000
 
 EXTENDED = ("Naturals", "Sequences", "FiniteSets")
-"""Names of modules that the exported one extends; TLC and reserved words have only capitals."""
+"""Modules that the exported module extends, besides TLC."""
 
 JUDGED = ("always", "sometimes")
-"""Kinds of claims that are exported: those about single states."""
+"""Kinds of claims that are exported: claims about single states."""
 
 
 @frozen
@@ -51,9 +51,10 @@ class Claim:
 class Exported:
     """A world as TLA+.  `module`, `config`: texts of `NAME.tla` and `NAME.cfg`.
 
-    `constants`: by name.  TLC takes no tuple in a configuration, so `MCNAME.tla` defines them for
-    TLC.  `states`: how many were found; the search ends one level after a violation.  `left_out`:
-    claims about runs and steps.  `broken_at`: steps to the first violation, None without one.
+    `constants`: name to value.  TLC takes no tuple in a configuration, so `MCNAME.tla` defines the
+    constants for TLC.  `states`: how many were found; the search ends one level after a violation.
+    `left_out`: claims about runs and steps.  `broken_at`: steps to the first violation, None
+    without one.
     """
 
     name: str
@@ -125,7 +126,8 @@ def exported(world: World, *, states_max: int = STATES_MAX) -> Exported:
 
 
 def _module_name(name: str) -> str:
-    """Return the name of the module, which is that of its file: an identifier of TLA+."""
+    """Return the name of the module and its file: an identifier of TLA+."""
+    # TLC and the reserved words of TLA+ have only capitals.
     found = re.sub("[^A-Za-z0-9]", "_", name)
     is_free = re.match("_*[A-Za-z]", found) and not re.match("[WS]F_|[A-Z]+$", found)
     return found if is_free and found not in EXTENDED else f"World_{found}"
@@ -134,9 +136,9 @@ def _module_name(name: str) -> str:
 class _Search:
     """The search of the world.
 
-    `says`: visible parts of states (see `visible_parts`) to one state with these parts, and the
-    numbers of the claims that are broken (always) or reached (sometimes) in it.  `expanded`: the
-    same parts to a state that was expanded.  `steps_to`: number of a claim to the steps to the
+    `hits`: visible parts of states (see `visible_parts`) to one state with these parts, and
+    the numbers of the claims that are broken (always) or reached (sometimes) in it.  `expanded`:
+    the same parts to a state that was expanded.  `steps_to`: number of a claim to the steps to the
     first state that breaks or reaches it.
     """
 
@@ -155,14 +157,14 @@ class _Search:
         for state in found.out_of:
             self.expanded.setdefault(visible_parts(state), state)
         numbered = list(enumerate(claims, 1))
-        self.says: dict[Hashable, tuple[State, frozenset[int]]] = {}
+        self.hits: dict[Hashable, tuple[State, frozenset[int]]] = {}
         for state in found.states():
             key = visible_parts(state)
-            if key not in self.says:
+            if key not in self.hits:
                 numbers = (
                     at for at, it in numbered if found.holds(it, state) is (it.kind != "always")
                 )
-                self.says[key] = state, frozenset(numbers)
+                self.hits[key] = state, frozenset(numbers)
         hits = found.hits
         self.steps_to = {at: hits[item.name][0] for at, item in numbered if item.name in hits}
         broken = [self.steps_to.get(at) for at, item in numbered if item.kind == "always"]
@@ -175,7 +177,7 @@ def visible_parts(state: State) -> Hashable:
 
 
 class _Numbers(Generic[T]):
-    """Values, numbered from 1 in the order in which they are met."""
+    """Values, numbered from 1 in the order of their first use."""
 
     def __init__(self) -> None:
         self.of: dict[T, int] = {}
@@ -204,7 +206,7 @@ class _Data:
             "First": [self._whole(state) for state in self.search.levels[0]],
             "Own": [self._own(code) for code in members],
             "Hears": [self._hears(code) for code in members],
-            "Says": {self._key(state): numbers for state, numbers in self.search.says.values()},
+            "Says": {self._key(state): numbers for state, numbers in self.search.hits.values()},
         }
         if self.steps.world.together is not None:
             found["Joint"] = {self._key(state): self._joint(state) for state in expanded}
@@ -278,7 +280,7 @@ class _Data:
         }
 
     def _outcome(self, code: MemberCode, outcome: Outcome) -> Value:
-        """Return (local state after it, messages sent, records, fault that it spends)."""
+        """Return (local state after the outcome, messages sent, records, fault that it spends)."""
         sender = code.name if self.steps.with_sender else None
         sent = tuple(self._message(sender, *one)[1:] for one in outcome.sent)
         is_heard = self.codes.monitor is not None
@@ -307,8 +309,9 @@ class _Data:
     # -- faults and time -------------------------------------------------------------------
 
     def _faults(self) -> dict[str, Value]:
-        """Return, for each of the surroundings: those after a split or heal; those after each fault
-        (0: impossible); the pairs of which the first does not reach the second; the split's number.
+        """Return, for each of the surroundings: the surroundings after a split or heal, and after
+        each fault (0: impossible); the pairs of which the first does not reach the second; the
+        split's number.
         """
 
         def number(after: Surroundings | None) -> int:

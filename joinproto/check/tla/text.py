@@ -11,9 +11,10 @@ from joinproto.check.properties import Property
 from joinproto.check.world import World
 
 _PAIRS_MAX = 64
+"""A function of more pairs is written in two halves if `text_of` is asked to do so."""
 
 Value = Any
-"""A number, a tuple or list (a sequence), a set, or a dict (a function, not inside another one)."""
+"""A number, a tuple or list (a sequence), a set, or a dict (a function, not inside another)."""
 
 
 def text_of(value: Value, *, halved: bool = False) -> str:
@@ -49,7 +50,7 @@ def invariant(at: int, item: Property) -> str:
 def module(world: World, name: str, claims: Sequence[Property], constants: Sequence[str]) -> str:
     """Return the module: variables, actions, claims.
 
-    `claims`: those about states; their numbers are from 1.
+    `claims`: claims about states; their numbers are from 1.
     """
     lines = [
         f"---- MODULE {name} ----",

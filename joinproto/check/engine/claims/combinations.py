@@ -1,4 +1,4 @@
-"""Combinations of observations: what all members, the monitor and the environment show together.
+"""Combinations of observations: of all members, the monitor and the environment.
 
 Each combination gets a number when it is first met, so that a claim about the whole world is
 evaluated once for each.

@@ -69,13 +69,13 @@ class Found:
             return None
         numbers = judge.number(rows, begin, end)
         for claim in open_claims:
-            holds = judge.have(numbers, claim.bit)
+            holds = judge.have_bit(numbers, claim.bit)
             if claim.property.kind == "always":
                 self.hit(claim, level, begin + np.flatnonzero(~holds))
             elif claim.property.kind == "sometimes":
                 self.hit(claim, level, begin + np.flatnonzero(holds))
         for claim in judge.implementing:
-            if not judge.have(numbers, claim.bit).all():
+            if not judge.have_bit(numbers, claim.bit).all():
                 # Some state here stands for no state that the abstract world can reach.
                 self.unmapped = self.violated = True
         return numbers if joint else None

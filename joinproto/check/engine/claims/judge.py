@@ -16,22 +16,22 @@ from attrs import define
 
 from joinproto.check.asking import ask, guard, is_within
 from joinproto.check.engine.claims.combinations import Combinations
-from joinproto.check.engine.claims.pairs import Ids, Pairs
+from joinproto.check.engine.claims.pairs import Pairs, ValueNumbers
 from joinproto.check.engine.claims.reading import Readings, view_of
-from joinproto.check.engine.claims.renamed import Renamed, ask_renamed, listed_steps
+from joinproto.check.engine.claims.renamed import RenamedViews, ask_renamed, listed_steps
 from joinproto.check.engine.claims.watching import watch
 from joinproto.check.engine.rows.bits import has_bit
 from joinproto.check.engine.rows.threads import Workers
 from joinproto.check.engine.shapes import Flags, Ints, Keys, Rows
 from joinproto.check.engine.tables.claimed import (
     BreakingObservations,
-    Claimed,
+    ClaimVerdicts,
     Key,
     is_kept,
     places_of,
 )
 from joinproto.check.engine.tables.tables import Tables
-from joinproto.check.memory import Budget, Ended
+from joinproto.check.memory import Budget, LimitMet
 from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import Property
 from joinproto.check.step_claims import StepClaim
@@ -50,7 +50,7 @@ class Claim:
     premise_bit: int = -1
     meanwhile_bit: int = -1
     premise_met: bool = False
-    asked: StepClaim | None = None  # if the property says that the world implements another
+    asked: StepClaim | None = None  # if the claim is that the world implements another world
 
     def is_mapped(self, view: View) -> bool:
         """Return whether a view stands for a state that the abstract world can reach."""
@@ -110,21 +110,21 @@ class Judge:
         self._budget = budget
         self._combinations = Combinations(self.parts, budget)
         self.flags: Keys = np.zeros(64, np.uint64)
-        self.met = 0  # the number of combinations whose `flags` are known
-        self.go_on: Callable[[], None] = lambda: None  # raises `Ended` if a limit is met
+        self.evaluated = 0  # the number of combinations whose `flags` are known
+        self.go_on: Callable[[], None] = lambda: None  # raises `LimitMet` if a limit is met
         # The members, and the monitor if there is one: the subjects of local claims.
         self.watched = tables.members + (tables.monitor >= 0)
         names = [claim.property.name for claim in self.local if is_kept(claim.property)]
         if tables.claimed.names != tuple(names) or len(tables.claimed.counts) != self.watched:
-            tables.claimed = Claimed(names, self.watched)
+            tables.claimed = ClaimVerdicts(names, self.watched)
         self._pairs: dict[str, Pairs] = {}
-        self._ids = Ids(tables.shown, self.watched)
+        self._ids = ValueNumbers(tables.shown, self.watched)
         self._seen_sets: list[set[int]] = [set() for _ in range(self.watched)]
         self._seen_now = np.zeros(1, np.bool_)
         self._readings: Readings | None = None
         self._bits: list[int] = []
         self.workers: Workers | None = None
-        self.renamed: Renamed | None = None
+        self.renamed: RenamedViews | None = None
 
     @property
     def bytes_used(self) -> int:
@@ -159,13 +159,13 @@ class Judge:
         return self.tables.claimed.broken
 
     @property
-    def fears(self) -> BreakingObservations:
+    def breaking_observations(self) -> BreakingObservations:
         """All observations found to break a local claim, as the compiled loops read them."""
-        return self.tables.claimed.fears
+        return self.tables.claimed.breaking_observations
 
     def ask_ahead(self) -> None:
         """Evaluate the local claims on new observations, and leave errors to the next `refresh`."""
-        with suppress(ModelProblem, Ended):
+        with suppress(ModelProblem, LimitMet):
             self.refresh()
 
     def places(self, item: Property) -> list[tuple[int, int]]:
@@ -176,7 +176,7 @@ class Judge:
         """Return the watched fields that a claim about one member (or the monitor) is about."""
         return [field for field, _ in self.places(item)]
 
-    def wants(self, item: Property, field: int, number: int) -> bool:
+    def satisfies(self, item: Property, field: int, number: int) -> bool:
         """Return whether an observation satisfies a claim about one member; `DOWN` never does."""
         shown = self._shown(field, number)
         return shown is not DOWN and ask(item, item.holds, shown)
@@ -204,9 +204,9 @@ class Judge:
     def watch(self, rows: Rows, begin: int, end: int) -> Ints:
         """Return the rows that break a claim about one member or a pair."""
         self.refresh()
-        fears = self.fears
-        bad, seen = watch(self.tables, fears, rows, begin, end, self.workers)
-        self.mark(fears.by_field(seen))
+        breaking = self.breaking_observations
+        bad, seen = watch(self.tables, breaking, rows, begin, end, self.workers)
+        self.mark(breaking.by_field(seen))
         self._seen_now = seen
         return bad
 
@@ -219,7 +219,7 @@ class Judge:
         """Return whether a seen observation satisfies a claim about one member."""
         item = claim.property
         here = ((field, number) for field in self.fields_of(item) for number in seen[field])
-        return any(self.wants(item, *one) for one in here)
+        return any(self.satisfies(item, *one) for one in here)
 
     @property
     def seen_numbers(self) -> list[set[int]]:
@@ -234,11 +234,11 @@ class Judge:
         """Return the rows just watched that show an observation which satisfies `claim`."""
         item, tables, layout = claim.property, self.tables, self.tables.layout
         found = [np.empty(0, np.int64)]
-        fears = self.fears
+        breaking = self.breaking_observations
         for member in self.fields_of(item):
-            begins = int(fears.base[member])
-            seen = np.flatnonzero(self._seen_now[begins : begins + fears.counts[member]])
-            wanted = [number for number in seen.tolist() if self.wants(item, member, number)]
+            begins = int(breaking.base[member])
+            seen = np.flatnonzero(self._seen_now[begins : begins + breaking.counts[member]])
+            wanted = [number for number in seen.tolist() if self.satisfies(item, member, number)]
             if not wanted:
                 continue
             first = tables.per_value.off[member]
@@ -251,7 +251,7 @@ class Judge:
         return np.unique(np.concatenate(found))
 
     def breaking(self, claim: Claim, rows: Rows, bad: Ints) -> Ints:
-        """Return those of the rows numbered `bad`, just watched, that break a local claim."""
+        """Return the rows of `bad` (numbers of rows just watched) that break a local claim."""
         if len(bad) == 0:
             return bad
         tables, wrong, known = self.tables, rows[bad], self.broken
@@ -292,7 +292,7 @@ class Judge:
     def _shown_counts(self) -> list[int]:
         return [len(shown) for shown in self.tables.shown[: self.parts]]
 
-    def have(self, numbers: Ints, bit: int) -> Flags:
+    def have_bit(self, numbers: Ints, bit: int) -> Flags:
         """Return whether the flags of each of these combinations have this bit."""
         return has_bit(self.flags[numbers], bit)
 
@@ -344,12 +344,12 @@ class Judge:
             questions = list(self.questions())
             self._bits = [bit for bit, _ in questions]
             self._readings = Readings(self.tables, [asked for _, asked in questions])
-        while self.met < count:
+        while self.evaluated < count:
             self.go_on()
-            end = min(count, self.met + _PIECE)
-            shown = self._combinations.shown_from(self.met, end)
+            end = min(count, self.evaluated + _PIECE)
+            shown = self._combinations.shown_from(self.evaluated, end)
             answers = self._readings.answers(shown, self.go_on)
-            flags = np.zeros(end - self.met, np.uint64)
+            flags = np.zeros(end - self.evaluated, np.uint64)
             for bit, given in zip(self._bits, answers.T, strict=True):
                 if bit >= 0:
                     flags |= given.astype(np.uint64) << np.uint64(bit)
@@ -358,21 +358,21 @@ class Judge:
             for claim in self.whole:
                 if claim.premise_bit >= 0 and not claim.premise_met:
                     claim.premise_met = bool(has_bit(flags, claim.premise_bit).any())
-            self.flags[self.met : end] = flags
-            self.met = end
+            self.flags[self.evaluated : end] = flags
+            self.evaluated = end
 
     def _ask_new(self) -> None:
         count = self._combinations.count
         if len(self.flags) < count:
             grown = np.zeros(max(count, 2 * len(self.flags)), np.uint64)
-            grown[: self.met] = self.flags[: self.met]
+            grown[: self.evaluated] = self.flags[: self.evaluated]
             self.flags = grown
         together = self.tables.world.together
         fixed = together is not None and not callable(together)
         if fixed and self.renamed is None:
-            self._fix_joint(count - self.met)
+            self._fix_joint(count - self.evaluated)
             if not (self.whole or self.implementing) and self.tables.world.within is None:
-                self.met = count
+                self.evaluated = count
                 return
         if self.renamed is None and self.tables.code_comparison is None:
             self._read_new(count)

@@ -26,11 +26,11 @@ UNASKED, HOLDS, BROKEN = range(3)
 
 _UNNUMBERED = np.int64(-2)
 
-_PLACES = 1 << 20
+_BATCH_PAIRS = 1 << 20
 """Pairs that are evaluated together."""
 
 
-class Ids:
+class ValueNumbers:
     """A number for each value that any member or the monitor shows.
 
     `of(field)` returns the number for each observation of a watched field, -1 for `DOWN`.
@@ -66,7 +66,7 @@ class Ids:
 class _Side:
     """The parts of observations that one side of a claim reads, numbered."""
 
-    def __init__(self, item: Property, part: Callable[[Any], Any], ids: Ids) -> None:
+    def __init__(self, item: Property, part: Callable[[Any], Any], ids: ValueNumbers) -> None:
         self._item, self._part, self._ids = item, part, ids
         self._parts = Observations()
         # The part's number for each value shown by fields of this side; others may lack the part.
@@ -98,12 +98,13 @@ class _Side:
 class Pairs:
     """The verdict of one claim on each pair of values, or of their parts if it is about parts.
 
-    A square of int8, shape (one, other).  `budget` raises `TooMany` if it would grow too large.
+    The verdicts are a square of int8, shape (one, other).  `budget` raises `MemoryLimitMet` if it
+    would grow too large.
     """
 
-    def __init__(self, item: Property, ids: Ids, budget: Budget) -> None:
+    def __init__(self, item: Property, ids: ValueNumbers, budget: Budget) -> None:
         self._item, self._budget = item, budget
-        self._sides: tuple[Ids | _Side, Ids | _Side] = (ids, ids)
+        self._sides: tuple[ValueNumbers | _Side, ValueNumbers | _Side] = (ids, ids)
         self._call: Callable[[Any, Any], Any] = item.holds
         if isinstance(item.holds, Parts):
             self._call, (one, other) = item.holds.func, item.holds.of
@@ -141,7 +142,7 @@ class Pairs:
         if len(to) == 0:
             return
         every = one_side.of(field)
-        step = max(1, _PLACES // len(to))
+        step = max(1, _BATCH_PAIRS // len(to))
         for first in range(numbers.start, numbers.stop, step):
             of = every[first : min(first + step, numbers.stop)]
             here = np.ix_(of, to)

@@ -1,5 +1,5 @@
-"""Answers kept by the values read: a function of a view is called once for each set of values that
-it reads.
+"""Answers kept by the values read: a function of a view is called once for equal values that it
+reads.
 
 A function that reads only `view["p1"]` gives the same answer in all states in which p1 shows the
 same.  So each function gets a tree.  An inner node names the part of the view that the function
@@ -32,8 +32,8 @@ from joinproto.check.view import NO_DISKS, View
 _UNKNOWN = -1
 """No answer is known yet.  A number from 0 on is a node; -2 - n stands for the answer n."""
 
-TRIES = 4_096
-"""The use of a tree is checked whenever its function was called this many times."""
+CHECK_AFTER = 4_096
+"""Whether a tree is of use is checked after this many calls of its function."""
 
 CALLS_PER_ANSWER = 0.5
 """A tree is given up if it needed more calls per answer than this since the last check."""
@@ -243,13 +243,13 @@ class Readings:
         answer = asked.call(view)
         asked.calls += 1
         try:
-            if asked.calls >= TRIES and asked.calls > CALLS_PER_ANSWER * (asked.answers + at):
+            if asked.calls >= CHECK_AFTER and asked.calls > CALLS_PER_ANSWER * (asked.answers + at):
                 raise _NoTree
             self._keep(which, [(part, numbers[part]) for part in view.read], answer)
         except _NoTree:
             asked.is_tree, asked.begin = False, at
         else:
-            if asked.calls >= TRIES:
+            if asked.calls >= CHECK_AFTER:
                 asked.calls, asked.answers = 0, -at
 
     def _keep(self, which: int, path: Sequence[tuple[int, int]], answer: int) -> None:

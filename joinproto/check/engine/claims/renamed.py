@@ -19,11 +19,12 @@ from joinproto.check.world import Together
 if TYPE_CHECKING:
     from joinproto.check.engine.claims.judge import Judge
 
-Renamed = Callable[..., Iterable[tuple[dict[str, str], Callable[[], View]]]]
+RenamedViews = Callable[..., Iterable[tuple[dict[str, str], Callable[[], View]]]]
 """A view under every renaming, as `CodeComparison.swapped_views` yields it."""
 
 
 def listed_steps(together: Callable[[View], Any], view: View) -> list[Any]:
+    """Return the joint steps of a view; raises `ModelProblem` for a wrong one."""
     steps = list(together(view))
     for step in steps:
         if not isinstance(step, Together):
@@ -56,12 +57,12 @@ def _actions(steps: list[Together], names: dict[str, str]) -> Counter[Any]:
 
 
 def ask_renamed(judge: Judge, count: int) -> None:
-    """Evaluate all claims on the combinations from `judge.met` up to `count`."""
+    """Evaluate all claims on the combinations from `judge.evaluated` up to `count`."""
     world, renamed = judge.tables.world, judge.renamed
     questions = [(bit, ask) for bit, ask in judge.questions() if bit >= 0]
-    for number in range(judge.met, count):
+    for number in range(judge.evaluated, count):
         if number % 64 == 0:
-            judge.met = number
+            judge.evaluated = number
             judge.go_on()
         # A new view for each question, because a claim may change its view.
         flags = sum(bool(ask(judge.view(number))) << bit for bit, ask in questions)
@@ -71,7 +72,7 @@ def ask_renamed(judge: Judge, count: int) -> None:
             claim.premise_met |= claim.premise_bit >= 0 and bool(flags >> claim.premise_bit & 1)
         if callable(world.together) or (world.together is not None and renamed is not None):
             _list_joint(judge, judge.view(number))
-    judge.met = count
+    judge.evaluated = count
 
 
 def _refuse_unlike(judge: Judge, number: int, flags: int) -> None:

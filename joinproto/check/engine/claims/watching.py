@@ -13,52 +13,52 @@ from joinproto.check.engine.shapes import Flags, Ints, Keys, Masks, Rows, SmallI
 from joinproto.check.engine.tables.arrays import Arrays
 from joinproto.check.engine.tables.claimed import BreakingObservations
 
-_BAD_MOST = 1 << 16
+_BAD_ROOM = 1 << 16
 """The initial room for rows that break a claim."""
 
-_SHARED_LEAST = 1 << 16
+_SHARED_ROWS_MIN = 1 << 16
 """Fewer rows than this are looked at by one thread."""
 
 
 def watch(
     arrays: Arrays,
-    fears: BreakingObservations,
+    breaking: BreakingObservations,
     rows: Rows,
     begin: int,
     end: int,
     workers: Workers | None = None,
 ) -> tuple[Ints, Flags]:
-    """Return the rows that break a claim, and which observations were seen."""
-    layout, off, watched = arrays.layout, arrays.per_value.off, len(fears.counts)
+    """Return the rows that break a local claim, and which observations were seen."""
+    layout, off, watched = arrays.layout, arrays.per_value.off, len(breaking.counts)
     shown, values = arrays.per_value.arrays["shown"], arrays.value_counts()
-    total = len(fears.conflicts)
-    is_few = fears.conflicts.shape[1] == 1
-    bit, feared = np.zeros(len(shown), np.uint64), np.zeros(len(shown), np.uint64)
+    total = len(breaking.conflicts)
+    is_few = breaking.conflicts.shape[1] == 1
+    bit, conflicting = np.zeros(len(shown), np.uint64), np.zeros(len(shown), np.uint64)
     for m in range(watched if is_few else 0):
         here = slice(int(off[m]), int(off[m]) + values[m])
-        numbers = (fears.base[m] + shown[here]).astype(np.uint64)
+        numbers = (breaking.base[m] + shown[here]).astype(np.uint64)
         bit[here] = np.uint64(1) << numbers
-        feared[here] = fears.conflicts[numbers.astype(np.int64), 0]
+        conflicting[here] = breaking.conflicts[numbers.astype(np.int64), 0]
 
     def watched_with(begin: int, end: int, room: int) -> tuple[Ints, Flags, int]:
         bad = np.empty(room, np.int64)
         where = (rows, begin, end, layout.places, off)
         if is_few:
-            mask, found = watch_few(*where, watched, bit, feared, bad)
+            mask, found = watch_few(*where, watched, bit, conflicting, bad)
             bits = np.uint64(mask) >> np.arange(total, dtype=np.uint64)
             return bad, (bits & np.uint64(1)) != 0, int(found)
         seen = np.zeros(total, np.bool_)
-        found = watch_many(*where, shown, fears.base, watched, fears.conflicts, seen, bad)
+        found = watch_many(*where, shown, breaking.base, watched, breaking.conflicts, seen, bad)
         return bad, seen, int(found)
 
     def piece(begin: int, end: int) -> tuple[Ints, Flags]:
-        bad, seen, found = watched_with(begin, end, _BAD_MOST)
-        if found > _BAD_MOST:
+        bad, seen, found = watched_with(begin, end, _BAD_ROOM)
+        if found > _BAD_ROOM:
             # This is rare.  All rows are needed: which ones came first depends on the rows' order.
             bad, seen, found = watched_with(begin, end, found)
         return bad[:found], seen
 
-    if workers is None or end - begin < _SHARED_LEAST:
+    if workers is None or end - begin < _SHARED_ROWS_MIN:
         return piece(begin, end)
     pieces = workers.over(begin, end, piece)
     bad = np.concatenate([rows for rows, _ in pieces])
@@ -74,14 +74,14 @@ def watch_few(
     off: Ints,
     members: Any,
     bit: Keys,
-    feared: Keys,
+    conflicting: Keys,
     bad: Ints,
 ) -> Any:
-    """Return the observations seen and the number of rows that break a claim; write those rows.
+    """Return the observations seen and the number of rows that break a claim; write these rows.
 
     For at most 64 observations in all.  `bit`: the bit of the observation of each local state.
-    `feared`: the bits of the observations with which that observation breaks a claim, among them
-    its own if it breaks a claim alone.
+    `conflicting`: the bits of the observations with which that observation breaks a claim, among
+    them its own if it breaks a claim alone.
     """
     found = 0
     seen = np.uint64(0)
@@ -91,7 +91,7 @@ def watch_few(
         for member in range(members):
             at = off[member] + get(rows, r, places, member)
             here |= bit[at]
-            danger |= feared[at]
+            danger |= conflicting[at]
         seen |= here
         if here & danger != 0:
             if found < len(bad):
@@ -116,7 +116,7 @@ def watch_many(
 ) -> Any:
     """Do the same as `watch_few` for any number of observations; mark the seen ones in `seen`."""
     found = 0
-    is_feared = conflicts.shape[1] > 0
+    has_conflicts = conflicts.shape[1] > 0
     numbers = np.zeros(members, np.int64)
     for r in range(begin, end):
         wrong = np.uint64(0)
@@ -126,7 +126,7 @@ def watch_many(
             numbers[member] = number
             seen[number] = 1
             # One look-up for each pair, because lines for so many observations do not fit a cache.
-            for other in range(member + 1 if is_feared else 0):
+            for other in range(member + 1 if has_conflicts else 0):
                 at = numbers[other]
                 wrong |= conflicts[number, at >> 6] >> np.uint64(at & 63)
         if wrong & np.uint64(1) != 0:

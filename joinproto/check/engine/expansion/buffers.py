@@ -29,7 +29,7 @@ class SourceRows(NamedTuple):
     marks: RowMarks  # (row - base,): see `sleeping.py`
 
 
-class Written(NamedTuple):
+class Successors(NamedTuple):
     """Successors, in the order in which they are found; all arrays have the same length."""
 
     rows: Rows  # (successor, word)
@@ -45,7 +45,7 @@ class MissingAnswers(NamedTuple):
     redo: Ints  # (row,): rows to be done again
 
 
-class Listed(NamedTuple):
+class StepScratch(NamedTuple):
     """Scratch space for one row's steps, until all answers are known."""
 
     todo: Table  # (step, 5): outcome or env, member, info, field or item, content
@@ -56,7 +56,7 @@ class Listed(NamedTuple):
     idle: Ints  # (member,): first choices of sleeping prefixes, see `own_steps.py`
 
     @classmethod
-    def of(cls, todo: int, looped: int, members: int) -> Listed:
+    def of(cls, todo: int, looped: int, members: int) -> StepScratch:
         """Return arrays for `todo` steps and for `looped` steps that change nothing."""
         # A cache line is left over, so that no two workers write to the same line.
         scratch = np.zeros((4, (members + 1) ** 2 + LINE), np.int64)
@@ -69,8 +69,8 @@ class Loop(NamedTuple):
     t: Lookup
     s: Shape
     given: SourceRows
-    written: Written
+    written: Successors
     lacking: MissingAnswers
-    listed: Listed
+    listed: StepScratch
     deliveries: Any  # `DeliveryTables`; None where contents are not numbered
     quiet: bool  # steps that lead back to the row itself are counted and not written

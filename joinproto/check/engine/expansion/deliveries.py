@@ -2,8 +2,8 @@
 
 Where contents are numbered, the same content meets the same receiver's state in very many rows:
 in `join` there are 136,155 such pairs, each in 850 rows.  So the receiver's table is read once for
-each delivery of a pair, and the results are listed: first the deliveries that are steps, then those
-that change nothing, which a search only counts.
+each delivery of a pair, and the results are listed: first deliveries that change a state, then
+other deliveries, which a search only counts.
 
 A pair has a slot in a hash table, with its key, its list, and two counts.  A list is packed into
 one number: its first item (32 bits), the number of steps in it (15), whether all of them may sleep
@@ -52,9 +52,10 @@ OUTCOME = (1 << 24) - 1
 MESSAGE = (1 << 20) - 1
 NOT_KNOWN, TABLE_FULL = -1, -2
 
-TIMES = 2
+COUNTS_COLUMN = 2
 """The first column of a slot's counts."""
 
+# The initial sizes of the tables.
 SLOTS = 1 << 10
 ITEMS = 1 << 12
 CHOICES = 1 << 10
@@ -169,7 +170,7 @@ def fill_slot(
 
 @njit(cache=True, _nrt=False)
 def list_delivery(todo: Table, first: Any, steps: Any, member: Any, item: Any) -> Any:
-    """List the step of an item, as `list_step` does, in order among those from `first` on."""
+    """List the step of an item, as `list_step` does, in order among the steps from `first` on."""
     if steps < len(todo):
         at = steps
         while at > first and todo[at - 1, 3] > item:
@@ -275,7 +276,7 @@ def note_slots(deliveries: Any, heard: Ints, met: Any) -> Any:
     steps = np.int64(0)
     for i in range(met):
         slot, asleep = heard[i] >> 1, heard[i] & 1
-        deliveries.slots[slot, TIMES + asleep] += 1
+        deliveries.slots[slot, COUNTS_COLUMN + asleep] += 1
         packed = deliveries.slots[slot, 1]
         steps += (packed >> 48) + asleep * ((packed >> 32) & COUNT)
     return steps
@@ -286,7 +287,7 @@ def _count(deliveries: Any, taken: Ints) -> None:
     slots, items = deliveries.slots, deliveries.items
     count_sleeping_prefixes(deliveries, taken)
     for slot in range(len(slots)):
-        idle, whole = slots[slot, TIMES], slots[slot, TIMES + 1]
+        idle, whole = slots[slot, COUNTS_COLUMN], slots[slot, COUNTS_COLUMN + 1]
         if idle + whole > 0:
             packed = slots[slot, 1]
             first = packed & LOW
@@ -295,7 +296,7 @@ def _count(deliveries: Any, taken: Ints) -> None:
                 taken[items[j] & OUTCOME] += whole
             for j in range(first + steps, first + steps + (packed >> 48)):
                 taken[items[j] & OUTCOME] += idle + whole
-            slots[slot, TIMES] = slots[slot, TIMES + 1] = 0
+            slots[slot, COUNTS_COLUMN] = slots[slot, COUNTS_COLUMN + 1] = 0
 
 
 class Deliveries:

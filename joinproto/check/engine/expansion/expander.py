@@ -1,7 +1,7 @@
 """Calls the compiled loops for the successors of rows, and has missing answers filled in.
 
 Where a table has no answer yet, the loops list the missing cell and the row.  Here the cells are
-filled, each once, and those rows are expanded again.
+filled, each once, and these rows are expanded again.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from attrs import define, frozen
 
 from joinproto.check.engine.expansion import expansion
 from joinproto.check.engine.expansion.buffers import (
-    Listed,
     Loop,
     MissingAnswers,
     SourceRows,
-    Written,
+    StepScratch,
+    Successors,
 )
 from joinproto.check.engine.expansion.deliveries import Deliveries
 from joinproto.check.engine.rows.layout import Layout
@@ -31,7 +31,7 @@ BATCH = 1 << 15
 """The initial number of successors in one batch."""
 
 ASKS_ENOUGH = 1 << 10
-"""About this many questions are answered together; one pass may add `ASKS_MAX` to them."""
+"""About this many questions are answered together; one pass may add `ASKS_MAX` more."""
 
 
 _NONE = np.empty(0, np.int64)
@@ -55,7 +55,7 @@ class Batch:
 class _Pass:
     """The results of one pass of the loop, until place `after`.
 
-    `redo`: the rows that lack answers; `asked`: their questions, except those asked before.
+    `redo`: the rows that lack answers; `asked`: their questions, except questions asked earlier.
     """
 
     after: int
@@ -91,7 +91,7 @@ class Expander:
 
     def _buffers(self) -> None:
         words = self.tables.layout.words
-        self._written = Written(
+        self._written = Successors(
             np.empty((self._room, words), np.uint64),
             np.empty(self._room, np.int64),
             np.empty(self._room, np.int64),
@@ -100,7 +100,7 @@ class Expander:
         self._lacking = MissingAnswers(
             np.empty((grids.ASKS_MAX, 4), np.int64), np.empty(1 << 15, np.int64)
         )
-        self._listed = Listed.of(self._room, self._room, self.shape.members)
+        self._listed = StepScratch.of(self._room, self._room, self.shape.members)
 
     def _batch(self, count: int) -> Batch:
         rows, info, source, via = self._written
@@ -144,12 +144,12 @@ class Expander:
         return _Pass(after, self._batch(n), redo, ask)
 
     def count_up(self) -> int:
-        """Add the steps that were only counted to the tables; return what `counted` does."""
+        """Add the steps that were only counted to the tables; return the result of `counted`."""
         self._deliveries.count_into(self.tables.out["taken"].array)
         return self.counted()
 
     def counted(self) -> int:
-        """Return how many steps were only counted since the last call."""
+        """Return how many steps were only counted since the last call, and begin again at 0."""
         loops, self.loops = self.loops, 0
         return loops
 
@@ -159,7 +159,7 @@ class Expander:
             self._room *= 2
             self._buffers()
 
-    def known(
+    def take_known(
         self,
         rows: Callable[[], Rows],
         picked: Ints,
@@ -169,8 +169,8 @@ class Expander:
     ) -> tuple[Ints, Questions, int]:
         """Pass the successors of the rows `picked` to `take`, for rows whose steps are all known.
 
-        Returns the other rows of `picked`; the cells that these lack, (kind, x, y, z) each, except
-        cells asked for before; and the number of successors.
+        Returns the other rows of `picked`; the cells that these rows lack, (kind, x, y, z) each,
+        except cells asked for earlier; and the number of successors.
         """
         lacking, asked, taken = [_NONE], [_NO_QUESTIONS], 0
         for done in self._passes(rows, picked, joint, joint_base):
@@ -238,7 +238,7 @@ class Expander:
                 lacking.append(done.redo)
                 asked.append(done.asked)
             again = np.concatenate(lacking)
-            # Otherwise those rows, and all that follow from them, would be lost without an error.
+            # Otherwise these rows, and all their successors, would be lost without an error.
             assert asks or not len(again), "rows lack answers that are not asked for"
             if asks:
                 self.tables.fill(np.concatenate(asked))

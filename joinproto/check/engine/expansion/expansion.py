@@ -8,8 +8,8 @@ The steps of a row are listed (`listing.py`, `receive_lists.py`, `deliveries.py`
 (`writing.py`).  numba compiles these kernels as separate functions, and LLVM puts them into the
 loop below (`forceinline`).  numba itself inlines only helpers of a few lines (`inline="always"`).
 It copies a callee once for each of the callee's blocks and variables, so nesting large functions
-would take most of the time.  It copies arguments, too, so tables come in groups, and a helper
-takes a group.  Numbers are int64 from the start; otherwise a kernel is compiled twice, for a
+would take most of the compile time.  It copies arguments, too, so tables come in groups, and a
+helper takes a group.  Numbers are int64 from the start; otherwise a kernel is compiled twice, for a
 literal 0 and for int64.
 """
 

@@ -1,6 +1,6 @@
-"""Lists the steps out of one row: members' own steps, receipts, joint steps, and world's moves.
+"""Lists the steps out of one row: members' own steps, receipts, joint steps, and the world's moves.
 
-The steps of messages in queues and bags are listed in `receive_lists.py`, and those of numbered
+Steps of messages in queues and bags are listed in `receive_lists.py`, and steps of numbered
 contents in `deliveries.py`.  A step that only changes a local state and sets bits of messages is
 plain, and is written at once.
 """
@@ -175,7 +175,7 @@ def list_moves(loop: Loop, env: Any, mark: Any, steps: Any) -> Any:
 
 @njit(forceinline=True, nogil=True, _nrt=False)
 def list_joint(loop: Loop, cells: Any, r: Any, steps: Any, asked: Any) -> Any:
-    """List joint steps of several members at once, those in which each member can take its part.
+    """List the joint steps in which each member can take its part.
 
     Returns (steps, asked, whether all is known).
     """

@@ -48,8 +48,7 @@ SPLIT = 1 << (_LAST + 1)
 """The mark of a row that a split led to; it ranks above all members."""
 
 _LED = 2 * SPLIT - 1
-"""The bits for the members that led to a row; the bits above are for steps that sent nothing new.
-"""
+"""The bits for the steps that led to a row; higher bits are for steps that sent nothing new."""
 
 
 @njit(inline="always")
@@ -99,4 +98,5 @@ def list_asleep(
 
 @njit(inline="always")
 def healing_sleeps(mark: Any) -> Any:
+    """Return whether a healing sleeps in a row with this mark: a member's step led to the row."""
     return mark & (SPLIT - 1) != 0

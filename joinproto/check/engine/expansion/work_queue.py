@@ -9,7 +9,7 @@ from attrs import define
 ROWS_MAX = 1 << 20
 """The most rows that are handed out in a round."""
 
-_AT_A_TIME = 1 << 14
+_PIECE_MAX = 1 << 14
 """The most rows in a piece.  Neighbouring rows need the same answers, so with a quarter as many,
 `join` takes a twentieth longer.
 """
@@ -45,7 +45,7 @@ class WorkQueue:
 
     def __init__(self, at: int, upto: int, least: int, workers: int) -> None:
         self._upto = upto
-        most = min(_AT_A_TIME, ROWS_MAX // (4 * workers))
+        most = min(_PIECE_MAX, ROWS_MAX // (4 * workers))
         self._size = min(most, max(64, (upto - at) // (8 * workers)))
         self._least = at + least
         # Each worker may take one more piece before it sees that the bound is reached.

@@ -15,20 +15,20 @@ import numpy as np
 
 from joinproto.check.engine.expansion import expansion
 from joinproto.check.engine.expansion.buffers import (
-    Listed,
     Loop,
     MissingAnswers,
     SourceRows,
-    Written,
+    StepScratch,
+    Successors,
 )
 from joinproto.check.engine.expansion.deliveries import Deliveries
 from joinproto.check.engine.expansion.work_queue import ROWS_MAX, WorkerCounts, WorkQueue
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.rows.shared_inserts import SharedInserts
-from joinproto.check.engine.rows.threads import LINE, Workers, given_way
+from joinproto.check.engine.rows.threads import LINE, Workers, short_switch_interval
 from joinproto.check.engine.shapes import Ints, Questions, RowMarks, Rows
 from joinproto.check.engine.tables import kernel
-from joinproto.check.memory import Budget, TooMany
+from joinproto.check.memory import Budget, MemoryLimitMet
 
 if TYPE_CHECKING:
     from joinproto.check.engine.expansion.expander import Batch, Expander
@@ -50,7 +50,7 @@ ROWS_MIN = 2048
 ROUNDS = 8
 """A round may end after 1 / ROUNDS of a level: its questions are answered in the next round."""
 
-_QUESTIONS = 64
+_QUESTIONS_PER_CHECK = 64
 """The first worker checks whether others wait for it after this many answers."""
 
 DEFERRED_MAX = 1 << 18
@@ -59,8 +59,8 @@ DEFERRED_MAX = 1 << 18
 _NONE = np.empty(0, np.int64)
 
 
-def _apart(counters: Ints) -> Ints:
-    """Return zeros of the same length and dtype, in cache lines that hold nothing else."""
+def _zeros_apart(counters: Ints) -> Ints:
+    """Return zeros of the same length and dtype, in cache lines that hold no other data."""
     return np.zeros(len(counters) + 2 * LINE, counters.dtype)[LINE:-LINE]
 
 
@@ -120,7 +120,7 @@ class ParallelLevels:
         self._inserts = SharedInserts(self._workers, self._states, _PIECE)
         info, source = np.empty((2, count, _PIECE), np.int64)
         parts = zip(self._inserts.out, info, source, self._inserts.via, strict=True)
-        self._written = [Written(*part) for part in parts]
+        self._written = [Successors(*part) for part in parts]
         self._redo = np.empty((count, ROWS_MAX + 1), np.int64)
         # No room for questions: a worker that lacks an answer only notes the row.
         self._ask = np.empty((1, 4), np.int64)
@@ -135,7 +135,7 @@ class ParallelLevels:
         most = SUCCESSORS_MAX if self._states.is_direct else SUCCESSORS_MAX // 4
         try:
             self._inserts.make_room_for(min(most, level))
-        except TooMany:
+        except MemoryLimitMet:
             self._inserts.make_room_for(0)
 
     def _read(self) -> None:
@@ -149,14 +149,14 @@ class ParallelLevels:
             claim = tables.claim
             self._deliveries = [Deliveries(claim) for _ in range(self._workers.count)]
             members = self._expander.shape.members
-            self._listed = [Listed.of(_LISTED, _PIECE, members) for _ in self._deliveries]
+            self._listed = [StepScratch.of(_LISTED, _PIECE, members) for _ in self._deliveries]
         for one in self._deliveries:
             one.fit(tables.choice_column.count)
         outcomes = self._lookup.outcomes
         self._lookups = [
             self._lookup._replace(
-                outcomes=outcomes._replace(taken=_apart(outcomes.taken)),
-                event_taken=_apart(self._lookup.event_taken),
+                outcomes=outcomes._replace(taken=_zeros_apart(outcomes.taken)),
+                event_taken=_zeros_apart(self._lookup.event_taken),
             )
             for _ in range(self._workers.count)
         ]
@@ -181,7 +181,7 @@ class ParallelLevels:
         # If the last level lacked no answer, this one may lack none either.
         first, answered = min(stop, late + ROWS_MIN * self._lacked), 0
         left = [(start, late), (first, stop)]
-        lacking, asked, found = expander.known(
+        lacking, asked, found = expander.take_known(
             self._rows, self._rows_at(late, first), joint, begin, self._deferred.put
         )
         self._lacked = len(asked) > 0
@@ -211,7 +211,7 @@ class ParallelLevels:
             if answered >= len(asked):
                 again.append(lacking)
                 lacking, answered = lacking[:0], 0
-            still, more, found = expander.known(
+            still, more, found = expander.take_known(
                 self._rows, np.concatenate(again), joint, begin, self._deferred.put
             )
             lacking = np.concatenate([lacking, still])
@@ -224,7 +224,7 @@ class ParallelLevels:
             self._refresh(asked[:0])
         self._late = self._states.count
         self._deferred.take()
-        yield from self._alone(lacking, begin, joint)
+        yield from self._expand_alone(lacking, begin, joint)
 
     def _rows_at(self, begin: int, end: int) -> Ints:
         """Return the numbers of the rows at places begin to end."""
@@ -235,7 +235,7 @@ class ParallelLevels:
         tables = self._expander.tables
         era = tables.era
         tables.claim(0)
-        # Rows may be packed again now, so those put aside must be in the set.
+        # Rows may be packed again now, so rows put aside must be in the set.
         if tables.outgrown() or self._renaming is not None:
             self._deferred.take()
         self._expander.refresh()
@@ -265,7 +265,7 @@ class ParallelLevels:
         self._inserts.begin()
         try:
             if len(asked):
-                with tables.held(), given_way():
+                with tables.held(), short_switch_interval():
                     self._workers.each(work)
             else:
                 self._workers.each(work)
@@ -283,8 +283,8 @@ class ParallelLevels:
         """Answer questions until other workers wait; return how many have an answer."""
         tables, at = self._expander.tables, 0
         while at == 0 or (at < len(asked) and not rows.waits):
-            tables.fill(asked[at : at + _QUESTIONS])
-            at = min(len(asked), at + _QUESTIONS)
+            tables.fill(asked[at : at + _QUESTIONS_PER_CHECK])
+            at = min(len(asked), at + _QUESTIONS_PER_CHECK)
         if self._renaming is not None:
             self._renaming.refresh()
         if at == len(asked):
@@ -342,7 +342,7 @@ class ParallelLevels:
         for one in self._deliveries:
             one.count_into(self._expander.tables.out["taken"].array)
 
-    def _alone(self, rows: Ints, base: int, joint: Ints | None) -> Iterator[int]:
+    def _expand_alone(self, rows: Ints, base: int, joint: Ints | None) -> Iterator[int]:
         for batch in self._expander.successors(
             self._rows, 0, len(rows), joint, rows, joint_base=base
         ):

@@ -23,7 +23,7 @@ from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import Move
 
 SMALL_PART = 2_000
-"""States are solved in the given order unless more of them than this lead to each other."""
+"""Equations are solved in the given order unless more states than this lead to each other."""
 
 
 class Chain:
@@ -84,7 +84,7 @@ class Chain:
         return float(np.clip(begun.mean(), 0.0, 1.0))
 
     def judge(self, claims: Sequence[Claim], chances: dict[str, float | None]) -> float:
-        """Add to `chances`; return the probability that a run breaks any of the claims.
+        """Return the probability that a run breaks any of the claims, and fill `chances`.
 
         `chances` gets the probability that a run breaks each claim, or for a `sometimes`, that it
         comes true.  A claim about fair runs and an `always possible` get none.
@@ -129,7 +129,7 @@ def _able(source: Ints, target: Ints, ends: Flags, count: int) -> Flags:
 def _solved(within: csr_matrix, at_once: Floats) -> Floats:
     """Return x for which x = within x + at_once.  `within`: square, each row's sum at most 1.
 
-    States that lead to each other are put side by side, behind the states that they lead to, so
+    States that lead to each other are put side by side, after the states that they lead to, so
     that the equations can be solved group by group.
     """
     _, part = connected_components(within, directed=True, connection="strong")

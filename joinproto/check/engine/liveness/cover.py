@@ -52,18 +52,18 @@ class Cover:
 
     def runs(self, wanted: dict[Hashable, tuple[int, ...]], steps_max: int) -> Iterator[Run]:
         """Yield runs that cover all of `wanted`; a run with `steps_max` steps is not continued."""
-        still = dict.fromkeys(wanted)
+        open_goals = dict.fromkeys(wanted)
         for goal, edges in reversed(wanted.items()):
-            if goal not in still:
+            if goal not in open_goals:
                 continue
-            run, at = self._way_to(edges), 0
+            run, at = self._shortest_run_of(edges), 0
             while at < len(run.edges):
                 for place in range(at, len(run.edges)):
                     for taken in self._taken(run.edges, place):
-                        still.pop(taken, None)
+                        open_goals.pop(taken, None)
                 at = len(run.edges)
                 if at < steps_max:
-                    run.edges += self._further(run, still)
+                    run.edges += self._next_edge(run, open_goals)
             yield run
 
     def _candidates(self) -> Iterator[tuple[int, ...]]:
@@ -91,18 +91,18 @@ class Cover:
             for one in self.names[self.kind[edges[place - 1]]]:
                 yield from (f"{one}, then {other}" for other in self.names[self.kind[edge]])
 
-    def _way_to(self, edges: tuple[int, ...]) -> Run:
+    def _shortest_run_of(self, edges: tuple[int, ...]) -> Run:
         way, state = [*edges], int(self.graph.source[edges[0]])
         while (into := int(self.into[state])) >= 0:
             way.insert(0, into)
             state = int(self.graph.source[into])
         return Run(state, way)
 
-    def _further(self, run: Run, still: dict[Hashable, None]) -> list[int]:
-        """Return a list with one next edge that covers an open goal, or an empty list."""
+    def _next_edge(self, run: Run, open_goals: dict[Hashable, None]) -> list[int]:
+        """Return a list of one next edge that covers an open goal, or []."""
         last = run.edges[-1]
         for edge in self._out_of(int(self.graph.target[last])):
-            if any(taken in still for taken in self._taken((last, edge), 1)):
+            if any(taken in open_goals for taken in self._taken((last, edge), 1)):
                 return [edge]
         return []
 

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from joinproto.check.engine.shapes import Flags, Ints
 from joinproto.check.engine.tables import kernel
-from joinproto.check.engine.tables.outcomes import Faults
+from joinproto.check.engine.tables.outcomes import FaultSteps
 from joinproto.check.engine.tables.tables import Tables
 from joinproto.check.events import Message, plain
 from joinproto.check.fairness import Fair
@@ -20,7 +20,7 @@ _CHOICE, _RECEIVE, _TAKE, _JOINT, _HEAL = range(5)
 """Kinds of single steps."""
 
 _KIND_AT, _AT = 56, 24
-"""A label has its kind from bit 56 on.  Below is a number from bit 24 on, and another before it: a
+"""A label has its kind from bit 56 on.  Below are two numbers, the upper one from bit 24 on: a
 choice's member and event; a message and its receiver; a take's link and message."""
 
 
@@ -81,7 +81,7 @@ def duties_of(tables: Tables, info: Ints, changes: Flags) -> Iterator[Duties]:
                 yield Duties(fair.strong, np.where(mask, 0, -1), lambda _, name=name: name)  # type: ignore[misc]
 
 
-def unheard(tables: Tables, info: Ints) -> list[str]:
+def unmatched_fairness(tables: Tables, info: Ints) -> list[str]:
     """Return texts of fairness demands that no step of the world matches."""
     label = labels_of(tables, info)
     return [
@@ -184,7 +184,7 @@ def labels_of(tables: Tables, info: Ints) -> Ints:
         )
         which = numbers[a[joint]]
         label[joint] = np.where(which >= 0, (_JOINT << _KIND_AT) | which, -1)
-    label[Faults.of(tables).of_steps(info)] = -1
+    label[FaultSteps.of(tables).of_steps(info)] = -1
     return label
 
 

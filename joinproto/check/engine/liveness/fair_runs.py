@@ -66,8 +66,8 @@ def fair_parts(
 ) -> Ints:
     """Return the part of each state of `region` in which a fair run can stay, -1 elsewhere.
 
-    `first`: int64 (state + 1,), where the steps out of each state begin.  `target`, `kind`: those
-    of all steps; steps that leave the region count as possible.  `wanted`: if given, only parts
+    `first`: int64 (state + 1,), where the steps out of each state begin.  `target`, `kind`: of
+    each step; steps that leave the region count as possible.  `wanted`: if given, only parts
     with one of these states are returned.
     """
     alive = region.copy()

@@ -25,7 +25,7 @@ from attrs import define
 
 from joinproto.check.asking import ask, guard
 from joinproto.check.engine.claims.judge import Claim
-from joinproto.check.engine.liveness.duties import Duties, duties_of, unheard
+from joinproto.check.engine.liveness.duties import Duties, duties_of, unmatched_fairness
 from joinproto.check.engine.liveness.fair_runs import DutyBits, fair_parts
 from joinproto.check.engine.liveness.lassos import due_in
 from joinproto.check.engine.liveness.loops import go_back, incoming
@@ -34,9 +34,9 @@ from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.runs.paths import move_of, states_text
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.shapes import Flags, Ints, Rows, SmallInts
-from joinproto.check.engine.tables.outcomes import Faults
-from joinproto.check.lassos import Hunt, Run, close, least_of, shortest_way
-from joinproto.check.memory import TooMany
+from joinproto.check.engine.tables.outcomes import FaultSteps
+from joinproto.check.lassos import Run, RunQuery, close, shortest_run, shortest_run_ending_with
+from joinproto.check.memory import MemoryLimitMet
 from joinproto.check.report import Step
 from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import Move, order_of, step_view, to_step
@@ -71,7 +71,7 @@ class Graph:
     def __init__(self, search: Search) -> None:
         self.search = search
         if not search.budget.allows(search.found.generated * _BYTES_PER_EDGE):
-            raise TooMany
+            raise MemoryLimitMet
         self.begins, self.count = search.begins, search.states.count
         self._collect()
         self.numbers = search.judge.number(search.rows(), 0, self.count)
@@ -96,7 +96,7 @@ class Graph:
         is_cut = search.found.violated and search.stop_at_violation
         levels = search.found.levels[: -1 if is_cut else None]
         steps = (search.successors(begin, end) for begin, end in pairwise(levels))
-        self._ordered(chain.from_iterable(steps), known)
+        self._set_steps(chain.from_iterable(steps), known)
 
     def _known(self) -> RowSet:
         """Return the states as a set that knows their numbers."""
@@ -107,8 +107,8 @@ class Graph:
         found.insert(states.rows, states.count)
         return found
 
-    def _ordered(self, steps: Iterable[Any], known: RowSet) -> None:
-        """Keep all steps between `known` states, ordered by the states that they lead out of.
+    def _set_steps(self, steps: Iterable[Any], known: RowSet) -> None:
+        """Set the steps between `known` states, ordered by the states that they lead out of.
 
         `kind`: int32 (step,), the number of each step's kind.  For each kind, `infos` has its name,
         and `changes` whether it leads to another state.
@@ -134,7 +134,7 @@ class Graph:
         every = kinds.rows[: kinds.count, 0] & ~OCCUPIED
         self.infos: Ints = (every >> np.uint64(1)).astype(np.int64)
         self.changes: Flags = (every & np.uint64(1)) != 0
-        self.faults: Flags = Faults.of(self.search.tables).of_steps(self.infos)
+        self.faults: Flags = FaultSteps.of(self.search.tables).of_steps(self.infos)
 
     def _number(self, found: Ints) -> Ints:
         """Return the numbers of states; `found`: their numbers in the set of `_known`, or -1."""
@@ -168,7 +168,7 @@ class Graph:
     # -- claims ------------------------------------------------------------------------
 
     def _flag(self, bit: int) -> Flags:
-        return self.search.judge.have(self.numbers, bit)
+        return self.search.judge.have_bit(self.numbers, bit)
 
     def states_of(self, claim: Claim) -> Flags:
         """Return the states that break an `always`, or that reach a `sometimes`."""
@@ -199,9 +199,9 @@ class Graph:
         """The duties that fairness demands, by kind of step."""
         return list(duties_of(self.search.tables, self.infos, self.changes))
 
-    def unheard(self) -> list[str]:
+    def unmatched_fairness(self) -> list[str]:
         """Return texts of fairness demands that no step of the world matches."""
-        return unheard(self.search.tables, self.infos)
+        return unmatched_fairness(self.search.tables, self.infos)
 
     def broken_by(self, claim: Claim) -> BreakingRun | None:
         """Return a fair run that breaks a claim, or None."""
@@ -213,7 +213,7 @@ class Graph:
             # First look for a run to a state in which neither `meanwhile` nor `holds` is true.
             meanwhile = self._flag(claim.meanwhile_bit)
             allowed = (without & meanwhile)[self.source] & without[self.target]
-            run = shortest_way(self, Hunt(due, allowed, without & ~meanwhile))
+            run = shortest_run(self, RunQuery(due, allowed, without & ~meanwhile))
             if run is not None:
                 return self._breaking(run)
         elif item.kind == "infinitely often":
@@ -227,7 +227,7 @@ class Graph:
         if not goal.any():
             return None
         inside = without[self.source] & without[self.target]
-        way = shortest_way(self, Hunt(due, inside, goal))
+        way = shortest_run(self, RunQuery(due, inside, goal))
         if way is None:
             return None
         here = part == part[way.end(self)]
@@ -250,7 +250,7 @@ class Graph:
         steps = self.bad_steps(asked)
         bad, before = np.zeros(len(self.source), np.bool_), np.zeros(self.count, np.bool_)
         bad[steps], before[self.source[steps]] = True, True
-        run = least_of(self, bad, before)
+        run = shortest_run_ending_with(self, bad, before)
         if run is None:
             return None
         broken = self._breaking(run)
@@ -273,7 +273,7 @@ class Graph:
         """Return the steps that break a claim, asked once for each kind and two combinations."""
         judge, item = self.search.judge, asked.item
         if item.abstract is not None:
-            return self._bad_to(asked)
+            return self._steps_not_allowed(asked)
         first, same = self._shown_steps()
         bad = np.zeros(len(first), np.bool_)
         for at, edge in enumerate(first.tolist()):
@@ -298,7 +298,7 @@ class Graph:
         first[same[::-1]] = np.arange(len(same))[::-1]
         return first, same
 
-    def _bad_to(self, asked: StepClaim) -> Ints:
+    def _steps_not_allowed(self, asked: StepClaim) -> Ints:
         """Return the steps that the abstract world does not allow between the abstract states."""
         judge, item = self.search.judge, asked.item
         states: dict[Any, int] = {}
@@ -348,7 +348,7 @@ class Graph:
     def distances(self, goal: Flags, allowed: Flags | None, beyond: Ints | None = None) -> Ints:
         """Return, for each state, how many steps of `allowed` lead to a state of `goal`, or -1.
 
-        `beyond`: for each goal, a number of steps to add; -1 means that it is not a goal.
+        `beyond`: for each goal, a number of steps to add; -1 excludes the goal.
         """
         goals = np.flatnonzero(goal if beyond is None else goal & (beyond >= 0))
         begins = np.zeros(len(goals), np.int64)

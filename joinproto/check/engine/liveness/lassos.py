@@ -8,17 +8,17 @@ import numpy as np
 
 from joinproto.check.engine.liveness.duties import Duties, choices_before
 from joinproto.check.engine.shapes import Flags
-from joinproto.check.lassos import Due
+from joinproto.check.lassos import OpenDuty
 
 if TYPE_CHECKING:
     from joinproto.check.engine.liveness.graph import Graph
 
 
-class _DueHere(Due):
+class _DutyInPart(OpenDuty):
     """A duty that is possible in a part.
 
-    `own`: bool (kind,): which kinds of steps fulfil it.  `inside`: bool (step,), the steps within
-    the part.  `here`: bool (state,), the part's states.
+    `own`: bool (kind,): which kinds of steps fulfil the duty.  `inside`: bool (step,), the steps
+    within the part.  `here`: bool (state,), the part's states.
     """
 
     def __init__(
@@ -45,24 +45,24 @@ class _DueHere(Due):
         return found
 
 
-def due_in(graph: Graph, here: Flags, inside: Flags, duties: list[Duties]) -> list[Due]:
+def due_in(graph: Graph, here: Flags, inside: Flags, duties: list[Duties]) -> list[OpenDuty]:
     """Return the duties that are possible in the part with states `here` and steps `inside`."""
     among = np.zeros(len(graph.infos), np.bool_)
     among[graph.kind[here[graph.source]]] = True
-    due: list[Due] = []
+    due: list[OpenDuty] = []
     for group in duties:
         found = []
         for label in group.fulfilled_in(np.flatnonzero(among)):
             own = group.label == label
             name = group.name(label)
-            one = _DueHere(graph, name, strong=group.strong, own=own, inside=inside, here=here)
+            one = _DutyInPart(graph, name, strong=group.strong, own=own, inside=inside, here=here)
             found.append((_order(graph, group, label, name), one))
         due += [one for _, one in sorted(found, key=lambda pair: pair[0])]
     return due
 
 
 def _order(graph: Graph, group: Duties, label: int, name: str) -> tuple[Any, ...]:
-    """Return the sort key of a duty: its rank, the first level where it is possible, the step."""
+    """Return the sort key of a duty: rank, first level where it is possible, place, name."""
     own = np.flatnonzero(group.label == label)
     first = graph.source[graph.first_of_kind[own]]
     level, end = graph.level_of(int(first.min()))

@@ -2,7 +2,7 @@
 
 Steps are ordered by the states that they lead out of: the steps out of state s have the numbers
 first[s] to first[s + 1] - 1, and step e leads to target[e].  `into` has the steps ordered by the
-states that they lead to: those into s are at first_into[s] to first_into[s + 1] - 1.
+states that they lead to: the steps into s are at first_into[s] to first_into[s + 1] - 1.
 """
 
 from __future__ import annotations

@@ -245,7 +245,7 @@ def spread(table: Keys, begin: Any, end: Any, shift: Any, left: Keys, direct: An
 
     A key's place is the top bits of its hash, so a key moves to about twice its old place.  The
     loop goes down from the top, so most keys land in slots that are cleared already.  Other keys,
-    and those outside twice `begin` to twice `end`, go into `left`.  Return their number, or -1.
+    and keys outside twice `begin` to twice `end`, go into `left`.  Return their number, or -1.
     """
     aside = 0
     for i in range(end - 1, begin - 1, -1):
@@ -268,7 +268,8 @@ def spread(table: Keys, begin: Any, end: Any, shift: Any, left: Keys, direct: An
 
 
 @njit(cache=True)
-def put_back(table: Keys, shift: Any, left: Keys, count: Any, direct: Any) -> None:
+def put_left(table: Keys, shift: Any, left: Keys, count: Any, direct: Any) -> None:
+    """Put the first `count` keys of `left` into the table."""
     last = np.int64(table.size - 1)
     for i in range(count):
         place = np.int64((mix(left[i]) if direct else left[i]) >> shift)

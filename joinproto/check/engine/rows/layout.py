@@ -20,7 +20,7 @@ OCCUPIED = np.uint64(1 << 63)
 """Set in word 0 of every row, so that no row is all zero."""
 
 WIDTH_MAX = 32
-"""More bits than any field needs."""
+"""`Layout.grown` gives no field more bits than this."""
 
 
 class Places(NamedTuple):

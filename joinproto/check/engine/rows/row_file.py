@@ -21,7 +21,7 @@ import numpy as np
 from attrs import define, field
 
 from joinproto.check.engine.shapes import Rows
-from joinproto.check.memory import Ended
+from joinproto.check.memory import LimitMet
 from joinproto.errors import EnvironmentProblem
 
 NAME = "rows-*.bin"
@@ -37,7 +37,8 @@ _PIECES = 2
 """After this many hashed pieces, their memory is given back."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_NOT_KNOWN = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
+"""The errors of a full disk."""
+_CANNOT_ALLOCATE = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
 """The errors of a file system that cannot allocate blocks in advance."""
 
 
@@ -54,7 +55,7 @@ class _Digest:
 class RowFiles:
     """The files of rows in one folder, of which one is in use.
 
-    `name`: the name of that file.  `words`: the number of words of its rows.
+    `name`: the name of the file in use.  `words`: the number of words of its rows.
     """
 
     folder: Path
@@ -76,7 +77,7 @@ class RowFiles:
         try:
             (self.folder / self.name).touch(exist_ok=False)
             return self.grown(least)
-        except (OSError, Ended) as error:
+        except (OSError, LimitMet) as error:
             raise EnvironmentProblem(
                 f"a file for {least:,} states cannot be made in {self.folder}: {error}",
                 next="free some space there; the same command goes on from the last checkpoint",
@@ -91,7 +92,7 @@ class RowFiles:
     def grown(self, least: int) -> Rows:
         """Extend the file to at least `least` rows; return its rows.  Written rows stay.
 
-        Raises `Ended` if the disk has no room.
+        Raises `LimitMet` if the disk has no room.
         """
         wanted = max(_BYTES_MIN, 8 * self.words * least)
         wanted = max(wanted, self._bytes + min(self._bytes // 4, _BYTES_MORE_MAX))
@@ -102,7 +103,7 @@ class RowFiles:
         except OSError as error:
             if error.errno not in _FULL:
                 raise
-            raise Ended(f"no space left in {self.folder}") from error
+            raise LimitMet(f"no space left in {self.folder}") from error
         self._bytes = wanted
         return self._mapped()
 
@@ -130,7 +131,7 @@ class RowFiles:
         return self._digest.hash.hexdigest()
 
     def sync(self) -> None:
-        """Return once all rows that were written are on disk."""
+        """Write all rows to the disk; return when that is done."""
         if self._map is not None:
             self._map.flush()
         with (self.folder / self.name).open("r+b") as opened:
@@ -168,6 +169,6 @@ def _take_blocks(number: int, begin: int, end: int) -> None:
             os.posix_fallocate(number, begin, end - begin)
             return
         except OSError as error:
-            if error.errno not in _NOT_KNOWN:
+            if error.errno not in _CANNOT_ALLOCATE:
                 raise
     os.truncate(number, end)

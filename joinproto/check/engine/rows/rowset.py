@@ -21,16 +21,17 @@ from joinproto.check.engine.rows.bits import are_same, hash_of
 from joinproto.check.engine.rows.inserting import (
     insert_single,
     insert_wide,
-    put_back,
+    put_left,
     refill,
     spread,
 )
 from joinproto.check.engine.rows.marks import NO_MARKS, Marks
 from joinproto.check.engine.rows.row_file import RowFiles
 from joinproto.check.engine.shapes import Ints, Keys, RowMarks, Rows
-from joinproto.check.memory import Budget, TooMany
+from joinproto.check.memory import Budget, MemoryLimitMet
 
 _RECENT = 1 << 13
+"""The size of the table of recent rows, see `insert_single`."""
 
 _ALL = 1 << 62
 """No bound on the rows that a lone thread may write, because `room_for` has made room for them."""
@@ -38,11 +39,11 @@ _ALL = 1 << 62
 _PIECE = 1 << 20
 """The number of rows that are looked at between two checks of the memory limit."""
 
-_ALONE = 1 << 18
+_SLOTS_MOVED_ALONE = 1 << 18
 """The first slots of a table, this many, are moved by one thread."""
 
 
-def in_one(begin: int, end: int, call: Callable[[int, int], int]) -> list[int]:
+def in_one_thread(begin: int, end: int, call: Callable[[int, int], int]) -> list[int]:
     return [call(begin, end)]
 
 
@@ -76,7 +77,7 @@ class RowSet:
     a function with pieces of begin to end, in several threads or in one.  `marks`: which members
     led to the rows of the last two levels.  `budget`: how much memory the process may take.
     `room`: how many rows are expected; None reserves what the budget allows.  `files`: the files
-    that hold the rows; None means that they lie in memory.
+    that hold the rows; None means that the rows are in memory.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class RowSet:
         self._numbered = numbered
         self._files = files
         self.is_direct = words == 1 and not numbered
-        self.over: Callable[[int, int, Callable[[int, int], int]], list[int]] = in_one
+        self.over: Callable[[int, int, Callable[[int, int], int]], list[int]] = in_one_thread
         self._own = np.array([0, _ALL], np.int64)
         self._recent = np.zeros(_RECENT, np.uint64)
         self.marks = Marks()
@@ -118,7 +119,7 @@ class RowSet:
                 return np.empty((room, words), np.uint64)
             except MemoryError:
                 if room <= least:
-                    raise TooMany from None
+                    raise MemoryLimitMet from None
                 room = max(least, room // 2)
 
     def _set_table(self, size: int) -> None:
@@ -131,7 +132,7 @@ class RowSet:
                     break
                 except MemoryError:
                     if room <= size:
-                        raise TooMany from None
+                        raise MemoryLimitMet from None
                     room //= 2
         self.table = self._reserved[:size]
         self.shift = np.uint64(64 - (size.bit_length() - 1))
@@ -145,7 +146,7 @@ class RowSet:
     def room_for(self, more: int) -> None:
         """Make room for `more` rows.  Not allowed while workers insert (`shared_inserts.py`).
 
-        Raises `TooMany` where memory does not allow it.
+        Raises `MemoryLimitMet` if memory does not allow it.
         """
         wanted = self.count + more
         self.marks.room_for(wanted)
@@ -153,7 +154,7 @@ class RowSet:
             self.rows = self._files.grown(wanted)
         elif wanted > len(self.rows):
             if not self._budget.allows(wanted * self.words * 8):
-                raise TooMany
+                raise MemoryLimitMet
             fresh = self._reserve(self.words, wanted + wanted // 2)
             fresh[: self.count] = self.rows[: self.count]
             self.rows = fresh
@@ -166,16 +167,16 @@ class RowSet:
             # The last rows fit without a larger table, up to 90 % full.
             if wanted <= self.table.size * 0.9:
                 return
-            raise TooMany
+            raise MemoryLimitMet
         self._grow_table(size)
 
     def expect(self, rows: int) -> None:
-        """Create the table for this many rows in advance, where memory allows it."""
+        """Create the table for this many rows in advance, if memory allows it."""
         size = self.table.size
         while rows > size * 0.7:
             size *= 2
         if self._budget.allows(8 * size):
-            with suppress(TooMany):
+            with suppress(MemoryLimitMet):
                 self._set_table(size)
 
     def _grow_table(self, size: int) -> None:
@@ -192,7 +193,7 @@ class RowSet:
         self._refill()
 
     def _spread(self, old: int) -> bool:
-        """Move all entries to their places in a table of twice the size; return whether all fit."""
+        """Move all entries to their places after the table doubled; return whether all fit."""
         asides: list[tuple[Rows, int]] = []
 
         def piece(begin: int, end: int) -> int:
@@ -201,17 +202,17 @@ class RowSet:
             asides.append((left, count))
             return count
 
-        # The upper half of the old slots moves behind all of them.  Its own slots are then free for
-        # the upper half of the rest.
+        # The upper half of the old slots moves after all old slots.  Its own slots are then free
+        # for the upper half of the rest.
         end = old
-        while end > _ALONE:
+        while end > _SLOTS_MOVED_ALONE:
             self.over(end // 2, end, piece)
             end //= 2
         piece(0, end)
         if any(count < 0 for _, count in asides):
             return False
         for left, count in asides:
-            put_back(self.table, self.shift, left, count, self.is_direct)
+            put_left(self.table, self.shift, left, count, self.is_direct)
         return True
 
     def _refill(self) -> None:
@@ -276,7 +277,7 @@ class RowSet:
         self._recent[:] = 0
 
     def rows_in_new_file(self, words: int) -> Rows | None:
-        """Return room for all rows in another file, for `replace`; None means rows lie in memory.
+        """Return room for all rows in another file, for `replace`, or None if rows are in memory.
 
         The rows of the present file never change in place, because a checkpoint may name them.
         """

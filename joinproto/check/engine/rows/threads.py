@@ -12,7 +12,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 LINE = 8
-"""The 64-bit numbers in a cache line: two workers' counters are at least that far apart."""
+"""The 64-bit numbers in a cache line: two workers' counters are at least this far apart."""
 
 SECONDS_HELD = 0.00002
 """Seconds that one thread holds the interpreter while others wait for it."""
@@ -54,7 +54,7 @@ class Workers:
 
 
 @contextmanager
-def given_way() -> Iterator[None]:
+def short_switch_interval() -> Iterator[None]:
     """Make a thread that runs Python give way soon to threads that return from compiled loops.
 
     The waiting threads return to their loops at once.  With Python's default of five milliseconds,

@@ -7,14 +7,14 @@ from itertools import chain
 
 import numpy as np
 
-from joinproto.check.causes import growing
+from joinproto.check.causes import growth_notes
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.shapes import Flags, Ints, Table
 from joinproto.check.engine.symmetry.renamed import orbit
 from joinproto.check.engine.symmetry.symmetry import Symmetry
 from joinproto.check.engine.tables import kernel
 from joinproto.check.events import Message
-from joinproto.check.exercised import MessageKinds, exercised
+from joinproto.check.exercised import MessageKinds, counted_coverage
 from joinproto.check.local import LocalState, Outcome, rename_event
 from joinproto.check.report import Coverage
 from joinproto.check.steps import Move, words
@@ -24,7 +24,7 @@ def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
     """Return how often each step and each case was taken, and which never were.
 
     `outcomes`: how many outcomes the reported result needed; None means all.  If one state stands
-    for all its renamings, one step does, too: the one whose name comes first.
+    for all its renamings, one step does, too: the step whose name comes first.
     """
     tables = search.tables
     every = tables.outcomes
@@ -34,7 +34,7 @@ def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
     actions: dict[str, int] = {}
     rules: dict[str, int] = dict.fromkeys(tables.world.labels, 0)
     which = np.flatnonzero((cells[:, 1] >= 0) & _are_met(search, taken, outcomes))
-    first = _First(search.renaming)
+    first = _FirstRenaming(search.renaming)
     steps = np.column_stack([cells[:, [0, 2]], every.effects.array[:count] >= 0])[which]
     for (member, column, crashes), times in _summed(steps, taken[which]):
         whose, event = first.of(tables.names[member], tables.columns[member].values[column])
@@ -64,7 +64,7 @@ def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
     everywhere = list(chain.from_iterable(seen[name] for name in alike))
     seen |= dict.fromkeys(alike, everywhere)
     grown = _growing(search, cells, taken) if search.found.stopped_by else []
-    return exercised(tables.world, actions, rules, seen, message_kinds, unwritten, grown)
+    return counted_coverage(tables.world, actions, rules, seen, message_kinds, unwritten, grown)
 
 
 def _growing(search: Search, cells: Ints, taken: Ints) -> list[str]:
@@ -82,7 +82,7 @@ def _growing(search: Search, cells: Ints, taken: Ints) -> list[str]:
         values = tables.values[member].values
         numbers = {begin[member], *met[met[:, 0] == member, 1].tolist()}
         held = [values[at].values for at in sorted(numbers)]
-        found += growing(code.name, code.objects.names, held, depth)
+        found += growth_notes(code.name, code.objects.names, held, depth)
     return found
 
 
@@ -90,7 +90,7 @@ def _message_kinds(
     search: Search,
     which: Ints,
     actions: dict[str, int],
-    first: _First,
+    first: _FirstRenaming,
     outcomes: int,
 ) -> MessageKinds:
     """Return the kinds of messages; add to `actions`, with 0, choices that were only refused.
@@ -147,8 +147,8 @@ def _summed(rows: Table, times: Ints) -> Iterator[tuple[tuple[int, ...], int]]:
         yield tuple(found[at].tolist()), int(sums[at])
 
 
-class _First:
-    """Finds, of all renamings of a member's event, the one whose name comes first."""
+class _FirstRenaming:
+    """Finds the renaming of a member's event whose name comes first."""
 
     def __init__(self, renaming: Symmetry | None) -> None:
         self._swaps = renaming.code_comparison.maps if renaming is not None else []
@@ -169,7 +169,7 @@ class _First:
 
 _DONE = Outcome(LocalState(False, (), ()))
 _CUT_SHORT = Outcome(LocalState(False, (), ()), effects=1)
-"""Stand for any step that no crash cut short, and for any that a crash did."""
+"""Outcomes that stand for steps without a crash, and for steps that a crash cut short."""
 
 
 def _name(member: str, event: Hashable, *, crashes: bool = False) -> str:

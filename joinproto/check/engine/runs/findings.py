@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from attrs import Factory, define, evolve
 
 from joinproto.check.engine.claims.judge import Claim
-from joinproto.check.engine.runs.paths import Way, path_to, uncounted
+from joinproto.check.engine.runs.paths import FoundRun, path_to, uncounted
 from joinproto.check.engine.search import Search
-from joinproto.check.memory import TooMany
+from joinproto.check.memory import MemoryLimitMet
 from joinproto.check.properties import ON_FAIR_RUNS, ON_RUNS
 from joinproto.check.report import PropertyResult, Result, Trace
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @define
 class Findings:
-    """The results of a search.  `whole`: whether it found all states and judged all claims.
+    """The results of a search.  `whole`: whether the search found all states and judged all claims.
 
     `idle`: fairness demands for steps that are never possible.  `notes`: texts about steps that
     abstract worlds cannot take.
@@ -48,7 +48,7 @@ def findings_of(
     search: Search,
     *,
     witnesses: bool = False,
-    way_to: Callable[[Search, Any, int], Way] = path_to,
+    way_to: Callable[[Search, Any, int], FoundRun] = path_to,
     judge_runs: Callable[[Search, list[Claim], Findings], None] | None = None,
 ) -> Findings:
     """Return the result of every claim of the world, in its order.
@@ -102,7 +102,7 @@ def _result_without_hit(search: Search, claim: Claim, *, whole: bool) -> Result:
         return "unknown"
     if claim.property.kind != "sometimes":
         return "holds"
-    # A missing state may lie behind a state that the search did not expand.
+    # A missing state may be reachable only through a state that the search did not expand.
     left_out = search.world.same is not None or search.beyond > 0
     return "unknown" if left_out else "not-reached"
 
@@ -125,8 +125,8 @@ def judge_graph(search: Search, claims: list[Claim], found: Findings) -> None:
             if trace is not None:
                 add_result(found, claim, "violated", trace, len(trace.steps))
         if any(claim.property.kind in ON_FAIR_RUNS for claim in claims):
-            found.idle = tuple(graph.unheard())
-    except (TooMany, MemoryError):
+            found.idle = tuple(graph.unmatched_fairness())
+    except (MemoryLimitMet, MemoryError):
         found.whole = False
         found.stopped_by = "the memory limit, before all runs could be judged"
 

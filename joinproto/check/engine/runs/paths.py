@@ -20,7 +20,7 @@ from joinproto.check.local import freeze_event
 from joinproto.check.report import Step
 from joinproto.check.steps import Kind, Move, order_of, states_of, to_step
 
-Way = tuple[dict[str, dict[str, str]], tuple[Step, ...], Rows]
+FoundRun = tuple[dict[str, dict[str, str]], tuple[Step, ...], Rows]
 """A run: the members' initial states as text, the steps, and the row in which the run ends."""
 
 
@@ -99,7 +99,7 @@ class Steps:
         return options
 
 
-def path_to(search: Search, targets: Ints, level: int) -> Way:
+def path_to(search: Search, targets: Ints, level: int) -> FoundRun:
     """Return a shortest run to one of `targets`; of several, the first by `order_of`.
 
     `targets`: row numbers, all in `level` (the initial states have level 0).
@@ -122,7 +122,7 @@ def path_to(search: Search, targets: Ints, level: int) -> Way:
         put_counters_back(search, counters)
 
 
-def forward(search: Search, towards: list[RowSet]) -> Way:
+def forward(search: Search, towards: list[RowSet]) -> FoundRun:
     """Return the first run, by `order_of`, through `towards`, the kept rows of each level."""
     steps_of = Steps(search)
     begins = np.array(search.rows()[: search.begins])

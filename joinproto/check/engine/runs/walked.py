@@ -17,10 +17,10 @@ from joinproto.check.steps import to_step
 
 
 @frozen
-class Broken:
-    """A run that broke a claim.
+class BreakingWalk:
+    """A random run that broke a claim.
 
-    `infos`: the run's steps until then, as the kernel numbers them.  `begin`: the row of the
+    `infos`: the run's steps up to that point, as the kernel numbers them.  `begin`: the row of the
     run's initial state.
     """
 
@@ -46,7 +46,7 @@ class RunStatistics:
     reached: dict[str, int] = Factory(dict)
     premise: dict[str, int] = Factory(dict)
     runs_broken: dict[str, int] = Factory(dict)
-    broken: dict[str, Broken] = Factory(dict)
+    broken: dict[str, BreakingWalk] = Factory(dict)
 
 
 class BlockResults:
@@ -85,7 +85,7 @@ class BlockResults:
 Retraced = tuple[dict[str, dict[str, str]], tuple[Step, ...], str]
 
 
-def retrace_run(search: Search, broken: Broken, asked: StepAnswers | None) -> Retraced:
+def retrace_run(search: Search, broken: BreakingWalk, asked: StepAnswers | None) -> Retraced:
     """Take a run's steps again; return the members' initial states and the steps as text.
 
     The third item is the step that the abstract world of `asked` cannot take, as text, or "".

@@ -17,7 +17,7 @@ from joinproto.check.steps import step_view
 
 
 @frozen
-class Drawn:
+class Draws:
     """The step that each run took.
 
     `before`: the combination before the step; `info`: the step; `rows`: the row before the step.
@@ -48,12 +48,12 @@ class StepAnswers:
         """Return which runs begin in a combination in which the claim lets no run begin."""
         return np.array([not self._ask((number,)) for number in numbers.tolist()], np.bool_)
 
-    def broken_by(self, drawn: Drawn, after: Ints) -> Flags:
+    def broken_by(self, drawn: Draws, after: Ints) -> Flags:
         """Return which steps the claim does not allow; `after`: the combinations after them."""
         broken = np.zeros(len(after), np.bool_)
         steps = zip(drawn.before.tolist(), after.tolist(), drawn.info.tolist(), strict=True)
         for at, (before, then, info) in enumerate(steps):
-            # An abstract world sees only states, whatever the step is called here.
+            # An abstract world sees only states, so the step's name does not matter.
             key = (before, then) if self.claim.asked else (before, then, info)
             broken[at] = not self._ask(key, drawn.rows[at])
         return broken

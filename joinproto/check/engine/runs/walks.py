@@ -1,14 +1,13 @@
-"""Many random runs at once: the rows of all runs are expanded together.
-
-Each run draws one successor of its row.
+"""Many random runs at once: the rows of all runs are expanded together, and each run draws one
+successor of its row.
 
 The choice must not depend on the order in which the tables numbered values.  So each step has a
 fixed hash, of its content.  A run mixes that hash with its own random number and takes the step
-with the least result.  Every step is equally likely, and the same seed gives the same runs whatever
-else the process did before.
+with the least result.  Every step is equally likely, and the same seed gives the same runs in
+every process.
 
 A step that leads back to the same state is never drawn, because runs would mostly receive old
-messages of a set again.  No state is lost by that.
+messages of a set again.  No reachable state is excluded by that.
 """
 
 from __future__ import annotations
@@ -23,37 +22,38 @@ import numpy as np
 from joinproto.check.engine.claims.judge import Claim
 from joinproto.check.engine.runs.walked import (
     BlockResults,
-    Broken,
+    BreakingWalk,
     Retraced,
     RunStatistics,
     retrace_run,
 )
-from joinproto.check.engine.runs.walked_steps import Drawn, StepAnswers
+from joinproto.check.engine.runs.walked_steps import Draws, StepAnswers
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.shapes import Column, Flags, Ints, Keys, Rows, Table
 from joinproto.check.engine.stopping import Limits
 from joinproto.check.engine.tables import kernel
-from joinproto.check.engine.tables.outcomes import Faults
+from joinproto.check.engine.tables.outcomes import FaultSteps
 from joinproto.check.local import freeze_event
 from joinproto.check.world import World
 
 RUNS_AT_ONCE = 4096
+"""The most runs in a block."""
 HISTORY_MAX = 1 << 25
 """The most steps of all runs of a block, so that their history takes at most 256 MiB."""
 
 
-def stable(value: Any) -> str:
+def stable_text(value: Any) -> str:
     """Return `value` as text that is the same in every process."""
     if isinstance(value, enum.Enum):
         return f"{type(value).__qualname__}.{value.name}"
     if isinstance(value, tuple | list):
-        return f"({','.join(map(stable, value))})"
+        return f"({','.join(map(stable_text, value))})"
     if isinstance(value, frozenset | set):
         # Its own order depends on the hashes of texts, which differ from process to process.
-        return f"{{{','.join(sorted(map(stable, value)))}}}"
+        return f"{{{','.join(sorted(map(stable_text, value)))}}}"
     fields = getattr(type(value), "__attrs_attrs__", None)
     if fields is not None:
-        inner = (stable(getattr(value, field.name)) for field in fields)
+        inner = (stable_text(getattr(value, field.name)) for field in fields)
         return f"{type(value).__qualname__}({','.join(inner)})"
     return repr(value)
 
@@ -105,7 +105,7 @@ class Walker:
         self._own_hashes = CachedByNumber(self._hash_outcome, np.uint64)
         self._hashes = {
             kernel.RECEIVE: CachedByNumber(
-                lambda m: _hash(stable(tables.messages.values[m])), np.uint64
+                lambda m: _hash(stable_text(tables.messages.values[m])), np.uint64
             ),
             kernel.LOSE: CachedByNumber(lambda k: _hash(self._take_words(k)), np.uint64),
             kernel.DOUBLE: CachedByNumber(lambda k: _hash(f"2 {self._take_words(k)}"), np.uint64),
@@ -121,19 +121,19 @@ class Walker:
         if column < 0:
             return 0  # an outcome of the monitor, which takes no steps of its own
         event, effects = self.tables.columns[member].values[column], self.tables.outcomes[o].effects
-        return _hash(stable((self.tables.names[member], event, effects)))
+        return _hash(stable_text((self.tables.names[member], event, effects)))
 
     def _take_words(self, k: int) -> str:
-        return stable(self.tables.queues.taken(k))
+        return stable_text(self.tables.queues.taken(k))
 
     def _hash_move(self, k: int) -> int:
         action, surroundings = self.tables.moves[k]
-        return _hash(stable((action, surroundings.split)))
+        return _hash(stable_text((action, surroundings.split)))
 
     def _hash_joint(self, k: int) -> int:
         step = self.tables.joint_steps[k]
-        events = sorted((name, stable(event)) for name, event in step.events.items())
-        return _hash(stable((step.action, step.detail, events)))
+        events = sorted((name, stable_text(event)) for name, event in step.events.items())
+        return _hash(stable_text((step.action, step.detail, events)))
 
     def _repack(self, old: Any) -> None:
         self._standing = [self.tables.repacked(rows, old) for rows in self._standing]
@@ -172,7 +172,7 @@ class Walker:
             ended[active[~moves]] = step
             drawn = None
             if numbers is not None:
-                drawn = Drawn(numbers[moves], info[moves], self._standing[0][moves])
+                drawn = Draws(numbers[moves], info[moves], self._standing[0][moves])
             self._standing = [self._standing[1][moves]]
             active, info = active[moves], info[moves]
             history[step, active] = info
@@ -201,7 +201,7 @@ class Walker:
             expander.refresh()
         for batch in expander.successors(lambda: self._standing[0], 0, count, joint):
             source, info = batch.source, batch.info
-            stuck[source[~Faults.of(self.tables).of_steps(info)]] = False
+            stuck[source[~FaultSteps.of(self.tables).of_steps(info)]] = False
             before = self._standing[0][source]
             changes = (batch.rows != before).any(axis=1)
             self._count(info[~changes], before[~changes])
@@ -262,7 +262,7 @@ class Walker:
     def leave_counts(self) -> None:
         """Store in the tables how often each step was drawn, not how often it was possible.
 
-        A step that changes nothing is counted where it was possible, because its code ran there.
+        A step that changes nothing is counted whenever it was possible, because its code ran.
         """
         self._room_for_counts()
         taken = self.tables.out["taken"].array
@@ -273,7 +273,7 @@ class Walker:
     # -- judging -----------------------------------------------------------------------
 
     def _judge(
-        self, active: Ints, step: int, met: BlockResults, history: Table, drawn: Drawn | None = None
+        self, active: Ints, step: int, met: BlockResults, history: Table, drawn: Draws | None = None
     ) -> tuple[Ints, Ints | None]:
         """Judge the standing rows, and the steps that led to them; runs that broke a claim end.
 
@@ -302,14 +302,14 @@ class Walker:
                 broke |= wrong_
                 self._note(asked.claim, active[wrong_], step, met, history)
             for claim in judge.whole:
-                holds = judge.have(numbers, claim.bit)
+                holds = judge.have_bit(numbers, claim.bit)
                 if claim.property.kind == "always":
                     broke |= ~holds
                     self._note(claim, active[~holds], step, met, history)
                 else:
                     met.reach(claim, active[holds])
                 if claim.premise_bit >= 0:
-                    met.meet(claim, active[judge.have(numbers, claim.premise_bit)])
+                    met.meet(claim, active[judge.have_bit(numbers, claim.premise_bit)])
         met.broke[active[broke]] = True
         self._standing = [rows[~broke]]
         return active[~broke], None if numbers is None else numbers[~broke]
@@ -328,7 +328,7 @@ class Walker:
             return
         for claim in self.judge.whole:
             if claim.property.kind == "no deadlock":
-                done = self.judge.have(numbers, claim.bit)
+                done = self.judge.have_bit(numbers, claim.bit)
                 self._note(claim, active[stuck & ~done], step, met, history)
 
     def _note(self, claim: Claim, runs: Ints, step: int, met: BlockResults, history: Table) -> None:
@@ -342,10 +342,10 @@ class Walker:
             run = int(fresh[0])
             infos = tuple(history[:step, run].tolist())
             begin = int(self._begin[run])
-            self.found.broken[name] = Broken(claim, self.found.runs + run, infos, begin)
+            self.found.broken[name] = BreakingWalk(claim, self.found.runs + run, infos, begin)
 
-    def retrace(self, broken: Broken) -> Retraced:
-        """Take a run's steps again."""
+    def retrace(self, broken: BreakingWalk) -> Retraced:
+        """Take a run's steps again, and return them as text: see `retrace_run`."""
         self._standing = []
         asked = next((item for item in self._asked if item.claim is broken.claim), None)
         return retrace_run(self.search, broken, asked)

@@ -99,7 +99,7 @@ def _differ(row: Row, j: Any, o: Any, s: Any) -> Any:
 
 @njit(cache=True, nogil=True, _nrt=False)
 def sort_members(rows: Rows, o: Any, s: Any, room: Rows) -> None:
-    """Replace each row by the one in which the members of the group are in order."""
+    """Replace each row by its renaming in which the members of the group are in order."""
     other = room[0]
     for r in range(len(rows)):
         row = rows[r]
@@ -114,7 +114,7 @@ def sort_members(rows: Rows, o: Any, s: Any, room: Rows) -> None:
 
 @njit(cache=True, nogil=True, _nrt=False)
 def least_permutation(rows: Rows, swaps: Ints, s: Any, room: Rows) -> None:
-    """Replace each row by the least of the rows that `swaps`, one after the other, make of it."""
+    """Replace each row by the least of its images under `swaps`, applied one after another."""
     words = rows.shape[1]
     here, other = room[0], room[1]
     for r in range(len(rows)):

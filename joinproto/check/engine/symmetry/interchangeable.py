@@ -1,4 +1,4 @@
-"""Checks that all code that a search runs treats interchangeable members alike.
+"""Checks that the code of members, monitor and claims treats interchangeable members alike.
 
 The code of the renamed member must give the renamed outcome, choose among the renamed steps and
 show the renamed values.  The monitor must treat the renamed event as it treats the original, claims
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from joinproto.check.asking import ask
 from joinproto.check.engine.shapes import Ints
-from joinproto.check.engine.symmetry.renamed import Renamed, renamed_shown
+from joinproto.check.engine.symmetry.renamed import StateRenamer, renamed_shown
 from joinproto.check.engine.tables.tables import Tables
 from joinproto.check.freeze import freeze, rename, thaw
 from joinproto.check.local import LocalState, freeze_event, rename_event, thaw_event
@@ -54,7 +54,7 @@ def refuse_claims_about_names(world: World, names: list[str]) -> None:
             )
 
 
-def _ordered(what: str) -> ModelProblem:
+def _order_problem(what: str) -> ModelProblem:
     return ModelProblem(
         f"{what} depends on the order of the members of a joint step",
         next="let the order make no difference, or run with --no-symmetry",
@@ -70,7 +70,7 @@ def changes(name: str) -> ModelProblem:
 
 
 class CodeComparison:
-    """Compares answers of the code with those for renamed members, each once.
+    """Compares answers of the code with its answers for renamed members, each once.
 
     `maps`: for each swap of neighbours, its renaming; `swap_field`: int64, shape (swaps, fields),
     as `swapped_fields` returns it.
@@ -85,7 +85,7 @@ class CodeComparison:
     ) -> None:
         self.tables, self.names = tables, names
         self.maps, self.swap_field = maps, swap_field
-        self.renamed = Renamed(maps)
+        self.renamed = StateRenamer(maps)
         self._checked = 0
         self._heard = 0
         self._compared: set[Any] = set()
@@ -104,7 +104,7 @@ class CodeComparison:
         self._check_order()
 
     def check_shown(self) -> None:
-        """Compare the observations of new states with those of their images, which have numbers.
+        """Compare the observations of new states with the observations of their images.
 
         If messages expire, the horizons are compared as well.
         """
@@ -169,9 +169,10 @@ class CodeComparison:
             item = claim.property
             for field in judge.fields_of(item) if item.kind == "sometimes" else ():
                 for number in range(before[field], counts[field]):
-                    wanted = judge.wants(item, field, number)
+                    wanted = judge.satisfies(item, field, number)
                     if any(
-                        judge.wants(item, *image) != wanted for image in self.images(field, number)
+                        judge.satisfies(item, *image) != wanted
+                        for image in self.images(field, number)
                     ):
                         raise changes(item.name)
 
@@ -182,7 +183,7 @@ class CodeComparison:
                 (state, events),
                 after,
                 lambda cell, j: (self.renamed.state(j, cell[0]), rename(cell[1], self.maps[j])),
-                lambda cell: tables.codes.after_hearing(*cell),
+                lambda cell: tables.codes.after_events(*cell),
                 lambda state, j: self.renamed.state(j, state),
             )
             if other is not None:
@@ -208,16 +209,16 @@ class CodeComparison:
             if (field, column) in self._joint
         ]
         if tables.fifo and any(one.cost for one in joint) and any(one.sent for one in joint):
-            raise _ordered("the loss of messages to a member that crashes")
+            raise _order_problem("the loss of messages to a member that crashes")
         recorded = {one.recorded for one in joint if one.recorded}
         heard = {(state, events): after for state, events, after in tables.heard}
-        hear = tables.codes.after_hearing
+        hear = tables.codes.after_events
         for (state, one), after in heard.items():
             for other in recorded if one in recorded else ():
                 if (after, other) in heard and (state, one, other) not in self._orders:
                     self._orders.add((state, one, other))
                     if hear(hear(state, other), one) != heard[after, other]:
-                        raise _ordered("the monitor's state after the recorded events")
+                        raise _order_problem("the monitor's state after the recorded events")
 
     def _not_alike(self, field: int, j: int, found: str) -> ModelProblem:
         one, other = self.names[j], self.names[j + 1]
@@ -324,9 +325,10 @@ class CodeComparison:
     def swapped_views(
         self, view: View, *, every: bool = False
     ) -> Iterator[tuple[dict[str, str], Callable[[], View]]]:
-        """Yield each other view that renaming makes of `view`: the renaming, and the view's maker.
+        """Yield each other view to which renaming leads from `view`: the renaming, and a function
+        that returns the view.
 
-        A claim must have the same answer for all of them, and joint steps must be the renamed ones.
+        A claim must have the same answer for all these views, and joint steps must be renamed, too.
         All renamings are needed, because the search keeps one state of an orbit.  `every`: yield a
         view again for each further sequence of swaps that leads to it.
         """

@@ -14,7 +14,7 @@ Item = TypeVar("Item", bound=Hashable)
 
 
 def orbit(start: Item, images: Callable[[Item], Iterable[Item]]) -> list[Item]:
-    """Return all items that repeated use of `images` makes of `start`, beginning with `start`."""
+    """Return `start`, then all other items that repeated use of `images` reaches from it."""
     found, known = [start], {start}
     for item in found:
         for other in images(item):
@@ -24,7 +24,7 @@ def orbit(start: Item, images: Callable[[Item], Iterable[Item]]) -> list[Item]:
     return found
 
 
-class Renamed:
+class StateRenamer:
     """Renames states by a swap of neighbours, each state once, because it has many cells.
 
     `maps`: for each swap, its renaming of members' names.

@@ -1,6 +1,6 @@
-"""States that a world's `same` does not tell apart: only the first one found continues.
+"""States that a world's `same` does not tell apart: the search continues only from the first.
 
-So each run found is a run of the world.  A state left out may have led to further states.
+So each run found is a run of the world.  A state that was left out may lead to further states.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from joinproto.check.same import left_on_disk
 
 
 class StateKeys:
-    """Keys of states: the answers of `same` and of claims for the view, then what no view shows.
+    """Keys of states: the answers of `same` and of claims, then the parts that no view shows.
 
-    So a state that some claim tells apart from the first state found is judged, and continues.
+    So a state that some claim tells apart from the first state is judged, and is expanded.
     """
 
     def __init__(self, tables: Tables, judge: Judge, budget: Budget) -> None:
         self._tables, self._judge, self._budget = tables, judge, budget
         self._values = Numbers()
-        self._said: list[int] = []  # by combination of observations
+        self._answers: list[int] = []  # by combination of observations
         self._disks = [Numbers() for _ in range(tables.members)]
         self._disk_of: list[list[int]] = [[] for _ in range(tables.members)]
         self._keys: RowSet | None = None
@@ -57,8 +57,8 @@ class StateKeys:
         tables, layout = self._tables, self._tables.layout
         numbers = self._judge.number(rows, 0, len(rows))
         known = int(numbers.max(initial=-1)) + 1
-        self._said += [self._answer(number) for number in range(len(self._said), known)]
-        answers = np.array(self._said, np.uint64)[numbers]
+        self._answers += [self._answer(number) for number in range(len(self._answers), known)]
+        answers = np.array(self._answers, np.uint64)[numbers]
         disks = (self._disk(at)[layout.values(rows, at)] for at in range(tables.members))
         keys = [answers, *(rows & self._unseen(layout)).T, *disks]
         return np.ascontiguousarray(np.stack(keys, axis=1))

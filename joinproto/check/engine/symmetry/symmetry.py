@@ -42,7 +42,7 @@ PERMUTED_MAX = 7
 
 
 class SortedFormInexact(Exception):
-    """The sorted form is not exact for this world; the search begins again with permutations."""
+    """Sorting members is not exact for this world, so the search begins again with permutations."""
 
 
 def plain_changes(count: int) -> list[int]:
@@ -83,7 +83,7 @@ def swapped_fields(tables: Tables, group: Ints) -> Table:
             else:
                 x, y = divmod(f - first, tables.members)
                 x, y = exchanged.get(x, x), exchanged.get(y, y)
-                found[j, f] = first + tables.queues.between(x, y)
+                found[j, f] = first + tables.queues.queue_between(x, y)
     return found
 
 
@@ -125,7 +125,7 @@ class Symmetry:
         if len(self.names) > PERMUTED_MAX:
             raise ModelProblem(
                 f"{len(self.names)} interchangeable members whose states name each other",
-                next=f"at most {PERMUTED_MAX} can be permuted; run with --no-symmetry",
+                next=f"use at most {PERMUTED_MAX}, or run with --no-symmetry",
             )
         return plain_changes(len(self.names))
 

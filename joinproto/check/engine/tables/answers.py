@@ -29,7 +29,7 @@ from joinproto.check import packages
 from joinproto.check.engine.tables.kept_file import AnswersFile
 from joinproto.check.engine.tables.kept_values import Names
 from joinproto.check.folders import answers_file, asked_for, count_file
-from joinproto.check.local import Known
+from joinproto.check.local import KnownAnswers
 
 if TYPE_CHECKING:
     from joinproto.check.engine.tables.numbering import TablesNumbering
@@ -55,7 +55,7 @@ class Answers:
     counted: AnswersFile | None = None
     taken: int = field(default=0, init=False)
     tried: int = field(default=0, init=False)
-    _asked: list[Known] = field(factory=list, init=False)
+    _asked: list[KnownAnswers] = field(factory=list, init=False)
     _numbering: TablesNumbering | None = field(default=None, init=False)
     _names: Callable[[], Names] = field(default=Names, init=False)
 
@@ -83,7 +83,7 @@ class Answers:
             found, self.tried = None, 0
         # Counting begins here, after the samples were asked for, which are not new answers.
         for code in (*codes.members, *([codes.monitor] if codes.monitor else ())):
-            code.known = Known()
+            code.known = KnownAnswers()
             self._asked.append(code.known)
         if found is not None:
             numbering.take(found["numbers"])
@@ -102,7 +102,7 @@ class Answers:
             self.file.write(content, self._names)
 
     def note(self) -> str:
-        """Return a text about the use of the file, "" if no answers were read from it."""
+        """Return a text about the use of the file, or "" if no answers were read from the file."""
         if not self.taken:
             return ""
         return (
@@ -123,7 +123,7 @@ class Answers:
 
 
 def counts_of(name: str, options: Mapping[str, Any]) -> AnswersFile | None:
-    """Return the file that says how many states a world that ships has."""
+    """Return the file with the number of states of a world that ships, or None."""
     file = count_file(name, options)
     code = cache(lambda: _code_of(asked_for(name, options)))
     return None if file is None else AnswersFile(file, code, lambda _: None)
@@ -164,7 +164,7 @@ _IMPORTED = time.time()
 def _began() -> float:
     """Return when this process began, in seconds of the clock of files, or a little earlier."""
     try:
-        # The 22nd field, behind the name in brackets: ticks since the machine was started.
+        # The 22nd field, after the name in brackets: ticks since the machine was started.
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, IndexError, AttributeError):

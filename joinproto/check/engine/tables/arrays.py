@@ -1,4 +1,4 @@
-"""The numbered world as arrays: the part that the kernel reads, without the numbered values.
+"""The numbered world as arrays: the part that compiled loops read, without the numbered values.
 
 `Tables` in `tables.py` is the subclass that knows the values.  A search on many machines gives each
 of them a copy that knows only the numbers.
@@ -91,7 +91,7 @@ class Arrays(ABC):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold answers back until the end of the block, while other threads read the tables.
+        """Hold answers back until the end of the `with` block, while other threads read the tables.
 
         All answers are then written together, which is faster.  A nested block has no effect.
         """
@@ -122,7 +122,7 @@ class Arrays(ABC):
     # -- memory ------------------------------------------------------------------------
 
     def bound_by(self, budget: Budget) -> None:
-        """From now on raise `TooMany` if the tables would grow beyond `budget`."""
+        """From now on raise `MemoryLimitMet` if the tables would grow beyond `budget`."""
         self._budget = budget
         for grids in self._grids:
             grids.claim = budget.claim
@@ -130,7 +130,7 @@ class Arrays(ABC):
             self.contents.bound_by(budget.claim)
 
     def claim(self, more: int) -> None:
-        """Raise `TooMany` if the process may not take this many more bytes."""
+        """Raise `MemoryLimitMet` if the process may not take this many more bytes."""
         if self._budget is not None:
             self._budget.claim(more)
 
@@ -304,7 +304,7 @@ class Arrays(ABC):
         return cells, self.bits(), self.queued()
 
     def sets(self) -> kernel.Sets | None:
-        """Return the tables of numbered contents; None where each message has a bit."""
+        """Return the tables of numbered contents, or None if each message has a bit."""
         return None if self.contents is None else self.contents.arrays()
 
     def shape(self) -> kernel.Shape:

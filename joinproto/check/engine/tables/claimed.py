@@ -25,7 +25,7 @@ Key = tuple[int, int, int, int]
 """Field and number of two observations; for a claim about one observation, twice the same."""
 
 
-class Claimed:
+class ClaimVerdicts:
     """The observations that break local claims.
 
     `names`: the claims' names.  `counts`: for each watched field, the number of observations, from
@@ -37,10 +37,10 @@ class Claimed:
         self.counts = [0] * watched
         # Breaking observations in the order found, and the claim of `names` that each breaks.
         self._rows, self._which = np.empty((0, 4), np.int64), np.empty(0, np.int64)
-        # The result of `broken`, made of the first `_told` findings.
+        # The result of `broken`, made of the first `_listed` findings.
         self._broken: dict[Key, list[str]] = {}
-        self._told = 0
-        self._fears = BreakingObservations.of(self.counts, ())
+        self._listed = 0
+        self._breaking = BreakingObservations.of(self.counts, ())
 
     def __len__(self) -> int:
         """Return the number of findings: pairs of breaking observations and a claim."""
@@ -65,23 +65,23 @@ class Claimed:
     @property
     def broken(self) -> dict[Key, list[str]]:
         """The observations that break claims, with the claims, in the order found."""
-        for key, names in self.since(self._told).items():
+        for key, names in self.since(self._listed).items():
             self._broken.setdefault(key, []).extend(names)
-        self._told = len(self)
+        self._listed = len(self)
         return self._broken
 
     def forget(self, known: int) -> None:
         """Keep only the first `known` findings."""
         self._rows, self._which = self._rows[:known], self._which[:known]
-        if self._told > known:
-            self._broken, self._told = {}, 0
+        if self._listed > known:
+            self._broken, self._listed = {}, 0
 
     @property
-    def fears(self) -> BreakingObservations:
+    def breaking_observations(self) -> BreakingObservations:
         """All observations found to break a claim, as the compiled loops read them."""
-        if self._fears.counts != tuple(self.counts):
-            self._fears = BreakingObservations.of(self.counts, self._rows)
-        return self._fears
+        if self._breaking.counts != tuple(self.counts):
+            self._breaking = BreakingObservations.of(self.counts, self._rows)
+        return self._breaking
 
     def __getstate__(self) -> dict[str, Any]:
         found = self._rows.astype(np.int32), self._which.astype(np.int16)
@@ -97,7 +97,7 @@ class Claimed:
     ) -> Iterator[bool]:
         """Yield, for random observations, whether claims still give the stored verdict.
 
-        They are `most` observations for each claim, and up to `most` that break any claim.
+        `most`: how many observations for each claim; and as many that break any claim.
         `names`: the members' names; `shown`: the observations of each field.
         """
         claims = [item for item in world.properties if item.name in self.names]
@@ -109,7 +109,7 @@ class Claimed:
             ]
             for item in claims
         }
-        fears, rows = self.fears, self._rows
+        breaking, rows = self.breaking_observations, self._rows
 
         def holds(item: Property, key: Key) -> bool:
             field, number, other, other_number = key
@@ -120,9 +120,9 @@ class Claimed:
         for item in claims:
             here = places[item.name]
             for field, other in random.choices(here, k=most) if here else ():
-                number, beside = (random.randrange(self.counts[at]) for at in (field, other))
-                key = field, number, other, number if field == other else beside
-                yield fears.has(key) or holds(item, key)
+                number, partner = (random.randrange(self.counts[at]) for at in (field, other))
+                key = field, number, other, number if field == other else partner
+                yield breaking.has(key) or holds(item, key)
         for row in random.sample(range(len(rows)), min(most, len(rows))):
             key = tuple(rows[row].tolist())
             about = [item for item in claims if key[::2] in places[item.name]]
@@ -165,7 +165,7 @@ class BreakingObservations:
     def of(
         cls, counts: Sequence[int], broken: Table | Sequence[Sequence[int]]
     ) -> BreakingObservations:
-        """Build it from `counts` and from `broken`: rows (field, number, other field, number)."""
+        """Return the tables of `broken`, rows of (field, number, other field, other number)."""
         base = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
         total = max(2, sum(counts))
         # Without breaking observations, large tables have no column: nothing is compared.
@@ -175,9 +175,9 @@ class BreakingObservations:
             one, number, other, other_number = np.asarray(broken, np.int64).T
             other_at = base[other] + other_number
             one_at = base[one] + number
-            for at, beside in ((one_at, other_at), (other_at, one_at)):
-                bits = np.uint64(1) << (beside & 63).astype(np.uint64)
-                np.bitwise_or.at(conflicts, (at, beside >> 6), bits)
+            for at, partner in ((one_at, other_at), (other_at, one_at)):
+                bits = np.uint64(1) << (partner & 63).astype(np.uint64)
+                np.bitwise_or.at(conflicts, (at, partner >> 6), bits)
         return cls(tuple(counts), base, conflicts)
 
     def has(self, key: tuple[int, int, int, int]) -> bool:

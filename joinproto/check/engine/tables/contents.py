@@ -1,11 +1,9 @@
 """The messages of a set that one member has under way, its content, as one number.
 
 There are many messages, but few contents of one sender: in `join` there are 1,128 messages, and the
-four senders have 8,560, 2,739, 2,722 and 97 contents (after `search = Search(load_world("join"))`
-and `search.run()`: the `len` of `search.tables.messages`, and of the last four of
-`search.tables.values`).  So a row that would need many words of bits has a field for each sender
-instead, with the number of its content.  The content after a send or an expiry is a cell of a
-table, filled once like all others.
+four senders have 8,560, 2,739, 2,722 and 97 contents.  So a row that would need many words of bits
+has a field for each sender instead, with the number of its content.  The content after a send or an
+expiry is a cell of a table, filled once like all cells.
 """
 
 from __future__ import annotations
@@ -156,13 +154,13 @@ class Contents:
             self._fill_vector(x)
 
     def _fill_add(self, sender: int, content: int, sent: int) -> None:
-        """Write the content that a set of sent messages makes of a content."""
+        """Write the content that results when a set of messages is sent."""
         held = self._tables.values[self.first + sender].values[content]
         more = tuple(sorted({*held, *self._sets[sender][sent]}))
         self._adds.put(sender, content, sent, self.number(sender, more))
 
     def _fill_trim(self, sender: int, content: int, vector: int) -> None:
-        """Write the content of those messages that are of use at the numbered horizons."""
+        """Write the content without messages that are of no use at the numbered horizons."""
         held = self._tables.values[self.first + sender].values[content]
         kept = self._tables.expiry.of_use(held, self._vectors[vector])
         self._trims.put(sender, content, vector, self.number(sender, kept))
@@ -205,7 +203,7 @@ class Contents:
 
     # -- as arrays -----------------------------------------------------------------------
 
-    def are_too_far(self) -> bool:
+    def have_too_many_horizons(self) -> bool:
         """Return whether numbers have more bits than the packed keys and items have room for."""
         values = [len(numbers) for numbers in self._tables.values]
         most = max(*values, len(self._tables.outcome_messages))

@@ -20,12 +20,13 @@ from joinproto.check.problems import ModelProblem
 from joinproto.check.world import World
 
 HORIZONS_MAX = 1_000
+"""The result of a member's `horizon()` must be less than this."""
 
 
 class Expiry:
     """The stamps of messages (the last horizon of a member that can use it), and the masks.
 
-    `horizons`: the number of horizons: one more than the largest that was met.
+    `horizons`: the number of horizons, one more than the largest so far.
     """
 
     def __init__(self, world: World, names: tuple[str, ...]) -> None:
@@ -65,7 +66,7 @@ class Expiry:
         self._stamps.append(tuple((self._number_of[name], stamp) for name, stamp in stamps))
 
     def require_alike(self, images: Sequence[Growing], swap_field: Ints) -> None:
-        """Raise `ModelProblem` if the stamps of a new message differ from those of its images.
+        """Raise `ModelProblem` if a new message and its images have different stamps.
 
         `images`: for each swap of members, the number of each message after it.  `swap_field`:
         int64, shape (swaps, fields), the field that a member gets.

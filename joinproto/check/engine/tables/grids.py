@@ -1,5 +1,5 @@
-"""Tables (field, row, column) of small numbers: a block for each field, or, where most of a
-block would be empty, a hash table.
+"""Tables (field, row, column) of small numbers: a block for each field, or a hash table if most of
+the block would be empty.
 
 The block of a field begins at `off[field]` in `array`, and `stride[field]` is its width: the place
 of a cell in the block is `row * stride + column`.  For a hash table, `stride[field]` is minus the
@@ -21,10 +21,10 @@ from joinproto.check.engine.rows.bits import mix
 from joinproto.check.engine.shapes import Block, Column, SmallInts, Table
 
 DENSE_MAX = 1 << 18
-"""A block of up to so many places, a megabyte, never becomes a hash table."""
+"""A block of at most this many places, a megabyte, never becomes a hash table."""
 
-SPARSER = 8
-"""A larger block in which fewer than one in this many places is filled becomes a hash table."""
+PLACES_PER_CELL_MAX = 8
+"""A larger block with more places than this for each filled cell becomes a hash table."""
 
 ASKS_MAX = 1 << 12
 """The most new places that may be taken before `make_room_for_asks` is called again."""
@@ -84,7 +84,7 @@ def _mark_all(grids: Any, rows: Table) -> None:
 
 @njit(cache=True, _nrt=False)
 def move(old: Table, larger: Table) -> None:
-    """Copy a hash table, whose first column holds keys, into a larger, empty one."""
+    """Copy a hash table, whose first column holds keys, into a larger, empty hash table."""
     last = len(larger) - 1
     for i in range(len(old)):
         if old[i, 0] == 0:
@@ -145,7 +145,7 @@ class Grids:
         if self.stride[field] > 0:
             content = self._block(field)
             is_set = content != self.fill
-            if high * wide > DENSE_MAX and int(is_set.sum()) * SPARSER < high * wide:
+            if high * wide > DENSE_MAX and int(is_set.sum()) * PLACES_PER_CELL_MAX < high * wide:
                 where = np.argwhere(is_set)
                 self._to_hash(field, where, content[is_set])
             else:

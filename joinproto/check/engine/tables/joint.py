@@ -43,7 +43,7 @@ class JointLists:
         if key in self._numbers:
             return self._numbers[key]
         tables, joint = self._tables, self._tables.joint
-        # All that may raise comes first.  Otherwise steps could be numbered without their parts.
+        # Code that may raise comes first.  Otherwise steps could be numbered without their parts.
         parts = [self._parts_of(step, taken) for step, taken in zip(steps, events, strict=True)]
         self._first.append(joint["part_first"].count)
         self._count.append(len(steps))

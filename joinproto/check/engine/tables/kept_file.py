@@ -1,7 +1,7 @@
 """A cache file for the next run of the same code.
 
-A file is used only if it is whole, belongs to this user, and was written by this code.  Whatever a
-file holds, the search continues.
+A file is used only if it is whole, belongs to this user, and was written by this code.  The search
+continues without a file that cannot be used.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ HEAD_BYTES = len(FORMAT) + 32 + DIGEST_BYTES
 
 BYTES_MAX = 1 << 28
 FILES_MAX = 24
+"""The most files that are kept in the folder."""
 
 TIMES_LARGER = 6
-"""In memory, the content takes at most this many times the size of its file."""
+"""In memory, a content takes at most this many times the size of its file."""
 
 
 @frozen
@@ -79,11 +80,12 @@ class AnswersFile:
                 # The content never becomes garbage, so later collections need not look at it.
                 gc.freeze()
                 return content
-        except Exception as error:  # noqa: BLE001  whatever a file holds, the search continues
+        except Exception as error:  # noqa: BLE001  the search continues without the file
             return self._refuse(f"it cannot be read: {error}")
 
     def write(self, content: Any, names: Callable[[], Names]) -> None:
-        """Write `content` as a whole; write nothing if that fails or a value cannot be written.
+        """Replace the file by one with `content`; leave it if that fails or a value cannot be
+        written.
 
         Several processes may write the same file at the same time.
         """

@@ -1,14 +1,14 @@
 """Values as bytes that hold data only: reading them calls no function that the bytes name.
 
 The bytes are the length of a JSON text (8 bytes, big endian), that text, the count of the following
-32-bit numbers (8 bytes, big endian), those numbers, and the bytes of arrays.  The text holds the
+32-bit numbers (8 bytes, big endian), these numbers, and the bytes of arrays.  The text holds the
 simple values (`leaves`), the names of classes and functions, and the types and shapes of arrays.
 The numbers describe one value after the other: its kind, how many numbers follow, and these
 numbers, most of which are the places of values that came before.
 
-A class must be a class of the standard library listed here, or one that `Names` allows.  An
+A class must be a class of the standard library listed here, or a class that `Names` allows.  An
 object is made without its `__init__`: its attributes are set, or given to its `__setstate__` if it
-has one.  A function must be one that the reader holds already; it is not called.
+has one.  A function must be a function that the reader holds already; it is not called.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _STANDARD = {
         *(collections.deque, types.SimpleNamespace, uuid.UUID, uuid.SafeUUID, *_FROM_PARTS),
     )
 }
-_ONLY = (TRUE, FALSE, DOWN)
+_SINGLETONS = (TRUE, FALSE, DOWN)
 """Objects that exist once and are compared by identity."""
 
-LEAF, ONLY, NAME, ARRAY, BYTES, ENUM, TUPLE, LIST, SET, FROZENSET, DICT, NAMED = range(12)
+LEAF, SINGLETON, NAME, ARRAY, BYTES, ENUM, TUPLE, LIST, SET, FROZENSET, DICT, NAMED = range(12)
 DERIVED, FROM_PARTS, FROZEN, OBJECT = range(12, 16)
 
 
@@ -74,10 +74,10 @@ class Names:
 
     @classmethod
     def of(cls, value: Any, allows: Callable[[str], bool] = is_model_code) -> Names:
-        """Return names that allow what `allows` does, and the classes and functions in `value`."""
+        """Return names that `allows` permits, and the classes and functions in `value`."""
         writer = _Writer(None)
         writer.put(value)
-        return cls(writer.met, allows)
+        return cls(writer.found, allows)
 
     def find(self, module: str, name: str) -> Any:
         """Return a class or function.  Raises `CannotKeep` if the bytes may not name it."""
@@ -103,10 +103,10 @@ def written(value: Any, names: Names) -> bytes:
 
 
 class _Writer:
-    """Writes values.  `met`: classes and functions met, by name.  `allowed`: None allows all."""
+    """Writes values.  `found`: classes and functions, by name.  `allowed`: None allows all."""
 
     def __init__(self, allowed: Names | None) -> None:
-        self.met: dict[str, Any] = {}
+        self.found: dict[str, Any] = {}
         self.allowed = allowed
         self.leaves: list[Any] = []
         self.names: list[list[str]] = []
@@ -134,9 +134,9 @@ class _Writer:
         if kind in _LEAVES:
             self.leaves.append(value)
             return [LEAF, 1, len(self.leaves) - 1]
-        for at, only in enumerate(_ONLY):
+        for at, only in enumerate(_SINGLETONS):
             if value is only:
-                return [ONLY, 1, at]
+                return [SINGLETON, 1, at]
         if kind in _CONTAINERS:
             return self._put_parts(_CONTAINERS[kind], value)
         if kind is dict:
@@ -176,9 +176,9 @@ class _Writer:
 
     def _name(self, named: Any) -> list[int]:
         module, name = named.__module__, named.__qualname__
-        self.met[f"{module}.{name}"] = named
+        self.found[f"{module}.{name}"] = named
         if self.allowed is not None and self.allowed.find(module, name) is not named:
-            raise CannotKeep(f"{module}.{name} is another object than the one to be written")
+            raise CannotKeep(f"{module}.{name} is not the object to be written, but another")
         self.names.append([module, name])
         return [NAME, 1, len(self.names) - 1]
 
@@ -202,7 +202,7 @@ def read(content: bytes, names: Names) -> Any:
         held = np.frombuffer(content[at : at + size], np.dtype(dtype))
         arrays.append(held.reshape(shape).copy())
         at += size
-    tables = {LEAF: head["leaves"], ONLY: _ONLY, NAME: named, ARRAY: arrays}
+    tables = {LEAF: head["leaves"], SINGLETON: _SINGLETONS, NAME: named, ARRAY: arrays}
     values: list[Any] = []
     at, end = 0, len(stream)
     while at < end:

@@ -27,17 +27,19 @@ from joinproto.check.engine.shapes import (
 from joinproto.check.engine.tables.grids import find, mark
 
 CHOICE, RECEIVE, TAKE, LOSE, DOUBLE, MOVE, TOGETHER = range(7)
-"""Kinds of steps, and what `a` is: a member's own step; receipt of a message of a set (a: message),
-or of a queue or bag (a: take); a message lost or doubled (a: take); the world splits or heals (a:
-move); a joint step (a: joint step)."""
+"""Kinds of steps, with the meaning of `a`: a member's own step; receipt of a message of a set (a:
+message), or of a queue or bag (a: take); a message lost or doubled (a: take); the world splits or
+heals (a: move); a joint step (a: joint step)."""
 
 UNKNOWN, REFUSED, ASKED = -1, -2, -3
-"""Codes of a cell without an outcome: never asked for; no such step; asked for, no answer yet."""
+"""Codes of a cell without an outcome: not asked for; no such step; asked for, no answer yet."""
 
 ASK_CELL, ASK_ADD, ASK_TRIM, ASK_VECTOR, ASK_REST = range(5)
+"""Kinds of questions: the outcome of a cell; a content after a send, or without useless messages;
+the number of horizons; a content without one message."""
 
 COST_NONE, COST_CRASH, COST_WIPE, COST_LOSE, COST_DOUBLE = range(5)
-
+"""The fault that an outcome or a step of the network spends."""
 
 NUMBER_BITS = 24
 VALUES_MAX = 1 << NUMBER_BITS
@@ -182,8 +184,8 @@ class Bits(NamedTuple):
 class Queued(NamedTuple):
     """The contents of queues and bags; `rests` and `adds` are `Grids.arrays`.
 
-    A content's takes are the messages that may be received from it.  Those of a bag are all its
-    messages, one after the other; that of a queue is its first message.
+    A content's takes are the messages that may be received from it.  The takes of a bag are all its
+    messages, one after another; the take of a queue is its first message.
     """
 
     message: SmallInts  # (take,): of several equal messages of a bag, only the first is received
@@ -230,14 +232,14 @@ class Shape(NamedTuple):
     expires: bool
 
 
-HEARERS = 62
+HEARER_BITS = 62
 """Members from this one on share a bit."""
 
 
 @njit(inline="always")
 def is_hearer(heard_by: Ints, place: Any, member: Any) -> Any:
     """Return whether the content at a place of per-value arrays may have messages for a member."""
-    return heard_by[place] >> min(np.int64(member), np.int64(HEARERS)) & 1 != 0
+    return heard_by[place] >> min(np.int64(member), np.int64(HEARER_BITS)) & 1 != 0
 
 
 @njit(inline="always")
@@ -319,7 +321,7 @@ def ask_for(
 def look_up(
     blocks: Blocks, cells: Any, ask: Questions, asked: Any, member: Any, local: Any, column: Any
 ) -> Any:
-    """Return what `cell` does, and the number of questions.
+    """Return the result of `cell`, and the number of questions.
 
     An unknown cell is asked for once, if there is room for a question.
     """

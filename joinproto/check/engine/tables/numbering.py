@@ -56,9 +56,10 @@ class TablesNumbering:
     def samples(self, content: dict[str, Any], most: int) -> Iterator[bool]:
         """Yield, for some steps and states of `content`, whether the code still answers the same.
 
-        `most`: the number of each kind, for each member.  Verdicts of claims are included.
+        `most`: the number of samples of each kind, for each member.  Verdicts of claims are
+        sampled, too.
         """
-        tables, found = self._tables, _Found(content["tables"])
+        tables, found = self._tables, _StoredNumbering(content["tables"])
         for field, code in enumerate(tables.codes.members):
             states, events = found.values_of(field)
             for local, column, first in found.cells.some(field, most):
@@ -74,14 +75,14 @@ class TablesNumbering:
         if tables.codes.monitor is not None:
             states, events = found.values_of(tables.monitor)
             for local, column, first in found.cells.some(tables.monitor, most):
-                after = tables.codes.after_hearing(states[local], events[column])
+                after = tables.codes.after_events(states[local], events[column])
                 yield (Outcome(after),) == found.outcomes_from(first)
         kept = content["tables"]
         yield from kept["claimed"].samples(tables.world, tables.names, kept["shown"], most)
 
 
-class _Found:
-    """The values behind the numbers of a stored numbering."""
+class _StoredNumbering:
+    """The numbered values of a stored numbering."""
 
     def __init__(self, kept: dict[str, Any]) -> None:
         self._kept = kept

@@ -1,4 +1,4 @@
-"""Values, numbered in the order in which they are first met."""
+"""Numbers for values and observations."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from joinproto.check.freeze import is_fixed, thaw
 
 
 class Numbers:
-    """Values of one kind, numbered in the order in which they are first met."""
+    """Values of one kind, numbered in the order of their first use."""
 
     def __init__(self, values: Sequence[Any] = ()) -> None:
         self.values = list(values)
 
     @cached_property
     def of(self) -> dict[Any, int]:
-        """The number of each value.  A search that meets no new value never needs this."""
+        """The number of each value.  A search without new values never needs this."""
         return {value: number for number, value in enumerate(self.values)}
 
     def __getstate__(self) -> dict[str, Any]:

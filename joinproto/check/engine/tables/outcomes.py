@@ -113,7 +113,7 @@ class Outcomes:
 
 
 @frozen
-class Faults:
+class FaultSteps:
     """The steps that are faults: by outcome, by move of the world, by joint step."""
 
     outcome: Flags
@@ -121,7 +121,7 @@ class Faults:
     joint: Flags
 
     @classmethod
-    def of(cls, tables: Tables) -> Faults:
+    def of(cls, tables: Tables) -> FaultSteps:
         moves = [action != "heal" for action, _ in tables.moves]
         joint = [step.fault for step in tables.joint_steps]
         outcomes = tables.outcomes.are_faults if len(tables.outcomes) else np.zeros(1, np.bool_)

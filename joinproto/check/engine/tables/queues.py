@@ -65,13 +65,13 @@ class Queues:
         """Set the tables, which are left out when the queues are stored."""
         self._tables = tables
 
-    def between(self, sender: int, to: int) -> int:
+    def queue_between(self, sender: int, to: int) -> int:
         return sender * self._tables.members + to
 
     def sent(
         self, sender: int, messages: Iterable[tuple[str | None, Hashable]]
     ) -> list[tuple[int, int]]:
-        """Return (queue, number) of each message that a member sends, once for each receiver."""
+        """Return (queue, number) for each receiver of each message that a member sends."""
         tables, found = self._tables, []
         for to, content in messages:
             number, _ = tables.messages.add(content)
@@ -79,7 +79,7 @@ class Queues:
                 raise too_many_messages()
             others = [m for m in range(tables.members) if m != sender]
             receivers = others if to is None else [tables.number_of[to]]
-            found += [(self.between(sender, member), number) for member in receivers]
+            found += [(self.queue_between(sender, member), number) for member in receivers]
         return found
 
     def sent_by(self, sender: int, outcome: Outcome) -> list[tuple[int, int]]:
@@ -95,9 +95,10 @@ class Queues:
         return queued
 
     def with_one_more(self, held: str, message: int) -> str | None:
-        """Return the content of a queue after a send; None if it is full and the sender waits.
+        """Return the content of a queue after a send, or None if the queue is full and senders
+        wait.
 
-        A full queue that does not make the sender wait loses the message, and is unchanged.
+        If senders do not wait, a full queue loses the message and is unchanged.
         """
         if self._capacity is not None and len(held) >= self._capacity:
             return None if self._waits else held

@@ -19,7 +19,7 @@ from joinproto.check.engine.tables import kernel
 from joinproto.check.engine.tables.answers import Answers
 from joinproto.check.engine.tables.arrays import Arrays
 from joinproto.check.engine.tables.beginnings import beginning
-from joinproto.check.engine.tables.claimed import Claimed
+from joinproto.check.engine.tables.claimed import ClaimVerdicts
 from joinproto.check.engine.tables.contents import Contents
 from joinproto.check.engine.tables.expiry import Expiry
 from joinproto.check.engine.tables.joint import JointLists
@@ -60,7 +60,7 @@ def _shape_of(world: World, *, has_monitor: bool) -> kernel.Shape:
 
 
 class Tables(Arrays):
-    """The numbered world: the values behind the numbers, and the arrays made of both."""
+    """The numbered world: the numbered values, and the arrays of numbers."""
 
     def __init__(self, world: World, answers: Answers | None = None) -> None:
         self.world = world
@@ -90,7 +90,7 @@ class Tables(Arrays):
         self.joint_steps: list[Together] = []
         self.joint_lists = JointLists(self)
         self.shown = [Observations() for _ in range(self.fields)]
-        self.claimed = Claimed()  # the claims' verdicts
+        self.claimed = ClaimVerdicts()  # the claims' verdicts
         self.states_before = 0
         self.heard: list[tuple[LocalState, Any, LocalState]] = []  # monitor: before, event, after
         self.code_comparison: CodeComparison | None = None  # if members are renamed
@@ -193,7 +193,7 @@ class Tables(Arrays):
         self.expiry.add(sender, to, content)
         self.to["first"].append(self.to["member"].count)
         self.to["counts"].append(len(receivers))
-        bits = sum({1 << min(member, kernel.HEARERS) for member in members})
+        bits = sum({1 << min(member, kernel.HEARER_BITS) for member in members})
         self.receivers.append((members, columns, bits))
         self.to["member"].append_all(members)
         self.to["column"].append_all(columns)
@@ -249,7 +249,7 @@ class Tables(Arrays):
         return self._add_outcomes(field, local, column, outcomes)
 
     def _monitor_cell(self, field: int, state: LocalState, events: Any) -> int:
-        after = self.codes.after_hearing(state, events)
+        after = self.codes.after_events(state, events)
         if self.code_comparison is not None:
             self.heard.append((state, events, after))
         return self._add_outcomes(field, -1, -1, (Outcome(after),))
