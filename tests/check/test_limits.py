@@ -263,7 +263,7 @@ class Idle:
 def idle_world(count: int, **more: Any) -> World:
     claims = {"properties": [always("true", lambda view: True)], **more}
     return World(
-        name="idle_world",
+        name="idle",
         members={"a": Idle},
         beginnings=any_of({"a": {"x": range(count)}}),
         **claims,

@@ -1,4 +1,4 @@
-"""Worlds of hundreds of members, of which few do anything."""
+"""Worlds of hundreds of members, few of which take steps."""
 
 from __future__ import annotations
 

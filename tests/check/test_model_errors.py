@@ -65,8 +65,8 @@ def line_of_fault(kind: object) -> str:
 
 
 @define
-class Quiet:
-    """A member without mistakes, which takes two steps."""
+class TwoSteps:
+    """A member without mistakes."""
 
     step: int = 0
 
@@ -81,7 +81,7 @@ class Quiet:
 # -- errors of member code --------------------------------------------------------------
 
 
-class Raises(Quiet):
+class Raises(TwoSteps):
     def receive(self, event: Any) -> Any:
         if self.step == 1:
             return dict[str, int]()["no such key"]  # fault
@@ -89,23 +89,23 @@ class Raises(Quiet):
         return None
 
 
-class RaisesInTheMiddle(Quiet):
+class RaisesInTheMiddle(TwoSteps):
     def receive(self, event: Any) -> Any:
         yield Broadcast("first")
         raise RuntimeError("second")  # fault
 
 
-class RaisesAtStart(Quiet):
+class RaisesAtStart(TwoSteps):
     def start(self) -> Any:
         raise RuntimeError("no start")  # fault
 
 
-class RaisesInChoices(Quiet):
+class RaisesInChoices(TwoSteps):
     def choices(self) -> Any:
         raise RuntimeError("no choice")  # fault
 
 
-class RaisesInShows(Quiet):
+class RaisesInShows(TwoSteps):
     def shows(self) -> Any:
         return 1 // self.step  # fault
 
@@ -150,7 +150,7 @@ def test_a_member_without_receive_is_refused() -> None:
     assert "NoReceive has no method receive(event)" in problem.message
 
 
-class Durable(Quiet):
+class Durable(TwoSteps):
     persistent = ("steps",)
 
 
@@ -163,32 +163,32 @@ def test_a_durable_attribute_that_does_not_exist_is_refused() -> None:
 # -- effects ---------------------------------------------------------------------------
 
 
-class SendsAway(Quiet):
+class SendsAway(TwoSteps):
     def receive(self, event: Any) -> Any:
         return [Send("c", "hello")]
 
 
-class AnswersText(Quiet):
+class AnswersText(TwoSteps):
     def receive(self, event: Any) -> Any:
         return ["hello"]
 
 
-class AnswersNumber(Quiet):
+class AnswersNumber(TwoSteps):
     def receive(self, event: Any) -> Any:
         return 3
 
 
-class ForgetsTheCall(Quiet):
+class ForgetsTheCall(TwoSteps):
     def receive(self, event: Any) -> Any:
         return [Persist]
 
 
-class SendsAnObject(Quiet):
+class SendsAnObject(TwoSteps):
     def receive(self, event: Any) -> Any:
         return [Broadcast(object())]
 
 
-class RecordsAnObject(Quiet):
+class RecordsAnObject(TwoSteps):
     def receive(self, event: Any) -> Any:
         return [Record(object())]
 
@@ -211,7 +211,7 @@ class Hears:
         (RecordsAnObject, "builtins.object cannot be part of a state", "frozen attrs"),
     ],
 )
-def test_a_bad_effect_is_reported_with_the_line_of_receive(
+def test_a_bad_effect_is_reported_with_its_method_or_return(
     kind: type, expected: str, hint: str
 ) -> None:
     """The place is where `receive` begins, or the `return` of a result that is not a list."""
@@ -236,25 +236,25 @@ class Unhashable:
         return isinstance(other, Unhashable)
 
 
-class HoldsThing(Quiet):
+class HoldsThing(TwoSteps):
     def receive(self, event: Any) -> Any:
         self.step = Thing()  # type: ignore[assignment]
         return None
 
 
-class HoldsUnhashable(Quiet):
+class HoldsUnhashable(TwoSteps):
     def receive(self, event: Any) -> Any:
         self.step = Unhashable()  # type: ignore[assignment]
         return None
 
 
-class HoldsGenerator(Quiet):
+class HoldsGenerator(TwoSteps):
     def receive(self, event: Any) -> Any:
         self.step = (number for number in range(3))  # type: ignore[assignment]
         return None
 
 
-class HoldsNested(Quiet):
+class HoldsNested(TwoSteps):
     def receive(self, event: Any) -> Any:
         self.step = ({"key": [Thing()]},)  # type: ignore[assignment]
         return None
@@ -344,7 +344,7 @@ def raising(*shown: Any) -> bool:
     ids=lambda claim: f"{claim.kind} {claim.scope}",
 )
 def test_a_claim_that_raises_is_reported_with_its_line(claim: Property) -> None:
-    problem = problem_of(world(Quiet, claim))
+    problem = problem_of(world(TwoSteps, claim))
 
     assert "property 'bad' raised ZeroDivisionError: no answer" in problem.message
     assert line_of_fault(raising) == problem.place
@@ -354,7 +354,7 @@ def test_a_claim_that_forgets_stopped_members_gets_advice_about_them() -> None:
     """`DOWN` has no attributes; `view.up` leaves stopped members out."""
     claim = always("small", lambda view: all(shown.step < 9 for shown in view.values()))
 
-    problem = problem_of(world(Quiet, claim, start="down"))
+    problem = problem_of(world(TwoSteps, claim, start="down"))
 
     assert "property 'small' raised AttributeError" in problem.message
     assert "view.up" in problem.next
@@ -363,7 +363,7 @@ def test_a_claim_that_forgets_stopped_members_gets_advice_about_them() -> None:
 def test_an_error_about_a_hidden_attribute_lists_the_shown_attributes() -> None:
     claim = always_each("small", lambda shown: shown.stp < 9)
 
-    problem = problem_of(world(Quiet, claim))
+    problem = problem_of(world(TwoSteps, claim))
 
     assert "no attribute 'stp' is shown; the attributes are step" in problem.message
 
@@ -388,7 +388,7 @@ def test_an_error_about_a_hidden_attribute_lists_the_shown_attributes() -> None:
 def test_an_unsound_world_is_refused_when_it_is_made(parts: dict[str, Any], expected: str) -> None:
     whole: dict[str, Any] = {
         "name": "faulty",
-        "members": {"a": Quiet, "b": Quiet},
+        "members": {"a": TwoSteps, "b": TwoSteps},
         "properties": [TRUE],
     }
 
@@ -420,7 +420,7 @@ def test_a_malformed_part_of_a_world_is_reported_in_words(
 def test_a_joint_step_of_an_unknown_member_is_refused() -> None:
     steps = [Together("meet", {"a": "go", "c": "go"})]
 
-    problem = problem_of(world(Quiet, together=lambda view: steps))
+    problem = problem_of(world(TwoSteps, together=lambda view: steps))
 
     assert "joint step 'meet' has an event for 'c', which is not a member" in problem.message
     assert "members are a, b" == problem.next
@@ -430,19 +430,19 @@ def test_a_joint_step_function_that_raises_is_reported_with_its_line() -> None:
     def together(view: Any) -> Any:
         raise RuntimeError("no steps")  # fault
 
-    problem = problem_of(world(Quiet, together=together))
+    problem = problem_of(world(TwoSteps, together=together))
 
     assert line_of_fault(together) == problem.place
     assert "together(view) raised RuntimeError: no steps" in problem.message
 
 
-def test_an_event_for_a_disk_needs_a_method() -> None:
+def test_an_event_for_a_disk_needs_the_method_offline() -> None:
     """`Offline` reaches a stopped member by its method `offline`."""
     steps = [Together("repair", {"a": Offline("mark")})]
 
-    problem = problem_of(world(Quiet, start="down", together=lambda view: steps))
+    problem = problem_of(world(TwoSteps, start="down", together=lambda view: steps))
 
-    assert "Quiet has no method offline(event)" in problem.message
+    assert "TwoSteps has no method offline(event)" in problem.message
 
 
 class DeafMonitor:
@@ -450,7 +450,7 @@ class DeafMonitor:
 
 
 def test_a_monitor_without_receive_is_refused() -> None:
-    problem = problem_of(world(Quiet, monitor=DeafMonitor))
+    problem = problem_of(world(TwoSteps, monitor=DeafMonitor))
 
     assert "member monitor: DeafMonitor has no method receive(event)" in problem.message
 
@@ -465,14 +465,14 @@ def test_a_monitor_without_receive_is_refused() -> None:
 )
 def test_a_claim_about_a_missing_monitor_gets_advice_about_the_monitor(claim: Any) -> None:
     """The advice must be to give the world a monitor, and not about stopped members."""
-    problem = problem_of(world(Quiet, always("heard", claim)))
+    problem = problem_of(world(TwoSteps, always("heard", claim)))
 
     assert "NoneType" in problem.message
     assert "give the world one, World(monitor=...)" in problem.next
 
 
 def test_a_claim_about_a_hidden_attribute_gets_advice_about_shows() -> None:
-    problem = problem_of(world(Quiet, always_each("few", lambda shown: shown.coutn < 3)))
+    problem = problem_of(world(TwoSteps, always_each("few", lambda shown: shown.coutn < 3)))
 
     assert "has no 'coutn': let shows() return an object that has it" in problem.next
 
@@ -604,7 +604,7 @@ def test_a_first_state_that_changes_under_renaming_is_refused() -> None:
 
 
 def test_symmetry_without_two_interchangeable_members_is_refused() -> None:
-    problem = problem_of(world(Quiet), symmetry=True)
+    problem = problem_of(world(TwoSteps), symmetry=True)
 
     assert "names fewer than two interchangeable members" in problem.message
 
@@ -646,7 +646,7 @@ def test_containers_inside_a_member_are_values() -> None:
 def test_a_stopped_member_shows_down() -> None:
     claim = sometimes("one is down, one is not", lambda view: {DOWN} < set(view.values()))
 
-    report = check(world(Quiet, claim, start="down", network=FifoLinks()))
+    report = check(world(TwoSteps, claim, start="down", network=FifoLinks()))
 
     assert "reached" == report.properties[0].result
 
@@ -654,7 +654,7 @@ def test_a_stopped_member_shows_down() -> None:
 # -- claims that return None, calls that do not return -------------------------------------
 
 
-def answers_nothing(view: Any) -> Any:
+def answers_none(view: Any) -> Any:
     assert view["a"] is not None
 
 
@@ -664,16 +664,16 @@ def asks_an_unknown_member(view: Any) -> bool:
 
 def test_a_claim_that_answers_none_is_refused() -> None:
     """Otherwise None would count as a violation."""
-    problem = problem_of(world(Quiet, always("says", answers_nothing)))
+    problem = problem_of(world(TwoSteps, always("says", answers_none)))
 
     assert "property 'says' answered None" in problem.message
-    line = answers_nothing.__code__.co_firstlineno
+    line = answers_none.__code__.co_firstlineno
     assert problem.place == f"{__file__}:{line}"
 
 
 def test_a_bound_that_answers_none_is_refused() -> None:
     """Otherwise every state would lie beyond the bound, and all claims would hold."""
-    problem = problem_of(world(Quiet, within=lambda view: None))
+    problem = problem_of(world(TwoSteps, within=lambda view: None))
 
     assert "within(view) answered None" in problem.message
 
@@ -683,32 +683,32 @@ def test_a_claim_about_steps_with_wrong_arguments_gets_advice_about_them() -> No
         _before, _after = both
         return True
 
-    problem = problem_of(world(Quiet, always_step("two", two)))
+    problem = problem_of(world(TwoSteps, always_step("two", two)))
 
     assert "the view before, the step" in problem.next
 
 
 def test_a_claim_about_hidden_disks_gets_advice_about_show_disk() -> None:
-    problem = problem_of(world(Quiet, always("disk", lambda view: view.disk["a"] is None)))
+    problem = problem_of(world(TwoSteps, always("disk", lambda view: view.disk["a"] is None)))
 
     assert "a world shows them with show_disk=" in problem.message
 
 
 def test_a_same_whose_results_cannot_be_compared_is_refused() -> None:
-    problem = problem_of(world(Quiet, same=lambda view: object()))
+    problem = problem_of(world(TwoSteps, same=lambda view: object()))
 
     assert "results of same(view) cannot be compared" in problem.message
 
 
 def test_an_error_about_an_unknown_member_lists_the_members() -> None:
-    problem = problem_of(world(Quiet, always("asks", asks_an_unknown_member)))
+    problem = problem_of(world(TwoSteps, always("asks", asks_an_unknown_member)))
 
     assert "property 'asks' asks for 'nobody', which is not a member" in problem.message
     assert problem.next == "members are a, b"
     assert problem.place == f"{__file__}:{asks_an_unknown_member.__code__.co_firstlineno + 1}"
 
 
-class Spins(Quiet):
+class Spins(TwoSteps):
     def receive(self, event: Any) -> Any:
         while True:
             self.step += 0
