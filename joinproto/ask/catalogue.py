@@ -14,7 +14,7 @@ SYSTEMS = {
     "reconcile": "joinproto.reconcile.questions",
     "standby": "joinproto.standby.questions",
 }
-"""The first part of a question's name, and the module that has it in `QUESTIONS`."""
+"""The first part of a question's name, and the module whose `QUESTIONS` has the question."""
 
 
 def questions(system: str | None = None) -> list[Question[Any, Any]]:

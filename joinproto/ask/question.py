@@ -1,7 +1,7 @@
 """A question: its name, its input, its output, and the function that answers.
 
-Nothing is described twice.  The input has the function's parameters, and the output is the
-function's return value, often a value of the system itself:
+The input has the function's parameters, and the output is the function's return value, often a
+value of the system itself:
 
     @question("reconcile.target", argument=3)
     def answer_target(target: Target, *, variant: WHOSE = Variant.OURS) -> Wanted:
@@ -34,13 +34,13 @@ def _name(value: Any) -> str | None:
     return None if value is None else str(value.name)
 
 
-def _unread(name: str) -> NoReturn:
-    raise ValueError(f"{name}: it is only printed")
+def _refuse_to_read(name: str) -> NoReturn:
+    raise ValueError(f"{name}: this field is only written, and cannot be read")
 
 
-NAME = Written(str | None, _name, _unread)
+NAME = Written(str | None, _name, _refuse_to_read)
 """Mark of a field that is written as its value's `name`; null if there is no value."""
-Named = Annotated[C, Written(str, _name, _unread), Last(8)]
+Named = Annotated[C, Written(str, _name, _refuse_to_read), Last(8)]
 """A case of a table, which is written as its name, after the rule."""
 
 
@@ -53,7 +53,7 @@ class Answer:
 
 
 class ByCase:
-    """A value whose field `case` is the choice of a table: its label is the rule that decided."""
+    """A value with the field `case`, the case of a table, whose label is the rule that decided."""
 
     __slots__ = ()
     case: Any
@@ -87,10 +87,10 @@ class Question(Generic[P, A]):
 def question(
     name: str, asks: str = "", /, **example: Any
 ) -> Callable[[Callable[P, A]], Question[P, A]]:
-    """Make a question of the function that answers it.
+    """Return a decorator that makes a question of the function that answers it.
 
-    The function's docstring is the question's line in the list.  `asks`: the input in words; by
-    default the docstring of the only parameter's class.
+    The function's docstring is the question's line in the list.  `asks`: the input in words; empty
+    if the only parameter is the input, whose class has a docstring.
     """
 
     def decorate(function: Callable[P, A]) -> Question[P, A]:
@@ -132,13 +132,13 @@ def _class_of(
     )
 
     def answer(value: Any) -> A:
-        parts = {name: _part(base, value) for name, base in bases.items()}
+        parts = {name: _base_value(base, value) for name, base in bases.items()}
         return function(**parts, **{name: getattr(value, name) for name in own})
 
     return kind, answer
 
 
-def _part(base: type[Any], value: Any) -> Any:
+def _base_value(base: type[Any], value: Any) -> Any:
     """Return the fields of `value` that `base` has, as a value of `base`."""
     names = [one for one in attrs.fields(base) if one.init]
     return base(**{one.alias: getattr(value, one.name) for one in names})
@@ -147,7 +147,10 @@ def _part(base: type[Any], value: Any) -> Any:
 def refuse_twice(
     place: str, names: list[str], what: str = "is there twice", next: str = "name each once"
 ) -> None:
-    """Raise `DoesNotFit` for a name that an earlier item of a list has as well."""
+    """Raise `DoesNotFit` if `names`, the list at `place` in the input, has a name twice.
+
+    `what`, `next`: the words of the error after the name, and the next step.
+    """
     for at, name in enumerate(names):
         if name in names[:at]:
             raise DoesNotFit(f"{place}[{at}]", f"{name!r} {what}", next=next)

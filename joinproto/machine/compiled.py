@@ -1,12 +1,12 @@
-"""Terms and tables compiled to plain Python functions: how a running member reads `terms.py`.
+"""Terms and tables compiled to plain Python functions, which a running member calls.
 
 A table is turned into the text of one function, with a line for each case, and compiled at its
 first use, because a member decides many times a second.  The text is made from the terms alone.
 `machine.py` declares the same terms to the library `transitions`, and the tests evaluate them in a
 third, slow way; all three must give the same answer.
 
-`members` are the rows that one member knows of, in their order; `me` is its own place among them,
-counted from 0.
+`members`: a row for each member that the deciding member knows of, in their order.  `me`: its own
+place among them, from 0.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from joinproto.machine import terms
 A = TypeVar("A")
 
 Branch = tuple[terms.Condition, Iterable[tuple[terms.Condition, A]]]
-"""A condition, and cases with answers; if the condition holds, the first case that holds counts."""
+"""A condition, and cases with answers, in their order."""
 
 
 def reader(branches: Iterable[Branch[A]]) -> Callable[[Sequence[object], int], A]:
     """Return a function from the members and `me` to the answer of the first case that holds.
 
-    The first branch whose condition holds gives the answer; its last case must always hold.
+    The cases are those of the first branch whose condition holds.  One of them must hold.
     """
     text = _Text()
     lines = ["    row = rows[me]"]
@@ -43,21 +43,21 @@ def reader(branches: Iterable[Branch[A]]) -> Callable[[Sequence[object], int], A
 
 def holds(condition: terms.Condition, members: Sequence[object], me: int) -> bool:
     """Return whether `condition` holds for the member at place `me`."""
-    return _truth(condition)(members, me)
+    return _compiled_condition(condition)(members, me)
 
 
 @cache
-def _truth(condition: terms.Condition) -> Callable[[Sequence[object], int], bool]:
+def _compiled_condition(condition: terms.Condition) -> Callable[[Sequence[object], int], bool]:
     return reader([(terms.ALWAYS, [(condition, True), (terms.ALWAYS, False)])])
 
 
 def members_of(group: terms.Group, members: Sequence[object], me: int) -> list[int]:
     """Return the places of the group's members, in their order."""
-    return _places(group)(members, me)
+    return _compiled_group(group)(members, me)
 
 
 @cache
-def _places(group: terms.Group) -> Callable[[Sequence[object], int], list[int]]:
+def _compiled_group(group: terms.Group) -> Callable[[Sequence[object], int], list[int]]:
     text = _Text()
     return text.compiled([f"    return {text.all_of('at', group)}"])
 
@@ -117,9 +117,9 @@ class _Text:
             f"the condition {condition!r} is of an unknown kind", next="add the kind to compiled.py"
         )
 
-    def all_of(self, what: str, group: terms.Group) -> str:
-        """Return the text of a list with `what` for each member `one` of the group, in order."""
-        return f"[{what} for at, one in enumerate(rows) if {self._is_in(group, 'one', 'at')}]"
+    def all_of(self, item: str, group: terms.Group) -> str:
+        """Return the text of a list with `item` for each member `one` of the group, in order."""
+        return f"[{item} for at, one in enumerate(rows) if {self._is_in(group, 'one', 'at')}]"
 
     def _is_in(self, group: terms.Group, one: str, at: str) -> str:
         match group:

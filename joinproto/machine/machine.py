@@ -28,14 +28,17 @@ P = TypeVar("P", bound=Enum)
 
 
 class HasPhase(Protocol[P]):
-    """Any object with a phase; the machine changes the phase and nothing else."""
+    """Any object with a phase; the machine changes only the phase."""
 
     phase: P
 
 
 @frozen
 class Arrow(Generic[P]):
-    """If `when` holds, `table` chooses the next phase on `trigger` in each phase of `sources`."""
+    """The table that chooses the next phase, on `trigger` in a phase of `sources`.
+
+    `when`: the condition under which it chooses.
+    """
 
     trigger: str
     sources: tuple[P, ...]
@@ -45,7 +48,7 @@ class Arrow(Generic[P]):
 
 @frozen
 class TakenCase(Generic[P]):
-    """The case that was taken, and the table that has it."""
+    """The case that a member takes, and the table that has it."""
 
     table: Table[P]
     case: Case[P]
@@ -130,7 +133,7 @@ class StateMachine(Generic[P]):
         """Do the same as `step` with the library `transitions`: slowly, for comparison."""
         question: _Question[P] = _Question(members, me)
         self.as_transitions.events[trigger].trigger(model, question)
-        # For each trigger and phase, some case always holds: `_without_gaps` has checked it.
+        # Some case always holds: `_without_gaps` has checked this for each trigger and phase.
         return cast("TakenCase[P]", question.answer)
 
     def _compile(self, trigger: str, phase: P) -> Reader[P]:
@@ -153,7 +156,7 @@ class StateMachine(Generic[P]):
     def _without_gaps(self) -> tuple[tuple[str, P], ...]:
         """Return the pairs of trigger and phase that have a table.
 
-        Raises `MisuseError` if no table of a pair always applies, or if a table is never reached.
+        Raises `MisuseError` if the last table of a pair has a `when`, or an earlier one has none.
         """
         last: dict[tuple[str, P], Arrow[P]] = {}
         for arrow in self.arrows:
@@ -163,15 +166,14 @@ class StateMachine(Generic[P]):
                     raise MisuseError(
                         f"{self.name}: table {arrow.table.name} is never reached"
                         f" from {phase.value!r} on {arrow.trigger!r}",
-                        next=f"table {before.table.name} always answers before: give it a `when`",
+                        next=f"table {before.table.name} always answers: give its arrow a `when`",
                     )
                 last[arrow.trigger, phase] = arrow
         for (trigger, phase), arrow in last.items():
             if arrow.when != ALWAYS:
                 raise MisuseError(
-                    f"{self.name}: on {trigger!r} from {phase.value!r} it may be that no table"
-                    " applies",
-                    next=f"remove `when` from the last table, {arrow.table.name}",
+                    f"{self.name}: no table always applies on {trigger!r} from {phase.value!r}",
+                    next=f"remove `when` from the arrow of table {arrow.table.name}",
                 )
         return tuple(last)
 

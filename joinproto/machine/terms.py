@@ -8,7 +8,7 @@ functions, and the proofs read the same terms for any number of members.
     conditions  IsEmpty, FewerThan, DisagreesOn, Has, Every, Some, Fact, Not, And, Or, Always
     numbers     Mine, or a plain int
 
-That is the whole language.  For a new kind, all code that reads terms must be extended.
+For a new kind of term, all code that reads terms must be extended.
 Quantifiers (Every, Some, DisagreesOn, FewerThan) are never expanded, and a named set keeps its
 name, so a printed condition says `C` and not the definition of C.
 """
@@ -38,7 +38,7 @@ class _NoValue:
 
     def __contains__(self, item: object) -> NoReturn:
         raise MisuseError(
-            f"`in` cannot ask a set of members: {self}", next="write C.has(ME), or C.some(...)"
+            f"`in` cannot test a set of members: {self}", next="write C.has(ME), or C.some(...)"
         )
 
     def __iter__(self) -> NoReturn:
@@ -68,7 +68,7 @@ class Group(_NoValue, ABC):
     def where(self, **fields: object) -> Group:
         """Return the set of its members whose fields have these values."""
         found: Group = self
-        for name, value in self._known(fields).items():
+        for name, value in self._checked(fields).items():
             found = Where(found, name, value)
         return found
 
@@ -77,10 +77,10 @@ class Group(_NoValue, ABC):
         return Named(name, self)
 
     def __or__(self, other: Group) -> Group:
-        return Union(self, self._alike(other))
+        return Union(self, self._checked_group(other))
 
     def __sub__(self, other: Group) -> Group:
-        return Minus(self, self._alike(other))
+        return Minus(self, self._checked_group(other))
 
     @property
     def is_empty(self) -> Condition:
@@ -96,24 +96,26 @@ class Group(_NoValue, ABC):
 
     def disagrees_on(self, name: str) -> Condition:
         """Return the condition that two of its members differ in the field `name`."""
-        self._known({name: None})
+        self._checked({name: None})
         return DisagreesOn(self, name)
 
     def has(self, member: Me) -> Condition:
         """Return the condition that the deciding member is in the set."""
-        self._alike(member)
+        self._checked_group(member)
         return Has(self)
 
     def every(self, **fields: object) -> Condition:
         """Return the condition that all its members have these values; true of an empty set."""
-        return _all_of(Every(self, name, value) for name, value in self._known(fields).items())
+        return _conjunction(
+            Every(self, name, value) for name, value in self._checked(fields).items()
+        )
 
     def some(self, **fields: object) -> Condition:
-        """Return the condition that one of its members has all these values."""
-        *outer, last = self._known(fields).items()
+        """Return the condition that at least one of its members has all these values."""
+        *outer, last = self._checked(fields).items()
         return Some(self.where(**dict(outer)) if outer else self, *last)
 
-    def _known(self, fields: dict[str, object]) -> dict[str, object]:
+    def _checked(self, fields: dict[str, object]) -> dict[str, object]:
         there = fields_dict(self.of)
         for name in fields:
             if name not in there:
@@ -121,10 +123,10 @@ class Group(_NoValue, ABC):
                     f"{self.of.__name__} has no field {name!r}", next="it has " + ", ".join(there)
                 )
         if not fields:
-            raise MisuseError("no field is named", next="write where(store=Store.CLEAN)")
+            raise MisuseError("no field is named", next="name one: where(store=Store.CLEAN)")
         return fields
 
-    def _alike(self, other: Group) -> Group:
+    def _checked_group(self, other: Group) -> Group:
         if self.of is not other.of:
             raise MisuseError(
                 f"{self} holds {self.of.__name__} and {other} holds {other.of.__name__}",
@@ -150,11 +152,11 @@ class Members(Group):
 
     def fact(self, said: str, **fields: object) -> Condition:
         """Return the condition that the deciding member has these values; `said`: its text."""
-        return Fact(self.of, said, tuple(self._known(fields).items()))
+        return Fact(self.of, said, tuple(self._checked(fields).items()))
 
     def mine(self, name: str) -> Mine:
         """Return a number: the deciding member's value of the field `name`."""
-        self._known({name: None})
+        self._checked({name: None})
         return Mine(name)
 
     def __str__(self) -> str:
@@ -231,7 +233,7 @@ class Mine(_NoValue):
     field: str
 
     def __str__(self) -> str:
-        return f"my {_words(self.field)}"
+        return f"my {_hyphenated(self.field)}"
 
 
 # -- conditions ----------------------------------------------------------------------------
@@ -274,7 +276,7 @@ class DisagreesOn(Condition):
     field: str
 
     def __str__(self) -> str:
-        return f"{_words(self.field)} not the same within {self.group}"
+        return f"{_hyphenated(self.field)} not the same within {self.group}"
 
 
 @frozen
@@ -303,12 +305,12 @@ class Every(_Quantified):
 
 @frozen
 class Some(_Quantified):
-    """A member of the group has this value in the field."""
+    """At least one member of the group has this value in the field."""
 
 
 @frozen
 class Fact(Condition):
-    """The deciding member itself has these values, whatever the others have."""
+    """The deciding member has these values."""
 
     of: type[Any]
     said: str
@@ -329,7 +331,7 @@ class Not(Condition):
             case FewerThan(group, count):
                 return f"{group} has at least {count}"
             case DisagreesOn(group, name):
-                return f"{_words(name)} the same within {group}"
+                return f"{_hyphenated(name)} the same within {group}"
             case Has(group):
                 return f"me not in {group}"
             case And() | Or() | Fact():
@@ -368,7 +370,7 @@ class Always(Condition):
 ALWAYS = Always()
 
 
-def _all_of(conditions: Any) -> Condition:
+def _conjunction(conditions: Any) -> Condition:
     first, *others = conditions
     for other in others:
         first = And(first, other)
@@ -379,12 +381,12 @@ def _in_brackets(group: Group) -> str:
     return f"({group})" if isinstance(group, Union | Minus) else str(group)
 
 
-def _words(name: str) -> str:
+def _hyphenated(name: str) -> str:
     return name.replace("_", "-")
 
 
 def _equals(name: str, value: object) -> str:
     if isinstance(value, bool):
-        return f"{'' if value else 'not '}{_words(name)}"
+        return f"{'' if value else 'not '}{_hyphenated(name)}"
     shown = value.value if isinstance(value, Enum) else "none" if value is None else value
-    return f"{_words(name)} = {shown}"
+    return f"{_hyphenated(name)} = {shown}"

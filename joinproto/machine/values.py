@@ -24,7 +24,7 @@ else:
         chosen = (value.__class__, *changes)
         copied = _COPIES.get(chosen)
         if copied is None:
-            copied = _COPIES[chosen] = _copying(*chosen)
+            copied = _COPIES[chosen] = _make_copier(*chosen)
         return copied(value, **changes)
 
 
@@ -33,14 +33,14 @@ __all__ = ["evolve"]
 _COPIES: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
 
-def _copying(made: type[Any], *changed: str) -> Callable[..., Any]:
-    """Return a function that copies a value of the class `made` with these fields changed."""
-    given = {one.alias: f"_value.{one.name}" for one in fields(made) if one.init}
+def _make_copier(kind: type[Any], *changed: str) -> Callable[..., Any]:
+    """Return a function that copies a value of the class `kind` with these fields changed."""
+    given = {one.alias: f"_value.{one.name}" for one in fields(kind) if one.init}
     given |= {name: name for name in changed}
     named = ", ".join(f"{name}={value}" for name, value in given.items())
     parameters = "".join(f", {name}" for name in changed)
-    found: dict[str, Any] = {"_Made": made}
+    namespace: dict[str, Any] = {"_Kind": kind}
     # This is safe: the text has only names from the program's own classes and calls.
-    exec(f"def copied(_value, /{parameters}): return _Made({named})", found)  # noqa: S102
-    copied: Callable[..., Any] = found["copied"]
+    exec(f"def copied(_value, /{parameters}): return _Kind({named})", namespace)  # noqa: S102
+    copied: Callable[..., Any] = namespace["copied"]
     return copied

@@ -1,7 +1,6 @@
 """The verdict on a given set of members: the outcome for each of them.
 
-It is a pure function of the set; `joinproto decide` prints it.  A set of rules is a list of tables,
-each with the condition under which it decides.
+The verdict depends only on this set and the rules; `joinproto decide` prints it.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +26,7 @@ class Outcome(Enum):
     ACTIVE = "active"  # from its own store, or as a founder
     UPDATE = "update"  # it gets the state from another member and is then active
     ABORT = "abort"
-    UNAFFECTED = "unaffected"  # active already, while a newcomer is judged
+    UNAFFECTED = "unaffected"  # active already
 
 
 OUTCOME_OF = {
@@ -44,8 +43,8 @@ OUTCOME_OF = {
 class RuleSet:
     """A set of rules: the first of `tables` whose condition holds decides.
 
-    `initial` gets the members and the case that each one took (None means active already), and
-    returns the initial signature that the cluster has afterwards.
+    `initial` gets the members and the case of each (None: it is active already), and returns the
+    initial signature that the cluster has afterwards.
     """
 
     name: str
@@ -96,11 +95,11 @@ class Verdict:
 def decide(rules: RuleSet, members: Sequence[Status]) -> Verdict:
     """Return the verdict on `members`, whose ids must differ; the outcomes are in their order."""
     cases = [rules.choose(members, me) for me in range(len(members))]
-    outcomes = tuple(_of(members, me, case) for me, case in enumerate(cases))
+    outcomes = tuple(_member_verdict(members, me, case) for me, case in enumerate(cases))
     return Verdict(rules.name, rules.initial(members, cases), outcomes)
 
 
-def _of(members: Sequence[Status], me: int, case: Case[Phase] | None) -> MemberVerdict:
+def _member_verdict(members: Sequence[Status], me: int, case: Case[Phase] | None) -> MemberVerdict:
     if case is None:
         return MemberVerdict(members[me].id, Outcome.UNAFFECTED)
     sources = [] if case.updates_from is None else members_of(case.updates_from, members, me)

@@ -26,7 +26,7 @@ class Store(Enum):
 
 
 class Phase(Enum):
-    """The phase of a member between its start and its end."""
+    """The phase of a member."""
 
     STOPPED = "stopped"
     INITIALIZING = "initializing"  # started, and waits for enough members (I1)
@@ -53,7 +53,7 @@ class Reason(Enum):
 
 @frozen
 class Status:
-    """The facts that a member tells the others about itself: the row that conditions read.
+    """The facts that a member tells the others about itself; conditions read them.
 
     `ready`: it has the state, from its own store or by a finished update; by default the same as
     `active`.  `wait_for`: its own N, 1 or more.

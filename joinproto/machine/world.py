@@ -75,13 +75,13 @@ class MachineWorld(ABC, Generic[Event, Effect]):
 
     `links`: (sender, receiver) to messages under way; a link exists while the receiver's end is
     open.  `disk`: the record of each machine; `unsynced`: its record if the power is cut now.
-    During an act: `inbox`, the event that a machine takes and those after it; `performed`, the
+    During an act: `inbox`, the event that each machine takes and its later events; `performed`, the
     number of effects so far; `dies_at`, the number of the effect at which a machine dies (-1:
     none), and `arrives` and `tears` of that death; `tearable`, the numbers of the effects at which
     a power cut takes something from the disk.
     """
 
-    write_effects: ClassVar[tuple[type, ...]] = ()  # those that write a record
+    write_effects: ClassVar[tuple[type, ...]] = ()  # the effects that write a record
 
     links: dict[tuple[str, str], tuple[Any, ...]] = Factory(dict)
     disk: dict[str, Any] = Factory(dict)
@@ -172,27 +172,27 @@ class MachineWorld(ABC, Generic[Event, Effect]):
     def deaths(
         self, act: Act, arrives: Iterable[bool] = (False, True), *, tears: bool = False
     ) -> Iterator[Death[Act]]:
-        """Yield the deaths that an act may have.
+        """Yield the deaths that an act may have: at each effect.
 
         `arrives`: the values of `Death.arrives` to try.  `tears`: yield deaths by a power cut, too.
         """
-        it = copied(self)
-        it.rest()
-        if it.happen(act):
-            for at in range(it.performed):
+        trial = copied(self)
+        trial.rest()
+        if trial.happen(act):
+            for at in range(trial.performed):
                 yield from (Death(act, at, one) for one in arrives)
-            yield from (Death(act, at, tears=True) for at in it.tearable if tears)
+            yield from (Death(act, at, tears=True) for at in trial.tearable if tears)
 
     def enact(self, event: Any) -> bool:
-        """Do an act, or one in which a machine dies (`Death`); return False if it cannot happen."""
+        """Do an act, or the act of a `Death`; return False if it cannot happen."""
         self.rest()
         if isinstance(event, Death):
             self.dies_at, self.arrives, self.tears = event.at, event.arrives, event.tears
-            found = self.happen(event.act) and self.performed > event.at
+            happened = self.happen(event.act) and self.performed > event.at
         else:
-            found = self.happen(event)
+            happened = self.happen(event)
         self.rest()
-        return found
+        return happened
 
     def rest(self) -> None:
         """Count the effects of the next act from 0; no machine dies in it."""
@@ -208,7 +208,7 @@ class MachineWorld(ABC, Generic[Event, Effect]):
         return (one, other) in self.links and (other, one) in self.links
 
     def close(self, name: str, other: str) -> None:
-        """End a connection at the end of `name`, which receives nothing more from it."""
+        """End a connection at the end of `name`, which receives no further message from `other`."""
         self.links.pop((other, name), None)
 
     def half_open(self) -> Iterator[tuple[str, str]]:

@@ -51,8 +51,8 @@ class DiskRecord:
 
 
 @frozen
-class Took:
-    """Names the case and the table of this step, for coverage and logs; the host does nothing."""
+class CaseTaken:
+    """Names the case and the table of this step, for coverage and logs; the host ignores it."""
 
     table: str
     label: str
@@ -61,7 +61,7 @@ class Took:
 
 @frozen
 class Persist:
-    """Make `kept` durable, as one write, before the next effect is performed."""
+    """Make the record `kept` durable, as one write, before the next effect is performed."""
 
     kept: DiskRecord
 
@@ -94,7 +94,7 @@ class Serve:
 
 @frozen
 class Log:
-    """Tell the operator."""
+    """Write `text` to the operator's log."""
 
     text: str
 
@@ -109,9 +109,9 @@ class Abort:
 
 @frozen
 class Exit:
-    """Leave the group and end the process, in order."""
+    """Leave the group and end the process, without an error."""
 
 
 Effect: TypeAlias = (
-    Took | Persist | Announce | AskForUpdate | Acknowledge | Serve | Log | Abort | Exit
+    CaseTaken | Persist | Announce | AskForUpdate | Acknowledge | Serve | Log | Abort | Exit
 )

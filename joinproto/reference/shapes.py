@@ -7,7 +7,7 @@ from joinproto.reference.effects import Action
 
 
 def aborts(label: str, name: str, when: Condition, reason: Reason, *before: Action) -> Case[Phase]:
-    """Return a case in which a member aborts; `before`: its effects before that."""
+    """Return a case in which a member aborts; `before`: its effects before it aborts."""
     return Case(label, name, when, Phase.ABORTED, (*before, Action.ABORT), reason=reason)
 
 

@@ -1,4 +1,4 @@
-"""A member made of tables only: the machine decides, and `_do` performs its actions.
+"""A member made of tables only: the machine decides, and `_perform` performs its actions.
 
 Such a member needs a group layer that gives all members the same agreed set, with the last status
 of each, and the same order of frames.  Time, disk and network are outside.  All state is in
@@ -30,10 +30,10 @@ class Identity:
 
 
 class TabledMember(ABC):
-    """The phase and reason of the last decision, and the durable state; see `receive`."""
+    """A member with the phase and reason of its last decision, and its durable state."""
 
     persistent: ClassVar[tuple[str, ...]] = ("store", "initial", "final", "data")
-    """The attributes that survive a crash, as far as a `Persist` was performed."""
+    """The attributes that the last performed `Persist` has made durable."""
 
     def __init__(self, me: Identity, kept: DiskRecord) -> None:
         self.me = me
@@ -77,8 +77,9 @@ class TabledMember(ABC):
     def receive(self, event: Event) -> list[Effect]:
         """Decide about `event`, change, and return the effects to perform, in order.
 
-        Raises `MisuseError`, and changes nothing, if `can(event)` is False.  After a crash, make a
-        new member with the state of the last performed `Persist`.
+        Raises `MisuseError`, and changes nothing, if `can(event)` is False, or if the agreed set
+        does not have this member once.  After a crash, make a new member with the record of the
+        last performed `Persist`.
         """
         return list(self.react(event))
 
@@ -88,16 +89,16 @@ class TabledMember(ABC):
         At each effect this member has changed up to that point only: at a `Persist`, it keeps the
         attributes named in `persistent`.  Take all effects, or discard the member.
         """
-        members, me = self._known(event)
+        members, me = self._members_and_place(event)
         step = self.machine.step(self, TRIGGERS[type(event)], members, me)
         self.reason = step.case.reason
-        yield effects.Took(step.table.name, step.case.label, step.case.name)
+        yield effects.CaseTaken(step.table.name, step.case.label, step.case.name)
         for action in step.case.effects:
-            yield from self._do(Action(action), event, step, members, me)
+            yield from self._perform(Action(action), event, step, members, me)
 
-    # -- how -------------------------------------------------------------------------------
+    # -- implementation --------------------------------------------------------------------
 
-    def _known(self, event: Event) -> tuple[Sequence[Status], int]:
+    def _members_and_place(self, event: Event) -> tuple[Sequence[Status], int]:
         if not isinstance(event, Agreed):
             return (self.status,), 0
         ids = [status.id for status in event.members]
@@ -108,7 +109,7 @@ class TabledMember(ABC):
             )
         return event.members, ids.index(self.me.id)
 
-    def _do(
+    def _perform(
         self,
         action: Action,
         event: Event,
@@ -159,7 +160,7 @@ class TabledMember(ABC):
                     next=f"correct table {step.table.name}, case {step.case.name!r}",
                 )
         self._settle_store(action, event)
-        # A member without a store keeps nothing, whatever it holds in memory.
+        # A member without a store has no durable record.
         if self.kept != before and self.store is not Store.NONE:
             found.insert(0, effects.Persist(self.kept))
         return found

@@ -23,7 +23,7 @@ class Size:
 
 @frozen(kw_only=True)
 class Area(Answer):
-    """The subjects that it covers."""
+    """The covered area."""
 
     area: Annotated[int, "in square steps"]
     hint: Annotated[str, Last(10), "what else"] = "none"
@@ -52,7 +52,7 @@ def area(size: Size, times: Annotated[int, "how often"] = 1) -> Area:
     return Area(area=size.width * size.height * times, rule="T1", why="by counting")
 
 
-def test_the_fields_of_a_class_are_beside_the_parameters() -> None:
+def test_the_fields_of_a_class_are_keys_next_to_the_parameters() -> None:
     """The class keeps its defaults, and the function gets an object of this class."""
     schema = schema_of(area.asks, read=True)
     answer = area.answer(fitted(area.asks, {"width": 3, "times": 2}))

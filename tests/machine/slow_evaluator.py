@@ -14,7 +14,7 @@ IsIn = Callable[[int], bool]
 
 def slowly_holds(condition: terms.Condition, members: Sequence[Any], me: int) -> bool:
     """Return whether `condition` holds, by trying every member and every pair."""
-    everybody = range(len(members))
+    places = range(len(members))
     kind = type(condition).__name__
     term: Any = condition
     if kind == "Always":
@@ -32,19 +32,17 @@ def slowly_holds(condition: terms.Condition, members: Sequence[Any], me: int) ->
     if kind == "Has":
         return inside(me)
     if kind == "IsEmpty":
-        return [at for at in everybody if inside(at)] == []
+        return [at for at in places if inside(at)] == []
     if kind == "FewerThan":
         least = (
             term.count if isinstance(term.count, int) else getattr(members[me], term.count.field)
         )
-        return sum(1 for at in everybody if inside(at)) + 1 <= least
+        return sum(1 for at in places if inside(at)) + 1 <= least
     values = [getattr(member, term.field) for member in members]
     if kind == "DisagreesOn":
-        pairs = [
-            (one, two) for one in everybody for two in everybody if inside(one) and inside(two)
-        ]
+        pairs = [(one, two) for one in places for two in places if inside(one) and inside(two)]
         return any(values[one] != values[two] for one, two in pairs)
-    matching = [values[at] == term.value for at in everybody if inside(at)]
+    matching = [values[at] == term.value for at in places if inside(at)]
     return False not in matching if kind == "Every" else True in matching
 
 

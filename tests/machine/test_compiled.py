@@ -42,19 +42,19 @@ def test_every_compiled_table_agrees_with_the_slow_evaluator() -> None:
 
             chosen = table.choose(view, me)
 
-            assert _plainly(table, view, me) is chosen, table.name
+            assert _first_slowly(table, view, me) is chosen, table.name
             seen.add(chosen.name)
         taken += len(seen) > 1
     assert taken > len(tables()) / 2  # a table of which one case is taken is hardly tested
 
 
 def test_the_compiled_table_of_phases_agrees_with_the_slow_evaluator_for_all_facts() -> None:
-    """A member's whole table: every combination of its thirteen facts."""
+    """Every combination of the thirteen facts of a member is tried."""
     table, names = standing(), [field.name for field in attrs.fields(Facts)]
     for values in product((False, True), repeat=len(names)):
         view = (Facts(**dict(zip(names, values, strict=True))),)
 
-        assert _plainly(table, view, 0) is table.choose(view, 0)
+        assert _first_slowly(table, view, 0) is table.choose(view, 0)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_the_compiled_table_of_phases_agrees_with_the_slow_evaluator_for_all_fac
     ids=lambda machine: machine.name,
 )
 def test_a_compiled_machine_steps_as_transitions_does(machine: StateMachine[Any]) -> None:
-    """The same case, the same table, the same next phase; from every phase, on every trigger."""
+    """From every phase on every trigger, both take the same case to the same next phase."""
     draw = random.Random(11)
     values = _values(*(arrow.table for arrow in machine.arrows), whens=machine.arrows)
     pairs = [(phase, arrow) for phase in machine.phases for arrow in machine.arrows]
@@ -82,7 +82,7 @@ def test_a_compiled_machine_steps_as_transitions_does(machine: StateMachine[Any]
 
 @pytest.mark.parametrize("machine", [note_machine(), *MACHINES.values()], ids=lambda one: one.name)
 def test_a_host_inspects_a_machine_through_transitions(machine: StateMachine[Any]) -> None:
-    """The triggers of a phase, and the phases that each leads to."""
+    """`transitions` lists the triggers of a phase, and the phases to which they lead."""
     offered = machine.as_transitions
     for phase in machine.phases:
         triggers = {one.trigger for one in machine.arrows if machine.can(phase, one.trigger)}
@@ -97,8 +97,8 @@ def test_a_host_inspects_a_machine_through_transitions(machine: StateMachine[Any
         assert outcomes == {one.dest for one in offered.get_transitions(source=phase)}
 
 
-def test_a_table_that_was_used_travels_to_another_process() -> None:
-    """The compiled function stays here, and is made again there; a changed table gets its own."""
+def test_a_table_that_was_used_can_be_pickled_and_changed() -> None:
+    """The compiled function is no part of the copy, which compiles its own."""
     table = going_on()
     view, me = _view(random.Random(3), _values(table))
     chosen = table.choose(view, me)
@@ -109,7 +109,7 @@ def test_a_table_that_was_used_travels_to_another_process() -> None:
 
 
 def test_a_name_that_no_field_can_have_is_an_error() -> None:
-    """The text that is compiled is made of names of fields; nothing else gets into it."""
+    """Otherwise the compiled text could have other code in it."""
     hostile = terms.Fact(Status, "it is so", (("id or exit()", 1),))
 
     with pytest.raises(MisuseError, match="cannot be the name of a field"):
@@ -119,7 +119,7 @@ def test_a_name_that_no_field_can_have_is_an_error() -> None:
 Values = dict[str, list[object]]
 
 
-def _plainly(table: Table[Any], view: Any, me: int) -> object:
+def _first_slowly(table: Table[Any], view: Any, me: int) -> object:
     return next(case for case in table.cases if slowly_holds(case.condition, view, me))
 
 

@@ -80,8 +80,8 @@ def test_both_evaluators_agree_on_every_term(
     assert slowly_holds(condition, view, me) == holds(condition, view, me)
 
 
-def test_both_evaluators_agree_on_every_case_of_every_table() -> None:
-    """All conditions of the note and of Qpid, over every set of up to two members."""
+def test_both_evaluators_agree_on_every_case_of_the_note_and_of_qpid() -> None:
+    """Every set of up to two members is tried."""
     every = {
         case.condition
         for machine in (note_machine(), qpid_machine())

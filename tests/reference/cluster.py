@@ -1,4 +1,4 @@
-"""A few members that run together: an obvious group layer, for stories with members.
+"""A few members with a simple group layer, for stories.
 
 All hear the same agreed set, in the same order; updates arrive whole; a frame reaches every active
 member of the group at once.  Crashes take state that was not persisted.
@@ -68,7 +68,7 @@ class Cluster:
         self.agree()
 
     def agree(self) -> None:
-        """Tell all which members are there, until none has news."""
+        """Tell all members which members run, until no status changes."""
         while True:
             view = tuple(self.members[name].status for name in sorted(self.members))
             event = Agreed(view, next(self._stamps))
@@ -97,19 +97,19 @@ class Cluster:
                 self.give(name, ClientWrite(frame))
 
     def crash(self, *names: str) -> None:
-        """End members at once; the others agree on those that are left."""
+        """End members at once; the others agree on the remaining members."""
         for name in names:
             del self.members[name]
             self.asked.pop(name, None)
         self.agree()
 
     def leave(self, name: str) -> None:
-        """Stop one member in order; the others agree on those that are left."""
+        """Stop one member; the others agree on the remaining members."""
         self.give(name, Leave())
         self.crash(name)
 
     def shutdown(self, final: int | None = None) -> None:
-        """Stop the whole cluster in order."""
+        """Shut down the whole cluster."""
         for name in sorted(self.members):
             self.give(name, OrderlyShutdown(final))
         self.members.clear()

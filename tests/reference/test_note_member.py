@@ -9,12 +9,12 @@ from joinproto.reference.effects import (
     Acknowledge,
     Announce,
     AskForUpdate,
+    CaseTaken,
     DiskRecord,
     Effect,
     Exit,
     Persist,
     Serve,
-    Took,
 )
 from joinproto.reference.events import (
     TRIGGERS,
@@ -48,8 +48,8 @@ def alone(made: NoteMember) -> Agreed:
 
 
 def actions(effects: list[Effect]) -> list[Effect]:
-    """Return the effects that do something."""
-    return [it for it in effects if not isinstance(it, Took | Announce)]
+    """Return the effects without `CaseTaken` and `Announce`."""
+    return [it for it in effects if not isinstance(it, CaseTaken | Announce)]
 
 
 def test_a_founder_has_its_signature_on_disk_before_it_serves() -> None:
@@ -151,7 +151,7 @@ def test_under_never_dirty_a_crash_leaves_a_clean_store() -> None:
 def test_as_written_the_shutdown_marks_a_half_updated_member_clean(
     reading: str, store: Store
 ) -> None:
-    """S2: it is shut down as part of the cluster, and its data is not the cluster's."""
+    """S2: b is shut down as part of the cluster, and its data is not the cluster's."""
     cluster = Cluster(readings=READINGS[reading])
     cluster.start("a", "b")
     cluster.crash("b")
@@ -181,7 +181,7 @@ def test_as_written_a_lone_restart_diverges_unnoticed() -> None:
 
 
 def test_a_new_set_is_a_new_decision_for_a_member_that_is_being_updated() -> None:
-    """The note is silent about a source that dies: here another, else I6."""
+    """The note is silent about a source that dies: another source is asked, else I6 holds."""
     cluster = Cluster(readings=READINGS["all-wait"])
     cluster.disk = {
         "a": DiskRecord(Store.CLEAN, 1, 2),
@@ -199,7 +199,7 @@ def test_a_new_set_is_a_new_decision_for_a_member_that_is_being_updated() -> Non
 
 
 def test_an_empty_newcomer_whose_source_dies_founds_a_new_cluster() -> None:
-    """The note is silent; with N = 1 nothing keeps it from it, while the old store is away."""
+    """The note is silent; with N = 1 no rule forbids it while the old store is away."""
     cluster = Cluster()
     cluster.start("a")
     cluster.write("x")
@@ -212,7 +212,7 @@ def test_an_empty_newcomer_whose_source_dies_founds_a_new_cluster() -> None:
 
 
 def test_an_abort_leaves_the_store_as_it_was() -> None:
-    """A verdict writes nothing."""
+    """No record is persisted."""
     kept = DiskRecord(Store.DIRTY, 1, 2, ("x",))
     aborting = member(kept)
 
@@ -224,17 +224,17 @@ def test_an_abort_leaves_the_store_as_it_was() -> None:
 
 
 def test_a_waiting_member_has_a_reason() -> None:
-    """I1: the operator sees why it waits."""
+    """I1: the operator sees why the member waits."""
     waiting = member(DiskRecord(Store.EMPTY), me=Identity("a", wait_for=2))
 
     effects = waiting.receive(alone(waiting))
 
     assert Reason.TOO_FEW_MEMBERS is waiting.reason
-    assert [Took("note-initialization", "I1", "too few members")] == effects
+    assert [CaseTaken("note-initialization", "I1", "too few members")] == effects
 
 
 def test_a_member_that_only_waits_is_not_marked_by_a_shutdown() -> None:
-    """It is not part of the cluster that is shut down."""
+    """The member is not part of the cluster that is shut down."""
     waiting = member(DiskRecord(Store.DIRTY, 1, 2), me=Identity("a", wait_for=2))
 
     effects = waiting.receive(OrderlyShutdown(9))
@@ -259,7 +259,7 @@ def test_a_member_refuses_an_impossible_event_and_does_not_change() -> None:
 
 @pytest.mark.parametrize("others", [(), ("b",), ("a", "a")])
 def test_a_set_is_delivered_only_to_its_members(others: tuple[str, ...]) -> None:
-    """Once: a member that is not in the set has no place in its order."""
+    """A member has one place in the order of its set."""
     started = member(DiskRecord(Store.EMPTY))
     view = tuple(Status(name, Store.EMPTY) for name in others)
 
@@ -270,7 +270,7 @@ def test_a_set_is_delivered_only_to_its_members(others: tuple[str, ...]) -> None
 
 
 def test_the_whole_state_of_a_member_is_hashable_values() -> None:
-    """So that a search can number it; and `persistent` names all that `DiskRecord` holds."""
+    """So a search can number the state; `persistent` names the fields of `DiskRecord`."""
     active = member(DiskRecord(Store.EMPTY))
     active.receive(alone(active))
     active.receive(ClientWrite("x"))
@@ -299,10 +299,10 @@ def test_at_each_persist_the_attributes_equal_the_record() -> None:
 @pytest.mark.parametrize(
     "kept", [DiskRecord(store, 1, 1) for store in Store], ids=lambda it: it.store
 )
-def test_every_member_answers_every_event_that_it_can_get(
+def test_every_arrow_but_that_of_an_agreed_set_can_be_taken(
     kept: DiskRecord, reading: Readings
 ) -> None:
-    """The table's actions can all be done; the result is persisted as it is then."""
+    """No action of their tables raises an error."""
     events: dict[str, Event] = {
         "start": Start(1),
         "update_done": UpdateDone("b", 1, 5, ("x",)),

@@ -1,7 +1,7 @@
 """The note, sentence by sentence, in its own order.
 
 Each test is one sentence; its docstring begins with the label.  Where a sentence is a promise
-and not a rule, the test shows whether the rules keep it; some do not, and say so.
+and not a rule, the test shows whether the rules keep it.
 """
 
 import pytest
@@ -68,7 +68,7 @@ def test_after_total_failure_only_a_manual_recovery_helps() -> None:
 
 
 def test_members_that_start_at_the_same_time_become_one_cluster() -> None:
-    """P4: under one agreed set, that is; the note does not say how a set is agreed."""
+    """P4, for one agreed set; the note does not say how members agree on a set."""
     cluster = Cluster()
 
     cluster.start("a", "b", "c")
@@ -149,12 +149,12 @@ def test_a_member_waits_for_n_initial_members() -> None:
 
 
 def test_below_n_neither_options_nor_stores_are_judged() -> None:
-    """I1 comes first: neither options nor stores are judged."""
+    """I1 comes first."""
     assert "wait I1; wait I1" == short(judge("cXF! oY", wait_for=3))
 
 
 def test_as_written_a_clean_member_serves_before_n_are_active() -> None:
-    """W1 is a promise, and I8 as written breaks it: the other one is still updating."""
+    """W1 is a promise, and I8 as written breaks it: the other member is still updating."""
     cluster = Cluster(wait_for=2)
     cluster.disk = dict(CLEAN_AND_BEHIND)
 
@@ -199,7 +199,7 @@ def test_members_with_different_options_abort() -> None:
     [("e", "new"), ("e e", "new"), ("t e", "new"), ("t", None), ("t t", None)],
 )
 def test_transient_and_empty_members_found_a_cluster(picture: str, initial: str | None) -> None:
-    """I3; the initial signature is for those in E, so without any of them there is none."""
+    """I3: only members in E set an initial signature, so without them there is none."""
     verdict = judge(picture)
 
     assert {"active I3"} == set(short(verdict).split("; "))
@@ -218,7 +218,7 @@ def test_empty_members_write_the_same_initial_signature() -> None:
 
 
 def test_all_used_stores_have_the_same_initial_signature_or_every_member_aborts() -> None:
-    """I4: clean and dirty ones alike, and the members without one abort with them."""
+    """I4: clean and dirty stores count, and members without a used store abort, too."""
     verdict = judge("cXF oY e t")
 
     assert {"abort I4"} == set(short(verdict).split("; "))
@@ -302,7 +302,7 @@ def test_a_newcomer_without_a_state_is_updated_from_an_active_member(newcomer: s
 
 @pytest.mark.parametrize("newcomer", ["oX", "cXF", "cXG"])
 def test_a_newcomer_with_a_store_of_this_cluster_is_updated(newcomer: str) -> None:
-    """J2: clean or dirty, and whatever its final signature; even if it is the newer one."""
+    """J2: the store may be clean or dirty, with any final signature, even the newer one."""
     assert "unaffected -; update J2 from a" == short(judge(f"*oX {newcomer}"))
 
 
@@ -360,7 +360,7 @@ def test_a_cluster_restarts_from_the_store_that_is_marked_clean() -> None:
 
 
 def test_a_mark_on_an_empty_store_has_no_effect() -> None:
-    """R3 marks "the latest store"; an empty one has no signature to be the latest."""
+    """R3 marks "the latest store"; an empty store has no signature."""
     cluster = Cluster()
     cluster.disk = {"a": DiskRecord(Store.EMPTY)}
 

@@ -21,7 +21,7 @@ def test_members_with_matching_clean_stores_start_and_dirty_stores_are_updated()
 
 
 def test_all_members_abort_if_clean_stores_disagree() -> None:
-    """The dirty ones, too."""
+    """Members with dirty stores abort, too."""
     verdict = qpid("cXF cXG oX")
 
     assert {"abort Q2"} == set(short(verdict).split("; "))
@@ -43,7 +43,7 @@ def test_an_empty_store_is_updated_from_a_clean_store() -> None:
 
 @pytest.mark.parametrize("picture", ["t e", "t cXF", "t oX"])
 def test_transient_and_persistent_members_do_not_mix(picture: str) -> None:
-    """Check 3, which the note does not have: there all three are fine."""
+    """Check 3, which the note does not have."""
     verdict = qpid(picture)
 
     assert "abort Q3; abort Q3" == short(verdict)
@@ -57,13 +57,13 @@ def test_transient_members_alone_go_active() -> None:
     assert qpid("t t").initial is None
 
 
-def test_different_clusters_are_found_before_anything_else() -> None:
+def test_different_clusters_are_found_before_other_faults() -> None:
     """Check 1 stands before 2, 3 and 4."""
     assert "abort Q1; abort Q1; abort Q1; abort Q1" == short(qpid("cXF cXG oY t"))
 
 
 def test_the_group_goes_active_one_by_one() -> None:
-    """Clean at once, each other after its own update; the note waits for all updates."""
+    """A clean member is active at once, each other member after its own update."""
     cluster = Cluster(QpidMember, wait_for=3)
     cluster.disk = {
         "a": DiskRecord(Store.CLEAN, 1, 2),
@@ -79,29 +79,29 @@ def test_the_group_goes_active_one_by_one() -> None:
 
 
 def test_the_lowest_member_gives_the_initial_signature() -> None:
-    """Even with an empty store alongside clean ones: then it renames the cluster."""
+    """A lowest member with an empty store renames a cluster with clean stores."""
     assert "new" == qpid("e cXF").initial
     assert "X" == qpid("cXF e").initial
     assert "X" == judge("e cXF").initial
 
 
 def test_the_lowest_active_member_if_any_gives_the_initial_signature() -> None:
-    """Active ones first."""
+    """A lower member that is not active does not decide."""
     assert "X" == qpid("e *oX").initial
 
 
 def test_every_member_in_the_set_counts_when_there_are_more_than_n() -> None:
-    """Not just the first N."""
+    """The members after the first N are judged, too."""
     assert "active Q6; active Q6; active Q6" == short(qpid("cXF cXF cXF", wait_for=2))
 
 
 def test_a_member_that_comes_after_n_was_reached_joins() -> None:
-    """Those past the exchange report active."""
+    """Members past the exchange of statuses count as active."""
     assert "unaffected -; unaffected -; update Q5 from a,b" == short(qpid("*oX *oX e", wait_for=2))
 
 
 def test_a_crash_during_initialization_only_removes_a_member() -> None:
-    """N is tested again over those that are left."""
+    """N is tested again over the remaining members."""
     cluster = Cluster(QpidMember, wait_for=3)
     cluster.start("a", "b")
 
@@ -112,7 +112,7 @@ def test_a_crash_during_initialization_only_removes_a_member() -> None:
 
 
 def test_the_joiner_aborts_when_the_last_donor_crashes() -> None:
-    """All possible donors left."""
+    """Q9: no possible donor is left."""
     cluster = Cluster(QpidMember)
     cluster.start("a")
     cluster.start("b")
@@ -124,7 +124,7 @@ def test_the_joiner_aborts_when_the_last_donor_crashes() -> None:
 
 
 def test_another_donor_takes_over() -> None:
-    """As long as one is left."""
+    """Q9: the joiner asks a remaining donor."""
     cluster = Cluster(QpidMember)
     cluster.start("a")
     cluster.start("b")
@@ -137,17 +137,17 @@ def test_another_donor_takes_over() -> None:
 
 
 def test_n_is_ignored_when_joining_a_running_cluster() -> None:
-    """Only forming members wait."""
+    """Q0 holds only while no member is active."""
     assert "unaffected -; update Q5 from a" == short(qpid("*oX e/9"))
 
 
 def test_each_member_obeys_its_own_n() -> None:
-    """`cluster-size` may differ."""
+    """Members may have different values of `cluster-size`."""
     assert "wait Q0; active Q6" == short(qpid("cXF/3 cXF/2"))
 
 
 def test_below_n_every_member_waits() -> None:
-    """Not even hopeless cases are reported."""
+    """Even stores of different clusters are not reported."""
     assert {"too-few-members"} == reasons(qpid("oX oY", wait_for=3))
 
 
@@ -158,23 +158,23 @@ def test_a_joining_clean_store_with_any_final_signature_is_updated(final: str) -
 
 
 def test_a_joiner_of_another_cluster_aborts_alone() -> None:
-    """The running ones are not judged."""
+    """The running members are not judged."""
     assert "unaffected -; abort Q1" == short(qpid("*oX oY"))
 
 
 def test_a_wrong_store_makes_another_newcomer_abort_as_well() -> None:
-    """Check 1 is over all that are in the set; the note judges each newcomer alone."""
+    """Check 1 is over all members in the set; the note judges each newcomer alone."""
     assert "unaffected -; abort Q1; abort Q1" == short(qpid("*oX oY oX"))
     assert "unaffected -; abort J3; update J2 from a" == short(judge("*oX oY oX"))
 
 
 def test_options_are_not_compared() -> None:
-    """The one thing of the note that is missing."""
+    """Qpid has no rule like I2 of the note."""
     assert "active Q7; active Q7" == short(qpid("e e!"))
 
 
 def test_the_initial_signature_of_an_empty_store_is_not_compared() -> None:
-    """It is the one the broker drew for itself."""
+    """The broker drew this signature itself."""
     assert "active Q6; update Q8 from a" == short(qpid("cXF eY"))
     assert "Y" == qpid("eY cXF").initial
 
@@ -194,7 +194,7 @@ def test_a_crash_right_after_the_first_start_leaves_a_dirty_store() -> None:
 
 
 def test_members_of_a_group_are_dirty_and_the_last_member_is_clean() -> None:
-    """With a fresh final signature: if one is left, that is the one to recover from."""
+    """The last member gets a fresh final signature, because the cluster restarts from it."""
     cluster = Cluster(QpidMember)
     cluster.start("a", "b")
     assert {Store.DIRTY} == {kept.store for kept in cluster.disk.values()}
@@ -207,7 +207,7 @@ def test_members_of_a_group_are_dirty_and_the_last_member_is_clean() -> None:
 
 
 def test_a_lone_clean_member_keeps_its_final_signature() -> None:
-    """Only if it was not clean already, it gets a fresh one."""
+    """Only a member that was not clean gets a fresh one."""
     cluster = Cluster(QpidMember)
     cluster.disk = {"a": DiskRecord(Store.CLEAN, 1, 2)}
 
@@ -218,7 +218,7 @@ def test_a_lone_clean_member_keeps_its_final_signature() -> None:
 
 
 def test_a_lone_member_that_is_killed_is_clean() -> None:
-    """Differs from a strict reading of the note."""
+    """A strict reading of the note would leave it dirty."""
     cluster = Cluster(QpidMember)
     cluster.start("a")
     cluster.write("x")
@@ -228,8 +228,8 @@ def test_a_lone_member_that_is_killed_is_clean() -> None:
     assert Store.CLEAN is cluster.disk["a"].store
 
 
-def test_the_stop_of_one_member_writes_nothing() -> None:
-    """Dirty stays dirty."""
+def test_a_dirty_member_that_stops_alone_stays_dirty() -> None:
+    """L8."""
     cluster = Cluster(QpidMember)
     cluster.start("a", "b")
 
@@ -239,7 +239,7 @@ def test_the_stop_of_one_member_writes_nothing() -> None:
 
 
 def test_the_shutdown_of_the_cluster_marks_every_member_clean_with_one_signature() -> None:
-    """It comes with the message."""
+    """The signature comes with the message."""
     cluster = Cluster(QpidMember)
     cluster.start("a", "b")
 
@@ -252,7 +252,7 @@ def test_the_shutdown_of_the_cluster_marks_every_member_clean_with_one_signature
 
 
 def test_the_shutdown_marks_a_member_clean_that_still_waits_for_its_update() -> None:
-    """It reads like the others, and has nothing."""
+    """Its store reads as clean, and has no data."""
     cluster = Cluster(QpidMember)
     cluster.start("a")
     cluster.write("x")
@@ -264,7 +264,7 @@ def test_the_shutdown_marks_a_member_clean_that_still_waits_for_its_update() -> 
 
 
 def test_a_lone_restart_diverges_unnoticed() -> None:
-    """The restarted one keeps its final signature while it takes new data."""
+    """The restarted member keeps its final signature while it takes new data."""
     cluster = Cluster(QpidMember)
     cluster.start("a", "b")
     cluster.shutdown(final=99)
@@ -279,7 +279,7 @@ def test_a_lone_restart_diverges_unnoticed() -> None:
 
 
 def test_the_minority_survivor_wins_with_a_stale_store() -> None:
-    """Cut off alone it turns clean; the others go on dirty, and lose."""
+    """A member that is cut off alone becomes clean; the others go on dirty, and lose."""
     cluster = Cluster(QpidMember)
     cluster.start("a", "b", "c")
     other_side = Cluster(QpidMember)
@@ -300,7 +300,7 @@ def test_the_minority_survivor_wins_with_a_stale_store() -> None:
 
 
 def test_a_clean_joiner_that_crashes_during_its_update_still_reads_clean() -> None:
-    """Its journal is set aside, its status file is not touched."""
+    """Its journal is set aside, and its status file is not changed."""
     cluster = Cluster(QpidMember)
     cluster.disk = {
         "a": DiskRecord(Store.CLEAN, 1, 2, ("x",)),
@@ -315,7 +315,7 @@ def test_a_clean_joiner_that_crashes_during_its_update_still_reads_clean() -> No
 
 
 def test_an_empty_lowest_member_renames_the_cluster() -> None:
-    """An absent sibling with the old name matches no more."""
+    """An absent clean store with the old signature no longer matches."""
     cluster = Cluster(QpidMember)
     clean = DiskRecord(Store.CLEAN, 500, 2, ("x",))
     cluster.disk = {"b": clean, "c": clean}

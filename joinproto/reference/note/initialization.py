@@ -17,15 +17,15 @@ from joinproto.reference.note.readings import AS_WRITTEN, DirtyFrom, Readings
 from joinproto.reference.shapes import aborts, always
 
 
-def go_active(readings: Readings) -> tuple[Action, ...]:
-    """Return a member's effects on becoming active."""
+def activation(readings: Readings) -> tuple[Action, ...]:
+    """Return the actions of a member that becomes active."""
     if readings.dirty_from is DirtyFrom.NEVER:
         return (Action.SERVE, Action.ANNOUNCE)
     return (Action.MARK_DIRTY, Action.SERVE, Action.ANNOUNCE)
 
 
-def start_update(readings: Readings) -> tuple[Action, ...]:
-    """Return a member's effects on beginning an update."""
+def update_start(readings: Readings) -> tuple[Action, ...]:
+    """Return the actions of a member that begins an update."""
     actions = [Action.ASK_FOR_UPDATE]
     if readings.update_in_place:
         actions.insert(0, Action.DROP_DATA)
@@ -39,7 +39,7 @@ def initialization(readings: Readings = AS_WRITTEN) -> Table[Phase]:
     # I8 comes after the note's last "else", which is about members without a clean store.  So,
     # as written, a clean member does not wait for others.
     start = Phase.READY if readings.clean_waits else Phase.ACTIVE
-    started = (Action.ANNOUNCE,) if readings.clean_waits else go_active(readings)
+    started = (Action.ANNOUNCE,) if readings.clean_waits else activation(readings)
     return Table(
         "note-initialization",
         'note, "Wait for N" and "Initialization"',
@@ -84,7 +84,7 @@ def initialization(readings: Readings = AS_WRITTEN) -> Table[Phase]:
                 "own store is not clean",
                 ~C.has(ME),
                 Phase.UPDATING,
-                start_update(readings),
+                update_start(readings),
                 updates_from=C,
             ),
             Case("I8", "own store is clean", ALWAYS, start, started),
@@ -110,6 +110,6 @@ def all_updates_done(readings: Readings = AS_WRITTEN) -> Table[Phase]:
         'note, "when all updates done go active"',
         (
             Case("I8", "others are still updating", ~I.every(ready=True), Phase.READY),
-            Case("I8", "all updates are done", ALWAYS, Phase.ACTIVE, go_active(readings)),
+            Case("I8", "all updates are done", ALWAYS, Phase.ACTIVE, activation(readings)),
         ),
     )

@@ -10,14 +10,14 @@ from joinproto.machine.tables import SILENT, Case, Table
 from joinproto.machine.terms import ALWAYS
 from joinproto.machine.vocabulary import Phase, Reason
 from joinproto.reference.effects import Action
-from joinproto.reference.note.initialization import go_active, start_update
+from joinproto.reference.note.initialization import activation, update_start
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
 from joinproto.reference.shapes import aborts, always
 
 
 def joining(readings: Readings = AS_WRITTEN) -> Table[Phase]:
     """Return the table of a newcomer that receives an agreed set with an active member."""
-    ask = start_update(readings)
+    ask = update_start(readings)
     return Table(
         "note-joining",
         'note, "Joining"',
@@ -46,7 +46,7 @@ def joining(readings: Readings = AS_WRITTEN) -> Table[Phase]:
 
 def joined(readings: Readings = AS_WRITTEN) -> Table[Phase]:
     """Return the table of a newcomer whose update is complete."""
-    take = (Action.TAKE_DATA, Action.TAKE_INITIAL, *go_active(readings))
+    take = (Action.TAKE_DATA, Action.TAKE_INITIAL, *activation(readings))
     return Table(
         "note-joined",
         'note, "Joining"',

@@ -1,7 +1,4 @@
-"""The note's member as a state machine: which table is used when.
-
-Every arrow names a trigger, the phases in which it may come, and the table that answers.
-"""
+"""The note's member as a state machine: the table for each event in each phase."""
 
 from functools import cache
 
@@ -17,8 +14,8 @@ from joinproto.reference.note.shutdown import (
     RUNNING,
     SHUTDOWN_OUTSIDE,
     START,
+    phases_marked_clean,
     shutdown,
-    takes_part,
 )
 
 ALIVE = (Phase.INITIALIZING, Phase.UPDATING, Phase.READY, Phase.JOINING, Phase.ACTIVE)
@@ -27,7 +24,7 @@ UNDECIDED = (Phase.INITIALIZING, Phase.UPDATING, Phase.JOINING)
 
 def note_arrows(readings: Readings = AS_WRITTEN) -> tuple[Arrow[Phase], ...]:
     """Return the arrows of the note's member, under one reading of the note."""
-    inside = takes_part(readings)
+    inside = phases_marked_clean(readings)
     outside = tuple(phase for phase in ALIVE if phase not in inside)
     return (
         Arrow("start", (Phase.STOPPED, Phase.ABORTED), START),

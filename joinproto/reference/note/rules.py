@@ -20,7 +20,8 @@ def initial_signature(
 ) -> Signature | None:
     """Return the initial signature of the running cluster, or of the one that starts.
 
-    `NEW` if a new cluster is founded; None if no cluster runs or starts, or it is unknown.
+    `NEW` if a new cluster is founded; None if no cluster runs or starts, or if the
+    signature is unknown or not the same in all active members.
     """
     running = {status.initial for status in members if status.active and status.initial is not None}
     if any(status.active for status in members):

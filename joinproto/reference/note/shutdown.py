@@ -1,8 +1,8 @@
 """Running and stopping: the two signatures, and when a store is clean.
 
 Source: join-protocol note, "Terminology", rules S1 and S2.  While the cluster runs, every
-frame advances the candidate of the final signature.  Only the orderly shutdown of the whole
-cluster makes it final, by marking the store clean.
+frame advances the candidate of the final signature.  The orderly shutdown of the whole cluster
+makes it final, by marking the store clean.
 """
 
 from attrs import frozen
@@ -58,7 +58,7 @@ RUNNING = always(
 
 
 def shutdown() -> Table[Phase]:
-    """Return the table of a member that takes part in the orderly shutdown."""
+    """Return the table of a member whose store the orderly shutdown marks clean."""
     return Table(
         "note-shutdown",
         'note, "When a broker is shut down as part of an orderly shut-down"',
@@ -83,10 +83,10 @@ SHUTDOWN_OUTSIDE = always(
     Phase.STOPPED,
     Action.EXIT,
 )
-"""The table of a member that is not part of the cluster that is shut down."""
+"""The table of a member whose store the orderly shutdown does not mark."""
 
 
-def takes_part(readings: Readings = AS_WRITTEN) -> tuple[Phase, ...]:
+def phases_marked_clean(readings: Readings = AS_WRITTEN) -> tuple[Phase, ...]:
     """Return the phases in which an orderly shutdown marks the store clean."""
     if readings.only_complete_are_clean:
         return (Phase.READY, Phase.ACTIVE)

@@ -8,16 +8,13 @@ from joinproto.machine.verdict import NEW, RuleSet
 from joinproto.machine.vocabulary import Phase, Signature, Status, Store
 from joinproto.reference.qpid.starting import STARTING
 
-# Which cluster-id the members of a Qpid cluster adopt.
-#
-# It is the cluster-id of the lowest active member.  If no member is active, it is that of the
-# lowest member, whatever its store: a lowest member with an *empty* store renames a cluster whose
-# clean stores are present, and clean stores that are absent no longer match.  The lowest member is
-# the first one in the set's order.
-
 
 def agreed_cluster_id(members: Sequence[Status]) -> Signature | None:
-    """Return the cluster-id of the first active member; if none is active, of the first member."""
+    """Return the cluster-id of the first active member; if none is active, of the first member.
+
+    The first member decides, even if its store is empty.  Then it renames a cluster whose clean
+    stores are present, and clean stores that are absent no longer match.
+    """
     deciding = [status for status in members if status.active] or members
     return deciding[0].initial
 
@@ -26,7 +23,7 @@ STOPS = (Phase.INITIALIZING, Phase.ABORTED)
 
 
 def cluster_id(members: Sequence[Status], cases: Sequence[Case[Phase] | None]) -> Signature | None:
-    """Return the cluster-id that the members adopt, `NEW` if an empty store has drawn it.
+    """Return the cluster-id that the members adopt, `NEW` if an empty store draws it.
 
     None if no member goes on, or if there is no cluster-id.
     """

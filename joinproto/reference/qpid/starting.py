@@ -1,6 +1,6 @@
 """A starting Qpid broker's verdict on the set of initial statuses.
 
-This describes Qpid, and proposes no change.  With fewer than N members a broker waits (Q0).  Then
+With fewer than N members a broker waits (Q0).  Then
 come four checks in this order (Q1 to Q4), then the question whether an update is needed (Q5 to Q8).
 Every member past this table counts as active, even one that still waits for its own update; only
 members that have the state (R) give updates.
@@ -64,8 +64,8 @@ STARTING: Table[Phase] = Table(
 UPDATED = always(
     "qpid-updated",
     "Qpid C++ 0.8 to 0.18, end of an update",
-    # A member is ready after its own update.  The member that sent it is there, so the group has
-    # more than one member, and the store is dirty (L2).
+    # The member that sent the update is there, so the group has two members or more, and the store
+    # is dirty (L2).
     "L2",
     "own update is done",
     Phase.ACTIVE,

@@ -1,8 +1,8 @@
 """The life of a Qpid broker's store status: loading, running, stopping.
 
 The disk has two signatures, and a store is clean exactly if the final one (the shutdown-id) is not
-null.  "Empty" is never on disk: the file is written at the first load, with a cluster-id of its
-own, so a crash right after that leaves a store that reads dirty.
+null.  "Empty" is never on disk: the first load writes the file, with a new cluster-id, so a crash
+right after it leaves a store that reads as dirty.
 
 The last member of a group is always clean, on the assumption that the cluster restarts from it.
 The note has no such rule.

@@ -174,7 +174,7 @@ class Broker:
             self.phase = member.phase
             self.held = DiskRecord(member.store, member.initial, member.final, member.data)
             match effect:
-                case effects.Took():
+                case effects.CaseTaken():
                     yield Rule(f"{effect.table}: {effect.label} {effect.case}")
                 case effects.Persist():
                     self.disk = effect.kept
