@@ -46,10 +46,10 @@ INBOX_ITEMS = 256
 class Cluster:
     """One member, running while the block does.
 
-    `record`: the contents of the disk, where the host knows more of it than the store's own record
-    (the position of the last frame, from its journal).
+    `record`: the record to start from; by default the store's, which may lack the position of the
+    last frame in a journal.
 
-    Raises, out of the block: `Aborted` (do not restart), `StoreWriteFailed`, or what a port raised.
+    The block raises `Aborted` (do not restart), `StoreWriteFailed`, or an exception of a port.
     """
 
     def __init__(self, config: Config, host: Host, *, record: StoreRecord | None = None) -> None:
@@ -190,7 +190,7 @@ class Cluster:
     def nudge(self) -> None:
         """Schedule a step for work that the service got outside of one; never waits.
 
-        For a service whose methods may be called between steps, as the log's `submit`.
+        For a service whose methods may be called between steps, such as the log's `submit`.
         """
         self._inbox.bell.ring()
 
@@ -203,10 +203,9 @@ class Cluster:
         await self.call(self.engine.shutdown_cluster)
 
     async def stop(self, *, timeout: float = 10.0) -> Stop | Abort | None:  # noqa: ASYNC109
-        """Leave in order, or after `timeout` seconds without; returns how it ended, None if it has
-        not.
+        """Leave the cluster, or end without leaving after `timeout` seconds.
 
-        No client is served when it returns.
+        Returns how the member ended, None if it has not.  No client is served then.
         """
         with anyio.move_on_after(timeout):
             try:
@@ -224,10 +223,9 @@ class Cluster:
         return ended
 
     async def halt(self) -> None:
-        """End here and now, and be away: it stays a member and an elector, and comes back.
+        """End at once, without leaving: it stays a member and an elector, and may come back.
 
-        No client is served when it returns, and the others know that it is gone.  Raises the
-        member's failure.
+        Then no client is served, and the others know that it is gone.  Raises the member's failure.
         """
         self._close()
         if self._run_scope is not None:

@@ -69,7 +69,7 @@ class Engine(MemberLoop):
 
     config: Config
     host: Host
-    first_seen: int  # views in the store when the process started
+    views_at_start: int  # number of views in the store when the process started
     opened: View | None = None
     outcome: Outcome | None = None
     ended: Stop | Abort | None = None
@@ -206,7 +206,7 @@ class Engine(MemberLoop):
                 self.waiting = None
                 if self.outcome is None:
                     lineage = self.member.record.lineage
-                    self.outcome = outcome_of(lineage, self.seat, self.first_seen)
+                    self.outcome = outcome_of(lineage, self.seat, self.views_at_start)
                 self.host.service.open(view, is_sequencer=is_sequencer)
                 if self.member.closes:
                     # The ballot for the CLOSE ended in another view, whose frames must rest, too.

@@ -14,7 +14,7 @@ def advice_for(reason: Reason | None) -> str:
         return "if no better store comes: stop all members, then run `joinproto recover pick`"
     if reason is Reason.STORE_WENT_BACK:
         return _ADVICE_IF_WENT_BACK
-    return "look which members are up, and whether they reach each other"
+    return "check which members are up, and whether they reach each other"
 
 
 ASKS_OPERATOR = (Reason.NO_CLEAN_STORE, Reason.STORE_WENT_BACK)

@@ -27,7 +27,7 @@ class WorkerThread:
         self._failure: BaseException | None = None
         self._slow_until = 0.0
 
-    def does(self, work: Callable[[], object]) -> bool:
+    def begin(self, work: Callable[[], object]) -> bool:
         """Start the work, and return whether it ended within a moment; if not, call `wait` next.
 
         Raises the work's exception, as `wait` does.

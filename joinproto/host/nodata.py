@@ -14,7 +14,7 @@ from joinproto.join.view import View
 
 @define
 class NoData:
-    """A `Service` and a `StateTransfer`; says when clients may come and when they must go."""
+    """A `Service` and a `StateTransfer`; calls `opened` and `closed` as it opens and closes."""
 
     opened: Callable[[View, bool], None] = lambda view, is_sequencer: None
     closed: Callable[[Closing], None] = lambda why: None

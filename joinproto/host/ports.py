@@ -73,7 +73,7 @@ class Down:
 
 @frozen
 class Came:
-    """A complete message, `data`, came from `peer`."""
+    """A complete message came from `peer`.  `data`: its bytes."""
 
     peer: str
     channel: Channel
@@ -109,7 +109,7 @@ class EventLoop(Protocol):
     def now(self) -> float: ...
     def send(self, to: str, data: bytes) -> None: ...
     def speaks(self, peer: str) -> int:
-        """Return the version of the wire on the connection to `peer`, 0: there is none."""
+        """Return the version of the wire on the connection to `peer`, 0 if there is none."""
 
     @property
     def older_electors(self) -> frozenset[str]:
@@ -118,41 +118,42 @@ class EventLoop(Protocol):
     def read(self) -> int:
         """Confirm reads later; return the number under which `Reading.confirmed` names them.
 
-        0: they cannot be, because of `older_electors`, or because the member is not active.
+        0: they cannot be confirmed, because of `older_electors`, or because the member is not
+        active.
         """
 
     def may_append(self, view: ViewId, seq: int) -> FrameVerdict: ...
     def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
-        """Say that these frames are durable here; `digest`: of each, for event logs."""
+        """Say that these frames are durable here.  `digest`: returns a frame's, for event logs."""
 
     def may_cut(self) -> bool: ...
     def tell(self, what: UpdateProgress | UpdateDone) -> None:
-        """Tell the member, now, how far an update is."""
+        """Tell the member how far an update is."""
 
     def give_up_on(self, peer: str, why: str) -> None: ...
     def note(self, what: str, **facts: object) -> None: ...
 
 
 class Service(Protocol):
-    """The service, which serves the clients and has the frames."""
+    """The service of the host, which serves the clients and has the frames."""
 
     def attach(self, loop: EventLoop) -> None:
-        """Once, before anything else."""
+        """Take the event loop; called once, before all other methods."""
 
     def open(self, view: View, *, is_sequencer: bool) -> None:
         """Serve clients from now on."""
 
     def close(self, why: Closing) -> None:
-        """Serve no client, and acknowledge nothing, from the return of this call on."""
+        """Serve no client, and acknowledge no frame, from the return of this call on."""
 
     def hear(self, peer: str, data: bytes) -> None:
-        """Bytes of the peer's service.  Bytes that no correct peer sends raise `Malformed`."""
+        """Take bytes of the peer's service; raise `Malformed` if no correct peer sends them."""
 
     def peer_up(self, peer: str) -> None: ...
     def peer_down(self, peer: str) -> None: ...
 
     def learned(self, view: View) -> None:
-        """A view is on the disk: effects of the former one are void."""
+        """A view is on the disk: pending work of the former view is void."""
 
     def work(self) -> Iterator[Work]:
         """Process the collected items: yield blocking work, continue when it is done."""
@@ -179,7 +180,7 @@ class Reading(Protocol):
     """A service that calls `EventLoop.read` to have reads confirmed."""
 
     def confirmed(self, upto: int) -> None:
-        """Reads up to the number `upto` see all that was acknowledged before they were handed in.
+        """Reads up to the number `upto` see all frames acknowledged before they were handed in.
 
         Reads that are not confirmed when the service closes are never confirmed.
         """
@@ -189,7 +190,7 @@ class StateTransfer(Protocol):
     """The transfer of data into a store, and out of it."""
 
     def start_update(self, update: StartUpdate) -> None:
-        """Receive the data; replaces an earlier one.  `UpdateDone` to `EventLoop.tell` ends it."""
+        """Receive the data; replaces an earlier update, and ends with `tell(UpdateDone(...))`."""
 
     def serve_update(self, update: ServeUpdate) -> None:
         """Send the data to that member."""
@@ -206,7 +207,7 @@ class Store(Protocol):
 
 
 class Inbox(Protocol):
-    """The receiver of a transport's events: `joinproto.host.inbox.Inbox`, or another one."""
+    """The receiver of a transport's events: `joinproto.host.inbox.Inbox`, for example."""
 
     def come(self, items: Sequence[Item]) -> int:
         """Take items that came together, without waiting; return how many it took.
@@ -281,8 +282,8 @@ class Clock(Protocol):
 class Host:
     """The ports of one member.
 
-    `seen`: told of each event; for people and metrics.  `facts`: go into the event log's first
-    line.  `register`: needed where `Config.outside` is set.
+    `seen`: called with each event, for people and metrics.  `facts`: for the event log's first
+    line.  `register`: needed if `Config.outside` is set.
     """
 
     store: Store

@@ -24,23 +24,23 @@ class Alarm:
 
     def __init__(self) -> None:
         self._set_to: float | None = None
-        self._is_earlier = Signal()
+        self._earlier_time = Signal()
 
     def advance_to(self, due: float | None) -> None:
         """Set the time of the next step, unless an earlier time is set."""
         if due is not None and (self._set_to is None or due < self._set_to):
             self._set_to = due
-            self._is_earlier.ring()
+            self._earlier_time.ring()
 
     async def run(self, engine: Engine, bell: Signal) -> None:
         """Ring the bell each time that the set time has come, until cancelled."""
         while True:
             due = self._set_to
             if due is None:
-                await self._is_earlier.wait()
+                await self._earlier_time.wait()
                 continue
             with anyio.move_on_after(max(0.0, due - engine.now())):
-                await self._is_earlier.wait()
+                await self._earlier_time.wait()
             if self._set_to == due and engine.now() >= due:
                 self._set_to = None
                 bell.ring()
@@ -60,9 +60,7 @@ class Stepper:
         self._worker = WorkerThread()
         self._steps: Iterator[Work] | None = None
         self._is_stepping = False
-        self._blocking_work: Work | None = (
-            None  # the work that a step begun outside the task waits for
-        )
+        self._blocking_work: Work | None = None  # of a step that `_turn` has begun
         self._failure: Exception | None = None
         self._reported: tuple[object, object] = (None, None)
 
@@ -139,4 +137,4 @@ class Stepper:
         """
         if not isinstance(work, Brief):
             return work
-        return None if self._worker.does(work) else self._worker.wait
+        return None if self._worker.begin(work) else self._worker.wait

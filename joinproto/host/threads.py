@@ -65,26 +65,26 @@ class ThreadCluster:
         return self.inner.is_active
 
     def wait_active(self, *, timeout: float | None = None) -> Outcome:
-        return self._there.call(partial(self.inner.wait_active, timeout=timeout))
+        return self._open_portal.call(partial(self.inner.wait_active, timeout=timeout))
 
     def wait_ended(self) -> Stop | Abort | None:
-        return self._there.call(self.inner.wait_ended)
+        return self._open_portal.call(self.inner.wait_ended)
 
     def call(self, function: Callable[[], T]) -> T:
         """Call `function` on the member's event loop, and return its result."""
-        return self._there.call(self.inner.call, function)
+        return self._open_portal.call(self.inner.call, function)
 
     def leave(self) -> None:
-        self._there.call(self.inner.leave)
+        self._open_portal.call(self.inner.leave)
 
     def shutdown_cluster(self) -> None:
-        self._there.call(self.inner.shutdown_cluster)
+        self._open_portal.call(self.inner.shutdown_cluster)
 
     def stop(self, *, timeout: float = 10.0) -> Stop | Abort | None:
-        return self._there.call(partial(self.inner.stop, timeout=timeout))
+        return self._open_portal.call(partial(self.inner.stop, timeout=timeout))
 
     @property
-    def _there(self) -> BlockingPortal:
+    def _open_portal(self) -> BlockingPortal:
         if self._portal is None:
             raise MisuseError("the member does not run", next="use `with ThreadCluster(...)`")
         return self._portal

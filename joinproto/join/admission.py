@@ -21,7 +21,7 @@ from joinproto.machine.vocabulary import Reason
 
 
 class Admit(Enum):
-    """The answer to a guest."""
+    """The answer to a newcomer."""
 
     REFUSE = "refuse"
     TELL = "tell it the views it does not know"
@@ -144,7 +144,7 @@ def newcomer(
     is_copy: bool = False,
     in_reach: frozenset[str] = frozenset(),
 ) -> Newcomer:
-    """Return the row for a member that said `hello`, seen by a store with the lineage `own`.
+    """Return the row for the sender of `hello`, seen by a store with the lineage `own`.
 
     `in_reach`: the names of the peers that this store's member hears.
 

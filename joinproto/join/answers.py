@@ -31,7 +31,7 @@ class Answer:
     """A store's status about the tip that it shares with the asker.
 
     `held`, `position`, `update_unfinished`: from its record.  `ran_on`: its process has been ready
-    in a view, and so runs since then.  `was_active`: its member knows that the tip was active.
+    in a view.  `was_active`: its member knows that the tip was active.
     `options`: the digest of the options that must match (I2), N included.  `is_marked`: the
     operator permits a restart from the tip.  `leaves`: its member asks to be left out.
     """
@@ -102,7 +102,7 @@ class Evidence:
         """Return whether the store has every frame that was committed up to the tip."""
         if self._is_unfinished(answer):
             return False
-        for view in self._back():
+        for view in self._from_tip_back():
             if self._has_held(answer, view):
                 return True
             if not self.was_never_served(view):
@@ -120,7 +120,7 @@ class Evidence:
         """
         if self._is_unfinished(answer):
             return False
-        for view in self._back():
+        for view in self._from_tip_back():
             if self._has_held(answer, view) and answer.ran_on:
                 return True
             if not self.was_never_served(view):
@@ -139,7 +139,7 @@ class Evidence:
         return self._is_at_start(answer, tip)
 
     def highest(self, among: Iterable[Answer]) -> Answer:
-        """Return the answer of a store with the most data, or one of several.
+        """Return an answer of a store with the most data.
 
         `among` is not empty.  Raises `Malformed` if two of them cannot be ordered.  Sources can
         always be ordered, because frames are sent only after all members of a view were ready in
@@ -155,7 +155,7 @@ class Evidence:
                 best = other
         return best
 
-    def _back(self) -> Iterator[View]:
+    def _from_tip_back(self) -> Iterator[View]:
         """Yield the tip, its parent and so on, as far as they are kept."""
         return reversed(self.lineage.views)
 

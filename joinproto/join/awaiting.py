@@ -143,16 +143,16 @@ def row_of(facts: Facts, heard: Observations, tip: View | None, config: Config, 
 
 
 def detail_of(
-    whom: Awaited, heard: Observations, tip: View | None, config: Config, me: Seat
+    awaited: Awaited, heard: Observations, tip: View | None, config: Config, me: Seat
 ) -> str:
-    """Return a text for a person that names the members, or the thing, that `me` waits for."""
+    """Return a text for a person that names the members, or the register, that `me` waits for."""
     if tip is None:
         electors = config.electors - {me.member}
-        if whom is Awaited.FOUNDERS:
+        if awaited is Awaited.FOUNDERS:
             return f"no connection to {_list(electors - heard.in_reach)}"
         return f"the electors are {_list(electors)}"
     here = _here(tip.members, heard)
-    match whom:
+    match awaited:
         case Awaited.ENTRY:
             asked = f"asks {_seats(here, heard, me)}"
             away = tip.members - here
@@ -193,13 +193,13 @@ def unanswered(
     # A member may have answered with a store that has no vote.
     answered = {item.seat for item in heard.answers}
     others = {one for one in electors - answered - {me} if one.member not in silent}
-    told = [f"no answer from {_list(silent)}"] if silent else []
-    told += [f"no vote from {_seats(others, heard, me)}"] if others else []
-    return "; ".join(told)
+    texts = [f"no answer from {_list(silent)}"] if silent else []
+    texts += [f"no vote from {_seats(others, heard, me)}"] if others else []
+    return "; ".join(texts)
 
 
 def _here(seats: frozenset[Seat], heard: Observations) -> frozenset[Seat]:
-    """Return the heard members among these seats, except those known to have another store."""
+    """Return the seats whose members are heard, and are not known to have other stores."""
     names = heard.in_reach - heard.replaced
     return frozenset(seat for seat in seats if seat.member in names)
 

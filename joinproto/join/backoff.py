@@ -1,6 +1,6 @@
 """Turns: how long this member waits for a ballot, and when it may begin one.
 
-`timers.py` measures how long answers take, and says which member's ballot has its time.
+`timers.py` measures how long answers take, and knows which member's turn it is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def pause(it: Known) -> float:
 
 
 def patience(it: Known) -> float:
-    """Return how long it waits: the least name in reach goes first, the others back off."""
+    """Return the seconds until a ballot: the least name in reach is first, the others back off."""
     # The wait doubles with each failed ballot.  Otherwise: where disks are slow, a ballot takes
     # longer than the wait, and the next ballot makes its promises worthless.  The different waits
     # also bring two rivals out of step.

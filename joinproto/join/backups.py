@@ -4,8 +4,8 @@ Such a store says less than it once said.  Others have frames of a view in which
 ready, but by its own record it was not: `Evidence` has this rule, and this module the consequences.
 A member that proposes counts neither the answer nor the vote of such a store.  A member that finds
 that its own store is such a copy ends before it is ready in that view a second time.  Otherwise:
-its disk says once more that it was ready there, no record shows that its frames are gone, and the
-next view starts where its data ends.
+its disk says again that it was ready there, no record shows that its frames are gone, and the next
+view starts where its data ends.
 
 Source: join protocol, 3.6.
 """
@@ -27,20 +27,20 @@ from joinproto.machine.vocabulary import Reason
 
 def look_back(
     m: StepContext,
-    told: Iterable[Answer] = (),
+    answers: Iterable[Answer] = (),
     shown: Iterable[ViewId] = (),
     lineage: Lineage | None = None,
 ) -> None:
     """Abort this member if its own store is an older copy.
 
-    `told`: others' answers about their stores.  `shown`: views in which all members were ready.
+    `answers`: others' answers about their stores.  `shown`: views in which all members were ready.
     `lineage`: the chain that this member is about to learn; None means the chain that it knows.
     """
     lineage, held = lineage or m.record.lineage, m.record.held
     if lineage.tip is None or held == lineage.tip.id or m.verdict is not None:
         return
     mine = m.status
-    view = forgets(mine, lineage, views_shown(lineage, (mine, *told)) | {*shown})
+    view = forgets(mine, lineage, views_shown(lineage, (mine, *answers)) | {*shown})
     if view is None:
         return
     last = None if held is None else lineage.find(held)
@@ -51,7 +51,7 @@ def look_back(
         m.send(name, Refused(Reason.STORE_WENT_BACK, found, expected))
 
 
-def gone_back(it: Known, heard: Observations) -> frozenset[Seat]:
+def seats_gone_back(it: Known, heard: Observations) -> frozenset[Seat]:
     """Return the seats whose stores are older copies, by the answers to this member's ballot."""
     evidence = Evidence.of(it.record.lineage, {*heard.answers, it.status})
     return frozenset(item.seat for item in evidence.went_back)

@@ -1,6 +1,6 @@
 """Balloting: when a member begins a ballot, and what it does with the results.
 
-`choice.py` or `outside.py` choose the view; `proposing.py` says which view to propose.
+`proposing.py` says which view to propose; `choice.py` or `outside.py` choose it.
 
 Source: join protocol, 3.3 to 3.5 and 3.7.
 """
@@ -12,7 +12,7 @@ from attrs import evolve
 from joinproto.codec.malformed import Malformed, Verbatim
 from joinproto.join.answers import Answer
 from joinproto.join.backoff import is_out_of_turn, patience, pause
-from joinproto.join.backups import gone_back, look_back, notice
+from joinproto.join.backups import look_back, notice, seats_gone_back
 from joinproto.join.choice_messages import (
     AskRegister,
     ChoiceMessage,
@@ -78,7 +78,7 @@ def begin(m: StepContext, now: float) -> None:
     if m.choice.attempt is not None:
         ballot = m.choice.attempt.ballot
         m.timers = m.timers.given_to(now, m.config.member).asking(now, ballot)
-    if is_unheard(m):
+    if may_be_ignored(m):
         m.wait_until(now + pause(m) / 2)
 
 
@@ -88,8 +88,8 @@ def ask_again(m: StepContext, now: float) -> None:
         take(m, now, m.choice.ask(m.observations.silent(set(m.observations.in_reach))))
 
 
-def is_unheard(it: Known) -> bool:
-    """Return whether this member's ballot is under way; others may ignore it.
+def may_be_ignored(it: Known) -> bool:
+    """Return whether a ballot of this member is under way that others may ignore.
 
     See `is_out_of_turn`.
     """
@@ -124,7 +124,7 @@ def consider(m: StepContext, now: float, *, is_patient: bool) -> None:
             m.observations = m.observations.without_answers()  # another ballot asks again
             take(m, now, m.choice.propose(view))
     except Malformed as error:
-        # The stores contradict each other: a fork, or data that was changed from outside.
+        # The chain has a fork, or data was changed from outside.
         m.say(Waiting("3.4", IMPOSSIBLE, Reason.NO_CLEAN_STORE, str(error)))
 
 
@@ -135,7 +135,7 @@ def hear_choice(m: StepContext, now: float, peer: str, message: ChoiceMessage) -
     heard, choice, odd = m.observations, m.choice, frozenset[Seat]()
     if isinstance(message, Promise) and _collects(m, message):
         heard = _answered(m, peer, message)
-        odd = gone_back(m, heard)
+        odd = seats_gone_back(m, heard)
         choice = choice.without(odd)
     # A step that raises must have changed nothing.
     step = choice.receive(peer, message)
@@ -162,7 +162,7 @@ def hear_choice(m: StepContext, now: float, peer: str, message: ChoiceMessage) -
 def _answered(it: Known, peer: str, promise: Promise) -> Observations:
     """Return the observations with the promise's answer.
 
-    Raises `Malformed` if the promise has no answer, or that of another seat than its voter.
+    Raises `Malformed` if the promise has no answer, or the answer of a seat that is not its voter.
     """
     answer = promise.answer
     if answer is None or answer.seat != promise.voter:

@@ -50,7 +50,7 @@ from joinproto.join.view import Seat, View, names_of
 class Choice(Chooser):
     """One store's part in the votes.
 
-    `latest`: the ballot that the last `Nack` named; None before.
+    `latest`: the ballot that the last `Nack` named; None before the first.
     """
 
     latest: Ballot | None = None
@@ -174,8 +174,8 @@ class Choice(Chooser):
             self._require_fits(heard.accepted.view)
         # A view that a seat without a vote has accepted also binds this ballot, because the
         # proposer of that view's ballot was bound as well.
-        told = [item for item in (attempt.bound, heard.accepted) if item is not None]
-        bound = self._latest(told)
+        known = [item for item in (attempt.bound, heard.accepted) if item is not None]
+        bound = self._latest(known)
         answered = attempt.answered | ({heard.voter} - attempt.forgetful)
         heard_of = evolve(attempt, answered=answered, bound=bound)
         return self._with(self.record, heard_of)._continue()
@@ -189,9 +189,9 @@ class Choice(Chooser):
             return self._propose(attempt, self._binding)
         return Step(self, (FreeToPropose(attempt.ballot, attempt.answered),))
 
-    def _latest(self, told: Sequence[Accepted]) -> Accepted | None:
+    def _latest(self, among: Sequence[Accepted]) -> Accepted | None:
         """Return the acceptance of the latest ballot, because its view may have been chosen."""
-        return max(told, key=lambda item: item.ballot, default=None)
+        return max(among, key=lambda item: item.ballot, default=None)
 
     @property
     def _binding(self) -> View | None:

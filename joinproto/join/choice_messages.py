@@ -58,10 +58,10 @@ class Promise:
     misses: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
-        told = "nothing" if self.accepted is None else str(self.accepted.view.id)
+        accepted = "nothing" if self.accepted is None else str(self.accepted.view.id)
         status = "" if self.answer is None else f"; {self.answer}"
         misses = f"; does not hear {' '.join(sorted(self.misses))}" if self.misses else ""
-        return f"promise {said(self.ballot)}, accepted {told}{status}{misses}"
+        return f"promise {said(self.ballot)}, accepted {accepted}{status}{misses}"
 
 
 @frozen(cache_hash=True)
@@ -121,8 +121,7 @@ class Chosen:
     ) -> Chosen | None:
         """Return the message with the views after `parent`.
 
-        `number`: the number of `parent`.  None if the receiver's store is too old: this member has
-        forgotten the views that follow `parent`.
+        `number`: the number of `parent`.  None if the views that follow `parent` are forgotten.
         """
         lineage, tip, end = record.lineage, record.tip, record.position
         has_frames = (

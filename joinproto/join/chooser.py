@@ -144,8 +144,8 @@ class Chooser(ABC):
     def propose(self, view: View) -> Step:
         """Propose the host's view in this store's attempt, after `FreeToPropose`.
 
-        Raises `MisuseError` if the attempt is not free, `Malformed` if `view` cannot stand
-        behind the tip.
+        Raises `MisuseError` if the attempt is not free, `Malformed` if `view` cannot follow the
+        tip.
         """
 
     @abstractmethod
@@ -241,7 +241,7 @@ class Chooser(ABC):
         return names_of(tip.members | tip.electors)
 
     def _founders_answered(self, answered: Iterable[Seat]) -> bool:
-        # Before there is a view, nothing says which store an elector has.  A wiped store looks
+        # Before there is a view, no record says which store an elector has.  A wiped store looks
         # like a new one, and a majority of names could found a second cluster.  So more must
         # answer, all or `found_with`, and one of them has accepted the first FOUND.
         names = names_of(answered) & self.founders

@@ -33,14 +33,13 @@ def fewest_founders(electors: int) -> int:
 class Config:
     """One member's configuration.
 
-    `member`: its name.  `electors`: names of all that may vote; the same in every member.
+    `member`: its name.  `electors`: names of all members that may vote; the same in every member.
     `wait_for`: N, 1 or more.  `options`: a digest of the options that must match (I2).
-    `is_transient`: it keeps nothing.  `found_with`: how many of the electors found the cluster,
-    None means all.  `outside`: an outside register chooses, not the electors' votes. `patience`,
-    `heartbeat`: seconds until it gives up waiting for others, and between two heartbeats.  0: no
-    heartbeats, for searches and tests alone.  Then nothing is said twice over one connection, and
-    members may wait for ever although all are up and all disks whole; a new connection between
-    them, or a start, leads on.
+    `is_transient`: it has no store.  `found_with`: how many of the electors found the cluster, None
+    means all.  `outside`: an outside register chooses, not the electors' votes.  `patience`:
+    seconds until it gives up waiting for others.  `heartbeat`: seconds between two heartbeats.  0
+    is for searches and tests alone: no message is repeated, and members may wait for a new
+    connection or a start although all are up.
     """
 
     member: str
@@ -64,7 +63,7 @@ class Config:
         if self.patience <= 0 or self.heartbeat < 0:
             raise MisuseError(
                 f"patience is {self.patience} s, heartbeat {self.heartbeat} s",
-                next="patience is more than 0, heartbeat 0 or more",
+                next="set patience to more than 0, heartbeat to 0 or more",
             )
         if self.outside:
             return

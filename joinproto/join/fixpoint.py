@@ -110,7 +110,7 @@ def _do(m: StepContext, effect: Effect) -> None:
 
 
 def _set_timers(m: StepContext, now: float) -> None:
-    """Set the time until which it waits for others, or that of its next report; clear the rest."""
+    """Set the end of this member's wait for others, or the time of its next report."""
     waits = m.choice.is_free or reason_to_begin(m) is not None
     if not waits:
         m.patience_until = None

@@ -17,7 +17,7 @@ from joinproto.join.view import Position, View
 
 
 class FrameVerdict(Enum):
-    """Whether a frame may be taken: the answer of `may_append`."""
+    """The answer of `may_append`: whether a member may write a frame."""
 
     TAKE = "take it"
     OTHER_VIEW = "it belongs to another view"
@@ -28,7 +28,7 @@ class FrameVerdict(Enum):
 
 
 def may_append(it: Known, view: ViewId, seq: int) -> FrameVerdict:
-    """Return whether the frame `seq` of `view` may be written, and acknowledged then."""
+    """Return whether this member may write the frame `seq` of `view`, and then acknowledge it."""
     tip = it.view
     if tip is None or tip.id != view:
         return FrameVerdict.OTHER_VIEW
@@ -36,7 +36,7 @@ def may_append(it: Known, view: ViewId, seq: int) -> FrameVerdict:
 
 
 def in_order(it: Known, tip: View, seq: int) -> FrameVerdict:
-    """Return whether the frame `seq` of the tip may be the next frame in this store."""
+    """Return whether the frame `seq` of the tip is the next one for this store."""
     if it.ready_in != tip.id:
         return FrameVerdict.NOT_READY
     last = it.record.position

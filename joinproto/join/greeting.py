@@ -37,16 +37,16 @@ def hello(it: Known, to: str = "") -> Hello:
 
 def meeting(it: Known, peer: str) -> str:
     """Return the identifier of this process and its connection to `peer`."""
-    return f"{it.setup.seed}.{_times(it, peer)}"
+    return f"{it.setup.seed}.{_connections_to(it, peer)}"
 
 
-def meet(m: StepContext, peer: str) -> None:
+def count_connection(m: StepContext, peer: str) -> None:
     """Count a new connection to `peer`."""
     others = frozenset(one for one in m.connections if one.peer != peer)
-    m.connections = others | {Connections(peer, _times(m, peer) + 1)}
+    m.connections = others | {Connections(peer, _connections_to(m, peer) + 1)}
 
 
-def _times(it: Known, peer: str) -> int:
+def _connections_to(it: Known, peer: str) -> int:
     return next((one.times for one in it.connections if one.peer == peer), 0)
 
 
@@ -56,7 +56,7 @@ def hello_to_members(m: StepContext) -> None:
 
 
 def tell(m: StepContext, peer: str, tip: ViewId | None, number: int) -> None:
-    """Tell `peer`, which has that tip, the views chosen after it."""
+    """Tell `peer`, which has that tip, the views chosen after it, if they are kept."""
     later = Chosen.telling(peer, tip, number, m.record)
     if later is not None:
         m.send(peer, later)
@@ -132,7 +132,7 @@ def hear_refused(m: StepContext, peer: str, refused: Refused) -> None:
 
 
 def _cannot_join(m: StepContext, peer: str, verdict: Abort) -> None:
-    """Abort if that follows from this: `peer` and this store can never be in one cluster.
+    """Note that `peer` can never be in one cluster with this store; abort if no cluster is left.
 
     A running view is not disturbed.  Before a view runs, all electors and members stop (I2, I4).  A
     newcomer stops if all members in reach refuse it.  A member that waits for others stops if so

@@ -36,7 +36,7 @@ class ChainStatus(Status):
     `lineage`: names of views, the oldest first, the tip last; empty if not given.  The initial
     signature, and the final signature of a clean store, are added if they are left out.
     `position`: None with `has_position` means no frame.  `electors`: ids of all members that may
-    vote, the absent ones too; None means those that are given.
+    vote, the absent ones too; None means all given members.
     """
 
     lineage: tuple[str, ...] = field(default=(), kw_only=True)
@@ -73,7 +73,7 @@ class HypotheticalView:
         members = tuple(map(as_chain_status, given))
         told = tuple(map(given_path, members))
         paths = tuple(
-            path or _taken_path(status, told) for status, path in zip(members, told, strict=True)
+            path or _default_path(status, told) for status, path in zip(members, told, strict=True)
         )
         found = cls(members, paths, {})
         found._find_closes()
@@ -85,7 +85,7 @@ class HypotheticalView:
             final = status.final
             if final is None or final not in path[1:]:
                 continue
-            number = _place(path, final) + 1
+            number = _index_of(path, final) + 1
             ids = ids_of(path[:number])
             self.closes.setdefault(ids[-1], Position(ids[-2], SOMEWHERE))
             if status.store is Store.CLEAN and status.has_position:
@@ -115,7 +115,7 @@ class HypotheticalView:
     ) -> Lineage:
         """Return the lineage of a path.
 
-        `seats`: the members of each view; None means those whose stores know the view.
+        `seats`: the members of each view; None means the members whose stores know the view.
         """
         ids = ids_of(path)
         views: list[View] = []
@@ -176,7 +176,7 @@ class HypotheticalView:
 
 @lru_cache(maxsize=256)
 def ids_of(path: Path) -> tuple[str, ...]:
-    """Return the ids of the views on this path: each stands for all before it."""
+    """Return the ids of the views on this path, each made of all names up to its view."""
     found: list[str] = []
     for name in path:
         parent = found[-1] if found else ""
@@ -210,14 +210,14 @@ def given_path(status: ChainStatus) -> Path:
     return path if status.store is not Store.CLEAN or is_whole else (*path, status.final)
 
 
-def _taken_path(status: Status, told: Iterable[Path]) -> Path:
+def _default_path(status: Status, told: Iterable[Path]) -> Path:
     if status.initial is None:
         return ()
     if status.final is None:
         return (status.initial,)
     for path in told:
         if path and path[0] == status.initial and status.final in path[1:]:
-            return path[: _place(path, status.final) + 1]
+            return path[: _index_of(path, status.final) + 1]
     return (status.initial, status.final)
 
 
@@ -226,18 +226,18 @@ def _given_position(status: ChainStatus, path: Path) -> Position | None:
     if at is None or at.seq == 0:
         return None
     if at.view in path:
-        return Position(ids_of(path)[_place(path, at.view)], at.seq)
+        return Position(ids_of(path)[_index_of(path, at.view)], at.seq)
     return Position(_hash(f"a view elsewhere: {at.view!r}"), at.seq)
 
 
-def _place(path: Path, name: Signature) -> int:
+def _index_of(path: Path, name: Signature) -> int:
     return len(path) - 1 - path[::-1].index(name)
 
 
 def _age(path: Path, status: ChainStatus) -> int:
     """Return the number of the view in which the given position lies, 0 for none."""
     at = status.position
-    return 0 if at is None or at.view not in path else _place(path, at.view) + 1
+    return 0 if at is None or at.view not in path else _index_of(path, at.view) + 1
 
 
 def _seq(status: ChainStatus) -> int:

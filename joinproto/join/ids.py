@@ -174,7 +174,7 @@ def _place(position: Position, ancestor: Name | None) -> tuple[int, int]:
         if ancestor == position.view:
             return ancestor.number, position.seq
         ancestor = ancestor.parent
-    raise Malformed("position", Verbatim(short(position.view)), "a view on the way to this one")
+    raise Malformed("position", Verbatim(short(position.view)), "an earlier view on this chain")
 
 
 # -- for people ----------------------------------------------------------------------------

@@ -33,11 +33,11 @@ class CutPairs:
     def groups(self, names: Collection[str]) -> Iterator[frozenset[str]]:
         """Yield the largest groups of `names` that all hear each other, none within another.
 
-        In the same order each time; at most `GROUPS_MAX`.
+        They come in the same order each time, at most `GROUPS_MAX` of them.
         """
         deaf = self._deaf(names)
-        both = frozenset(names).difference(deaf)
-        return islice((both | some for some in _groups(deaf)), GROUPS_MAX)
+        hearing_all = frozenset(names).difference(deaf)
+        return islice((hearing_all | some for some in _groups(deaf)), GROUPS_MAX)
 
     def as_told_by(self, name: str, misses: frozenset[str]) -> CutPairs:
         """Return the cut pairs after `name` has reported again which members it does not hear."""
@@ -80,10 +80,10 @@ class JointView:
         *,
         was_active: bool,
     ) -> frozenset[Seat]:
-        """Return the members of the next view: all that are `there`, unless some are apart.
+        """Return the members of the next view: all of `there`, unless two of them are apart.
 
-        Then it is the best group that has a seat of each set in `needs`; all of `there` if no group
-        has.  `was_active`: N was reached before, and no longer counts.
+        Then it is the best group that has a seat of each set in `needs`, or all of `there` if no
+        group has.  `was_active`: N was reached before, and no longer counts.
         """
         seats = {seat.member: seat for seat in there}
         if not self.apart.among(seats.keys()):
@@ -91,18 +91,18 @@ class JointView:
         groups = [
             frozenset(seats[name] for name in names) for names in self.apart.groups(seats.keys())
         ]
-        may = [group for group in groups if all(group & some for some in needs)]
+        fit = [group for group in groups if all(group & some for some in needs)]
 
         def worth(group: frozenset[Seat]) -> tuple[bool, bool, bool, int, int]:
             has_n = was_active or len(group) >= self.tip.wait_for
             # A member that hears no majority is suspended; if it is the sequencer, no frame is
             # ordered.
             serve = all(map(self._hears_majority, group))
-            may = self.may_choose(group)
-            return has_n, may, serve, len(group & self.tip.members), len(group)
+            chooses = self.may_choose(group)
+            return has_n, chooses, serve, len(group & self.tip.members), len(group)
 
         # The first of equal groups: `groups` has them in the same order each time.
-        return max(may, key=worth, default=there)
+        return max(fit, key=worth, default=there)
 
     def may_choose(self, group: Collection[Seat]) -> bool:
         """Return whether the seats of `group` can choose the next view alone."""

@@ -38,16 +38,16 @@ def learn(m: StepContext, now: float, views: tuple[View, ...]) -> None:
     m.leave_told = False
     if m.leaves and m.seat not in tip.members:
         # It stays until the others know: see `hear_ready`.
-        _hear_of_leaving(m, tip)
+        _end_if_others_know(m, tip)
     look_back(m)
 
 
 def _went_on_without(
     m: StepContext, now: float, before: View | None, views: tuple[View, ...]
 ) -> bool:
-    """Return whether this member's wish to close is void.
+    """Return whether the time of this member's wish to close is over, and a view lacks the member.
 
-    That is so if its time is over, and a view since then, or before, does not have the member.
+    `before`: the view before `views`.
     """
     # The wish has a time, because a member that answers one ballot late is left out of one view,
     # and is in the next.
@@ -68,10 +68,10 @@ def hear_ready(m: StepContext, peer: str, heard: Ready) -> None:
         # The peer may have learned the view after our `Ready`, and ignored that.
         m.send(peer, Ready(tip.id, m.seat))
     if m.leaves and m.seat not in tip.members:
-        _hear_of_leaving(m, tip)
+        _end_if_others_know(m, tip)
 
 
-def _hear_of_leaving(m: StepContext, tip: View) -> None:
+def _end_if_others_know(m: StepContext, tip: View) -> None:
     if m.config.outside:
         # Every member can ask the register; one member that is ready has the data.
         others, enough = tip.members, 1

@@ -1,7 +1,7 @@
 """A store's chain of views, and how two of them compare.
 
-The last `VIEWS_KEPT` views are kept, the older ones are forgotten.  No separate hash of those is
-needed: each id is made of its view's facts, the parent's id among them, so an id stands for the
+The last `VIEWS_KEPT` views are kept, the older ones are forgotten.  They need no separate hash:
+each id is made of its view's facts, the parent's id among them, so an id stands for the
 whole path to it.  The oldest kept view names its parent; that id is the running hash of all
 forgotten views.
 
@@ -56,7 +56,7 @@ class Lineage:
 
     @property
     def forgotten(self) -> int:
-        """Return how many views, the oldest, are no longer kept."""
+        """Return the number of the oldest views, which are no longer kept."""
         return self.views[0].number - 1 if self.views else 0
 
     @property
@@ -141,7 +141,7 @@ def linked(kept: tuple[View, ...], initial: ViewId | None) -> Lineage:
 
 
 def verify_position(what: str, position: Position | None, lineage: Lineage) -> None:
-    """Raise `Malformed` if this lineage shows that there is no such frame on the way to its tip.
+    """Raise `Malformed` if this lineage shows that there is no such frame on its chain.
 
     A frame of a forgotten view is accepted: 1,000 changes without a frame are odd, but no reason
     to stop a cluster.

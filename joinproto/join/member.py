@@ -41,7 +41,7 @@ from joinproto.join.view import Position, Seat, View
 class Member:
     """One member of a cluster; made at the process's start from the contents of its disk.
 
-    `state`: all that it knows, as a value.  `hook`: called before each input, as an event log is.
+    `state`: all that it knows, as a value.  `hook`: called before each input, for an event log.
     """
 
     state: MemberState
@@ -62,7 +62,7 @@ class Member:
     ) -> Member:
         """Return the member of a process that starts now; its first batch is in `poll`.
 
-        `record`: of the store, with the position of its last durable frame.  `seed`: drawn at
+        `record`: the store's record, with the position of its last durable frame.  `seed`: drawn at
         random at each start.  `epoch`: milliseconds since 1970 at which `now` was 0. `in_reach`:
         the peers to which there is a connection already.
         """
@@ -127,12 +127,12 @@ class Member:
 
     @property
     def status(self) -> Answer:
-        """Return its present answer to a ballot."""
+        """Return the answer that it would give to a ballot now."""
         return self.state.status
 
     @property
     def deadline(self) -> float | None:
-        """Return when `tick` must be called, None if only something from outside can matter."""
+        """Return when `tick` must be called, None if no time matters."""
         return self.state.deadline
 
     # -- events ----------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class Member:
     def tell(self, now: float, what: inputs.Input) -> None:
         """Give the member an input; each method below makes one and passes it here.
 
-        `hook` is told first, of all but the start; of frames with 0, since they take no time.
+        `hook` is called first; for frames with the time 0.
         """
         self.hook(now, what)
         self._take(*step(self.state, steps.happen, now, what))
@@ -159,7 +159,7 @@ class Member:
     def receive(self, now: float, peer: str, message: JoinMessage) -> None:
         """A message from `peer` arrives.
 
-        One that no correct member sends changes nothing; a `Refusal` in the batch reports it.
+        A message that no correct member sends changes nothing; a `Refusal` in the batch reports it.
         """
         self.tell(now, inputs.Receive(peer, message))
 
@@ -168,15 +168,15 @@ class Member:
         self.tell(now, inputs.Tick())
 
     def update_overwrites(self, now: float) -> None:
-        """The data is about to be, for a moment, at no position.
+        """The update will overwrite the data, which is then at no position.
 
-        The next batch marks the store as unfinished: until `update_progress` or `update_done`
-        it covers nothing.  Nothing must be touched before that batch is performed.
+        The next batch marks the store as unfinished, until `update_progress` or `update_done`.  The
+        host must not touch the data before that batch is performed.
         """
         self.tell(now, inputs.UpdateOverwrites())
 
     def update_progress(self, now: float, position: Position | None) -> None:
-        """The store's data now ends at `position`, which is on the way to the tip.
+        """The store's data now ends at `position`, on the chain of the tip.
 
         For a host that cuts frames that its source lacks, and appends frame by frame: its data is
         at its position at each moment, and all acknowledged frames stay in it.
@@ -188,18 +188,16 @@ class Member:
         self.tell(now, inputs.UpdateDone(position))
 
     def leave(self, now: float) -> None:
-        """This member must leave the cluster, in order; the others go on.
+        """This member must leave the cluster; the others go on.
 
-        Where it reaches no majority of the electors, no member can let it go: it just stops, and
-        stays the member that it is.
+        If it reaches no majority of the electors, it only stops, and stays a member.
         """
         self.tell(now, inputs.Leave())
 
     def shutdown_cluster(self, now: float) -> None:
-        """The whole cluster must stop, in order (S2).
+        """The whole cluster must stop, in an orderly shutdown (S2).
 
-        Where none runs, and where this member is in no view, it just ends: ask one that is
-        active.
+        If this member is not in an open view, only this member ends: ask an active member.
         """
         self.tell(now, inputs.ShutdownCluster())
 
@@ -214,8 +212,8 @@ class Member:
     def read(self, now: float) -> int:
         """Reads have come together: return the number under which `ReadsConfirmed` names them.
 
-        0: they can be confirmed here only by `older_electors`, or this member is not active.  Of
-        those that were given numbers none is confirmed any more once the member has closed.
+        0: they cannot be confirmed, because of `older_electors`, or because this member is not
+        active.  No read is confirmed after the member has closed.
         """
         called = self.state.reads.called
         self.tell(now, inputs.Read())
@@ -223,19 +221,19 @@ class Member:
 
     @property
     def older_electors(self) -> frozenset[str]:
-        """Return the electors without which no read is confirmed, and that cannot confirm one."""
+        """Return the electors that cannot confirm reads, if there is no majority without them."""
         return older_electors(self.state)
 
     def may_append(self, view: ViewId, seq: int) -> FrameVerdict:
-        """Return whether the frame `seq` of `view` may be written, and acknowledged then."""
+        """Return whether the host may write the frame `seq` of `view`, and then acknowledge it."""
         return may_append(self.state, view, seq)
 
     def appended(self, view: ViewId, seq: int, *, first: int | None = None) -> None:
         """The frame `seq` of `view` is durable here; its position is durable with it.
 
-        `first`: so are all from this one on, written together; None means it alone.
+        `first`: the first of several frames that were written together; None: only the frame `seq`.
 
-        Raises `MisuseError` where `may_append` does not say `TAKE`.
+        Raises `MisuseError` if `may_append` does not return `TAKE` for the first frame.
         """
         self.tell(0.0, inputs.Appended(view, seq, first))
 
@@ -248,8 +246,7 @@ class Member:
     def advance(self, batch: Batch) -> None:
         """`batch` is performed: its record is durable, its messages are on their way.
 
-        Events since it was polled are in the next one.  Raises `MisuseError` for
-        another batch than the one that `poll` gave last.
+        Raises `MisuseError` unless it is the batch that `poll` returned last.
         """
         self._out.advance(batch)
 

@@ -62,7 +62,7 @@ class Welcome:
 class Refused:
     """You cannot join: `reason`, with the found and the expected value (J3, I2, I4).
 
-    `meeting`: that of the hello that this answers; empty if it answers none, or an older version's.
+    `meeting`: the `meeting` of the answered hello; empty if there is none.
     """
 
     reason: Reason
@@ -110,7 +110,7 @@ class Heartbeat:
 
 @frozen(cache_hash=True)
 class Confirm:
-    """To an elector: does this view still stand?  `number`: the question's, in this process."""
+    """To an elector: does this view still stand?  `number`: the question's number."""
 
     view: ViewId
     number: Annotated[int, AtLeast(1)]
@@ -142,7 +142,7 @@ JoinMessage: TypeAlias = ChoiceMessage | MemberMessage
 
 @frozen
 class StartUpdate:
-    """Receive the state from `source`; replaces an earlier one.  Then call `update_done`.
+    """Receive the state from `source`, in place of an earlier update.  Then call `update_done`.
 
     `to`: the position to reach, where the view starts.  `beside`: the view runs without this
     member; `to` is then unknown, and the source says where its data ends.
@@ -156,7 +156,7 @@ class StartUpdate:
 
 @frozen
 class ServeUpdate:
-    """Send the state to `to`: all frames up to where its own data ends."""
+    """Send the state to `to`: all frames of this member."""
 
     to: str
     view: View
@@ -181,14 +181,14 @@ class Closing(Enum):
 
 @frozen
 class Stop:
-    """End the process, in order: left, or the whole cluster is closed (S2)."""
+    """End the process: this member has left, or the whole cluster is closed (S2)."""
 
     is_clean: bool
 
 
 @frozen
 class Abort:
-    """End the process.  A restart does not help; nothing was written.
+    """End the process.  A restart does not help; the store stays as it is.
 
     `found`, `expected`: for the message to the operator.  `needs_recovery`: the operator has to
     choose with `joinproto recover` first.
@@ -204,7 +204,7 @@ class Abort:
 class CompareAndSet:
     """Ask the outside register: if `parent` has no successor yet, it is `view`.
 
-    Call `register_says` with the successor that stands there afterwards, whichever it is.
+    Call `register_says` with the successor that the register then has.
     """
 
     parent: ViewId | None
@@ -220,9 +220,9 @@ class NoSuccessor:
 class ReadRegister:
     """Ask the outside register which successor `parent` has.
 
-    Call `register_says` with it, or `register_free` if there is none, with `asked` and
-    `question`.  Where the register is out of reach, do nothing: the member suspends itself in time.
-    `question`: reads wait for the answer; 0: none do.
+    Call `register_says` with it, or `register_free` if there is none, with `asked` and `question`.
+    If the register is out of reach, do nothing: the member suspends itself in time.  `question`:
+    the number of the question of waiting reads; 0: no reads wait.
     """
 
     parent: ViewId
@@ -234,7 +234,7 @@ class ReadRegister:
 class ReadsConfirmed:
     """Answer the reads to which `read` gave the numbers up to `upto`.
 
-    All that was acknowledged before they began is on the disk, or will be known to be committed.
+    Each frame that was acknowledged before these reads began is in this member's store.
     """
 
     upto: int
@@ -288,7 +288,7 @@ class Waiting:
 
 @frozen
 class Proposes:
-    """This member would have `view` chosen: `label` and `case` of the table say why."""
+    """This member proposes `view`: `label` and `case` of the table say why."""
 
     label: str
     case: str
@@ -329,10 +329,10 @@ class Sent:
 class Batch:
     """The actions that a host must do now, field by field from the top; then it calls `advance`.
 
-    `close`: serve clients no more, and acknowledge nothing, before anything else is done; None if
-    nothing of that.  `persist`: make this durable before anything is sent; None if nothing has
-    changed.  `sends`: each may be lost, come twice or come late.  `actions`: in this order.
-    `events`: to log or count, at any time.
+    `close`: before all other actions, stop serving clients and acknowledging frames; None: no
+    change.  `persist`: make this record durable before a message is sent; None: no change.
+    `sends`: each may be lost, come twice or come late.  `actions`: in this order.  `events`: to log
+    or count, at any time.
     """
 
     close: Closing | None = None

@@ -20,7 +20,7 @@ from joinproto.machine.terms import ALWAYS, Members
 
 
 class Phase(Enum):
-    """The phase of a member between its start and its end."""
+    """The phase of a member."""
 
     INITIALIZING = "initializing"  # waits for the view that founds or restarts the cluster
     JOINING = "joining"  # knows the cluster, and is not in its view (J1, J2)

@@ -1,4 +1,4 @@
-"""Proposing: which view a member proposes once enough have answered its ballot.
+"""Proposing: the view that a member proposes once enough seats have answered its ballot.
 
 Source: join protocol, 3.4.
 """
@@ -104,7 +104,7 @@ def _yields(it: Known, now: float, proposer: Proposer, view: View, evidence: Evi
 
 
 def _abort_all(m: StepContext, reason: Reason) -> None:
-    """Stop all initial members, because they cannot start together; nothing is written."""
+    """Stop all initial members, because they cannot start together."""
     theirs = sorted({f"{item.options} at {item.seat.member}" for item in m.observations.answers})
     found = ", ".join([f"{m.config.digest} at {m.config.member}", *theirs])
     expected = "the same in all members"

@@ -1,4 +1,4 @@
-"""Reads: whether the view that a member serves still stood after a read had begun.
+"""Reads: they are confirmed if the view that a member serves still stood after they began.
 
 A member may serve in a view that all others have left, until it learns the next view.  Frames that
 the others acknowledge meanwhile are not on its disk.  So a read waits until a majority of the

@@ -64,9 +64,8 @@ def initial_signature(
 ) -> Signature | None:
     """Return the initial signature of the running cluster, or of the one that starts.
 
-    `NEW` if a new cluster is founded, or if the running cluster's signature is not given.
-
-    None if the active members have two signatures, or if no cluster is active or starts.
+    `NEW` if a new cluster is founded.  None if no signature of the active members is given, if they
+    have two, or if no cluster is active or starts.
     """
     active = [status for status in members if status.active]
     known = [status.initial for status in (active or members) if status.initial is not None]

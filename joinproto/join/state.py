@@ -46,9 +46,7 @@ class Connections:
 
 @frozen(cache_hash=True)
 class Reads:
-    """Reads that wait until the view is confirmed.
-
-    `called`, `covers` and `last` only grow while the process runs.
+    """Reads that wait until the view is confirmed.  No number falls, except `asked` to 0.
 
     `called`: how often reads were handed in.  `asked`: the number of the question that is under way
     for them, 0 for none; it covers the reads up to `covers`.  `confirmed`: the electors that have
@@ -78,7 +76,7 @@ class Known:
     was_active: bool = False  # it was active in the tip
     source: str | None = None  # the member that it is updated from
     saw_it_run: bool = False  # others were ready in the tip, before this process was in any view
-    closes_until: float | None = None  # until then it wants a shutdown, also if a view omits it
+    closes_until: float | None = None  # until then it wants a shutdown, also if a view lacks it
     leaves: bool = False
     leave_told: bool = False  # the members that decide on the next view know that it leaves
     is_done: bool = False
@@ -132,7 +130,7 @@ class Known:
 
     @property
     def status(self) -> Answer:
-        """Return its present answer to a ballot."""
+        """Return the answer that it would give to a ballot now."""
         return own_answer(
             self.record,
             self.config,
@@ -143,7 +141,7 @@ class Known:
 
     @property
     def deadline(self) -> float | None:
-        """Return when `tick` must be called, None if only something from outside can matter."""
+        """Return when `tick` must be called, None if no time matters."""
         # Hosts ask before and after each step: four comparisons take a third of a list's time.
         due = self.patience_until
         if (at := self.next_heartbeat) is not None and (due is None or at < due):

@@ -59,7 +59,7 @@ class StepContext(Known):
     def waits(
         self, label: str, case: str, reason: Reason | None, detail: str = "", table: str = ""
     ) -> None:
-        """Report why this member waits, and which stores went back, because they do not count."""
+        """Report why this member waits, and whose stores are older copies, which do not count."""
         if self.observations.went_back:
             names = ", ".join(sorted(self.observations.went_back))
             lack = f"older copies of what they were: the stores of {names}"

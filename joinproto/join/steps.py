@@ -22,7 +22,7 @@ from joinproto.join.balloting import (
     consider,
     hear_choice,
     insist,
-    is_unheard,
+    may_be_ignored,
     read_register,
     reason_to_begin,
     take,
@@ -31,7 +31,13 @@ from joinproto.join.choice import Choice
 from joinproto.join.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
 from joinproto.join.fixpoint import report_awaited, settle
 from joinproto.join.frames import appended
-from joinproto.join.greeting import hear_hello, hear_refused, hello, hello_to_members, meet
+from joinproto.join.greeting import (
+    count_connection,
+    hear_hello,
+    hear_refused,
+    hello,
+    hello_to_members,
+)
 from joinproto.join.heartbeats import hear_heartbeat, heartbeat
 from joinproto.join.ids import ViewId
 from joinproto.join.learning import hear_ready
@@ -130,7 +136,7 @@ def peer_up(m: StepContext, now: float, peer: str, confirms: bool = True) -> Non
         return
     asks_in_vain = m.closes_until is not None and now < m.closes_until and _is_cut_off(m)
     m.observations = m.observations.with_peer(peer, confirms=confirms)
-    meet(m, peer)
+    count_connection(m, peer)
     if asks_in_vain and not _is_cut_off(m):
         # It was cut off for less time than the others' patience, so they have not given it up.
         m.closes_until = now + shutdown_patience(m)
@@ -206,7 +212,7 @@ def tick(m: StepContext, now: float) -> None:
         if m.choice.is_free:
             consider(m, now, is_patient=False)
             ask_again(m, now)
-        elif is_unheard(m):
+        elif may_be_ignored(m):
             if now >= m.timers.since + pause(m):
                 report_silent(m)
             insist(m, now)

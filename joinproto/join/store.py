@@ -49,7 +49,7 @@ class Accepted:
 
 @frozen(kw_only=True)
 class StoreRecord:
-    """Everything that a store must keep together, written as one.
+    """The record of a store, which is written as one.
 
     `store_id`: drawn at random when the store is made.  `transient`: kept in memory only,
     and gone with the process (T).  `held`: the newest view it was ready in.  `position`: the
@@ -117,8 +117,8 @@ class StoreRecord:
     def learn(self, lineage: Lineage, *, keep: int = VIEWS_KEPT) -> StoreRecord:
         """Return the record after it has learned where the chain continues.
 
-        Promise, acceptance and mark were about the former tip, and are void.  Data and
-        `held` stay as they are.  Raises `Malformed` unless this chain continues there.
+        Promise, acceptance and mark are about the former tip, so they are dropped.  Raises
+        `Malformed` unless this chain continues there.
         """
         known = follow(self.lineage, lineage, keep=keep)
         if known == self.lineage:

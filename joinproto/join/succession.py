@@ -84,7 +84,7 @@ N = SEATS.mine("wait_for")
 MAJORITY = SEATS.mine("majority")
 FOUNDERS = SEATS.mine("founders")
 
-A = SEATS.where(answered=True).named("A")  # those that have answered
+A = SEATS.where(answered=True).named("A")  # seats that have answered
 V = SEATS.where(is_member=True).named("V")  # members of the tip
 S = A.where(is_sure=True).named("S")  # sure of the tip
 K = A.where(covers=True, has_store=True).named("K")  # stores that cover the tip

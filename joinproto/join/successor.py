@@ -1,4 +1,4 @@
-"""From answers to the next view: the rows that the tables read, and the view they lead to.
+"""The next view, from answers: the rows that the tables read, and the view they lead to.
 
 Source: join protocol, 3.4 and 3.6.
 """
@@ -270,7 +270,7 @@ class Proposer:
     ) -> frozenset[Seat]:
         """Return the next electors: as before, with the present stores of those that answered.
 
-        If the cluster keeps nothing, no member votes, and the members stand for electors.
+        If the cluster keeps nothing, no member votes, and the members are the electors.
         Otherwise a configured elector that joins votes, and a member that leaves does not.  If a
         member leaves, the members that answered and stay must be a majority of the voters.  If they
         are not, a guest that has only said hello does not vote, because it may be gone.  If they

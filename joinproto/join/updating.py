@@ -29,7 +29,7 @@ def hear_welcome(m: StepContext, peer: str, welcome: Welcome) -> None:
     is_waiting = m.phase is Phase.JOINING and m.source is None
     if tip is not None and tip.id == welcome.view:
         m.see_it_run()
-    # Its data stands still while its answer counts.
+    # This member's data must not change while its answer counts.
     is_waiting = is_waiting and not m.is_frozen
     if is_waiting and tip is not None and welcome.view == tip.id:
         _start_update(m, peer, tip, beside=True)

@@ -90,7 +90,7 @@ def encode(message: messages.JoinMessage, *, speaks: int = MISSES - 1) -> bytes:
     """Return the message as bytes; raises `MisuseError` for a value that no member sends.
 
     `speaks`: the version of the wire that the receiver understands; newer fields are left out. A
-    member sends `Confirm` and `Confirmed` to those alone of which `peer_up` says `confirms`.
+    member sends `Confirm` and `Confirmed` only to peers of which `peer_up` says `confirms`.
     """
     word = _NAMES.get(type(message))
     if word is None:
@@ -118,7 +118,7 @@ def encode(message: messages.JoinMessage, *, speaks: int = MISSES - 1) -> bytes:
 
 
 def decode(data: bytes) -> messages.JoinMessage:
-    """Return the message; raises `Malformed` for whatever no correct member sends."""
+    """Return the message; raises `Malformed` for bytes that no correct member sends."""
     found_bytes = Verbatim(f"{len(data)} bytes")
     require("message", len(data) <= BYTES_MAX, found_bytes, f"at most {BYTES_MAX} bytes")
     tree = parsed(data, "message")

@@ -63,7 +63,7 @@ def open_disk(
 ) -> Disk:
     """Return the data directory, made where there is none; raises `StoreError`.
 
-    `files`: where the metadata are; `frames_on`: where the journal is.
+    `files`: the file system of the metadata; `frames_on`: the file system of the journal.
     """
     try:
         make_directories(frames_on, path, 0o750)
@@ -83,7 +83,7 @@ def open_disk(
         for problem in store.problems:
             log.warning("%s: %s", path, problem)
         if frames is None:
-            _started(store, path, None)
+            _record_of_start(store, path, None)
         journal = Journal.open(path, files=frames_on)
     except BaseException:
         store.close()
@@ -91,7 +91,7 @@ def open_disk(
     try:
         if journal.cut_bytes:
             log.info("%s: a torn tail of %d bytes was cut", journal.path, journal.cut_bytes)
-        record = _started(store, path, journal.runs, is_torn=journal.cut_bytes > 0)
+        record = _record_of_start(store, path, journal.runs, is_torn=journal.cut_bytes > 0)
         if store.contents.frames is None:
             # An earlier version made the store.  From now on a missing journal is noticed.
             store.write_contents(evolve(store.contents, frames=FILE))
@@ -120,7 +120,7 @@ def _store(
     )
 
 
-def _started(
+def _record_of_start(
     store: StoreHandle, path: Path, runs: Sequence[Run] | None, *, is_torn: bool = False
 ) -> StoreRecord:
     """Return the store's record with the journal's position; raises `StoreCorrupt`."""

@@ -126,7 +126,7 @@ class _Copy(PieceFile):
             self.give_up(f"{path.with_name(FLOOR)}: is damaged, or of another journal")
             return
         if found.last.seq < self.journal.first_seq:
-            self.give_up(f"{path.with_name(FLOOR)}: is of frames that were dropped")
+            self.give_up(f"{path.with_name(FLOOR)}: replaces frames that are dropped already")
             return
         self._base, self._next = found, found.last.seq + 1
         self._index = Index.open(files, folder, path.with_name(INDEX_NEW))
@@ -140,7 +140,7 @@ class _Copy(PieceFile):
         stretch, _ = read_stretch(journal.raw, start, self._next, journal.size, PIECE_BYTES)
         data = b"" if stretch is None else journal.raw(start, stretch.end - start)
         if stretch is None or crc32(data) != stretch.checksum:
-            self.give_up(f"frame {self._next} is not as it was written")
+            self.give_up(f"frame {self._next} is damaged")
             return
         moved = start - self.size
         self._offsets.extend(at - moved for at in stretch.offsets)

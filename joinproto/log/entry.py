@@ -21,7 +21,7 @@ class Entry:
 
     @classmethod
     def of(cls, data: bytes) -> Entry:
-        """Return the entry of a frame's data, whatever they are."""
+        """Return the entry of a frame's data."""
         head, newline, body = data.partition(b"\n")
         origin, space, number = head.decode("utf-8", "replace").rpartition(" ")
         if newline and space and number.isascii() and number.isdigit() and len(number) < 20:

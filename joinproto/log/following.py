@@ -12,7 +12,7 @@ from joinproto.log.messages import Frames, Kept, write
 
 
 class Following:
-    """The following side of one log.  `append`: writes frames to the journal."""
+    """The part of a log that follows a sequencer.  `append`: writes frames to the journal."""
 
     def __init__(
         self, loop: EventLoop, journal: Journal, append: Callable[[list[Frame]], Iterator[Work]]
@@ -38,9 +38,9 @@ class Following:
             peer, message = self._incoming.popleft()
             answer = self._loop.may_append(message.view, message.first)
             last = self._journal.last_seq
-            behind = last - message.first + 1  # how many frames of the message are here already
-            if answer is May.ALREADY_THERE and behind < len(message.bodies):
-                message = Frames(message.view, last + 1, message.bodies[max(0, behind) :])
+            present = last - message.first + 1  # how many frames of the message are here already
+            if answer is May.ALREADY_THERE and present < len(message.bodies):
+                message = Frames(message.view, last + 1, message.bodies[max(0, present) :])
                 answer = self._loop.may_append(message.view, message.first)
             if answer in (May.OTHER_VIEW, May.FROZEN, May.NOT_READY):
                 continue

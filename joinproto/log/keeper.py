@@ -1,4 +1,4 @@
-"""The keeper: it makes snapshots, drops frames, and restores the application at a start.
+"""The keeper, which makes snapshots, drops frames, and restores the application at a start.
 
 In each step of the log one piece of this work is done, after all work that clients wait for.
 """
@@ -32,17 +32,17 @@ class Remembering(Protocol):
 
     @property
     def kind(self) -> str:
-        """Return the name of the application and of its format: only its own is given back."""
+        """Return the name of the application and its format; a state of another name is refused."""
 
     def state(self) -> Iterator[bytes]:
         """Return the state as it is at this call, in pieces.
 
-        They are asked for one by one later, on a worker, while frames are applied: so the returned
-        parts share no mutable state.
+        A worker asks for the pieces one by one later, while frames are applied, so they must share
+        no mutable state.
         """
 
     def restore(self, state: bytes) -> None:
-        """Take this for the state, in the place of any other."""
+        """Replace the application's state by this state."""
 
 
 @frozen(kw_only=True)
@@ -67,8 +67,8 @@ def kind_of(application: object) -> str:
 def keeper_of(journal: Journal, application: object, keeping: Keeping) -> Keeper | None:
     """Return the keeper of this application, None if its state cannot be kept.
 
-    Raises `StoreForeign` if such an application would need dropped frames, and `MisuseError` if
-    frames must be dropped for it.
+    In this case it raises `StoreForeign` if frames were dropped, and `MisuseError` if `keeping`
+    drops frames.
     """
     if isinstance(application, Remembering):
         return Keeper(journal, application, keeping)
@@ -95,7 +95,7 @@ class Keeper:
         self._keeping = keeping
         self._floor = 0  # the last frame that the next drop of frames will replace; 0: none
         self._chore: Iterator[Work] | None = None
-        self._tried = 0
+        self._tried = 0  # the last frame when a snapshot was last begun or found
 
     def begin(self) -> int:
         """Restore the application's state, and return the last frame in it."""
@@ -109,7 +109,7 @@ class Keeper:
         if found is not None and found.last >= below:
             self.snapshot = found.last
             self._application.restore(found.state)
-            log.info("the state behind frame %d is taken from %s", self.snapshot, FILE)
+            log.info("the state after frame %d is taken from %s", self.snapshot, FILE)
         self._tried = max(self.snapshot, below)
         return self._tried
 

@@ -2,7 +2,7 @@
 
     bytes       a line of JSON (an array: the name, then the fields), then the data of the frames
 
-`read` checks everything: a message that no correct log sends raises `Malformed`.
+`read` raises `Malformed` for a message that no correct log sends.
 """
 
 from __future__ import annotations
@@ -221,17 +221,17 @@ def write(message: Message) -> bytes:
     kind = type(message)
     word, put = _WRITE[kind]
     tree = [word, *put(message)]
-    if kind not in _BEHIND:
+    if kind not in _READ_DATA:
         return ascii_line(tree) + b"\n"
-    behind = tree.pop()
+    data = tree.pop()
     if kind is Piece:
-        tree.append([[view, len(body)] for view, body in behind])
-        behind = [body for _, body in behind]
-    elif isinstance(behind, list):
-        tree.append([len(body) for body in behind])
+        tree.append([[view, len(body)] for view, body in data])
+        data = [body for _, body in data]
+    elif isinstance(data, list):
+        tree.append([len(body) for body in data])
     else:
-        behind = [behind]
-    return ascii_line(tree) + b"\n" + b"".join(behind)
+        data = [data]
+    return ascii_line(tree) + b"\n" + b"".join(data)
 
 
 def read(data: bytes) -> Message:
@@ -245,10 +245,10 @@ def read(data: bytes) -> Message:
     known = _READ.get(word) if isinstance(word, str) else None
     if known is None:
         raise Malformed("message", Verbatim(str(word)[:40]), f"one of {' '.join(KINDS)}")
-    take, behind = known
+    take, read_data = known
     try:
-        if behind is not None:
-            behind(found, rest)
+        if read_data is not None:
+            read_data(found, rest)
         elif rest:
             raise Malformed("data", Verbatim(f"{len(rest)} bytes"), "none")
         message: Message = take(found)
@@ -262,16 +262,16 @@ def _numbered(piece: Piece) -> Piece:
     return evolve(piece, frames=tuple(Frame(one.view, at, one.data) for at, one in frames))
 
 
-def _whole_behind(found: list[Any], rest: bytes) -> None:
+def _read_whole(found: list[Any], rest: bytes) -> None:
     found.append(rest)
 
 
-def _bodies_behind(found: list[Any], rest: bytes) -> None:
+def _read_bodies(found: list[Any], rest: bytes) -> None:
     """Replace the sizes, the last field of the line, by the bodies that follow the line."""
     found[-1:] = [_cut(one, rest) for one in found[-1:]]
 
 
-def _frames_behind(found: list[Any], rest: bytes) -> None:
+def _read_frames(found: list[Any], rest: bytes) -> None:
     require_type("frames", found[-1:] and found[-1], list)
     for pair in found[-1]:
         require("frame", isinstance(pair, list) and len(pair) == 2, pair, "a view and a size")
@@ -337,13 +337,13 @@ _CODEC.give((BasePiece, "data"))
 _CODEC.give(Frame, lambda frame: [frame.view, frame.data], _take_frame)
 _CODEC.give(tuple[Run, ...], listed, _take_runs)
 
-_BEHIND: Mapping[type, Callable[[list[Any], bytes], None]] = {
-    Submit: _whole_behind,
-    BasePiece: _whole_behind,
-    Frames: _bodies_behind,
-    Submits: _bodies_behind,
-    Piece: _frames_behind,
+_READ_DATA: Mapping[type, Callable[[list[Any], bytes], None]] = {
+    Submit: _read_whole,
+    BasePiece: _read_whole,
+    Frames: _read_bodies,
+    Submits: _read_bodies,
+    Piece: _read_frames,
 }
-"""Messages whose last field follows the line: as a whole, or in parts with sizes in the line."""
-_READ = {word: (_CODEC.take_of(kind), _BEHIND.get(kind)) for word, kind in KINDS.items()}
+"""For messages whose last field follows the line, the function that reads it from there."""
+_READ = {word: (_CODEC.take_of(kind), _READ_DATA.get(kind)) for word, kind in KINDS.items()}
 _WRITE = {kind: (word, _CODEC.put_of(kind)) for word, kind in KINDS.items()}

@@ -27,7 +27,7 @@ GATHER_SECONDS = 0.05
 
 
 class Ordering:
-    """The ordering side of one log.
+    """The part of a log that orders frames.
 
     `sequencer`: None unless this member orders the frames of its view.  `append`: writes frames to
     the journal.  `commit`: called with the last frame that all members have.  `rested`: called

@@ -21,8 +21,7 @@ class PieceFile:
     """A file that is written in pieces.
 
     `size`: the number of bytes on the disk.  `problem`: why the file was given up, "" if it was
-    not.
-    `file`: the descriptor, -1 before the first piece.
+    not.  `file`: the descriptor, -1 before the first piece.
     """
 
     name: ClassVar[str]

@@ -58,18 +58,18 @@ REST_SECONDS = 5.0
 
 
 class Application(Protocol):
-    """The application that consumes the log.  Called on the event loop; `apply` gets committed
-    frames, in order.
-    """
+    """The application that consumes the log.  Its methods are called on the event loop."""
 
-    def apply(self, frame: JournalFrame) -> None: ...
+    def apply(self, frame: JournalFrame) -> None:
+        """Apply the next committed frame."""
+
     def opened(self, view: View) -> None:
-        """All that was committed before this view is applied: serve."""
+        """All frames committed before this view are applied: serve clients."""
 
     def closed(self, why: Closing) -> None: ...
 
 
-def _forget(*_: str) -> None:
+def _ignore(*_: str) -> None:
     pass
 
 
@@ -93,7 +93,7 @@ class ReplicatedLog:
     """A `Service` and a `StateTransfer` over a journal: the log that all members write.
 
     `application`: gets each committed frame, in order.  `keeping`: None means its defaults.
-    Raises `StoreForeign` where the journal begins with the state of another application.
+    Raises `StoreForeign` if the journal begins with the state of another application.
     """
 
     # Set by `attach`.
@@ -148,30 +148,29 @@ class ReplicatedLog:
         self.submissions.origin = origin
 
     def submit(
-        self, body: bytes, done: Callable[[Position], None], lost: Callable[[], None] = _forget
+        self, body: bytes, done: Callable[[Position], None], lost: Callable[[], None] = _ignore
     ) -> None:
-        """Write a frame for a client; only while open.
+        """Write a frame for a client, if the log is open; the next `work` sends it.
 
-        It is on its way with the next `work`, together with all others that came until then.
-        `lost`: is called in the place of `done` where no member can tell any more whether the frame
-        is in the log: the others continued without this member, and dropped their frames.
+        `lost`: called in place of `done` if no member can tell any more whether the frame is in the
+        log: the others continued without this member, and dropped their frames.
         """
         self._hand_in(self.submissions.add(body, done, lost))
 
     def barrier(
         self,
         done: Callable[[int], None],
-        refused: Callable[[str], None] = _forget,
+        refused: Callable[[str], None] = _ignore,
         *,
         is_local: bool = False,
     ) -> None:
-        """Call `done` with a frame: up to there is all that was acknowledged before this call.
+        """Call `done` with the number of a frame; no later frame was acknowledged before this call.
 
-        Anywhere: a majority of the electors (the outside register) has confirmed the view since.
-        `refused`: is called with a reason instead, where the log is not open or closes before, or
-        too many electors are of an earlier version.  `is_local`: ask no member, and miss frames
-        that others acknowledged for up to the time after which the driver takes silent peers for
-        lost, or for as long as this process was paused.
+        For this, a majority of the electors (or the outside register) confirms the view.
+        `refused`: called with a reason instead, if the log is not open or closes before, or too
+        many electors are of an earlier version.  `is_local`: ask no member.  Then the read may miss
+        the frames that others acknowledged since the driver last heard them, or while this process
+        was paused.
         """
         if not self.is_open:
             refused("not active")
@@ -207,7 +206,8 @@ class ReplicatedLog:
     def rest(self, then: Callable[[], None]) -> None:
         """Stop ordering, and call `then` when all members have the same frames.
 
-        A write that was not ordered yet is nowhere.  Calls after `REST_SECONDS` in any case.
+        A write that was not ordered yet is not in the log.  `then` is called after `REST_SECONDS`
+        in any case.
         """
         self._at_rest = then
         self._rests_by = self.loop.now() + REST_SECONDS
@@ -313,7 +313,7 @@ class ReplicatedLog:
         self.updates.start(update)
 
     def serve_update(self, update: ServeUpdate) -> None:
-        """Do nothing ahead: each request of the joiner is checked when it comes."""
+        """Do nothing: the joiner's requests are answered when they come."""
 
     @property
     def deadline(self) -> float | None:
@@ -362,7 +362,7 @@ class ReplicatedLog:
 
     @property
     def snapshot(self) -> int:
-        """Return the last frame in a snapshot, 0: there is none."""
+        """Return the last frame in a snapshot, 0 if there is none."""
         return 0 if self._keeper is None else self._keeper.snapshot
 
     @property

@@ -49,10 +49,10 @@ class Snapshot:
 
 
 def load(journal: Journal, name: str, kind: str) -> Snapshot | None:
-    """Return the snapshot in the file `name`, None if it is missing or not of this journal.
+    """Return the snapshot in the file `name`, None if it is missing or cannot be used.
 
-    Never raises: after an error of the disk, or if the snapshot is damaged, a line is logged, and
-    the frames are applied instead.
+    A snapshot that cannot be used is logged: after an error of the disk, or if it is damaged, of
+    another journal, or of another application than `kind`.
     """
     try:
         found = _load(journal, name, kind)
@@ -90,7 +90,7 @@ def making(
     if writer.problem:
         log.warning("%s: no snapshot was made: %s", journal.path.with_name(FILE), writer.problem)
     else:
-        log.info("a snapshot behind frame %d, %d bytes", runs[-1].last, writer.size - HEAD.size)
+        log.info("a snapshot after frame %d, %d bytes", runs[-1].last, writer.size - HEAD.size)
         when_made()
 
 
@@ -157,11 +157,11 @@ def in_pieces(line: bytes, state: Iterator[bytes]) -> Iterator[bytes]:
         yield bytes(held)
 
 
-def is_prefix(runs: Sequence[Run], of: Sequence[Run]) -> bool:
-    """Return whether the frames of `runs` are the first frames of `of`; False without runs."""
-    if not runs or len(runs) > len(of):
+def is_prefix(runs: Sequence[Run], longer: Sequence[Run]) -> bool:
+    """Return whether the frames of `runs` are the first frames of `longer`; False without runs."""
+    if not runs or len(runs) > len(longer):
         return False
     *whole, last = runs
-    there = of[len(whole)]
+    there = longer[len(whole)]
     begins = (there.view, there.first) == (last.view, last.first)
-    return tuple(whole) == tuple(of[: len(whole)]) and begins and last.last <= there.last
+    return tuple(whole) == tuple(longer[: len(whole)]) and begins and last.last <= there.last

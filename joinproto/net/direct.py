@@ -2,7 +2,7 @@
 
 A `Direct` is a stream like any other during the greeting, and a `Pipe` afterwards: `run` passes
 received bytes on by a call, in the same turn of the event loop.  Through a stream, each receive
-took four turns, which was most of the time of a client's write.
+takes four turns, which is most of the time of a client's write.
 """
 
 from __future__ import annotations

@@ -143,12 +143,12 @@ class Door:
 
     def _identity(self, stream: ByteStream) -> Identity:
         network = self.network
-        shown: Callable[[str], str] = lambda name: ""  # noqa: E731
+        why_not_certified: Callable[[str], str] = lambda name: ""  # noqa: E731
         if network.tls is not None:
             certificate = stream.extra(TLSAttribute.peer_certificate, None)
             names = names_in(dict(certificate or {}))
 
-            def shown(name: str) -> str:
+            def why_not_certified(name: str) -> str:
                 if name in names:
                     return ""
                 named = ", ".join(sorted(names)) or "no peer"
@@ -159,7 +159,7 @@ class Door:
                 return f"{name!r} sent a message that no member sends, a moment ago"
             if network.only_these and name not in network.addresses:
                 return f"{network.member} knows no member {name!r}"
-            return shown(name)
+            return why_not_certified(name)
 
         return filled(
             Identity,

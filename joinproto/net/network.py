@@ -16,13 +16,13 @@ from joinproto.net.tls import TlsFiles
 class Network:
     """The settings of a member's connections to others.
 
-    `addresses`: of the members it may have to call; `only_these`: no other one may call. `silence`:
-    seconds after which a peer that is not heard of is given up.  `secret`, `tls`: how members prove
-    which members they are; without both `listen` must be on loopback, unless `is_insecure` says
-    that any caller may be a member.  `backoff`: seconds between two calls of one member, at first
-    and at most.  `earlier`: the answer to a caller that greets in another form, as an earlier
-    version may.  `both_call`: either of two members may call the other one.  `aliases`: names of no
-    member under which others call: `TcpTransport.guest` handles them.
+    `addresses`: the addresses of members that it may have to call; `only_these`: no other member
+    may call.  `silence`: seconds after which a silent peer is given up.  `secret`, `tls`: how
+    members prove their identities; without both `listen` must be on loopback, unless `is_insecure`
+    says that any caller may be a member.  `backoff`: seconds between two calls of one member, at
+    first and at most.  `earlier`: the answer to a caller that greets in another form, such as an
+    earlier version.  `both_call`: either of two members may call the other.  `aliases`: names that
+    are no member's; the `guest` of `TcpTransport` speaks with their callers.
     """
 
     member: str

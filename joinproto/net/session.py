@@ -93,7 +93,7 @@ class Session:
     _mine: dict[str, Any] = field(factory=dict)
     _key: bytes = field(default=b"", repr=False)
     _mac: hmac.HMAC = field(factory=lambda: hmac.new(b"", digestmod="sha256"), repr=False)
-    _claims: str = ""
+    _claimed_name: str = ""
     _sent: int = 0
     _heard: int = 0
 
@@ -115,7 +115,7 @@ class Session:
         """
         for body in self._reader.feed(data):
             if self._next is None:
-                yield self._opened(body)
+                yield self._verified_body(body)
             else:
                 self._next(self._parsed(body))
 
@@ -147,9 +147,9 @@ class Session:
         if self.me.run and "run" in said:
             theirs["run"] = said["run"]
         self._check_greeting(theirs)
-        self._claims = theirs["from"]
+        self._claimed_name = theirs["from"]
         if self.dials is None:
-            self._greet(self._claims)
+            self._greet(self._claimed_name)
             self._key = self._make_key(theirs, self._mine)
             self._say({**self._mine, "proof": self._proof(b"acceptor")})
             self._next = self._hear_proof
@@ -161,7 +161,7 @@ class Session:
 
     def _hear_proof(self, said: Any) -> None:
         self._require_proof(said, b"dialer")
-        why = "" if self.called else self.me.why_not_free(self._claims, self.run)
+        why = "" if self.called else self.me.why_not_free(self._claimed_name, self.run)
         if why:
             raise self._refusing(why)
         self._say({"welcome": self.version})
@@ -176,7 +176,7 @@ class Session:
         self._next = None
         self._mac = hmac.new(self._key, digestmod="sha256")
         self._reader.limit = FRAME_BYTES_MAX
-        self.peer = self._claims
+        self.peer = self._claimed_name
 
     def _check_greeting(self, theirs: dict[str, Any]) -> None:
         """Refuse a greeting of another version or cluster, or with a wrong name.
@@ -194,7 +194,7 @@ class Session:
             raise self._refusing(f"it speaks {speaks}, {self.me.member} speaks {low} to {high}")
         texts = [theirs[name] for name in theirs.keys() - {"joinproto"}]
         if not all(isinstance(text, str) and 0 < len(text) <= 1_000 for text in texts):
-            raise self._refusing("a greeting with fields that are not texts")
+            raise self._refusing("a greeting with a field that is not text, empty or too long")
         if any(FORBIDDEN.search(text) for text in texts):
             raise self._refusing("a greeting with control characters or surrogates")
         if theirs["cluster"] != self.me.cluster_name:
@@ -232,7 +232,7 @@ class Session:
         if not isinstance(found, str) or not found.isascii():
             raise self._refusing("a proof that is not text")
         if not hmac.compare_digest(found, self._proof(role)):
-            raise self._refusing(f"{self._claims!r} does not know the secret of this cluster")
+            raise self._refusing(f"{self._claimed_name!r} does not know the secret of this cluster")
 
     def _tag(self, number: int, body: bytes, *, from_dialer: bool) -> bytes:
         side = b"d" if from_dialer else b"a"
@@ -241,7 +241,7 @@ class Session:
         mac.update(side + number.to_bytes(8, "big") + body)
         return mac.digest()[:TAG_BYTES]
 
-    def _opened(self, frame: bytes) -> bytes:
+    def _verified_body(self, frame: bytes) -> bytes:
         tag, body = frame[:TAG_BYTES], frame[TAG_BYTES:]
         expected = self._tag(self._heard, body, from_dialer=self.dials is None)
         if not hmac.compare_digest(tag, expected):

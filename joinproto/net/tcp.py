@@ -176,10 +176,10 @@ class TcpTransport:
         return 0 if link is None else link.unsent
 
     def host_of(self, peer: str) -> str:
-        """Return the host from which `peer` has called, "" if it is not connected."""
+        """Return the host of a connected peer, "" if it is not connected."""
         link = self._links.get(peer)
         with suppress(UsageProblem):
-            return "" if link is None else Address.parse(link.whom).host
+            return "" if link is None else Address.parse(link.whom.rpartition(" at ")[2]).host
         return ""
 
     def end(self, peer: str, why: str) -> None:

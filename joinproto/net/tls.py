@@ -56,14 +56,14 @@ class TlsFiles:
         return tuple(found)
 
     def _load(self, what: str, path: Path, load: Callable[[], None]) -> None:
-        beside = f" with key {self.key}" if path is self.certificate else ""
+        with_key = f" with key {self.key}" if path is self.certificate else ""
         try:
-            for one in (path, self.key) if beside else (path,):
+            for one in (path, self.key) if with_key else (path,):
                 one.open("rb").close()  # the TLS library does not say which file is missing
             load()
         except ssl.SSLError as error:
             raise UsageProblem(
-                f"security.{what} {path}{beside}: {error.reason or error}",
+                f"security.{what} {path}{with_key}: {error.reason or error}",
                 next="give a certificate, its own key and the CA's certificate, all as PEM",
             ) from error
         except OSError as error:

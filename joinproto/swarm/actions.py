@@ -84,7 +84,7 @@ def _to_its_disk(it: Simulation, place: Place, what: What) -> None:
 
 def _wipe(it: Simulation, place: Place) -> None:
     if place.record is not None:
-        # Its vote may later make a majority, together with a vote that is still under way.
+        # Its vote may make a majority later, together with a vote that is under way.
         it.oracle.wiped.add(Seat(place.member, place.record.store_id))
     place.wipe()
 

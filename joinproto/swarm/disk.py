@@ -60,7 +60,7 @@ class Folder:
 
 
 def lay(content: bytearray, at: int, data: bytes) -> None:
-    """Write `data` into a file's bytes at `at`; zeros fill the space behind the former end."""
+    """Write `data` into a file's bytes at `at`; zeros fill the space after the former end."""
     if at > len(content):
         content.extend(bytes(at - len(content)))
     content[at : at + len(data)] = data
@@ -220,11 +220,11 @@ class Disk:
 
     def open_directory_in(self, directory: int, name: str) -> int:
         self._call("open_directory_in")
-        return self._opened(_below(self._in(directory), name))
+        return self._opened(_child(self._in(directory), name))
 
     def make_directory(self, directory: int, name: str, mode: int = 0o755) -> None:
         self._call("make_directory")
-        self._absent(directory, name)
+        self._require_absent(directory, name)
         self._in(directory).put(name, Folder())
 
     def names(self, directory: int) -> list[str]:
@@ -233,7 +233,7 @@ class Disk:
 
     def create(self, directory: int, name: str, mode: int = 0o644) -> int:
         self._call("create")
-        self._absent(directory, name)
+        self._require_absent(directory, name)
         made = Node()
         self._in(directory).put(name, made)
         return self._opened(made)
@@ -302,7 +302,7 @@ class Disk:
 
     def link(self, directory: int, old: str, new: str) -> None:
         self._call("link")
-        self._absent(directory, new)
+        self._require_absent(directory, new)
         self._in(directory).put(new, self._file(directory, old))
 
     def unlink(self, directory: int, name: str) -> None:
@@ -368,7 +368,7 @@ class Disk:
         node.waiting.clear()
 
     def _walk(self, path: Path) -> Folder:
-        return reduce(_below, path.parts[1:], self.root)
+        return reduce(_child, path.parts[1:], self.root)
 
     def _opened(self, item: Node | Folder) -> int:
         number = next(self._numbers)
@@ -391,7 +391,7 @@ class Disk:
             raise _error(errno.ENOENT)
         return item
 
-    def _absent(self, directory: int, name: str) -> None:
+    def _require_absent(self, directory: int, name: str) -> None:
         if name in self._in(directory).shown:
             raise _error(errno.EEXIST)
 
@@ -400,7 +400,7 @@ def _error(code: int) -> OSError:
     return OSError(code, os.strerror(code))
 
 
-def _below(folder: Folder, name: str) -> Folder:
+def _child(folder: Folder, name: str) -> Folder:
     item = folder.shown.get(name)
     if item is None:
         raise _error(errno.ENOENT)

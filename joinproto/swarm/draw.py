@@ -36,7 +36,7 @@ KINDS: dict[What, float] = {
 }
 """Kinds of actions that a run may have, with the relative frequency of each in a run."""
 
-BACK = {What.CRASH, What.CRASH_SOON, What.POWER, What.LEAVE, What.SHUTDOWN, What.WIPE, What.MARK}
+ENDS = {What.CRASH, What.CRASH_SOON, What.POWER, What.LEAVE, What.SHUTDOWN, What.WIPE, What.MARK}
 """After these actions a member is down sooner or later, so most runs start it again."""
 
 
@@ -334,7 +334,7 @@ def _action(chance: Random, members: str, kind: What, at: float) -> list[Action]
             made = [Action(at, kind, who, amount=round(chance.uniform(0.5, 8.0), 2))]
         case _:
             made = [Action(at, kind, who)]
-    if kind in BACK and chance.random() < 0.8:
+    if kind in ENDS and chance.random() < 0.8:
         made.append(Action(later, What.START, who))
     if kind in (What.CUT, What.DEAF, What.SPLIT) and chance.random() < 0.7:
         made.append(Action(later, What.HEAL))

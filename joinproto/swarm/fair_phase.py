@@ -1,6 +1,6 @@
-"""The fair phase of a run: faults stop, all members with disks are started, the cluster serves.
+"""The fair phase of a run: faults stop, members are started, and the cluster must serve.
 
-In some runs the cluster is then shut down in order, and started again.
+In some runs the cluster is then closed by an orderly shutdown, and started again.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ PATIENCES_MOST = 400
 """The most time for a cluster to come to rest, in multiples of its patience."""
 
 SERVES_MOST = 100
-"""The most time for it to serve after the operator's permission, in multiples of its patience."""
+"""The most time for a cluster to serve after the operator's mark, in multiples of its patience."""
 
 PATIENCES_OF_REST = 6
+"""The time without a new view at rest, in multiples of the cluster's patience."""
 
 
 def calm(it: Simulation) -> None:
@@ -51,7 +52,7 @@ def _start_all(it: Simulation) -> None:
 
 
 def _await_service(it: Simulation) -> bool:
-    """Return whether the cluster serves now.
+    """Let time pass until the cluster serves and rests; return whether it does.
 
     Raises `Violation` if it must serve and does not, or if no member serves or says why it waits.
     """

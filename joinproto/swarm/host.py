@@ -30,7 +30,7 @@ from joinproto.swarm.place import Died, OpenFiles, Place
 if TYPE_CHECKING:
     from joinproto.swarm.simulation import Simulation
 
-FUNCTIONS_MOST = 10_000
+ROUNDS_MOST = 10_000
 """The most rounds of one step; with more, a member or its log does not come to rest."""
 
 
@@ -105,7 +105,7 @@ class Process(MemberLoop):
         if due is not None and self.now() >= due and self.runs:
             self.tell(inputs.Tick())
             self._perform()
-        for _ in range(FUNCTIONS_MOST):
+        for _ in range(ROUNDS_MOST):
             if not self.runs:
                 return
             for work in self.log.work():
@@ -132,7 +132,7 @@ class Process(MemberLoop):
         self.log.peer_down(peer)
 
     def hear(self, peer: str, channel: Channel, content: object) -> None:
-        """Take a message of `peer` to the member, or its bytes for the log."""
+        """Give a message of `peer` to the member, or its bytes to the log."""
         if channel is Channel.HOST:
             assert isinstance(content, bytes)
             self.log.hear(peer, content)
@@ -164,7 +164,7 @@ class Process(MemberLoop):
             self.log.close(why)
 
     def persist(self, record: StoreRecord) -> None:
-        self.place.keep(self.disk.keeps, record)
+        self.place.keep(self.disk.writer, record)
         self.simulation.oracle.wrote(self)
 
     def send_all(self, sends: tuple[messages.Sent, ...]) -> None:

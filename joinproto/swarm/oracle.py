@@ -180,7 +180,7 @@ class Oracle:
             ran = [one.name for one in self.running() if one.saw_it_run]
             was_over = not ran or closed.id not in self._closed_running
             is_anew = self.starts > self._closed_at.get(closed.id, 0) or was_over
-        told = f"{view} behind {closed}, before which {' '.join(ran)} ran"
+        told = f"{view} after {closed}, before which {' '.join(ran)} ran"
         self.require("close_ends", is_anew, told)
 
     def _may_found_twice(self, first: View) -> bool:
@@ -197,9 +197,9 @@ class Oracle:
 
     def _look_at_change(self, parent: View, view: View) -> None:
         first = self.successor.get(None)
-        if first is not None and self._kept(first.electors):
-            is_kept = bool(self._kept(view.members))
-            self.require("view_has_store", is_kept, f"{view}, behind {parent}")
+        if first is not None and self._names_with_stores(first.electors):
+            is_kept = bool(self._names_with_stores(view.members))
+            self.require("view_has_store", is_kept, f"{view}, after {parent}")
         if self.scenario.outside or not parent.electors - view.electors:
             return
         there = {
@@ -217,7 +217,7 @@ class Oracle:
             f" {' '.join(sorted(names_of(there & view.electors))) or 'none'}",
         )
 
-    def _kept(self, seats: frozenset[Seat]) -> frozenset[str]:
+    def _names_with_stores(self, seats: frozenset[Seat]) -> frozenset[str]:
         return names_of(seats) - frozenset(self.scenario.transients)
 
     def saw(self, process: Process, event: object) -> None:

@@ -43,7 +43,7 @@ class OpenFiles:
 
     record: StoreRecord
     journal: Journal
-    keeps: RecordWriter
+    writer: RecordWriter
     lost: str = ""
 
     def close(self) -> None:
@@ -151,10 +151,10 @@ class Place:
     def _has_store(self) -> bool:
         return any(path == f"{DIRECTORY}/{FOLDER}/{CURRENT}" for path, _ in self.files.files())
 
-    def keep(self, keeps: RecordWriter, record: StoreRecord) -> None:
+    def keep(self, writer: RecordWriter, record: StoreRecord) -> None:
         """Write the record durably."""
         self.writing = record
-        keeps.write(record)
+        writer.write(record)
         self.record, self.writing = record, None
 
     def write(self, record: StoreRecord) -> None:

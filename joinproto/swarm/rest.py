@@ -29,7 +29,7 @@ class RunningMember:
 
 
 def newest(oracle: Oracle) -> View | None:
-    """Return the newest chosen view; None if nothing was founded."""
+    """Return the newest chosen view; None if no cluster was founded."""
     at = oracle.successor.get(None)
     while at is not None and (following := oracle.successor.get(at.id)) is not None:
         at = following

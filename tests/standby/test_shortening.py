@@ -16,7 +16,7 @@ from joinproto.apps.standby.keeping import shortening
 from joinproto.apps.standby.keeping.disk import Disk, open_disk
 from joinproto.apps.standby.keeping.form import Action, Taken
 from joinproto.log import dropping, snapshot
-from tests.log.kills import counted, told_until_killed
+from tests.log.kills import counted, last_told_before_kill
 from tests.standby.test_kept import LIFE, QUEUE, ids, put
 
 WRITES = 60
@@ -132,7 +132,7 @@ def test_a_store_has_all_confirmed_writes_after_a_kill_at_any_step(
     for step in range(10_000):
         path = Path(shutil.copytree(store, tmp_path / f"{step}"))
         begin = partial(_lives, path)
-        told, is_end = told_until_killed(begin, step, half=half)
+        told, is_end = last_told_before_kill(begin, step, half=half)
         with open_disk(path, "a") as disk:
             shortening.clear(disk.journal)
             assert ids(disk) in (there(told), there(told + 1)), step

@@ -1,1 +1,1 @@
-"""What a node's process has around the member: control socket, exit codes, HTTP, notifications."""
+"""A node's process around the member: control socket, exit codes, HTTP, notifications."""

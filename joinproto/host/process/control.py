@@ -24,6 +24,7 @@ from joinproto.errors import EnvironmentProblem, UsageProblem
 from joinproto.net.accepting import SpareDescriptor, serve_each
 
 SECONDS = 10.0
+"""The most seconds for a request and its answer."""
 PATH_BYTES_MAX = 107
 """The longest path of a socket, in bytes, without the null byte at its end."""
 LINE_MAX = 1_000
@@ -43,9 +44,9 @@ async def serve_control(
     Raises as `make_room` does, and `EnvironmentProblem` if there can be no socket at `path`.
 
     Args:
-        path: of the socket.
+        path: the path of the socket.
         answers: for each request, the function that answers it.
-        with_words: the same for requests with words after a blank; the function is given the words.
+        with_words: the same for requests with words after a blank, which the function gets.
         task_status: reports `started` once the socket exists.
     """
     make_room(path)
@@ -162,8 +163,8 @@ def ask_control(path: Path, request: str, seconds: float = SECONDS) -> dict[str,
             link.connect(os.fspath(path))
             link.sendall(request.encode() + b"\n")
             with link.makefile("rb") as lines:
-                said = lines.readline()
-        return dict(json.loads(said))
+                answer = lines.readline()
+        return dict(json.loads(answer))
     except (OSError, ValueError, TypeError) as error:
         why = getattr(error, "strerror", None) or "no answer"
         raise EnvironmentProblem(
