@@ -2,7 +2,7 @@
 
     python tests/soak.py --list                all slices, and when each ran last
     python tests/soak.py --slice reference     one slice
-    python tests/soak.py --minutes 60          for an hour: failed slices first, then the oldest
+    python tests/soak.py --minutes 60          for an hour: failed slices first
     python tests/soak.py --turn 41 --minutes 8 slice 41 modulo their number, as CI does
     python tests/soak.py                       every slice once
 

@@ -1,4 +1,4 @@
-"""Members in this process: real sockets on loopback, real stores, and no hurry.
+"""Members in this process, with real sockets on loopback, real stores and long time limits.
 
 A loaded machine pauses for seconds. `unhurried` and `PausedClock` keep such a pause from looking
 like a peer that is gone.
@@ -35,7 +35,7 @@ from joinproto.store.handle import Store, create_store, open_store
 from tools.faults.ports import free_ports
 
 PATIENCE = 120
-"""Seconds after which a test gives up; none waits for them to pass."""
+"""Seconds after which a test gives up; no test waits so long if it passes."""
 NEVER = 3_600.0
 PAUSE_SECONDS_MAX = 0.04
 
@@ -77,13 +77,13 @@ class PausedClock:
 async def until(holds: Callable[[], bool]) -> None:
     """Return as soon as the condition holds."""
     with anyio.fail_after(PATIENCE):
-        while not holds():  # noqa: ASYNC110  what is waited for has no event
+        while not holds():  # noqa: ASYNC110  the condition has no event
             await anyio.sleep(0.01)
 
 
 @define
 class Place:
-    """One member of three: its address and its data."""
+    """One member of three: its address and its data.  `told`: "opened", or why it closed."""
 
     name: str
     top: Path
@@ -139,7 +139,7 @@ class Place:
 
 
 def network(name: str, ports: dict[str, int], **more: Any) -> Network:
-    """Return the addresses of this member and of the others."""
+    """Return the settings of this member, with the addresses of all members in `ports`."""
     settings: dict[str, Any] = {
         "cluster_name": "cluster",
         "electors": frozenset("abc"),

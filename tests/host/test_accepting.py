@@ -1,4 +1,4 @@
-"""A member that listens while no file descriptor is left; which other users can read a secret."""
+"""Listening while no file descriptor is left, and the warning about a secret that all can read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from joinproto.net.secret import read_secret
 
 @define
 class Exhausted:
-    """A listener whose accept fails so often, with these errors, before it gives a connection."""
+    """A listener whose accept fails with each of `errors`, and then gives one connection.
+
+    `was_spared`: for this connection, whether the spare descriptor was released.
+    """
 
     errors: list[int]
     spare: SpareDescriptor
@@ -39,10 +42,10 @@ class Exhausted:
 
 
 def served(errors: list[int]) -> tuple[list[str], list[bool]]:
-    """Return the answer, and whether the spare descriptor was freed for it."""
+    """Return the answered connections, and for each whether the spare descriptor was released."""
     answered: list[str] = []
 
-    async def told() -> None:
+    async def serve() -> None:
         spare = SpareDescriptor()
         listener: Any = Exhausted(errors, spare)
         done = anyio.Event()
@@ -59,12 +62,12 @@ def served(errors: list[int]) -> tuple[list[str], list[bool]]:
         spared.extend(listener.was_spared)
 
     spared: list[bool] = []
-    anyio.run(told)
+    anyio.run(serve)
     return answered, spared
 
 
 def test_an_accept_that_fails_for_lack_of_a_descriptor_is_tried_again() -> None:
-    """Once, the error ended the process: one `status` ended a primary."""
+    """Otherwise one request for the status could end a primary."""
     assert (["a connection"], [False]) == served([])
     assert (["a connection"], [True]) == served([errno.EMFILE, errno.ENFILE])
 
@@ -81,7 +84,7 @@ def test_the_control_socket_answers_when_no_descriptor_is_free(tmp_path: Path) -
     async def state() -> dict[str, object]:
         return {"is": "there"}
 
-    async def told() -> bytes:
+    async def answer_of_status() -> bytes:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         link, held = socket.socket(socket.AF_UNIX), list[int]()
         async with anyio.create_task_group() as tasks:
@@ -105,11 +108,11 @@ def test_the_control_socket_answers_when_no_descriptor_is_free(tmp_path: Path) -
         return said
 
     path = tmp_path / "control"
-    assert {"is": "there"} == json.loads(anyio.run(told))
+    assert {"is": "there"} == json.loads(anyio.run(answer_of_status))
 
 
 @pytest.mark.parametrize(("mode", "warned"), [(0o600, False), (0o640, False), (0o644, True)])
-def test_a_warning_names_a_secret_file_that_all_users_can_read(
+def test_a_warning_is_logged_about_a_secret_file_that_all_users_can_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: int, warned: bool
 ) -> None:
     """The file is not refused: a program that mounts secrets into containers chooses its mode."""

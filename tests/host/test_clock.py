@@ -1,4 +1,4 @@
-"""The clocks: `now` never goes back and never waits, whatever is done to wall time."""
+"""The clocks: `now` never goes back and never stands still, however wall time changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_epoch_plus_now_is_the_wall_time() -> None:
     assert before - 1 < shown < time.time() + 1
 
 
-def test_a_jump_ahead_moves_both_and_a_jump_back_wall_time_only(tmp_path: Path) -> None:
+def test_a_jump_ahead_moves_both_clocks_and_a_jump_back_only_wall_time(tmp_path: Path) -> None:
     path = tmp_path / "clock"
     clock = OffsetClock(path)
     began = clock.now()

@@ -37,7 +37,7 @@ async def all_active(clusters: list[Cluster]) -> list[Outcome]:
 
 
 async def test_a_cluster_is_founded_closed_restored_and_joined(tmp_path: Path) -> None:
-    """Three empty stores found a cluster; closed in order all are clean, and start it again."""
+    """Three empty stores found a cluster; an orderly shutdown leaves them clean to restart it."""
     three = places(tmp_path)
     for place in three.values():
         place.wait_for = 3  # with 2, the slowest would join the restarted cluster
@@ -57,7 +57,7 @@ async def test_a_cluster_is_founded_closed_restored_and_joined(tmp_path: Path) -
             assert Outcome.JOINED is await a.wait_active(timeout=PATIENCE)
 
 
-async def test_a_member_that_hears_no_majority_closes_first(tmp_path: Path) -> None:
+async def test_a_member_that_hears_no_majority_closes(tmp_path: Path) -> None:
     three = places(tmp_path)
     async with running(three["a"]) as (a,):
         async with running(three["b"], three["c"]) as others:
@@ -83,14 +83,14 @@ async def test_stop_returns_although_no_other_member_can_agree(tmp_path: Path) -
             await a.leave()
 
 
-async def test_wait_active_ends_in_time_and_names_the_missing_members(tmp_path: Path) -> None:
+async def test_wait_active_ends_in_time_and_names_the_phase(tmp_path: Path) -> None:
     async with running(places(tmp_path)["a"]) as (a,):
         with pytest.raises(NotActive, match=r"not active after 0.1 s: initializing"):
             await a.wait_active(timeout=0.1)
 
 
-async def test_a_disk_that_fails_comes_out_of_the_block(tmp_path: Path) -> None:
-    """A write that fails ends the member: the block is cancelled, and no client is served."""
+async def test_the_block_raises_the_error_of_a_disk(tmp_path: Path) -> None:
+    """A write that fails ends the member: the block is cancelled, and it serves no client."""
     three = places(tmp_path)
 
     def full(record: object) -> None:
@@ -114,14 +114,14 @@ async def test_a_disk_that_fails_comes_out_of_the_block(tmp_path: Path) -> None:
 
 
 class Worker(NoData):
-    """Runs the given function, and `heard` when a message comes."""
+    """A service that does the work in `todo`, and `heard` when a message comes."""
 
     todo: list[Work]
     heard: Work | None = None
 
     @classmethod
     def of(cls, cluster: Cluster) -> Worker:
-        """Put one in the place of the service of a cluster that does not run yet."""
+        """Replace the service of a cluster that does not run yet."""
         former = cluster.host.service
         assert isinstance(former, NoData)
         worker = cls(former.opened, former.closed)
@@ -211,7 +211,7 @@ async def test_an_exception_of_the_body_is_raised(tmp_path: Path) -> None:
     place.close()
 
 
-async def test_options_that_differ_abort_and_the_error_names_both(tmp_path: Path) -> None:
+async def test_members_with_different_options_abort_and_name_the_difference(tmp_path: Path) -> None:
     """I2: a restart does not help."""
     three = places(tmp_path)
     three["b"].more["options"] = "other"
@@ -258,7 +258,7 @@ async def test_a_call_raises_the_error_of_its_function(tmp_path: Path) -> None:
             await a.call(broken)
 
 
-async def test_a_second_process_on_one_store_is_noticed(tmp_path: Path) -> None:
+async def test_a_store_that_a_member_uses_cannot_be_opened_again(tmp_path: Path) -> None:
     place = places(tmp_path)["a"]
     async with running(place):
         with pytest.raises(StoreInUse):

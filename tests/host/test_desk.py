@@ -17,7 +17,7 @@ CHAIN = views("F C X")
 
 
 class Register:
-    """The register's questions; its entry F has the successor C, and C has none."""
+    """A register in which F has the successor C, and C has none.  `asked`: its questions."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[object, ...]] = []
@@ -32,17 +32,19 @@ class Register:
 
 
 def test_each_question_reaches_the_register_and_its_answer_the_member() -> None:
-    """3.7: a write, and reads whose view has a successor, or none."""
-    told: list[object] = []
-    register, engine = Register(), SimpleNamespace(tell=told.append, asks=None)
+    """3.7: one write, one read of a view with a successor, and one of a view without."""
+    answers: list[object] = []
+    register, engine = Register(), SimpleNamespace(tell=answers.append, asks=None)
     first, second, last = (CHAIN[word] for word in "FCX")
-    anyio.run(_asked, engine, register, first, second, last)
+    anyio.run(_ask_three_questions, engine, register, first, second, last)
 
     assert [(second.id, last), (first.id,), (second.id,)] == register.asked
-    assert [RegisterSays(last), RegisterSays(second), RegisterFree(second.id, 2.0, 7)] == told
+    assert [RegisterSays(last), RegisterSays(second), RegisterFree(second.id, 2.0, 7)] == answers
 
 
-async def _asked(engine: Any, register: Any, first: View, second: View, last: View) -> None:
+async def _ask_three_questions(
+    engine: Any, register: Any, first: View, second: View, last: View
+) -> None:
     sender, receiver = anyio.create_memory_object_stream[Any](9)
     desk = Desk.of(engine, register, cast("Any", sender))
     async with anyio.create_task_group() as tasks:

@@ -12,13 +12,13 @@ from joinproto.host.ports import Came, Channel
 from joinproto.join.inputs import Leave, Tick
 from joinproto.join.member import Member
 from joinproto.join.wire import LATEST, encode
-from tests.log.engines import Town
+from tests.log.engines import EngineCluster
 
 
 def test_the_actions_of_a_start_come_first_even_if_the_first_step_is_late(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Torture, seed 26324: a busy machine, so the heartbeat was due; it went out before the hello.
+    """Otherwise a heartbeat that is due is sent before the hello (torture, seed 26324).
 
     A member gets no input, not even the time, until its batch is performed.
     """
@@ -33,26 +33,26 @@ def test_the_actions_of_a_start_come_first_even_if_the_first_step_is_late(
 
         return call
 
-    town = Town(tmp_path)
-    town.start("abc")
-    town.calm(5)
-    town.call("a", lambda member: member.engine.tell(Leave()))
-    town.calm(5)
+    cluster = EngineCluster(tmp_path)
+    cluster.start("abc")
+    cluster.calm(5)
+    cluster.call("a", lambda member: member.engine.tell(Leave()))
+    cluster.calm(5)
     for name in ("advance", "tell"):
         monkeypatch.setattr(Member, name, noted(name))
 
-    town.start("a", late=10)
+    cluster.start("a", late=10)
 
-    town.close()
+    cluster.close()
     assert ["advance", "tick"] == order[:2]
 
 
-def test_no_message_is_sent_on_a_connection_that_the_member_does_not_know(
+def test_each_message_is_encoded_in_the_version_of_its_connection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Torture, seed 943329: a hello from before the connection had a version that no member speaks.
+    """A hello that was meant for no connection is not sent in version 0 (torture, seed 943329).
 
-    The receiver took it for a message of an earlier version, and its sender would have trusted an
+    Its receiver would take it for a message of an earlier version, and the sender would trust an
     outdated refusal.
     """
     spoken: list[int] = []
@@ -62,24 +62,24 @@ def test_no_message_is_sent_on_a_connection_that_the_member_does_not_know(
         return encode(message, speaks=speaks)
 
     monkeypatch.setattr(engine, "encode", encoded)
-    town = Town(tmp_path)
-    town.start("abc")
-    town.calm(5)
-    town.kill("b")
-    town.calm(5)
-    town.close()
+    cluster = EngineCluster(tmp_path)
+    cluster.start("abc")
+    cluster.calm(5)
+    cluster.kill("b")
+    cluster.calm(5)
+    cluster.close()
 
     assert {LATEST} == set(spoken)
 
 
 def test_a_peer_that_sends_malformed_bytes_is_dropped(tmp_path: Path) -> None:
-    town = Town(tmp_path)
-    town.start("abc")
-    town.calm(5)
-    assert ("a", "b") in town.wires
+    cluster = EngineCluster(tmp_path)
+    cluster.start("abc")
+    cluster.calm(5)
+    assert ("a", "b") in cluster.wires
 
-    town.members["a"].items.append(Came("b", Channel.HOST, b"what no log says"))
-    town.step("a")
+    cluster.members["a"].items.append(Came("b", Channel.HOST, b"what no log says"))
+    cluster.step("a")
 
-    assert ("a", "b") not in town.wires
-    town.close()
+    assert ("a", "b") not in cluster.wires
+    cluster.close()

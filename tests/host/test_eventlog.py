@@ -1,4 +1,4 @@
-"""Event logs as files: a full file has a successor; a full disk ends the log, not the member."""
+"""Event logs as files: a long run has several files; a full disk ends the log, not the member."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_oldest_files_are_removed_and_the_remaining_log_is_refused(tmp_path:
         read_runs([tmp_path])
 
 
-def test_former_runs_count_as_well(tmp_path: Path) -> None:
+def test_files_of_former_runs_count_towards_the_limit(tmp_path: Path) -> None:
     """So a member that restarts all the time does not fill the disk."""
     for run in range(20):
         log = FileLog.create(tmp_path / f"a-17000000{run:02}-77.jsonl", bytes_max=BYTES)
@@ -96,14 +96,14 @@ def test_on_a_full_disk_the_event_log_ends_and_reports_it(
         read_runs([tmp_path])
 
 
-def test_a_full_disk_is_a_problem_of_the_machine_if_the_log_is_needed(tmp_path: Path) -> None:
+def test_a_full_disk_raises_an_environment_problem_if_the_log_is_needed(tmp_path: Path) -> None:
     log = FileLog.create(tmp_path / NAME)
     with full_disk(5_000), pytest.raises(EnvironmentProblem, match="cannot be written"):
         fill(log, 100)
     log.close()
 
 
-def test_a_full_disk_at_the_first_line_ends_the_event_log(tmp_path: Path) -> None:
+def test_a_full_disk_at_the_first_line_leaves_no_event_log(tmp_path: Path) -> None:
     log = FileLog.create(tmp_path / NAME, is_needed=False)
     with full_disk(10):
         fill(log, 1)
@@ -112,7 +112,7 @@ def test_a_full_disk_at_the_first_line_ends_the_event_log(tmp_path: Path) -> Non
     assert [] == list(tmp_path.glob("*.jsonl"))
 
 
-def test_the_first_line_has_every_field_of_the_configuration() -> None:
+def test_a_configuration_is_written_with_every_field() -> None:
     """`joinproto/cli/validate` reads logs of members of any version."""
     config = Config(member="a", electors=frozenset("bca"), wait_for=2)
 

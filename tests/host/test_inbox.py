@@ -14,8 +14,8 @@ pytestmark = pytest.mark.anyio
 ITEMS: list[Item] = [Up("a"), Down("a"), Up("b"), Down("b")]
 
 
-async def rings(bell: Signal) -> bool:
-    """Return whether a task that waits for the bell continues."""
+async def wakes_a_task(bell: Signal) -> bool:
+    """Return whether a task that waits for the bell continues now."""
     rung = False
 
     async def wait() -> None:
@@ -30,19 +30,19 @@ async def rings(bell: Signal) -> bool:
     return rung
 
 
-async def test_a_ring_counts_once_even_if_no_task_waits() -> None:
+async def test_two_rings_before_a_wait_count_as_one() -> None:
     bell = Signal()
     bell.ring()
     bell.ring()
 
     with anyio.fail_after(PATIENCE):
         await bell.wait()
-    assert not await rings(bell)
+    assert not await wakes_a_task(bell)
 
 
 async def test_a_task_that_waits_is_woken_and_may_be_cancelled() -> None:
     bell = Signal()
-    assert not await rings(bell)
+    assert not await wakes_a_task(bell)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(bell.wait)
@@ -50,7 +50,7 @@ async def test_a_task_that_waits_is_woken_and_may_be_cancelled() -> None:
         bell.ring()
 
 
-async def test_senders_wait_for_a_full_inbox_in_order() -> None:
+async def test_a_sender_waits_until_a_full_inbox_has_room() -> None:
     inbox = Inbox(2)
     await inbox.send(ITEMS[0])
     await inbox.send(ITEMS[1])
@@ -92,7 +92,7 @@ async def test_items_that_come_together_are_taken_up_to_the_limit() -> None:
     assert ITEMS[:3] == taken
     assert 1 == inbox.come(ITEMS[3:])
     assert ITEMS == taken
-    assert not await rings(inbox.bell), "it was taken at once, and yet somebody is woken"
+    assert not await wakes_a_task(inbox.bell), "the items were taken at once, but a task is woken"
 
 
 async def test_no_task_waits_for_room_in_a_closed_inbox() -> None:

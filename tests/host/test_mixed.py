@@ -1,4 +1,4 @@
-"""Members of two versions of the wire in one cluster: they go on together, with real sockets."""
+"""Members of two versions of the wire in one cluster, with real sockets."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ FORMER = (1, 2)
 
 
 @pytest.mark.parametrize("versions", [(1, 3), FORMER])
-async def test_a_member_that_speaks_version_2_is_not_told_which_member_is_missed(
+async def test_a_promise_names_missed_members_only_from_version_3_on(
     versions: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of three is gone; the others find their view, and only version 3 says which member is
-    missed.
-    """
+    """One of three members is gone, and the others find a view without it."""
     heard: list[Promise] = []
 
     def listening(data: bytes) -> JoinMessage:

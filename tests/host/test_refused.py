@@ -1,4 +1,4 @@
-"""Refusals in the log: each appears, and none floods the log."""
+"""Refusals: all are counted, and a flood of them does not fill the log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger("joinproto.tests")
 def test_a_repeated_refusal_is_counted_and_logged_once_a_minute(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A refusal twice a second for a day, each time from another port, gives one line a minute."""
+    """A refusal twice a second, each time from another port, gives one line a minute."""
     refusals = Refusals(log)
     for half in range(100):
         refusals.record(half / 2, f"10.0.0.9:{5_000 + half}", "no TLS")

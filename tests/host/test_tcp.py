@@ -187,7 +187,7 @@ async def test_a_member_that_has_said_farewell_does_not_call_again(
         assert [] == b.heard.take(1)
 
 
-async def test_a_member_comes_back_and_is_found() -> None:
+async def test_a_member_that_comes_back_is_connected_again() -> None:
     first, second = two()
     async with anyio.create_task_group() as tasks, running(tasks, first) as (a,):
         for _ in range(2):
@@ -223,7 +223,7 @@ async def keep_running(one: Any) -> None:
 
 
 async def test_a_process_that_calls_again_replaces_its_own_connection() -> None:
-    """It knows before its peer does that the former connection is dead."""
+    """The process knows before its peer does that the former connection is dead."""
     _, second = two()
     async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
         streams = []
@@ -240,9 +240,7 @@ async def test_a_process_that_calls_again_replaces_its_own_connection() -> None:
 
 
 async def test_no_message_of_a_former_connection_comes_after_a_newer_one() -> None:
-    """The worlds rely on it (`MachineWorld.connect`); messages that did not fit at b are dropped,
-    too.
-    """
+    """`MachineWorld.connect` relies on this, also for messages that find no room at b."""
     _, second = two()
     async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
         session, former = await greeted(second.listen.port)
@@ -314,7 +312,7 @@ async def test_a_peer_that_reads_too_slowly_is_given_up() -> None:
         ({"versions": (9, 9)}, "it speaks wire versions 9 to 9, b speaks 1 to 4"),
     ],
 )
-async def test_a_stranger_is_refused_with_a_line(
+async def test_a_stranger_is_refused_and_the_reason_is_logged(
     others: dict[str, Any], why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, second = two(secret=b"one, of 16 bytes or more")
@@ -402,7 +400,9 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TlsFiles
     return made
 
 
-async def test_members_with_certificates_meet(certificates: dict[str, TlsFiles]) -> None:
+async def test_members_with_certificates_exchange_messages(
+    certificates: dict[str, TlsFiles],
+) -> None:
     ports = dict(zip("ab", free_ports(2), strict=True))
     both = [network(name, ports, tls=certificates[name]) for name in "ab"]
     async with anyio.create_task_group() as tasks, running(tasks, *both) as (a, b):
@@ -420,10 +420,10 @@ async def test_members_with_certificates_meet(certificates: dict[str, TlsFiles])
         ("stranger", "no TLS: we refuse its certificate: "),
     ],
 )
-async def test_a_certificate_of_another_member_is_refused(
+async def test_a_certificate_of_another_member_or_of_another_ca_is_refused(
     certificates: dict[str, TlsFiles], caplog: pytest.LogCaptureFixture, shows: str, why: str
 ) -> None:
-    """The member's id in the certificate counts, not its own claim."""
+    """The name in the certificate counts, not the name that the caller gives."""
     ports = dict(zip("ab", free_ports(2), strict=True))
     thief = network("a", ports, tls=certificates[shows])
     honest = network("b", ports, tls=certificates["b"])
@@ -625,7 +625,7 @@ async def test_a_forgotten_member_is_no_longer_called(
             assert 0 == taken(entry)
             a.transport.call("z", address)
             await until(lambda: called == ["z"] and taken(entry) > 0)
-            await until(lambda: taken(entry) > 0)  # as long as it is refused it calls again
+            await until(lambda: taken(entry) > 0)  # a refused transport calls again
 
             a.transport.forget("z")
             await until(lambda: taken(entry) >= 0 and called == [])

@@ -1,4 +1,4 @@
-"""The driver for plain threads: the same life, and no event loop in sight."""
+"""The driver for plain threads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_three_members_run_in_threads_and_leave_no_thread_behind(tmp_path: Path)
     assert set() == set(threading.enumerate()) - before
 
 
-def test_a_failure_comes_out_of_the_next_call_and_of_the_block(tmp_path: Path) -> None:
+def test_the_next_call_and_the_block_raise_a_failure(tmp_path: Path) -> None:
     place = places(tmp_path)["a"]
 
     def full(record: object) -> None:

@@ -1,4 +1,4 @@
-"""Whole members without threads: engines, logs, journals, stores, and a network under control.
+"""Members without threads: engines, logs, journals, stores, and a network under control.
 
 Connections and time are simulated, and writes are not synced to the disk.
 """
@@ -29,12 +29,13 @@ from joinproto.net.session import VERSIONS
 
 @define
 class Applied:
-    """The application: its state is the list of texts that it got.  `since`: how many of them came
-    from a snapshot.
+    """An application whose state is the list of texts that it got.
+
+    `restored`: how many of them came from a snapshot.
     """
 
     texts: list[str] = field(factory=list)
-    since: int = 0
+    restored: int = 0
     kind: str = "texts"
 
     def state(self) -> Iterator[bytes]:
@@ -42,7 +43,7 @@ class Applied:
 
     def restore(self, state: bytes) -> None:
         self.texts = state.decode().splitlines()
-        self.since = len(self.texts)
+        self.restored = len(self.texts)
 
     def apply(self, frame: Frame) -> None:
         self.texts.append(Entry.of(frame.data).body.decode())
@@ -55,7 +56,7 @@ class Applied:
 
 
 @define
-class Whole:
+class EngineMember:
     """One member.  `items`: inputs that have arrived, and that its engine does not have yet."""
 
     engine: Engine
@@ -71,18 +72,18 @@ class Whole:
 
 @define
 class _Wire:
-    """The transport of one member: puts messages on the connections of the town."""
+    """The transport of one member: puts messages on the connections of the cluster."""
 
-    town: Town
+    cluster: EngineCluster
     name: str
 
     def send(self, to: str, channel: Channel, data: bytes) -> None:
-        queue = self.town.wires.get((self.name, to))
-        if queue is not None and channel not in self.town.lost:
+        queue = self.cluster.wires.get((self.name, to))
+        if queue is not None and channel not in self.cluster.lost:
             queue.append(Came(self.name, channel, data))
 
     def drop(self, peer: str, why: str) -> None:
-        self.town.disconnect(self.name, peer)
+        self.cluster.disconnect(self.name, peer)
 
     async def run(self, inbox: Any, *, task_status: Any) -> None: ...
     async def farewell(self) -> None: ...
@@ -90,17 +91,17 @@ class _Wire:
 
 @define
 class _Clock:
-    town: Town
+    cluster: EngineCluster
 
     def now(self) -> float:
-        return self.town.now
+        return self.cluster.now
 
     def epoch_ms(self) -> int:
         return 0
 
 
 @define
-class Town:
+class EngineCluster:
     """Members, and the connections between them.
 
     `wires`: messages under way; messages for a channel in `lost` never arrive.  `speaks`: the
@@ -112,7 +113,7 @@ class Town:
     now: float = 0.0
     patience: float = 0.5
     keeping: Keeping = field(factory=Keeping)
-    members: dict[str, Whole] = field(factory=dict)
+    members: dict[str, EngineMember] = field(factory=dict)
     wires: dict[tuple[str, str], deque[Came]] = field(factory=dict)
     lost: set[Channel] = field(factory=set)
     ended: dict[str, Stop | Abort | None] = field(factory=dict)
@@ -141,7 +142,7 @@ class Town:
                 clock=_Clock(self),
             )
             engine = Engine.start(config, host, seed=name, record=disk.record)
-            self.members[name] = Whole(engine, disk, log, app)
+            self.members[name] = EngineMember(engine, disk, log, app)
             self.now += late
             self.step(name)
 
@@ -189,15 +190,15 @@ class Town:
         if not member.engine.runs:
             self._end(name)
 
-    def call(self, name: str, action: Callable[[Whole], None]) -> None:
+    def call(self, name: str, action: Callable[[EngineMember], None]) -> None:
         member = self.members[name]
         member.items.append(Call(partial(action, member)))
         self.step(name)
 
     def submit(self, name: str, text: str) -> None:
-        """Write something for a client of this member, if it may be written now."""
+        """Write a text for a client of this member, if its log is open."""
 
-        def action(member: Whole) -> None:
+        def action(member: EngineMember) -> None:
             if member.log.is_open:
                 member.log.submit(text.encode(), lambda at: self.acknowledged.append((text, at)))
 
@@ -227,12 +228,12 @@ class Town:
             self.disconnect(name, other)
 
     def calm(self, seconds: float, *, connecting: bool = True) -> None:
-        """Advance the time by this much, and deliver everything."""
+        """Advance the time by this much, and deliver all messages."""
         end = self.now + seconds
         while True:
             if connecting:
                 self.connect_all()
-            if self._something_arrives():
+            if self._deliver_pending():
                 continue
             due = [(at, name) for name, at in self._deadlines()]
             if not due or min(due)[0] > end:
@@ -243,7 +244,7 @@ class Town:
                     self.step(name)
         self.now = end
 
-    def _something_arrives(self) -> bool:
+    def _deliver_pending(self) -> bool:
         busy = False
         for pair in list(self.wires):
             if self.wires.get(pair):

@@ -35,7 +35,7 @@ def counted(patch: pytest.MonkeyPatch, each: Callable[[str, Any], None]) -> None
         patch.setattr(os, name, make(name))
 
 
-def told_until_killed(
+def last_told_before_kill(
     begin: Callable[[], Iterator[int]], step: int, *, half: bool
 ) -> tuple[int, bool]:
     """Return the last number that a child reported, 0 for none, and whether it finished.

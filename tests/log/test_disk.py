@@ -1,4 +1,4 @@
-"""A data directory is opened as one: metadata with journal, or none of both; also after a crash."""
+"""Opening a data directory, its metadata and its journal together, also after a crash."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from joinproto.log.disk import open_disk
 from joinproto.store.handle import create_store, open_store
 from tests.recovery.disks import record
 
-MET = record("a", "F -", "F")
+RECORD = record("a", "F -", "F")
 
 
-def lived(path: Path) -> Path:
-    """Make the directory of a member that was ready in view F and took frames there."""
+def make_store(path: Path) -> Path:
+    """Make the directory of a member that was ready in view F and has three frames of it."""
     path.mkdir()
-    create_store(path, MET, member="a", cluster_name="cluster", frames=FILE).close()
-    append(path, str(MET.held), 3)
+    create_store(path, RECORD, member="a", cluster_name="cluster", frames=FILE).close()
+    append(path, str(RECORD.held), 3)
     return path
 
 
@@ -37,7 +37,7 @@ def test_a_missing_journal_is_refused_even_if_the_metadata_knows_no_frame(
     tmp_path: Path,
 ) -> None:
     """Metadata has positions only now and then; a new journal would hide that frames are lost."""
-    path = lived(tmp_path / "a")
+    path = make_store(tmp_path / "a")
     (path / FILE).unlink()
 
     with pytest.raises(StoreCorrupt, match="is not there"):
@@ -61,7 +61,7 @@ def test_the_metadata_names_the_journal(tmp_path: Path) -> None:
     """So a missing journal is noticed, by the recovery tool too."""
     open_disk(tmp_path / "new", "a", "cluster").close()
     (tmp_path / "old").mkdir()
-    create_store(tmp_path / "old", MET, member="a").close()
+    create_store(tmp_path / "old", RECORD, member="a").close()
     with open_store(tmp_path / "old") as store:
         before = store.contents.frames
     (tmp_path / "old" / FILE).touch()
@@ -79,7 +79,7 @@ def test_a_position_in_a_view_unknown_to_the_metadata_is_refused(
     tmp_path: Path,
 ) -> None:
     """The tip is durable before the first byte of its data."""
-    path = lived(tmp_path / "a")
+    path = make_store(tmp_path / "a")
     (path / FILE).write_bytes(b"")
     append(path, "ab" * 32, 1)
 
@@ -89,7 +89,7 @@ def test_a_position_in_a_view_unknown_to_the_metadata_is_refused(
 
 def test_a_path_that_no_file_can_replace_is_refused_at_the_opening(tmp_path: Path) -> None:
     """With a directory as previous generation, the first write would end the member."""
-    path = lived(tmp_path / "a")
+    path = make_store(tmp_path / "a")
     (path / "joinproto" / "store.meta.previous").mkdir()
 
     with pytest.raises(StoreUnreadable, match="not a regular file"):
@@ -117,7 +117,7 @@ def _with_frames(path: Path, count: int) -> Position:
 
 
 def test_a_crash_after_a_cut_leaves_a_usable_store(tmp_path: Path) -> None:
-    """The record does not have the cut yet, but is marked: a cut may have been made."""
+    """The record does not have the cut yet, but it is marked as unfinished before a cut."""
     last = _with_frames(tmp_path / "a", 3)
     disk = open_disk(tmp_path / "a", "a", "cluster")
     disk.store.write(evolve(disk.record, update_unfinished=True))
@@ -130,7 +130,7 @@ def test_a_crash_after_a_cut_leaves_a_usable_store(tmp_path: Path) -> None:
     assert not record.update_unfinished
 
 
-def test_a_store_that_an_older_version_marked_at_the_first_byte_is_usable(tmp_path: Path) -> None:
+def test_a_marked_store_whose_frames_were_not_cut_is_usable(tmp_path: Path) -> None:
     last = _with_frames(tmp_path / "a", 3)
     disk = open_disk(tmp_path / "a", "a", "cluster")
     disk.store.write(evolve(disk.record, update_unfinished=True))

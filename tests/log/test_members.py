@@ -1,4 +1,4 @@
-"""The log within whole members, where connections break and the cluster is shut down."""
+"""The log within whole members, when connections break and the cluster is shut down."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ import pytest
 from joinproto.host.ports import Channel, Down, Up
 from joinproto.join.messages import Stop
 from joinproto.join.phases import Phase
-from tests.log.engines import Town
+from tests.log.engines import EngineCluster
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[Town]:
-    town = Town(tmp_path, "ab")
-    town.start("ab")
-    town.calm(3)
-    assert [Phase.ACTIVE] * 2 == [member.phase for member in town.members.values()]
-    yield town
-    town.close()
+def pair(tmp_path: Path) -> Iterator[EngineCluster]:
+    cluster = EngineCluster(tmp_path, "ab")
+    cluster.start("ab")
+    cluster.calm(3)
+    assert [Phase.ACTIVE] * 2 == [member.phase for member in cluster.members.values()]
+    yield cluster
+    cluster.close()
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["at once", "one by one"])
-def test_a_write_whose_connection_broke_is_in_the_log_once(pair: Town, together: bool) -> None:
+def test_a_write_whose_connection_broke_is_in_the_log_once(
+    pair: EngineCluster, together: bool
+) -> None:
     """The log's promise: a frame is in the log once, as long as the member that took it lives.
 
     b hands a frame to a, which writes it.  The connection is lost before b hears of that, and comes
@@ -55,27 +57,29 @@ def test_a_write_whose_connection_broke_is_in_the_log_once(pair: Town, together:
 
 
 @pytest.fixture
-def three(tmp_path: Path) -> Iterator[Town]:
-    town = Town(tmp_path)
-    town.start("abc")
-    town.calm(3)
-    yield town
-    town.close()
+def three(tmp_path: Path) -> Iterator[EngineCluster]:
+    cluster = EngineCluster(tmp_path)
+    cluster.start("abc")
+    cluster.calm(3)
+    yield cluster
+    cluster.close()
 
 
-def busy(town: Town, chance: Random) -> None:
-    """Write as clients at all members, and deliver some of it."""
+def busy(cluster: EngineCluster, chance: Random) -> None:
+    """Write as clients at all members, and deliver some of the messages."""
     for _ in range(chance.randint(5, 40)):
-        town.submit(chance.choice("abc"), "x")
-        full = [pair for pair, wire in town.wires.items() if wire]
+        cluster.submit(chance.choice("abc"), "x")
+        full = [pair for pair, wire in cluster.wires.items() if wire]
         if full:
-            town.deliver(*chance.choice(full), chance.randint(1, 4))
+            cluster.deliver(*chance.choice(full), chance.randint(1, 4))
     for name in "abc":
-        town.submit(name, "last")
+        cluster.submit(name, "last")
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_an_orderly_shutdown_under_writes_leaves_all_stores_clean(three: Town, seed: int) -> None:
+def test_an_orderly_shutdown_under_writes_leaves_all_stores_clean(
+    three: EngineCluster, seed: int
+) -> None:
     """P2: automatic restart after orderly shutdown.  S2: it marks the store clean."""
     chance = Random(seed)
     busy(three, chance)
@@ -86,7 +90,7 @@ def test_an_orderly_shutdown_under_writes_leaves_all_stores_clean(three: Town, s
     assert {name: Stop(is_clean=True) for name in "abc"} == three.ended
 
 
-def test_frames_acknowledged_before_the_shutdown_exist_after_it(three: Town) -> None:
+def test_frames_acknowledged_before_the_shutdown_exist_after_it(three: EngineCluster) -> None:
     busy(three, Random(1))
     three.call("b", lambda member: member.engine.shutdown_cluster())
     three.calm(20, connecting=False)
@@ -101,7 +105,7 @@ def test_frames_acknowledged_before_the_shutdown_exist_after_it(three: Town) -> 
         assert max(acknowledged) <= len(member.app.texts)
 
 
-def test_a_shutdown_does_not_wait_for_ever_for_frames_to_come_to_rest(three: Town) -> None:
+def test_a_shutdown_does_not_wait_for_ever_for_frames_to_come_to_rest(three: EngineCluster) -> None:
     """The members hear each other, but their logs do not."""
     three.lost = {Channel.HOST}
     three.submit("a", "one")
@@ -116,7 +120,7 @@ def test_a_shutdown_does_not_wait_for_ever_for_frames_to_come_to_rest(three: Tow
     }
 
 
-def test_a_shutdown_requested_at_two_members_at_once_is_one_shutdown(three: Town) -> None:
+def test_a_shutdown_requested_at_two_members_at_once_is_one_shutdown(three: EngineCluster) -> None:
     busy(three, Random(2))
 
     for name in "cb":
@@ -126,8 +130,8 @@ def test_a_shutdown_requested_at_two_members_at_once_is_one_shutdown(three: Town
     assert {name: Stop(is_clean=True) for name in "abc"} == three.ended
 
 
-def test_a_member_of_the_former_version_is_not_asked_to_rest(three: Town) -> None:
-    """It would take the message for damage, and drop the connection."""
+def test_members_that_speak_version_1_are_not_asked_to_rest(three: EngineCluster) -> None:
+    """They would take the message for damage, and drop the connection."""
     for name in "abc":
         for other in set("abc") - {name}:
             three.members[name].items.append(Up(other, 1))
@@ -143,30 +147,30 @@ def test_a_member_of_the_former_version_is_not_asked_to_rest(three: Town) -> Non
 
 def test_three_members_are_upgraded_one_after_another(tmp_path: Path) -> None:
     """docs/running.md, a rolling upgrade: writes continue, and reads once two of three confirm."""
-    town = Town(tmp_path, speaks=dict.fromkeys("abc", 3))
-    town.start("abc")
-    town.calm(3)
+    cluster = EngineCluster(tmp_path, speaks=dict.fromkeys("abc", 3))
+    cluster.start("abc")
+    cluster.calm(3)
     read_at: dict[str, list[int | str]] = {}
 
     for number, name in enumerate("cab", start=1):
-        town.kill(name)
-        town.calm(5)
-        town.submit(min(town.members), f"without {name}")
-        del town.speaks[name]
-        town.start(name)
-        town.calm(5)
-        town.submit(name, f"with {name}")
-        town.calm(1)
-        read_at[name] = town.read(name)
-        town.calm(1)
-        assert 2 * number == len(town.acknowledged)
+        cluster.kill(name)
+        cluster.calm(5)
+        cluster.submit(min(cluster.members), f"without {name}")
+        del cluster.speaks[name]
+        cluster.start(name)
+        cluster.calm(5)
+        cluster.submit(name, f"with {name}")
+        cluster.calm(1)
+        read_at[name] = cluster.read(name)
+        cluster.calm(1)
+        assert 2 * number == len(cluster.acknowledged)
 
     assert {"c": ["unconfirmed: a, b cannot confirm reads yet"], "a": [4], "b": [6]} == read_at
-    assert 1 == len({tuple(member.app.texts) for member in town.members.values()})
-    town.close()
+    assert 1 == len({tuple(member.app.texts) for member in cluster.members.values()})
+    cluster.close()
 
 
-def test_a_read_at_a_member_that_the_others_have_left_is_refused(three: Town) -> None:
+def test_a_read_at_a_member_that_the_others_have_left_is_refused(three: EngineCluster) -> None:
     """3.8: b is cut off from the others.  They notice it at once; b does not, and serves."""
     three.submit("a", "one")
     three.calm(1)

@@ -64,7 +64,7 @@ WRITTEN = (
     b'["at-rest","V",7]\n',
     b'["piece","V",5,[["V",4],["W",0]]]\nfive',
 )
-"""Of each message, with V and W for the ids of views."""
+"""The bytes of each of `MESSAGES`, with V and W for the ids of views."""
 
 
 @pytest.mark.parametrize(("message", "written"), [*zip(MESSAGES, WRITTEN, strict=True)])
@@ -82,10 +82,10 @@ def test_a_written_message_is_read_again(message: Message) -> None:
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda one: type(one).__name__)
 @given(data=st.data())
-def test_a_damaged_message_is_refused_or_is_another_message(
+def test_a_damaged_message_is_refused_or_can_be_written_again(
     message: Message, data: st.DataObject
 ) -> None:
-    """No other error is raised: whatever a peer sends, the member continues."""
+    """No other error is raised, so no bytes of a peer end the member."""
     said = bytearray(write(message))
     at = data.draw(st.integers(0, len(said) - 1))
     said[at : at + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))

@@ -75,7 +75,7 @@ class Life:
             self.three[other].work()
 
     def change_view(self) -> None:
-        """Some members stay, some come back; members that lack data get it from another one."""
+        """Some members stay, some come back; members that lack data get it from another member."""
         staying = self.chance.sample(self.members, self.chance.randrange(1, len(self.members) + 1))
         coming = [name for name in "abc" if name not in self.members and self.chance.random() < 0.7]
         former = self.three[staying[0]].view
@@ -133,7 +133,7 @@ def life(top: Path, seed: int) -> Iterator[Life]:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_random_runs_keep_every_promise(tmp_path: Path, seed: int) -> None:
+def test_random_runs_keep_every_promise_of_the_log(tmp_path: Path, seed: int) -> None:
     with life(tmp_path, seed) as one:
         for _ in range(STEPS):
             one.step()
@@ -150,8 +150,7 @@ def test_random_runs_keep_every_promise(tmp_path: Path, seed: int) -> None:
         assert set(one.acknowledged) <= set(texts)
 
 
-def test_the_random_runs_have_enough_events(tmp_path: Path) -> None:
-    """Views change, writes are committed, and tails are cut."""
+def test_a_random_run_changes_views_and_acknowledges_writes(tmp_path: Path) -> None:
     with life(tmp_path, 3) as one:
         for _ in range(STEPS):
             one.step()

@@ -47,7 +47,7 @@ def next_view(view: View, names: str, position: Position | None) -> View:
 
 @define
 class Applied:
-    """The application: its entries."""
+    """An application that keeps the texts of its entries."""
 
     texts: list[str] = field(factory=list)
     is_open: bool = False
@@ -64,7 +64,7 @@ class Applied:
 
 @define
 class Bench:
-    """One log on a bench: a `EventLoop` whose member the test controls."""
+    """One log and its `EventLoop`, whose member the test controls."""
 
     name: str
     wire: deque[tuple[str, str, bytes]]
@@ -292,7 +292,7 @@ def test_frames_from_before_the_next_view_are_acknowledged_when_it_opens(three: 
 
 
 def test_a_tail_that_no_other_member_has_is_cut_and_written_again(three: Three) -> None:
-    """Only the sequencer has it.  The others continue, it comes back, and its client waits."""
+    """Only the sequencer has the frame.  It comes back after the others' view; its client waits."""
     three.lost = {("a", "b"), ("a", "c")}
     three["a"].submit("one")
     three.settle()
@@ -317,7 +317,7 @@ def test_a_tail_that_no_other_member_has_is_cut_and_written_again(three: Three) 
 
     assert ["two", "one"] == three.texts("a") == three.texts("c")
     assert [2] == three["a"].done
-    assert ["two", "one"] == three["a"].app.texts, "what was cut was never applied"
+    assert ["two", "one"] == three["a"].app.texts, "the cut frame was never applied"
 
 
 def test_a_source_that_lacks_required_frames_is_given_up(three: Three) -> None:
@@ -348,7 +348,7 @@ def test_a_member_updated_by_a_source_without_frames_has_no_frame(three: Three) 
 
 
 def test_the_deadline_is_the_earliest_time_that_the_log_waits_for(three: Three) -> None:
-    """First an update that stalls, then a close that waits for frames to come to rest."""
+    """The update would stall before the wait for frames to come to rest would end."""
     one = three["a"]
     view = three.change_view("abc", None)
     one.log.start_update(StartUpdate("b", view, Position("9" * 64, 4), False))

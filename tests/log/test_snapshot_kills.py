@@ -1,4 +1,4 @@
-"""kill -9 at every step of a snapshot and of the dropping of frames: nothing is lost.
+"""kill -9 at the steps of a snapshot and of the dropping of frames: no frame is lost.
 
 The writes of a killed process stay (`kills.py`); for a power cut, the order of writes, syncs and
 renames is checked.
@@ -23,8 +23,8 @@ from joinproto.log.entry import packed
 from joinproto.log.keeper import Keeper, Keeping
 from joinproto.log.snapshot import FILE as SNAPSHOT
 from tests.log.engines import Applied
-from tests.log.kills import counted, told_until_killed
-from tests.log.test_disk import MET, lived
+from tests.log.kills import counted, last_told_before_kill
+from tests.log.test_disk import RECORD, make_store
 
 FRAMES = 24
 
@@ -59,7 +59,7 @@ class Life:
         """Write the next frame, and return its number once it is on the disk."""
         seq = self.disk.journal.last_seq + 1
         data = packed("me", seq, b"text %d" % seq)
-        self.disk.journal.append([Frame(str(MET.held), seq, data)])
+        self.disk.journal.append([Frame(str(RECORD.held), seq, data)])
         self.apply()
         for _ in range(3):
             for work in self.keeper.work(self.applied):
@@ -71,7 +71,7 @@ class Life:
 
 
 def killed_at(path: Path, step: int, *, half: bool) -> int:
-    """Live in a child that kills itself at this step; return the last frame that it was sure of.
+    """Write frames in a child that kills itself at this step; return the last one that it reported.
 
     -1: the child reached its end.
     """
@@ -80,29 +80,29 @@ def killed_at(path: Path, step: int, *, half: bool) -> int:
         life = Life(path)
         return (life.write() for _ in range(FRAMES))
 
-    told, is_end = told_until_killed(begin, step, half=half)
+    told, is_end = last_told_before_kill(begin, step, half=half)
     return -1 if is_end else told or 3
 
 
 @pytest.fixture(scope="module")
-def lively(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def three_frames(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the directory of a member with three frames."""
-    path = lived(tmp_path_factory.mktemp("lively") / "a")
+    path = make_store(tmp_path_factory.mktemp("three_frames") / "a")
     (path / FILE).unlink()
-    disk = open_disk_empty(path)
+    disk = open_with_empty_journal(path)
     for seq in (1, 2, 3):
-        disk.journal.append([Frame(str(MET.held), seq, packed("me", seq, b"text %d" % seq))])
+        disk.journal.append([Frame(str(RECORD.held), seq, packed("me", seq, b"text %d" % seq))])
     disk.close()
     return path
 
 
-def open_disk_empty(path: Path) -> Disk:
+def open_with_empty_journal(path: Path) -> Disk:
     (path / FILE).touch()
     return open_disk(path, "a", "cluster")
 
 
 def _kill_at_steps(base: Path, top: Path, first: int, by: int, *, half: bool) -> int:
-    """Kill a member on a copy of `base`, at each `by`-th step from `first`; return how many."""
+    """Kill a member on a copy of `base`, at each `by`-th step from `first`; count the kills."""
     steps = 0
     for step in range(first, 10_000, by):
         path = Path(shutil.copytree(base, top / f"{step}"))
@@ -137,25 +137,25 @@ def small_blocks_without_syncs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
 def test_no_frame_is_lost_if_some_steps_of_a_snapshot_or_a_dropping_are_killed(
-    lively: Path, tmp_path: Path, small_blocks_without_syncs: None, half: bool
+    three_frames: Path, tmp_path: Path, small_blocks_without_syncs: None, half: bool
 ) -> None:
     """This kills at each ninth step; a soak test kills at all steps."""
-    assert _kill_at_steps(lively, tmp_path, 4 if half else 0, 9, half=half) > 20
+    assert _kill_at_steps(three_frames, tmp_path, 4 if half else 0, 9, half=half) > 20
 
 
 @pytest.mark.soak("stores")
 @pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
 def test_no_frame_is_lost_if_any_step_of_a_snapshot_or_a_dropping_is_killed(
-    lively: Path, tmp_path: Path, small_blocks_without_syncs: None, half: bool
+    three_frames: Path, tmp_path: Path, small_blocks_without_syncs: None, half: bool
 ) -> None:
-    assert _kill_at_steps(lively, tmp_path, 0, 1, half=half) > 200
+    assert _kill_at_steps(three_frames, tmp_path, 0, 1, half=half) > 200
 
 
 def test_the_data_is_on_the_disk_before_its_name_and_the_name_soon_after(
-    lively: Path, tmp_path: Path
+    three_frames: Path, tmp_path: Path
 ) -> None:
     """So a power cut leaves the former file or the new one, complete."""
-    path = Path(shutil.copytree(lively, tmp_path / "a"))
+    path = Path(shutil.copytree(three_frames, tmp_path / "a"))
     life = Life(path)
     dirty: set[str] = set()
     renamed: list[str] = []

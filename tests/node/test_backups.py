@@ -29,9 +29,9 @@ def write(fleet: Fleet, name: str, acknowledged: list[str], count: int = 5) -> N
 
 
 def put_back(fleet: Fleet, old: str) -> list[str]:
-    """Kill all, and give these members older copies; return the acknowledged frames.
+    """Kill all nodes, and give the members `old` older copies; return the acknowledged frames.
 
-    Their previous data are next to the copies as `newest`.
+    Their newest data are next to the copies as `newest`.
     """
     acknowledged: list[str] = []
     fleet.start()
@@ -39,7 +39,7 @@ def put_back(fleet: Fleet, old: str) -> list[str]:
     write(fleet, "a", acknowledged)
     for name in old:
         fleet[name].kill()
-        shutil.copytree(fleet[name].data, beside(fleet, name, "backup"))
+        shutil.copytree(fleet[name].data, sibling_path(fleet, name, "backup"))
         fleet[name].start()
         fleet.wait_active()
     write(fleet, "b", acknowledged)
@@ -52,8 +52,8 @@ def put_back(fleet: Fleet, old: str) -> list[str]:
     for name in "abc":
         fleet[name].kill()
     for name in old:
-        shutil.move(fleet[name].data, beside(fleet, name, "newest"))
-        shutil.move(beside(fleet, name, "backup"), fleet[name].data)
+        shutil.move(fleet[name].data, sibling_path(fleet, name, "newest"))
+        shutil.move(sibling_path(fleet, name, "backup"), fleet[name].data)
     return acknowledged
 
 
@@ -63,7 +63,7 @@ def reason(fleet: Fleet, name: str) -> str:
     return str(waiting.get("reason", ""))
 
 
-def beside(fleet: Fleet, name: str, what: str) -> Path:
+def sibling_path(fleet: Fleet, name: str, what: str) -> Path:
     return fleet.top / f"{name}.{what}"
 
 
@@ -74,7 +74,9 @@ def beside(fleet: Fleet, name: str, what: str) -> Path:
         *(pytest.param(name, marks=pytest.mark.soak("nodes")) for name in "ac"),
     ],
 )
-def test_one_old_directory_loses_no_frame_if_the_others_continue(fleet: Make, old: str) -> None:
+def test_no_frame_is_lost_if_one_directory_is_old_and_the_others_continue(
+    fleet: Make, old: str
+) -> None:
     """3.6: the member ends and says why; with an empty directory it comes back."""
     three = fleet(total_failure="automatic")
     acknowledged = put_back(three, old)
@@ -97,7 +99,7 @@ def test_one_old_directory_loses_no_frame_if_the_others_continue(fleet: Make, ol
 
 
 @pytest.mark.landing
-def test_one_old_directory_loses_no_frame_if_the_operator_decides(fleet: Make) -> None:
+def test_no_frame_is_lost_if_one_directory_is_old_and_the_operator_decides(fleet: Make) -> None:
     """P3, 3.6: the advice of `recover` about these directories works."""
     three = fleet()
     acknowledged = put_back(three, "b")
@@ -132,8 +134,10 @@ def test_one_old_directory_loses_no_frame_if_the_operator_decides(fleet: Make) -
         pytest.param("ac", "automatic", marks=pytest.mark.soak("nodes")),
     ],
 )
-def test_two_old_directories_lose_no_frame(fleet: Make, old: str, total_failure: str) -> None:
-    """3.6: the third member names them and waits; with the right directories all continue."""
+def test_with_two_old_directories_the_third_member_waits(
+    fleet: Make, old: str, total_failure: str
+) -> None:
+    """3.6: with the newest directories all continue, or wait for the operator (manual)."""
     three = fleet(total_failure=total_failure)
     acknowledged = put_back(three, old)
     (last,) = {*"abc"} - {*old}
@@ -146,11 +150,11 @@ def test_two_old_directories_lose_no_frame(fleet: Make, old: str, total_failure:
     assert "recover pick" in said["next"]
     for name in old:
         shutil.rmtree(three[name].data)
-        shutil.move(beside(three, name, "newest"), three[name].data)
+        shutil.move(sibling_path(three, name, "newest"), three[name].data)
         three[name].start()
     if total_failure == "automatic":
         three.wait_active()
         assert all(acknowledged == texts(three, name) for name in "abc")
     else:
-        # Not from its log, where it may have said so before the right directories were there.
+        # The log may have the reason from before the newest directories were there.
         until(lambda: "no-clean-store" in {reason(three, name) for name in "abc"})

@@ -1,4 +1,4 @@
-"""The peers that a node calls: those that are listed, but not for ever."""
+"""The peers that a node calls: listed peers, for a limited time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def many(number: int, of: str = "h") -> Listed:
 
 
 def test_names_that_change_with_each_answer_are_called_for_a_limited_time() -> None:
-    """Before, if a backend listed new names each time, the node called all of them for ever."""
+    """Otherwise a node would call more and more names."""
     seen = calling(*(many(50, f"r{round_}-") for round_ in range(100)))
 
     assert max(map(len, seen)) <= 50 * (MISSED_MAX + 2)

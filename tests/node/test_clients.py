@@ -86,7 +86,7 @@ class Client:
                 try:
                     return cls(await anyio.connect_tcp(port.address.host, port.address.port))
                 except OSError:
-                    await anyio.sleep(0.01)  # it serves, but the port is not open yet
+                    await anyio.sleep(0.01)  # the node serves, but the port is not open yet
 
     async def ask(self, text: bytes) -> bytes:
         await self.stream.send(text + b"\n")

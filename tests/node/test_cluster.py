@@ -38,8 +38,7 @@ def views(fleet: Fleet) -> set[str]:
 
 
 @pytest.mark.landing
-def test_three_empty_stores_found_a_cluster_soon_after_the_last_start(fleet: Make) -> None:
-    """The log says when each node started, and when it became active."""
+def test_three_empty_stores_found_a_cluster(fleet: Make) -> None:
     three = fleet()
     three.start()
     three.wait_active()
@@ -55,7 +54,7 @@ def test_three_empty_stores_found_a_cluster_soon_after_the_last_start(fleet: Mak
 @pytest.mark.parametrize("victim", "abc")
 @pytest.mark.landing
 def test_any_member_may_be_killed_and_comes_back(fleet: Make, victim: str) -> None:
-    """P1: nothing acknowledged is lost, the others go on, and it rejoins."""
+    """P1: no acknowledged frame is lost, the others go on, and the member rejoins."""
     three = fleet()
     three.start()
     three.wait_active()
@@ -84,9 +83,9 @@ def test_any_member_may_be_killed_and_comes_back(fleet: Make, victim: str) -> No
 
 
 @pytest.mark.landing
-def test_a_cluster_closed_in_order_restarts_without_an_update(fleet: Make) -> None:
+def test_a_cluster_restarts_without_an_update_after_an_orderly_shutdown(fleet: Make) -> None:
     """P2, S2: all stores are clean, and no member needs an update (W2)."""
-    three = fleet(wait_for=3)  # with 2, the slowest one would join the restarted cluster
+    three = fleet(wait_for=3)  # with 2, the slowest member would join the restarted cluster
     three.start()
     three.wait_active()
     for number in range(5):
@@ -150,7 +149,7 @@ def test_a_newcomer_without_a_store_is_updated_and_serves(fleet: Make) -> None:
 
 @pytest.mark.soak("nodes")
 def test_a_member_cut_off_from_two_suspends_itself_and_acknowledges_no_write(fleet: Make) -> None:
-    """3.5: it does so within `silence`; its accepted writes are answered later, or never."""
+    """3.5: it suspends itself within seconds, and the others acknowledge writes."""
     three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
     three.start()
     three.wait_active()
@@ -178,7 +177,7 @@ def test_a_member_cut_off_from_two_suspends_itself_and_acknowledges_no_write(fle
 
 
 @pytest.mark.landing
-def test_with_stop_leave_a_sigterm_lets_the_others_continue_at_once(fleet: Make) -> None:
+def test_a_node_with_stop_leave_leaves_the_cluster_on_sigterm(fleet: Make) -> None:
     three = fleet(stop="leave")
     three.start()
     three.wait_active()
@@ -268,7 +267,7 @@ def test_with_one_link_cut_two_members_serve_and_do_not_alternate(fleet: Make) -
 
 
 @pytest.mark.landing
-def test_a_full_disk_ends_the_node_and_loses_nothing(fleet: Make) -> None:
+def test_a_full_disk_ends_the_node_and_loses_no_frame(fleet: Make) -> None:
     """With RLIMIT_FSIZE a write fails, the node ends with code 4, and the others continue."""
     three = fleet()
     three.start()
@@ -291,7 +290,7 @@ def test_a_full_disk_ends_the_node_and_loses_nothing(fleet: Make) -> None:
 
 @pytest.mark.landing
 def test_after_a_total_failure_the_operator_decides(fleet: Make) -> None:
-    """I6, P3: after kill -9 of all, no member continues alone, and the log has the advice."""
+    """I6, P3: after kill -9 of all nodes none serves, and a log has the reason."""
     three = fleet()
     three.start()
     three.wait_active()

@@ -47,8 +47,8 @@ def test_discovery_settings_are_read_with_the_keys_of_the_guide(tmp_path: Path) 
     assert Address("10.0.0.2", 7101) == found.address("n@10.0.0.2")
 
 
-def test_no_member_founds_before_peers_are_found(tmp_path: Path) -> None:
-    """The electors are placeholders, and this member is none of them."""
+def test_before_peers_are_found_the_electors_are_placeholders(tmp_path: Path) -> None:
+    """This member is none of them, so it cannot found a cluster."""
     path = tmp_path / "node.toml"
     path.write_text(GOOD)
     config = read_settings(path).config

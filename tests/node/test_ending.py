@@ -13,7 +13,7 @@ from joinproto.host.process import ending
 HANGS = {
     "a thread that does not end": "threading.Thread(target=time.sleep, args=(NEVER,)).start()",
     "a call that does not return": "time.sleep(NEVER)",
-    "a log that nobody can write": "log.handlers[0].acquire(); threading.Event().wait()",
+    "a log that no thread can write": "log.handlers[0].acquire(); threading.Event().wait()",
     "an event loop with a task that cannot be cancelled": "asyncio.run(stubborn())",
 }
 PROGRAM = """

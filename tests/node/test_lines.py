@@ -67,7 +67,9 @@ async def test_a_text_of_two_lines_is_refused(tmp_path: Path, asked: Asked) -> N
     assert "more than one line" in done.err
 
 
-async def test_the_error_names_a_node_that_does_not_serve(tmp_path: Path, asked: Asked) -> None:
+async def test_a_command_fails_if_the_node_does_not_serve_or_run(
+    tmp_path: Path, asked: Asked
+) -> None:
     async with serving(tmp_path) as port:
         await is_open(port)
         port.log.close(Closing.NO_MAJORITY)

@@ -66,7 +66,7 @@ def test_a_node_reports_that_it_is_ready_its_phase_and_that_it_stops(
         three["a"].start()
         monkeypatch.delenv("NOTIFY_SOCKET")
         until(lambda: has(b"READY=1"))
-        assert not any(b"STATUS=active" in one for one in heard), "it waits for nobody"
+        assert not any(b"STATUS=active" in one for one in heard), "it is active without the others"
         three.start("bc")
         until(lambda: has(b"STATUS=active"))
         until(lambda: has(b"WATCHDOG=1"))

@@ -22,7 +22,7 @@ Make = Callable[..., Fleet]
 
 
 @pytest.mark.landing
-def test_status_and_shutdown_from_another_terminal(
+def test_status_reports_a_node_and_shutdown_ends_all_nodes(
     fleet: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     three = fleet()
@@ -50,7 +50,7 @@ def test_status_and_shutdown_from_another_terminal(
 
 @pytest.mark.soak("nodes")
 def test_after_a_total_failure_the_exit_code_means_recover_first(fleet: Make) -> None:
-    """I6 waits, because a clean store may appear a second later; `wait` limits it."""
+    """I6: `timing.wait` limits the wait for a clean store."""
     three = fleet(tables="[timing]\nwait = 6.0")
     three.start()
     three.wait_active()

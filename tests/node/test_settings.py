@@ -147,7 +147,7 @@ def test_no_frame_is_dropped_by_default(tmp_path: Path) -> None:
     assert 7 == asked.keep_frames
 
 
-def test_the_error_names_a_missing_file(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageProblem, match="cannot be read"):
         read_settings(tmp_path / "none.toml")
 
@@ -184,7 +184,7 @@ def test_insecure_permits_an_unprotected_port_for_other_machines(tmp_path: Path)
             read_settings(path)
 
 
-def test_a_warning_names_a_secret_that_all_users_may_read(
+def test_check_warns_of_a_secret_that_all_users_may_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     secret = tmp_path / "secret"

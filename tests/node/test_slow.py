@@ -55,8 +55,8 @@ def health(port: int) -> int:
 
 
 @pytest.mark.needs("/proc")
-def test_400_slow_readers_and_a_half_open_connection(fleet: Make) -> None:
-    """Commits continue, memory does not grow, and SIGTERM ends the process in time."""
+def test_400_slow_readers_and_a_half_open_connection_delay_no_other_client(fleet: Make) -> None:
+    """Commits continue, memory is bounded, and SIGTERM ends the process in time."""
     three = fleet(events=None)
     port = with_http(three, "a")
     three.start()

@@ -21,7 +21,7 @@ from tools.faults.nodes import Fleet, until
 TABLES = "[log]\nsnapshot_every = 40\nkeep_frames = 60\n"
 
 
-def written(fleet: Fleet, name: str, over: threading.Event, sure: dict[int, str]) -> None:
+def write_until(fleet: Fleet, name: str, over: threading.Event, sure: dict[int, str]) -> None:
     """Write until `over` is set, and put acknowledged writes into `sure`."""
     count = 0
     while not over.is_set():
@@ -56,13 +56,13 @@ def read(fleet: Fleet, name: str) -> dict[int, str]:
 def test_nodes_that_drop_frames_are_killed_repeatedly_and_lose_no_frame(
     fleet: Callable[..., Fleet], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each comes back by a snapshot if the others continued without it."""
+    """At least one node gets a base from another node."""
     three = fleet(tables=TABLES)
     three.start()
     three.wait_active()
     over, sure, chance = threading.Event(), dict[int, str](), Random(5)
     writers = [
-        threading.Thread(target=written, args=(three, name, over, sure), daemon=True)
+        threading.Thread(target=write_until, args=(three, name, over, sure), daemon=True)
         for name in "abcabc"
     ]
     for one in writers:
@@ -103,7 +103,7 @@ def test_nodes_that_drop_frames_are_killed_repeatedly_and_lose_no_frame(
 
 
 @pytest.mark.soak("nodes")
-def test_a_restart_with_three_hundred_thousand_frames_takes_as_long_as_one_without(
+def test_a_restart_with_300_000_frames_takes_at_most_3_s_more_than_one_without(
     tmp_path: Path,
 ) -> None:
     """The node has the index and the snapshot that it made at its first start."""

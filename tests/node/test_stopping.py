@@ -38,7 +38,7 @@ def stop_all(three: Fleet, order: str, pause: float) -> Ledger:
     return ledger
 
 
-def all_are_there(three: Fleet, ledger: Ledger) -> None:
+def assert_all_acknowledged_frames_are_there(three: Fleet, ledger: Ledger) -> None:
     found = texts(three, "a")
     assert found == texts(three, "b") == texts(three, "c")
     for text, number in ledger.acknowledged.items():
@@ -56,7 +56,7 @@ def all_are_there(three: Fleet, ledger: Ledger) -> None:
 def test_nodes_stopped_one_after_another_come_back_by_themselves(
     fleet: Make, stopped: str, started: str, pause: float
 ) -> None:
-    """It is no total failure: no store has to be marked, and nothing acknowledged is lost."""
+    """No store has to be marked, and no acknowledged frame is lost."""
     three = fleet()
     three.start()
     three.wait_active()
@@ -67,7 +67,7 @@ def test_nodes_stopped_one_after_another_come_back_by_themselves(
         time.sleep(0.5)
 
     three.wait_active()
-    all_are_there(three, ledger)
+    assert_all_acknowledged_frames_are_there(three, ledger)
     assert "joinproto recover" not in "".join(three[name].said() for name in "abc")
     valid = run_apart("validate", str(three.top / "events"))
     assert 0 == valid.code, valid.out + valid.err
@@ -75,7 +75,7 @@ def test_nodes_stopped_one_after_another_come_back_by_themselves(
 
 @pytest.mark.parametrize("there", ["ab", "ca"])
 @pytest.mark.landing
-def test_two_of_three_nodes_are_enough_after_the_stop(fleet: Make, there: str) -> None:
+def test_two_of_three_stopped_nodes_can_restart_the_cluster(fleet: Make, there: str) -> None:
     three = fleet()
     three.start()
     three.wait_active()
@@ -86,12 +86,12 @@ def test_two_of_three_nodes_are_enough_after_the_stop(fleet: Make, there: str) -
     three.start(sorted({"a", "b", "c"} - set(there)))
     three.wait_active()
 
-    all_are_there(three, ledger)
+    assert_all_acknowledged_frames_are_there(three, ledger)
 
 
 @pytest.mark.landing
 def test_a_stopped_node_is_away_and_the_others_continue(fleet: Make) -> None:
-    """It stays an elector, so stopping a second node later ends the majority."""
+    """The node stays an elector, so stopping a second node ends the majority."""
     three = fleet()
     three.start()
     three.wait_active()

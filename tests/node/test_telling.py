@@ -33,7 +33,7 @@ def test_a_wait_is_logged_when_its_reason_changes(caplog: pytest.LogCaptureFixtu
 
 
 def test_older_copies_are_logged_with_advice(caplog: pytest.LogCaptureFixture) -> None:
-    """3.6: helpful are the right directory, an empty one, or the recovery tool."""
+    """3.6: the advice ends with the recovery tool."""
     Reporter().see(OLDER)
 
     (line,) = caplog.messages

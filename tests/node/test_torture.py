@@ -38,7 +38,7 @@ def torture(*words: str) -> tuple[int, Any]:
 @pytest.mark.soak("nodes")
 @pytest.mark.parametrize("network", ["proxy", pytest.param("namespaces", marks=SPACES)])
 def test_a_short_storm_breaks_no_claim(network: str) -> None:
-    """With faults of several kinds and clients all the time, nothing acknowledged is lost."""
+    """With faults of several kinds and clients all the time, no acknowledged frame is lost."""
     code, found = torture("--minutes", "0.4", "--seed", "4", "--network", network)
 
     assert (0, "holds", []) == (code, found["result"], found["problems"])
@@ -72,7 +72,7 @@ def test_two_members_whose_views_a_register_chooses_lose_no_frame() -> None:
         (("--system", "clusterer", "--mutant", "minority"), "older-wins"),
     ],
 )
-def test_a_storm_that_cannot_be_is_refused(words: tuple[str, ...], says: str) -> None:
+def test_options_that_fit_no_storm_are_refused(words: tuple[str, ...], says: str) -> None:
     done = CliRunner().invoke(main, words)
 
     assert 2 == done.exit_code
@@ -101,7 +101,7 @@ def test_a_storm_with_a_mutant_fails_and_reports_why(
 
 
 def test_an_own_network_needs_the_tools_for_it(tmp_path: Path) -> None:
-    """The error is clear; if no network is asked for, proxies are used."""
+    """The error names the missing tools, and `--network proxy`."""
     done = CliRunner().invoke(main, ["--network", "namespaces"], env={"PATH": str(tmp_path)})
 
     assert 4 == done.exit_code

@@ -33,7 +33,7 @@ def twin_of(node: Node) -> Node:
 def test_a_second_process_of_a_member_is_refused_and_disturbs_no_member(
     fleet: Callable[..., Fleet],
 ) -> None:
-    """The later one is refused by its name; before, 45 views in ten seconds halved the writes."""
+    """The later process is refused by its name, and no view changes."""
     three = fleet()
     three.start()
     three.wait_active()

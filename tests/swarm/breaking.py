@@ -1,6 +1,6 @@
 """Rules that members of a swarm leave out, and the claims that break then.
 
-`python -m tests.swarm.breaking` puts each of the former rules back, and prints when it is noticed.
+`python -m tests.swarm.breaking` puts each former rule back, and prints the seed that notices it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.durable.mutations import mutations
 def plain(scenario: Scenario, *, options: bool = False) -> Scenario:
     """Return the scenario with electors' votes, stores for all, and no leave or shutdown.
 
-    Such a run must keep all claims, whatever else is still broken.  `options`: some members are
+    Such a run must keep all claims.  `options`: some members are
     configured with other options.
     """
     least = len(scenario.electors) // 2 + 1
@@ -55,7 +55,7 @@ def plain(scenario: Scenario, *, options: bool = False) -> Scenario:
 
 
 @frozen
-class Broken:
+class BrokenRule:
     """A rule that is left out: one of `claims` breaks within `events_most` events."""
 
     name: str
@@ -80,23 +80,23 @@ class Broken:
 
 
 BREAKS = (
-    Broken("a majority", "minority", frozenset({"one_successor"})),
-    Broken(
+    BrokenRule("a majority", "minority", frozenset({"one_successor"})),
+    BrokenRule(
         "all are ready", "active-before-all-are-ready", frozenset({"waits_for_n", "no_split_brain"})
     ),
-    Broken("what was accepted", "accepted-not-honoured", frozenset({"one_successor"})),
-    Broken("what it was ready in", "held-not-persisted", frozenset({"waits_for_n"})),
-    Broken(
+    BrokenRule("the accepted view", "accepted-not-honoured", frozenset({"one_successor"})),
+    BrokenRule("the view that it was ready in", "held-not-persisted", frozenset({"waits_for_n"})),
+    BrokenRule(
         "the same options",
         "options-not-compared",
         frozenset({"options_agree"}),
         scenario=partial(plain, options=True),
     ),
-    Broken("the tip on the disk", "dirty-not-written", frozenset({"waits_for_n"})),
+    BrokenRule("the tip on the disk", "dirty-not-written", frozenset({"waits_for_n"})),
 )
 
 
-# -- rules as they once were -------------------------------------------------------------------
+# -- former rules -------------------------------------------------------------------
 
 
 def _ends_the_ready_alone(original: Callable[..., None]) -> Callable[..., None]:
@@ -208,9 +208,9 @@ def _left_out(name: str) -> LeftOut:
     return next(one for one in mutations() if one.name == name)
 
 
-def _former(point: str, rule: str | Mutation | LeftOut, claims: set[str], seed: int) -> Broken:
-    """Return a former rule; `seed`: the first one from 0 on in whose run it is noticed."""
-    return Broken(
+def _former(point: str, rule: str | Mutation | LeftOut, claims: set[str], seed: int) -> BrokenRule:
+    """Return a former rule; `seed`: the first seed from 0 on whose run notices it."""
+    return BrokenRule(
         point, rule, frozenset(claims), first_seed=seed, scenario=lambda scenario: scenario
     )
 
@@ -242,7 +242,7 @@ FORMER = (
 )
 
 
-def search(broken: Broken, first: int = 0) -> str:
+def search(broken: BrokenRule, first: int = 0) -> str:
     """Return from which seed on the missing rule is noticed, from `first` on, and at what cost."""
     began, runs, events, outcome = process_time(), 0, 0, None
     seeds = count(first)

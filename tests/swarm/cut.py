@@ -1,4 +1,4 @@
-"""Links that stay cut: which topologies there are, and how often the view changes in them."""
+"""Links that stay cut: the topologies, and the number of views in a run."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def scenario(names: str, cut: tuple[str, ...], *, seed: int = 7, notice: float =
     )
 
 
-def acknowledged(told: Outcome) -> int:
+def acknowledged(outcome: Outcome) -> int:
     """Return how many writes were acknowledged while the links were cut."""
-    start = next(at for at, line in enumerate(told.story) if CUT in line)
-    end = next(at for at, line in enumerate(told.story) if HEALED in line)
-    return sum("acknowledged" in line for line in told.story[start:end])
+    start = next(at for at, line in enumerate(outcome.story) if CUT in line)
+    end = next(at for at, line in enumerate(outcome.story) if HEALED in line)
+    return sum("acknowledged" in line for line in outcome.story[start:end])
 
 
-def views(told: Outcome) -> int:
+def views(outcome: Outcome) -> int:
     """Return how many views were learned before all links were whole, the first included."""
-    end = next((at for at, line in enumerate(told.story) if HEALED in line), len(told.story))
-    return len({line.split(" learns ")[1] for line in told.story[:end] if " learns " in line})
+    end = next((at for at, line in enumerate(outcome.story) if HEALED in line), len(outcome.story))
+    return len({line.split(" learns ")[1] for line in outcome.story[:end] if " learns " in line})

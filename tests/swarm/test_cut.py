@@ -17,15 +17,15 @@ from tests.swarm.cut import acknowledged, scenario, views, with_a_majority
 KEEPS_ALL = MUTATIONS["apart-kept"]
 """With this mutation a proposer keeps all members that answer."""
 
-TOLD = ("peer_up", "peer_down", "receive", "tick", "appended", "update_done", "update_progress")
+METHODS = ("peer_up", "peer_down", "receive", "tick", "appended", "update_done", "update_progress")
 
 
-class Former(Member):
+class FormerMember(Member):
     """A member of the former version: its steps keep all members that answer."""
 
 
-for _name in TOLD:
-    setattr(Former, _name, inside(lambda _: KEEPS_ALL)(getattr(Member, _name)))
+for _name in METHODS:
+    setattr(FormerMember, _name, inside(lambda _: KEEPS_ALL)(getattr(Member, _name)))
 
 VIEWS_MOST = 3
 """The founding, and two changes, because two proposers may each have heard of another half."""
@@ -107,7 +107,7 @@ def test_members_of_the_former_and_the_present_version_come_to_rest_together() -
     old = "ab"
 
     def start(now: float, config: Config, *args: Any, **more: Any) -> Member:
-        kind = Former if config.member in old else Member
+        kind = FormerMember if config.member in old else Member
         return kind.start(now, config, *args, **more)
 
     told = [

@@ -27,7 +27,7 @@ from joinproto.swarm.scenario import Action, Scenario, What
 SCENARIO = Scenario(seed=1, members="abc", electors="abc", wait_for=2)
 SEATS = {name: Seat(name, f"{name}1") for name in "abc"}
 EMPTY: Mapping[str, StoreRecord] = {}
-SAID: dict[str, Any] = {"nonce": "n", "time": 0}
+STAMPS: dict[str, Any] = {"nonce": "n", "time": 0}
 
 
 def oracle(
@@ -60,7 +60,7 @@ def changed(parent: View, members: str, electors: str = "abc") -> View:
         electors=[SEATS[name] for name in electors],
         position=None,
         activated=True,
-        **SAID,
+        **STAMPS,
     )
 
 
@@ -77,7 +77,7 @@ def test_two_successors_of_one_view_are_a_violation() -> None:
 
 
 def test_a_member_that_founds_again_after_a_majority_was_wiped_founds_another_cluster() -> None:
-    """No member knows the former cluster any more, and nothing is claimed about it."""
+    """No member knows the former cluster any more, so no claim is about it."""
     watching = oracle()
     watching.chosen(founded())
     watching.wiped |= {SEATS["a"], SEATS["b"]}
@@ -120,7 +120,7 @@ def test_a_founder_that_lost_its_disk_may_found_another_cluster_with_few_founder
 
 
 def test_few_founders_that_lost_no_disk_found_no_second_cluster() -> None:
-    """Unlike in the test before, no disk is lost, so nothing is excused."""
+    """No disk is lost, so a second FOUND is a violation."""
     watching = oracle(evolve(SCENARIO, found_with=2))
     watching.chosen(founded())
 
@@ -141,7 +141,7 @@ def test_a_view_of_transient_members_is_a_violation_if_a_member_has_a_store() ->
 
 
 def test_a_cluster_founded_by_transient_members_needs_no_store_later() -> None:
-    """3.4: seed 41200785: only c keeps something; it joined later, and is cut off from a."""
+    """3.4: seed 41200785: only c has a store; c joined later, and is cut off from a."""
     scenario = Scenario(
         seed=41_200_785,
         members="abc",
@@ -187,7 +187,7 @@ def test_a_leave_that_gives_absent_members_the_majority_is_a_violation() -> None
 def test_a_closed_cluster_restarts_only_after_a_member_was_started() -> None:
     """close_ends: only processes that were started after the CLOSE may restart the cluster."""
     first = founded()
-    closed = close(first, position=None, activated=True, **SAID)
+    closed = close(first, position=None, activated=True, **STAMPS)
     assert Kind.CLOSE is closed.kind
     again = restart(
         closed,
@@ -195,7 +195,7 @@ def test_a_closed_cluster_restarts_only_after_a_member_was_started() -> None:
         position=None,
         wait_for=2,
         options_digest="default/2",
-        **SAID,
+        **STAMPS,
     )
     ran, late = (
         SimpleNamespace(
@@ -235,14 +235,14 @@ def test_a_member_that_knew_the_view_without_a_close_is_in_no_restart_after_it(
 ) -> None:
     """close_ends, with an outside register: a member that did not know may be a later process."""
     first = founded()
-    closed = close(first, position=None, activated=True, **SAID)
+    closed = close(first, position=None, activated=True, **STAMPS)
     again = restart(
         closed,
         members=[SEATS[name] for name in members],
         position=None,
         wait_for=1,
         options_digest="default/2",
-        **SAID,
+        **STAMPS,
     )
     a = SimpleNamespace(
         name="a", seat=SEATS["a"], was_ready=True, stood={first.id} if knew else set()
@@ -403,7 +403,7 @@ def _takes_twice(
 
 
 def _forgets_a_frame(patch: pytest.MonkeyPatch, *, is_noticed: bool = False) -> None:
-    """Make a disk lose what was synced when its process ends."""
+    """Make a disk lose its synced frames when its process ends."""
     ends = Place.process_ends
 
     def forgets(place: Place, **options: Any) -> None:
@@ -438,7 +438,7 @@ WORK = (
 def test_a_rule_that_is_broken_by_a_patch_is_found(
     claim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This takes a run of a few hundred events, which keeps all claims without the patch."""
+    """Without the patch the same run keeps all claims."""
     scenario = evolve(SCENARIO, actions=WORK)
     before = run(scenario)
     PATCHES[claim](monkeypatch)
@@ -452,7 +452,7 @@ def test_a_rule_that_is_broken_by_a_patch_is_found(
 
 
 def test_a_read_that_misses_a_frame_acknowledged_before_it_began_is_reported() -> None:
-    """3.8: the read need not see what is acknowledged after it has begun."""
+    """3.8: the read need not see frames acknowledged after it has begun."""
     watch = oracle()
     process = cast(Process, SimpleNamespace(name="c", member=SimpleNamespace(view=None)))
     watch.newest_acked = 3
@@ -473,10 +473,10 @@ def test_a_member_that_opens_again_in_a_view_that_was_left_is_reported(
     first = founded()
     said = {"name": "c", "left": first.id if left else None, "gone": gone}
 
-    with pytest.raises(Violation) as told:
+    with pytest.raises(Violation) as caught:
         oracle()._look_for_left(cast(Process, SimpleNamespace(**said)), first)
 
-    assert "opens_where_it_stands" == told.value.claim
+    assert "opens_where_it_stands" == caught.value.claim
     said |= {"left": None, "gone": {SEATS["a"]}}
     oracle()._look_for_left(cast(Process, SimpleNamespace(**said)), first)
 

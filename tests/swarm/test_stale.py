@@ -19,7 +19,7 @@ FEW, MANY = 6, 50
 LEFT = "c"
 KINDS: dict[str, Callable[[float], list[Action]]] = {
     "a member": lambda at: [],
-    "one that is leaving": lambda at: [
+    "a member that is leaving": lambda at: [
         Action(at + 1.5, What.LEAVE, LEFT),
         Action(at + 8.0, What.START, LEFT),
     ],
@@ -28,7 +28,7 @@ KINDS: dict[str, Callable[[float], list[Action]]] = {
         Action(at - 3.0, What.WIPE, LEFT),
         Action(at - 3.0, What.START, LEFT),
     ],
-    "one that was suspended": lambda at: [
+    "a member that was suspended": lambda at: [
         Action(at - 2.0, What.SPLIT, LEFT),
         Action(at - 1.4, What.HEAL),
     ],
@@ -58,8 +58,8 @@ def scenario(kind: str, rounds: int) -> Scenario:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rounds", [FEW, pytest.param(MANY, marks=pytest.mark.soak("swarm-rules"))])
-def test_no_confirmed_read_is_stale_and_some_local_reads_are(kind: str, rounds: int) -> None:
-    """As a check of the test: unconfirmed reads miss what the others acknowledged."""
+def test_no_confirmed_read_is_stale_and_some_unconfirmed_reads_are(kind: str, rounds: int) -> None:
+    """As a check of the test: unconfirmed reads miss frames that the others acknowledged."""
     played = scenario(kind, rounds)
 
     told = run(played)

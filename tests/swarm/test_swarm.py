@@ -15,7 +15,7 @@ from joinproto.swarm.many import many
 from joinproto.swarm.run import Outcome, run
 from joinproto.swarm.scenario import Action, Scenario, What
 from joinproto.swarm.shrink import shrink
-from tests.swarm.breaking import BREAKS, FORMER, Broken, plain
+from tests.swarm.breaking import BREAKS, FORMER, BrokenRule, plain
 
 ALWAYS = {
     "one_successor",
@@ -39,7 +39,7 @@ ONCE_FAILED = (
     900_080,  # seven founders ignored each other's ballots
     900_085,  # the same
     900_093,  # a guest that became apart was asked about for each view, and left out of it
-    1_000_061,  # no member kept anything, and one that was told to close made view after view
+    1_000_061,  # no member kept anything, and a member that was told to close made view after view
     1_000_636,  # a newcomer that was about to be taken in was not told of the CLOSE
     21_001_153,  # a member that did not hear the proposer of the CLOSE was not told of it
     21_000_908,  # without the member that was told to leave they were fewer than N
@@ -58,8 +58,7 @@ def test_plain_runs_keep_all_claims_and_serve() -> None:
 
 
 @pytest.mark.soak("swarm-rules")
-def test_a_minute_of_plain_runs_keeps_all_claims() -> None:
-    """This is the same for longer, with every option of the disk and of the wire."""
+def test_sixty_plain_runs_keep_all_claims() -> None:
     claims = {run(plain(draw(seed))).claim for seed in range(20_000, 20_060)}
 
     assert not ALWAYS & claims
@@ -103,15 +102,15 @@ def test_a_run_is_the_same_on_one_core_and_on_two() -> None:
 
 
 @pytest.mark.parametrize("broken", BREAKS[:2], ids=lambda broken: broken.name)
-def test_the_swarm_finds_a_missing_rule_soon(broken: Broken) -> None:
+def test_the_swarm_finds_a_missing_rule_soon(broken: BrokenRule) -> None:
     """Each claim can fail; this plays two rules, and the test below plays all."""
     assert _found(broken) is not None
 
 
 @pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("broken", BREAKS, ids=lambda broken: broken.name)
-def test_the_swarm_finds_a_missing_rule(broken: Broken) -> None:
-    """Each claim can fail: a member without the rule is found within this many events."""
+def test_the_swarm_finds_a_missing_rule(broken: BrokenRule) -> None:
+    """A member without the rule is found within `events_most` events."""
     found = _found(broken)
 
     assert found is not None
@@ -120,7 +119,7 @@ def test_the_swarm_finds_a_missing_rule(broken: Broken) -> None:
 
 @pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("former", FORMER[1:], ids=lambda former: former.name)
-def test_a_drawn_run_fails_with_a_former_rule(former: Broken) -> None:
+def test_a_drawn_run_fails_with_a_former_rule(former: BrokenRule) -> None:
     """With the former rule the run of this seed fails; with the present rule it does not."""
     scenario = former.drawn(former.first_seed)
 
@@ -153,7 +152,7 @@ def test_a_failure_shrinks_to_the_parts_it_needs() -> None:
 
 
 def test_most_claims_are_void_if_a_disk_forgot_its_promises() -> None:
-    """An old copy of a disk may split a cluster; nothing is claimed then, and it is no bug."""
+    """An old copy of a disk may split a cluster, which is no bug."""
     scenario = evolve(
         draw(5),
         actions=(Action(0.0, What.START, "a"), Action(9.0, What.RESTORE, "a")),
@@ -164,7 +163,7 @@ def test_most_claims_are_void_if_a_disk_forgot_its_promises() -> None:
 
 
 def test_members_start_late_and_serve() -> None:
-    """A cluster without any fault founds, serves and closes."""
+    """The scenario has no actions, so the fair phase starts the members."""
     scenario = Scenario(seed=1, members="abc", electors="abc", wait_for=2)
 
     done = run(scenario, tells=True)
@@ -185,11 +184,11 @@ def test_a_seed_that_once_failed_serves_and_ends(seed: int) -> None:
 
 
 def test_an_old_copy_of_a_disk_may_be_from_before_the_founding() -> None:
-    """Once, `Place` refused such a copy, as a store does, and the command exited with 2."""
+    """Seed 44000039: `Place` accepts such a copy, and no exception ends the run."""
     assert "" == run(draw(44_000_039)).claim
 
 
-def _found(broken: Broken) -> Outcome | None:
+def _found(broken: BrokenRule) -> Outcome | None:
     events, seed = 0, broken.first_seed
     while events < broken.events_most:
         outcome = broken.play(broken.scenario(draw(seed)))
@@ -200,5 +199,5 @@ def _found(broken: Broken) -> Outcome | None:
 
 
 def test_a_transient_newcomer_is_not_an_elector() -> None:
-    """Seed 28: once, its hello alone made it an elector, and then no view needed a store."""
+    """Seed 28: if its hello made it an elector, no view would need a store."""
     assert "" == run(draw(28)).claim

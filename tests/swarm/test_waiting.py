@@ -45,7 +45,7 @@ GONE = Scenario(
 def test_a_member_that_may_not_serve_reports_which_members_it_waits_for(
     scenario: Scenario, said: str
 ) -> None:
-    """Seeds 16 and 3001 of the swarm, shrunk: once, no member said why it could never serve."""
+    """Seeds 16 and 3001 of the swarm, shrunk."""
     outcome = run(scenario, tells=True)
 
     assert "" == outcome.claim
@@ -54,8 +54,8 @@ def test_a_member_that_may_not_serve_reports_which_members_it_waits_for(
 
 @pytest.mark.parametrize("seed", [1061, 220004])
 def test_newcomers_do_not_end_view_after_view(seed: int) -> None:
-    """Once, a member that was left out said hello to all, and all their ballots left others out."""
+    """Otherwise a left-out member says hello to all, and their ballots leave others out."""
     outcome = run(draw(seed))
 
     assert "" == outcome.claim
-    assert outcome.events < 20_000  # once, it took 86,407 and 50,130 events
+    assert outcome.events < 20_000  # if they did, it would take 86,407 and 50,130 events
