@@ -1,4 +1,4 @@
-"""Hosts around real members, and a bus between them that a test controls.
+"""Hosts around real members, and a bus between these hosts that a test controls.
 
 A host has the duties that `docs/embedding.md` numbers.  Its frames are positions: the data of a
 store is the list of its frames, which are on the disk as soon as they are written.  All messages
@@ -68,7 +68,7 @@ class Data:
     frames: tuple[Position, ...]
 
 
-Said: TypeAlias = "bytes | FrameSent | FrameKept | Data"
+Content: TypeAlias = "bytes | FrameSent | FrameKept | Data"
 
 
 @frozen
@@ -77,7 +77,7 @@ class Envelope:
 
     sender: str
     to: str
-    content: Said
+    content: Content
 
 
 class Crashed(Exception):
@@ -173,8 +173,8 @@ class Host:
     def see(self, event: Event) -> None:
         self.seen.append(event)
 
-    def told_by(self, what: Callable[[Member], None]) -> None:
-        what(self.member)
+    def call_member(self, method: Callable[[Member], None]) -> None:
+        method(self.member)
         self.perform()
 
     def hear(self, envelope: Envelope) -> None:
@@ -190,7 +190,7 @@ class Host:
         self.perform()
 
     def write(self) -> Position | None:
-        """Write a frame for a client, if this host is the sequencer and may; else return None."""
+        """Write a frame for a client; return None if this host is no sequencer, or must not."""
         view, last = self.serves, self.member.record.position
         if view is None or not self.member.is_sequencer:
             return None
@@ -267,7 +267,7 @@ class Bus:
     """All hosts, and the messages under way between them.
 
     `cut`: pairs of names between which no message passes.  `before_sending`: called with the
-    sender before each message leaves; raises `Crashed` for a process that ends there.
+    sender before each message leaves; raises `Crashed` if its process must end there.
     """
 
     hosts: dict[str, Host] = field(factory=dict)
@@ -331,7 +331,7 @@ class Bus:
 
     # -- the network -----------------------------------------------------------------------
 
-    def send(self, sender: str, to: str, content: Said) -> None:
+    def send(self, sender: str, to: str, content: Content) -> None:
         self.before_sending(sender)
         if sender != to:
             self.wire.append(Envelope(sender, to, content))
@@ -361,7 +361,7 @@ class Bus:
                     self.tell(here, lambda m, there=there: m.peer_up(self.now, there))  # type: ignore[misc]
 
     def deliver(self, at: int = 0, *, again: bool = False) -> None:
-        """Deliver the message at this place; `again`: it stays under way, and comes once more."""
+        """Deliver the message at this place; `again`: the message also stays under way."""
         envelope = self.wire[at]
         if not again:
             del self.wire[at]
@@ -408,14 +408,14 @@ class Bus:
             if deadline is not None and deadline <= self.now:
                 self.tell(name, lambda member: member.tick(self.now))
 
-    def tell(self, name: str, what: Callable[[Member], None]) -> None:
+    def tell(self, name: str, method: Callable[[Member], None]) -> None:
         """Give a member an input, and perform its actions."""
         host = self.hosts[name]
         if host.runs:
-            self._guarded(host, lambda: host.told_by(what))
+            self._guarded(host, lambda: host.call_member(method))
 
     def write(self, name: str) -> None:
-        """Write a frame as a client at this member, if it orders the frames."""
+        """Write a frame as a client of this member, if the member orders the frames."""
         host = self.hosts[name]
         if host.runs:
             self._guarded(host, host.write)

@@ -6,9 +6,9 @@ the rules that are shown, as anchors of `docs/protocol.md`.  The verbs are the m
 `pytest tests/join/test_stories.py --rewrite` writes the results again.
 
 A line of results has the time in seconds, a member, and its event or its host's action, in the
-order in which a host acts: close, write, send, act.  After `deliver` all of that is shown, line by
-line.  After other verbs only what an operator would see is shown, and members that do the same at
-the same time share a line.
+order in which a host acts: close, write, send, act.  After `deliver` all events and actions are
+shown, line by line.  After other verbs only those that an operator would see are shown, and members
+that do the same at the same time share a line.
 """
 
 from __future__ import annotations
@@ -40,30 +40,32 @@ class Paragraph:
     """A part of a story: the comments above, the events, and their results."""
 
     above: tuple[str, ...]
-    happens: tuple[str, ...]
-    came: tuple[str, ...]
+    events: tuple[str, ...]
+    results: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "\n".join([*self.above, *self.happens, *([END] if self.happens else []), *self.came])
+        return "\n".join(
+            [*self.above, *self.events, *([END] if self.events else []), *self.results]
+        )
 
 
 def read(text: str) -> list[Paragraph]:
-    """Return the paragraphs of a story; one without `----` is a comment, or is new."""
+    """Return the paragraphs of a story; a paragraph without `----` has no results."""
     found = []
     for block in text.strip().split("\n\n"):
         lines = block.splitlines()
         end = lines.index(END) if END in lines else len(lines)
         above = tuple(line for line in lines[:end] if line.startswith("#"))
-        happens = tuple(line for line in lines[:end] if not line.startswith("#"))
-        found.append(Paragraph(above, happens, tuple(lines[end + 1 :])))
+        events = tuple(line for line in lines[:end] if not line.startswith("#"))
+        found.append(Paragraph(above, events, tuple(lines[end + 1 :])))
     return found
 
 
-def told(path: Path) -> str:
-    """Return the story with its present results."""
+def with_present_results(path: Path) -> str:
+    """Return the story of this file; its results are those of a new run."""
     story = Story()
     paragraphs = [
-        evolve(one, came=tuple(story.tell(path.name, one.happens)))
+        evolve(one, results=tuple(story.tell(path.name, one.events)))
         for one in read(path.read_text())
     ]
     return "\n\n".join(map(str, paragraphs)) + "\n"
@@ -84,11 +86,11 @@ class Line:
 
 @define
 class Story:
-    """A bus, and what was seen of it so far."""
+    """A bus, and the lines that were written about it so far."""
 
     bus: Bus = field(factory=Bus)
     _config: dict[str, str] = field(factory=dict)
-    _all: bool = False  # whether everything is shown, or only what an operator would see
+    _all: bool = False  # whether lines that an operator would not see are shown, too
     _lines: list[Line] = field(factory=list)
     _words: Words = field(factory=Words)
     _seen: dict[str, tuple[Host, int, int]] = field(factory=dict)
@@ -96,10 +98,10 @@ class Story:
     _envelopes: list[Envelope] = field(factory=list)
     _last: dict[tuple[str, str], str] = field(factory=dict)
 
-    def tell(self, file: str, happens: tuple[str, ...]) -> list[str]:
+    def tell(self, file: str, events: tuple[str, ...]) -> list[str]:
         """Perform the lines of a story, and return their results."""
         self._lines = []
-        for line in happens:
+        for line in events:
             verb, *words = line.split()
             try:
                 function = getattr(self, f"do_{verb}")
@@ -112,11 +114,11 @@ class Story:
     # -- verbs -----------------------------------------------------------------------------
 
     def do_config(self, *options: str) -> None:
-        """`config wait_for=4`: members that start from now on have these options."""
+        """`config wait_for=4`: later starts have these options."""
         self._config |= dict(one.split("=") for one in options)
 
     def do_start(self, *words: str) -> None:
-        """`start a b options=other`: these processes start, each with the disk that it left."""
+        """`start a b options=other`: these processes start, each with the disk of its last run."""
         more = dict(word.split("=") for word in words if "=" in word)
         for name in words:
             if "=" not in name:
@@ -162,7 +164,7 @@ class Story:
         self._add(name, "takes no frame" if frame is None else f"writes {self._words.frame(frame)}")
 
     def do_ask(self, name: str) -> None:
-        """`ask a`: show whether a, which has ordered its last frame, may acknowledge it."""
+        """`ask a`: show whether a may acknowledge the last frame on its disk, which it ordered."""
         frame = self.bus.disks[name].frames[-1]
         may = "may" if self.bus[name].is_acknowledged(frame) else "may not"
         self._add(name, f"{may} acknowledge {self._words.frame(frame)}")
@@ -222,7 +224,7 @@ class Story:
     # -- results --------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Add what is new at each host: on its disk, on the wire, its events and actions."""
+        """Add the news of each host: its disk, its messages, its events and actions."""
         envelopes = [one for one in self.bus.wire if all(one is not old for old in self._envelopes)]
         self._envelopes = list(self.bus.wire)
         self._words.meet(self.bus, envelopes)
@@ -278,7 +280,7 @@ class Story:
         self._lines.append(Line(self.bus.now, [name], text))
 
     def _say(self, name: str, text: str, *, once: bool) -> None:
-        """Add an event; a member that repeats why it waits is shown once."""
+        """Add an event; a member that repeats why it waits gets one line."""
         if not once:
             self._last.pop((name, "waits"), None)
         elif self._last.get((name, "waits")) == text:

@@ -35,7 +35,7 @@ from tests.join.bus import Bus, Data, Envelope, FrameKept, FrameSent
 
 @define
 class Words:
-    """The names of the views that were met so far, and phrases that use them."""
+    """The names of the views that have appeared so far, and phrases that use these names."""
 
     _names: dict[ViewId, str] = field(factory=dict)
 
@@ -52,7 +52,7 @@ class Words:
             else f"vote for {self.view(new.accepted.view)} in {said(new.accepted.ballot)}",
             "mark": f"mark {self.id(new.mark)}",
         }
-        if "lineage" in changed:  # these are about the former tip, so they are void
+        if "lineage" in changed:  # these are about the former tip, so they no longer hold
             changed -= {"promised", "accepted", "mark"}
         return "; ".join(text for name, text in words.items() if name in changed)
 
@@ -113,8 +113,8 @@ class Words:
                 return f"refuses {peer}: {what}"
 
     def meet(self, bus: Bus, envelopes: list[Envelope]) -> None:
-        """Name each view that is met; a second view of the same kind and number gets a prime."""
-        for view in met(bus, envelopes):
+        """Name each new view; a second view of the same kind and number gets a prime."""
+        for view in views_in(bus, envelopes):
             if view.id not in self._names:
                 name = f"{view.kind.name} {view.number}"
                 while name in self._names.values():
@@ -141,7 +141,7 @@ class Words:
         return text
 
 
-def met(bus: Bus, envelopes: list[Envelope]) -> Iterator[View]:
+def views_in(bus: Bus, envelopes: list[Envelope]) -> Iterator[View]:
     for disk in bus.disks.values():
         yield from disk.record.lineage.views
         if disk.record.accepted is not None:

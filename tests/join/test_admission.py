@@ -43,7 +43,7 @@ D = Seat("d", "d'")
         (Newcomer(is_open=True, is_active=True), "an update is needed"),
     ],
 )
-def test_the_first_of_two_reasons_is_reported(row: Newcomer, name: str) -> None:
+def test_the_first_case_that_holds_decides(row: Newcomer, name: str) -> None:
     """The newcomer's operator corrects the reason that the refusal names."""
     assert name == admission().choose((row,), 0).name
 

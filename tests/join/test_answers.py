@@ -153,8 +153,8 @@ def test_a_forgotten_view_proves_nothing_about_a_store() -> None:
         (["a C F.3 active", "b F F.3"], GOING_ON, "b"),
         # Its own journal has frames of a view in which, by its record, it was not ready.
         (["a F C.5"], GOING_ON, "a"),
-        # These count: a store that says what it must; one whose view was not served, as far as the
-        # answers show; one that was no member of that view; one that is another store now.
+        # These stores count: one that was ready in the served view; one whose view was not served,
+        # as far as the answers show; one outside the view; a new store of a member of the view.
         (["a C C.5", "b C F.3", "c C C.4"], GOING_ON, ""),
         (["a C F.3", "b F F.3", "c F F.2"], GOING_ON, ""),
         (["a C C.5", "c F F.3"], "F C:ab@F.3", ""),
@@ -178,7 +178,7 @@ def test_a_store_that_forgot_a_view_in_which_it_was_ready_does_not_count(
 
 
 def test_a_store_whose_last_view_is_forgotten_was_ready_in_no_kept_view() -> None:
-    """3.1: its last view is older than those that are kept."""
+    """3.1: its last view is older than the kept views."""
     chain = "F C1@F.3 C2@C1.5"
     one, other = said("a F F.3", chain), said("b C2 C2.6", chain)
 

@@ -1,4 +1,4 @@
-"""What a member waits for: each row of the table is reached, and each text names members."""
+"""Waiting: each row of the table is reached, and each text names members."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def heard(names: str = "", **more: object) -> Observations:
 
 
 @pytest.mark.parametrize(
-    ("facts", "them", "tip", "config", "whom", "detail"),
+    ("facts", "seen", "tip", "config", "awaited", "detail"),
     [
         (NO_TIP, heard("b"), None, CONFIG, Awaited.FOUNDERS, "no connection to c"),
         (
@@ -114,17 +114,22 @@ def heard(names: str = "", **more: object) -> Observations:
         ),
     ],
 )
-def test_a_member_that_waits_names_them(
-    facts: Facts, them: Observations, tip: View | None, config: Config, whom: Awaited, detail: str
+def test_a_member_that_waits_names_the_awaited_members(
+    facts: Facts,
+    seen: Observations,
+    tip: View | None,
+    config: Config,
+    awaited: Awaited,
+    detail: str,
 ) -> None:
     """One case for each row, in the order of the rows."""
-    case = awaiting().choose((row_of(facts, them, tip, config, A),), 0)
+    case = awaiting().choose((row_of(facts, seen, tip, config, A),), 0)
 
-    assert whom is case.outcome
-    assert detail_of(whom, them, tip, config, A).startswith(detail)
+    assert awaited is case.outcome
+    assert detail_of(awaited, seen, tip, config, A).startswith(detail)
 
 
-def test_every_row_is_for_another_member() -> None:
+def test_each_value_of_awaited_has_a_row() -> None:
     """A row that no member reaches would be useless, so `Awaited` has one value for each row."""
     assert set(Awaited) == {case.outcome for case in awaiting().cases}
     assert Awaited.MAJORITY is awaiting().choose((Wait(),), 0).outcome
@@ -210,7 +215,7 @@ def test_a_wiped_member_reports_that_no_member_of_the_view_is_present() -> None:
     assert "not here: a with store a', b with store b'" == told.detail
 
 
-def test_a_serving_member_reports_no_wait_and_an_asking_member_names_the_silent_ones() -> None:
+def test_a_serving_member_reports_no_wait_and_an_asking_member_names_silent_members() -> None:
     """3.5: b and c are gone; a asks them, whether they are in reach or not, and names them."""
     bus = cluster()
     assert [None] * 3 == [bus[name].member.state.says_at for name in "abc"]

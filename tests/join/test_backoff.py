@@ -23,7 +23,7 @@ from tests.join.pictures import seats, views
 def test_members_that_are_heard_and_go_before_have_their_turns_first(
     me: str, in_reach: str, guests: str, turns: int
 ) -> None:
-    """3.4: a newcomer is heard by all; a member that is away, or is itself a guest, has no turn."""
+    """3.4: an absent member has no turn, nor has a guest."""
     m = draft("F C", phase=Phase.ACTIVE)
     m.setup = Setup(config(me))
     m.observations = Observations(in_reach=frozenset(in_reach), guests=seats(guests))
@@ -32,7 +32,7 @@ def test_members_that_are_heard_and_go_before_have_their_turns_first(
 
 
 def test_a_process_outside_of_the_view_has_no_turn() -> None:
-    """3.4: the view has b and c; a is heard, too, but may begin nothing."""
+    """3.4: the view has b and c; a is heard, too, but may begin no ballot."""
     m = draft("F C:bc", phase=Phase.ACTIVE)
     m.setup = Setup(config("c"))
     m.observations = Observations(in_reach=frozenset("ab"))
@@ -42,7 +42,7 @@ def test_a_process_outside_of_the_view_has_no_turn() -> None:
 
 @pytest.mark.parametrize(("heartbeat", "expected"), [(0.5, True), (0.0, False)])
 def test_without_heartbeats_every_ballot_is_heard(heartbeat: float, expected: bool) -> None:
-    """Without heartbeats nothing would make an ignored member ask again."""
+    """Without heartbeats no message would make an ignored member ask again."""
     tip = views("F C")["C"]
     m = draft("F C", promised=Ballot(1, "b'"), options={"heartbeat": heartbeat})
     m.timers = Timers().given_to(10.0, "b")
@@ -51,7 +51,7 @@ def test_without_heartbeats_every_ballot_is_heard(heartbeat: float, expected: bo
 
 
 def test_a_member_asked_again_in_the_ballot_of_its_acceptance_answers() -> None:
-    """3.3: it is no later ballot than the promised one; the promise was lost on its way."""
+    """3.3: the promise of this ballot was lost on its way."""
     tip = views("F C")["C"]
     m = draft("F C", promised=Ballot(2, "c'"))
     m.timers = Timers().given_to(10.0, "b")
@@ -71,7 +71,7 @@ def test_a_view_that_gets_ready_is_not_ended_for_a_newcomer(phase: Phase) -> Non
 
 
 def test_an_absent_member_is_neither_a_starter_nor_the_holder_of_a_turn() -> None:
-    """A member that comes back says again whether it was started."""
+    """A member that comes back says again whether it was restarted."""
     held = Timers(holder="b", starters=frozenset("bc"))
 
     assert Timers(holder="", starters=frozenset("c")) == held.without("b")

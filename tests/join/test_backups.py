@@ -1,4 +1,4 @@
-"""A disk that is restored from a backup: no acknowledged frame is lost by that.
+"""A disk that is restored from a backup: no acknowledged frame is lost.
 
 All members are killed, the disks of one or two are replaced by copies of any age, and all start.
 """
@@ -125,8 +125,8 @@ def serves_or_says_why(bus: Bus) -> bool:
 
 @pytest.mark.parametrize("total_failure", BOTH)
 @pytest.mark.parametrize("name", "abc")
-def test_one_old_disk_of_any_age_loses_no_frame(name: str, total_failure: TotalFailure) -> None:
-    """3.6: the copy alone would show that no client was served since it was made."""
+def test_no_frame_is_lost_by_one_older_disk(name: str, total_failure: TotalFailure) -> None:
+    """3.6: the older disk alone suggests that no client was served since the backup."""
     for age, old in enumerate(ages(name)):
         bus = restarted(old, total_failure)
 
@@ -139,8 +139,8 @@ def test_one_old_disk_of_any_age_loses_no_frame(name: str, total_failure: TotalF
 
 @pytest.mark.parametrize("total_failure", BOTH)
 @pytest.mark.parametrize("names", ["ab", "ac", "bc"])
-def test_two_old_disks_of_any_age_lose_no_frame(names: str, total_failure: TotalFailure) -> None:
-    """3.6: the two end, and the third, which is no majority, names them and waits."""
+def test_no_frame_is_lost_by_two_older_disks(names: str, total_failure: TotalFailure) -> None:
+    """3.6: a member serves, or a member names the next step of the operator."""
     for age, old in enumerate(ages(*names)[::3]):
         bus = restarted(old, total_failure)
 
@@ -150,7 +150,7 @@ def test_two_old_disks_of_any_age_lose_no_frame(names: str, total_failure: Total
 
 @pytest.mark.parametrize("seconds", [0.0, 5.0])
 @pytest.mark.parametrize("name", "abc")
-def test_a_disk_that_is_put_back_alongside_running_members_serves_no_client(
+def test_a_disk_that_is_restored_alongside_running_members_serves_no_client(
     name: str, seconds: float
 ) -> None:
     """3.6: it is not ready again in the view that it has forgotten, where its frames are missing.
@@ -182,8 +182,8 @@ def _has_all(bus: Bus, age: int) -> None:
     assert [] == [*lost(bus)], age
 
 
-def test_the_rule_left_out_costs_frames() -> None:
-    """If the copy of one disk is believed, all members lose frames."""
+def test_frames_are_lost_if_the_rule_is_left_out() -> None:
+    """If the older disk of one member counts, all members lose frames."""
     with applied(mutation("backup-believed")):
         losing = [old for old in ages("b") if [*lost(restarted(old, TotalFailure.MANUAL))]]
 

@@ -81,14 +81,14 @@ def promised(voter: Seat = B, *, by: Seat | None = None, **said: Any) -> Promise
 def test_a_member_has_a_view_chosen_for_one_reason(
     chain: str, phase: Phase, more: dict[str, object], expected: str | None
 ) -> None:
-    """3.3: a member that serves and misses no member has no reason, nor has one in no view."""
+    """3.3: a member that serves and misses no member has no reason; nor has a member in no view."""
     heard = Observations(in_reach=frozenset("bc"))
 
     assert expected == reason_to_begin(draft(chain, phase=phase, **{"observations": heard, **more}))
 
 
 def test_a_member_whose_ballot_is_free_begins_no_second_ballot() -> None:
-    """3.3: its ballot is free; a second ballot would void the promises."""
+    """3.3: a second ballot would void the promises of the first one."""
     m = asking(observations=Observations(in_reach=frozenset("bc"), guests=frozenset({D})))
     assert reason_to_begin(m) is not None
 
@@ -115,7 +115,7 @@ def test_an_answer_shows_how_long_messages_take() -> None:
     hear_choice(m, 1.5, "b", promised())
 
     assert (0.5, 0.25) == (m.timers.trip, m.timers.spread)
-    assert "" == m.timers.holder  # a member that answers asks for no time of its own
+    assert "" == m.timers.holder  # a member that answers takes no time for a ballot of its own
 
 
 @pytest.mark.parametrize("by", [Seat("b", "b2"), C])
@@ -136,7 +136,7 @@ def test_a_promise_without_a_status_is_refused() -> None:
 
 @pytest.mark.parametrize("answered", [True, False])
 def test_a_ballot_that_asks_again_after_some_answers_is_not_measured(answered: bool) -> None:
-    """Members that answer late left others their time first (Karn and Partridge 1987)."""
+    """A member may answer late because of another ballot (Karn and Partridge 1987)."""
     m = asking()
     if answered:
         m.choice = m.choice.receive("c", evolve(promised(C))).choice
@@ -215,7 +215,7 @@ def test_an_answer_to_one_attempt_counts_in_no_other_attempt() -> None:
 def test_a_member_that_ends_with_the_cluster_tells_all_peers_in_reach(
     chain: str, is_done: bool, tells: bool
 ) -> None:
-    """S2: a member that ends cannot tell it later; one that goes on answers when it is asked."""
+    """S2: a member that ends cannot tell of the CLOSE later; a member that goes on is asked."""
     m = draft(chain, is_done=is_done, observations=Observations(in_reach=frozenset("bd")))
     assert m.view is not None
 
@@ -225,7 +225,9 @@ def test_a_member_that_ends_with_the_cluster_tells_all_peers_in_reach(
 
 
 @pytest.mark.parametrize(("outside", "names"), [(False, "bd"), (True, "d")])
-def test_members_ask_a_register_themselves_whether_all_is_closed(outside: bool, names: str) -> None:
+def test_members_ask_a_register_themselves_whether_the_cluster_is_closed(
+    outside: bool, names: str
+) -> None:
     """S2, 3.7: with a register only processes that are no members have to be told."""
     heard = Observations(in_reach=frozenset("bd"))
     m = draft("F X", is_done=True, observations=heard, options={"outside": outside})
@@ -250,7 +252,7 @@ def test_a_member_that_was_ready_before_it_was_stopped_has_a_new_view_chosen(
 
 
 def test_an_answer_to_a_ballot_whose_view_is_proposed_is_not_collected() -> None:
-    """3.3: the proposal does not change any more, and another attempt asks again."""
+    """3.3: the proposal no longer changes, and another attempt asks again."""
     m = asking()
     assert m.choice.attempt is not None
     m.choice = evolve(m.choice, attempt=evolve(m.choice.attempt, proposed=views("F C C2")["C2"]))
@@ -271,7 +273,7 @@ def test_an_answer_about_a_former_tip_is_not_collected() -> None:
 
 
 @pytest.mark.parametrize(("word", "holder"), [("C", "b"), ("F", "")])
-def test_only_a_ballot_about_the_tip_is_left_its_time(word: str, holder: str) -> None:
+def test_only_a_ballot_about_the_tip_gets_its_time(word: str, holder: str) -> None:
     """3.3: ballots begin again after each view, so an old ballot may equal the promised one."""
     own = Ballot(1, "b'")
     m = draft("F C", promised=own)
@@ -322,7 +324,7 @@ def test_contradicting_stores_are_reported_to_the_operator(
 
 
 def test_a_member_that_speaks_of_an_unknown_view_gets_a_hello() -> None:
-    """3.3: it is ahead, or of another chain: the lineages are compared, then it asks again."""
+    """3.3: it is ahead, or of another chain: the hello makes both compare their chains."""
     m = draft("F C")
 
     hear_choice(m, 1.5, "b", Prepare(views("F C C2")["C2"].id, Ballot(1, "b'")))
@@ -369,7 +371,7 @@ def test_an_older_copy_has_no_vote_and_is_told_why() -> None:
     assert before == m.choice
 
 
-def test_a_later_answer_shows_that_an_earlier_one_is_of_an_older_copy() -> None:
+def test_a_later_answer_shows_that_an_earlier_answer_is_of_an_older_copy() -> None:
     """3.6: a has no frame of the view itself, but c has."""
     m = asking(observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=TIP.id)
     hear_choice(m, 1.5, "b", promised(held=FIRST.id))
@@ -382,7 +384,7 @@ def test_a_later_answer_shows_that_an_earlier_one_is_of_an_older_copy() -> None:
 
 
 def test_a_member_that_gets_its_disk_back_counts_again() -> None:
-    """3.6: the operator had restored the wrong copy, and has corrected that."""
+    """3.6: the operator has put back the right disk."""
     m = asking(observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, **IN_TIP)
     hear_choice(m, 1.5, "b", promised(held=FIRST.id))
     assert {"b"} == m.observations.went_back
@@ -394,7 +396,7 @@ def test_a_member_that_gets_its_disk_back_counts_again() -> None:
 
 
 def test_a_member_that_finds_its_own_disk_to_be_an_older_copy_ends() -> None:
-    """3.6: it also tells the others, which then report why they wait."""
+    """3.6: it also tells the other members, which then report why they wait."""
     m = asking(
         observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=FIRST.id
     )

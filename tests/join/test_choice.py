@@ -67,7 +67,7 @@ def sent(step: Step) -> list[tuple[str, ChoiceMessage]]:
 
 
 def kinds(step: Step) -> list[str]:
-    """Return the names of the effects and of the messages, in order."""
+    """Return the names of the effects and messages in their order."""
     return [
         type(item.message if isinstance(item, SendTo) else item).__name__ for item in step.effects
     ]
@@ -157,8 +157,8 @@ def test_an_answer_has_the_accepted_view() -> None:
     assert answer == [("c", promise("b", "2c", accepted("1a", A)))]
 
 
-def test_an_earlier_ballot_is_refused_with_the_later_one() -> None:
-    """A member that has promised a ballot accepts nothing in an earlier one."""
+def test_the_refusal_of_an_earlier_ballot_names_the_later_ballot() -> None:
+    """A member that has promised a ballot accepts no view in an earlier ballot."""
     promised = choice("b").receive("c", asked("1c")).choice
 
     for message in (asked("1a"), Accept(V.id, ballot("1a"), A)):
@@ -168,7 +168,7 @@ def test_an_earlier_ballot_is_refused_with_the_later_one() -> None:
 
 
 def test_a_question_that_comes_twice_is_answered_twice() -> None:
-    """The first answer may be lost; its promise or acceptance is durable already."""
+    """The first answer may be lost; its promise or vote is durable already."""
     first = choice("b").receive("a", asked("1a"))
     vote = first.choice.receive("a", Accept(V.id, ballot("1a"), A))
 
@@ -240,7 +240,7 @@ def test_only_members_propose_on_an_open_view() -> None:
 
 
 def test_a_member_that_promises_a_later_ballot_gives_up_its_own() -> None:
-    """It could no longer accept its own proposal, so it gives up, and its host backs off."""
+    """It could no longer vote for its own proposal, so its host backs off."""
     begun = choice("a").begin().choice
 
     step = begun.receive("b", asked("1b"))
@@ -280,7 +280,7 @@ def test_a_stranger_never_votes() -> None:
 
 
 def test_the_answer_of_a_stranger_does_not_count() -> None:
-    """3.6: the stranger has forgotten what it promised and accepted."""
+    """3.6: the stranger has forgotten its promises and votes."""
     begun = choice("a").begin().choice
     proposed = begun.receive("b", promise("b", "1a")).choice.propose(A).choice
     wiped = Seat("c", "new")
@@ -297,7 +297,7 @@ def test_a_vote_is_durable_before_it_is_reported() -> None:
     assert after_restart(step).record.accepted == accepted("1a", A)
 
 
-def test_an_answer_in_the_name_of_another_is_refused() -> None:
+def test_an_answer_in_the_name_of_another_member_is_refused() -> None:
     """A member may send only its own answers."""
     begun = choice("a").begin().choice
 
@@ -450,7 +450,7 @@ def test_losing_a_ballot_to_an_accept_is_reported() -> None:
 
 
 def test_only_voters_without_a_vote_are_asked_again() -> None:
-    """3.3: of those, only members that vote and have not voted are asked."""
+    """3.3: of these names, only electors that have not voted are asked."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
     proposed = asks.propose(A).choice
     accept = Accept(V.id, ballot("1a"), A)
@@ -474,7 +474,7 @@ def test_a_member_that_has_voted_is_not_asked_again() -> None:
 
 
 def test_a_member_without_a_ballot_asks_no_member() -> None:
-    """3.3: it has begun no ballot, or its ballot was outbid."""
+    """3.3: it has begun no ballot, or has promised a later ballot."""
     assert Step(choice("a")) == choice("a").ask("bc")
     outbid = choice("a").begin().choice.receive("b", asked("1b")).choice
     assert Step(outbid) == outbid.ask("bc")

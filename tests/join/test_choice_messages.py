@@ -1,4 +1,4 @@
-"""What a store tells another store whose chain ends somewhere on its own chain."""
+"""The views that a store tells another store whose chain ends somewhere on its own chain."""
 
 from __future__ import annotations
 

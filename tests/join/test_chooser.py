@@ -42,7 +42,7 @@ def parted() -> Lineage:
     return Lineage().append(first).append(tip)
 
 
-def behind(tip: View, members: str, electors: str) -> View:
+def successor(tip: View, members: str, electors: str) -> View:
     return change(
         tip,
         members=seats(members),
@@ -76,7 +76,7 @@ def test_a_view_that_does_not_fit_is_not_proposed() -> None:
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
 
     with pytest.raises(Malformed, match="parent"):
-        asks.propose(behind(A, "abc", "abc"))
+        asks.propose(successor(A, "abc", "abc"))
 
 
 def test_ballots_begin_again_after_a_new_view() -> None:
@@ -129,7 +129,7 @@ def test_a_member_without_views_is_told_a_chain_whose_beginning_is_forgotten(
 
 
 def test_a_chain_with_a_gap_is_not_learned() -> None:
-    """3.2: without the initial signature nothing shows that these views continue our chain."""
+    """3.2: without the initial signature it is unknown whether these views continue our chain."""
     late = lineage("F C1 C2 C3", keep=2)
 
     for known in ("", "F"):
@@ -160,7 +160,7 @@ def test_all_members_of_a_chosen_view_hear_of_it_with_or_without_a_vote() -> Non
     """3.7: f joins, and is no elector."""
     chain = parted()
     assert chain.tip is not None
-    view = behind(chain.tip, "abcf", "cde")
+    view = successor(chain.tip, "abcf", "cde")
 
     step = outside("a", chain).decided(view)
 
@@ -177,7 +177,7 @@ def test_a_register_gets_no_view_that_does_not_fit() -> None:
 
 
 def test_an_answer_of_a_register_about_an_older_tip_is_late() -> None:
-    """3.7: that view is known here, and all were told."""
+    """3.7: all members were told that view."""
     chain = parted()
     knows = outside("a", chain)
 
@@ -201,7 +201,7 @@ def test_a_register_is_asked_once_in_an_attempt() -> None:
     """3.7: the proposal does not change, whichever members answer later."""
     chain = parted()
     assert chain.tip is not None
-    view = behind(chain.tip, "abc", "cde")
+    view = successor(chain.tip, "abc", "cde")
     asks = outside("a", chain).begin().choice
     assert asks.is_free
     proposed = asks.propose(view).choice
@@ -258,7 +258,7 @@ def test_a_founding_with_a_register_needs_the_answers_of_all_founders() -> None:
     assert [[], [], [FreeToPropose(ONE, seats("abc"))]] == free
 
 
-def test_with_a_register_an_answer_in_the_name_of_another_is_refused() -> None:
+def test_with_a_register_an_answer_in_the_name_of_another_member_is_refused() -> None:
     """3.7: each source must answer for itself."""
     begun = outside("a").begin().choice
     (c,) = seats("c")

@@ -25,7 +25,7 @@ from tests.join.bus import config
         ({"cluster_name": ""}, "cluster_name"),
     ],
 )
-def test_a_configuration_that_could_split_is_refused(options: dict[str, object], why: str) -> None:
+def test_a_faulty_configuration_is_refused(options: dict[str, object], why: str) -> None:
     with pytest.raises((MisuseError, ValueError), match=why):
         config("a", **options)  # type: ignore[arg-type]
 

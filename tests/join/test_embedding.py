@@ -1,4 +1,4 @@
-"""The embedder's guide: its example runs, and is as short as it promises."""
+"""The embedder's guide: its example runs and is short, and its duties are numbered."""
 
 from __future__ import annotations
 

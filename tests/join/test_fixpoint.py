@@ -1,4 +1,4 @@
-"""Settling after each event, and the facts that it depends on."""
+"""Settling after each event, and the facts on which the result depends."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ def test_a_member_that_waits_for_no_answer_has_no_deadline_for_one() -> None:
 
 
 @pytest.mark.parametrize(("options", "expected"), [({}, False), ({"heartbeat": 0.0}, True)])
-def test_without_heartbeats_no_member_asks_the_register_again(
+def test_without_heartbeats_a_member_needs_no_answer_of_the_register(
     options: dict[str, object], expected: bool
 ) -> None:
-    """3.7: no answer is awaited, so a member that hears nothing serves on."""
+    """3.7: a member that hears no answer of the register serves on."""
     m = draft("F C", options={"outside": True, **options})
 
     assert expected is facts(m).hears_majority
@@ -129,7 +129,7 @@ def test_a_member_that_must_leave_and_hears_no_majority_leaves_alone(
 
 
 def test_a_member_that_has_stopped_asks_for_no_tick() -> None:
-    """A host would call `tick` for nothing."""
+    """A host would call `tick` in vain."""
     m = draft(OURS, is_done=True)
 
     settle(m, 0.0)

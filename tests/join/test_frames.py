@@ -1,4 +1,4 @@
-"""Which frames may be written, and what durable frames change."""
+"""Frames: which may be written, and the changes that durable frames make."""
 
 from __future__ import annotations
 

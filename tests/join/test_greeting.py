@@ -71,7 +71,7 @@ def test_only_a_member_of_the_view_takes_in_a_newcomer(picture: str, expected: b
 def test_a_guest_that_no_longer_hears_all_members_is_dropped(
     chain: str, hears: str, kept: bool
 ) -> None:
-    """3.4: in one view, the two would give each other up; after a CLOSE no member comes in."""
+    """3.4: in one view, two members that are apart would give each other up."""
     known = lineage(chain)
     heard = Observations(in_reach=frozenset("bcd"), guests=frozenset({D}))
     m = draft(known, phase=Phase.ACTIVE, was_active=True, observations=heard, held=held_of(known))
@@ -160,8 +160,10 @@ def test_a_member_that_does_not_vote_may_take_in_a_newcomer() -> None:
 
 @pytest.mark.parametrize("chain", ["", "F X"])
 @pytest.mark.parametrize(("peer", "expected"), [("b", True), ("x", False)])
-def test_a_stray_store_stops_no_member_that_waits(chain: str, peer: str, expected: bool) -> None:
-    """J3: an elector's store does, because without it no view can be chosen; x is no elector."""
+def test_only_the_store_of_an_elector_stops_a_member_that_waits(
+    chain: str, peer: str, expected: bool
+) -> None:
+    """J3: without the vote of an elector a view may never be chosen; x is no elector."""
     m = draft(chain)
 
     hear_refused(m, peer, Refused(Reason.WRONG_STORE, "x", "y"))

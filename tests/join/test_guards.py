@@ -68,7 +68,7 @@ def test_a_ballot_begins_with_the_view_that_its_own_store_has_accepted() -> None
 
 
 def test_a_promise_of_an_earlier_ballot_does_not_count() -> None:
-    """b promised only ballot 1; that does not show what b accepts before ballot 5."""
+    """b promised only ballot 1, and may still accept a view in a ballot before 5."""
     begun = choice("a").begin().choice
     again = begun.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice.begin().choice
 
@@ -141,7 +141,7 @@ def test_a_member_that_is_not_ready_serves_no_update() -> None:
     assert 1 == asked_for(hears(bus, "a", "b", WantUpdate(view.id)), ServeUpdate)
 
 
-def test_no_update_begins_while_the_own_answer_counts() -> None:
+def test_no_update_begins_while_the_answer_of_its_member_counts() -> None:
     """3.3: a member that answers freezes, and its data stands still, even while it joins."""
     bus = cluster()
     view = bus["a"].member.view
@@ -165,7 +165,7 @@ def test_no_update_begins_while_the_own_answer_counts() -> None:
 
 
 def test_a_member_that_was_ready_in_no_view_did_not_run_on() -> None:
-    """Others wait for a member that says that it ran on, until it has finished a ballot."""
+    """A started member waits for members that ran on, until they have finished a ballot."""
     bus = Bus()
     bus.start(config("a"))
 
@@ -173,10 +173,10 @@ def test_a_member_that_was_ready_in_no_view_did_not_run_on() -> None:
     assert cluster()["a"].member.status.ran_on
 
 
-def test_readiness_does_not_survive_the_freeze() -> None:
+def test_a_frozen_member_notes_no_ready_member() -> None:
     """3.3: a member that is frozen becomes neither ready nor active in this view any more.
 
-    Which others are ready does not matter any more, so states that differ only in that are equal.
+    The ready members no longer matter, so states that differ only in these members are equal.
     """
     bus = cluster()
     tip = bus["a"].member.view
@@ -184,8 +184,8 @@ def test_readiness_does_not_survive_the_freeze() -> None:
     others = tip.members - {bus["a"].member.seat}
     assert others == bus["a"].member.state.observations.ready
 
-    bus["a"].told_by(lambda member: member.shutdown_cluster(bus.now))
-    bus["a"].told_by(lambda member: member.tick(bus.now))
+    bus["a"].call_member(lambda member: member.shutdown_cluster(bus.now))
+    bus["a"].call_member(lambda member: member.tick(bus.now))
     assert bus["a"].member.is_frozen
     assert set() == bus["a"].member.state.observations.ready
 
@@ -194,7 +194,7 @@ def test_readiness_does_not_survive_the_freeze() -> None:
 
 
 def test_a_newcomer_with_other_options_is_refused_whomever_it_hears() -> None:
-    """I2: that it does not hear all members may change, but its options do not."""
+    """I2: it may hear all members later, but its options do not change."""
     row = Newcomer(is_open=True, has_options=False, is_apart=True)
 
     assert Admit.REFUSE is admission().choose((row,), 0).outcome
@@ -223,7 +223,7 @@ def _is_promise_of(name: str, envelope: Envelope) -> bool:
 
 
 def test_a_member_that_hears_a_majority_again_serves_once_the_view_is_confirmed() -> None:
-    """3.9: a connection proves nothing; the peer may have gone on meanwhile."""
+    """3.9: a connection does not prove that the peer has not gone on."""
     bus = cluster()
     bus.partition("a", "b", "c")
     host = bus["a"]
@@ -239,7 +239,7 @@ def test_a_member_that_hears_a_majority_again_serves_once_the_view_is_confirmed(
     assert Phase.ACTIVE is host.member.phase
 
 
-def test_an_answer_from_before_the_connection_was_lost_confirms_nothing() -> None:
+def test_an_answer_from_before_the_connection_was_lost_confirms_no_view() -> None:
     """3.9: its number shows which question it answers."""
     bus = cluster()
     bus.partition("a", "b", "c")
@@ -257,7 +257,7 @@ def test_an_answer_from_before_the_connection_was_lost_confirms_nothing() -> Non
 
 
 def test_a_member_that_cannot_confirm_is_heard_by_its_connection() -> None:
-    """3.9: a member of an earlier version is not asked; as before, its connection is enough."""
+    """3.9: a member of an earlier version is not asked; its connection is enough."""
     bus = cluster()
     bus.partition("a", "b", "c")
 
@@ -270,7 +270,7 @@ def test_a_member_that_cannot_confirm_is_heard_by_its_connection() -> None:
 
 
 def test_a_transient_member_waits_for_a_store_and_stops_no_member_over_options() -> None:
-    """3.4: a is sure and keeps nothing; the only store here was started with other options.
+    """3.4: a is sure and transient; the only store here was started with other options.
 
     It may be started again with the view's options, so there is no reason to abort.
     """
@@ -338,7 +338,7 @@ def test_a_member_that_is_too_far_behind_is_told_no_view() -> None:
 
 
 def test_a_ballot_that_was_given_up_holds_no_member_back() -> None:
-    """3.3: its ballot was outbid, so no member waits for the end of it."""
+    """3.3: its ballot was outbid, so no member waits for the end of that ballot."""
     held: Any = SimpleNamespace(
         config=SimpleNamespace(member="a", patience=2.0),
         timers=Timers().given_to(10.0, "a"),

@@ -1,4 +1,4 @@
-"""A member's reactions to a heartbeat, and which members it takes for gone on."""
+"""A member's reactions to a heartbeat, and the members that it takes for gone on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.join.pictures import seats, views
 def test_a_member_that_still_waits_for_an_answer_says_hello_again(
     fields: dict[str, object], expected: bool
 ) -> None:
-    """3.5: its hello was lost; a member that does not wait for the sender says nothing."""
+    """3.5: its hello was lost; a member that does not wait for the sender sends no message."""
     m = draft("F C", **fields)
     tip = views("F C")["C"]
 
@@ -58,7 +58,7 @@ def test_a_heartbeat_has_the_tip_of_its_member_and_whether_it_is_frozen(
 def test_a_member_that_is_behind_is_told_the_views_and_still_counts_as_gone_on(
     beyond: frozenset[Seat],
 ) -> None:
-    """3.9: that it has gone on stays true, because a heartbeat from before the tip is old."""
+    """3.9: it stays so, because a heartbeat from before the tip is old."""
     m = draft("F C", observations=Observations(beyond=beyond))
     before = views("F C")["F"]
 
@@ -77,7 +77,7 @@ def test_a_member_that_is_behind_is_told_the_views_and_still_counts_as_gone_on(
 def test_a_member_that_is_ahead_or_diverged_or_frozen_has_gone_on(
     word: str, number: int, is_frozen: bool, asks: bool
 ) -> None:
-    """3.5: it counts for no majority, and is asked for its views by a hello."""
+    """3.5: it counts for no majority, and gets a hello that asks for its views."""
     chain = {"C2": "F C C2", "C1": "F C1", "C": "F C"}[word]
     m = draft("F C", phase=Phase.ACTIVE)
 
@@ -100,7 +100,7 @@ def test_a_member_that_is_ahead_or_diverged_or_frozen_has_gone_on(
 def test_a_register_is_asked_whether_an_open_view_has_a_successor(
     chain: str, options: dict[str, object], expected: bool
 ) -> None:
-    """3.7: this happens with each heartbeat; after a CLOSE no client is served, so none asks."""
+    """3.7: after a CLOSE no client is served, so no member asks."""
     m = draft(chain, options=options)
 
     read_register(m, 7.0)

@@ -1,4 +1,4 @@
-"""A store's path, as it is given or by default: the names of its views from the founding."""
+"""A store's path, given or by default: the names of its views from the founding."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from joinproto.machine.vocabulary import Status, Store
 @pytest.mark.parametrize(
     ("store", "final", "names", "expected"),
     [
-        # The initial signature is added if it is left out, and so is a clean store's final one.
+        # The initial signature is added if it is left out, and so is a clean store's final
+        # signature.
         (Store.DIRTY, None, "X V", ("X", "V")),
         (Store.DIRTY, None, "V W", ("X", "V", "W")),
         (Store.DIRTY, None, "X", ("X",)),

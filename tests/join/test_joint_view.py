@@ -33,7 +33,7 @@ def apart(*pairs: str) -> CutPairs:
 def test_the_groups_are_all_largest_sets_whose_members_hear_each_other(
     them: CutPairs, some: frozenset[str]
 ) -> None:
-    """The result is compared with a look at every subset."""
+    """The result is compared with a search of all subsets."""
 
     def hear_each_other(group: frozenset[str]) -> bool:
         return not any(
@@ -66,7 +66,7 @@ def test_the_groups_are_all_largest_sets_whose_members_hear_each_other(
     ],
 )
 def test_the_groups_of_a_few_members_are_as_listed(pairs: str, groups: str) -> None:
-    """Each group comes once, and none is within another."""
+    """Each group comes once, and no group is within another."""
     names = sorted(set(pairs) - {" "})
 
     assert groups.split() == sorted(
@@ -141,7 +141,7 @@ def proposer(me: str, them: CutPairs) -> Proposer:
 def test_the_largest_group_that_hears_each_other_is_in_the_view(
     them: CutPairs, members: str
 ) -> None:
-    """All electors stay electors: one that is left out comes in when it hears the others."""
+    """All electors stay electors: a member that is left out comes in when it hears the others."""
     tip = tip_of("abcde", "abcde")
 
     view = proposer("b", them).view(Kind.CHANGE, answered(tip, "abcde"))
@@ -151,7 +151,6 @@ def test_the_largest_group_that_hears_each_other_is_in_the_view(
 
 
 def test_without_the_rule_members_that_are_apart_are_in_the_view() -> None:
-    """This is the behaviour without the rule."""
     tip = tip_of("abcde", "abcde")
 
     with applied(mutation("apart-kept")):

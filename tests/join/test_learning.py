@@ -1,4 +1,4 @@
-"""What a chosen view changes in a member, and what it learns of other members being ready."""
+"""Changes of a member when a view is chosen, and when other members become ready."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def refusals(m: StepContext) -> list[str]:
 
 
 def test_facts_of_the_former_view_are_forgotten() -> None:
-    """3.3: these facts are about the former tip: that it was active, failed ballots, who knows."""
+    """3.3: these facts are about the former tip."""
     m = learned(
         "F C",
         was_active=True,
@@ -85,10 +85,10 @@ def test_an_open_view_ends_no_member() -> None:
 @pytest.mark.parametrize(
     ("chain", "now", "closes"),
     [
-        # In time, or never left out, it may still stop the others.
+        # A member that asked in time, or was never left out, may still stop the others.
         ("F C:bc", 8.9, True),
         ("F C:abc", 9.1, True),
-        # Left out of the view, or of the one before, it may not: they went on without it.
+        # A member that was left out of the view, or of its parent, may not: the others went on.
         ("F C:bc", 9.0, False),
         ("F C1:bc C2:abc", 9.0, False),
         ("F C1:bc C2:abc", 8.9, True),
@@ -97,7 +97,7 @@ def test_an_open_view_ends_no_member() -> None:
 def test_a_request_to_close_is_void_after_the_others_continued_for_long(
     chain: str, now: float, closes: bool
 ) -> None:
-    """S2: after that it may not stop them, and reports that."""
+    """S2: the member reports that it may not stop the others."""
     m = learned(chain, at=now, closes_until=9.0)
 
     assert closes is m.closes
@@ -107,7 +107,7 @@ def test_a_request_to_close_is_void_after_the_others_continued_for_long(
 
 
 def test_a_forgotten_view_counts_as_one_with_the_member() -> None:
-    """3.2: of many chosen views, only the last is still known."""
+    """3.2: of many chosen views, only the last view is still known."""
     assert learned(lineage("F C1 C2", keep=1), at=9.1, closes_until=9.0).closes
 
 
@@ -170,7 +170,7 @@ def test_a_member_that_never_was_in_a_view_does_not_leave_it() -> None:
 
 
 def test_a_leaver_ends_when_a_majority_of_the_others_is_ready_without_it() -> None:
-    """3.4: they then no longer need it; of three electors, one besides itself is enough."""
+    """3.4: these no longer need it; of three electors, one besides the leaver is enough."""
     m = leaving("bc", "abc")
     tip = tip_of(m)
 
@@ -215,8 +215,8 @@ def tip_of(m: StepContext) -> View:
     return m.view
 
 
-def test_a_member_that_is_ready_answers_another_that_says_so_once() -> None:
-    """I8: the other may have learned of the view after we said that we are ready."""
+def test_a_ready_member_answers_another_ready_member_once() -> None:
+    """I8: the other member may have learned of the view after our own message."""
     m = draft("F C")
     m.ready_in = tip_of(m).id
     said = Ready(tip_of(m).id, B)
@@ -249,7 +249,7 @@ def test_a_process_outside_of_the_view_gets_no_answer() -> None:
 
 
 def test_a_member_that_has_answered_a_ballot_counts_no_member_as_ready() -> None:
-    """3.3: it becomes neither ready nor active in this view any more, but knows that it ran."""
+    """3.3: it becomes neither ready nor active in this view, but knows that the view ran."""
     m = draft("F C", promised=Ballot(1, "b'"))
 
     hear_ready(m, "b", Ready(tip_of(m).id, B))

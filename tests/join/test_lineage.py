@@ -46,7 +46,6 @@ def test_the_final_signature_is_the_tip_if_it_is_a_close(picture: str, is_closed
 
 
 def test_an_empty_lineage_has_no_views_and_no_signatures() -> None:
-    """An empty lineage has no tip."""
     assert (None, None, None, 0, 0) == (
         Lineage().tip,
         Lineage().initial,
@@ -57,7 +56,7 @@ def test_an_empty_lineage_has_no_views_and_no_signatures() -> None:
 
 
 def test_old_views_are_forgotten_but_still_counted() -> None:
-    """The last views are kept; the oldest one's parent is a hash of all that are forgotten."""
+    """The parent of the oldest kept view is a hash of all forgotten views."""
     whole, store = lineage("F C1 C2 C3 C4"), lineage("F C1 C2 C3 C4", keep=2)
 
     assert (5, 3) == (store.length, store.forgotten)
@@ -70,7 +69,7 @@ def test_old_views_are_forgotten_but_still_counted() -> None:
 
 
 def test_a_thousand_views_are_kept() -> None:
-    """3.2: the number of views in all does not matter for the cost of a lineage."""
+    """3.2: forgotten views do not add to the cost of a lineage."""
     store = lineage(" ".join(["F", *(f"C{number}" for number in range(VIEWS_KEPT + 4))]))
 
     assert (VIEWS_KEPT, 5) == (len(store.views), store.forgotten)
@@ -124,7 +123,7 @@ def test_no_frame_is_sent_in_a_close() -> None:
 
 
 def test_a_frame_of_a_forgotten_view_is_accepted() -> None:
-    """No record shows that it is wrong, and a cluster must not stop for that."""
+    """No record shows that the frame is wrong, so the cluster must not stop."""
     store = lineage("F C1@F.5 C2 C3", keep=2)
 
     assert 5 == store.append(views("F C1@F.5 C2 C3 C4")["C4"], keep=2).length
@@ -135,7 +134,7 @@ def test_a_frame_of_a_forgotten_view_is_accepted() -> None:
 
 @given(trees(), keeps, st.data())
 def test_written_lineages_can_be_read(tree: Tree, keep: int, data: st.DataObject) -> None:
-    """They may be whole, or their first views may be forgotten."""
+    """The lineages are whole, or their first views are forgotten."""
     store = tree.lineage(data.draw(st.sampled_from(tree.views)), keep=keep)
     digest = by_hash if isinstance(store.initial, str) else by_content
 
@@ -143,7 +142,7 @@ def test_written_lineages_can_be_read(tree: Tree, keep: int, data: st.DataObject
 
 
 def test_a_malformed_lineage_is_refused() -> None:
-    """Every view and every link is verified once, when it comes in."""
+    """Every view and every link is verified once, when a lineage comes in."""
     whole, late = lineage("F C1 C2 C3"), lineage("F C1 C2 C3", keep=3)
     other = lineage("F2").initial
     forged = evolve(whole.views[2], members=seats("a"))
@@ -190,7 +189,7 @@ def test_lineages_compare_as_drawn(one: str, other: str, order: Order, common: i
 
 
 def test_a_fork_is_shown_with_the_views_of_each_side_after_it() -> None:
-    """They have diverged after the last common view; the views of each side follow."""
+    """The comparison has the last common view, and the later views of each side."""
     one, other = lineage("F C1 C2 X"), lineage("F C1 C3")
 
     found = compare(one, other)
@@ -237,8 +236,8 @@ def test_whole_lineages_compare_as_the_slow_definition_says(
     """The slow definition compares two paths from their foundings, view by view."""
     tips = st.sampled_from([None, *tree.views])
     one, other = data.draw(tips), data.draw(tips)
-    one_way = () if one is None else tree.way(one)
-    other_way = () if other is None else tree.way(other)
+    one_way = () if one is None else tree.path_of(one)
+    other_way = () if other is None else tree.path_of(other)
 
     found = compare(whole(tree, one), whole(tree, other))
 
@@ -257,7 +256,7 @@ def test_whole_lineages_compare_as_the_slow_definition_says(
 
 
 def whole(tree: Tree, tip: View | None) -> Lineage:
-    """Return the whole lineage of this tip, an empty one for None."""
+    """Return the whole lineage of this tip; an empty lineage for None."""
     return Lineage() if tip is None else tree.lineage(tip)
 
 
@@ -268,7 +267,7 @@ def test_a_lineage_with_its_beginning_forgotten_is_never_compared_wrongly(
     """The result is exact if the kept views overlap or touch; otherwise it may be unknown."""
     tips = st.sampled_from(tree.views)
     one, other = data.draw(tips), data.draw(tips)
-    order, common = slow_compare(tree.way(one), tree.way(other))
+    order, common = slow_compare(tree.path_of(one), tree.path_of(other))
     short, other_short = tree.lineage(one, keep=keep), tree.lineage(other, keep=other_keep)
 
     found = compare(short, other_short)
@@ -280,7 +279,7 @@ def test_a_lineage_with_its_beginning_forgotten_is_never_compared_wrongly(
     assert order is found.order or not touch
     assert found.common_number <= common <= found.common_max
     assert found.common_number == found.common_max or not (touch and common >= oldest)
-    assert found.common == (tree.way(one)[found.common_number - 1].id if found.common else None)
+    assert found.common == (tree.path_of(one)[found.common_number - 1].id if found.common else None)
     beyond = found.common_max
     assert tuple(view for view in short.views if view.number > beyond) == found.one_beyond
     assert tuple(view for view in other_short.views if view.number > beyond) == found.other_beyond
@@ -290,10 +289,9 @@ MIRRORED = {Order.BEHIND: Order.AHEAD, Order.AHEAD: Order.BEHIND}
 
 
 @given(trees(), keeps, keeps, st.data())
-def test_a_comparison_has_no_favourite_side(
+def test_a_comparison_is_mirrored_if_its_sides_are_exchanged(
     tree: Tree, keep: int, other_keep: int, data: st.DataObject
 ) -> None:
-    """If the two sides are exchanged, the result is mirrored."""
     tips = st.sampled_from(tree.views)
     one = tree.lineage(data.draw(tips), keep=keep)
     other = tree.lineage(data.draw(tips), keep=other_keep)

@@ -1,4 +1,4 @@
-"""Malformed input: numbers out of range, and how a found value is shown."""
+"""Malformed input: numbers out of range, and found values in messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A member's requests to its host."""
+"""Batches: a member's requests to its host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A member's observations of the others: what a new view leaves of them, and derived facts."""
+"""A member's observations of the others, their changes by a new view, and derived facts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _answer(seat: Seat) -> Answer:
 
 
 def test_a_member_that_is_no_longer_heard_is_neither_a_guest_nor_a_stranger(tip: View) -> None:
-    """3.4: it is not known with another store either: it may come back with its old one."""
+    """3.4: nor is its other store known: it may come back with its old store."""
     heard = Observations().with_peer("d").with_guest(D).with_stranger("d")
 
     assert Observations() == heard.without_peer("d")
@@ -43,7 +43,7 @@ def test_a_new_view_keeps_the_connected_peers_and_the_guests(tip: View) -> None:
 
 
 def test_the_last_answer_of_a_member_says_which_members_it_does_not_hear() -> None:
-    """What a member does not hear is asked again in the next ballot."""
+    """The next ballot asks again which members it does not hear."""
     heard = (
         Observations().answered(_answer(B), frozenset("ad")).answered(_answer(C), frozenset("d"))
     )
@@ -55,7 +55,7 @@ def test_the_last_answer_of_a_member_says_which_members_it_does_not_hear() -> No
 
 
 def test_only_members_and_electors_of_the_tip_are_missed(tip: View) -> None:
-    """Newcomers are not missed: they say themselves whom they hear."""
+    """Newcomers are not missed: each names in its hello the members that it hears."""
     heard = Observations(in_reach=frozenset("bde"))
 
     assert {"c"} == heard.misses(tip, A)

@@ -1,4 +1,4 @@
-"""A member's requests to its host, until the host has performed them."""
+"""The outbox: a member's requests until the host has performed them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Performing a batch: always in one order, and no action after one that fails."""
+"""Performing a batch: in a fixed order, and no effect after a failed effect."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ ORDER = ["close", "persist", "send b", "send c", "see", "act True", "act False"]
 
 
 class BrokenError(Exception):
-    """A disk, a service or a connection of the host fails."""
+    """A failure of a disk, a service or a connection of the host."""
 
 
 @define
 class Host:
-    """A host that blocks.  `did`: its actions in order; `fails`: the action that fails."""
+    """A host that blocks.  `did`: its effects so far; `fails`: the effect that fails."""
 
     fails: str = ""
     did: list[str] = Factory(list)
 
-    def do(self, what: str) -> None:
-        if what == self.fails:
-            raise BrokenError(what)
-        self.did.append(what)
+    def do(self, effect: str) -> None:
+        if effect == self.fails:
+            raise BrokenError(effect)
+        self.did.append(effect)
 
     def close(self, why: Closing) -> None:
         self.do("close")
@@ -71,8 +71,8 @@ class Host:
 
 
 @frozen
-class Slow:
-    """A host whose actions are done elsewhere: it yields the work to wait for."""
+class SlowHost:
+    """A host whose effects run elsewhere: it yields the work for which the driver waits."""
 
     host: Host
 
@@ -102,9 +102,9 @@ def test_a_batch_is_done_in_the_order_of_its_fields() -> None:
     assert ORDER == host.did
 
 
-def test_a_host_that_waits_is_asked_in_the_same_order() -> None:
-    """It is asked for one action at a time: the next one comes once the last one is done."""
-    slow = Slow(Host())
+def test_a_slow_host_performs_the_effects_in_the_same_order() -> None:
+    """Each effect is done before the next one is asked for."""
+    slow = SlowHost(Host())
 
     for count, effect in enumerate(performing(ALL, slow)):
         assert ORDER[:count] == slow.host.did
@@ -124,9 +124,7 @@ def test_a_port_is_called_only_for_actions_of_the_batch() -> None:
 
 @pytest.mark.parametrize("fails", ORDER)
 def test_no_effect_follows_a_failed_effect(fails: str) -> None:
-    """Duty 4: if a batch cannot be written, nothing of it is sent; if closing fails, nothing is
-    written either.
-    """
+    """Duty 4: for example, no message is sent after a failed write."""
     host = Host(fails)
 
     with pytest.raises(BrokenError, match=fails):
@@ -137,8 +135,8 @@ def test_no_effect_follows_a_failed_effect(fails: str) -> None:
 
 @pytest.mark.parametrize("fails", ORDER)
 def test_no_effect_follows_an_effect_that_failed_in_the_driver(fails: str) -> None:
-    """The driver runs the yielded work, and asks for no more once that has raised."""
-    slow = Slow(Host(fails))
+    """The driver runs the yielded work, and asks for no more after an error."""
+    slow = SlowHost(Host(fails))
 
     def drive() -> None:
         for effect in performing(ALL, slow):
@@ -151,7 +149,7 @@ def test_no_effect_follows_an_effect_that_failed_in_the_driver(fails: str) -> No
 
 
 def test_an_event_while_a_batch_is_performed_is_in_the_next_one() -> None:
-    """A port may give the member an input; no action of the batch is done twice because of it."""
+    """A port may give the member an input; no effect of the batch is done twice."""
     member = Member.start(
         0, config("a", electors="a", wait_for=1), StoreRecord(store_id="a1"), seed="s"
     )
@@ -185,7 +183,7 @@ def test_an_event_while_a_batch_is_performed_is_in_the_next_one() -> None:
 
 
 def test_combined_batches_keep_the_later_closing() -> None:
-    """A batch that closes nothing does not undo an earlier closing."""
+    """A batch without a closing does not undo an earlier closing."""
     first, second = Batch(Closing.NO_MAJORITY), Batch(Closing.NEXT_VIEW)
 
     assert Closing.NEXT_VIEW is combined(first, second).close

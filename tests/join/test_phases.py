@@ -1,4 +1,4 @@
-"""If there are two reasons for a phase, the first one counts."""
+"""The phases: the first case of the table that holds decides."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ READY = Facts(has_tip=True, is_open=True, is_member=True, has_data=True, is_read
         ),
     ],
 )
-def test_the_first_case_counts(facts: Facts, phase: Phase, name: str) -> None:
+def test_the_first_case_that_holds_decides(facts: Facts, phase: Phase, name: str) -> None:
     """I2: a verdict is reported even by a member that ends anyway."""
     case = standing().choose((facts,), 0)
 

@@ -46,7 +46,7 @@ def test_positions_on_one_chain_compare_as_their_data(
 
 @given(trees(), st.data())
 def test_positions_compare_as_the_lists_of_their_frames(tree: Tree, data: st.DataObject) -> None:
-    """The slow definition lists all frames, and looks which list begins the other."""
+    """The slow comparison lists all frames, and compares the two lists."""
     tips = st.sampled_from(tree.views)
     one_tip, other_tip = data.draw(tips), data.draw(tips)
     one, other = data.draw(positions(tree, one_tip)), data.draw(positions(tree, other_tip))
@@ -73,7 +73,7 @@ def test_positions_of_forgotten_views_are_never_compared_wrongly(
 
 @given(trees(), st.data())
 def test_seq_counts_all_frames_since_the_founding(tree: Tree, data: st.DataObject) -> None:
-    """So two positions that can be ordered also show by how many frames they differ."""
+    """So two positions on one path show by how many frames they differ."""
     at = data.draw(positions(tree, data.draw(st.sampled_from(tree.views))))
 
     assert len(tree.data(at)) == (0 if at is None else at.seq)
@@ -114,7 +114,7 @@ def test_a_forgotten_view_that_was_never_reached_makes_the_order_unknown() -> No
 
 
 def test_a_view_that_is_forgotten_is_not_taken_for_the_beginning() -> None:
-    """3.2: C starts where F may have ended, but that is forgotten."""
+    """3.2: C starts where F may have ended, but F is forgotten."""
     chain = "F C"
     one, other = position("C.1", chain), position("F.1", chain)
 

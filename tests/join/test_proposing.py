@@ -1,4 +1,4 @@
-"""A proposer that lets others take their turns first, because more of them may hear each other."""
+"""Proposing: a proposer lets others take their turns first, as more of them may hear each other."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_member_that_yields_reports_it(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_view_has_the_time_of_its_proposal() -> None:
-    """3.1: in milliseconds since 1970, as `epoch` and `now` show it."""
+    """3.1: in milliseconds since 1970, computed from `epoch` and `now`."""
     m = running()
     m.setup = evolve(m.setup, epoch=1_000)
 
@@ -142,7 +142,7 @@ def test_a_guest_whose_hello_is_transient_does_not_vote() -> None:
 
 
 def test_a_member_that_may_propose_no_view_names_its_table() -> None:
-    """4.2: it was started again, and so were all others, as far as it knows."""
+    """4.2: it was restarted, and so were all other members, as far as it knows."""
     m = running()
     m.ready_in = None
 
@@ -154,7 +154,7 @@ def test_a_member_that_may_propose_no_view_names_its_table() -> None:
 
 
 def test_two_ballots_of_a_process_have_two_views() -> None:
-    """3.1: a view that was given up and a chosen one must not have the same id."""
+    """3.1: a view that was given up and a chosen view must not have the same id."""
     m = running()
     first = proposing.proposal(m, 0.0)
     m.write(evolve(m.record, promised=Ballot(2, "a'")))

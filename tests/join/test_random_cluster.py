@@ -51,7 +51,7 @@ SIDES = [("ab", "cd"), ("acd", "b"), ("abc", "d"), ("a", "bcd"), ("ad", "bc"), (
 
 @define
 class History:
-    """The durable data of all members, and the claims that are broken.
+    """The durable data of all members, and the broken claims.
 
     `votes`: which seats accepted a view in a ballot.  `chosen`: the successor of a view.
     `holders`: at which seats a frame is durable.  `ready`: which seats were ready in a view.
@@ -133,7 +133,7 @@ def frames_at(position: Position | None, lineage: Lineage) -> tuple[Position, ..
 class Cluster(RuleBasedStateMachine):
     """Up to four members, with an N of 2; a, b and c vote, or a register chooses."""
 
-    is_careless = False  # a cluster that leaves out a rule need not come back at the end
+    is_careless = False  # whether a rule is left out, so that members need not come back
 
     def __init__(self) -> None:
         super().__init__()
@@ -152,14 +152,14 @@ class Cluster(RuleBasedStateMachine):
         try:
             is_whole = not (self.wiped or self.history.broken or self.is_careless)
             if self.options and is_whole:
-                self._everybody_comes_back()
+                self._all_members_come_back()
         finally:
             for host in self.bus.hosts.values():
                 host.disk.close()
             shutil.rmtree(self.top)
 
-    def _everybody_comes_back(self) -> None:
-        """P1 to P4: with all disks there and no more faults, all become active."""
+    def _all_members_come_back(self) -> None:
+        """P1 to P4: if no disk is lost and faults end, all members become active."""
         self.armed.clear()
         self.options["total_failure"] = TotalFailure.AUTOMATIC
         for name in self.bus.up():
@@ -169,7 +169,7 @@ class Cluster(RuleBasedStateMachine):
             self.bus.start(self._config(name))
         self.heal()
         self.bus.wait(30)
-        self.nothing_committed_is_lost()
+        self.no_committed_frame_is_lost()
         assert {"active"} == {host.member.phase.value for host in self.bus.hosts.values()}
 
     # -- how it begins -----------------------------------------------------------------------
@@ -194,7 +194,7 @@ class Cluster(RuleBasedStateMachine):
     @precondition(lambda self: self.bus.wire)
     @rule(at=st.integers(0, 1_000), fate=st.sampled_from(["arrive", "arrive", "twice", "lose"]))
     def deliver(self, at: int, fate: str) -> None:
-        """A message that is under way arrives in any order, arrives twice, or is lost."""
+        """A message under way arrives, arrives twice, or is lost; messages arrive in any order."""
         at %= len(self.bus.wire)
         if fate == "lose":
             del self.bus.wire[at]
@@ -219,7 +219,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule()
     def heal(self) -> None:
-        """All connections are there, and new, so that losses on old ones are noticed."""
+        """All connections are new, so that members notice losses on old connections."""
         self.bus.partition()
         for name in self.bus.up():
             for other in self.bus.up():
@@ -242,7 +242,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(absent=st.sampled_from(["", "", "a", "b", "c", "d"]))
     def calm(self, absent: str) -> None:
-        """All hear each other, and all that are down start again, except perhaps one."""
+        """All connections are new, and all members that are down start, except perhaps `absent`."""
         self.armed.clear()
         self.heal()
         for name in sorted(set("abcd" if "d" in self.bus.hosts else "abc") - set(absent)):
@@ -265,7 +265,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(name=names, after=st.integers(0, 4))
     def crash_soon(self, name: str, after: int) -> None:
-        """The process will end right after a write, or between two messages."""
+        """The process will end right after a write, or before it sends a message."""
         if name in self.bus.up():
             self.armed[name] = after
 
@@ -287,7 +287,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(name=names, action=st.sampled_from(["leave", "close", "end"]))
     def end(self, name: str, action: str) -> None:
-        """A member must leave, the whole cluster must stop, or all processes end."""
+        """A member must leave, a member must stop the whole cluster, or all processes crash."""
         if action == "end":
             for one in self.bus.up():
                 self.bus.crash(one)
@@ -311,11 +311,11 @@ class Cluster(RuleBasedStateMachine):
     # -- claims ------------------------------------------------------------------------------
 
     @invariant()
-    def no_claim_of_the_book_is_broken(self) -> None:
+    def the_history_has_no_broken_claim(self) -> None:
         assert [] == self.history.broken
 
     @invariant()
-    def nothing_committed_is_lost(self) -> None:
+    def no_committed_frame_is_lost(self) -> None:
         for host in self._serving():
             view = host.serves
             assert view is not None
@@ -324,7 +324,7 @@ class Cluster(RuleBasedStateMachine):
                     assert frame in host.disk.frames, f"{host.name} lacks {frame}"
 
     @invariant()
-    def what_is_acknowledged_is_committed(self) -> None:
+    def acknowledged_frames_are_committed(self) -> None:
         for host in self._serving():
             for frame in host.kept_by:
                 if host.is_acknowledged(frame):
@@ -346,7 +346,7 @@ class Cluster(RuleBasedStateMachine):
             assert host.disk.record.held == host.serves.id
 
     @invariant()
-    def nothing_impossible_is_said(self) -> None:
+    def no_member_reports_an_impossible_set_of_answers(self) -> None:
         for host in self.bus.hosts.values():
             said = [item for item in host.seen if isinstance(item, Waiting)]
             assert not [item for item in said if item.case == IMPOSSIBLE]
@@ -375,13 +375,13 @@ class Cluster(RuleBasedStateMachine):
 
 
 def run(machine: type[Cluster], *, runs: int, steps: int) -> None:
-    # The runs are the same each time, so that a run that fails is found again.
+    # The runs are the same each time, so that a failure can be repeated.
     limits = settings(max_examples=runs, stateful_step_count=steps, derandomize=True)
     run_state_machine_as_test(machine, settings=limits)
 
 
 def test_random_runs_keep_every_claim() -> None:
-    """This takes a few seconds; `test_long_random_runs_keep_every_claim` plays longer runs."""
+    """`test_long_random_runs_keep_every_claim` plays longer runs."""
     run(Cluster, runs=15, steps=40)
 
 
@@ -391,8 +391,8 @@ def test_long_random_runs_keep_every_claim() -> None:
 
 
 @pytest.mark.parametrize("rule", ["active-before-all-are-ready", "held-not-persisted"])
-def test_members_that_break_a_rule_are_caught(rule: str) -> None:
-    """Claims that nothing can break are empty, so two rules are left out, and that is noticed."""
+def test_members_without_a_rule_break_a_claim(rule: str) -> None:
+    """So the claims can fail."""
 
     class Careless(Cluster):
         is_careless = True

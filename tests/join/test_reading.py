@@ -1,4 +1,4 @@
-"""3.8: a read is answered once a majority has said, after it began, that the view stands."""
+"""3.8: a read is answered once a majority has said, after the read began, that the view stands."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_member_that_no_longer_serves_confirms_no_read() -> None:
 
 @pytest.mark.parametrize(("older", "calls"), [("b", 1), ("bc", 0)])
 def test_members_that_cannot_confirm_are_not_asked(older: str, calls: int) -> None:
-    """In a rolling upgrade, no read is taken if no majority can confirm it."""
+    """In a rolling upgrade, no read is taken if no majority can confirm the read."""
     m = serving(observations=Observations(in_reach=frozenset("bc"), older=frozenset(older)))
 
     read(m, 1.0)
@@ -173,7 +173,7 @@ def test_the_outside_register_confirms_by_an_answer_to_a_later_question() -> Non
 
 
 def test_a_new_connection_is_asked_whether_the_view_stands() -> None:
-    """3.9: it may lead to a member that has gone on."""
+    """3.9: the connection may lead to a member that has gone on."""
     m = serving()
 
     doubt(m, "b")
@@ -185,7 +185,7 @@ def test_a_new_connection_is_asked_whether_the_view_stands() -> None:
 
 
 def test_a_member_that_the_others_have_left_confirms_no_read() -> None:
-    """They go on without `c`, which does not notice, and serves in the old view."""
+    """They go on without `c`, which does not notice that, and serves in the old view."""
     bus = cluster()
     c = bus["c"]
     asked = c.member.read(bus.now)

@@ -1,6 +1,6 @@
-"""Runs of whole clusters that once lost data or stopped for ever; each name says what about.
+"""Runs of whole clusters that would lose data, or stop for ever, without a rule.
 
-A world searches everything within small bounds, and these runs are too long for a world.
+These runs are too long for the bounded search of a world.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.join.bus import Bus, Data, Envelope, cluster, config, start_all
 
 
 def _write_without(bus: Bus, name: str) -> None:
-    """Write a frame at `a` that does not reach this member, which is about to crash."""
+    """Write a frame at `a` that does not reach this member."""
     bus.write("a")
     for envelope in [one for one in bus.wire if one.to == name]:
         bus.wire.remove(envelope)
@@ -44,7 +44,7 @@ def _slowly(bus: Bus, seconds: float) -> None:
 
 
 def test_an_update_without_a_change_leaves_the_store_usable() -> None:
-    """3.4: only `a` has a frame that is not acknowledged, and dies before it feeds the others."""
+    """3.4: `a` has a frame that is not acknowledged, and crashes before it feeds the others."""
     bus = cluster(total_failure=TotalFailure.AUTOMATIC)
     bus.write("a")
     bus.settle()
@@ -61,7 +61,7 @@ def test_an_update_without_a_change_leaves_the_store_usable() -> None:
 
 
 def test_an_update_that_overwrites_makes_the_store_unusable_until_it_is_done() -> None:
-    """3.2: meanwhile its contents are unknown."""
+    """3.2: until then the contents of the store are unknown."""
     bus = cluster()
     bus.write("a")
     bus.settle()
@@ -75,11 +75,11 @@ def test_an_update_that_overwrites_makes_the_store_unusable_until_it_is_done() -
     assert not bus.disks["d"].record.update_unfinished
 
 
-# -- members that keep nothing ---------------------------------------------------------------------
+# -- transient members ---------------------------------------------------------------------
 
 
 def test_a_transient_member_does_not_continue_alone() -> None:
-    """3.4: a CHANGE needs a member with a store; once, `a` served alone, and lost its frames."""
+    """3.4: a CHANGE needs a member with a store."""
     bus = Bus()
     for name in "abc":
         bus.start(config(name, wait_for=1, outside=True, is_transient=name == "a"))
@@ -101,7 +101,7 @@ def test_a_transient_member_does_not_continue_alone() -> None:
 
 
 def test_a_store_is_updated_if_the_sure_members_are_transient() -> None:
-    """3.4: acknowledged frames need a store; once, a view of `a` alone was served without one."""
+    """3.4: acknowledged frames need a store, so `a` alone must not serve."""
     bus = Bus()
     for name in "abcd":
         bus.start(config(name, electors="bcd", is_transient=name == "a"))
@@ -132,7 +132,7 @@ def test_a_store_is_updated_if_the_sure_members_are_transient() -> None:
 
 
 def test_a_transient_cluster_continues_without_members_that_left_or_crashed() -> None:
-    """3.7: it was founded without a store, so it needs none; once, no member could leave it."""
+    """3.7: it was founded without a store, so it needs no store."""
     bus = Bus()
     for name in "abc":
         bus.start(config(name, wait_for=1, outside=True, is_transient=True))
@@ -153,7 +153,7 @@ def test_a_transient_cluster_continues_without_members_that_left_or_crashed() ->
 
 
 def test_a_transient_cluster_is_shut_down_and_ends() -> None:
-    """S2: no store can be closed; once, the member that was asked made view after view."""
+    """S2: no member has a store, so no store is clean afterwards."""
     bus = Bus()
     for name in "ab":
         bus.start(config(name, electors="ab", wait_for=1, outside=True, is_transient=True))
@@ -173,7 +173,7 @@ def test_a_transient_cluster_is_shut_down_and_ends() -> None:
 
 
 def test_a_register_s_founding_may_have_electors_that_are_not_configured() -> None:
-    """3.7: no votes are taken; if no member has a store, all members stand for electors."""
+    """3.7: no member votes; if no member has a store, all members count as electors."""
     bus = Bus()
     for name in "abc":
         bus.start(config(name, electors="ab", wait_for=1, outside=True, is_transient=True))
@@ -186,7 +186,7 @@ def test_a_register_s_founding_may_have_electors_that_are_not_configured() -> No
 
 
 def test_a_leave_does_not_give_absent_members_the_majority() -> None:
-    """`c` is dead and `b` leaves; with `a` and `c` as electors, `a` alone would be no majority."""
+    """`c` has crashed and `b` leaves; of `a` and `c`, `a` alone would be no majority."""
     bus = cluster()
     bus.crash("c")
     bus.wait()
@@ -203,7 +203,7 @@ def test_a_leave_does_not_give_absent_members_the_majority() -> None:
 
 
 def test_a_member_that_reaches_no_majority_leaves_by_stopping() -> None:
-    """No member can choose a view without it, so it would wait for ever."""
+    """No view without it can be chosen, so it would wait for ever."""
     bus = cluster()
     bus.crash("c")
     bus.crash("b")
@@ -220,7 +220,7 @@ def test_a_member_that_reaches_no_majority_leaves_by_stopping() -> None:
 
 
 def test_a_member_that_is_needed_for_n_may_not_leave_before_the_cluster_serves() -> None:
-    """W1: after a crash of both, once `a` waited for N = 2 and `b` for its leave, for ever."""
+    """W1: after a crash of both, `a` would wait for N = 2, and `b` for its leave, for ever."""
     automatic = TotalFailure.AUTOMATIC
     bus = cluster("ab", electors="ab", total_failure=automatic)
     for name in "ab":
@@ -244,7 +244,7 @@ def test_a_member_that_is_needed_for_n_may_not_leave_before_the_cluster_serves()
 
 
 def test_a_sole_elector_asks_members_that_come_later() -> None:
-    """`c` and `b` left, `a` crashed and came back first; once it then waited for ever."""
+    """`c` and `b` left, and `a` crashed and came back first."""
     automatic = TotalFailure.AUTOMATIC
     bus = cluster(total_failure=automatic)
     for name in "cb":
@@ -265,7 +265,7 @@ def test_a_sole_elector_asks_members_that_come_later() -> None:
 
 
 def test_a_shutdown_ends_members_that_were_just_started_again() -> None:
-    """S2: they were not ready again yet; once, they started the cluster again by themselves."""
+    """S2: although they are not ready again yet."""
     bus = cluster()
     for name in "bc":
         bus.crash(name)
@@ -297,7 +297,7 @@ def test_a_shutdown_ends_a_newcomer_that_is_being_updated() -> None:
 
 
 def test_a_shutdown_ends_a_newcomer_that_was_about_to_be_taken_in() -> None:
-    """S2: the ballot did not reach `d`, in no view; once, no member was left to tell it."""
+    """S2: the ballot about the CLOSE does not reach `d`, which is in no view."""
     bus = cluster()
     bus.write("a")
     bus.settle()
@@ -321,7 +321,7 @@ def test_a_shutdown_ends_a_newcomer_that_was_about_to_be_taken_in() -> None:
 
 
 def test_a_shutdown_ends_an_elector_that_was_left_out() -> None:
-    """S2: it does not hear the proposer of the CLOSE; once, the others told only guests."""
+    """S2: although it does not hear the proposer of the CLOSE."""
     bus = cluster()
     bus.partition("ab", "bc")
     bus.wait()
@@ -333,7 +333,7 @@ def test_a_shutdown_ends_an_elector_that_was_left_out() -> None:
 
 
 def test_a_shutdown_ends_a_member_that_does_not_hear_its_proposer() -> None:
-    """S2: `b` has no vote; once, members that learned of the CLOSE ended without telling it."""
+    """S2: `b` has no vote, and hears of the CLOSE from another member."""
     bus = cluster(electors="ac")
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
     for _ in range(200):
@@ -350,7 +350,7 @@ def test_a_shutdown_ends_a_member_that_does_not_hear_its_proposer() -> None:
 
 
 def test_a_shutdown_ends_a_guest_that_never_saw_the_view_run() -> None:
-    """S2: no member had told `d` which members are ready, so once it did not stop."""
+    """S2: no member has told `d` which members are ready."""
     bus = cluster()
     bus.start(config("d"))
     while bus["d"].member.phase is not Phase.JOINING:
@@ -377,7 +377,7 @@ def _unheard(bus: Bus, name: str, seconds: float) -> None:
 
 
 def test_a_shutdown_stays_requested_if_its_member_is_left_out_of_a_view() -> None:
-    """S2: it answered late and was taken in again; once, no member ended after that."""
+    """S2: the member is taken in again soon after."""
     bus = cluster()
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
     bus.start(config("d"))
@@ -416,7 +416,7 @@ def test_a_shutdown_stays_requested_if_its_member_is_cut_off_for_a_moment() -> N
 
 
 def test_a_shutdown_is_void_after_its_member_was_cut_off() -> None:
-    """S2: the others went on, and its earlier request does not stop them; it reports that."""
+    """S2: its earlier request does not stop the others, and it reports that."""
     bus = cluster()
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
     bus.partition("ab", "c")
@@ -431,7 +431,7 @@ def test_a_shutdown_is_void_after_its_member_was_cut_off() -> None:
 
 
 def test_a_member_that_was_away_at_the_shutdown_takes_part_in_the_restart() -> None:
-    """P2: it learns of the CLOSE from members that were started since, and does not stop."""
+    """P2: it does not stop when it learns of the CLOSE."""
     bus = cluster()
     bus.crash("c")
     bus.wait()
@@ -466,7 +466,7 @@ def closed_with_a_tail(total_failure: TotalFailure = TotalFailure.MANUAL) -> Bus
 
 
 def test_if_the_clean_store_is_lost_the_operator_permits_another_store() -> None:
-    """I6, R3: the others have all acknowledged frames; once, they waited for ever."""
+    """I6, R3: the other stores have all acknowledged frames."""
     bus = closed_with_a_tail()
     assert all(host.serves is None for host in bus.hosts.values())
 
@@ -497,9 +497,9 @@ def test_if_the_clean_store_is_lost_automatic_recovery_continues() -> None:
 def test_a_failed_ballot_before_the_start_does_not_delay_members(
     heartbeat: float, is_lost: bool
 ) -> None:
-    """3.3: a started member leaves those that ran on their time, longer after each failed ballot.
+    """3.3: a started member waits for members that ran on, longer after each failed ballot.
 
-    Their hellos were lost; once, each took the other for one that ran on, for 33 s instead of 3.
+    If hellos are lost, the two must not wait long for each other.
     """
     given: dict[str, Any] = {
         "total_failure": TotalFailure.AUTOMATIC,
@@ -536,10 +536,7 @@ def _asked(bus: Bus, to: str, kind: type = Prepare) -> list[object]:
 
 
 def test_a_ballot_that_was_ignored_lasts_and_asks_again() -> None:
-    """3.3: all founders must answer, but a member that leaves a ballot its time ignores others.
-
-    Once, seven founders began ballot after ballot, and some always ignored each of them.
-    """
+    """3.3: all founders must answer, but a member ignores a ballot while another has its time."""
     bus = Bus()
     start_all(bus, "abc")
     while not _asked(bus, "c"):
@@ -580,7 +577,7 @@ def test_a_view_without_a_vote_is_proposed_again() -> None:
 def test_founders_that_come_back_with_other_stores_are_asked_again(
     replaced: str, late: str
 ) -> None:
-    """3.3: two of four answered and lost their disks; once, their FOUND never got a majority."""
+    """3.3: two of four founders answered and then lost their disks."""
     bus = Bus()
     start_all(bus, "abcd", electors="abcd", wait_for=3)
     while not _asked(bus, late):
@@ -598,7 +595,7 @@ def test_founders_that_come_back_with_other_stores_are_asked_again(
 
 
 def test_an_hour_of_separation_does_not_count_as_the_time_of_a_message() -> None:
-    """Patience follows the time of answers, but an absence of an hour is no such time."""
+    """Patience follows the time of answers, but not an absence of an hour."""
     bus = cluster()
     bus.partition("a", "b", "c")
     bus.wait(3600)
@@ -612,12 +609,12 @@ def test_an_hour_of_separation_does_not_count_as_the_time_of_a_message() -> None
 
 
 def test_a_newcomer_that_is_now_apart_is_not_taken_in_repeatedly() -> None:
-    """3.4: the link of `d` to `c` broke before `d` was in; once, view after view left it out."""
+    """3.4: the link of `d` to `c` broke before `d` was taken in."""
     bus = cluster()
     bus.start(config("d"))
     while bus["d"].member.phase is not Phase.JOINING:
         bus.step()
-    bus.partition("abc", "abd")  # the hello in which `d` hears all is under way
+    bus.partition("abc", "abd")  # the hello in which `d` names all members is under way
     bus.wait()
 
     assert "a active, b active, c active, d joining" == bus.phases()
@@ -634,8 +631,7 @@ def test_a_newcomer_that_is_now_apart_is_not_taken_in_repeatedly() -> None:
 def test_a_newcomer_does_not_end_the_wait_for_missing_answers() -> None:
     """`a` asks all about `d`, then `e` says hello; the next view must wait for the answers.
 
-    Once, with a register, that view had only `a` and the newcomers; the others said hello in turn,
-    and so on for ever (swarm, seed 41200249).
+    Otherwise the view has only `a` and the newcomers, and leaves b and c out (seed 41200249).
     """
     bus = Bus()
     for name in "abc":

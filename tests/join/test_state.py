@@ -1,4 +1,4 @@
-"""Facts that are derived from what a member knows."""
+"""Facts that are derived from a member's state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DUES = ("patience_until", "next_heartbeat", "free_until", "says_at")
 def test_the_deadline_is_the_earliest_time_that_the_member_waits_for(
     order: tuple[str, ...],
 ) -> None:
-    """This holds whichever of the times is the earliest, and if there is none."""
+    """Each of the times is the earliest once; without a time there is no deadline."""
     m = draft()
     assert m.deadline is None
 
@@ -34,7 +34,7 @@ def test_the_deadline_is_the_earliest_time_that_the_member_waits_for(
 
 @pytest.mark.parametrize("phase", Phase)
 def test_only_an_active_member_serves(phase: Phase) -> None:
-    """3.5: a member that is suspended or frozen acknowledges nothing."""
+    """3.5: a suspended or frozen member acknowledges no frame."""
     assert draft("F", phase=phase).is_serving is (phase.value == "active")
 
 
@@ -42,7 +42,7 @@ def test_only_an_active_member_serves(phase: Phase) -> None:
     ("chain", "names"), [("", "xy"), ("F", "bc"), ("F C:ab", "bc"), ("F C:ab C2", "b")]
 )
 def test_the_members_of_the_tip_and_of_its_parent_are_neighbours(chain: str, names: str) -> None:
-    """3.4: a leaver waits until these know; before the founding, all peers in reach are asked."""
+    """3.4: a leaver waits for its neighbours; before the founding, they are all peers in reach."""
     m = draft(chain, observations=Observations(in_reach=frozenset("yx")))
 
     assert list(names) == m.neighbours

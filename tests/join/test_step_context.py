@@ -1,4 +1,4 @@
-"""The draft of the next state, and its actions."""
+"""Step contexts: the draft of the next state, and its actions."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def founded() -> MemberState:
 
 
 def test_a_step_leaves_the_state_that_it_starts_from() -> None:
-    """So a search may keep one state and try every event on it."""
+    """So a search may try every event on one state."""
     state, _ = alone()
     again, _ = alone()
 
@@ -67,7 +67,7 @@ def test_the_same_step_has_the_same_outcome() -> None:
 
 
 def test_a_state_cannot_be_changed() -> None:
-    """A state that is kept stays as it was, and the result of a step is frozen, too."""
+    """The result of a step is frozen, too."""
     state = founded()
 
     with pytest.raises(FrozenInstanceError):
@@ -111,7 +111,7 @@ def opening() -> Action:
 
 @pytest.mark.parametrize("closes", [True, False])
 def test_a_pending_opening_does_not_follow_a_closing(closes: bool) -> None:
-    """A member that was active and froze between two polls stays closed."""
+    """A member that became active and froze between two polls stays closed."""
     why = Closing.NEXT_VIEW if closes else None
 
     assert (() if closes else (opening(),)) == combined(
@@ -137,13 +137,13 @@ def test_an_empty_outbox_gives_an_empty_batch() -> None:
         (8.9, "", "b", 8.9 + 32.0),
         (9.0, "", "b", 9.0),  # too late: the others have given this member up
         (8.9, "", "x", 9.0),  # still cut off
-        (8.9, "b", "c", 9.0),  # it was not cut off
+        (8.9, "b", "c", 9.0),  # the member was not cut off
     ],
 )
 def test_a_shutdown_that_no_member_heard_lasts_longer_once_a_majority_is_heard(
     now: float, names: str, peer: str, expected: float
 ) -> None:
-    """S2: it was cut off for less than the others' patience, so they have not given it up."""
+    """S2: the member was cut off for less than the patience of the others."""
     m = draft("F C", closes_until=9.0, observations=Observations(in_reach=frozenset(names)))
 
     steps.peer_up(m, now, peer)
@@ -152,7 +152,7 @@ def test_a_shutdown_that_no_member_heard_lasts_longer_once_a_majority_is_heard(
 
 
 def test_a_member_is_not_a_peer_of_itself() -> None:
-    """If a host's list of connections named the member itself, it would greet itself."""
+    """A host may name the member itself among the connections."""
     m = draft("F C")
 
     steps.peer_up(m, 1.0, "a")
@@ -162,7 +162,7 @@ def test_a_member_is_not_a_peer_of_itself() -> None:
 
 @pytest.mark.parametrize(("chain", "kept"), [("F C", True), ("", False)])
 def test_an_answer_outlives_its_connection_if_there_is_a_view(chain: str, kept: bool) -> None:
-    """3.3: the store stands still; before a founding the member may come back with another one."""
+    """3.3: data stands still; before a founding a member may come back with another store."""
     answer = Answer(seat=Seat("b", "b'"))
     m = draft(
         chain, observations=Observations(in_reach=frozenset("b"), answers=frozenset({answer}))
@@ -206,7 +206,7 @@ def test_a_shutdown_is_given_up_soon_if_no_majority_is_heard(left: str, until: f
 
 
 def test_a_member_that_is_gone_loses_its_turn() -> None:
-    """3.3: its ballot ends with it."""
+    """3.3: its ballot ends with the member."""
     m = draft("F C", timers=Timers(holder="b", since=0.0, turns=1))
 
     steps.peer_down(m, 1.0, "b")
@@ -215,7 +215,7 @@ def test_a_member_that_is_gone_loses_its_turn() -> None:
 
 
 def test_a_stopped_member_neither_answers_nor_has_a_deadline() -> None:
-    """S2: its store is closed, and could not keep a promise."""
+    """S2: its store is closed, so a promise would not be durable."""
     tip = views("F C")["C"]
     m = draft("F C", phase=Phase.STOPPED, timers=Timers(holder="b", since=0.0, turns=1))
 
@@ -232,7 +232,7 @@ def test_a_stopped_member_neither_answers_nor_has_a_deadline() -> None:
 def test_a_member_that_was_updated_alongside_the_view_says_hello_with_its_data(
     chain: str, greets: bool
 ) -> None:
-    """J1: it wants to be taken in; a member of the view becomes ready instead, and says so."""
+    """J1: it asks to be taken in; a member of the view sends Ready instead."""
     at = position("F.5", chain)
     m = draft(chain, phase=Phase.JOINING if greets else Phase.UPDATING, source="b")
 
@@ -254,7 +254,6 @@ def test_the_data_of_a_member_that_answered_a_ballot_stands_still() -> None:
 
 
 def test_a_member_that_knows_no_view_has_no_unfinished_update() -> None:
-    """3.2: an empty store has no unfinished update."""
     m = draft()
 
     steps.update_overwrites(m, 1.0)
@@ -288,7 +287,7 @@ def test_a_member_whose_turn_has_not_come_waits_for_it() -> None:
 def test_a_member_that_has_no_reason_begins_no_ballot_however_long_it_waited(
     in_reach: str, begins: bool
 ) -> None:
-    """3.4: if all are here, they serve; without c, c must be given up."""
+    """3.4: if all members are here, they serve; if c is away, c must be given up."""
     tip = views("F C")["C"]
     m = draft("F C", phase=Phase.ACTIVE, ready_in=tip.id, held=tip.id, patience_until=5.0)
     m.observations = Observations(in_reach=frozenset(in_reach), ready=seats("bc"))
@@ -298,8 +297,8 @@ def test_a_member_that_has_no_reason_begins_no_ballot_however_long_it_waited(
     assert begins is m.is_frozen
 
 
-def test_a_stopped_member_ignores_the_register() -> None:
-    """3.7: it needs no deadline any more; and a member that votes has no register."""
+def test_a_stopped_or_voting_member_ignores_the_register() -> None:
+    """3.7: a cluster whose electors vote has no register."""
     chain = views("F C")
     m = draft("F", phase=Phase.STOPPED, options={"outside": True})
 
@@ -312,8 +311,8 @@ def test_a_stopped_member_ignores_the_register() -> None:
     assert chain["F"] == votes.view
 
 
-def test_an_answer_of_the_register_about_another_view_is_late() -> None:
-    """3.7: no member may serve because of it; a member without a view has asked about none."""
+def test_an_answer_of_the_register_about_another_view_is_ignored() -> None:
+    """3.7: no member may serve because of this answer."""
     chain = views("F C")
     asked = draft("F C", options={"outside": True})
     empty = draft(options={"outside": True})
@@ -328,7 +327,7 @@ def test_an_answer_of_the_register_about_another_view_is_late() -> None:
 
 
 def test_a_member_that_knew_that_the_tip_stands_ends_with_the_close_after_it() -> None:
-    """S2, 3.7: seed 50001299: it learned of the CLOSE only from the register, and restarted."""
+    """S2, 3.7: it learns of the CLOSE only from the register (seed 50001299)."""
     chain = views("F X")
     told, untold = (draft("F", options={"outside": True}) for _ in range(2))
 
@@ -360,7 +359,7 @@ def test_a_process_asks_the_register_for_the_successor_of_its_tip_when_it_starts
 def test_a_member_outside_of_a_running_view_may_end_at_once(
     chain: str, ends: Callable[[StepContext, float], None]
 ) -> None:
-    """S2: its data is closed, or no member waits for it."""
+    """S2: the cluster is closed, or no member waits for this member."""
     m = draft(chain)
 
     ends(m, 1.0)
@@ -380,7 +379,7 @@ def test_a_member_of_a_running_view_waits_for_the_next_view_before_it_ends(
 
 
 def test_a_record_that_is_on_the_disk_is_not_written_again() -> None:
-    """A write takes a disk's time, and all messages wait for it."""
+    """A write takes time, and all messages wait for it."""
     m = draft("F")
 
     m.write(m.record)

@@ -1,4 +1,4 @@
-"""Stores: clean and dirty are derived from the record, never written into it."""
+"""Stores: clean and dirty are derived from the record, never written."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def test_a_store_is_clean_if_the_cluster_was_closed_and_it_has_all_data(
 
 
 def test_no_field_of_a_record_says_that_it_is_clean() -> None:
-    """Clean is derived, never stored: so no crash can leave a store that lies."""
+    """Clean is derived, never stored, so no crash can leave a store that falsely says it."""
     names = {field.name for field in fields(StoreRecord)}
 
     assert not names & {"state", "clean", "is_clean", "dirty"}
@@ -108,7 +108,7 @@ def test_later_ballots_are_larger_and_no_two_proposers_have_the_same() -> None:
 
 @pytest.mark.parametrize(("number", "store"), [(0, "s"), (True, "s"), (1, ""), (1, None)])
 def test_a_ballot_has_a_round_from_one_and_a_store(number: Any, store: Any) -> None:
-    """3.3: without the store's id a ballot would belong to no member, and could be used twice."""
+    """3.3: without the store's id two members could use one ballot."""
     with pytest.raises(Malformed):
         Ballot(number, store)
 
@@ -145,7 +145,7 @@ ONE, TWO = Ballot(1, "s"), Ballot(2, "s")
 def test_a_record_that_no_member_writes_cannot_be_made(
     chain: str, wrong: dict[str, Any], message: str
 ) -> None:
-    """Never continue after a broken invariant."""
+    """No member continues after a broken invariant."""
     values: dict[str, Any] = {"store_id": "s", "lineage": lineage(chain)} | wrong
 
     with pytest.raises(Malformed, match=message):
@@ -153,7 +153,7 @@ def test_a_record_that_no_member_writes_cannot_be_made(
 
 
 def test_a_founding_may_be_accepted_by_an_empty_store() -> None:
-    """A FOUND has no parent, so an empty store accepts it as the successor of nothing."""
+    """A FOUND has no parent, so it may follow an empty lineage."""
     record = StoreRecord(store_id="s", promised=TWO, accepted=Accepted(ONE, CHAIN["F1"]))
 
     assert Store.EMPTY is record.state
@@ -195,5 +195,4 @@ def test_stores_compare_by_their_data(
 
 
 def test_a_new_store_is_empty() -> None:
-    """An empty store has no tip."""
     assert Lineage() == StoreRecord(store_id="s").lineage

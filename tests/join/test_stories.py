@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.join.story import read, told
+from tests.join.story import read, with_present_results
 
 STORIES = sorted((Path(__file__).parent / "stories").glob("*.txt"))
 PROTOCOL = Path(__file__).resolve().parents[2] / "docs" / "protocol.md"
@@ -33,7 +33,7 @@ def anchors() -> set[str]:
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
 def test_a_story_has_the_written_results(story: Path, rewrite: bool) -> None:
     """`--rewrite` writes the results again; commit only changes that you can explain."""
-    came = told(story)
+    came = with_present_results(story)
 
     if rewrite:
         story.write_text(came)
@@ -42,7 +42,7 @@ def test_a_story_has_the_written_results(story: Path, rewrite: bool) -> None:
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
 def test_a_story_shows_a_rule_of_the_protocol(story: Path) -> None:
-    """So a reader can read the story and the rule side by side."""
+    """A reader can read the story and the rule side by side."""
     assert cited(story)
     assert [] == [anchor for anchor in cited(story) if anchor not in anchors()]
 
@@ -54,11 +54,11 @@ def test_every_rule_of_the_protocol_but_those_of_tools_has_a_story() -> None:
 
 
 def test_a_story_with_another_result_is_found(tmp_path: Path) -> None:
-    """This shows that the test of written results can fail."""
+    """So the test of written results can fail."""
     story = tmp_path / "story.txt"
     story.write_text("# Of one.\n\nstart a\nwait 1\n----\n  0.00 a  serves everybody\n")
 
-    assert "# Of one.\n\nstart a\nwait 1\n----\n" == told(story)
+    assert "# Of one.\n\nstart a\nwait 1\n----\n" == with_present_results(story)
 
 
 @pytest.mark.parametrize("line", ["dance a", "crash nobody", "wait long", "start a wait_for=1"])
@@ -67,4 +67,4 @@ def test_a_line_that_cannot_be_played_is_named(tmp_path: Path, line: str) -> Non
     story.write_text(f"{line}\n----\n")
 
     with pytest.raises(ValueError, match=rf"story.txt: '{line}' cannot be done"):
-        told(story)
+        with_present_results(story)

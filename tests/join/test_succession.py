@@ -1,4 +1,4 @@
-"""The next view: if there are two reasons, the first one counts."""
+"""The kind of the next view: the first case of the table that holds decides."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from joinproto.join.succession import Next, Row, founding, going_on, reopening
 from joinproto.machine.vocabulary import Reason
 
 
-def test_members_wait_for_missing_founders_whatever_the_options() -> None:
+def test_members_wait_for_missing_founders_whatever_their_options_are() -> None:
     """I1 before I2: a member with the right options may come instead of one with wrong options."""
     one = Row(id="a", answered=True, is_founder=True, founders=3, options="x")
     two = evolve(one, id="b", options="y")
@@ -37,7 +37,7 @@ def test_too_few_members_of_which_one_is_sure_wait_for_a_store() -> None:
 
 
 def test_a_restart_needs_a_store_with_every_acknowledged_frame() -> None:
-    """I6: a member that keeps nothing would lose the frames with its process."""
+    """I6: a member without a store would lose the frames with its process."""
     row = Row(id="a", answered=True, is_elector=True, covers=True, is_automatic=True)
 
     for table in (reopening(), going_on()):
@@ -49,14 +49,14 @@ def test_a_restart_needs_a_store_with_every_acknowledged_frame() -> None:
 
 
 def test_a_missing_store_is_reported_before_a_missing_permission() -> None:
-    """I6: an operator who permitted a restart that is impossible would wait on."""
+    """I6: no permission can make a restart without such a store possible."""
     row = Row(id="a", answered=True, is_elector=True)
 
     assert "no store has all of the tip" == going_on().choose((row,), 0).name
 
 
 def test_a_close_needs_a_sure_store_if_a_member_has_a_store() -> None:
-    """S2: otherwise no store would be clean; a CHANGE lets the store here be fed first."""
+    """S2: otherwise no store would be clean; in a CHANGE the store gets the data first."""
     row = Row(id="a", answered=True, is_member=True, is_sure=True, has_store=False, closes=True)
     store = Row(id="b", answered=True, is_member=True, fits=True)
 
@@ -66,7 +66,7 @@ def test_a_close_needs_a_sure_store_if_a_member_has_a_store() -> None:
 
 
 def test_a_close_needs_a_sure_member() -> None:
-    """S2: none of these knows all acknowledged frames, whether it keeps data or not."""
+    """S2: the member may lack acknowledged frames."""
     row = Row(id="a", answered=True, is_member=True, has_store=False, closes=True)
 
     assert Next.WAIT is going_on().choose((row,), 0).outcome

@@ -33,7 +33,7 @@ def electors(view: View) -> str:
 
 
 def test_a_guest_without_an_answer_is_not_needed_for_the_next_majority() -> None:
-    """Only its hello is known, so it may be gone; `a` would wait for it (seed 30010266)."""
+    """The guest may be gone, so `a` would wait for it (seed 30010266)."""
     view = next_view("ad", answering="ad")
 
     assert "a" == electors(view)
@@ -48,7 +48,7 @@ def test_a_guest_without_an_answer_votes_if_the_others_are_a_majority() -> None:
     assert "abc" == electors(next_view("acd", answering="acd"))
 
 
-def test_the_rule_left_out_gives_half_of_the_votes_to_an_absent_member() -> None:
+def test_without_the_rule_an_absent_member_has_half_of_the_votes() -> None:
     with applied(mutation("left-to-the-absent")):
         assert "ab" == electors(next_view("ad", answering="ad"))
 
@@ -77,7 +77,7 @@ def test_a_leaver_is_left_out_of_a_restart_without_a_clean_store() -> None:
 
 
 def test_an_unknown_view_counts_as_not_ready() -> None:
-    """3.4: that member was ready in a view of another branch, so this view was never active."""
+    """3.4: that member was ready in a view of another branch."""
     tip = tip_of("abc", "abc")
     other = Answer(seat=SEATS["a"], held="elsewhere", options=OPTIONS)
 
@@ -107,7 +107,7 @@ def says(tip: View, name: str, seq: int | None = None, **more: object) -> Answer
     return Answer(seat=SEATS[name], position=at, options=OPTIONS, **ran)  # type: ignore[arg-type]
 
 
-def of(tip: View, *answers: Answer) -> Evidence:
+def evidence_of(tip: View, *answers: Answer) -> Evidence:
     return Evidence.of(Lineage().append(tip), answers)
 
 
@@ -124,7 +124,8 @@ def test_a_close_starts_at_the_end_of_a_store() -> None:
     tip = tip_of("abc", "abc")
 
     view = proposer("a", CutPairs()).view(
-        Kind.CLOSE, of(tip, says(tip, "a", 1), says(tip, "b", 2, transient=True), says(tip, "c", 1))
+        Kind.CLOSE,
+        evidence_of(tip, says(tip, "a", 1), says(tip, "b", 2, transient=True), says(tip, "c", 1)),
     )
 
     assert 1 == seq_of(view)
@@ -136,7 +137,7 @@ def test_a_view_starts_at_the_end_of_one_of_its_members() -> None:
     alone = CutPairs(frozenset(("a", other) for other in "bcde"))
 
     view = proposer("b", alone).view(
-        Kind.CHANGE, of(tip, says(tip, "a", 2), *(says(tip, name, 1) for name in "bcde"))
+        Kind.CHANGE, evidence_of(tip, says(tip, "a", 2), *(says(tip, name, 1) for name in "bcde"))
     )
 
     assert ("bcde", 1) == (names_of(view), seq_of(view))
@@ -146,7 +147,7 @@ def test_one_source_that_stays_is_enough_for_another_source_to_leave() -> None:
     tip = tip_of("abc", "abc")
     answers = [says(tip, "a", 1), says(tip, "b", 1, ran_on=False), says(tip, "c", 1, leaves=True)]
 
-    assert "ab" == names_of(proposer("a", CutPairs()).view(Kind.CHANGE, of(tip, *answers)))
+    assert "ab" == names_of(proposer("a", CutPairs()).view(Kind.CHANGE, evidence_of(tip, *answers)))
 
 
 def test_the_last_store_does_not_leave() -> None:
@@ -154,11 +155,11 @@ def test_the_last_store_does_not_leave() -> None:
     tip = tip_of("abc", "abc")
     answers = [says(tip, "d", 1, transient=True), says(tip, "a", 1, leaves=True)]
 
-    assert "ad" == names_of(proposer("a", CutPairs()).view(Kind.CHANGE, of(tip, *answers)))
+    assert "ad" == names_of(proposer("a", CutPairs()).view(Kind.CHANGE, evidence_of(tip, *answers)))
 
 
 def test_stores_that_are_behind_come_in_if_no_other_store_stays() -> None:
-    """3.4: b is fed in the view before clients are served; e keeps nothing, so it is no help."""
+    """3.4: b gets the data before the view serves clients; e is transient."""
     tip = tip_of("abc", "abc")
     answers = [
         says(tip, "d", 1, transient=True),
@@ -169,10 +170,10 @@ def test_stores_that_are_behind_come_in_if_no_other_store_stays() -> None:
         evolve(says(tip, "f", update_unfinished=True), options="others"),
     ]
 
-    assert "bd" == names_of(proposer("a", CutPairs()).view(Kind.CHANGE, of(tip, *answers)))
+    assert "bd" == names_of(proposer("a", CutPairs()).view(Kind.CHANGE, evidence_of(tip, *answers)))
 
 
-def closed(*answers: Answer, at: int = 2) -> View:
+def restarted(*answers: Answer, at: int = 2) -> View:
     """Return the restart after a CLOSE at this frame, of a cluster of three that waits for two."""
     tip = tip_of("abc", "abc")
     end = close(tip, position=Position(tip.id, at), activated=True, nonce="-", time=0)
@@ -187,7 +188,7 @@ TIP = tip_of("abc", "abc")
 def test_the_last_clean_store_does_not_leave() -> None:
     """I6: c covers the CLOSE, but is not clean, and a restart starts where the CLOSE ends."""
     clean = says(TIP, "a", 2, leaves=True)
-    view = closed(clean, says(TIP, "b", update_unfinished=True), says(TIP, "c", 1))
+    view = restarted(clean, says(TIP, "b", update_unfinished=True), says(TIP, "c", 1))
 
     assert ("abc", 2) == (names_of(view), seq_of(view))
 
@@ -195,19 +196,19 @@ def test_the_last_clean_store_does_not_leave() -> None:
 @pytest.mark.parametrize(
     "kept",
     [
-        says(TIP, "b", 1, update_unfinished=True),  # it does not have all that was acknowledged
-        says(TIP, "b", 1, transient=True),  # it keeps nothing
+        says(TIP, "b", 1, update_unfinished=True),  # its data is incomplete
+        says(TIP, "b", 1, transient=True),  # its data ends with its process
     ],
 )
 def test_without_a_clean_store_the_last_complete_store_does_not_leave(kept: Answer) -> None:
-    view = closed(says(TIP, "a", 1, leaves=True), kept, says(TIP, "c", update_unfinished=True))
+    view = restarted(says(TIP, "a", 1, leaves=True), kept, says(TIP, "c", update_unfinished=True))
 
     assert "abc" == names_of(view)
 
 
 def test_a_restart_starts_at_the_end_of_a_store() -> None:
-    """After a total failure, a member that keeps nothing feeds no other member."""
-    view = closed(says(TIP, "a", 1), says(TIP, "b", 3, transient=True), says(TIP, "c", 1), at=4)
+    """After a total failure, a transient member feeds no other member."""
+    view = restarted(says(TIP, "a", 1), says(TIP, "b", 3, transient=True), says(TIP, "c", 1), at=4)
 
     assert 1 == seq_of(view)
 
@@ -221,7 +222,7 @@ def test_a_restart_starts_at_the_end_of_a_store() -> None:
 def test_a_founding_omits_a_leaver_and_a_transient_member_does_not_vote(
     voters: str, expected: tuple[str, str]
 ) -> None:
-    """I3: configured electors with a store vote; if there are none, all with a store do."""
+    """I3: configured electors with a store vote, or else all members with a store."""
     answers = [Answer(seat=SEATS[name], options=OPTIONS) for name in "abc"]
     answers[2] = evolve(answers[2], leaves=True)
     answers.append(Answer(seat=SEATS["d"], options=OPTIONS, transient=True))
@@ -234,7 +235,7 @@ def test_a_founding_omits_a_leaver_and_a_transient_member_does_not_vote(
 
 
 def test_a_transient_guest_does_not_vote_even_if_it_is_configured() -> None:
-    """It said so in its hello; its answer may be lost."""
+    """Its hello said that it is transient; its answer may be lost."""
     tip = tip_of("acd", "acd")
     guest = frozenset({SEATS["b"]})
     proposes = evolve(proposer("a", CutPairs()), guests=guest)
@@ -255,11 +256,13 @@ def test_members_without_a_vote_are_no_majority_of_the_voters() -> None:
 
 def next_view_of(tip: View, *answers: Answer) -> View:
     config = Config(member="a", electors=frozenset("acd"), wait_for=3)
-    return evolve(proposer("a", CutPairs()), config=config).view(Kind.CHANGE, of(tip, *answers))
+    return evolve(proposer("a", CutPairs()), config=config).view(
+        Kind.CHANGE, evidence_of(tip, *answers)
+    )
 
 
 def test_a_silent_member_without_a_vote_has_a_row() -> None:
-    """S2: a CLOSE waits for it, because it may still acknowledge."""
+    """S2: a CLOSE waits for it, because it may still acknowledge frames."""
     tip = tip_of("abcd", "abc")
     proposes = evolve(proposer("a", CutPairs()), closes=True)
 
@@ -268,7 +271,7 @@ def test_a_silent_member_without_a_vote_has_a_row() -> None:
 
 
 def test_a_guest_without_an_answer_votes_if_no_member_leaves() -> None:
-    """3.4: d is away; whether b is gone, too, matters only if a vote is given up."""
+    """3.4: no vote is given up, so it does not matter whether b is gone."""
     tip = tip_of("ade", "ad")
     config = Config(member="a", electors=frozenset("ab"), wait_for=3)
     proposes = evolve(proposer("a", CutPairs()), config=config, guests=frozenset({SEATS["b"]}))
@@ -279,10 +282,10 @@ def test_a_guest_without_an_answer_votes_if_no_member_leaves() -> None:
 @pytest.mark.parametrize(
     ("store", "leaves", "members"), [("b1", False, "abc"), ("b2", False, "ac"), ("b1", True, "ac")]
 )
-def test_a_guest_is_taken_in_with_the_store_of_its_answer(
+def test_a_guest_that_leaves_or_answers_with_another_store_stays_out(
     store: str, leaves: bool, members: str
 ) -> None:
-    """3.4: a member has one store, the one that answered; with another it says hello again."""
+    """3.4: a member with another store says hello again."""
     tip = tip_of("acd", "acd")
     other = Answer(seat=Seat("b", store), options=OPTIONS, leaves=leaves)
     proposes = evolve(proposer("a", CutPairs()), guests=frozenset({SEATS["b"]}))
@@ -300,7 +303,7 @@ def test_a_group_of_transient_members_needs_a_member_with_a_store() -> None:
     cut = CutPairs(frozenset({("a", "c"), ("a", "d")}))
     proposes = evolve(proposer("b", cut), config=config)
 
-    view = proposes.view(Kind.CHANGE, of(tip, says(tip, "a", 1), *nothing))
+    view = proposes.view(Kind.CHANGE, evidence_of(tip, says(tip, "a", 1), *nothing))
 
     assert "ab" == names_of(view)
 
@@ -312,7 +315,7 @@ def test_the_former_store_of_a_member_does_not_vote_besides_the_new_one() -> Non
     proposes = evolve(proposer("a", CutPairs()), guests=frozenset({other.seat}))
 
     view = proposes.view(
-        Kind.CHANGE, of(tip, says(tip, "a", 1), other, says(tip, "d", 1, leaves=True))
+        Kind.CHANGE, evidence_of(tip, says(tip, "a", 1), other, says(tip, "d", 1, leaves=True))
     )
 
     assert "abcde" == electors(view)
@@ -322,19 +325,19 @@ def test_the_former_store_of_a_member_does_not_vote_besides_the_new_one() -> Non
 @pytest.mark.parametrize(
     "newcomer",
     [
-        # Its hello did not say that it keeps nothing, or was lost.
+        # Its hello did not say that it is transient.
         Answer(seat=SEATS["b"], options=OPTIONS, transient=True),
         # It leaves before it has come in.
         Answer(seat=SEATS["b"], options=OPTIONS, leaves=True),
     ],
 )
 def test_a_transient_or_leaving_newcomer_does_not_vote(newcomer: Answer) -> None:
-    """3.4: it does not vote, even though votes are missing: d leaves, and c is away."""
+    """3.4: votes are missing, because d leaves and c is away."""
     tip = tip_of("acd", "acd")
     proposes = evolve(proposer("a", CutPairs()), guests=frozenset({SEATS["b"]}))
     answers = [says(tip, "a"), says(tip, "d", leaves=True), newcomer]
 
-    assert "acd" == electors(proposes.view(Kind.CHANGE, of(tip, *answers)))
+    assert "acd" == electors(proposes.view(Kind.CHANGE, evidence_of(tip, *answers)))
 
 
 def test_a_restart_does_not_start_at_the_end_of_an_incomplete_store() -> None:
@@ -343,7 +346,9 @@ def test_a_restart_does_not_start_at_the_end_of_an_incomplete_store() -> None:
     config = Config(member="a", electors=frozenset("abc"), wait_for=2)
     answers = [says(tip, "a", 1), says(tip, "b", 3, update_unfinished=True)]
 
-    view = evolve(proposer("a", CutPairs()), config=config).view(Kind.RESTART, of(tip, *answers))
+    view = evolve(proposer("a", CutPairs()), config=config).view(
+        Kind.RESTART, evidence_of(tip, *answers)
+    )
 
     assert ("ab", 1) == (names_of(view), seq_of(view))
 
@@ -354,7 +359,7 @@ def test_a_guest_without_an_answer_does_not_vote_if_all_members_leave() -> None:
     proposes = evolve(proposer("a", CutPairs()), guests=frozenset({SEATS["b"]}))
     answers = [says(tip, name, leaves=True) for name in "ad"]
 
-    view = proposes.view(Kind.CHANGE, of(tip, *answers))
+    view = proposes.view(Kind.CHANGE, evidence_of(tip, *answers))
 
     assert ("abd", "ad") == (names_of(view), electors(view))
 
@@ -370,7 +375,7 @@ def test_members_that_were_all_started_with_other_options_restart() -> None:
     )
     answers = [Answer(seat=SEATS[name], options=config.digest) for name in "abc"]
 
-    _, case = evolve(proposer("a", CutPairs()), config=config).decide(of(tip, *answers))
+    _, case = evolve(proposer("a", CutPairs()), config=config).decide(evidence_of(tip, *answers))
 
     assert Next.RESTART is case.outcome
 
@@ -386,7 +391,7 @@ def test_no_restart_begins_with_stores_that_lack_acknowledged_frames() -> None:
         for name in "ab"
     ]
 
-    _, case = evolve(proposer("a", CutPairs()), config=config).decide(of(tip, *unfinished))
+    _, case = evolve(proposer("a", CutPairs()), config=config).decide(evidence_of(tip, *unfinished))
 
     assert "no store has all of the tip" == case.name
 
@@ -396,7 +401,7 @@ def test_one_member_that_was_active_is_enough_for_an_activated_view() -> None:
     tip = tip_of("abc", "abc")
     answers = [says(tip, "a", 1), says(tip, "b", 1, was_active=False)]
 
-    assert proposer("a", CutPairs()).view(Kind.CHANGE, of(tip, *answers)).activated
+    assert proposer("a", CutPairs()).view(Kind.CHANGE, evidence_of(tip, *answers)).activated
 
 
 def test_the_new_store_of_an_elector_votes_even_if_it_is_not_configured() -> None:
@@ -406,7 +411,7 @@ def test_the_new_store_of_an_elector_votes_even_if_it_is_not_configured() -> Non
     config = Config(member="a", electors=frozenset("ab"), wait_for=2)
     proposes = evolve(proposer("a", CutPairs()), config=config, guests=frozenset({other.seat}))
 
-    view = proposes.view(Kind.CHANGE, of(tip, says(tip, "a", 1), says(tip, "b", 1), other))
+    view = proposes.view(Kind.CHANGE, evidence_of(tip, says(tip, "a", 1), says(tip, "b", 1), other))
 
     assert {SEATS["a"], SEATS["b"], other.seat} == view.electors
 
@@ -417,7 +422,7 @@ def test_a_view_that_no_answer_leads_to_is_not_made() -> None:
     stopped = [says(tip, name, 1, ran_on=False) for name in "abc"]
 
     with pytest.raises(MisuseError, match="no store has the data"):
-        proposer("a", CutPairs()).view(Kind.CHANGE, of(tip, *stopped))
+        proposer("a", CutPairs()).view(Kind.CHANGE, evidence_of(tip, *stopped))
 
 
 # -- a disk that was restored from a backup --------------------------------------------------------
@@ -427,7 +432,7 @@ def test_a_view_that_no_answer_leads_to_is_not_made() -> None:
 def test_an_old_copy_of_one_store_does_not_lose_the_frames_of_the_others(
     total_failure: TotalFailure,
 ) -> None:
-    """3.6: b alone would show that no client was served in the last view, and be sure of that."""
+    """3.6: b alone suggests that no client was served in the last view."""
     first = tip_of("abc", "abc")
     start = Position(first.id, 1)
     last = change(first, members=first.members, position=start, activated=True, nonce="v", time=0)

@@ -1,4 +1,4 @@
-"""How long ballots take, as measured, and how members that can finish a ballot get the time.
+"""Timers: the measured time of ballots, and time for the members that can finish a ballot.
 
 The runs simulate three members, messages that take time, and a member that crashes repeatedly.
 """
@@ -21,10 +21,11 @@ from joinproto.join.timers import Timers
 
 
 @define
-class Slow:
+class SlowNetwork:
     """Three members whose messages take `latency` seconds; `records` are on their disks.
 
-    `served`: the number of the last view in which each has served clients.
+    `flapping`: the member that is started with other options than the others.
+    `served`: the number of the last view in which each member has served clients.
     """
 
     latency: float = 0.0
@@ -42,7 +43,7 @@ class Slow:
             member=name,
             electors=frozenset("abc"),
             wait_for=2,
-            # With other options it can never become ready, whatever the ballots choose.
+            # With other options a member never becomes ready.
             options="other" if name == self.flapping else "same",
             total_failure=TotalFailure.AUTOMATIC,
             patience=0.5,
@@ -98,11 +99,11 @@ class Slow:
 class Ports:
     """The ports for one member's batches."""
 
-    slow: Slow
+    slow: SlowNetwork
     name: str
 
     def close(self, why: Closing) -> None:
-        """Do nothing: the test only asks which member begins to serve."""
+        """Do nothing: the test needs only the openings."""
 
     def persist(self, record: StoreRecord) -> None:
         self.slow.records[self.name] = record
@@ -126,11 +127,8 @@ class Ports:
 def test_a_member_in_a_crash_loop_does_not_keep_the_others_from_their_view(
     victim: str, latency: float, period: float
 ) -> None:
-    """Patience follows measurements, and a started member does not end the others' ballots.
-
-    Once, with 0.2 to 0.4 s, a patience of 0.5 s and a crash each second, it took 181 ballots.
-    """
-    slow = Slow()
+    """Patience follows measurements, and a started member does not end the others' ballots."""
+    slow = SlowNetwork()
     for name in "abc":
         slow.start(name)
     slow.until(9)
@@ -162,7 +160,7 @@ def test_patience_follows_the_time_of_answers() -> None:
     for _ in range(40):
         steady = steady.asking(0.0, two).answered(0.8, two)
     assert pytest.approx(2 * 0.8, rel=0.01) == steady.patience(0.5)
-    assert pace == pace.answered(3.0, Ballot(9, "s")), "nobody asked in it"
+    assert pace == pace.answered(3.0, Ballot(9, "s")), "no member asked in this ballot"
     slower = pace
     for _ in range(80):
         slower = slower.asking(0.0, two).answered(2.0, two)
@@ -170,7 +168,7 @@ def test_patience_follows_the_time_of_answers() -> None:
 
 
 def test_an_answer_to_a_repeated_question_is_not_measured() -> None:
-    """Others have answered; the late member waited for a rival's ballot, not for messages."""
+    """The late member may have waited for the end of a rival's ballot."""
     pace, one, two = Timers(), Ballot(1, "s"), Ballot(2, "s")
 
     pace = pace.asking(1.0, one).asking(1.5, two).insisting(one)
@@ -190,7 +188,7 @@ def test_a_holder_cannot_prolong_its_time() -> None:
 
 
 def test_a_started_member_defers_only_to_members_that_ran_on() -> None:
-    """After a total failure no member ran on, so a started member need not wait longer."""
+    """After a total failure no member ran on, so a started member does not wait."""
     pace = Timers(started=10.0, rounds=3)
     both = frozenset("ab")
 
@@ -204,7 +202,7 @@ def test_a_started_member_defers_only_to_members_that_ran_on() -> None:
 
 
 def test_a_started_member_does_not_wait_long_for_members_that_it_never_heard() -> None:
-    """Their hello may be lost; what a member said that is gone or was restarted does not count."""
+    """A hello counts no longer once its member is gone or was restarted."""
     pace = Timers(started=10.0, rounds=4).greeted_by("a", ran_on=False)
     both = frozenset("ab")
 

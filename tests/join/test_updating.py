@@ -1,4 +1,4 @@
-"""Which member a member gets its data from, and what it requests from its host."""
+"""Updates: the source of the data, and the requests to the host."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIP = views(CHAIN)["C"]
 def test_the_ready_member_in_reach_with_the_least_name_is_the_source(
     ready: str, in_reach: str, source: str | None
 ) -> None:
-    """I7: it is fed up to the view's start; the least name is taken, so that runs are alike."""
+    """I7: the update ends at the start of the view."""
     heard = Observations(in_reach=frozenset(in_reach), ready=seats(ready))
     m = draft(CHAIN, phase=Phase.UPDATING, observations=heard)
 
@@ -39,7 +39,7 @@ def test_the_ready_member_in_reach_with_the_least_name_is_the_source(
 
 
 def test_a_joining_member_starts_an_update_without_a_known_end() -> None:
-    """J1: the view runs without it, so it is unknown where its source's data will end."""
+    """J1: the view runs, so it is unknown where the data of the source will end."""
     m = draft(CHAIN, phase=Phase.JOINING)
 
     hear_welcome(m, "b", Welcome(TIP.id))
@@ -70,7 +70,7 @@ def test_the_position_of_an_update_frame_by_frame_is_written() -> None:
 
 
 def test_a_member_that_has_all_of_an_update_is_ready_at_once() -> None:
-    """I7, I8: no other event follows; the contents that the update has left on the disk count."""
+    """I7, I8: no other event follows."""
     known = lineage(CHAIN, options=config("a").digest)
     heard = Observations(in_reach=frozenset("bc"), ready=seats("bc"))
     m = draft(known, phase=Phase.UPDATING, observations=heard, position=None)
@@ -95,7 +95,7 @@ def test_a_member_that_is_active_is_not_updated_for_a_late_welcome() -> None:
 def test_a_member_that_is_ready_in_a_view_serves_updates_of_that_view(
     wanted: str, ready_in: str, feeds: bool
 ) -> None:
-    """I7: it does not know which frames a member of another view needs, or lacks them."""
+    """I7: it may lack frames of another view."""
     ids = {word: view.id for word, view in views(CHAIN).items()}
     m = draft(CHAIN, ready_in=ids[ready_in])
 

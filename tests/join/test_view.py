@@ -1,4 +1,4 @@
-"""Views: which fields a view may have, and which view may follow which."""
+"""Views: their fields, and the views that may follow a view."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def test_a_found_is_the_first_view() -> None:
 
 
 def test_a_change_keeps_n_options_and_cluster_name() -> None:
-    """A CHANGE may change members and electors, but not wait-for, options and name."""
+    """A CHANGE may have other members and electors."""
     position = Position(FIRST.id, 4)
 
     view = change(FIRST, members=seats("abd"), position=position, activated=True, nonce="n", time=7)
@@ -166,13 +166,13 @@ def test_a_malformed_view_cannot_be_made(view: View, wrong: dict[str, Any], mess
 
 
 def test_one_store_under_two_names_is_refused_among_members_and_electors_together() -> None:
-    """A cloned disk is a voter that forgets; it is detected where that is possible."""
+    """Two copies of one disk must not vote twice."""
     with pytest.raises(Malformed, match="a' at a and at b"):
         evolve(CHANGED, members=frozenset([Seat("b", "a'")]))
 
 
 def test_an_elector_may_be_a_member_with_another_store() -> None:
-    """It does not vote: only a CHANGE makes the new store an elector."""
+    """Its new store does not vote until a CHANGE makes it an elector."""
     stranger = Seat("a", "new")
 
     view = evolve(CHANGED, members=frozenset([stranger, Seat("b", "b'")]))
@@ -181,14 +181,14 @@ def test_an_elector_may_be_a_member_with_another_store() -> None:
 
 
 @pytest.mark.parametrize(("seq", "view"), [(0, "x"), (True, "x"), (1, ""), (1, None)])
-def test_a_position_names_a_frame(seq: Any, view: Any) -> None:
+def test_a_malformed_position_is_refused(seq: Any, view: Any) -> None:
     """Frames are counted from 1; before the first frame there is no position."""
     with pytest.raises(Malformed):
         Position(view, seq)
 
 
 @pytest.mark.parametrize(("member", "store"), [("", "s"), ("a", ""), ("a", None), ("a", "x\n")])
-def test_a_seat_names_a_member_and_its_store(member: Any, store: Any) -> None:
+def test_a_malformed_seat_is_refused(member: Any, store: Any) -> None:
     with pytest.raises(Malformed):
         Seat(member, store)
 
@@ -248,7 +248,6 @@ def test_a_view_that_may_not_follow_its_parent_is_refused(
 
 
 def test_a_found_has_no_parent() -> None:
-    """A FOUND has no parent."""
     with pytest.raises(Malformed, match="parent: found none, expected"):
         verify_successor(FIRST, FIRST)
 
@@ -262,7 +261,7 @@ def test_a_restart_may_follow_an_open_view() -> None:
 def test_a_restart_after_a_close_starts_at_its_position_or_before(
     position: Position | None,
 ) -> None:
-    """I5: if the clean disk is lost, the best other store is taken, even without a frame."""
+    """I5: if the clean disk is lost, the store with the most data counts, even without a frame."""
     verify_successor(CLOSED, evolve(RESTARTED, position=position))
 
 
@@ -275,12 +274,14 @@ def test_a_newcomer_may_become_an_elector_only_as_a_member() -> None:
     assert seats("abd") == view.electors
     with pytest.raises(Malformed, match="electors"):
         change(FIRST, members=seats("abc"), electors=seats("abd"), **common)
-    with pytest.raises(Malformed, match="electors"):  # a member that leaves cannot begin to vote
+    with pytest.raises(
+        Malformed, match="electors"
+    ):  # a member outside the view cannot become an elector
         change(view, members=seats("abd"), electors=seats("abc"), **common)
 
 
 def test_an_elector_that_is_down_stays_an_elector() -> None:
-    """Members that are given up as dead leave the view, but may stay electors."""
+    """A member that is given up leaves the view, but may stay an elector."""
     view = change(
         FIRST, members=seats("a"), position=None, activated=True, nonce="n", time=0, digest=by_hash
     )

@@ -1,4 +1,4 @@
-"""Ids: "`id` is a hash over the others", and no two views share one."""
+"""Ids: "`id` is a hash over the others", and no two views share an id."""
 
 import pickle
 from typing import Any
@@ -31,7 +31,7 @@ FACTS = Facts(
     time=1_700_000_000_000,
 )
 
-# Names that try to look like the neighbouring field, or like the end of a list.
+# Names that look like the next field, or like the end of a list.
 SLY = ["a", "b", "ab", "s1:a", "1:a", "n", "t", "i1;", "l0:", "as1:b", ":", "é", "e\u0301"]
 names = st.sampled_from(SLY) | st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1)
 seat_sets = st.frozensets(st.builds(Seat, names, names), min_size=1, max_size=3)
@@ -112,15 +112,15 @@ def test_an_encoding_can_be_read_back(facts: Facts) -> None:
 
 
 def test_the_encoding_has_every_field() -> None:
-    """A new field that is not hashed could be changed unnoticed, so this list must be complete."""
+    """A change of a field that is not hashed would be unnoticed."""
     assert list(VALUES) == [field.name for field in fields(Facts)]
     assert len(VALUES) == len(plain(FACTS))
 
 
 @pytest.mark.parametrize("name", VALUES)
 @given(data=st.data())
-def test_a_change_of_any_field_changes_the_id(name: str, data: st.DataObject) -> None:
-    """The id is a hash over all the others, `time` among them."""
+def test_a_change_of_a_field_changes_the_id(name: str, data: st.DataObject) -> None:
+    """The id is a hash over all other fields, `time` among them."""
     facts = data.draw(all_facts())
     value = data.draw(VALUES[name].filter(lambda value: value != getattr(facts, name)))
     try:
@@ -134,7 +134,7 @@ def test_a_change_of_any_field_changes_the_id(name: str, data: st.DataObject) ->
 
 @given(all_facts(), all_facts())
 def test_two_views_share_an_id_only_if_they_are_the_same(one: Facts, other: Facts) -> None:
-    """Equal positions are equal data, which two views with one id would break."""
+    """Equal positions would not be equal data if two views had one id."""
     assert (one == other) == (encode(one) == encode(other))
     assert (one == other) == (by_hash(one) == by_hash(other))
 
@@ -178,7 +178,7 @@ def test_the_order_of_members_is_not_part_of_a_view() -> None:
 
 
 def test_a_view_whose_id_is_not_its_own_is_refused() -> None:
-    """An id stands for all ancestors, so it is verified before anything uses it."""
+    """An id stands for all ancestors, so each id is verified."""
     view = views("F C")["C"]
     forged = evolve(view, members=seats("ab"))
 
@@ -229,11 +229,11 @@ def _small_chain(order: str) -> object:
 
 
 def test_an_id_by_content_refuses_a_position_off_its_chain() -> None:
-    """Its position names a view by number, which identifies ancestors only."""
+    """A view in a position is named by its number, which is unique only among ancestors."""
     chain = views("F1 C", by_content)
     elsewhere = views("F2 C", by_content)
 
-    with pytest.raises(Malformed, match="position: found FOUND 1 of a b c, expected a view on"):
+    with pytest.raises(Malformed, match="position: found FOUND 1 of a b c, expected an earlier view"):
         change(
             chain["C"],
             members=seats("a"),
@@ -282,7 +282,7 @@ def test_a_view_travels_between_processes(digest: Any) -> None:
 
 
 def test_an_id_is_shown_short() -> None:
-    """An operator compares eight digits, not sixty-four."""
+    """An operator reads eight digits, not sixty-four."""
     view, called = views("F C:ab")["C"], views("F C:ab", by_content)["C"]
 
     assert f"CHANGE 2 of a b ({str(view.id)[:8]}..)" == str(view)

@@ -1,4 +1,4 @@
-"""Messages as bytes: each message comes back as it was, and nothing else is accepted."""
+"""Messages as bytes: each message is decoded again, and all other bytes are refused."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_random_json_is_malformed(tree: object) -> None:
 def test_a_damaged_message_is_malformed_or_another_message(
     message: JoinMessage, data: st.DataObject
 ) -> None:
-    """No error but `Malformed` is raised, and what is read is written as the same bytes."""
+    """No other error is raised, and a decoded message is encoded as the same bytes."""
     whole = bytearray(encode(message, speaks=LATEST))
     for _ in range(data.draw(st.integers(1, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
@@ -280,7 +280,7 @@ def test_sizes_are_bounded() -> None:
 
 
 def test_a_refusal_with_a_long_reason_is_cut() -> None:
-    """The texts of a peer's configuration may be long, and the refusal must still arrive."""
+    """Otherwise a refusal with a long text could not be sent."""
     told = decode(encode(Refused(Reason.OPTIONS_DIFFER, "x" * 5_000, "y")))
 
     assert Refused(Reason.OPTIONS_DIFFER, "x" * TEXT_MAX, "y") == told
@@ -320,7 +320,7 @@ def test_an_older_version_is_not_told_of_frames() -> None:
     ],
 )
 def test_an_older_version_is_not_told_of_a_meeting(whole: Hello | Refused) -> None:
-    """It takes messages without this field; a refusal without it is believed, as before."""
+    """It takes these messages without the last field."""
     told, old = encode(whole, speaks=CONFIRMS), encode(whole, speaks=CONFIRMS - 1)
 
     assert "seed.1" == json.loads(told)[-1]
@@ -334,7 +334,7 @@ def test_an_older_version_is_not_told_of_a_meeting(whole: Hello | Refused) -> No
     "asked", [Confirm(ONE.id, 1), Confirmed(ONE.id, 1, Seat("a", "b"))], ids=["asks", "answers"]
 )
 def test_an_older_version_is_not_asked_whether_a_view_stands(asked: JoinMessage) -> None:
-    """A host must send these only to peers of version 4; otherwise an error tells it so."""
+    """A host that sends these messages to an earlier version than 4 gets an error."""
     assert asked == decode(encode(asked, speaks=CONFIRMS))
     with pytest.raises(MisuseError, match="confirms=False"):
         encode(asked, speaks=CONFIRMS - 1)
@@ -357,7 +357,7 @@ HELLO = Hello(Answer(seat=Seat("a", "b"), options="o"), None, 0, None, "c")
 
 @pytest.mark.parametrize("wrong", [5, "ab", {"b": 1, "c": 2}])
 def test_a_seat_that_is_not_a_list_is_malformed(wrong: object) -> None:
-    """Some JSON values have a length, and some have none."""
+    """The wrong values have a length, or have none."""
     ready = json.loads(encode(Ready("x", Seat("b", "c"))))
     accept = json.loads(encode(Accept(ONE.parent, Ballot(1, "a'"), ONE)))
 
@@ -372,7 +372,7 @@ def test_a_seat_that_is_not_a_list_is_malformed(wrong: object) -> None:
 
 
 def test_a_message_may_have_the_largest_accepted_length() -> None:
-    """No message that a member can send is refused for its length."""
+    """A member may send messages of this length."""
     more = BYTES_MAX - len(encode(HELLO))
     long = evolve(HELLO, cluster_name="c" * (more + 1))
 

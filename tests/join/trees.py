@@ -1,7 +1,7 @@
-"""Random trees of views, and the obvious way to compare two of their branches.
+"""Random trees of views, and a slow comparison of two of their branches.
 
-Unlike a real cluster, a tree has several successors of a view, and several roots, so that there
-is something to compare.  Nothing is forgotten here, and data is a plain list of frames.
+Unlike a real cluster, a tree has several successors of a view, and several roots, so that two
+branches can differ.  No view is forgotten here, and data is a plain list of frames.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ class Tree:
 
     views: tuple[View, ...]
 
-    def way(self, view: View) -> tuple[View, ...]:
+    def path_of(self, view: View) -> tuple[View, ...]:
         """Return the views from the founding to this one."""
-        way = [view]
-        while way[0].parent is not None:
-            way.insert(0, self.at(way[0].parent))
-        return tuple(way)
+        path = [view]
+        while path[0].parent is not None:
+            path.insert(0, self.at(path[0].parent))
+        return tuple(path)
 
     def at(self, view_id: object) -> View:
         """Return the view with this id."""
@@ -37,7 +37,7 @@ class Tree:
     def lineage(self, view: View, *, keep: int = 1_000) -> Lineage:
         """Return the lineage of a store whose tip is `view`."""
         lineage = Lineage()
-        for one in self.way(view):
+        for one in self.path_of(view):
             lineage = lineage.append(one, keep=keep)
         return lineage
 
@@ -109,7 +109,7 @@ def trees(draw: st.DrawFn) -> Tree:
 def positions(tree: Tree, tip: View) -> st.SearchStrategy[Position | None]:
     """Return positions that a store with this tip may have: none, or a frame on its path."""
     possible: list[Position | None] = [None]
-    for view in tree.way(tip):
+    for view in tree.path_of(tip):
         start = 0 if view.position is None else view.position.seq
         if view.is_open:
             possible += [Position(view.id, start + more) for more in (1, 2)]
