@@ -78,6 +78,14 @@ async def test_messages_arrive_whole_and_in_order() -> None:
         assert Came("b", Channel.MEMBER, b"back") == await a.next()
 
 
+async def test_both_sides_of_a_connection_know_the_host_of_the_other_side() -> None:
+    async with anyio.create_task_group() as tasks, running(tasks, *two()) as (a, b):
+        await a.next(), await b.next()
+
+        assert ["127.0.0.1"] * 2 == [a.transport.host_of("b"), b.transport.host_of("a")]
+        assert "" == a.transport.host_of("c")
+
+
 async def test_the_flush_sends_the_messages_of_one_step_in_one_piece(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
