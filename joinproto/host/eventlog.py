@@ -79,7 +79,7 @@ PARTS = 8
 
 
 class NoLog:
-    """A log that writes nothing.  `is_on`: False, so callers need not make the lines."""
+    """A log without a file.  `is_on`: False, so callers need not make the lines."""
 
     is_on = False
 

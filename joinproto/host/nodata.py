@@ -1,4 +1,4 @@
-"""A service without data: it learns the active members and their order, and replicates nothing."""
+"""A service without data: it learns the active members and their order, and replicates no data."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def turn(it: Known, now: float) -> float | None:
 def is_out_of_turn(it: Known, now: float, peer: str, asked: Prepare) -> bool:
     """Return whether a ballot of `peer` is ignored, as if it were lost on its way."""
     # Otherwise a member that is started again and again makes all ballots begin again.  Without
-    # heartbeats every ballot is heard, because nothing makes an ignored member ask again.
+    # heartbeats every ballot is heard, because no message makes an ignored member ask again.
     if not it.config.heartbeat:
         return False
     promised = it.record.promised

@@ -1,4 +1,4 @@
-"""Balloting: when a member begins a ballot, and what it does with the results.
+"""Balloting: when a member begins a ballot, and its reaction to the results.
 
 `proposing.py` says which view to propose; `choice.py` or `outside.py` choose it.
 

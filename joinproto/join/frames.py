@@ -1,4 +1,4 @@
-"""Frames: whether a member may write one, and what changes once it is durable.
+"""Frames: whether a member may write a frame, and the changes once it is durable.
 
 Source: join protocol, 3.2 and 3.5.
 """
@@ -61,6 +61,6 @@ def appended(m: StepContext, view: ViewId, seq: int, first: int | None = None) -
         why = f"the first frame, {first}, is a later one" if taken else answer.value
         raise MisuseError(
             f"frame {seq} was written, but must not be: {why}",
-            next="call `may_append` right before the write, and tell the member nothing in between",
+            next="call `may_append` right before the write, and no other method in between",
         )
     m.choice = m.choice.with_record(evolve(m.record, position=Position(view, seq)))

@@ -1,4 +1,4 @@
-"""Heartbeats tell where on the chain each member is, so that members notice what they missed.
+"""Heartbeats tell where on the chain each member is, so that members notice missed messages.
 
 Source: join protocol, 3.5.
 """

@@ -161,7 +161,7 @@ class HypotheticalView:
         elif status.store is Store.CLEAN:
             position = self.closes[ids[-1]]
         elif held is not None:
-            # The store is dirty, and nothing shows that it has all of the CLOSE.
+            # The store is dirty, and may lack frames before the CLOSE.
             position = Position(held, SOMEWHERE)
             unfinished = tip is not None and not tip.is_open
         return Answer(

@@ -3,7 +3,7 @@
 There are two ways to make an id.  Each is a function from facts to an id (`Digest`).  Equal facts
 give equal ids, and different facts give different ids; the whole protocol depends on this.
 
-    by_hash      64 hexadecimal digits: SHA-256 over `encode(facts)`; what ships
+    by_hash      64 hexadecimal digits: SHA-256 over `encode(facts)`; the default
     by_content   a `Name`, the facts themselves; for worlds that are searched
 
 A hash does not suit a search: a search renames members for symmetry, and the hash of `a` does not

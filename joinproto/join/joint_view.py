@@ -5,7 +5,7 @@ that does not hear a member of its view asks for another view.  So two members t
 other end their view, and the next view that has both, too.
 
 Source: join protocol, 3.4.  Safety does not depend on this module: it only selects members among
-those that may be in the view.
+those members that may be in the view.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class CutPairs:
     def as_told_by(self, name: str, misses: frozenset[str]) -> CutPairs:
         """Return the cut pairs after `name` has reported again which members it does not hear."""
         others = {pair for pair in self.pairs if pair[0] != name}
-        return CutPairs(frozenset(others | {(name, whom) for whom in misses}))
+        return CutPairs(frozenset(others | {(name, missed) for missed in misses}))
 
     def among(self, names: Collection[str]) -> bool:
         """Return whether any two of these members do not hear each other."""
@@ -54,10 +54,10 @@ class CutPairs:
         A member that hears all others, and that they hear, is left out.
         """
         deaf: dict[str, frozenset[str]] = {}
-        for who, whom in self.pairs:
-            if who in names and whom in names and who != whom:
-                deaf[who] = deaf.get(who, frozenset()) | {whom}
-                deaf[whom] = deaf.get(whom, frozenset()) | {who}
+        for one, other in self.pairs:
+            if one in names and other in names and one != other:
+                deaf[one] = deaf.get(one, frozenset()) | {other}
+                deaf[other] = deaf.get(other, frozenset()) | {one}
         return deaf
 
 
@@ -119,7 +119,7 @@ class JointView:
         return any(self.tip.is_majority({names[name] for name in group}) for group in groups)
 
     def _hears_majority(self, seat: Seat) -> bool:
-        missed = {whom for who, whom in self.apart.pairs if who == seat.member}
+        missed = {other for one, other in self.apart.pairs if one == seat.member}
         return self.may_choose({one for one in self.tip.electors if one.member not in missed})
 
 

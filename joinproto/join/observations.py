@@ -32,7 +32,7 @@ class Observations:
 
     `in_reach`: names of the peers to which it is connected.  `answers`: the answers to the present
     ballot about the tip.  `ready`: others that are ready in the tip.  `guests`: newcomers to take
-    in; `transients`: the guests that keep nothing.  `beyond`: seats that are known to have answered
+    in; `transients`: the guests without a store.  `beyond`: seats that are known to have answered
     a ballot about the tip, or to know a later view.  `strangers`: names of peers that can never be
     in one cluster with this store.  `replaced`: names of members of the tip that are here with
     other stores.  `apart`: the members that do not hear each other, by their answers.  `went_back`:

@@ -4,8 +4,8 @@ The tables read rows about views and answers.  Here these rows are made from fac
 that a person knows.  A field that is left out has this default:
 
     lineage     a clean store: FOUND, CLOSE; a dirty one with a final signature: the same;
-                any other dirty one: FOUND.  A running view follows whatever a newcomer
-                has, unless a member's views are given.
+                any other dirty one: FOUND.  A running view follows the views of a newcomer,
+                unless a member's views are given.
     position    a clean store: where its CLOSE starts; a dirty one: somewhere in its last view
     electors    all members with a store, or with an empty one where a cluster is founded
 
@@ -211,7 +211,7 @@ class Voters:
                 seats.add(seat)
             elif told is not None:
                 seats.add(Seat(seat.member, f"lost by {seat.member}"))
-        # If no member keeps anything, no member can vote, and an absent elector is missing.
+        # If no member has a store, no member can vote, and an absent elector is missing.
         return cls(frozenset(names or {"absent"}), frozenset(seats or {Seat("absent", "absent")}))
 
 

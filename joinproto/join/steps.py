@@ -140,7 +140,7 @@ def peer_up(m: StepContext, now: float, peer: str, confirms: bool = True) -> Non
     if asks_in_vain and not _is_cut_off(m):
         # It was cut off for less time than the others' patience, so they have not given it up.
         m.closes_until = now + shutdown_patience(m)
-    # Failed ballots say nothing about a ballot with this peer.  And its answer to a ballot that
+    # Failed ballots say nothing about a ballot with this peer.  The peer's answer to a ballot that
     # began while it was away does not show how long messages take.
     m.tries = 0
     m.timers = evolve(m.timers, asked=())

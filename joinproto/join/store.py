@@ -54,7 +54,7 @@ class StoreRecord:
     `store_id`: drawn at random when the store is made.  `transient`: kept in memory only,
     and gone with the process (T).  `held`: the newest view it was ready in.  `position`: the
     last frame it has.  `update_unfinished`: an update into it was begun and has not ended, so
-    its position means nothing.  `promised`, `accepted`: about the tip's successor.  `mark`:
+    its position is void.  `promised`, `accepted`: about the tip's successor.  `mark`:
     the tip from which the operator permits a restart after total failure (R3).
     """
 

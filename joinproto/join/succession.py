@@ -33,7 +33,7 @@ class Next(Enum):
 
     @property
     def kind(self) -> Kind | None:
-        """Return the kind of the view to propose; None means propose nothing."""
+        """Return the kind of the view to propose; None: propose no view."""
         return _KINDS.get(self)
 
 
@@ -90,7 +90,7 @@ S = A.where(is_sure=True).named("S")  # sure of the tip
 K = A.where(covers=True, has_store=True).named("K")  # stores that cover the tip
 C = A.where(is_clean=True).named("C")  # clean stores
 STORES = A.where(fits=True, has_store=True)
-# A member that keeps nothing is an elector only where no member had a store when the cluster was
+# A transient member is an elector only if no member had a store when the cluster was
 # founded.
 KEEPS_NOTHING = ~A.where(is_elector=True, has_store=False).is_empty
 NO_STORE = A.where(has_store=True).is_empty
@@ -168,7 +168,7 @@ def going_on() -> Table[Next]:
             Case(
                 "S2",
                 "closing, and all have answered",
-                # If no member keeps anything, only the register keeps the CLOSE.
+                # If no member has a store, only the register keeps the CLOSE.
                 (~S.where(has_store=True).is_empty | (~S.is_empty & NO_STORE))
                 & ME_CLOSES
                 & V.every(answered=True),

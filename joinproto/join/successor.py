@@ -24,7 +24,7 @@ from joinproto.machine.tables import Case, Table
 class Proposer:
     """A member that proposes the next view.
 
-    `guests`: newcomers to take in; `transients`: the guests that keep nothing.  `apart`: the
+    `guests`: newcomers to take in; `transients`: the guests without a store.  `apart`: the
     members that do not hear each other.  `closes`: the whole cluster must stop.  `nonce`, `time`:
     see `Facts` of a view.
     """
@@ -268,9 +268,9 @@ class Proposer:
     def _electors(
         self, tip: View, members: frozenset[Seat], answers: tuple[Answer, ...]
     ) -> frozenset[Seat]:
-        """Return the next electors: as before, with the present stores of those that answered.
+        """Return the next electors: as before, with the present stores of the answering members.
 
-        If the cluster keeps nothing, no member votes, and the members are the electors.
+        If no member has a store, no member votes, and the members are the electors.
         Otherwise a configured elector that joins votes, and a member that leaves does not.  If a
         member leaves, the members that answered and stay must be a majority of the voters.  If they
         are not, a guest that has only said hello does not vote, because it may be gone.  If they

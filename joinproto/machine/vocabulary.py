@@ -19,7 +19,7 @@ Options: TypeAlias = tuple[tuple[str, Hashable], ...]
 class Store(Enum):
     """The contents of a member's disk."""
 
-    NONE = "none"  # transient: the member keeps nothing
+    NONE = "none"  # transient: the member has no store
     EMPTY = "empty"
     CLEAN = "clean"
     DIRTY = "dirty"

@@ -60,13 +60,13 @@ class Door:
     async def greet(
         self,
         stream: ByteStream,
-        whom: str,
+        remote: str,
         dialled: str | None,
         stranger: anyio.CancelScope | None,
     ) -> Proved | None:
         """Return the proved peer, None if it is refused or the connection ends.
 
-        `whom`: the peer and its address, for the log.  `dialled`: the member that this side has
+        `remote`: the peer and its address, for the log.  `dialled`: the member that this side has
         called, None if the peer has called.  `stranger`: the scope of a peer that has called,
         cancelled if too many others call before the peer is proved.
         """
@@ -76,19 +76,19 @@ class Door:
         try:
             if self.tls is not None:
                 stream = await self._wrapped(stream, self.tls, accepts=dialled is None)
-            return await self._prove(stream, whom, dialled)
+            return await self._prove(stream, remote, dialled)
         except (*CLOSED, TimeoutError) as error:
-            self.refuse(whom, why_no_tls(error))
+            self.refuse(remote, why_no_tls(error))
             return None
         finally:
             if stranger is not None:
                 self._strangers.pop(stranger, None)
 
-    def refuse(self, whom: str, why: str) -> None:
-        self.refusals.record(current_time(), whom, why)
+    def refuse(self, remote: str, why: str) -> None:
+        self.refusals.record(current_time(), remote, why)
 
     def punish(self, peer: str, why: str) -> None:
-        """Record that a proved peer sent what no member sends; refuse it for `PUNISHED_SECONDS`."""
+        """Record that a proved peer sent wrong bytes; refuse it for `PUNISHED_SECONDS`."""
         now = current_time()
         self.refuse(peer, why)
         self._punished = {name: end for name, end in self._punished.items() if end > now}
@@ -110,7 +110,7 @@ class Door:
             oldest.cancel()
             self.refuse("a stranger", f"{STRANGERS_MAX} others came after it")
 
-    async def _prove(self, stream: ByteStream, whom: str, dialled: str | None) -> Proved | None:
+    async def _prove(self, stream: ByteStream, remote: str, dialled: str | None) -> Proved | None:
         session = Session(self._identity(stream), dialled)
         left: list[bytes] = []
         try:
@@ -123,19 +123,19 @@ class Door:
                         await stream.send(out)
             return Proved(session.peer, session, stream, left)
         except Refused as error:
-            self.refuse(whom, str(error))
+            self.refuse(remote, str(error))
             with suppress(*CLOSED), anyio.move_on_after(0.2):
                 await stream.send(session.take_out())
         except TimeoutError:
-            self.refuse(whom, f"no greeting within {GREETING_SECONDS:g} s")
+            self.refuse(remote, f"no greeting within {GREETING_SECONDS:g} s")
         except CLOSED as error:
             if isinstance(error.__cause__, ssl.SSLError):
-                self.refuse(whom, why_no_tls(error))
+                self.refuse(remote, why_no_tls(error))
             elif dialled is None:
-                self.refuse(whom, "it closed the connection before it greeted")
+                self.refuse(remote, "it closed the connection before it greeted")
             elif self.tls is not None:
                 self.refuse(
-                    whom,
+                    remote,
                     "it closed the connection after the TLS handshake; if it refuses our"
                     " certificate, its log says why",
                 )

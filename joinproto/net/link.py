@@ -1,6 +1,6 @@
 """A connection to a proved peer: bodies go out as sealed frames, received bodies to the member.
 
-If a peer sends more than the member takes, only that peer must wait, and nothing is lost.
+If a peer sends more than the member takes, only that peer must wait, and no message is lost.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class DirectInbox:
 
 @define(eq=False)
 class Link:
-    """A connection to `peer`.  `whom`: the peer and its address, for the log.
+    """A connection to `peer`.  `remote`: the peer and its address, for the log.
 
-    `silence`: seconds after which a peer that sends nothing is given up.  `why`: why this side
+    `silence`: seconds after which a silent peer is given up.  `why`: why this side
     ended the link, "" if it did not.  `refused`: why a frame of the peer was refused, "" if none
     was.  `is_replaced`: there is a newer connection to this peer, so bodies that come here are
     dropped.
@@ -57,7 +57,7 @@ class Link:
 
     peer: str
     session: Session
-    whom: str
+    remote: str
     pipe: Pipe
     scope: anyio.CancelScope
     inbox: Inbox

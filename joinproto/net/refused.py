@@ -49,23 +49,23 @@ class Refusals:
     _silent: int = 0
     _known: dict[tuple[str, str], float] = field(factory=dict)
 
-    def record(self, now: float, whom: str, why: str) -> None:
-        """Count a refusal of the peer `whom`, and log it if it is new.  `now`: in seconds."""
+    def record(self, now: float, peer: str, why: str) -> None:
+        """Count a refusal of `peer`, and log it if it is new.  `now`: in seconds."""
         self.count += 1
         if int(now) != self._second:
             self._second, self._lines = int(now), 0
-        if self._lines >= LINES_PER_SECOND or not self._is_news(now, whom, why):
+        if self._lines >= LINES_PER_SECOND or not self._is_news(now, peer, why):
             self._silent += 1
             return
         if self._silent:
             self.log.warning("refused %d more connections", self._silent)
             self._silent = 0
         self._lines += 1
-        self.log.warning("refused %s: %s", one_line(whom), one_line(why))
+        self.log.warning("refused %s: %s", one_line(peer), one_line(why))
 
-    def _is_news(self, now: float, whom: str, why: str) -> bool:
+    def _is_news(self, now: float, peer: str, why: str) -> bool:
         # A caller has another port each time, which does not make its refusal a new one.
-        host = whom if " at " in whom else whom.rpartition(":")[0] or whom
+        host = peer if " at " in peer else peer.rpartition(":")[0] or peer
         said = self._known.pop((host, why), None)
         is_news = said is None or now - said >= AGAIN_SECONDS
         self._known[host, why] = now if said is None or is_news else said

@@ -1,7 +1,7 @@
 """The transport over TCP, which calls and answers members, and carries messages between them.
 
 Two members have one connection, made by the member that `addresses.dials` names.  A connection on
-which nothing comes for `silence` seconds is given up: members send heartbeats, so it is half-open,
+which no byte comes for `silence` seconds is given up: members send heartbeats, so it is half-open,
 or the peer hangs.  A peer that reads too slowly is given up when more than `queue_bytes` wait for
 it.  Both are reported as `Down`.
 """
@@ -179,7 +179,7 @@ class TcpTransport:
         """Return the host of a connected peer, "" if it is not connected."""
         link = self._links.get(peer)
         with suppress(UsageProblem):
-            return "" if link is None else Address.parse(link.whom.rpartition(" at ")[2]).host
+            return "" if link is None else Address.parse(link.remote.rpartition(" at ")[2]).host
         return ""
 
     def end(self, peer: str, why: str) -> None:
@@ -250,7 +250,7 @@ class TcpTransport:
     async def _speak(
         self,
         stream: ByteStream,
-        whom: str,
+        remote: str,
         dialled: str | None,
         stranger: anyio.CancelScope | None,
         when_proved: Callable[[], None] = lambda: None,
@@ -260,7 +260,7 @@ class TcpTransport:
         No error of the connection is raised.
         """
         try:
-            proved = await self._door.greet(stream, whom, dialled, stranger)
+            proved = await self._door.greet(stream, remote, dialled, stranger)
             if proved is None or self._is_over:
                 return
             if proved.session.called:
@@ -269,9 +269,9 @@ class TcpTransport:
                 return
             why = self._why_not_free(proved.peer, proved.session.run)
             if why:
-                self._door.refuse(whom, why)  # another process was let in during the greeting
+                self._door.refuse(remote, why)  # another process was let in during the greeting
             elif not self._is_second(proved):
-                await self._carry(proved, whom, when_proved)
+                await self._carry(proved, remote, when_proved)
         finally:
             # The stream is closed at once: a peer that was given up may not read any more.
             await anyio.aclose_forcefully(stream)
@@ -286,8 +286,8 @@ class TcpTransport:
         if link is None or not run or link.session.run in ("", run):
             return ""
         return (
-            f"a process at {link.whom} runs as {name!r} already; if it is gone, this one is let in"
-            f" within {self.network.silence:g} s"
+            f"a process at {link.remote} runs as {name!r} already; if it is gone, this one is"
+            f" let in within {self.network.silence:g} s"
         )
 
     def _is_second(self, proved: Proved) -> bool:
@@ -301,7 +301,7 @@ class TcpTransport:
         turn = dials(self.network.member, proved.peer, self.network.electors)
         return (link.session.dials is not None) is turn
 
-    async def _carry(self, proved: Proved, whom: str, when_proved: Callable[[], None]) -> None:
+    async def _carry(self, proved: Proved, remote: str, when_proved: Callable[[], None]) -> None:
         """Carry a proved peer's messages until the connection ends.
 
         Reports `Up` before and `Down` after.
@@ -310,7 +310,7 @@ class TcpTransport:
         assert inbox is not None
         with anyio.CancelScope() as scope:
             pipe = pipe_of(proved.stream)
-            link = Link(peer, session, whom, pipe, scope, inbox, self.network.silence)
+            link = Link(peer, session, remote, pipe, scope, inbox, self.network.silence)
             former = self._links.get(peer)
             self._links[peer] = link
             when_proved()

@@ -55,9 +55,9 @@ class Network:
 
     def cut(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Let the first of each pair no longer hear the second."""
-        for who, whom in pairs:
-            self.deaf.add((who, whom))
-            self.lose(who, whom)
+        for member, peer in pairs:
+            self.deaf.add((member, peer))
+            self.lose(member, peer)
 
     def mend(self, *, apart: Iterable[str] = ()) -> None:
         """Make all links whole again, except those of pairs such as "ab" in `apart`."""
@@ -90,10 +90,10 @@ class Network:
         if not self._may_connect(one, two):
             return
         made = self._connections[one + two] = _Connection()
-        for who, whom in ((one, two), (two, one)):
+        for member, peer in ((one, two), (two, one)):
             if not made.is_broken:
-                made.knows.add(who)
-                self.simulation.tell_up(who, whom)
+                made.knows.add(member)
+                self.simulation.tell_up(member, peer)
 
     def lose(self, one: str, two: str) -> None:
         """Break the connection of two members, if any; each notices it at its own time."""
@@ -102,32 +102,32 @@ class Network:
         if lost is None or lost.is_broken:
             return
         lost.is_broken = True
-        for who, whom in ((one, two), (two, one)):
-            seconds = self._chance(who, whom).random() * self.scenario.notice
-            self.simulation.later(seconds, partial(self._notice, pair, lost, who, whom))
+        for member, peer in ((one, two), (two, one)):
+            seconds = self._chance(member, peer).random() * self.scenario.notice
+            self.simulation.later(seconds, partial(self._notice, pair, lost, member, peer))
 
-    def give_up(self, who: str, seconds: float) -> None:
-        """Report `who` as lost to all others connected to it, and as found later.
+    def give_up(self, member: str, seconds: float) -> None:
+        """Report `member` as lost to all others connected to it, and as found later.
 
         This happens if one end of a connection is replaced while the other end hangs.
         """
         for other in self.scenario.members:
-            lost = self._connections.get(_pair(who, other))
-            if lost is not None and not lost.is_broken and lost.knows == {who, other}:
+            lost = self._connections.get(_pair(member, other))
+            if lost is not None and not lost.is_broken and lost.knows == {member, other}:
                 lost.knows.discard(other)
-                self.simulation.tell_down(other, who)
-                self.simulation.later(seconds, partial(self._find, lost, other, who))
+                self.simulation.tell_down(other, member)
+                self.simulation.later(seconds, partial(self._find, lost, other, member))
 
-    def _find(self, lost: _Connection, who: str, whom: str) -> None:
-        if not lost.is_broken and self.simulation.is_up(who):
-            lost.knows.add(who)
-            self.simulation.tell_up(who, whom)
+    def _find(self, lost: _Connection, member: str, peer: str) -> None:
+        if not lost.is_broken and self.simulation.is_up(member):
+            lost.knows.add(member)
+            self.simulation.tell_up(member, peer)
 
-    def _notice(self, pair: str, lost: _Connection, who: str, whom: str) -> None:
+    def _notice(self, pair: str, lost: _Connection, member: str, peer: str) -> None:
         lost.knows = {name for name in lost.knows if self.simulation.is_up(name)}
-        if who in lost.knows:
-            lost.knows.discard(who)
-            self.simulation.tell_down(who, whom)
+        if member in lost.knows:
+            lost.knows.discard(member)
+            self.simulation.tell_down(member, peer)
         if not lost.knows and self._connections.get(pair) is lost:
             del self._connections[pair]
             self.connect_all()

@@ -176,7 +176,7 @@ class Oracle:
             is_anew = not ran
         else:
             # If all died in the middle of a shutdown, later processes choose its CLOSE.  One of
-            # them may have run alongside a process that died, and have heard nothing of it.
+            # them may have run alongside a process that died, and not have heard of the CLOSE.
             ran = [one.name for one in self.running() if one.saw_it_run]
             was_over = not ran or closed.id not in self._closed_running
             is_anew = self.starts > self._closed_at.get(closed.id, 0) or was_over

@@ -117,7 +117,7 @@ class Place:
         if record.update_unfinished:
             record, _ = start_from(record, journal.runs, is_torn=journal.cut_bytes > 0)
         elif not record.transient:
-            # The journal is trusted here whatever it holds, so the oracle must notice lost data.
+            # The journal is trusted here, so the oracle must notice lost data.
             record = evolve(record, position=journal.last)
         return OpenFiles(record, journal, self)
 

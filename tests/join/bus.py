@@ -380,10 +380,10 @@ class Bus:
             self.tick()
 
     def settle(self, limit: int = 5_000) -> None:
-        """Deliver everything, in order, until nothing is on its way."""
+        """Deliver all messages, and the answers to them."""
         while self.wire:
             limit -= 1
-            assert limit > 0, f"they never stop talking: {self.wire[0]}"
+            assert limit > 0, f"the members never come to rest: {self.wire[0]}"
             self.deliver()
 
     def wait(self, seconds: float = 20.0) -> None:

@@ -125,7 +125,7 @@ def test_a_refusal_names_the_expected_view() -> None:
 def test_each_refusal_names_the_found_and_the_expected_value(
     case: str, said: dict[str, Any], told: tuple[str, str]
 ) -> None:
-    """J3, I2, 3.6: the operator of a newcomer reads nothing else."""
+    """J3, I2, 3.6: the operator of a newcomer reads these two values."""
     assert told == mismatch(case, evolve(hello(), **said), CHAIN, config("a"))
 
 
@@ -141,7 +141,7 @@ def test_an_empty_store_hears_no_member_of_a_view() -> None:
 def test_all_members_wait_for_the_restart_after_a_close(
     picture: str, is_open: bool, name: str
 ) -> None:
-    """I1: no member is taken in or ready; all take part in the restart."""
+    """I1: after a CLOSE no member is taken in; all take part in the restart."""
     chain = lineage(picture)
     assert chain.tip is not None
     said = evolve(hello(), status=Answer(seat=Seat("b", "b'")), tip=chain.tip.id)

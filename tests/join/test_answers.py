@@ -48,14 +48,14 @@ def view(word: str, chain: str = GOING_ON) -> View:
 @pytest.mark.parametrize(
     ("word", "answers", "chain", "expected"),
     [
-        # One member that was not ready in it is enough: a view is active once all were ready.
+        # One member that was not ready in the view is enough: a view is active once all were ready.
         ("C", ["a C F.3", "b F F.3"], GOING_ON, True),
         ("C", ["a C -", "b - -"], "F:ac C:abc", True),
         ("C", ["a C C.5", "b C C.4"], GOING_ON, False),
         # A member that was ready in a later view was in this one, as far as any member knows.
         ("F", ["a C C.5", "b C C.4"], GOING_ON, False),
         ("F", ["a C F.3", "b F F.3"], GOING_ON, False),
-        # A process that is no member, and a member that has another store now, show nothing.
+        # A process that is no member does not count, nor does a member that has another store now.
         ("C", ["a C C.5", "c F F.3"], "F C:ab@F.3", False),
         ("C", ["a C C.5", "b2 - -"], GOING_ON, False),
         ("C", [], GOING_ON, False),
@@ -100,20 +100,20 @@ NEITHER, COVERS, SURE = (False, False), (True, False), (True, True)
         # While an update is unfinished its data does not count.
         (NEITHER, ["a C C.5 ran-on unfinished", "b C C.5"], GOING_ON),
         (NEITHER, ["a - F.3 unfinished", "b C F.3"], "F:bc C:abc@F.3"),
-        # After a CLOSE: at its start, or not.  A store covers the CLOSE if it was ready in the
+        # After a CLOSE.  A store covers the CLOSE if it was ready in the
         # closed view.
         (SURE, ["a F F.3", "b F F.3"], "F X@F.3"),
         (COVERS, ["a F F.2 ran-on", "b F F.3"], "F X@F.3"),
         (NEITHER, ["a - F.2", "b C F.3"], "F:bc C:abc@F.3 X@F.3"),
-        # No member was ready in the FOUND, so an empty store has everything.
+        # No member was ready in the FOUND, so an empty store has all frames.
         (SURE, ["a - -", "b - -"], "F"),
         (COVERS, ["a F F.1", "b F F.1"], "F"),
     ],
 )
-def test_a_store_covers_the_tip_and_is_sure_of_it(
+def test_answers_show_whether_a_store_covers_the_tip_and_is_sure(
     expected: tuple[bool, bool], answers: list[str], chain: str
 ) -> None:
-    """3.4: it has every committed frame; if it is sure, nothing suggests a total failure."""
+    """3.4: it has every committed frame; if it is sure, there is no sign of a total failure."""
     found = evidence(*answers, chain=chain)
     one = found.answers[0]
 
@@ -127,8 +127,8 @@ def test_answers_are_sorted_whichever_member_collected_them() -> None:
     assert evidence(one, two, "b C C.5") == evidence("b C C.5", two, one)
 
 
-def test_a_forgotten_view_proves_nothing_about_a_store() -> None:
-    """3.4: nothing happened in the views that are kept; the answers do not cover earlier views."""
+def test_a_store_whose_last_view_is_forgotten_does_not_cover_the_tip() -> None:
+    """3.4: its frames may end before the first kept view."""
     short = lineage("F C1@F.3 C2@C1.5", keep=1)
     one = said("a F F.2 ran-on", "F C1@F.3 C2@C1.5")
     found = Evidence.of(short, [one])

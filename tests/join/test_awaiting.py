@@ -187,7 +187,7 @@ def _started(electors: str = "abc", *, views: str = "", names: str = "") -> Memb
 
 
 def test_a_member_that_waits_for_founders_reports_it_at_each_end_of_its_patience() -> None:
-    """Before its patience ends, nothing need be wrong."""
+    """Before the end of its patience a founder may still come."""
     member = _started(names="b")
     assert 2.0 == member.deadline
 

@@ -1,4 +1,4 @@
-"""Ballots: when a member begins one, and what it does with the answers."""
+"""Ballots: when a member begins a ballot, and its reactions to answers."""
 
 from __future__ import annotations
 

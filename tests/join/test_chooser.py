@@ -169,14 +169,14 @@ def test_all_members_of_a_chosen_view_hear_of_it_with_or_without_a_vote() -> Non
 
 
 def test_a_register_gets_no_view_that_does_not_fit() -> None:
-    """3.7: the register checks no view, and keeps what it has set for ever."""
+    """3.7: the register checks no view, and keeps a view for ever."""
     asks = outside("a", parted()).begin().choice
 
     with pytest.raises(Malformed, match="parent"):
         asks.propose(A)
 
 
-def test_an_answer_of_a_register_about_an_older_tip_is_late() -> None:
+def test_an_answer_of_a_register_about_an_older_tip_is_ignored() -> None:
     """3.7: all members were told that view."""
     chain = parted()
     knows = outside("a", chain)

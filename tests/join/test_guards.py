@@ -57,8 +57,8 @@ def asked_for(host: Host, kind: type) -> int:
 def test_a_ballot_begins_with_the_view_that_its_own_store_has_accepted() -> None:
     """3.3: a majority may have accepted it, and the proposer's own vote may be one of them.
 
-    a and b accept A, and the member that counted their votes is gone.  a asks c, which has accepted
-    nothing.
+    a and b accept A, and the member that counted their votes is gone.  a asks c, which has not
+    voted.
     """
     voted = choice("a").receive("b", Accept(V.id, ballot("1b"), A)).choice
 
@@ -293,7 +293,7 @@ def test_a_close_waits_for_every_member_of_the_view() -> None:
 
 
 def test_a_restart_after_a_close_starts_at_no_other_frame_of_the_same_number() -> None:
-    """P2: nothing was written since; frame 5 of another view is not the closed frame 5."""
+    """P2: frame 5 of another view is not the frame 5 of the closed view."""
     chain = views("F C1@F.5 X1@F.5 R")
     closed, restarted = chain["X1"], chain["R"]
     verify_successor(closed, restarted)

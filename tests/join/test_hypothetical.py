@@ -50,7 +50,7 @@ def test_a_store_without_a_lineage_has_no_given_path() -> None:
 
 
 def test_a_given_frame_is_in_the_view_of_the_given_path() -> None:
-    """A view that the path does not have is another view, whatever its name."""
+    """A view outside of the path is another view, even with an equal name."""
     status = ChainStatus(
         "a",
         Store.DIRTY,

@@ -256,12 +256,12 @@ def test_the_larger_of_two_groups_with_equally_many_present_members_is_taken() -
 def test_transient_members_do_not_need_a_store_that_leaves() -> None:
     """3.4: no member had a store when the cluster was founded; c is cut off, and e leaves."""
     tip = tip_of("abce", "abc")
-    nothing = {
+    transients = {
         name: evolve(answer, transient=True)
         for name, answer in zip("abc", answered(tip, "abc").answers, strict=True)
     }
     (leaver,) = answered(tip, "e").answers
-    evidence = answered(tip, "abce", **nothing, e=evolve(leaver, leaves=True))
+    evidence = answered(tip, "abce", **transients, e=evolve(leaver, leaves=True))
 
     view = proposer("a", apart("ac", "bc")).view(Kind.CHANGE, evidence)
 

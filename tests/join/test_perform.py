@@ -157,7 +157,7 @@ def test_an_event_while_a_batch_is_performed_is_in_the_next_one() -> None:
     @define
     class Leaving(Host):
         def send_all(self, sends: tuple[Sent, ...]) -> None:
-            """Do nothing: a member alone sends nothing."""
+            """Do nothing: a member alone sends no message."""
 
         def see(self, event: Event) -> None:
             """Do nothing: events do not matter here."""

@@ -43,10 +43,10 @@ def test_others_have_their_turns_first_for_a_limited_time(
     """3.4: the tip has three members, and each has a turn of two seconds."""
     *_, view = views(chain).values()
     m = draft("F", timers=Timers(holder="", since=10.0, turns=turns))
-    nothing: Any = None
+    no_evidence: Any = None
 
-    assert expected is _yields(m, now, YIELDS, view, nothing)
-    assert not _yields(m, now, STAYS, view, nothing)
+    assert expected is _yields(m, now, YIELDS, view, no_evidence)
+    assert not _yields(m, now, STAYS, view, no_evidence)
 
 
 @pytest.mark.parametrize(("members", "until"), [("ab", 16.0), ("abcd", 18.0)])
@@ -55,17 +55,17 @@ def test_members_and_electors_have_a_turn_each(members: str, until: float) -> No
     chain = f"F C:{members}"
     *_, view = views(f"{chain} C2").values()
     m = draft(chain, timers=Timers(holder="", since=10.0, turns=1))
-    nothing: Any = None
+    no_evidence: Any = None
 
-    assert _yields(m, until - 0.1, YIELDS, view, nothing)
-    assert not _yields(m, until, YIELDS, view, nothing)
+    assert _yields(m, until - 0.1, YIELDS, view, no_evidence)
+    assert not _yields(m, until, YIELDS, view, no_evidence)
 
 
 def test_a_founding_member_does_not_yield() -> None:
     """3.4: before the founding there are no electors that could be a majority."""
-    nothing: Any = None
+    no_evidence: Any = None
 
-    assert not _yields(draft(), 0.0, YIELDS, views("F")["F"], nothing)
+    assert not _yields(draft(), 0.0, YIELDS, views("F")["F"], no_evidence)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """Random runs: real members, real metadata files, and a network that behaves at random.
 
-A run founds a cluster, and then does to it what hypothesis draws: messages are lost, doubled and
-reordered; processes crash between a write and a message; disks are wiped; operators stop members,
-let them leave, and permit restarts.  After each step the claims are checked on a history that knows
-the durable contents of every disk, and not what members believe.
+A run founds a cluster, and then hypothesis draws faults: messages are lost, doubled and reordered;
+processes crash between a write and a message; disks are wiped; operators stop members, let them
+leave, and permit restarts.  After each step the claims are checked on a history that knows the
+durable contents of every disk.
 
 `print_blob` prints a line that replays a failure; hypothesis also keeps the example.
 """

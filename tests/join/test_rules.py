@@ -299,7 +299,7 @@ def test_a_view_is_identified_by_its_whole_path() -> None:
 
 @pytest.mark.parametrize("electors", ["a x", "a b"])
 def test_an_elector_that_is_away_or_has_an_empty_store_is_waited_for(electors: str) -> None:
-    """3.4: one of two electors is no majority, whoever else is there."""
+    """3.4: one of two electors is no majority."""
     others = "e" if "b" in electors else "t"
 
     assert "wait I1; wait I1" == short(with_views(f"cXF {others}", electors=electors))
@@ -346,7 +346,7 @@ def test_an_active_member_has_an_open_view_after_the_given_close() -> None:
 
 
 def test_only_the_n_of_an_elector_counts() -> None:
-    """I1 before I2: a member without a vote proposes nothing, so its N does not count."""
+    """I1 before I2: a member without a vote proposes no view."""
     assert "abort I2; abort I2" == short(with_views("t/5 cXF/1", electors="b"))
     assert "wait I1; wait I1" == short(with_views("t/1 cXF/5", electors="b"))
 

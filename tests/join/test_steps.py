@@ -1,4 +1,4 @@
-"""A member is a value: a step returns the next one, and changes nothing else."""
+"""A member is a value: a step returns the next value, and has no other effect."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_learning_a_known_chain_changes_nothing() -> None:
 
 
 def test_a_store_does_not_learn_another_chain() -> None:
-    """J3: wrong store, and nothing is overwritten."""
+    """J3: wrong store, which is not overwritten."""
     with pytest.raises(Malformed, match="found foreign"):
         store("F1").learn(lineage("F2 C"))
 

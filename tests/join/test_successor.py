@@ -85,14 +85,14 @@ def test_an_unknown_view_counts_as_not_ready() -> None:
 
 
 def test_one_store_is_enough_for_the_others_to_leave() -> None:
-    """3.4: c keeps nothing, but b stores the frames, so d may leave."""
+    """3.4: c is transient, but b stores the frames, so d may leave."""
     tip = tip_of("abcd", "abd")
     leaver = Answer(
         seat=SEATS["d"], held=tip.id, ran_on=True, was_active=True, options=OPTIONS, leaves=True
     )
-    nothing = evolve(leaver, seat=SEATS["c"], transient=True, leaves=False)
+    transient = evolve(leaver, seat=SEATS["c"], transient=True, leaves=False)
 
-    view = proposer("a", CutPairs()).view(Kind.CHANGE, answered(tip, "abcd", c=nothing, d=leaver))
+    view = proposer("a", CutPairs()).view(Kind.CHANGE, answered(tip, "abcd", c=transient, d=leaver))
 
     assert {"a", "b", "c"} == {seat.member for seat in view.members}
 
@@ -299,11 +299,11 @@ def test_a_group_of_transient_members_needs_a_member_with_a_store() -> None:
     """3.4: b, c and d are more than a and b, but their frames would be lost with them."""
     tip = tip_of("abcd", "a")
     config = Config(member="b", electors=frozenset("a"), wait_for=3, outside=True)
-    nothing = [says(tip, name, 1, transient=True) for name in "bcd"]
+    transients = [says(tip, name, 1, transient=True) for name in "bcd"]
     cut = CutPairs(frozenset({("a", "c"), ("a", "d")}))
     proposes = evolve(proposer("b", cut), config=config)
 
-    view = proposes.view(Kind.CHANGE, evidence_of(tip, says(tip, "a", 1), *nothing))
+    view = proposes.view(Kind.CHANGE, evidence_of(tip, says(tip, "a", 1), *transients))
 
     assert "ab" == names_of(view)
 

@@ -233,7 +233,9 @@ def test_an_id_by_content_refuses_a_position_off_its_chain() -> None:
     chain = views("F1 C", by_content)
     elsewhere = views("F2 C", by_content)
 
-    with pytest.raises(Malformed, match="position: found FOUND 1 of a b c, expected an earlier view"):
+    with pytest.raises(
+        Malformed, match="position: found FOUND 1 of a b c, expected an earlier view"
+    ):
         change(
             chain["C"],
             members=seats("a"),

@@ -188,7 +188,7 @@ def test_a_restart_begins_with_the_state_in_the_place_of_dropped_frames(
     assert 30 == disk.journal.last_seq
 
 
-@pytest.mark.parametrize("has", ["nothing", "some frames", "a tail of its own"])
+@pytest.mark.parametrize("has", ["no files", "some frames", "a tail of its own"])
 def test_a_joiner_is_updated_by_a_source_that_dropped_its_frames(
     droppers: EngineCluster, has: str
 ) -> None:
@@ -196,7 +196,7 @@ def test_a_joiner_is_updated_by_a_source_that_dropped_its_frames(
     texts = submit(droppers, count=2)
     stop(droppers, "c")
     droppers.calm(5)
-    if has == "nothing":
+    if has == "no files":
         for file in sorted((droppers.top / "c").rglob("*"), reverse=True):
             file.rmdir() if file.is_dir() else file.unlink()
     elif has == "a tail of its own":

@@ -98,7 +98,7 @@ def test_the_program_around_a_log_prints_what_the_page_shows() -> None:
 
 @pytest.mark.landing
 def test_the_program_around_a_driver_runs() -> None:
-    """Three members in one program found a cluster, and close it in order."""
+    """Three members in one program found a cluster, and shut it down."""
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / "driven.py")],
         capture_output=True,

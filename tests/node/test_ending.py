@@ -35,11 +35,11 @@ SECONDS = 300
 """The time after which the test would end the process; no hanging call ends before."""
 
 
-@pytest.mark.parametrize("what", HANGS)
-def test_a_process_that_hangs_at_its_end_exits_with_its_code(what: str) -> None:
-    is_mute = "log" in what
+@pytest.mark.parametrize("hang", HANGS)
+def test_a_process_that_hangs_at_its_end_exits_with_its_code(hang: str) -> None:
+    is_mute = "log" in hang
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(words=0.5 if is_mute else SECONDS) + HANGS[what]],
+        [sys.executable, "-c", PROGRAM.format(words=0.5 if is_mute else SECONDS) + HANGS[hang]],
         capture_output=True,
         text=True,
         check=False,

@@ -49,13 +49,13 @@ async def test_appended_frames_are_read(tmp_path: Path, asked: Asked) -> None:
         more = await asked("append", *config, "--json", "é")
         read = await asked("read", *config)
         rest = await asked("read", *config, 3, "--json")
-        nothing = await asked("read", *config, 9)
+        after_end = await asked("read", *config, 9)
 
     assert (0, "appended as line 1\nappended as line 2\n") == (appended.code, appended.out)
     assert {"seqs": [3]} == json.loads(more.out)
     assert (0, "1 hello\n2 two words\n3 é\n") == (read.code, read.out)
     assert {"lines": [{"seq": 3, "text": "é"}], "end": 3} == json.loads(rest.out)
-    assert (0, "") == (nothing.code, nothing.out)
+    assert (0, "") == (after_end.code, after_end.out)
 
 
 async def test_a_text_of_two_lines_is_refused(tmp_path: Path, asked: Asked) -> None:

@@ -71,7 +71,7 @@ def test_a_clean_store_is_dirty_on_disk_before_its_member_serves() -> None:
 
 
 def test_a_frame_is_on_disk_before_it_is_acknowledged() -> None:
-    """Otherwise the client believes what a crash forgets."""
+    """Otherwise a crash would lose an acknowledged frame."""
     active = member(DiskRecord(Store.CLEAN, 1, 2, ("x",)))
     active.receive(alone(active))
 

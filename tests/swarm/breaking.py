@@ -243,7 +243,7 @@ FORMER = (
 
 
 def search(broken: BrokenRule, first: int = 0) -> str:
-    """Return from which seed on the missing rule is noticed, from `first` on, and at what cost."""
+    """Return the first seed from `first` on at which a claim is broken, and the cost, in words."""
     began, runs, events, outcome = process_time(), 0, 0, None
     seeds = count(first)
     while outcome is None or outcome.claim not in broken.claims:

@@ -39,7 +39,7 @@ ONCE_FAILED = (
     900_080,  # seven founders ignored each other's ballots
     900_085,  # the same
     900_093,  # a guest that became apart was asked about for each view, and left out of it
-    1_000_061,  # no member kept anything, and a member that was told to close made view after view
+    1_000_061,  # no member had a store, and a member that was told to close made view after view
     1_000_636,  # a newcomer that was about to be taken in was not told of the CLOSE
     21_001_153,  # a member that did not hear the proposer of the CLOSE was not told of it
     21_000_908,  # without the member that was told to leave they were fewer than N

@@ -107,7 +107,7 @@ START = always(
 LEAVE = always(
     "note-leave",
     'note, "Otherwise the store is considered dirty"',
-    # The member writes nothing: its clean mark was removed when it became active.
+    # The store stays dirty: its clean mark was removed when the member became active.
     "S2",
     "a member stops alone",
     Phase.STOPPED,
