@@ -140,7 +140,7 @@ class Cluster:
         return self.engine.ended
 
     async def wait_active(self, *, timeout: float | None = None) -> Outcome:  # noqa: ASYNC109
-        """Return once clients are served: founded, joined or restored.
+        """Return how the member became active, once it serves clients.
 
         Raises `NotActive` after `timeout` seconds, or when the member has stopped before;
         `Aborted` when it has to stop, and a restart does not help.
@@ -188,7 +188,7 @@ class Cluster:
         return result.result()
 
     def nudge(self) -> None:
-        """Schedule a step for work that the service got outside of one; never waits.
+        """Schedule a step for work that the service got outside of a step; never waits.
 
         For a service whose methods may be called between steps, such as the log's `submit`.
         """

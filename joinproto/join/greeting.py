@@ -76,10 +76,10 @@ def row_of(it: Known, heard: Hello) -> Newcomer:
 
 def hear_hello(m: StepContext, now: float, peer: str, heard: Hello) -> None:
     tip = m.view
-    its_tip = tip is not None and heard.tip == tip.id
+    is_same_tip = tip is not None and heard.tip == tip.id
     said = heard.status
     # `was_active` is about the sender's tip, so it says nothing about ours if that is another one.
-    of_tip = said if its_tip or not said.was_active else evolve(said, was_active=False)
+    of_tip = said if is_same_tip or not said.was_active else evolve(said, was_active=False)
     look_back(m, [of_tip])
     if m.verdict is not None:
         return

@@ -121,7 +121,7 @@ class HypotheticalView:
         views: list[View] = []
         for number, view_id in enumerate(ids, start=1):
             parent = views[-1] if views else None
-            who = self.seats_of(view_id) if seats is None else seats
+            members = self.seats_of(view_id) if seats is None else seats
             kind = _kind(parent, view_id in self.closes)
             position: Position | None = None
             if kind is Kind.CLOSE:
@@ -136,7 +136,7 @@ class HypotheticalView:
                     parent=None if parent is None else parent.id,
                     number=number,
                     kind=kind,
-                    members=who | electors if parent is None else who,
+                    members=members | electors if parent is None else members,
                     electors=electors,
                     position=position,
                     activated=kind in (Kind.CHANGE, Kind.CLOSE),

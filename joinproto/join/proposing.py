@@ -67,9 +67,9 @@ def proposal(m: StepContext, now: float) -> View | None:
 
 
 def expected(it: Known) -> set[str]:
-    """Return the names whose answers are worth waiting for.
+    """Return the names of the peers whose answers are worth waiting for.
 
-    These are the peers in reach.  A member that is not ready in the tip also waits for members
+    They are the peers in reach.  A member that is not ready in the tip also waits for members
     that may be on their way back: more answers show more data.
     """
     tip = it.view

@@ -1,6 +1,6 @@
 """The replicated log: clients' writes are acknowledged once all members of the view have them.
 
-    log.submit(data, done)     done(position) when the frame is committed, exactly once
+    log.submit(data, done)     done(position) once the frame is committed
     log.barrier(done)          done(seq): no frame after seq was acknowledged before the call
 
 A client may write at any active member (`submissions.py`).  This member sends the frame to the

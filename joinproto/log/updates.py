@@ -83,7 +83,7 @@ class Updates:
         self._tell(update.source, Ask(str(update.view.id)))
 
     def void(self) -> None:
-        """Forget the present update, because it is done or void."""
+        """Forget the present update."""
         self.update = None
         self._heard.clear()
         self._stalls_at = None

@@ -37,7 +37,7 @@ class Refused(Exception):
 
 @define
 class Refusals:
-    """Counts refusals, and logs the first few of each second; an equal one only once a minute.
+    """Counts refusals, and logs the first few of each second; an equal refusal only once a minute.
 
     The number of refusals without a line is logged before the next line.
     """

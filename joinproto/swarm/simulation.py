@@ -39,7 +39,11 @@ READS_SHARE = 0.3
 
 @define(eq=False)
 class Simulation:
-    """A simulation.  `story`: the events in words, if `tells`."""
+    """A simulation.  `story`: the events in words, if `tells`.
+
+    `power`: the members whose disks lose power when their processes end; `gone`: the members that
+    never start again.
+    """
 
     scenario: Scenario
     start: Callable[..., Member]

@@ -43,7 +43,7 @@ def stream(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     return asked
 
 
-def test_without_a_question_all_are_listed(run: Run) -> None:
+def test_without_a_question_all_questions_are_listed(run: Run) -> None:
     """Each question is one line, which begins with its name."""
     lines = run().out.splitlines()
 
@@ -99,7 +99,7 @@ def test_in_a_stream_an_error_takes_the_place_of_its_answer(stream: Run) -> None
     assert 'expected a whole number or null, found "3"' == second["error"]["message"]
 
 
-def test_an_unknown_question_is_refused_with_the_list(run: Run) -> None:
+def test_an_unknown_question_is_refused_with_the_list_of_questions(run: Run) -> None:
     """The command exits 2 and says how to list the questions."""
     for name in ("reconcile.all", "nothing", "no.thing"):
         done = run(name)

@@ -177,7 +177,7 @@ def test_a_shutdown_gives_up_a_member_that_is_away_and_leaves_clean_stores(
 
 
 @pytest.mark.landing
-def test_after_the_stop_pick_says_to_start(fleet: Make) -> None:
+def test_after_all_nodes_are_stopped_pick_advises_to_start_them(fleet: Make) -> None:
     """An operator who looks at the stores before the start gets no advice to recover."""
     three = fleet()
     three.start()

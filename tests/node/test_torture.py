@@ -100,7 +100,7 @@ def test_a_storm_with_a_mutant_fails_and_reports_why(
     assert (tmp_path / "out" / "events").is_dir()
 
 
-def test_an_own_network_needs_the_tools_for_it(tmp_path: Path) -> None:
+def test_a_network_of_namespaces_needs_its_tools(tmp_path: Path) -> None:
     """The error names the missing tools, and `--network proxy`."""
     done = CliRunner().invoke(main, ["--network", "namespaces"], env={"PATH": str(tmp_path)})
 
