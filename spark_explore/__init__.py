@@ -1,4 +1,4 @@
-"""The same search, and the analyses over the state space, on Spark.
+"""The search of `joinproto check` on Spark, and analyses of the states that it found.
 
 A hash of a state decides which owner holds it.  Each owner holds its share of the states as sorted
 files on storage that every executor can open.  A level takes one exchange: owners expand their part

@@ -30,8 +30,8 @@ def judge_runs(frontier: Frontier, context: Any, claims: list[Claim], found: Fin
     """Add the runs that break the claims to `found`.
 
     If all states and steps fit into the driver's memory, the driver searches again and judges the
-    claims as a local search does.  Otherwise executors judge claims about runs; claims about steps
-    are left open, with the reason.
+    claims as a local search does.  Otherwise executors judge claims about runs.  Claims about
+    steps, and claims that need too many rounds, are left open, with the reason.
     """
     missing = memory_missing(frontier)
     if not missing:
@@ -68,7 +68,7 @@ def judge_runs(frontier: Frontier, context: Any, claims: list[Claim], found: Fin
 
 
 def memory_missing(frontier: Frontier) -> str:
-    """Return a text that says how much memory the driver lacks for all steps at once, or ""."""
+    """Return "" if all states and steps fit into the allowed memory, else both figures as text."""
     limit = frontier.search.limits.memory_bytes
     limit = resident_bytes() + available_bytes() * 4 // 5 if limit is None else limit
     needed = frontier.generated * BYTES_PER_STEP + frontier.distinct * int(frontier.bytes_per_state)
@@ -84,7 +84,7 @@ def memory_missing(frontier: Frontier) -> str:
 
 
 def judge_deadlocks(frontier: Frontier, context: Any, claim: Claim, found: Findings) -> None:
-    """Add the run to the nearest state that is not done for `claim` and has no step but faults."""
+    """Add the run to the nearest state without steps but faults that `claim` does not allow."""
     faults = context.broadcast(FaultSteps.of(frontier.search.tables))
     job = StuckSearch(frontier.task(context), faults, claim.bit)
     lots = frontier.level_files
@@ -110,7 +110,7 @@ class StuckSearch:
     bit: int
 
     def look(self, files: list[tuple[int, str]]) -> Iterator[tuple[int, Rows]]:
-        """Yield the first level that has stuck rows, with these rows."""
+        """Yield the first level that has stuck rows, with at most `BAD_MAX` of them."""
         for level, file in files:
             parts = self.task.storage.chunks(file, 1 << 16)
             rows = np.concatenate([self._stuck(part) for _, part in parts])[:BAD_MAX]

@@ -18,7 +18,7 @@ GATHER_BYTES = 1 << 28
 
 
 def ranges(arrays: Sequence[Keys], words: int = 1) -> Iterator[list[slice]]:
-    """Yield, for one range of keys after the other, the part of each sorted array in that range.
+    """Yield, for one range of keys after another, the part of each sorted array in that range.
 
     A part has at most `RANGE_BYTES` of rows of `words` words, or more if that keeps equal keys
     together.
@@ -65,7 +65,10 @@ def _mapped(array: Keys | Rows, folder: Path) -> tuple[Keys, mmap.mmap]:
 
 @define
 class BlockBuilder:
-    """Makes sorted blocks of arriving rows; all blocks but the last are in files."""
+    """Makes sorted blocks of arriving rows; all blocks but the last are in files.
+
+    `wide`: whether keys are fingerprints, because rows may have more than one word.
+    """
 
     folder: Path
     wide: bool
@@ -90,7 +93,10 @@ class BlockBuilder:
 
 
 def merge(blocks: Sequence[Block], words: int) -> Iterator[tuple[Keys, Rows]]:
-    """Yield the keys and rows of all blocks in the order of the keys, each row once."""
+    """Yield the keys and rows of all blocks in the order of the keys, each row once.
+
+    `words`: the number of words of each yielded row.
+    """
     for parts in ranges([block.keys for block in blocks], words):
         every = [(block.keys[at], block.rows[at]) for block, at in zip(blocks, parts, strict=True)]
         if len(every) == 1:

@@ -76,8 +76,8 @@ class Columns:
     ) -> Any:
         """Return rows as an Arrow table.
 
-        `levels`: of each row, from 0.  `flags`: of each row's combination.  `wrong`: the rows that
-        break each claim of `broken`.
+        `levels`: each row's level, from 0.  `flags`: those of each row's combination.  `wrong`: the
+        rows that break each claim of `broken`.
         """
         names, found = ["level"], [pa.array(levels)]
         local: dict[int, Any] = {}
@@ -142,10 +142,10 @@ def columns_of(search: Search) -> Columns:
     )
     # A claim about the whole world is evaluated for each combination of observations.  If the
     # search did not number the combination of every state, there are too many for a column.
-    in_every_state = search.world.together is not None or any(
+    are_numbered = search.world.together is not None or any(
         claim.property.kind == "always" for claim in judge.whole
     )
-    claims = {claim.property.name: claim.bit for claim in judge.whole if in_every_state}
+    claims = {claim.property.name: claim.bit for claim in judge.whole if are_numbered}
     for name, bit in claims.items():
         flags = judge.flags[: judge.evaluated]
         builder.add_claim(name, set(has_bit(flags, bit).tolist()))

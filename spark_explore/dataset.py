@@ -1,7 +1,7 @@
 """The explored states as Parquet, whichever engine explored them.
 
-In a folder, the dataset is written under another name and renamed at the end.  A store cannot
-rename, so `_about.json` is written last there, and files without it are not a dataset.
+In a folder, the dataset is written under another name and renamed at the end.  An object store
+cannot rename, so `_about.json` is written last there, and files without it are not a dataset.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _CHUNK_ROWS = 1 << 16
 
 @define
 class PartsWriter:
-    """Writes tables as files of a million rows.
+    """Writes tables as files of about a million rows.
 
     `name`: the beginning of the files' names.  `metadata`: is written to each file.
     """
@@ -324,7 +324,7 @@ class Decoding:
         arrived: Arrivals,
         note: Callable[[Ints, Ints, Ints], None] | None = None,
     ) -> Origins:
-        """Return states of some levels with the steps into them; `note` gets these steps."""
+        """Return the states of some levels with their origins; `note` gets all steps to them."""
         none = np.zeros((0, cache.tables.layout.words), np.uint64)
         chunks = [(none[:0, 0].astype(np.int64), none)]
         chunks += [(ids, rows) for _, _, ids, rows in self._chunks(owner, cache, levels)]
@@ -383,7 +383,7 @@ def write_frontier(frontier: Frontier, context: Any, out: Place, *, edges: bool 
 
 
 def _forget(task: Task) -> None:
-    """Remove files with rows that were sent."""
+    """Remove the files of sent rows, if rows are sent in files."""
     if task.parcels is not None:
         parcels.forget(task.parcels)
 
@@ -407,29 +407,32 @@ def _describe(folder: Place, columns: Columns, search: Search, count: int) -> No
 
 @define
 class _Replacing:
-    """Makes a folder that replaces `place` when all files are written."""
+    """Yields a new folder, which replaces the folder `place` at the end.
+
+    In an object store it is `place` itself, without its former files.
+    """
 
     place: Place
-    _other: Place = field(init=False)
+    _new: Place = field(init=False)
 
     def __enter__(self) -> Place:
-        self._other = self.place
+        self._new = self.place
         if isinstance(self.place, Folder):
             path = self.place.path
-            self._other = Folder(path.with_name(f".{path.name}-{uuid.uuid4().hex}"))
+            self._new = Folder(path.with_name(f".{path.name}-{uuid.uuid4().hex}"))
         else:
             self.place.remove([ABOUT])
             self.place.clear()
-        self._other.make()
-        return self._other
+        self._new.make()
+        return self._new
 
     def __exit__(self, kind: Any, *_: object) -> None:
         if kind is not None:
-            self._other.clear()
-        elif isinstance(self.place, Folder) and isinstance(self._other, Folder):
+            self._new.clear()
+        elif isinstance(self.place, Folder) and isinstance(self._new, Folder):
             path = self.place.path
             old = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
             if path.exists():
                 path.replace(old)
-            self._other.path.replace(path)
+            self._new.path.replace(path)
             Folder(old).clear()

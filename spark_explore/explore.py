@@ -164,7 +164,7 @@ def _keep_states(plan: Plan, write: str, *searched: Any) -> str:
 
 
 def auto(world: World, plan: Plan) -> Report:
-    """Search in this process; hand over to Spark if memory ends or a frontier is large enough."""
+    """Search in this process; hand over to Spark if memory runs out or a frontier is large."""
     began, cpu = time.perf_counter(), time.process_time()
     search = _search(world, plan, answers=plan.answers, workers=plan.workers)
     cluster = plan.master is not None and cores_of(plan.master) is None
@@ -258,7 +258,7 @@ def _with_note(report: Report, note: str) -> Report:
 
 
 def _of_local(search: Search, spent: cost.Spent) -> Report:
-    """Return the report of a search that the driver ended before Spark had work."""
+    """Return the report of a search that ended in the driver before Spark had work."""
     report = conclude(search, began=spent.began, cpu=0.0)
     note = f"{report.distinct:,} states: the driver searched them before executors had work"
     return evolve(

@@ -68,7 +68,7 @@ class Analysis:
     # -- reachability -----------------------------------------------------------------
 
     def spread(self, states: Any, pairs: Any) -> StoredFrame:
-        """Return the states, where the `mask` of each has all bits of the states that it leads to.
+        """Return the states; the `mask` of each also has the bits of all states that it leads to.
 
         `states`: with columns id, mask, and others.  `pairs`: source and target of steps among
         these states.

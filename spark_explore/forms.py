@@ -8,8 +8,8 @@
     a mapping                     a list of structs with the fields `key` and `value`
     an object                     a struct of its fields
 
-Other values are text, as in a trace: an object whose class has a `__str__`, and values of several
-kinds in one place.
+Other values are text, as in a trace: an object whose class has a `__str__`, values of several kinds
+in one place, and numbers in a place where some do not fit into int64 or float64.
 """
 
 from __future__ import annotations

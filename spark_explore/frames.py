@@ -1,6 +1,6 @@
-"""DataFrames in files, in a folder or a store.
+"""DataFrames in files, in a folder or an object store.
 
-Spark itself opens files in a folder.  For files in a store Spark would need Hadoop's client of that
+Spark itself opens files in a folder.  For an object store Spark would need Hadoop's client of that
 store.  Python's workers have a client in pyarrow, so they read and write these files.
 """
 
@@ -22,7 +22,7 @@ def read(session: Any, place: Place, kinds: Any = None, names: Iterable[str] = (
     """Return the Parquet files of a place as a DataFrame.
 
     `kinds`: the schema of the DataFrame in Spark's form; None means the schema of the files.
-    `names`: the names of the files; () means all files.
+    `names`: the files to read in an object store; () means all files.
     """
     if isinstance(place, Folder):
         reader = session.read if kinds is None else session.read.schema(kinds)

@@ -22,9 +22,11 @@ from spark_explore.frontier import Frontier
 from spark_explore.layouts import roomy
 from spark_explore.storage import Storage
 
-# Seconds after which a search's counts are remembered again, which gathers them from all workers'
-# tables.  Work since the last time is done again on Spark.
 REMEMBER_SECONDS = 1.0
+"""Seconds between two times at which a search's progress is remembered.
+
+This takes time, because it adds up the counts of all workers.  Spark repeats the work since then.
+"""
 
 
 @define

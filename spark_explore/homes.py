@@ -1,7 +1,7 @@
 """Where the tasks of an owner run: on the host whose cache holds the owner's files.
 
-An executor keeps the files of a store in a cache.  If Spark placed tasks freely, an owner's next
-task would often run on another host, which would first have to fetch all files of the owner.
+An executor caches files of an object store.  If Spark placed tasks freely, an owner's next task
+would often run on another host, which would first have to fetch all files of the owner.
 
 Spark prefers the host that holds a partition in memory, but Python cannot say that two RDDs belong
 together.  So an empty RDD with one partition for each owner is kept in memory, and an exchange is

@@ -58,7 +58,10 @@ class Journal:
             self.keep(frontier)
 
     def keep(self, frontier: Frontier) -> None:
-        """Write the state, and remove files that are not needed; no job may be running."""
+        """Write the state if the run has an `out`, and remove files that are not needed.
+
+        No job may be running.
+        """
         began = time.monotonic()
         if self.out is not None:
             self._note(frontier)

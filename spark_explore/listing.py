@@ -2,8 +2,9 @@
 
 Claims about runs need every step, and the driver's memory may not hold all steps.
 
-    states   id, level, flags (one bit for each claim about the world), key (the row itself)
-    steps    source and target (ids), flags and then (flags of both), info (which step), changes
+    states   `id`, `level`, `flags` (a bit for each claim about the world), `key` (the row itself)
+    steps    `source` and `target` (ids), `flags` of the source, `then` (flags of the target),
+             `info` (which step), `changes` (whether source and target differ)
 
 A step leads to a row; one join on keys finds the state with that row.
 """
@@ -48,7 +49,7 @@ class StoredFrame:
 
 @define
 class Listed:
-    """The two tables, in a folder that the user of the tables removes at the end (`remove`)."""
+    """The two tables.  Their user must call `remove` at the end."""
 
     session: Any
     place: Place
@@ -98,7 +99,7 @@ class Listed:
         (self.place / "listed").clear()
         if (found := self.steps.count()) != count:
             raise EnvironmentProblem(
-                f"{count:,} steps lead out of the states found, and {found:,} to one of them",
+                f"of {count:,} steps out of the states found, {found:,} lead to a state found",
                 next="start a new search in another folder: files here are missing or changed",
             )
 

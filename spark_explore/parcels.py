@@ -1,8 +1,8 @@
 """Rows that are sent to their owners, through Spark or, on one machine, in files.
 
-Spark copies what it exchanges six times, which is more work than finding the rows.  On one machine
-all processes can open a file, so Spark carries only its name.  On a cluster it
-carries the rows, packed.
+Spark copies exchanged rows six times, which is more work than finding them.  On one machine
+all processes can open a file, so Spark carries only its name.  On a cluster it carries the rows,
+packed.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ Columns = Mapping[str, str]
 
 @frozen
 class Question:
-    """A question.  `sql`: makes it for members and columns; None if they lack what it needs.
+    """A question.  `sql`: returns its SQL for members and columns; None if a column is missing.
 
-    `needs`: what the question needs, in words.
+    `needs`: the required columns, in words.
     """
 
     about: str
@@ -93,7 +93,7 @@ QUESTIONS: Mapping[str, Question] = {
         "which combinations of phases occur", _phase_combinations, "members that show a phase"
     ),
     "aborts": Question(
-        "after which faults most states have an aborted member",
+        "how many states have an aborted member, by the faults that are left",
         _aborts,
         "members that show a phase, and faults",
     ),

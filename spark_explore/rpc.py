@@ -1,6 +1,6 @@
 """RPC between executors and the driver: frames with named arrays, in both directions.
 
-A frame is a JSON header and the arrays' bytes, so nothing that arrives is executed.  A caller first
+A frame is a JSON header and the arrays' bytes, so no received data are executed.  A caller first
 sends the run's password.
 """
 

@@ -76,6 +76,8 @@ class _Entry:
 
 @define
 class _Judging:
+    """The judging of claims on the tables of all states and steps."""
+
     frontier: Frontier
     context: Any
     tables: Listed
@@ -107,10 +109,10 @@ class _Judging:
         initial, steps, row = trace_to(self.frontier, self.context, entry.rows, entry.level)
         trace = Trace(item.name, item.kind, initial, steps)
         if not possible:
-            trace = self._whole(claim, trace, row, entry, found)
+            trace = self._with_end(claim, trace, row, entry, found)
         add_result(found, claim, "violated", trace, len(trace.steps))
 
-    def _whole(
+    def _with_end(
         self, claim: Claim, trace: Trace, row: Rows, entry: _Entry, found: Findings
     ) -> Trace:
         """Return the run with its end: its loop, or the state where the claim is given up."""
@@ -136,7 +138,7 @@ class _Judging:
     # -- the questions -----------------------------------------------------------------
 
     def _impossible(self, claim: Claim) -> _Entry | None:
-        """Return the nearest states from which only faults, if any, lead to a state with it."""
+        """Return the nearest states from which only runs with faults, if any, meet the claim."""
         faults = FaultSteps.of(self.frontier.search.tables).of_steps(self.infos)
         steps = self.analysis.steps_with(np.where(faults, 0, 1)).filter("mask != 0")
         states = self.tables.states.select("id", "level", "flags")

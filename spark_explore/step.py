@@ -98,6 +98,7 @@ class Task:
 
     `job`: its number.  `first`: the level with which it begins.  `flags`: 1 if combinations of new
     states are numbered for claims, 0 if not.  `always`: the flags that every state must have.
+    `everything`: a broadcast of the driver's tables.
     `parcels`: the folder for files with sent rows, if all processes are on one machine; None means
     that Spark sends the rows.
     """
@@ -176,10 +177,12 @@ def _sum(one: Ints | None, other: Ints | None) -> Ints | None:
 
 
 def _guarded(owner: int, work: Callable[[], Iterator[Item]], rest: list[Item]) -> Iterator[Item]:
-    """Yield the results of `work`; an error is yielded, too, so that the driver reports it.
+    """Yield the results of `work`.
 
-    After an error, `rest` is also yielded.  It has the items that came with the rows: if an earlier
-    step failed, its problem is among them.
+    If the driver ended the job, or a system call failed, this problem is yielded, too.
+
+    Before it `rest` is yielded: the items that came with the rows, among them the problem of an
+    earlier step.  Other errors are raised.
     """
     try:
         yield from work()

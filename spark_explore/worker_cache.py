@@ -163,7 +163,7 @@ class WorkerCache:
         return self._numbers[here], self._flags[here]
 
     def successors(self, rows: Rows, numbers: Ints | None = None) -> Iterator[Batch]:
-        """Return the steps out of rows; `numbers`: of their combinations, None if not known."""
+        """Return the steps out of rows; `numbers`: those of their combinations, or None."""
         if not self.tables.shape().joint:
             numbers = None
         elif numbers is None:
@@ -175,7 +175,7 @@ _caches: dict[str, WorkerCache] = {}
 
 
 def forget_worker_caches() -> None:
-    """Remove all caches of this process, because the last question was not answered."""
+    """Remove all caches of this process, because after an error they may be incomplete."""
     _caches.clear()
 
 

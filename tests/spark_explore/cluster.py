@@ -41,7 +41,7 @@ class Cluster:
     def add_worker(self, host: str = "127.0.0.1", within: Sequence[str] = ()) -> None:
         """Start a worker with one core, and wait until it is part of the cluster.
 
-        `within`: a command that runs another command, such as in its own namespace.
+        `within`: a command that runs another command, such as one that enters a namespace.
         """
         log = self.folder / f"worker-{len(self.workers)}.log"
         size = ("--cores", "1", "--memory", "1g", "--webui-port", "0")

@@ -22,8 +22,8 @@ def on_spark(world: World, context: Any, plan: Plan | None = None) -> Report:
         return explore(world, plan, context, watch)
 
 
-def same(world: World, context: Any, **more: Any) -> Report:
-    """Search `world` on this machine and on Spark, and assert that the reports agree.
+def assert_same(world: World, context: Any, **more: Any) -> Report:
+    """Search `world` on this machine and on Spark, and compare the fields in `FOUND`.
 
     Return Spark's report.
     """

@@ -50,7 +50,7 @@ def test_a_claim_that_needs_all_steps_at_once_is_left_open_with_the_reason(conte
 
 
 def test_a_state_without_an_abstract_state_is_reported_as_by_the_local_search(context: Any) -> None:
-    """Executors find all states; the driver's search ends at the same state as a local search."""
+    """The shortest run to it is the same, and the local search's note is in both reports."""
     up_to_two = evolve(hours(), members={"hours": lambda: Held(2)})
     world = clock(implements("hours", up_to_two, by_hours))
     here = check(world)

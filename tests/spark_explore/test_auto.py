@@ -42,7 +42,7 @@ def test_a_world_that_does_not_fit_is_handed_over(
 ) -> None:
     """The local engine stops at the limit; auto continues, and gives the report of a whole search.
 
-    `words_max`: wider rows have numbers for messages under way, which become bits on Spark.
+    `words_max`: rows of more words have numbers for messages under way, which Spark makes bits.
     `seconds`: between two levels at which Spark may continue; with 60 only at the first.
     """
     monkeypatch.setattr(space_room, "WORDS_MAX", words_max)
@@ -92,7 +92,7 @@ def test_without_java_the_search_ends_at_the_memory_limit(monkeypatch: pytest.Mo
 def test_a_search_that_spark_should_have_continued_is_incomplete(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Without Java it ends at a large frontier, although it is below its limits."""
+    """Without Java the search ends at a large frontier, although it is below its limits."""
 
     def no_java() -> None:
         raise EnvironmentProblem("Java was not found", next="install it")

@@ -108,7 +108,7 @@ def test_levels_in_small_blocks_have_each_new_row_once(
     assert kept - {""} == left
 
 
-def test_a_run_that_was_merged_at_once_leaves_no_file(tmp_path: Path) -> None:
+def test_a_run_that_is_merged_in_its_own_level_leaves_no_file(tmp_path: Path) -> None:
     """Otherwise the disk would have keys and places of a level twice."""
     storage = Storage(tmp_path)
     storage.make()

@@ -73,7 +73,7 @@ class Worded:
     ],
 )
 def test_values_keep_their_types(values: list[Any], kind: str, written: list[Any]) -> None:
-    """Values of several kinds are text."""
+    """Values of several kinds, and numbers that are too large, are text."""
     form = form_of(values)
 
     assert kind == name_of(form.kind)
@@ -130,7 +130,7 @@ def answers(out: Path, engine: Engine) -> list[Any]:
 
 @pytest.mark.needs("duckdb")
 def test_a_constant_value_is_not_a_column(tmp_path: Path) -> None:
-    """It is in the metadata of each file, and queries may name it, too."""
+    """The value is in the metadata of each file, and queries may name it, too."""
     here(TALK, Plan(out=tmp_path))
 
     (file,) = (tmp_path / "states").glob("*.parquet")

@@ -17,8 +17,9 @@ SPARK = ("--master", "local[2]", "--json")
 SEARCH = ("check", "two-phase-commit", "--engine", "spark", *SPARK)
 
 
-def test_questions_are_answered(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The command answers a predefined question and SQL, and refuses an invalid query."""
+def test_questions_and_sql_are_answered_and_a_wrong_query_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     here(load_world("note-hasty-abort"), Plan(out=tmp_path))
 
     query = ("query", str(tmp_path), *SPARK)
@@ -58,7 +59,7 @@ def test_spark_and_duckdb_give_the_same_answers(
 
 
 def test_a_folder_refuses_another_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """For another model or other options the difference is named, and nothing is changed."""
+    """With other options or another version the difference is named, and the state stays."""
     words = (*SEARCH, "--out", str(tmp_path), "--members")
     assert 0 == run_here(capsys, *words, "7").code
     state = (tmp_path / "search" / "state.json").read_bytes()

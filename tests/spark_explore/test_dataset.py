@@ -34,7 +34,7 @@ from spark_explore.sessions import session_over
 from tests.check.compare import explored
 
 WORLD = "note-hasty-abort"
-FOUND = ("id", "parent", "step")
+ORIGIN = ("id", "parent", "step")
 
 
 def rows_in(folder: Path) -> list[dict[str, Any]]:
@@ -52,7 +52,7 @@ def test_both_engines_write_the_same_states(context: Any, tmp_path: Path) -> Non
 
     # Each engine numbers the states of a level in its own order.
     found, same = (
-        sorted(({k: v for k, v in row.items() if k not in FOUND} for row in rows_in(at)), key=repr)
+        sorted(({k: v for k, v in row.items() if k not in ORIGIN} for row in rows_in(at)), key=repr)
         for at in (one, other)
     )
     assert report.distinct == len(found)
@@ -63,7 +63,7 @@ def test_both_engines_write_the_same_states(context: Any, tmp_path: Path) -> Non
 
 
 def test_columns_have_the_levels_and_a_members_observations(tmp_path: Path) -> None:
-    """They are compared with the slow reference search."""
+    """The columns are compared with the slow reference search."""
     world = load_world("two-phase-commit")
     here(world, Plan(out=tmp_path))
     found = explored(world, 1000)
@@ -225,7 +225,7 @@ def test_the_edges_are_the_steps_that_change_the_state(world: World, tmp_path: P
 
 @pytest.mark.needs("duckdb")
 @pytest.mark.parametrize(("world", "edges"), [("faults", True), ("wide", False), ("wide", True)])
-def test_spark_writes_how_states_were_found(
+def test_spark_writes_the_origins_of_states(
     context: Any, tmp_path: Path, world: str, edges: bool
 ) -> None:
     """Runs and edges fit the slow reference search; a parent is in the level before its state."""
@@ -253,21 +253,21 @@ def test_the_edges_of_an_earlier_run_are_removed(tmp_path: Path) -> None:
     assert not (tmp_path / "edges").exists()
 
 
-def test_how_states_were_found_takes_few_bytes(tmp_path: Path) -> None:
+def test_the_origins_of_states_take_few_bytes(tmp_path: Path) -> None:
     """The columns `id`, `parent` and `step` take at most 12 bytes a state."""
     report = here(load_world("two-phase-commit", members=5), Plan(out=tmp_path))
 
     (file,) = (tmp_path / "states").glob("*.parquet")
     group = pq.ParquetFile(file).metadata.row_group(0)
     columns = [group.column(at) for at in range(group.num_columns)]
-    size = sum(one.total_compressed_size for one in columns if one.path_in_schema in FOUND)
+    size = sum(one.total_compressed_size for one in columns if one.path_in_schema in ORIGIN)
 
     assert report.distinct > 3_000
     assert size <= 12 * report.distinct
 
 
 @pytest.mark.needs("duckdb")
-def test_no_run_is_known_if_several_states_were_taken_for_one(tmp_path: Path) -> None:
+def test_not_all_runs_are_known_if_several_states_were_taken_for_one(tmp_path: Path) -> None:
     """With symmetry a step may lead to another state than the kept one."""
     here(load_world("two-phase-commit"), Plan(out=tmp_path, symmetry=True))
     dataset = dataset_in(tmp_path)

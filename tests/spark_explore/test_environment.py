@@ -1,4 +1,4 @@
-"""Missing requirements of Spark: exit 4, and what to install."""
+"""Missing requirements of Spark, and the number of cores of a master."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ def is_running(process: int) -> bool:
         return False
 
 
-def test_a_killed_python_worker_is_replaced(tmp_path: Path) -> None:
-    """This is in local mode, in which Spark's own default is to end the run."""
+def test_killed_python_workers_are_replaced(tmp_path: Path) -> None:
+    """In local mode Spark's own default is to end the run."""
     words = ("two-phase-commit", "--members", "8", *WORDS, "--out", str(tmp_path))
     process = begin("check", *words, "--master", "local[2]")
     wait_for_level(tmp_path / "search", 10, process)
@@ -106,7 +106,7 @@ def test_a_killed_driver_is_resumed_on_any_number_of_cores(
 
 
 def test_a_resumed_run_shows_the_same_shortest_run(tmp_path: Path) -> None:
-    """Numbers, layouts, levels and the trace are those of the previous run."""
+    """Counts, levels and the trace are those of a local search."""
     options = ("--members", "7", "--mutant", "one-vote-short")
     words = ("check", "two-phase-commit", *options, *WORDS, "--out", str(tmp_path))
     process = begin(*words, "--master", "local[2]")

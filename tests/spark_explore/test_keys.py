@@ -21,7 +21,7 @@ def rows_of(count: int, words: int) -> np.ndarray:
 def test_every_row_has_one_owner_and_shares_are_even(
     monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
-    """Owners are chosen by a hash; no share is more than a tenth larger than another."""
+    """Owners are chosen by a hash; each share differs from the mean by less than a tenth."""
     monkeypatch.setattr(keys_module, "_FEW", few)
     rows = rows_of(30_000, 1)
 

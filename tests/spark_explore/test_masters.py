@@ -96,10 +96,10 @@ def test_the_counts_stay_the_same_while_executors_end(tmp_path: Path) -> None:
 
 @pytest.mark.soak("spark-apart")
 @pytest.mark.needs("pyspark", "java", "root", "mounts")
-def test_executors_need_only_the_wheel_of_our_packages(tmp_path: Path) -> None:
-    """With spark-submit --py-files, the sources are hidden, but only from the executors."""
-    wheel = tmp_path / "joinproto.zip"
-    with zipfile.ZipFile(wheel, "w") as archive:
+def test_executors_need_only_a_zip_file_of_our_packages(tmp_path: Path) -> None:
+    """With spark-submit --py-files; the sources are hidden from the executors."""
+    zip_file = tmp_path / "joinproto.zip"
+    with zipfile.ZipFile(zip_file, "w") as archive:
         for package in ALL:
             for path in folder(package).rglob("*.py"):
                 archive.write(path, str(Path(package, path.relative_to(folder(package)))))
@@ -115,7 +115,7 @@ def test_executors_need_only_the_wheel_of_our_packages(tmp_path: Path) -> None:
         [
             SPARK_HOME / "bin" / "spark-submit",
             *("--master", "local-cluster[1,1,1024]", *SMALL.split()),
-            *("--conf", f"spark.pyspark.python={python}", "--py-files", wheel),
+            *("--conf", f"spark.pyspark.python={python}", "--py-files", zip_file),
             *("--conf", f"spark.pyspark.driver.python={sys.executable}"),
             *(ROOT / "joinproto" / "__main__.py", "check", "two-phase-commit", "--members", "7"),
             *WORDS,
@@ -140,7 +140,7 @@ def test_executors_need_only_the_wheel_of_our_packages(tmp_path: Path) -> None:
 @pytest.mark.soak("spark-apart")
 @pytest.mark.needs("pyspark", "java")
 def test_settings_of_spark_submit_win_unless_a_search_needs_its_own(tmp_path: Path) -> None:
-    """A user's --conf stays, except for those that would change what a search finds."""
+    """A user's --conf stays, unless it would change the states that a search finds."""
     program = tmp_path / "program.py"
     program.write_text(
         "from spark_explore.session import open_context\n"

@@ -1,4 +1,4 @@
-"""Rows that are sent arrive unchanged, also through files, and leave no files."""
+"""Rows that are sent arrive unchanged, also through files, which can be removed then."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RANDOM = np.random.default_rng(5)
 def test_rows_arrive_as_they_were_sent(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, packed_bytes: int, *, by_files: bool
 ) -> None:
-    """They are sent in pieces or whole, or twice; once they are forgotten, no file is left."""
+    """Bytes are sent in pieces, files whole; rows that are sent twice arrive twice."""
     monkeypatch.setattr(parcels, "_PACKED_BYTES", packed_bytes)
     monkeypatch.setattr(parcels, "_PIECE_BYTES", 1 << 8)
     rows = {

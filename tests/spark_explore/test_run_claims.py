@@ -65,7 +65,7 @@ WORLDS: dict[str, Callable[[], World]] = {
 @pytest.mark.usefixtures("_no_driver")
 @pytest.mark.parametrize("name", [pytest.param("lock", marks=SOAK), "dining"])
 def test_executors_judge_claims_about_runs(context: Any, name: str) -> None:
-    """The results are the same, and the shown run breaks the claim by the textbook's logic."""
+    """The results are those of a local search, and the shown run breaks the claim."""
     world = WORLDS[name]()
     report = judged(world, context)
 

@@ -16,7 +16,7 @@ from tests.check.chosen import CHOSEN
 from tests.check.compare import explored
 from tests.check.random_models import LIVENESS, SAFETY, build, plans
 from tests.check.random_models import Plan as ModelPlan
-from tests.spark_explore.compare import FOUND, on_spark, same
+from tests.spark_explore.compare import FOUND, assert_same, on_spark
 
 SOAK = pytest.mark.soak("spark-worlds")
 
@@ -45,8 +45,8 @@ CASES = [(*case, 1) for case in FIRST] + [(*case, 2) for case in QUICK if case n
 def test_a_world_is_the_same_on_spark(
     context: Any, name: str, mutant: str | None, seed: int
 ) -> None:
-    """Distinct, generated, depth, violations and the shortest run are identical."""
-    same(load_world(name, mutant=mutant), context, seed=seed)
+    """Counts, results, coverage and the shortest run are identical."""
+    assert_same(load_world(name, mutant=mutant), context, seed=seed)
 
 
 @pytest.mark.parametrize("mutant", [None, pytest.param("one-vote-short", marks=SOAK)])
@@ -63,9 +63,11 @@ def test_owners_that_are_counted_together_are_counted_once(
 
 
 @pytest.mark.parametrize(("members", "distinct"), [(5, 8_832)])
-def test_two_phase_commit_has_its_closed_form(context: Any, members: int, distinct: int) -> None:
-    """2^N + 4^N + 6^N, although rows are packed again, because the first layout is too small."""
-    report = same(load_world("two-phase-commit", members=members), context)
+def test_two_phase_commit_has_the_states_of_its_closed_form(
+    context: Any, members: int, distinct: int
+) -> None:
+    """2^N + 4^N + 6^N states; rows are packed again, because the first layout is too small."""
+    report = assert_same(load_world("two-phase-commit", members=members), context)
 
     assert distinct == report.distinct == 2**members + 4**members + 6**members
 
@@ -74,9 +76,11 @@ def test_two_phase_commit_has_its_closed_form(context: Any, members: int, distin
     "members",
     [3, 7, *(pytest.param(size, marks=pytest.mark.soak("spark-worlds")) for size in (8, 9))],
 )
-def test_larger_two_phase_commit_has_its_closed_form(context: Any, members: int) -> None:
-    """2^N + 4^N + 6^N distinct states, with a hand-over during the search."""
-    report = same(load_world("two-phase-commit", members=members), context, seed=5_000)
+def test_larger_two_phase_commit_has_the_states_of_its_closed_form(
+    context: Any, members: int
+) -> None:
+    """The local search is handed over to Spark at a frontier of 5,000 states."""
+    report = assert_same(load_world("two-phase-commit", members=members), context, seed=5_000)
 
     assert 2**members + 4**members + 6**members == report.distinct
 
@@ -95,4 +99,4 @@ def test_random_models_are_the_same_on_spark(context: Any, plan: ModelPlan) -> N
     found = explored(world, 600)
     assume(found is not None and found.distinct > 20)
 
-    same(world, context)
+    assert_same(world, context)
