@@ -27,11 +27,11 @@ from joinproto.errors import EnvironmentProblem
 from tools.faults import namespaces
 from tools.faults.namespaces import Namespaces
 from tools.faults.register import Register
-from tools.faults.storm import Judged, Storm, System
+from tools.faults.storm import Storm, StormVerdict, System
 
 NAMES = "abcdef"
 MEMORY = Path("/dev/shm")
-USUAL = {"node": 3, "clusterer": 4, "standby": 3}
+SIZES = {"node": 3, "clusterer": 4, "standby": 3}
 
 MUTANTS = (
     "acknowledge-by-majority",  # a rule of the sequencer; the other rules are those of the member
@@ -47,12 +47,18 @@ MUTANTS = (
     "promise-not-persisted",
     "update-in-place",
 )
-"""Rules whose absence shows in any storm; `joinproto check --mutant` shows that of other rules."""
+"""Rules whose absence shows in any storm."""
 CLUSTERER_MUTANTS = ("older-wins", "ready-not-joined", "gospel-by-name")
 
 
 @click.command(epilog="Example: tools/torture --minutes 10 --seed 7")
-@click.option("--system", type=click.Choice([*USUAL]), default="node", show_default=True)
+@click.option(
+    "--system",
+    type=click.Choice([*SIZES]),
+    default="node",
+    show_default=True,
+    help="The system under test.",
+)
 @click.option(
     "--minutes", type=float, default=1.0, show_default=True, help="The minutes of the storm."
 )
@@ -95,14 +101,14 @@ def main(
     out: Path | None,
     as_json: bool,
     quiet: bool,
-    **asked: Any,
+    **options: Any,
 ) -> None:
-    """Run processes, and cause faults of every kind."""
+    """Run processes, cause faults of every kind, and judge the claims."""
     seed = time.time_ns() % 1_000_000 if seed is None else seed
-    _refuse(**asked)
-    is_alone = asked["system"] != "node" or asked["register"]
+    _check_options(**options)
+    is_alone = options["system"] != "node" or options["register"]
     try:
-        kind = namespaces.possible("proxy" if is_alone else asked["network"])
+        kind = namespaces.choose_network("proxy" if is_alone else options["network"])
         if kind == "namespaces" and not namespaces.is_inside():
             namespaces.begin_inside("tools.torture", sys.argv[1:])
     except EnvironmentProblem as error:
@@ -115,10 +121,10 @@ def main(
         if not quiet:
             click.echo(f"{time.monotonic() - began:7.1f} s  {line}", err=True)
 
-    # A SIGTERM ends this process by `sys.exit`, so that it ends the others, too.
+    # A SIGTERM ends this process by `sys.exit`, so that it ends the other processes, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
-        system = made(top, kind=kind, **asked)
+        system = make_system(top, kind=kind, **options)
     except EnvironmentProblem as error:
         _give_up(error)
     try:
@@ -137,13 +143,13 @@ def main(
         _give_up(error)
     finally:
         system.close()
-    _report(storm, judged, asked["system"], seed=seed, top=top, kind=kind, as_json=as_json)
+    _report(storm, judged, options["system"], seed=seed, top=top, kind=kind, as_json=as_json)
     if not judged.problems and out is None:
         shutil.rmtree(top)
     sys.exit(1 if judged.problems else 0)
 
 
-def _refuse(
+def _check_options(
     *, system: str, members: int | None, register: str | None, built_in: bool, network: str,
     mutant: str | None,
 ) -> None:  # fmt: skip
@@ -162,12 +168,12 @@ def _refuse(
         raise click.UsageError(f"{system} has no mutant {mutant}; it has: {', '.join(fits)}")
 
 
-def made(
+def make_system(
     top: Path, *, system: str, kind: str, members: int | None, register: str | None,
     built_in: bool, mutant: str | None, **_network: object,
 ) -> System:  # fmt: skip
-    """Return the system of a storm; none of its processes is started yet."""
-    names = NAMES[: members or (2 if register else USUAL[system])]
+    """Return the system of a storm; its processes are not started."""
+    names = NAMES[: members or (2 if register else SIZES[system])]
     if system == "clusterer":
         from tools.faults.storm_clusterer import Clusterer
 
@@ -197,14 +203,21 @@ def _give_up(error: EnvironmentProblem) -> NoReturn:
 def memory() -> str | None:
     """Return a folder in memory, or None if there is none.
 
-    A killed process needs no disk to keep its files, and a busy disk might be slower than the
-    members' patience.
+    Files in memory outlive a killed process, and a busy disk might be slower than the members'
+    timeouts.
     """
     return str(MEMORY) if os.access(MEMORY, os.W_OK) else None
 
 
 def _report(
-    storm: Storm, judged: Judged, system: str, *, seed: int, top: Path, kind: str, as_json: bool
+    storm: Storm,
+    judged: StormVerdict,
+    system: str,
+    *,
+    seed: int,
+    top: Path,
+    kind: str,
+    as_json: bool,
 ) -> None:
     kept = str(top) if judged.problems else None
     if as_json:

@@ -109,7 +109,7 @@ def test_a_port_that_is_taken_ends_the_node_with_a_sentence(fleet: Fleet) -> Non
     assert "Address already in use" in said
     assert "look which process listens there" in said
     assert "Traceback" not in said
-    assert not list((fleet.room).glob("events/*")) + list((fleet.room).glob("events/.*"))
+    assert not list(fleet.folder.glob("events/*")) + list(fleet.folder.glob("events/.*"))
 
 
 def test_an_operator_who_no_longer_waits_does_not_give_the_config(fleet: Fleet) -> None:

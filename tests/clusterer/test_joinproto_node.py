@@ -68,7 +68,7 @@ class Logs:
             if said and not said[0].startswith("no ") and said[-1].split(" ")[0] in ("ok", "end"):
                 return said
             time.sleep(0.2)
-        raise AssertionError(f"{name} to {line!r}: {said}\n{self.fleet.told()}")
+        raise AssertionError(f"{name} to {line!r}: {said}\n{self.fleet.statuses()}")
 
     def read(self, name: str) -> list[str]:
         """Return the written file, as this node reads it."""

@@ -37,7 +37,7 @@ def ready(held: Held) -> State:
 
 
 def told(found: Found) -> str:
-    return "\n".join([*found.told[-30:], *found.problems, f"seed {found.seed}"])
+    return "\n".join([*found.log[-30:], *found.problems, f"seed {found.seed}"])
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -53,7 +53,7 @@ def test_a_run_is_the_same_each_time() -> None:
     """Therefore findings can be repeated."""
     one, other = run(3, 4), run(3, 4)
 
-    assert (one.told, one.steps) == (other.told, other.steps)
+    assert (one.log, one.steps) == (other.log, other.steps)
 
 
 def test_others_are_forgotten_once_the_config_that_lacks_them_is_stored() -> None:
@@ -115,9 +115,9 @@ def test_a_ready_gospel_may_stop_if_a_config_means_the_node_before_its_reset() -
     after = step(is_b, word).state
 
     assert Status.JOINING is after.status
-    assert GospelChecker().stepped(is_b, word, after) is None
+    assert GospelChecker().check_step(is_b, word, after) is None
     assert "the gospel of version 2" in str(
-        GospelChecker({("a#1", "b#9")}).stepped(is_b, word, after)
+        GospelChecker({("a#1", "b#9")}).check_step(is_b, word, after)
     )
 
 

@@ -10,7 +10,7 @@ from secrets import token_hex
 import pytest
 
 from tools.faults.clients import Ledger, Writers
-from tools.faults.hostile import Hostile
+from tools.faults.hostile import HostilePeer
 from tools.faults.nodes import Fleet, Node, until
 
 pytestmark = pytest.mark.soak("nodes")
@@ -33,10 +33,10 @@ def files(node: Node) -> int:
     return len(list(Path(f"/proc/{node.process.pid}/fd").iterdir()))
 
 
-def attack(attackers: list[Hostile], wanted: int) -> None:
+def attack(attackers: list[HostilePeer], wanted: int) -> None:
     """Attack with all attackers at once, until they have sent this many attacks."""
 
-    def storm(one: Hostile) -> None:
+    def storm(one: HostilePeer) -> None:
         while one.sent < wanted / len(attackers):
             one.attack()
 
@@ -58,7 +58,7 @@ def test_a_flood_of_hostile_peers_does_not_disturb_the_cluster(
     three.wait_active()
     node = three["a"]
     attackers = [
-        Hostile(node.port, "a", "cluster", secret.encode(), seed) for seed in range(ATTACKERS)
+        HostilePeer(node.port, "a", "cluster", secret.encode(), seed) for seed in range(ATTACKERS)
     ]
     attack(attackers, 2_000)  # memory that a process needs once is not growth
     until(lambda: node.status()["serves"])

@@ -49,7 +49,7 @@ def test_a_run_is_known_by_its_seed() -> None:
     ("left_out", "seed", "problem"),
     [
         ("list-decides", 0, "while another command is under way"),
-        ("lost-at-once", 0, "was dropped so soon"),
+        ("lost-at-once", 0, "was dropped less than 60 s"),
         ("next-at-once", 0, "while another command is under way"),
         ("no-limit", 0, "takes part in 3 copies"),
         ("stays-listed", 5, "stuck"),

@@ -21,16 +21,16 @@ from joinproto_worlds.mutations.named import mutation
 from tools.swarms import reconcile
 from tools.swarms.__main__ import main
 from tools.swarms.shrink import fewer
-from tools.swarms.standby.oracle import Oracle, Sent, Violation
+from tools.swarms.standby.oracle import Oracle, SentMessage, Violation
 from tools.swarms.standby.run import run
-from tools.swarms.standby.scenario import Action, What, draw
+from tools.swarms.standby.scenario import Action, ActionKind, draw
 
 
 def test_every_claim_holds_in_eight_random_runs() -> None:
-    """The soak has many more seeds.  Messages are confirmed and brokers promoted in these runs."""
+    """In these runs messages are confirmed and brokers promoted; the soak has many more seeds."""
     found = [run(draw(seed, 60)) for seed in range(8)]
 
-    assert [""] * len(found) == [one.what for one in found]
+    assert [""] * len(found) == [one.error for one in found]
     assert sum(one.confirmed for one in found) > 500
     assert sum(one.generations for one in found) > 20
 
@@ -45,11 +45,11 @@ def test_a_marked_primary_serves_although_the_brokers_that_it_left_still_run() -
 def test_a_promoted_broker_without_confirmations_follows_another_of_its_generation() -> None:
     """H2, seed 21080: c waits for b, whose disk is slow, and is killed; then b is promoted."""
     actions = (
-        Action(0.2, What.PROMOTE, "a"),
-        Action(5.514, What.SLOW, "b", 4.0),
-        Action(11.439, What.PUBLISH, "b", 3),
-        Action(11.997, What.PROMOTE, "c"),
-        Action(12.624, What.PROMOTE, "b"),
+        Action(0.2, ActionKind.PROMOTE, "a"),
+        Action(5.514, ActionKind.SLOW, "b", 4.0),
+        Action(11.439, ActionKind.PUBLISH, "b", 3),
+        Action(11.997, ActionKind.PROMOTE, "c"),
+        Action(12.624, ActionKind.PROMOTE, "b"),
     )
     drawn = evolve(draw(21080, 1), latency=0.0, actions=actions)
     found = run(drawn)
@@ -71,44 +71,44 @@ def test_the_same_seed_gives_the_same_run() -> None:
         ({"whole": frozenset({1, 2})}, "transactions are whole"),
     ],
 )
-def test_the_oracle_sees_each_error_that_it_is_made_for(
+def test_the_oracle_reports_a_message_that_is_lost_comes_back_or_is_half_of_a_transaction(
     change: dict[str, object], claim: str
 ) -> None:
-    """Message 1 is lost, or stays in a queue after its acknowledgement; message 2 is in `r`."""
+    """Message 1 was confirmed, acknowledged, or sent in a transaction with message 2."""
     oracle = Oracle()
-    oracle.sent[1] = evolve(Sent("q", True), **change)  # type: ignore[arg-type]
-    oracle.sent[2] = Sent("r", True)
+    oracle.sent[1] = evolve(SentMessage("q", True), **change)  # type: ignore[arg-type]
+    oracle.sent[2] = SentMessage("r", True)
 
     with pytest.raises(Violation, match=claim):
-        oracle.ends({"r": [1, 2] if "queue" in change else [2]})
+        oracle.check_end({"r": [1, 2] if "queue" in change else [2]})
 
 
-def test_the_oracle_sees_two_primaries_a_wrong_order_and_an_unmarked_second_delivery() -> None:
-    oracle = Oracle(sent={1: Sent("q", True), 2: Sent("q", True)})
-    oracle.confirms("a", 1, [1])
-    oracle.confirms("b", 2, [2])
-    oracle.delivers("q", 1, 1, marked=False)
-    oracle.delivers("q", 1, 1, marked=True)
+def test_the_oracle_reports_two_primaries_a_wrong_order_or_queue_and_an_unmarked_delivery() -> None:
+    oracle = Oracle(sent={1: SentMessage("q", True), 2: SentMessage("q", True)})
+    oracle.note_confirmed("a", 1, [1])
+    oracle.note_confirmed("b", 2, [2])
+    oracle.note_delivery("q", 1, 1, marked=False)
+    oracle.note_delivery("q", 1, 1, marked=True)
 
     with pytest.raises(Violation, match="marked"):
-        oracle.delivers("q", 1, 1, marked=False)
+        oracle.note_delivery("q", 1, 1, marked=False)
     with pytest.raises(Violation, match="one primary"):
-        oracle.confirms("b", 1, [2])
+        oracle.note_confirmed("b", 1, [2])
     with pytest.raises(Violation, match="in order"):
-        oracle.ends({"q": [2, 1]})
+        oracle.check_end({"q": [2, 1]})
     with pytest.raises(Violation, match="its own queue"):
-        oracle.delivers("r", 2, 2, marked=True)
+        oracle.note_delivery("r", 2, 2, marked=True)
 
 
 def test_only_a_former_primary_may_deliver_an_acknowledged_message_again() -> None:
-    oracle = Oracle(sent={1: Sent("q", True)})
-    oracle.delivers("q", 1, 2, marked=True)
-    oracle.acknowledges(1, 3)
+    oracle = Oracle(sent={1: SentMessage("q", True)})
+    oracle.note_delivery("q", 1, 2, marked=True)
+    oracle.note_acknowledged(1, 3)
 
-    oracle.delivers("q", 1, 2, marked=True)
+    oracle.note_delivery("q", 1, 2, marked=True)
     for generation, marked in ((3, True), (2, False)):
         with pytest.raises(Violation, match="gone is gone"):
-            oracle.delivers("q", 1, generation, marked=marked)
+            oracle.note_delivery("q", 1, generation, marked=marked)
 
 
 def test_shrinking_leaves_out_items_that_the_failure_does_not_need() -> None:
@@ -132,8 +132,8 @@ def test_the_command_reports_seeds_and_steps() -> None:
     assert said["failed"] is None
 
 
-def test_a_broken_claim_is_named_and_gives_exit_code_1() -> None:
-    """The text names the seed and a shortened run; JSON has all keys, and is not shortened."""
+def test_a_broken_claim_is_reported_with_exit_code_1() -> None:
+    """The text has the seed and a shorter run; JSON has all keys, and no run."""
     names = ["runs", "seeds", "steps", "commands", "hours", "cpu_seconds", "failed"]
     with applied(mutation("next-at-once")):
         as_json = CliRunner().invoke(main, ["reconcile", "--runs", "5", "--json"])
@@ -144,11 +144,11 @@ def test_a_broken_claim_is_named_and_gives_exit_code_1() -> None:
     assert (names, 1, [0, 0]) == ([*said], said["runs"], said["seeds"])
     assert "while another command is under way" in said["failed"]
     assert "\n--seed 0 --events 20: " in as_text.output
-    assert "shortened to:" in as_text.output
+    assert "the run, shortened if possible:" in as_text.output
 
 
-def test_a_signal_ends_the_command_with_the_runs_played() -> None:
-    """Its exit code is 0; a wrong option gives exit code 2."""
+def test_a_signal_ends_the_command_with_a_report_of_the_runs_until_then() -> None:
+    """The exit code is 0; a wrong option gives exit code 2, and the help names exit codes."""
     real = reconcile.run
     with mock.patch.object(
         reconcile, "run", side_effect=[real(reconcile.draw(0, 5)), KeyboardInterrupt]
@@ -181,7 +181,7 @@ def _sends_at_once(self: Acting, one: Outgoing) -> None:
 @pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_that_is_put_back_is_found(fault: str) -> None:
-    """One of a hundred seeds finds it, in a few seconds of CPU."""
+    """One of a hundred seeds finds it."""
     with FAULTS[fault]():
         found = (run(draw(seed, 100)) for seed in range(100))
         failed = next((one for one in found if one.claim), None)

@@ -17,7 +17,7 @@ import click
 
 from joinproto.cli.options import AS_JSON
 from joinproto.errors import EnvironmentProblem
-from tools.boots.boot import Boot, Booted
+from tools.boots.boot import Boot, BootResult
 from tools.boots.places import BACKENDS, RECORDED, place
 from tools.boots.spaces import require_spaces, spaces
 from tools.boots.weather import FOUL, Weather
@@ -28,8 +28,10 @@ STORM_SECONDS = 4.0
 
 
 @click.command(epilog="Example: python -m tools.boots --backend etcd --times 200")
-@click.option("--backend", type=click.Choice(BACKENDS), required=True)
-@click.option("--times", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--backend", type=click.Choice(BACKENDS), required=True, help="The backend.")
+@click.option(
+    "--times", type=click.IntRange(1), default=1, show_default=True, help="How many boots."
+)
 @click.option("--nodes", type=click.IntRange(1, 16), default=5, show_default=True)
 @click.option(
     "--register",
@@ -72,17 +74,17 @@ def main(
     """Start nodes at the same time, and count the clusters that they form.
 
     Exit code 0: each boot gave one cluster, in which all nodes serve; 1: a boot did not; 4: the
-    server is not installed.
+    server is not installed, or namespaces are not possible.
     """
     kinds = FOUL if "any" in weather else tuple(Weather(one) for one in weather)
     if register not in ("votes", backend):
         raise click.UsageError(f"--register {register} needs --backend {register}")
-    _require_place(in_spaces, cut_off)
+    _enter_namespace(in_spaces, cut_off)
     chance = random.Random(seed)
     clusters: Counter[int] = Counter()
-    met: Counter[str] = Counter()
+    requests: Counter[str] = Counter()
     waits: Counter[str] = Counter()
-    bad: list[Booted] = []
+    failed: list[BootResult] = []
     began = time.monotonic()
     top = Path(tempfile.mkdtemp(prefix="joinproto-boots-", dir=memory()))
     try:
@@ -90,56 +92,60 @@ def main(
             apart = stack.enter_context(spaces(nodes, cuts=cut_off)) if in_spaces else None
             there = stack.enter_context(place(backend, nodes, chance, kinds, apart))
             for number in range(times):
-                storm = STORM_SECONDS if there.sky.foul else 0.0
+                storm = STORM_SECONDS if there.proxy.foul else 0.0
                 boot = Boot(
                     there, top / str(number), number, register, storm, found_with, apart, chance
                 )
                 booted = boot.run()
                 clusters[len(booted.clusters)] += 1
-                met.update(booted.weather)
+                requests.update(booted.weather)
                 waits.update(booted.waits)
                 if booted.is_well:
                     boot.clean()
                 else:
-                    bad.append(booted)
+                    failed.append(booted)
                 if not quiet:
-                    _tell(number, booted)
+                    _print_boot(number, booted)
     except EnvironmentProblem as error:
         _give_up(error)
-    told = {
+    results = {
         "backend": backend,
         "server": "simulated from recorded answers" if backend in RECORDED else "real",
         "register": register,
         "nodes": nodes,
         "times": times,
         "clusters": {str(count): number for count, number in sorted(clusters.items())},
-        "not well": len(bad),
-        "requests": dict(met),
+        "not well": len(failed),
+        "requests": dict(requests),
         "cut off": dict(apart.seen) if apart else {},
         "waited for": dict(waits),
         "seconds": round(time.monotonic() - began, 1),
-        "kept": str(top) if bad else None,
+        "kept": str(top) if failed else None,
     }
-    _report(told, as_json=as_json)
-    if not bad:
+    _print_report(results, as_json=as_json)
+    if not failed:
         top.rmdir()
-    sys.exit(1 if bad else 0)
+    sys.exit(1 if failed else 0)
 
 
-def _report(told: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print the results of all boots."""
+def _print_report(results: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print the results of all boots, as lines or as JSON."""
     if as_json:
-        click.echo(json.dumps(told))
+        click.echo(json.dumps(results))
         return
-    counts = ", ".join(f"{number} times {count}" for count, number in told["clusters"].items())
-    about = f"{told['backend']} ({told['server']}), {told['nodes']} nodes, {told['register']}"
-    click.echo(f"{about}: clusters: {counts}")
-    click.echo(f"requests met: {told['requests']}; waited for: {told['waited for']}")
-    if told["not well"]:
-        click.echo(f"NOT WELL: {told['not well']} of {told['times']}; kept in {told['kept']}")
+    counts = ", ".join(f"{number} times {count}" for count, number in results["clusters"].items())
+    server = f"{results['backend']} ({results['server']})"
+    nodes = f"{results['nodes']} nodes, {results['register']}"
+    click.echo(f"{server}, {nodes}: clusters: {counts}")
+    click.echo(f"requests by weather: {results['requests']}")
+    click.echo(f"waited for: {results['waited for']}")
+    if results["not well"]:
+        click.echo(
+            f"{results['not well']} of {results['times']} boots failed; see {results['kept']}"
+        )
 
 
-def _require_place(in_spaces: bool, cut_off: bool) -> None:
+def _enter_namespace(in_spaces: bool, cut_off: bool) -> None:
     """Start this program again inside a network namespace if `in_spaces`."""
     if cut_off and not in_spaces:
         raise click.UsageError("--cut-off needs --spaces")
@@ -156,11 +162,11 @@ def _give_up(error: EnvironmentProblem) -> NoReturn:
     sys.exit(error.code)
 
 
-def _tell(number: int, booted: Booted) -> None:
+def _print_boot(number: int, booted: BootResult) -> None:
     what = f"{len(booted.clusters)} clusters, {booted.serving} serve, {booted.seconds:.1f} s"
     click.echo(f"{number}: {what} {dict(booted.weather) or ''}", err=True)
     if not booted.is_well:
-        click.echo(f"silent: {booted.silent}\n{booted.said}", err=True)
+        click.echo(f"gave no reason: {booted.silent}\n{booted.log_ends}", err=True)
 
 
 if __name__ == "__main__":

@@ -24,16 +24,16 @@ from attrs import define, field, frozen
 
 from joinproto.errors import EnvironmentProblem
 from joinproto.host.process.control import ask_control
-from tools.boots.places import Found, Place
+from tools.boots.places import BootSettings, Place
 from tools.boots.running import run
 from tools.boots.spaces import Spaces
 from tools.faults.nodes import SECRET
 from tools.faults.ports import free_ports
 
-SERVES_WITHIN = 180.0
+SERVES_SECONDS = 180.0
 QUIET_SECONDS = 10.0
 """Seconds for which a node that has found the others may wait without a reason."""
-ASKED_EVERY = 0.1
+ASK_SECONDS = 0.1
 PRELOAD = ["joinproto.apps.node.process", "joinproto.apps.node.discovering", "tools.boots.running"]
 TIMING = "patience = 0.4\nheartbeat = 0.25\nsilence = 2.0"
 
@@ -42,11 +42,12 @@ _processes.set_forkserver_preload(PRELOAD)
 
 
 @frozen(kw_only=True)
-class Booted:
+class BootResult:
     """The result of one boot.
 
     `clusters`: the initial signatures.  `serving`: how many nodes serve, 0 unless all do.
-    `silent`: nodes that did not serve and gave no reason.  `waits`: all reasons that were given.
+    `silent`: nodes that did not serve and gave no reason.  `waits`: all given reasons.  `weather`:
+    the number of requests by weather.  `log_ends`: the end of the nodes' logs if the boot failed.
     """
 
     clusters: tuple[str, ...]
@@ -55,11 +56,11 @@ class Booted:
     waits: tuple[str, ...]
     seconds: float
     weather: Mapping[str, int]
-    said: str = ""
+    log_ends: str = ""
 
     @property
     def is_well(self) -> bool:
-        """Whether there is one cluster, in which all serve, and no node was silent."""
+        """Return whether there is one cluster, in which all serve, and no node was silent."""
         return len(self.clusters) == 1 and not self.silent and self.serving > 0
 
 
@@ -68,7 +69,8 @@ class Boot:
     """One boot of blank nodes.
 
     `register`: votes, etcd or consul.  `storm`: seconds for which the server may fail.
-    `found_with`: how many nodes must found the cluster; None means all.
+    `found_with`: how many nodes must found the cluster; None means all.  `namespaces`: the nodes'
+    network namespaces.
     """
 
     place: Place
@@ -77,24 +79,24 @@ class Boot:
     register: str = "votes"
     storm: float = 0.0
     found_with: int | None = None
-    apart: Spaces | None = None
+    namespaces: Spaces | None = None
     chance: random.Random = field(factory=random.Random)
     processes: dict[str, BaseProcess] = field(factory=dict)
 
-    def run(self) -> Booted:
+    def run(self) -> BootResult:
         """Start the nodes, wait until all serve in one view, and end them."""
         began = time.monotonic()
-        found = self.place.of(f"boot{self.number}")
+        found = self.place.settings_for(f"boot{self.number}")
         self._write(found)
-        sky = self.place.sky
-        before = dict(sky.seen)
-        changing = threading.Thread(target=sky.change, args=(self.storm,))
+        proxy = self.place.proxy
+        before = dict(proxy.seen)
+        changing = threading.Thread(target=proxy.change, args=(self.storm,))
         changing.start()
         try:
-            with nullcontext() if self.apart is None else self.apart.cut(self.chance):
+            with nullcontext() if self.namespaces is None else self.namespaces.cut(self.chance):
                 for name in self.chance.sample(sorted(found.hosts), len(found.hosts)):
                     self._start(name, found)
-                return self._watched(found, began, changing, before)
+                return self._watch(found, began, changing, before)
         finally:
             for process in self.processes.values():
                 process.kill()
@@ -109,7 +111,7 @@ class Boot:
     def _file(self, name: str, what: str) -> Path:
         return self.top / f"{name.replace('@', '-')}.{what}"
 
-    def _write(self, found: Found) -> None:
+    def _write(self, found: BootSettings) -> None:
         self.top.mkdir(parents=True)
         listen, clients = free_ports(2)
         (self.top / SECRET).touch(mode=0o600)
@@ -130,7 +132,7 @@ class Boot:
             lines = [f"{key} = {json.dumps(value)}" for key, value in tables.items()]
             if self.found_with is not None:
                 lines.append(f"found_with = {self.found_with}")
-            if self.apart is not None:
+            if self.namespaces is not None:
                 lines += ["[security]", f'secret_file = "{SECRET}"', 'insecure = ["clients"]']
             lines += ["[timing]", TIMING, "[discovery]", f"expected = {count}", "interval = 0.3"]
             lines += [f'backend = "{self.place.backend}"', f'register = "{self.register}"']
@@ -142,30 +144,30 @@ class Boot:
             lines += [f'"{one}" = "{at}:{listen}"' for one, at in found.hosts.items()]
             self._file(name, "toml").write_text("\n".join([*lines, ""]))
 
-    def _start(self, name: str, found: Found) -> None:
+    def _start(self, name: str, found: BootSettings) -> None:
         files = [str(self._file(name, what)) for what in ("toml", "log")]
-        where = None if self.apart is None else self.apart.namespace(found.hosts[name])
+        where = None if self.namespaces is None else self.namespaces.namespace(found.hosts[name])
         words = (*files, dict(found.environment), where)
         process = _processes.Process(target=run, args=words, daemon=True)
         process.start()
         self.processes[name] = process
 
-    def _watched(
-        self, found: Found, began: float, changing: threading.Thread, before: dict[Any, int]
-    ) -> Booted:
+    def _watch(
+        self, found: BootSettings, began: float, changing: threading.Thread, before: dict[Any, int]
+    ) -> BootResult:
         initials: set[str] = set()
         silent: set[str] = set()
         waits: set[str] = set()
         serving = 0
-        told_at: dict[str, float] = {}
-        until = began + self.storm + SERVES_WITHIN
+        reasoned_at: dict[str, float] = {}
+        until = began + self.storm + SERVES_SECONDS
         while time.monotonic() < until:
-            told = {name: self._status(name) for name in found.hosts}
+            statuses = {name: self._status(name) for name in found.hosts}
             views = set()
             serving = 0
-            for name, status in told.items():
+            for name, status in statuses.items():
                 if not status:
-                    told_at.pop(name, None)
+                    reasoned_at.pop(name, None)
                     continue  # the node has not started yet, or restarts
                 if status["initial"]:
                     initials.add(status["initial"])
@@ -177,29 +179,29 @@ class Boot:
                 else:
                     waits.add(status["discovery"]["case"])
                 now = time.monotonic()
-                since = now if _tells(status) else told_at.get(name, now)
-                told_at[name] = since
+                since = now if _gives_reason(status) else reasoned_at.get(name, now)
+                reasoned_at[name] = since
                 if now - since > QUIET_SECONDS:
                     silent.add(name)
             ended = [name for name, one in self.processes.items() if not one.is_alive()]
             if ended or (serving == len(found.hosts) and len(views) == 1):
                 break
-            time.sleep(ASKED_EVERY)
+            time.sleep(ASK_SECONDS)
         changing.join()
         is_whole = serving == len(found.hosts)
         seen = {
             kind.value: count - before.get(kind, 0)
-            for kind, count in self.place.sky.seen.items()
+            for kind, count in self.place.proxy.seen.items()
             if count > before.get(kind, 0)
         }
-        return Booted(
+        return BootResult(
             clusters=tuple(sorted(initials)),
             serving=serving if is_whole else 0,
             silent=tuple(sorted(silent)),
             waits=tuple(sorted(waits)),
             seconds=time.monotonic() - began,
             weather=seen,
-            said="" if is_whole and len(initials) == 1 else self._said(found),
+            log_ends="" if is_whole and len(initials) == 1 else self._last_lines(found),
         )
 
     def _status(self, name: str) -> dict[str, Any]:
@@ -208,17 +210,19 @@ class Boot:
         except EnvironmentProblem:
             return {}
 
-    def _said(self, found: Found) -> str:
+    def _last_lines(self, found: BootSettings) -> str:
         parts = []
         for name in found.hosts:
             log = self._file(name, "log")
-            lines = log.read_text("utf-8", "replace").splitlines() if log.exists() else ["nothing"]
+            lines = (
+                log.read_text("utf-8", "replace").splitlines() if log.exists() else ["no output"]
+            )
             parts.append(f"-- {name}\n" + "\n".join(lines[-12:]))
         return "\n".join(parts)
 
 
-def _tells(status: Mapping[str, Any]) -> bool:
-    """Return whether a node serves, has a view, or reports why it waits."""
+def _gives_reason(status: Mapping[str, Any]) -> bool:
+    """Return whether a node serves, has a view, still searches, or reports why it waits."""
     step = (status["discovery"] or {}).get("step")
-    is_told = step not in ("found", "join") or status["waiting"] is not None
-    return bool(status["serves"] or status["view"] or is_told)
+    is_explained = step not in ("found", "join") or status["waiting"] is not None
+    return bool(status["serves"] or status["view"] or is_explained)

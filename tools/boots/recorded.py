@@ -58,11 +58,11 @@ class ConsulServer(Recorded):
     def answer(self, method: str, path: list[str], query: dict[str, str], body: str) -> Answer:
         match method, path:
             case "PUT", ["v1", "agent", "service", "register"]:
-                told = json.loads(body)
-                before = self.services.get(told["ID"], {})
-                told["CreateIndex"] = before.get("CreateIndex", next(self.index))
-                self.services[told["ID"]] = told
-                self.status[told["ID"]] = told.get("Check", {}).get("Status", "passing")
+                tree = json.loads(body)
+                before = self.services.get(tree["ID"], {})
+                tree["CreateIndex"] = before.get("CreateIndex", next(self.index))
+                self.services[tree["ID"]] = tree
+                self.status[tree["ID"]] = tree.get("Check", {}).get("Status", "passing")
                 return 200, None
             case "PUT", ["v1", "agent", "service", "deregister", name]:
                 if self.services.pop(name, None) is None:
@@ -164,21 +164,21 @@ class K8sServer(Recorded):
         return 404, {"kind": "Status", "code": 404}
 
     def _lease(self, method: str, name: list[str], body: str) -> Answer:
-        told = json.loads(body) if body else {}
+        tree = json.loads(body) if body else {}
         if method == "POST":
-            if told["metadata"]["name"] in self.leases:
+            if tree["metadata"]["name"] in self.leases:
                 return 409, {"kind": "Status", "reason": "AlreadyExists"}
-            return 201, self._kept(told)
+            return 201, self._kept(tree)
         there = self.leases.get(name[0])
         if there is None:
             return 404, {"kind": "Status", "code": 404}
         version = there["metadata"]["resourceVersion"]
         if method == "PUT":
-            if told["metadata"]["resourceVersion"] != version:
+            if tree["metadata"]["resourceVersion"] != version:
                 return 409, {"kind": "Status", "reason": "Conflict"}
-            return 200, self._kept(told)
+            return 200, self._kept(tree)
         if method == "DELETE":
-            if told["preconditions"]["resourceVersion"] != version:
+            if tree["preconditions"]["resourceVersion"] != version:
                 return 409, {"kind": "Status", "reason": "Conflict"}
             del self.leases[name[0]]
         return 200, there
@@ -190,7 +190,7 @@ class K8sServer(Recorded):
 
 
 def written(tree: Any) -> str:
-    """Return the body of an answer."""
+    """Return the body of an answer: text, or a tree as JSON."""
     if tree is None:
         return ""
     return tree if isinstance(tree, str) else json.dumps(tree)

@@ -1,4 +1,4 @@
-"""Real servers as context managers, which end the servers at their end.
+"""Real servers as context managers.
 
 etcd and dnsmasq are those of Debian; moto's server replaces AWS.
 """
@@ -22,18 +22,18 @@ from attrs import define
 from joinproto.errors import EnvironmentProblem
 from tools.faults.ports import free_ports
 
-STARTED_WITHIN = 120.0
+START_SECONDS = 120.0
 
 
-class Missing(EnvironmentProblem):
+class MissingProgram(EnvironmentProblem):
     """A program that is not installed."""
 
 
 def program(name: str, package: str) -> str:
-    """Return the path of a program; raises `Missing`."""
+    """Return the path of a program; raises `MissingProgram`."""
     found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
     if found is None:
-        raise Missing(f"{name} is not installed", next=f"apt-get install {package}")
+        raise MissingProgram(f"{name} is not installed", next=f"apt-get install {package}")
     return found
 
 
@@ -61,10 +61,10 @@ class Etcd:
 
     def end(self) -> None:
         if self.process is not None:
-            _ended(self.process)
+            _end(self.process)
 
     def stop(self, how: signal.Signals = signal.SIGKILL) -> None:
-        """End the process at once, and wait for its end."""
+        """Send the process a signal that ends it, and wait for its end."""
         self._signal(how)
         if self.process is not None:
             self.process.wait()
@@ -109,14 +109,14 @@ def etcds(place: Path, count: int = 1) -> Iterator[list[Etcd]]:
         yield found
 
 
-def _ended(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes]) -> None:
     process.send_signal(signal.SIGCONT)
     process.kill()
     process.wait()
 
 
 def _await_health(one: Etcd) -> None:
-    until = time.monotonic() + STARTED_WITHIN
+    until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:
         with suppress(httpx.HTTPError):
             got = httpx.get(f"http://127.0.0.1:{one.client}/health", timeout=1, trust_env=False)
@@ -124,7 +124,7 @@ def _await_health(one: Etcd) -> None:
                 return
         assert one.is_up, f"{one.name} has ended"
         time.sleep(0.05)
-    raise AssertionError(f"{one.name} is not healthy after {STARTED_WITHIN:g} s")
+    raise AssertionError(f"{one.name} is not healthy after {START_SECONDS:g} s")
 
 
 @contextmanager
@@ -156,17 +156,17 @@ def _running(words: list[str], port: int, **more: str) -> Iterator[None]:
         _await_port(process, port)
         yield
     finally:
-        _ended(process)
+        _end(process)
 
 
 def _await_port(process: subprocess.Popen[bytes], port: int) -> None:
-    until = time.monotonic() + STARTED_WITHIN
+    until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
         assert process.poll() is None, "the server has ended"
         time.sleep(0.02)
-    raise AssertionError(f"no process listens on {port} after {STARTED_WITHIN:g} s")
+    raise AssertionError(f"no process listens on {port} after {START_SECONDS:g} s")
 
 
 REGION = "eu-west-1"

@@ -37,8 +37,9 @@ def require_spaces() -> None:
 
 @define(eq=False)
 class Spaces:
-    """The namespaces.  `cuts`: whether one node is cut off at each start; `seen`: how often in each
-    way.
+    """The namespaces.  `cuts`: whether one node is cut off at each start.
+
+    `seen`: how often nodes were cut off from all, and from the nodes.
     """
 
     network: Namespaces
@@ -57,13 +58,16 @@ class Spaces:
 
     @contextmanager
     def cut(self, chance: random.Random) -> Iterator[None]:
-        """Cut one node off, in turn from all or from the nodes; connect it soon, or at the end."""
+        """Cut one node off if `cuts`, in turn from all or from the nodes only.
+
+        The node is connected after some seconds, or at the end of the block.
+        """
         if not self.cuts:
             yield
             return
-        name, way = chance.choice(self.network.names), (ALONE, APART)[self.seen.total() % 2]
-        self.seen[way] += 1
-        if way == ALONE:
+        name, extent = chance.choice(self.network.names), (ALONE, APART)[self.seen.total() % 2]
+        self.seen[extent] += 1
+        if extent == ALONE:
             self.network.isolate([name])
         else:
             for other in self.network.names:

@@ -26,10 +26,10 @@ class Weather(Enum):
 
     FAIR = "fair"  # the server works
     KILLED = "killed"  # no process listens
-    HANGS = "hangs"
-    S500 = "500"
-    HALF = "half"
-    GARBAGE = "garbage"
+    HANGS = "hangs"  # no answer
+    S500 = "500"  # an internal error
+    HALF = "half"  # half of the answer
+    GARBAGE = "garbage"  # not an answer of this server
     EMPTY = "empty"  # an empty list, well formed
 
 
@@ -44,8 +44,8 @@ def answer(status: int, body: bytes) -> bytes:
 
 
 @define(eq=False)
-class Sky:
-    """The state of a proxy.  `weather`: the present one.  `seen`: requests by weather.
+class ProxyState:
+    """The state of a proxy.  `empty`: an answer without nodes.  `seen`: requests by weather.
 
     `host`, `port`: the address of the proxy.
     """
@@ -75,13 +75,13 @@ class Sky:
 
 
 @define(eq=False)
-class Tcp:
+class TcpProxy:
     """The TCP proxy before the server at the port `to`."""
 
-    sky: Sky
+    proxy: ProxyState
     to: int
 
-    def one(self, connection: socket.socket) -> None:
+    def serve(self, connection: socket.socket) -> None:
         """Serve one connection; each request on it gets the weather of that moment."""
         with connection, suppress(OSError):
             server = socket.create_connection(("127.0.0.1", self.to), timeout=10)
@@ -90,14 +90,14 @@ class Tcp:
 
     def _between(self, connection: socket.socket, server: socket.socket) -> None:
         foul: Weather | None = None
-        while not self.sky.ends.is_set():
+        while not self.proxy.ends.is_set():
             ready = select.select([connection, server], [], [], 1.0)[0]
             for one in ready:
                 data = one.recv(65536)
                 if not data:
                     return
                 if one is connection:
-                    foul = self.sky.request_weather()
+                    foul = self.proxy.request_weather()
                     if foul is Weather.FAIR or foul is Weather.HALF:
                         # With half an answer the server has still performed the request.
                         server.sendall(data)
@@ -115,55 +115,55 @@ class Tcp:
                 linger = (1).to_bytes(4, "little") + (0).to_bytes(4, "little")
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             case Weather.HANGS:
-                self.sky.ends.wait(HANGS_SECONDS)
+                self.proxy.ends.wait(HANGS_SECONDS)
             case Weather.S500:
                 connection.sendall(answer(500, b"[]"))
             case Weather.GARBAGE:
                 connection.sendall(answer(200, b"<html>It works!</html>"))
             case Weather.EMPTY:
-                connection.sendall(answer(200, self.sky.empty))
+                connection.sendall(answer(200, self.proxy.empty))
 
 
 @contextmanager
-def before_tcp(sky: Sky, to: int) -> Iterator[None]:
-    """Run a TCP proxy before the server at port `to`; the proxy's port is `sky.port`."""
+def before_tcp(proxy: ProxyState, to: int) -> Iterator[None]:
+    """Run a TCP proxy before the server at port `to`; the proxy's port is `proxy.port`."""
     with socket.socket() as listener:
-        listener.bind((sky.host, 0))
+        listener.bind((proxy.host, 0))
         listener.listen(128)
-        sky.port = listener.getsockname()[1]
+        proxy.port = listener.getsockname()[1]
 
         def serve() -> None:
-            while not sky.ends.is_set():
+            while not proxy.ends.is_set():
                 try:
                     connection, _ = listener.accept()
                 except OSError:
                     return
-                if sky.weather is Weather.KILLED:
-                    sky.request_weather()
+                if proxy.weather is Weather.KILLED:
+                    proxy.request_weather()
                     connection.close()
                     continue
-                one = Tcp(sky, to).one
-                threading.Thread(target=one, args=(connection,), daemon=True).start()
+                serve_one = TcpProxy(proxy, to).serve
+                threading.Thread(target=serve_one, args=(connection,), daemon=True).start()
 
         threading.Thread(target=serve, daemon=True).start()
         try:
             yield
         finally:
-            sky.ends.set()
+            proxy.ends.set()
             with suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager
-def before_dns(sky: Sky, to: int) -> Iterator[None]:
+def before_dns(proxy: ProxyState, to: int) -> Iterator[None]:
     """Run a proxy for DNS over UDP before the server at port `to`."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
-        own.bind((sky.host, 0))
+        own.bind((proxy.host, 0))
         own.settimeout(0.5)
-        sky.port = own.getsockname()[1]
+        proxy.port = own.getsockname()[1]
 
         def serve() -> None:
-            while not sky.ends.is_set():
+            while not proxy.ends.is_set():
                 try:
                     data, whom = own.recvfrom(65536)
                 except TimeoutError:
@@ -171,7 +171,7 @@ def before_dns(sky: Sky, to: int) -> Iterator[None]:
                 except OSError:
                     return
                 with suppress(OSError):
-                    said = _said(sky.request_weather(), data, to)
+                    said = _dns_answer(proxy.request_weather(), data, to)
                     if said is not None:
                         own.sendto(said, whom)
 
@@ -179,10 +179,10 @@ def before_dns(sky: Sky, to: int) -> Iterator[None]:
         try:
             yield
         finally:
-            sky.ends.set()
+            proxy.ends.set()
 
 
-def _said(weather: Weather, question: bytes, to: int) -> bytes | None:
+def _dns_answer(weather: Weather, question: bytes, to: int) -> bytes | None:
     if weather in (Weather.KILLED, Weather.HANGS):
         return None
     if weather is Weather.GARBAGE:

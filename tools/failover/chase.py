@@ -1,11 +1,11 @@
-"""A backup catches up with a long queue under load: last-in first-out, and first-in first-out.
+"""Measures how a backup catches up with a long queue, copied from its back or from its front.
 
     python -m tools.failover.chase --messages 100000 --svg docs/standby-chase.svg
 
 A publisher puts messages at the back as fast as a consumer takes them from the front, and faster
 than messages are copied to the backup.  A copy from the front never ends; a copy from the back
-meets the consumer.  Exit code 1: the copy from the back does not catch up, or that from the front
-does.
+meets the consumer.  Exit code 1: the copy from the back does not catch up, or the copy from the
+front does.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Load(MessagingHandler):  # type: ignore[misc]
     def __init__(self, url: str, rate: float) -> None:
         super().__init__(prefetch=0, auto_accept=False)
         self.url, self.rate = url, rate
-        self.sent = self.asked = 0
+        self.sent = self.requested = 0
 
     def on_start(self, event: Event) -> None:
         self.container = event.container
@@ -53,10 +53,10 @@ class Load(MessagingHandler):  # type: ignore[misc]
         while self.sent < due and self.sender.credit > 0:
             self.sent += 1
             self.sender.send(Message(id=f"late-{self.sent}", durable=True, body="x" * 100))
-        if self.asked < self.sent:
+        if self.requested < self.sent:
             # The client takes as many messages as it publishes.
-            self.receiver.flow(self.sent - self.asked)
-            self.asked = self.sent
+            self.receiver.flow(self.sent - self.requested)
+            self.requested = self.sent
         event.container.schedule(STEP_SECONDS, self)
 
     def on_message(self, event: Event) -> None:
@@ -70,7 +70,7 @@ def chase(
     """Return the number of messages left to copy over time, and when the backup caught up.
 
     `rate`, `copies`: messages a second.  `seconds`: how long a backup that does not catch up is
-    watched.  Raises `RuntimeError` if there is nothing to copy.
+    watched.  Raises `RuntimeError` if no message is to be copied, or the primary does not answer.
     """
     tables = f'[copying]\norder = "{order}"\nper_second = {copies}\n'
     with running(Manager.of(top, "ab", tables=tables)) as manager:
@@ -83,20 +83,20 @@ def chase(
         )
         try:
             manager.start("b")
-            return {"order": order, **_watched(manager, seconds)}
+            return {"order": order, **_watch_backup(manager, seconds)}
         finally:
             load.kill()
             load.wait()
 
 
-def _watched(manager: Manager, seconds: float) -> dict[str, Any]:
+def _watch_backup(manager: Manager, seconds: float) -> dict[str, Any]:
     samples: list[tuple[float, int]] = []
     began, caught_up, before = 0.0, None, 0
-    asked = time.monotonic()
+    waits_since = time.monotonic()
     while not began or time.monotonic() - began < seconds:
         if not (found := manager.status("a")):
             # The broker is too busy to answer in time.
-            if time.monotonic() - asked > PATIENCE_SECONDS + seconds:
+            if time.monotonic() - waits_since > PATIENCE_SECONDS + seconds:
                 raise RuntimeError("a does not answer")
             time.sleep(SAMPLE_SECONDS)
             continue
@@ -109,7 +109,7 @@ def _watched(manager: Manager, seconds: float) -> dict[str, Any]:
             if manager.status("b").get("role") == "backup":
                 caught_up = at
                 break
-        elif time.monotonic() - asked > PATIENCE_SECONDS:
+        elif time.monotonic() - waits_since > PATIENCE_SECONDS:
             raise RuntimeError(f"b has nothing to copy: {manager.status('b')}")
         time.sleep(SAMPLE_SECONDS)
     spent = time.monotonic() - began
@@ -118,7 +118,7 @@ def _watched(manager: Manager, seconds: float) -> dict[str, Any]:
 
 
 def as_svg(runs: list[dict[str, Any]], about: str) -> str:
-    """Return the plot: messages still to be copied, over seconds."""
+    """Return the plot: messages still to be copied, over seconds.  `about`: its title."""
     wide, high, left, under = 640, 320, 70, 40
     points = [point for run in runs for point in run["samples"]]
     most_x, most_y = max(x for x, _ in points), max(y for _, y in points)
@@ -159,7 +159,7 @@ def as_svg(runs: list[dict[str, Any]], about: str) -> str:
 
 
 def main() -> int:
-    """Print the measurements, and draw them; return the exit code."""
+    """Print the measurements, draw them if `--svg` is given, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.failover.chase", description=__doc__)
     parser.add_argument("--messages", type=int, default=100_000)
     parser.add_argument(
@@ -169,26 +169,39 @@ def main() -> int:
         help="messages published and messages taken each second",
     )
     parser.add_argument(
-        "--copies", type=float, default=250.0, help="the most messages that are copied each second"
+        "--copies",
+        type=float,
+        default=250.0,
+        help="the greatest number of messages that are copied each second",
     )
     parser.add_argument(
-        "--seconds", type=float, default=300.0, help="seconds after which a run is given up"
+        "--seconds",
+        type=float,
+        default=300.0,
+        help="seconds after which a backup that does not catch up is given up",
     )
-    parser.add_argument("--svg", type=Path)
+    parser.add_argument("--svg", type=Path, help="the file for the plot")
     parser.add_argument("--load", nargs=2, metavar=("URL", "RATE"), help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.load:
-        Container(Load(asked.load[0], float(asked.load[1]))).run()
+    options = parser.parse_args()
+    if options.load:
+        Container(Load(options.load[0], float(options.load[1]))).run()
         return 0
     runs = []
     for order in ORDERS:
         with TemporaryDirectory() as top:
             runs.append(
-                chase(Path(top), order, asked.messages, asked.rate, asked.copies, asked.seconds)
+                chase(
+                    Path(top),
+                    order,
+                    options.messages,
+                    options.rate,
+                    options.copies,
+                    options.seconds,
+                )
             )
-    if asked.svg:
-        about = f"{asked.messages} messages, {asked.rate:g} published and taken a second"
-        asked.svg.write_text(as_svg(runs, about), encoding="utf-8")
+    if options.svg:
+        about = f"{options.messages} messages, {options.rate:g} published and taken a second"
+        options.svg.write_text(as_svg(runs, about), encoding="utf-8")
     shown = [{**run, "samples": [*run["samples"][:1], *run["samples"][-1:]]} for run in runs]
     print(json.dumps(shown, indent=2))
     ends = [run["caught_up_after"] is not None for run in runs]

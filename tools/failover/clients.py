@@ -18,13 +18,14 @@ from proton.handlers import IOHandler, MessagingHandler
 from proton.reactor import Container
 
 RETRY = [0.0, *[0.1] * 6_000]
+"""Seconds before each attempt to connect again."""
 QUEUE = "storm"
 HEARTBEAT_SECONDS = 4
 END_SECONDS = 60.0
 
 
-class Sockets(IOHandler):  # type: ignore[misc]
-    """Proton's handler, mended: it failed if a heartbeat was due for a connection that had ended.
+class MendedIOHandler(IOHandler):  # type: ignore[misc]
+    """Proton's handler, without its failure at a heartbeat that is due for an ended connection.
 
     Source: apache/qpid-proton, pull request 364.
     """
@@ -34,15 +35,15 @@ class Sockets(IOHandler):  # type: ignore[misc]
             super().on_selectable_expired(event)
 
 
-class Storm(MessagingHandler):  # type: ignore[misc]
+class StormClient(MessagingHandler):  # type: ignore[misc]
     """Publishes to one queue until it must end, and consumes each confirmed message."""
 
     def __init__(self, urls: list[str], top: Path) -> None:
         super().__init__(auto_accept=False, auto_settle=True, prefetch=100)
         self.urls = urls
         self.progress, self.gate = top / "progress", top / "gate"
-        self.allowed = self.count = 0
-        self.until: float | None = None
+        self.allowed = self.published = 0
+        self.deadline: float | None = None
         self.again: deque[int] = deque()
         self.waiting: dict[Delivery, int] = {}
         self.confirmed: set[int] = set()
@@ -74,11 +75,11 @@ class Storm(MessagingHandler):  # type: ignore[misc]
         self.progress.write_text(str(len(self.confirmed)))
         text = self.gate.read_text()
         self.allowed = int(text) if text.isdecimal() else self.allowed
-        if text == "end" and self.until is None:
-            self.allowed, self.until = self.count, time.monotonic() + END_SECONDS
+        if text == "end" and self.deadline is None:
+            self.allowed, self.deadline = self.published, time.monotonic() + END_SECONDS
         self.publish_more()
-        is_done = len(self.confirmed) == self.count and self.confirmed <= self.consumed.keys()
-        if self.until is not None and (is_done or time.monotonic() > self.until):
+        is_done = len(self.confirmed) == self.published and self.confirmed <= self.consumed.keys()
+        if self.deadline is not None and (is_done or time.monotonic() > self.deadline):
             self.connection.close()
             self.container.stop()
         else:
@@ -92,12 +93,12 @@ class Storm(MessagingHandler):  # type: ignore[misc]
     def publish_more(self) -> None:
         while self.sender is not None and self.sender.credit > 0:
             is_again = bool(self.again)
-            if not is_again and self.count >= self.allowed:
+            if not is_again and self.published >= self.allowed:
                 return
-            number = self.again.popleft() if is_again else self.count
-            self.count = max(self.count, number + 1)
-            told = {"again": is_again}
-            message = Message(id=number, durable=True, body="x" * 100, properties=told)
+            number = self.again.popleft() if is_again else self.published
+            self.published = max(self.published, number + 1)
+            properties = {"again": is_again}
+            message = Message(id=number, durable=True, body="x" * 100, properties=properties)
             self.waiting[self.sender.send(message)] = number
 
     def on_accepted(self, event: Event) -> None:
@@ -136,9 +137,8 @@ class Storm(MessagingHandler):  # type: ignore[misc]
         self.accept(event.delivery)
 
     def counts(self) -> dict[str, Any]:
-        """Return the counts."""
         return {
-            "published": self.count,
+            "published": self.published,
             "confirmed": len(self.confirmed),
             "consumed": len(self.consumed),
             "lost": sorted(self.confirmed - self.consumed.keys())[:20],
@@ -156,9 +156,9 @@ def main() -> None:
     messages that may be published so far, or `end`.
     """
     top, *urls = sys.argv[1:]
-    storm = Storm(urls, Path(top))
-    Container(storm, global_handler=Sockets()).run()
-    print(json.dumps(storm.counts()))
+    client = StormClient(urls, Path(top))
+    Container(client, global_handler=MendedIOHandler()).run()
+    print(json.dumps(client.counts()))
 
 
 if __name__ == "__main__":

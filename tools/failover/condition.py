@@ -3,8 +3,9 @@
     python -m tools.failover.condition
 
 One run keeps all three guards of docs/standby.md, although it promotes twice while the old primary
-runs.  Each of the other runs breaks one guard, and loses a confirmed message.  `built-in`: such
-cuts and promotions with brokers that promote themselves.  Exit code 1 if a run ends otherwise.
+runs.  Three runs break one guard each, and lose a confirmed message.  The run `built-in` has such
+cuts and promotions with brokers that promote themselves, and loses none.  Exit code 1 if a run ends
+otherwise.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tools.failover.storm import SECONDS, cut_off, promote_at_the_same_time, sto
 QUEUE = "q"
 
 
-class Counting:
+class CountingClient:
     """A client.  `confirmed`: the bodies of its confirmed messages."""
 
     def __init__(self, manager: Manager) -> None:
@@ -50,7 +51,7 @@ class Counting:
             self.confirmed.append(body)
             return True
         finally:
-            _closed(connection)
+            _close(connection)
 
     def lost(self) -> list[str]:
         """Return the confirmed messages that the last primary lacks."""
@@ -65,11 +66,11 @@ class Counting:
                 receiver.accept()
         except Timeout:
             pass
-        _closed(connection)
+        _close(connection)
         return sorted({*self.confirmed} - {*found})
 
 
-def _closed(connection: BlockingConnection) -> None:
+def _close(connection: BlockingConnection) -> None:
     with suppress(ConnectionException, Timeout):
         connection.close()
 
@@ -79,8 +80,8 @@ def _promote(manager: Manager, name: str) -> None:
         raise RuntimeError(f"{name} was not promoted: {manager.refusals[-1]}")
 
 
-def _without(manager: Manager, primary: str, *gone: str) -> None:
-    """Wait until a primary has gone on without these backups."""
+def _wait_until_left(manager: Manager, primary: str, *gone: str) -> None:
+    """Wait until a primary's last view has none of these backups."""
     deadline = time.monotonic() + SECONDS
     while {*gone} & {*map(str, manager.status(primary).get("up_to_date", ()))}:  # type: ignore[call-overload]
         if time.monotonic() > deadline:
@@ -88,7 +89,7 @@ def _without(manager: Manager, primary: str, *gone: str) -> None:
         time.sleep(0.1)
 
 
-def keeps(manager: Manager, client: Counting) -> None:
+def keeps(manager: Manager, client: CountingClient) -> None:
     """Promote two brokers in turn, each from the last view, while the old primaries run."""
     client.publish("a", "1")
     _promote(manager, "b")
@@ -98,36 +99,36 @@ def keeps(manager: Manager, client: Counting) -> None:
     client.publish("c", "3")
 
 
-def breaks_first(manager: Manager, client: Counting) -> None:
+def breaks_first(manager: Manager, client: CountingClient) -> None:
     """Promote b, which is not in the last view, because a went on without b."""
     with cut_off(manager, "a"):
-        _without(manager, "a", "b", "c")
+        _wait_until_left(manager, "a", "b", "c")
         client.publish("a", "1")
         _promote(manager, "b")
 
 
-def breaks_second(manager: Manager, client: Counting) -> None:
+def breaks_second(manager: Manager, client: CountingClient) -> None:
     """Promote c from the earlier view, after b has gone on without c and died."""
     manager.kill("a")
     with cut_off(manager, "c"):
         _promote(manager, "b")
-        _without(manager, "b", "a", "c")
+        _wait_until_left(manager, "b", "a", "c")
         client.publish("b", "1")
         manager.kill("b")
     _promote(manager, "c")
 
 
-def breaks_third(manager: Manager, client: Counting) -> None:
+def breaks_third(manager: Manager, client: CountingClient) -> None:
     """Promote b rightly; then a, which was not stopped, goes on without b."""
     with cut_off(manager, "a"):
         _promote(manager, "b")
-        _without(manager, "a", "b", "c")
+        _wait_until_left(manager, "a", "b", "c")
         client.publish("a", "1")
         client.publish("b", "2")
 
 
-def built_in(manager: Manager, client: Counting) -> None:
-    """With brokers that promote themselves, a broker that is cut off confirms no message."""
+def built_in(manager: Manager, client: CountingClient) -> None:
+    """Cut off or stop primaries and promote others, with brokers that promote themselves."""
     client.publish("a", "0")
     with cut_off(manager, "a"):
         others = [name for name in "abc" if name != manager.primary]
@@ -143,7 +144,7 @@ def built_in(manager: Manager, client: Counting) -> None:
     manager.wait_backup(last)
 
 
-RUNS: Mapping[str, tuple[Callable[[Manager, Counting], None], bool]] = {
+RUNS: Mapping[str, tuple[Callable[[Manager, CountingClient], None], bool]] = {
     "keeps": (keeps, False),
     "breaks-1": (breaks_first, True),
     "breaks-2": (breaks_second, True),
@@ -154,7 +155,7 @@ RUNS: Mapping[str, tuple[Callable[[Manager, Counting], None], bool]] = {
 
 
 def run(top: Path, name: str) -> dict[str, Any]:
-    """Return the confirmed messages of a run, and the lost ones among them."""
+    """Return the result of a run: its confirmed messages, and the lost ones among them."""
     actions, loses = RUNS[name]
     top.mkdir(exist_ok=True)
     own, more = name == "built-in", 'events = "events"'
@@ -167,7 +168,7 @@ def run(top: Path, name: str) -> dict[str, Any]:
             _promote(manager, "a")
         for backup in (one for one in "abc" if one != manager.primary):
             manager.wait_backup(backup)
-        client = Counting(manager)
+        client = CountingClient(manager)
         actions(manager, client)
         lost = client.lost()
     claims = validate_brokers([top / "events"]).claims
@@ -185,12 +186,12 @@ def main(names: Sequence[str] = ()) -> int:
     with TemporaryDirectory() as top:
         found = {name: run(Path(top) / name, name) for name in names or RUNS}
     print(json.dumps(found, indent=2))
-    is_as_said = all(
-        bool(one[told]) is one["must_lose"]
+    are_as_expected = all(
+        bool(one[key]) is one["must_lose"]
         for one in found.values()
-        for told in ("lost", "claims_broken")
+        for key in ("lost", "claims_broken")
     )
-    return 0 if is_as_said else 1
+    return 0 if are_as_expected else 1
 
 
 if __name__ == "__main__":

@@ -28,9 +28,9 @@ PATIENCE_SECONDS = 60.0
 class Manager:
     """The script and its brokers.
 
-    `files`: each broker's configuration.  `networks`: those between the brokers.  `primary`: the
-    broker that served last as primary, as far as the script knows.  `refusals`: brokers that
-    refused a promotion, with the reason.
+    `files`: each broker's configuration.  `networks`: the networks of their links.  `is_built_in`:
+    whether brokers promote themselves.  `primary`: the last primary that the script knows.
+    `refusals`: brokers that refused a promotion, with the reason.
     """
 
     files: Mapping[str, Path]
@@ -50,7 +50,7 @@ class Manager:
         built_in: bool = False,
         cuts: bool = False,
     ) -> Manager:
-        """Return a manager of brokers with these names, and write their files.
+        """Write the files of brokers with these names, one letter each, and return their manager.
 
         `more`: lines of the top level of each file; `tables`: lines after those of `[timing]`.
         `built_in`: the brokers promote themselves.  `cuts`: the links between brokers can be cut.
@@ -183,5 +183,5 @@ def running(manager: Manager) -> Iterator[Manager]:
 
 def _addresses(name: str, names: str, network: Network) -> str:
     """Return lines with the addresses at which this broker reaches each broker, or listens."""
-    found = {other: network.way(name, other) for other in names}
+    found = {other: network.address(name, other) for other in names}
     return "\n".join(f'{other} = "{at}"' for other, at in found.items())

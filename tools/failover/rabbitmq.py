@@ -11,7 +11,7 @@ from tools.fixtures.rabbitmq import NODES, PROGRAMS, cluster
 PLUGIN = "rabbitmq_amqp1_0"
 
 
-def is_here() -> bool:
+def is_installed() -> bool:
     """Return whether RabbitMQ is installed on this machine."""
     return Path(PROGRAMS, "rabbitmq-server").is_file()
 
@@ -27,14 +27,14 @@ def running() -> Iterator[Callable[[str], tuple[str, str]]]:
         nodes.form(plugins=PLUGIN)
 
         def queue(name: str) -> tuple[str, str]:
-            called = f'rabbit_misc:r(<<"/">>, queue, <<"{name}">>)'
+            queue_name = f'rabbit_misc:r(<<"/">>, queue, <<"{name}">>)'
             kind = '[{<<"x-queue-type">>, longstr, <<"quorum">>}]'
-            call = f'rabbit_amqqueue:declare({called}, true, false, {kind}, none, <<"x">>).'
+            call = f'rabbit_amqqueue:declare({queue_name}, true, false, {kind}, none, <<"x">>).'
             nodes.ctl("a", "eval", call)
-            told = nodes.ctl("a", "list_queues", "name", "type", "members", "--no-table-headers")
-            mine = next(line for line in told.splitlines() if line.startswith(f"{name}\t"))
-            if "quorum" not in mine or not all(f"{node}@" in mine for node in NODES):
-                raise RuntimeError(f"not a quorum queue of three nodes: {mine}")
+            queues = nodes.ctl("a", "list_queues", "name", "type", "members", "--no-table-headers")
+            row = next(line for line in queues.splitlines() if line.startswith(f"{name}\t"))
+            if "quorum" not in row or not all(f"{node}@" in row for node in NODES):
+                raise RuntimeError(f"not a quorum queue of three nodes: {row}")
             return f"amqp://127.0.0.1:{nodes.port('a')}", f"/amq/queue/{name}"
 
         yield queue

@@ -3,7 +3,7 @@
     python -m tools.failover.speed --messages 20000
     python -m tools.failover.speed --messages 20000 --beside rabbitmq
 
-Ratios of one run on one machine count; all processes share its cores.
+Compare only rates of the same run: all processes share the machine's cores.
 """
 
 from __future__ import annotations
@@ -59,12 +59,16 @@ class Publisher(MessagingHandler):  # type: ignore[misc]
 
 
 def measure(
-    top: Path, messages: int, rounds: int, beside: Callable[[str], tuple[str, str]] | None = None
+    top: Path,
+    messages: int,
+    rounds: int,
+    declare_queue: Callable[[str], tuple[str, str]] | None = None,
 ) -> dict[str, Any]:
     """Return messages a second with none, one and two backups, each the median of some rounds.
 
-    The rates are measured in turn, so that other load on the machine affects all alike.  `beside`:
-    makes a queue of this name at another broker, and returns its URL and the queue's address there.
+    The rates are measured in turn, so that other load on the machine affects all alike.
+    `declare_queue`: makes a queue of this name at RabbitMQ, and returns the broker's URL and the
+    queue's address there.
     """
     managers = {}
     for backups, names in enumerate(("a", "ab", "abc")):
@@ -72,10 +76,10 @@ def measure(
         managers[backups] = Manager.of(top / names, names)
     rates: dict[int, list[float]] = {backups: [] for backups in managers}
     cpu: dict[int, list[float]] = {backups: [] for backups in managers}
-    others: list[float] = []
-    for at in range(rounds):
-        if beside is not None:
-            others.append(_rate(*beside(f"q{at}"), messages))
+    rabbitmq_rates: list[float] = []
+    for number in range(rounds):
+        if declare_queue is not None:
+            rabbitmq_rates.append(_rate(*declare_queue(f"q{number}"), messages))
         for backups, manager in managers.items():
             with running(manager):
                 manager.start()
@@ -84,7 +88,7 @@ def measure(
                 for name in list(manager.files)[1:]:
                     manager.wait_backup(name)
                 before = _cpu(manager)
-                rates[backups].append(_rate(manager.urls()[0], f"q{at}", messages))
+                rates[backups].append(_rate(manager.urls()[0], f"q{number}", messages))
                 cpu[backups].append((_cpu(manager) - before) / messages)
                 for name in sorted(manager.files, reverse=True):
                     manager.call(name, "stop")
@@ -98,9 +102,9 @@ def measure(
     alone = median(rates[0])
     two = median(rates[2])
     compared: dict[str, float] = {}
-    if others:
-        compared["rabbitmq_per_second"] = round(median(others))
-        compared["two_backups_to_rabbitmq"] = round(two / median(others), 2)
+    if rabbitmq_rates:
+        compared["rabbitmq_per_second"] = round(median(rabbitmq_rates))
+        compared["two_backups_to_rabbitmq"] = round(two / median(rabbitmq_rates), 2)
     return {
         "messages": messages,
         "rounds": rounds,
@@ -133,17 +137,17 @@ def main() -> int:
     parser.add_argument("--messages", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
-        "--beside", choices=["rabbitmq"], help="a quorum queue of three nodes, in the same run"
+        "--beside", choices=["rabbitmq"], help="measure a quorum queue of three nodes, too"
     )
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with ExitStack() as stack:
         top = Path(stack.enter_context(TemporaryDirectory()))
-        beside = None
-        if asked.beside and not rabbitmq.is_here():
-            print("left out: rabbitmq-server is not installed", file=sys.stderr)
-        elif asked.beside:
-            beside = stack.enter_context(rabbitmq.running())
-        found = measure(top, asked.messages, asked.rounds, beside)
+        declare_queue = None
+        if options.beside and not rabbitmq.is_installed():
+            print("RabbitMQ is left out: rabbitmq-server is not installed", file=sys.stderr)
+        elif options.beside:
+            declare_queue = stack.enter_context(rabbitmq.running())
+        found = measure(top, options.messages, options.rounds, declare_queue)
     print(json.dumps(found, indent=2))
     return 0 if found["one_backup_share"] >= 0.5 else 1
 

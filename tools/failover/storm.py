@@ -2,8 +2,8 @@
 
 If no broker serves, a manager outside promotes one: a member of the newest view that it finds when
 all brokers answer, or of the last view of the primary that it ends (docs/standby.md, the first
-guard).  It fences no broker, so no links between brokers are cut then.  Brokers that promote
-themselves are also cut off.
+guard).  It fences no broker, so no links between brokers are cut in its storms.  Brokers that
+promote themselves are also cut off.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from joinproto.apps.standby.keeping.form import PREVIOUS
 from joinproto.cli.validate.standby import validate_brokers
 from tools.failover.manager import Manager, running
 from tools.faults.network import Network
-from tools.faults.storm import CUTS, Judged, Storm, System
+from tools.faults.storm import CUTS, Storm, StormVerdict, System
 
 SECONDS = 30.0
 STUCK_SECONDS = 60.0
@@ -38,34 +38,34 @@ FEW = 20
 """New confirmations after which the cluster counts as working."""
 
 
-class Ways(Network):
+class BrokerNetworks(Network):
     """The networks between brokers, one for each kind of port, as one network."""
 
-    def __init__(self, names: tuple[str, ...], ways: tuple[Network, ...]) -> None:
-        self.names, self._ways = names, ways
+    def __init__(self, names: tuple[str, ...], networks: tuple[Network, ...]) -> None:
+        self.names, self._networks = names, networks
 
     def host(self, name: str) -> str:
-        return self._ways[0].host(name)
+        return self._networks[0].host(name)
 
-    def way(self, caller: str, called: str) -> Any:
-        return self._ways[0].way(caller, called)
+    def address(self, caller: str, called: str) -> Any:
+        return self._networks[0].address(caller, called)
 
     def drop(self, sender: str, receiver: str) -> None:
-        for way in self._ways:
-            way.drop(sender, receiver)
+        for network in self._networks:
+            network.drop(sender, receiver)
 
     def heal(self) -> None:
-        for way in self._ways:
-            way.heal()
+        for network in self._networks:
+            network.heal()
 
     def close(self) -> None:
-        for way in self._ways:
-            way.close()
+        for network in self._networks:
+            network.close()
 
 
 @define
 class Brokers(System):
-    """The brokers.  `manager`: the manager outside; if it is built in, it only calls agents."""
+    """The brokers.  `manager`: calls their agents."""
 
     top: Path
     manager: Manager
@@ -75,7 +75,7 @@ class Brokers(System):
     end = "every confirmed message was consumed, and all brokers kept the rules"
 
     def __attrs_post_init__(self) -> None:
-        self.network = Ways(self.names, self.manager.networks)
+        self.network = BrokerNetworks(self.names, self.manager.networks)
 
     @classmethod
     def make(cls, top: Path, names: str, *, built_in: bool) -> Brokers:
@@ -91,12 +91,12 @@ class Brokers(System):
         return frozenset() if self.manager.is_built_in else CUTS
 
     def own_faults(self, storm: Storm) -> Mapping[str, Callable[[], None]]:
-        ways: tuple[Callable[[Storm], None], ...] = (
+        faults: tuple[Callable[[Storm], None], ...] = (
             self.fail_over, self.switch, self.promote_at_once, self.in_order,
         )  # fmt: skip
         if self.manager.is_built_in:
-            ways += (self.cut_primary, self.stop_primary, self.two_at_once, self.die_promoted)
-        return {way.__name__: partial(way, storm) for way in ways}
+            faults += (self.cut_primary, self.stop_primary, self.two_at_once, self.die_promoted)
+        return {fault.__name__: partial(fault, storm) for fault in faults}
 
     # -- processes -----------------------------------------------------------------------------
 
@@ -134,15 +134,15 @@ class Brokers(System):
         if not manager.is_built_in and not manager.promote():
             raise RuntimeError(f"no broker could be promoted at first: {manager.refusals}")
         (self.top / "progress").write_text("0")
-        self._opens()
+        self._allow_more()
         words = [sys.executable, "-m", "tools.failover.clients", str(self.top), *manager.urls()]
         self._client = subprocess.Popen(
             words, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).resolve().parents[2]
         )
         storm.calm()
 
-    def _opens(self) -> int:
-        """Let the client publish more; return how many messages are confirmed."""
+    def _allow_more(self) -> int:
+        """Let the client publish more messages; return how many are confirmed."""
         text = (self.top / "progress").read_text()
         done = int(text) if text.isdecimal() else 0
         (self.top / "gate").write_text(str(done + AHEAD))
@@ -151,8 +151,8 @@ class Brokers(System):
     def settle(self, storm: Storm, seconds: float) -> None:
         """Wait until one broker serves, all others are backups, and messages are confirmed."""
         manager = self.manager
-        end, asked = time.monotonic() + seconds, time.monotonic()
-        confirmed = self._opens()
+        end, served_at = time.monotonic() + seconds, time.monotonic()
+        confirmed = self._allow_more()
         while True:
             for name in self.names:
                 if self.process(name) is None:
@@ -160,32 +160,33 @@ class Brokers(System):
             serves = manager.wait_primary(1.0)
             others = [name for name in self.names if name != serves]
             away = [name for name in others if manager.status(name).get("role") != "backup"]
-            if serves and not away and self._opens() >= confirmed + FEW:
+            if serves and not away and self._allow_more() >= confirmed + FEW:
                 return
             if serves:
-                asked = time.monotonic()
+                served_at = time.monotonic()
             elif (able := self._promotable()) and manager.promote(*able):
                 storm.say(f"promoted {manager.primary}")
-            elif time.monotonic() > asked + SECONDS:
+            elif time.monotonic() > served_at + SECONDS:
                 self.recover(storm)
                 # On a busy machine the recovery tool alone takes half a minute.
-                asked = time.monotonic()
-                end = asked + seconds
+                served_at = time.monotonic()
+                end = served_at + seconds
                 continue
             if time.monotonic() > end:
                 said = {name: manager.status(name).get("role") for name in self.names}
                 raise RuntimeError(
-                    f"after {seconds:g} s: {serves or 'no broker'} serves, not backups: {away}, of"
-                    f" {said}; {self._opens() - confirmed} confirmed; {manager.refusals[-3:]}"
+                    f"after {seconds:g} s {serves or 'no broker'} serves; not backups: {away};"
+                    f" roles: {said}; {self._allow_more() - confirmed} confirmed;"
+                    f" refused: {manager.refusals[-3:]}"
                 )
             time.sleep(0.1)
 
     def _promotable(self) -> list[str]:
         """Return the brokers that a manager outside may promote; [] if a broker does not answer."""
-        told: list[dict[str, Any]] = [dict(self.manager.status(name)) for name in self.names]
-        if self.manager.is_built_in or not all(told):
+        statuses: list[dict[str, Any]] = [dict(self.manager.status(name)) for name in self.names]
+        if self.manager.is_built_in or not all(statuses):
             return []
-        youngest = max(told, key=lambda one: (one["generation"], one["view"]))
+        youngest = max(statuses, key=lambda one: (one["generation"], one["view"]))
         return list(youngest["up_to_date"])
 
     def recover(self, storm: Storm) -> None:
@@ -196,18 +197,18 @@ class Brokers(System):
         storm.say(f"recover: {verdict}")
         self.verdicts.append(verdict)
 
-    def judge(self) -> Judged:
+    def judge(self) -> StormVerdict:
         """Let the client take all confirmed messages, and check the event logs."""
         if self._client is None:
-            return Judged(("the client did not run",), {})
+            return StormVerdict(("the client did not run",), {})
         (self.top / "gate").write_text("end")
         try:
-            told, _ = self._client.communicate(timeout=2 * STUCK_SECONDS)
+            output, _ = self._client.communicate(timeout=2 * STUCK_SECONDS)
         except subprocess.TimeoutExpired:
-            return Judged(("the client did not end in time",), {})
+            return StormVerdict(("the client did not end in time",), {})
         if code := self._client.returncode:
-            return Judged((f"the client ended with exit code {code}",), {})
-        found = json.loads(told)
+            return StormVerdict((f"the client ended with exit code {code}",), {})
+        found = json.loads(output)
         problems = [f"confirmed and lost: {found['lost']}"] if found["lost_count"] else []
         if found["confirmed"] != found["published"]:
             problems.append(
@@ -218,7 +219,7 @@ class Brokers(System):
         logs = validate_brokers([self.top / "events"])
         problems += [f"{one.name}: {one.found[0]}" for one in logs.claims if one.found]
         facts = {"recoveries": len(self.verdicts), "refusals": len(self.manager.refusals)}
-        return Judged(tuple(problems), {**found, **facts, "logs": logs.counted})
+        return StormVerdict(tuple(problems), {**found, **facts, "logs": logs.counted})
 
     # -- its own faults ------------------------------------------------------------------------
 
@@ -228,19 +229,19 @@ class Brokers(System):
         storm.say(f"kill -9 {dead}, the primary")
         able = self._promotable()
         self.manager.kill(dead)
-        self._takes_over(dead, able)
+        self._hand_over(dead, able)
         self.manager.start(dead)
 
     def in_order(self, storm: Storm) -> None:
-        """Stop the primary in order, as for maintenance of its machine."""
+        """Stop the primary as for maintenance of its machine."""
         gone = self.manager.primary
         storm.say(f"the agent stops {gone}, the primary")
         able = self._promotable()
         self.manager.call(gone, "stop")
-        self._takes_over(gone, able)
+        self._hand_over(gone, able)
         self.manager.start(gone)
 
-    def _takes_over(self, gone: str, able: list[str]) -> None:
+    def _hand_over(self, gone: str, able: list[str]) -> None:
         """Promote one of the brokers in `able`, or wait until one promotes itself.
 
         Raises `RuntimeError` if no broker becomes primary.
@@ -283,27 +284,29 @@ class Brokers(System):
             self.manager.promote(name)
 
     def cut_primary(self, storm: Storm) -> None:
-        """Cut the primary off from the others, but not from its clients, until another serves."""
+        """Cut the primary off from the other brokers, not from clients, until another serves."""
         storm.say(f"cut off {self.manager.primary}, the primary")
         with cut_off(self.manager, former := self.manager.primary):
             self._wait_for_another(former)
 
     def stop_primary(self, storm: Storm) -> None:
-        """Stop the primary's process until another serves."""
+        """Stop the primary's process with SIGSTOP until another broker serves."""
         storm.say(f"SIGSTOP {self.manager.primary}, the primary")
         with stopped(self.manager, former := self.manager.primary):
             self._wait_for_another(former)
 
     def two_at_once(self, storm: Storm) -> None:
-        """Promote all others at once, while the primary runs, is cut off, or is stopped."""
+        """Promote all backups at once, while the primary runs, is cut off, or is stopped."""
         others = [name for name in self.names if name != self.manager.primary]
-        way = storm.chance.choice((left_alone, cut_off, stopped))
-        storm.say(f"promote {' and '.join(others)} at once; {self.manager.primary}: {way.__name__}")
-        with way(self.manager, self.manager.primary):
+        disturb = storm.chance.choice((left_alone, cut_off, stopped))
+        storm.say(
+            f"promote {' and '.join(others)} at once; {self.manager.primary}: {disturb.__name__}"
+        )
+        with disturb(self.manager, self.manager.primary):
             promote_at_the_same_time(self.manager, others)
 
     def die_promoted(self, storm: Storm) -> None:
-        storm.say("kill all when a promotion is in the chain, and was not kept")
+        storm.say("kill all brokers when a promotion is in the chain but not on disk")
         die_promoted(self.manager)
 
 
@@ -312,48 +315,49 @@ def die_promoted(manager: Manager) -> None:
 
     Then recover them.
     """
-    rooms = [path.with_suffix("") / "standby" for path in manager.files.values()]
-    others = [room for room in rooms if room.parent.name != manager.primary]
-    for room in others:
+    folders = [path.with_suffix("") / "standby" for path in manager.files.values()]
+    others = [folder for folder in folders if folder.parent.name != manager.primary]
+    for folder in others:
         # A directory replaces the file, so that the next write of metadata ends the process.
-        (room / PREVIOUS).unlink(missing_ok=True)
-        (room / PREVIOUS).mkdir()
+        (folder / PREVIOUS).unlink(missing_ok=True)
+        (folder / PREVIOUS).mkdir()
     manager.kill(manager.primary)
     deadline = time.monotonic() + SECONDS
-    while all(manager.status(room.parent.name) for room in others):
+    while all(manager.status(folder.parent.name) for folder in others):
         if time.monotonic() > deadline:
             raise RuntimeError(f"no broker was promoted within {SECONDS:g} s")
         time.sleep(0.1)
-    for room in others:
-        manager.kill(room.parent.name)
-        (room / PREVIOUS).rmdir()
+    for folder in others:
+        manager.kill(folder.parent.name)
+        (folder / PREVIOUS).rmdir()
     recover(manager)
 
 
 def recover(manager: Manager) -> str:
-    """Mark the store that `recover pick` names, start all, and require that it be primary.
+    """Mark the store that `recover pick` names, start all, and make its broker primary.
 
-    The brokers must be down.  Raises `RuntimeError`.
+    The brokers must be down.  Raises `RuntimeError` if that fails.
     """
     paths = [path.with_suffix("") for path in manager.files.values()]
-    found = recovered("pick", *paths)
+    found = run_recover("pick", *paths)
     if found["verdict"] != "proven":
         raise RuntimeError(f"after total failure: {found['verdict']}: {found['evidence']}")
     best = Path(found["latest"][0].partition(":")[2])
     others = [path for path in paths if path != best]
-    made = recovered("mark-clean", best, *others)["error"]["next"].rpartition(" ")[2]
-    recovered("mark-clean", best, *others, "--yes", "--plan-hash", made)
+    made = run_recover("mark-clean", best, *others)["error"]["next"].rpartition(" ")[2]
+    run_recover("mark-clean", best, *others, "--yes", "--plan-hash", made)
     manager.start()
     if manager.is_built_in:
         serving = manager.wait_primary(SECONDS)
         if serving != best.name:
             raise RuntimeError(f"{serving or 'no broker'} serves, and not {best.name}")
     elif not manager.promote(best.name):
-        raise RuntimeError(f"the best one refused: {manager.refusals[-1]}")
+        raise RuntimeError(f"{best.name} was not promoted: {manager.refusals[-1]}")
     return f"{found['verdict']}: {best.name}"
 
 
-def recovered(*words: object) -> dict[str, Any]:
+def run_recover(*words: object) -> dict[str, Any]:
+    """Run `joinproto recover` with these words; return its JSON object."""
     command = [sys.executable, "-m", "joinproto", "recover", *map(str, words), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     found: dict[str, Any] = json.loads(done.stdout)
@@ -381,7 +385,7 @@ def cut_off(manager: Manager, name: str) -> Iterator[None]:
 
 @contextmanager
 def stopped(manager: Manager, name: str) -> Iterator[None]:
-    """Stop a broker's process while the block lasts."""
+    """Stop a broker's process with SIGSTOP while the block lasts."""
     pid = manager.agent(name)._pid()
     if pid is None:
         raise RuntimeError(f"{name} does not run")

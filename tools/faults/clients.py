@@ -1,4 +1,4 @@
-"""Clients of nodes: they write without pause, and record the acknowledged writes."""
+"""Clients of nodes: they write without pause, and record the outcome of each write."""
 
 from __future__ import annotations
 
@@ -52,12 +52,15 @@ class Connection:
     _lines: BinaryIO | None = None
 
     def ask(self, line: str) -> bytes:
-        """Return the first line of the answer; b"" if the connection broke before."""
+        """Return the first line of the answer; b"" if the connection broke before.
+
+        If there is no connection: b"no connection", which counts as refused, as no line was sent.
+        """
         if self._lines is None:
             try:
                 self._socket = self._connect()
             except OSError:
-                return b"no connection"  # the line was not sent, so it counts as refused
+                return b"no connection"
             self._lines = self._socket.makefile("rb")
         try:
             assert self._socket is not None
@@ -83,7 +86,7 @@ class Connection:
     def read_all(self, patience: float = 0.0) -> list[tuple[int, str]] | None:
         """Return the whole log; None if the node does not answer, or does not serve.
 
-        `patience`: for how many seconds to try again if the node stops serving meanwhile.
+        `patience`: for how many seconds to try again if the node does not serve.
         """
         found: list[tuple[int, str]] = []
         until = time.monotonic() + patience

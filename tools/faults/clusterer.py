@@ -40,11 +40,11 @@ settings = { seconds = "%s" }
 class Fleet:
     """The nodes and links of one cluster.
 
-    `service`: returns the service's table in a node's file.  `mutant`: a rule that no node keeps.
+    `service`: returns the service's table for a node's file.  `mutant`: a rule that no node keeps.
     `addresses`: (node, peer) to an address of the peer, in place of the link between them.
     """
 
-    room: Path
+    folder: Path
     names: tuple[str, ...]
     service: Callable[[str], str] = lambda _: LABELLED % "0.02"
     timing: str = TIMING
@@ -69,7 +69,7 @@ class Fleet:
 
     def place(self, name: str) -> Path:
         """Return the directory of a node."""
-        return self.room / name.replace("@", "-")
+        return self.folder / name.replace("@", "-")
 
     def start(self, name: str, given: Config | None = None) -> None:
         """Start a node, unless it runs, without waiting for it."""
@@ -78,7 +78,7 @@ class Fleet:
         place = self.place(name)
         place.mkdir(parents=True, exist_ok=True)
         nodes = "".join(
-            f'"{other}" = "{self.addresses.get((name, other), self._linked(name, other))}"\n'
+            f'"{other}" = "{self.addresses.get((name, other), self._link_address(name, other))}"\n'
             for other in self.names
             if other != name
         )
@@ -112,7 +112,7 @@ class Fleet:
         (place / "secret").write_bytes(self.secret)
         return 'secret_file = "secret"\n'
 
-    def _linked(self, one: str, other: str) -> str:
+    def _link_address(self, one: str, other: str) -> str:
         return f"127.0.0.1:{self.links[one, other].port}"
 
     def is_up(self, name: str) -> bool:
@@ -141,7 +141,7 @@ class Fleet:
             shutil.rmtree(self.place(name))
 
     def end_broker(self, name: str) -> None:
-        """End the broker that a killed node has left running, and wait until its lock is free."""
+        """End a broker that a killed node has left running, and wait until its lock is free."""
         broker.ask(str(self.place(name) / "broker.sock"), "end")
         with suppress(FileNotFoundError), (self.place(name) / "broker.lock").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -155,8 +155,7 @@ class Fleet:
         for link in self.links.values():
             link.heal()
 
-    # -- questions and commands
-    # ---------------------------------------------------------------------
+    # -- questions and commands ----------------------------------------------------------------
 
     def address(self, name: str) -> Address:
         return Address("127.0.0.1", self.ports[name])
@@ -180,12 +179,15 @@ class Fleet:
         found = self.status(name)
         return found is not None and (found["status"], found["version"]) == ("ready", version)
 
-    def until(self, what: str, says: Callable[[], bool], seconds: float = PATIENCE) -> None:
-        """Return once the condition holds; raises `AssertionError` with all nodes' statuses."""
+    def until(self, what: str, holds: Callable[[], bool], seconds: float = PATIENCE) -> None:
+        """Wait until `holds` returns True, at most `seconds`; raises `AssertionError`.
+
+        `what`: the awaited condition in words, for the error.
+        """
         end = time.monotonic() + seconds
-        while not says():
+        while not holds():
             if time.monotonic() > end:
-                raise AssertionError(f"never: {what}\n{self.told()}")
+                raise AssertionError(f"not within {seconds:g} s: {what}\n{self.statuses()}")
             time.sleep(0.1)
 
     def until_ready(self, names: Iterable[str], version: int, seconds: float = PATIENCE) -> None:
@@ -197,8 +199,8 @@ class Fleet:
                 seconds,
             )
 
-    def told(self) -> str:
-        """Return the status of every node."""
+    def statuses(self) -> str:
+        """Return a line with the status of each node."""
         rows = []
         for name in self.names:
             found = self.status(name)
@@ -228,7 +230,7 @@ class Fleet:
     def events(self) -> dict[str, list[dict[str, Any]]]:
         """Return the lines of all event logs, one list for each run of a node."""
         found = {}
-        for path in sorted((self.room / "events").glob("*.jsonl")):
+        for path in sorted((self.folder / "events").glob("*.jsonl")):
             lines = path.read_text().splitlines()
             found[path.stem] = [json.loads(line) for line in lines if line.endswith("}")]
         return found

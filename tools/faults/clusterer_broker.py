@@ -4,8 +4,8 @@
 
 FOLDER/data/messages begins with the label of the broker's set of data.  Each line after it is a
 message, which is on disk before it is acknowledged.  The broker answers at FOLDER/broker.sock.
-SOCKET: the socket of a broker whose messages it copies first.  It imports no module of the project,
-because it is started often.
+SOCKET: the socket of a broker whose messages it copies first.  This file imports no module of the
+project, because it is started often.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from pathlib import Path
 SECONDS = 10.0
 
 
-def ask(place: str, said: str) -> str | None:
-    """Return the whole answer of the broker at a socket; None if there is no answer."""
+def ask(place: str, request: str) -> str | None:
+    """Return the answer of the broker at a socket; None if there is no answer."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
             link.settimeout(SECONDS)
             link.connect(place)
-            link.sendall(said.encode() + b"\n")
+            link.sendall(request.encode() + b"\n")
             with link.makefile("rb") as file:
                 found = file.read().decode()
     except OSError:
@@ -42,8 +42,8 @@ def _keep(file: Path, text: str) -> None:
     new.replace(file)
 
 
-def _answer(file: Path, said: str) -> str:
-    what, _, text = said.strip().partition(" ")
+def _answer(file: Path, request: str) -> str:
+    what, _, text = request.strip().partition(" ")
     if what == "publish":
         with file.open("a") as out:
             out.write(text + "\n")
@@ -53,16 +53,16 @@ def _answer(file: Path, said: str) -> str:
     return file.read_text() if what == "copy" else "ends\n"
 
 
-def main(room: Path, label: str, source: str | None) -> None:
-    lock = (room / "broker.lock").open("w")
+def main(folder: Path, label: str, source: str | None) -> None:
+    lock = (folder / "broker.lock").open("w")
     # A broker that a killed node has left running may still hold the lock.
     fcntl.flock(lock, fcntl.LOCK_EX)
-    file, place = room / "data" / "messages", room / "broker.sock"
+    file, place = folder / "data" / "messages", folder / "broker.sock"
     file.parent.mkdir(exist_ok=True)
     if source is not None:
         copied = ask(source, "copy")
         if copied is None:
-            sys.exit("no node to copy from")
+            sys.exit(f"no broker to copy from answers at {source}")
         _keep(file, copied)
     elif not file.exists():
         _keep(file, label + "\n")
@@ -70,16 +70,16 @@ def main(room: Path, label: str, source: str | None) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as port:
         port.bind(str(place))
         port.listen(16)
-        said = ""
-        while said.strip() != "end":
+        request = ""
+        while request.strip() != "end":
             link, _ = port.accept()
             with link, link.makefile("r") as lines:
                 link.settimeout(SECONDS)
                 try:
-                    said = lines.readline()
-                    link.sendall(_answer(file, said).encode())
+                    request = lines.readline()
+                    link.sendall(_answer(file, request).encode())
                 except OSError:
-                    said = ""
+                    request = ""
         place.unlink(missing_ok=True)
 
 

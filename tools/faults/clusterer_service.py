@@ -26,7 +26,7 @@ START_SECONDS = 20.0
 
 @define
 class Labelled:
-    """The service.  `settings`: has `seconds`, the time that each action takes."""
+    """The service.  `settings`: `seconds`, the time that each action takes."""
 
     node: str
     data: Path
@@ -53,7 +53,7 @@ class Labelled:
         elif running:
             self._start("-", running[min(running)])
         elif booting.how in (Boot.JOIN, Boot.OWN):
-            raise ServiceFailed("no node says which data it has", next="it asks again")
+            raise ServiceFailed("no node reports its data", next="the node asks again")
         else:
             self._start(f"{self.node}-{token_hex(4)}")
 
@@ -92,7 +92,7 @@ class Labelled:
             if process.poll() is not None or time.monotonic() > end:
                 process.kill()
                 process.wait()
-                raise ServiceFailed("its broker does not answer", next="it is tried again")
+                raise ServiceFailed("its broker does not answer", next="the node tries again")
             time.sleep(0.02)
 
     def _work(self) -> None:

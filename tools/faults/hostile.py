@@ -18,7 +18,7 @@ FRAMES_EACH = 5
 
 
 @define
-class Hostile:
+class HostilePeer:
     """Attacks one port.  `sent`: connections and frames so far; `proved`: accepted connections."""
 
     port: int
@@ -35,7 +35,7 @@ class Hostile:
         self.chance = random.Random(self.seed)
 
     def attack(self) -> None:
-        """Connect once, and misbehave; any answer of the member is allowed."""
+        """Connect once, and break the protocol; any answer of the member is allowed."""
         action = self.chance.choice(
             [
                 self._nothing,

@@ -22,7 +22,7 @@ from joinproto.errors import EnvironmentProblem
 from joinproto.net.addresses import Address
 from tools.faults.network import Network
 
-BRIDGE, NOBODY = "bridge", "02:00:00:00:00:00"
+BRIDGE, FALSE_ADDRESS = "bridge", "02:00:00:00:00:00"
 BRIDGE_HOST = "10.77.0.254"
 """The bridge's address, at which nodes reach servers outside their namespaces."""
 MARK = "JOINPROTO_TORTURE_INSIDE"
@@ -35,15 +35,15 @@ unshare --net nsenter --net=/proc/self/ns/net -- ip link set lo up
 
 
 def missing() -> str:
-    """Return what this machine lacks for namespaces, or ""."""
+    """Return "" if this machine can make namespaces, else a sentence with the reason."""
     lacks = [name for name in ("ip", "unshare", "nsenter") if shutil.which(name) is None]
     if lacks:
-        return f"no {', '.join(lacks)}"
+        return f"not installed: {', '.join(lacks)}"
     done = subprocess.run(
         [*_unshare(), "sh", "-ec", PROBE], capture_output=True, text=True, check=False
     )
     said = done.stderr.strip()
-    return f"no network in a namespace: {said or done.returncode}" if done.returncode else ""
+    return f"a namespace gets no network: {said or done.returncode}" if done.returncode else ""
 
 
 def _unshare() -> list[str]:
@@ -51,7 +51,7 @@ def _unshare() -> list[str]:
     return ["unshare", *rights, "--net"]
 
 
-def possible(wanted: str) -> str:
+def choose_network(wanted: str) -> str:
     """Return the network to use, "namespaces" or "proxy".  `wanted`: one of these, or "auto"."""
     if wanted == "proxy" or is_inside():
         return "proxy" if wanted == "proxy" else "namespaces"
@@ -73,7 +73,7 @@ def begin_inside(module: str, arguments: list[str]) -> NoReturn:
 
 
 class Namespaces(Network):
-    """The network.  `ports`: of the nodes; each node has its own address."""
+    """The network.  `ports`: the nodes' ports; each node has its own address."""
 
     is_open = True
 
@@ -110,17 +110,17 @@ class Namespaces(Network):
         _ip("link", "add", "dev", port, "type", "veth", "peer", "name", "eth0", "netns", place)
         _ip("link", "set", port, "master", BRIDGE)
         _ip("link", "set", port, "up")
-        self._at(name, "addr", "add", f"{self._hosts[name]}/24", "dev", "eth0")
+        self._ip_at(name, "addr", "add", f"{self._hosts[name]}/24", "dev", "eth0")
         for device in ("lo", "eth0"):
-            self._at(name, "link", "set", device, "up")
+            self._ip_at(name, "link", "set", device, "up")
 
-    def _at(self, name: str, *words: str) -> None:
+    def _ip_at(self, name: str, *words: str) -> None:
         _run([*self.enter(name), "ip", *words])
 
     def host(self, name: str) -> str:
         return self._hosts[name]
 
-    def way(self, caller: str, called: str) -> Address:
+    def address(self, caller: str, called: str) -> Address:
         return Address(self._hosts[called], self._ports[called])
 
     def enter(self, name: str) -> list[str]:
@@ -132,8 +132,8 @@ class Namespaces(Network):
 
     def drop(self, sender: str, receiver: str) -> None:
         self._dropped.add((sender, receiver))
-        nobody = ("lladdr", NOBODY, "dev", "eth0", "nud", "permanent")
-        self._at(sender, "neigh", "replace", self._hosts[receiver], *nobody)
+        false = ("lladdr", FALSE_ADDRESS, "dev", "eth0", "nud", "permanent")
+        self._ip_at(sender, "neigh", "replace", self._hosts[receiver], *false)
 
     def isolate(self, names: Collection[str]) -> None:
         """Cut nodes off from all others; several nodes stay connected to each other."""
@@ -147,7 +147,7 @@ class Namespaces(Network):
     def heal(self) -> None:
         while self._dropped:
             sender, receiver = self._dropped.pop()
-            self._at(sender, "neigh", "del", self._hosts[receiver], "dev", "eth0")
+            self._ip_at(sender, "neigh", "del", self._hosts[receiver], "dev", "eth0")
         while self._down:
             _ip("link", "set", _port(self._down.pop()), "up")
 

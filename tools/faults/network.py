@@ -15,18 +15,18 @@ from tools.faults.proxy import Link
 
 
 class Network(ABC):
-    """A network between nodes.  `names`: those of the nodes."""
+    """A network between nodes.  `names`: the nodes' names."""
 
     names: tuple[str, ...]
     is_open = False
-    """Whether nodes listen not only on loopback, and so must prove their identities."""
+    """Whether nodes do not listen on loopback, and so must prove their identities."""
 
     @abstractmethod
     def host(self, name: str) -> str:
         """Return the host on which a node listens."""
 
     @abstractmethod
-    def way(self, caller: str, called: str) -> Address:
+    def address(self, caller: str, called: str) -> Address:
         """Return the address at which `caller` reaches `called`."""
 
     def enter(self, name: str) -> list[str]:
@@ -35,7 +35,7 @@ class Network(ABC):
 
     @abstractmethod
     def drop(self, sender: str, receiver: str) -> None:
-        """Block one direction."""
+        """Block the messages from `sender` to `receiver`."""
 
     def cut(self, one: str, other: str) -> None:
         """Block all traffic between two nodes."""
@@ -59,9 +59,7 @@ class Network(ABC):
 
 
 class Direct(Network):
-    """A network without proxies, which cannot be cut, for measurements.  `ports`: those of the
-    nodes.
-    """
+    """A network without proxies, which cannot be cut, for measurements."""
 
     def __init__(self, ports: Mapping[str, int]) -> None:
         self.names, self._ports = tuple(ports), ports
@@ -69,7 +67,7 @@ class Direct(Network):
     def host(self, name: str) -> str:
         return "127.0.0.1"
 
-    def way(self, caller: str, called: str) -> Address:
+    def address(self, caller: str, called: str) -> Address:
         return Address("127.0.0.1", self._ports[called])
 
     def drop(self, sender: str, receiver: str) -> None:
@@ -85,7 +83,7 @@ class Direct(Network):
 class Proxies(Network):
     """One proxy on loopback for each pair of nodes; dropped bytes are held, and sent later.
 
-    `ports`: those of the nodes.  `electors`: by these names it is decided which of two nodes calls.
+    `ports`: the nodes' ports.  `electors`: decide which of two nodes calls the other.
     """
 
     def __init__(self, ports: Mapping[str, int], electors: Iterable[str]) -> None:
@@ -100,7 +98,7 @@ class Proxies(Network):
     def host(self, name: str) -> str:
         return "127.0.0.1"
 
-    def way(self, caller: str, called: str) -> Address:
+    def address(self, caller: str, called: str) -> Address:
         link = self._links.get((caller, called))
         return Address("127.0.0.1", self._ports[called] if link is None else link.port)
 

@@ -61,7 +61,7 @@ class Node:
 
     @property
     def log(self) -> Path:
-        """Return the file with the output of all its runs."""
+        """Return the file for the output of all its runs."""
         return self.top / f"{self.name}.log"
 
     @property
@@ -97,9 +97,9 @@ class Node:
     def set_clock(self, seconds: float) -> None:
         """Set the offset of the clock of a node whose `clock_offset` is `CLOCK`."""
         path = self.data / CLOCK
-        beside = path.with_suffix(".new")
-        beside.write_text(str(seconds))
-        beside.rename(path)
+        new = path.with_suffix(".new")
+        new.write_text(str(seconds))
+        new.rename(path)
 
     @property
     def has_ended(self) -> bool:
@@ -131,6 +131,7 @@ class Node:
         ask_control(self.control, "shutdown")
 
     def said(self) -> str:
+        """Return the output of all its runs."""
         return self.log.read_text("utf-8", "replace") if self.log.exists() else ""
 
 
@@ -181,14 +182,14 @@ class Fleet:
         return fleet
 
     def _write(self, node: Node, voters: list[str], tables: str, settings: dict[str, Any]) -> None:
-        found = self.register is not None
+        has_register = self.register is not None
         values: dict[str, Any] = {
             "member": self.member(node.name),
             "cluster": "cluster",
             "data": node.name,
-            "electors": None if found else voters,
+            "electors": None if has_register else voters,
             # With a register, a single remaining member continues alone.
-            "wait_for": 1 if found else len(voters) // 2 + 1,
+            "wait_for": 1 if has_register else len(voters) // 2 + 1,
             "listen": str(Address(self.network.host(node.name), node.port)),
             "clients": str(node.clients),
             "control": node.control.name,
@@ -200,7 +201,7 @@ class Fleet:
         lines = [f"{name} = {json.dumps(value)}" for name, value in given.items()]
         lines += ["[members]"]
         for other in self.nodes:
-            lines.append(f'"{self.member(other)}" = "{self.network.way(node.name, other)}"')
+            lines.append(f'"{self.member(other)}" = "{self.network.address(node.name, other)}"')
         if self.network.is_open:
             lines += ["[security]", f'secret_file = "{SECRET}"', 'insecure = ["clients"]']
         own = "" if self.register is None else self.register.tables(node.name)
@@ -238,15 +239,15 @@ class Fleet:
         *,
         gone: Iterable[str] = (),
     ) -> None:
-        """Return when these nodes serve clients in one view; raises with their output.
+        """Wait until these nodes serve clients in one view; raises an error with their output.
 
         The view must have no node whose process has ended, and none of `gone`, which hang or are
         cut off: until the other nodes notice that, they serve in the former view.
         """
-        asked = list(self.nodes if names is None else names)
+        wanted = list(self.nodes if names is None else names)
 
         def serve() -> bool:
-            found = [self.nodes[name].status() for name in asked]
+            found = [self.nodes[name].status() for name in wanted]
             if not all(one.get("serves") for one in found):
                 return False
             away = {*gone, *(name for name, node in self.nodes.items() if node.has_ended)}
@@ -254,7 +255,7 @@ class Fleet:
             is_without = members.isdisjoint(map(self.member, away))
             return is_without and len({one["view"]["id"] for one in found}) == 1
 
-        until(serve, seconds, lambda: f"{asked} are not active:\n{self.said()}")
+        until(serve, seconds, lambda: f"{wanted} are not active:\n{self.said()}")
 
     def said(self, lines: int = 25) -> str:
         """Return the last lines of each node's output."""
@@ -266,7 +267,9 @@ class Fleet:
 
 
 def until(
-    holds: Callable[[], bool], seconds: float = PATIENCE, why: Callable[[], str] = lambda: "waited"
+    holds: Callable[[], bool],
+    seconds: float = PATIENCE,
+    why: Callable[[], str] = lambda: "not done",
 ) -> float:
     """Wait until `holds` returns True; return the seconds it took.  Raises `JoinprotoError`."""
     began = time.monotonic()

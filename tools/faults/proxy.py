@@ -28,14 +28,14 @@ class Link:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self, *, there: bool = True, back: bool = True) -> None:
-        """Block these directions."""
+        """Block the direction to the target (`there`), the direction back, or both."""
         if there:
             self._there.clear()
         if back:
             self._back.clear()
 
     def heal(self) -> None:
-        """Open all directions again."""
+        """Open both directions again."""
         self._there.set()
         self._back.set()
 
@@ -72,8 +72,8 @@ class Link:
                 _end(called)
                 return
             self._sockets |= {caller, called}
-        ways = [(caller, called, self._there), (called, caller, self._back)]
-        pumps = [threading.Thread(target=_pump, args=way, daemon=True) for way in ways]
+        directions = [(caller, called, self._there), (called, caller, self._back)]
+        pumps = [threading.Thread(target=_pump, args=one, daemon=True) for one in directions]
         for pump in pumps:
             pump.start()
         for pump in pumps:
@@ -84,13 +84,13 @@ class Link:
         _end(called)
 
 
-def _pump(source: socket.socket, sink: socket.socket, may: threading.Event) -> None:
+def _pump(source: socket.socket, sink: socket.socket, is_open: threading.Event) -> None:
     with suppress(OSError):
         while data := source.recv(CHUNK):
-            may.wait()
+            is_open.wait()
             sink.sendall(data)
-        may.wait()
-    # Only this direction ends; bytes may still pass in the other one.
+        is_open.wait()
+    # Only this direction ends; bytes can still pass in the other direction.
     with suppress(OSError):
         sink.shutdown(socket.SHUT_WR)
 

@@ -13,7 +13,7 @@ from tools.faults.nodes import ROOT, Fleet
 def recover(fleet: Fleet, name: str) -> str:
     """Mark the latest store of a cluster of which no node runs; return the tool's verdict.
 
-    If the tool says that nothing needs to be done, nothing is changed.
+    If the tool makes no plan, no store is changed.  `name`: the end of the plan's file name.
     """
     stores = [str(node.data) for node in fleet.nodes.values() if node.data.exists()]
     picked = _joinproto("recover", "pick", "--json", *stores)

@@ -36,7 +36,7 @@ class Register:
 
     @classmethod
     def start(cls, top: Path, names: Iterable[str]) -> Register:
-        """Start the register; raises `Missing` if etcd is not installed."""
+        """Start the register; raises `MissingProgram` if etcd is not installed."""
         with ExitStack() as stack:
             (top / "register").mkdir()
             (etcd,) = stack.enter_context(etcds(top / "register"))

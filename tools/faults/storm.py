@@ -1,4 +1,4 @@
-"""A storm for any system: faults of every kind, one after the other, or several at once.
+"""A storm for any system: faults of every kind, one after another, or several at once.
 
 The seed decides which faults come, which processes they hit, and how long they last.  The processes
 have their own timing, so the same seed gives the same storm, but not exactly the same run.
@@ -30,7 +30,7 @@ CUTS = frozenset({"partition", "one_way", "link"})
 
 
 @frozen
-class Judged:
+class StormVerdict:
     """A verdict.  `problems`: a line for each violated claim; `facts`: figures to report."""
 
     problems: tuple[str, ...]
@@ -38,7 +38,10 @@ class Judged:
 
 
 class System(ABC):
-    """Processes of one system.  `lacks`: common faults that this system is not given."""
+    """Processes of one system.  `lacks`: common faults that this system does not get.
+
+    `end`: the required final state, in words.
+    """
 
     names: tuple[str, ...]
     network: Network
@@ -79,7 +82,7 @@ class System(ABC):
             self.start(name)
 
     @abstractmethod
-    def judge(self) -> Judged:
+    def judge(self) -> StormVerdict:
         """End the clients' work, check the data, and return the verdict."""
 
     @abstractmethod
@@ -89,7 +92,7 @@ class System(ABC):
 
 @define
 class Storm:
-    """A storm.  `counts`: faults by kind; `say`: is called with a line for each event."""
+    """A storm.  `counts`: faults by kind; `say`: gets a line for each event."""
 
     system: System
     seed: int
@@ -105,8 +108,8 @@ class Storm:
         }
         self.faults = {**common, **self.system.own_faults(self)}
 
-    def run(self, seconds: float = 0.0, kinds: Iterable[str] | None = None) -> Judged:
-        """Cause faults for `seconds`, or one fault of each of `kinds`; then restore all, and judge.
+    def run(self, seconds: float = 0.0, kinds: Iterable[str] | None = None) -> StormVerdict:
+        """Cause faults for `seconds`, or one of each of `kinds`; then end all faults, and judge.
 
         Raises `EnvironmentProblem` if the storm is not possible here.
         """
@@ -126,7 +129,7 @@ class Storm:
         except (JoinprotoError, AssertionError, RuntimeError) as error:
             failure = (str(error),)
         judged = self.system.judge()
-        return Judged((*failure, *judged.problems), judged.facts)
+        return StormVerdict((*failure, *judged.problems), judged.facts)
 
     def _drawn(self, end: float) -> Iterator[str]:
         """Yield kinds in random order until `end`; each comes about equally often."""
@@ -145,7 +148,7 @@ class Storm:
             self.system.start(name)
         self.system.settle(self, seconds)
 
-    def one(self) -> str:
+    def random_name(self) -> str:
         """Return a random name."""
         return self.chance.choice(self.system.names)
 
@@ -153,7 +156,7 @@ class Storm:
         time.sleep(self.chance.uniform(least, most))
 
     def wait_end(self, name: str, seconds: float = ENDS_SECONDS) -> bool:
-        """Wait for the end of a process; return whether it has ended within `seconds`."""
+        """Wait for the end of a process; return whether it ended within `seconds`."""
         end = time.monotonic() + seconds
         while self.system.process(name) is not None:
             if time.monotonic() > end:
@@ -164,14 +167,14 @@ class Storm:
     # -- the faults ----------------------------------------------------------------------------
 
     def _kill(self) -> None:
-        name = self.one()
+        name = self.random_name()
         self.say(f"kill -9 {name}")
         self.system.signal(name, signal.SIGKILL)
         self.pause(0.1, 2.0)
         self.system.start(name)
 
     def _stop(self) -> None:
-        name = self.one()
+        name = self.random_name()
         self.say(f"SIGSTOP {name}")
         self.system.signal(name, signal.SIGSTOP)
         self.pause(0.5, 4.0)
@@ -200,7 +203,7 @@ class Storm:
         self.system.network.heal()
 
     def _full_disk(self) -> None:
-        name = self.one()
+        name = self.random_name()
         self.say(f"full disk {name}")
         self.system.fill_disk(name)
         self.wait_end(name, 10.0)
@@ -209,13 +212,13 @@ class Storm:
 
     def _sigterm(self) -> None:
         """Stop one process as `systemctl stop` does; its configuration says if it leaves."""
-        self._end_in_order([self.one()], most=2.0)
+        self._terminate([self.random_name()], most=2.0)
 
     def _sigterm_all(self) -> None:
         """Stop all processes one after another in random order, and start them in another order."""
-        self._end_in_order(self.chance.sample(self.system.names, len(self.system.names)), most=2.0)
+        self._terminate(self.chance.sample(self.system.names, len(self.system.names)), most=2.0)
 
-    def _end_in_order(self, names: list[str], most: float) -> None:
+    def _terminate(self, names: list[str], most: float) -> None:
         self.say(f"SIGTERM {', '.join(names)}")
         for name in names:
             self.system.signal(name, signal.SIGTERM)
@@ -223,7 +226,7 @@ class Storm:
         for name in names:
             if not self.wait_end(name):
                 raise JoinprotoError(
-                    f"{name} goes on {ENDS_SECONDS:g} s after SIGTERM",
+                    f"{name} still runs {ENDS_SECONDS:g} s after SIGTERM",
                     next="look at its log",
                     code=1,
                 )
@@ -251,6 +254,6 @@ KINDS = (
 """The common faults of all systems."""
 
 
-def reap(process: subprocess.Popen[bytes] | None) -> int | None:
-    """Return the id of a process that runs; None if there is none."""
+def running_id(process: subprocess.Popen[bytes] | None) -> int | None:
+    """Return the id of a process; None if it does not run."""
     return process.pid if process is not None and process.poll() is None else None

@@ -24,7 +24,7 @@ from joinproto.errors import MisuseError
 from joinproto.net.addresses import Address
 from tools.faults.clusterer import Fleet
 from tools.faults.network import Network
-from tools.faults.storm import Judged, Storm, System, reap
+from tools.faults.storm import Storm, StormVerdict, System, running_id
 
 WAIT_SECONDS = 3.0
 MESSAGES = 5
@@ -39,8 +39,8 @@ class Links(Network):
     def host(self, name: str) -> str:
         return "127.0.0.1"
 
-    def way(self, caller: str, called: str) -> Address:
-        raise MisuseError("a fleet of the Clusterer writes its own addresses", next="ask it")
+    def address(self, caller: str, called: str) -> Address:
+        raise MisuseError("a fleet of the Clusterer writes its own addresses", next="use the fleet")
 
     def drop(self, sender: str, receiver: str) -> None:
         self._fleet.links[sender, receiver].cut(back=False)
@@ -57,13 +57,13 @@ class Links(Network):
 class Clusterer(System):
     """The nodes.
 
-    `label`: of the gospel's data.  `messages`: the acknowledged messages in these data, published
-    when all nodes were ready with one config.  `keeper`: the gospel of all configs.
+    `keeper`: the gospel of all configs.  `label`: the label of its data.  `messages`: the messages
+    that all brokers acknowledged when all nodes were ready with one config.
 
     The keeper is killed and cut off like the others.  It is also reset during a transition, if all
     others have its data.  While it is `blank`, only nodes with its former data get configs, and
-    all these configs name a `witness`.  A config that the blank machine gets would mean the
-    blank machine's data, and the data of a node that is left out rightly do not count any more.
+    all these configs name a `witness`.  A config that the blank machine gets would name the
+    blank machine's data as the gospel, and the data of a node that is left out do not count.
     """
 
     fleet: Fleet
@@ -95,8 +95,8 @@ class Clusterer(System):
         return list(self.fleet.names[1:])
 
     def own_faults(self, storm: Storm) -> Mapping[str, Callable[[], None]]:
-        ways = (self.apply, self.apply_apart, self.reset, self.replace)
-        return {way.__name__: partial(way, storm) for way in ways}
+        faults = (self.apply, self.apply_apart, self.reset, self.replace)
+        return {fault.__name__: partial(fault, storm) for fault in faults}
 
     # -- processes -----------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ class Clusterer(System):
         self.fleet.start(name)
 
     def process(self, name: str) -> int | None:
-        return reap(self.fleet.running.get(name))
+        return running_id(self.fleet.running.get(name))
 
     def signal(self, name: str, number: int) -> None:
         if number == signal.SIGKILL:
@@ -122,7 +122,7 @@ class Clusterer(System):
     # -- forming -------------------------------------------------------------------------------
 
     def form(self, storm: Storm) -> None:
-        """Start all nodes; reset the gospel, and give it a newer config, which means its new data.
+        """Start all nodes; reset the gospel, and give it a newer config, which names its new data.
 
         The gospel is cut off until it has data: otherwise the others would give it theirs.
         """
@@ -145,8 +145,8 @@ class Clusterer(System):
         for name in fleet.names:
             if fleet.label(name) != self.label:
                 raise AssertionError(
-                    f"the gospel's data are lost at {name}: {fleet.label(name)}, and they were"
-                    f" {self.label}, which {keeper} had when the config was given to it"
+                    f"{name} has the data {fleet.label(name)}, expected {self.label}, which"
+                    f" {keeper} had when it got the config"
                 )
         self._publish()
 
@@ -156,7 +156,7 @@ class Clusterer(System):
             self.messages.append(f"message {len(self.messages)}")
             for name in self.fleet.names:
                 if not self.fleet.publish(name, self.messages[-1]):
-                    raise AssertionError(f"{name} is ready, and its broker takes no message")
+                    raise AssertionError(f"{name} is ready, and its broker acknowledges no message")
 
     def _config(self, names: tuple[str, ...]) -> Config:
         nodes = frozenset({*names, self.keeper, self.witness} - {""})
@@ -166,11 +166,11 @@ class Clusterer(System):
 
     def apply(self, storm: Storm) -> None:
         """Give configs to several nodes at once; each names the gospel and random other nodes."""
-        self._apply(storm, self._knowing())
+        self._apply(storm, self._with_gospels_data())
 
     def apply_apart(self, storm: Storm) -> None:
         """Give configs while one node is cut off from others; perhaps kill a node, too."""
-        victim = storm.one()
+        victim = storm.random_name()
         away = [name for name in self.fleet.names if name != victim]
         far = storm.chance.sample(away, storm.chance.randint(1, len(away)))
         storm.say(f"cut {victim} from {' '.join(sorted(far))}")
@@ -209,23 +209,23 @@ class Clusterer(System):
 
         Data on its disk are not enough: if it is killed before it is ready, it removes them.
         """
-        said = self.fleet.status(self.keeper) if self.blank else None
-        is_ready = said is not None and said["status"] == "ready"
+        status = self.fleet.status(self.keeper) if self.blank else None
+        is_ready = status is not None and status["status"] == "ready"
         if is_ready and self.fleet.label(self.keeper) == self.label:
             self.blank, self.witness = False, ""
         return self.blank
 
-    def _knowing(self) -> list[str]:
+    def _with_gospels_data(self) -> list[str]:
         """Return the nodes that may get a config."""
         if not self.is_blank():
             return list(self.fleet.names)
         return [name for name in self.fleet.names if self.fleet.label(name) == self.label]
 
-    def _apply(self, storm: Storm, knowing: list[str]) -> None:
+    def _apply(self, storm: Storm, informed: list[str]) -> None:
         fleet, chance = self.fleet, storm.chance
-        if not knowing:
+        if not informed:
             raise AssertionError(f"no node has the gospel's data any more: {self.label}")
-        at = chance.sample(knowing, chance.randint(1, min(3, len(knowing))))
+        at = chance.sample(informed, chance.randint(1, min(3, len(informed))))
         wanted = []
         for name in at:
             # Sometimes one version gets two contents: a node that waits then ends, and a ready
@@ -248,8 +248,8 @@ class Clusterer(System):
         fleet.until("the gospel answers", lambda: fleet.status(self.keeper) is not None, seconds)
         if not self.is_blank() and fleet.label(self.keeper) != self.label:
             raise AssertionError(
-                f"the gospel {self.keeper} has lost its data: {fleet.label(self.keeper)}, and they"
-                f" were {self.label}"
+                f"the gospel {self.keeper} has the data {fleet.label(self.keeper)}, expected"
+                f" {self.label}"
             )
         self.version += 1
         last = self._config(fleet.names)
@@ -257,39 +257,39 @@ class Clusterer(System):
         while not all(fleet.is_ready(name, self.version) for name in fleet.names):
             for name in fleet.names:
                 fleet.start(name)  # a node that got two contents of one version may have ended
-            fleet.apply(next(iter(self._knowing()), self.keeper), last)
+            fleet.apply(next(iter(self._with_gospels_data()), self.keeper), last)
             if time.monotonic() > end:
-                raise AssertionError(f"not all nodes are ready at the end:\n{fleet.told()}")
+                raise AssertionError(f"not all nodes are ready at the end:\n{fleet.statuses()}")
             time.sleep(0.5)
         wanted = [self.label, *self.messages]
         for name in fleet.names:
             if (found := fleet.data(name)) != wanted:
                 lost = len(set(wanted) - set(found))
                 raise AssertionError(
-                    f"the gospel's data are lost at {name}: {found[:1]} with {len(found)} lines,"
-                    f" and they were {self.label} with {len(wanted)}; {lost} of them are not there"
+                    f"{name} has the data {found[:1]} with {len(found)} lines, expected"
+                    f" {self.label} with {len(wanted)} lines; {lost} of these are lost"
                 )
         self.is_blank()
         self._publish()
 
-    def judge(self) -> Judged:
+    def judge(self) -> StormVerdict:
         """Report where a version decreased on a disk, by the nodes' event logs."""
         highest: dict[str, int] = {}
         problems = []
         runs = self.fleet.events()
-        for run, lines in sorted(runs.items(), key=_begun):
+        for run, lines in sorted(runs.items(), key=_start_time):
             for line in lines:
                 if line["kind"] != "stored":
                     continue
-                whose = str(line["identity"]).partition("+")[0]
-                if line["version"] < highest.get(whose, 0):
+                node = str(line["identity"]).partition("+")[0]
+                if line["version"] < highest.get(node, 0):
                     problems.append(
-                        f"{run}: version {line['version']} was stored after {highest[whose]}"
+                        f"{run}: version {line['version']} was stored after {highest[node]}"
                     )
-                highest[whose] = max(line["version"], highest.get(whose, 0))
+                highest[node] = max(line["version"], highest.get(node, 0))
         facts = {"configs": self.version, "runs": len(runs), "messages": len(self.messages)}
-        return Judged(tuple(problems), facts)
+        return StormVerdict(tuple(problems), facts)
 
 
-def _begun(item: tuple[str, list[dict[str, Any]]]) -> int:
+def _start_time(item: tuple[str, list[dict[str, Any]]]) -> int:
     return int(item[1][0]["t"]) if item[1] else 0

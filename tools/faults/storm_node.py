@@ -22,12 +22,12 @@ from tools.faults.nodes import CLOCK, Fleet
 from tools.faults.recovering import recover
 from tools.faults.register import KINDS as REGISTER_KINDS
 from tools.faults.register import Register
-from tools.faults.storm import STUCK_SECONDS, Judged, Storm, System, reap
+from tools.faults.storm import STUCK_SECONDS, Storm, StormVerdict, System, running_id
 
 CLOCK_SECONDS = 3_600
 READ_SECONDS = 60.0
 WRITERS = 6
-SHOWN = 5
+LOST_SHOWN = 5
 
 
 @define
@@ -54,10 +54,10 @@ class Nodes(System):
         The last node leaves when it is stopped; the others stay members.
         """
         # A heartbeat must be longer than a register takes to answer (join protocol, 3.7).
-        heard = "heartbeat = 0.2\nsilence = 1.5"
+        timeouts = "heartbeat = 0.2\nsilence = 1.5"
         if register is not None:
-            heard = "heartbeat = 0.5\nsilence = 2.0"
-        tables = f'[timing]\npatience = 0.4\n{heard}\n[testing]\nclock_offset = "{CLOCK}"'
+            timeouts = "heartbeat = 0.5\nsilence = 2.0"
+        tables = f'[timing]\npatience = 0.4\n{timeouts}\n[testing]\nclock_offset = "{CLOCK}"'
         fleet = Fleet.make(
             top, names, leaves=names[-1], tables=tables, register=register, network=network
         )
@@ -94,7 +94,7 @@ class Nodes(System):
             self.fleet[name].start()
 
     def process(self, name: str) -> int | None:
-        return reap(self.fleet[name].process)
+        return running_id(self.fleet[name].process)
 
     def signal(self, name: str, number: int) -> None:
         self.fleet[name].signal(number)
@@ -105,7 +105,7 @@ class Nodes(System):
         self.fleet[name].fill_disk()
 
     def _clock(self, storm: Storm) -> None:
-        name = storm.one()
+        name = storm.random_name()
         jump = storm.chance.choice([-1, 1]) * storm.chance.uniform(1, CLOCK_SECONDS)
         self._clocks[name] = self._clocks.get(name, 0.0) + jump
         storm.say(f"clock of {name} {jump:+.0f} s")
@@ -113,8 +113,8 @@ class Nodes(System):
         storm.pause(0.2, 1.0)
 
     def _shutdown(self, storm: Storm) -> None:
-        """Shut the whole cluster down in order, perhaps while it changes."""
-        name = storm.one()
+        """Shut the whole cluster down in an orderly way, perhaps while its view changes."""
+        name = storm.random_name()
         storm.say(f"orderly shutdown, asked at {name}")
         with suppress(EnvironmentProblem):
             self.fleet[name].shutdown_cluster()
@@ -152,7 +152,7 @@ class Nodes(System):
         storm.say(f"recover: {verdict}")
         self.fleet.start()
 
-    def judge(self) -> Judged:
+    def judge(self) -> StormVerdict:
         """Read every node's data, end all nodes, and validate their event logs."""
         if self._writers is not None:
             self._writers.stop()
@@ -170,7 +170,7 @@ class Nodes(System):
         if (differs := logs.mismatch) is not None:
             problems.append(
                 f"{differs.path}, line {differs.matching + 1}: {differs.field} is"
-                f" {differs.seen[:100]}, and may be {differs.allowed[:100]}"
+                f" {differs.seen[:100]}, expected {differs.allowed[:100]}"
             )
         for name, broken in logs.broken.items():
             problems += [f"{name}: {what}" for what in broken[:1]]
@@ -188,7 +188,7 @@ class Nodes(System):
             "logs": logs.counted,
             "validate": encoded(logs),
         }
-        return Judged(tuple(problems), facts)
+        return StormVerdict(tuple(problems), facts)
 
     def close(self) -> None:
         if self._writers is not None:
@@ -197,7 +197,7 @@ class Nodes(System):
 
 
 def compare(ledger: Ledger, found: dict[str, list[str] | None]) -> list[str]:
-    """Return the differences between the nodes' data, and between data and outcomes of writes."""
+    """Return the differences between the nodes' data, and between data and outcomes."""
     problems = [f"{name} does not show its log" for name, texts in found.items() if texts is None]
     shown = {name: texts for name, texts in found.items() if texts is not None}
     if not shown:
@@ -222,9 +222,9 @@ def compare(ledger: Ledger, found: dict[str, list[str] | None]) -> list[str]:
     ]
     twice = len(first) - len(set(first))
     wrong = ledger.refused & set(first)
-    problems += lost[:SHOWN]
-    if len(lost) > SHOWN:
-        problems.append(f"and {len(lost) - SHOWN} more acknowledged writes are lost")
+    problems += lost[:LOST_SHOWN]
+    if len(lost) > LOST_SHOWN:
+        problems.append(f"and {len(lost) - LOST_SHOWN} more acknowledged writes are lost")
     if twice:
         problems.append(f"{twice} writes are in the log twice")
     if wrong:

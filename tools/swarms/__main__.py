@@ -23,10 +23,10 @@ from tools.swarms.loop import silent
 
 @frozen
 class Played:
-    """The result of one run.  `counts`: steps and others, which are added up over runs.
+    """The result of one run.  `counts`: `steps` and other counts, which are added up over runs.
 
     `shorter`: given seconds, looks so long for a shorter run that fails in the same way, and
-    returns its lines.
+    returns its lines; for the Clusterer all lines of the run, for discovery none.
     """
 
     seed: int
@@ -49,7 +49,7 @@ def standby(seed: int, events: int) -> Played:
 
     names = ("steps", "ticks", "confirmed", "generations", "persons")
     counts = {name: float(getattr(found, name)) for name in names}
-    return Played(seed, found.what if found.claim else "", counts, shorter)
+    return Played(seed, found.error if found.claim else "", counts, shorter)
 
 
 def clusterer(seed: int, bursts: int) -> Played:
@@ -62,7 +62,7 @@ def clusterer(seed: int, bursts: int) -> Played:
         seed,
         "; ".join(found.problems),
         {**counts, "hours": found.seconds / 3600, **found.kinds},
-        lambda _seconds: found.told,
+        lambda _seconds: found.log,
     )
 
 
@@ -112,7 +112,8 @@ def main() -> None:
     """Play shipped systems in random orders and virtual time.
 
     Exit code 0: every claim held in all runs, even if Ctrl-C or SIGTERM ended them; 1: a claim did
-    not hold, and its seed and the shortest run found are printed; 2: wrong options.
+    not hold, and the run's seed is printed; 2: wrong options.  Failed runs of standby and reconcile
+    are shortened.
     """
 
 
@@ -142,21 +143,23 @@ def _play(
                 break
     except KeyboardInterrupt:
         click.echo("ended by a signal", err=True)
-    told = {
+    results = {
         "runs": last - seed + 1,
         "seeds": [seed, last],
         **{name: round(number, 1) if number % 1 else int(number) for name, number in sums.items()},
         "cpu_seconds": round(time.process_time() - began, 1),
         "failed": failed and failed.problem,
     }
-    click.echo(json.dumps(told) if as_json else "\n".join(f"{k}: {v}" for k, v in told.items()))
+    click.echo(
+        json.dumps(results) if as_json else "\n".join(f"{k}: {v}" for k, v in results.items())
+    )
     if failed is None:
         return
     if not as_json:
-        click.echo(f"\n--seed {failed.seed} --events {events}: {failed.problem}\nshortened to:")
+        click.echo(f"\n--seed {failed.seed} --events {events}: {failed.problem}\n")
         with silent():
-            for line in failed.shorter(shrink):
-                click.echo(line)
+            lines = [*failed.shorter(shrink)]
+        click.echo("\n".join(["the run, shortened if possible:", *lines] if lines else []))
     raise SystemExit(1)
 
 
@@ -180,18 +183,24 @@ for _play_one, _usual in SYSTEMS.items():
                 show_default=True,
                 help="The number of events, or of bursts, in each run.",
             ),
-            click.Option(["--runs"], type=click.IntRange(min=1), help="[default: 1]"),
+            click.Option(
+                ["--runs"],
+                type=click.IntRange(min=1),
+                help="The number of runs.  [default: 1, or no limit with --seconds or --steps]",
+            ),
             click.Option(
                 ["--seconds"],
                 type=click.FloatRange(min=0),
-                help="Begin no run after so many seconds.",
+                help="Begin no run after so many CPU seconds.",
             ),
-            click.Option(["--steps"], type=click.IntRange(min=1), help="The number of runs."),
+            click.Option(
+                ["--steps"], type=click.IntRange(min=1), help="Begin no run after so many steps."
+            ),
             click.Option(
                 ["--shrink"],
                 type=float,
                 default=60.0,
-                help="The seconds for which a failed run is shortened.",
+                help="Shorten a failed run for so many seconds.",
             ),
             click.Option(["--json", "as_json"], is_flag=True, help=_AS_JSON),
         ],

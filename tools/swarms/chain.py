@@ -31,12 +31,12 @@ class Chain:
     names: str
     chance: Random
     frames: list[bytes] = field(factory=list)
-    members: dict[str, Member] = field(factory=dict)
-    _there: frozenset[str] = frozenset()
+    members: dict[str, SimulatedLog] = field(factory=dict)
+    _connected: frozenset[str] = frozenset()
 
     def begin(self, name: str, manager: Manager) -> None:
-        """Add a broker's manager."""
-        member = self.members[name] = Member(self, name, manager)
+        """Add a broker's manager, which gets a simulated log."""
+        member = self.members[name] = SimulatedLog(self, name, manager)
         manager.replicated = member  # type: ignore[assignment]
         manager.cluster = SimpleNamespace(nudge=lambda: None)  # type: ignore[assignment]
 
@@ -45,32 +45,32 @@ class Chain:
         member = self.members.pop(name, None)
         if member is not None:
             member.is_open = False
-            self._there -= {name}
+            self._connected -= {name}
 
-    def look(self) -> None:
+    def check_links(self) -> None:
         """Note which brokers are connected to a majority; called at short intervals."""
         there = frozenset(self.members.keys() - self.loop.apart)
         if len(there) <= len(self.names) // 2:
             there = frozenset()
-        if there == self._there:
+        if there == self._connected:
             return
-        self._there = there
+        self._connected = there
         for name, member in self.members.items():
             if name not in there:
-                member.closes()
+                member.close()
             else:
                 # Members need some time to agree on a view.
-                self.loop.call_later(self.chance.uniform(0.1, 0.6), member.opens, there)
+                self.loop.call_later(self.chance.uniform(0.1, 0.6), member.open, there)
 
     def append(self, data: bytes) -> None:
         """Append a frame, and let all connected brokers read it."""
         self.frames.append(data)
-        for name in sorted(self._there & self.members.keys()):
-            self.loop.call_later(self.chance.uniform(0.0, 0.05), self.members[name].reads)
+        for name in sorted(self._connected & self.members.keys()):
+            self.loop.call_later(self.chance.uniform(0.0, 0.05), self.members[name].read)
 
 
 @define(eq=False)
-class Member:
+class SimulatedLog:
     """The log as a manager sees it, in place of `ReplicatedLog`."""
 
     chain: Chain
@@ -93,27 +93,27 @@ class Member:
             self.chain.append(data)
         elif self.name in self.chain.members:
             self._waiting.append(lost)
-            if self.chain.chance.random() < 0.5 and self.chain._there:
+            if self.chain.chance.random() < 0.5 and self.chain._connected:
                 self.chain.append(data)
 
-    def opens(self, there: frozenset[str]) -> None:
-        if self.chain._there != there or self.chain.members.get(self.name) is not self:
+    def open(self, there: frozenset[str]) -> None:
+        if self.chain._connected != there or self.chain.members.get(self.name) is not self:
             return
         self.is_open = True
-        self.reads()
+        self.read()
         seats = [SimpleNamespace(member=name) for name in sorted(there)]
         self.manager.opened(SimpleNamespace(members=seats))  # type: ignore[arg-type]
         waiting, self._waiting = self._waiting, []
         for lost in waiting:
             lost()
 
-    def closes(self) -> None:
+    def close(self) -> None:
         if self.is_open:
             self.is_open = False
             self.manager.closed(CLOSED)  # type: ignore[arg-type]
 
-    def reads(self) -> None:
-        """Pass all frames that the manager has not read to it."""
+    def read(self) -> None:
+        """Give the manager all frames that it has not read."""
         if not self.is_open:
             return
         while self._read < len(self.chain.frames):

@@ -12,7 +12,7 @@ and in all steps:
 
     a gospel that is ready with a config, and was not left out, stays ready when the next config
     comes, unless the sender of that config has not been ready since the gospel was reset
-    no node takes a second content of a version that it has
+    no two contents of one version are accepted
     no message is lost that was acknowledged by all nodes of a config, unless the operator gave it
     up: all nodes that had it were reset, or left out of a config, or a config named a gospel that
     has other data (or reset), or the gospel of a config under way was reset
@@ -44,11 +44,15 @@ STOP_SECONDS = 10.0
 
 @frozen
 class Found:
-    """The result of one run.  `steps`: calls of nodes' step function; `events`: drawn events."""
+    """The result of one run.  `log`: its log.  `steps`: calls of the nodes' step function.
+
+    `events`: the number of drawn events; `kinds`: their numbers by kind.  `messages`: the number of
+    published messages.
+    """
 
     seed: int
     problems: tuple[str, ...]
-    told: tuple[str, ...]
+    log: tuple[str, ...]
     events: int
     steps: int
     seconds: float
@@ -61,7 +65,7 @@ class Swarm(Oracle):
     """One run: the drawn events, and the checks at rest after each burst."""
 
     def say(self, line: str) -> None:
-        self.told.append(f"{asyncio.get_running_loop().time():9.3f}  {line}")
+        self.log.append(f"{asyncio.get_running_loop().time():9.3f}  {line}")
 
     async def run(self, bursts: int) -> None:
         await self._form()
@@ -82,18 +86,19 @@ class Swarm(Oracle):
     # -- drawn events ------------------------------------------------------------------------
 
     async def _burst(self) -> None:
-        ways = (
+        actions = (
             (5, self.apply), (4, self.start), (3, self.stop), (3, self.kill), (2, self.cut),
             (2, self.heal), (1, self.power), (1, self.reset), (1, self.pause), (1, self.resume),
             (2, self.publish), (1, self.apply_twice), (1, self.together),
             (1, self.readmit), (2, self.lose),
         )  # fmt: skip
         for _ in range(self.chance.randint(1, 8)):
-            (do,) = self.chance.choices([one for _, one in ways], [weight for weight, _ in ways])
+            weights = [weight for weight, _ in actions]
+            (do,) = self.chance.choices([action for _, action in actions], weights)
             self.kinds[do.__name__] += 1
             self.events += 1
-            if (going := do(self.chance.choice(self.all))) is not None:
-                await going
+            if (work := do(self.chance.choice(self.all))) is not None:
+                await work
             await self._pause()
 
     async def _pause(self) -> None:
@@ -106,13 +111,13 @@ class Swarm(Oracle):
         timeout = None if self.machines.release is Release.HEAD else self.chance.choice((0, 2, 60))
         return Config(version, frozenset(names), gospel=gospel, shutdown_timeout=timeout)
 
-    def _some(self) -> list[str]:
+    def _some_names(self) -> list[str]:
         names = self.machines.names
         most = len(names)
         return self.chance.sample(names, min(most, self.chance.choice((most, most, 1, 2, 3))))
 
     def apply(self, one: Machine) -> None:
-        self._apply(one, self._config(self._some()))
+        self._apply(one, self._config(self._some_names()))
 
     def apply_twice(self, one: Machine) -> None:
         """Give a second content of one version to the same node, which must not take it.
@@ -120,8 +125,8 @@ class Swarm(Oracle):
         An operator must not give two contents of one version to two nodes: if both take theirs,
         the nodes stay apart until a newer config comes (U1, docs/clusterer.md).
         """
-        self._apply(one, self._config(self._some()))
-        self._apply(one, self._config(self._some(), version=self.version))
+        self._apply(one, self._config(self._some_names()))
+        self._apply(one, self._config(self._some_names(), version=self.version))
 
     def _apply(self, one: Machine, config: Config) -> None:
         answer = one.apply(config)
@@ -138,7 +143,7 @@ class Swarm(Oracle):
             one.start(given)
 
     def start(self, one: Machine) -> None:
-        given = self._config(self._some()) if self.chance.random() < 0.15 else None
+        given = self._config(self._some_names()) if self.chance.random() < 0.15 else None
         self._start(one, given)
 
     def readmit(self, _: Machine) -> None:
@@ -156,7 +161,10 @@ class Swarm(Oracle):
         self._kill(one)
 
     def _kill(self, one: Machine) -> None:
-        """Kill a node, which therefore does not know later which node ran longer, and says so."""
+        """Kill a node, and give up its messages that not all members of their configs have.
+
+        A killed node does not know whether another node ran longer.
+        """
         for message in self.messages:
             if one.name in message.members and message.members - message.holders:
                 self._give_up(message, f"{one.name} was not stopped in order")
@@ -164,9 +172,9 @@ class Swarm(Oracle):
 
     def power(self, one: Machine) -> None:
         """Cut the power of one machine, or of all."""
-        all_ = self.chance.random() < 0.3
-        self.say("power cut of " + ("all" if all_ else one.name))
-        for each in self.all if all_ else [one]:
+        is_total = self.chance.random() < 0.3
+        self.say("power cut: " + ("all" if is_total else one.name))
+        for each in self.all if is_total else [one]:
             self._kill(each)
             each.lose_power(self.chance)
 
@@ -235,7 +243,7 @@ class Swarm(Oracle):
             return
         if host.state.record.ran - {each.name for each in up}:
             return  # a broker acknowledges only after it has noticed which nodes are gone
-        number = self.machines.number("message")
+        number = self.machines.next_number("message")
         have = one.broker.publish(number)
         if {each.name for each in up} <= {*have}:
             holders = {each.name for each in up}
@@ -253,7 +261,7 @@ class Swarm(Oracle):
     async def rest(self) -> None:
         """Wait until all nodes are at rest, and check the claims.
 
-        If a node waits for a node that another config has left out, a newer config is given to all.
+        If a node waits for a node that is left out, all get a newer config.
         """
         self.say("all links heal, and all nodes are started")
         self.machines.links.heal()
@@ -261,7 +269,7 @@ class Swarm(Oracle):
         if found and not self.machines.faults and self._waits_for_left_out():
             config = self._config(self.machines.names)
             self.say(
-                f"a node that was left out is waited for: {config}, gospel {config.gospel}, at all"
+                f"a node waits for one that is left out: {config}, gospel {config.gospel}, at all"
             )
             self._note_given_up(config)
             for one in self.all:
@@ -276,7 +284,7 @@ class Swarm(Oracle):
             self._settle_messages()
 
     async def _rested(self) -> list[str]:
-        """Return [] when no claim was violated for a while, else the errors at `REST_SECONDS`."""
+        """Return [] after `CALM_LOOKS` looks without an error, else the errors at the end."""
         loop = asyncio.get_running_loop()
         end = loop.time() + REST_SECONDS
         found = ["never looked"]
@@ -289,7 +297,7 @@ class Swarm(Oracle):
                 if one.process is None:
                     self._start_again(one)
             await asyncio.sleep(LOOK_SECONDS)
-            found = self._unrest() or self._wrong()
+            found = self._restless() or self._violations()
             calm = 0 if found else calm + 1
         return found
 
@@ -323,11 +331,11 @@ def run(seed: int, bursts: int, names: str = "") -> Found:
         nonlocal steps
         steps += 1
         found = step(state, event)
-        if (why := gospels.stepped(state, event, found.state)) is not None:
+        if (why := gospels.check_step(state, event, found.state)) is not None:
             machines.faults.append(why)
         return found
 
-    async def all_() -> None:
+    async def play() -> None:
         try:
             await swarm.run(bursts)
         finally:
@@ -338,17 +346,17 @@ def run(seed: int, bursts: int, names: str = "") -> Found:
     coordinator.step = counted
     try:
         with one_holder(), asyncio.Runner(loop_factory=VirtualLoop) as runner:
-            runner.run(all_())
+            runner.run(play())
             seconds = runner.get_loop().time()
     finally:
         coordinator.step = step
     return Found(
         seed=seed,
         problems=tuple(swarm.problems),
-        told=tuple(swarm.told),
+        log=tuple(swarm.log),
         events=swarm.events,
         steps=steps,
         seconds=seconds,
         kinds=swarm.kinds,
-        messages=machines.number("message") - 1,
+        messages=machines.next_number("message") - 1,
     )

@@ -53,7 +53,8 @@ class Killed(BaseException):
 class Broker:
     """A broker: its data on a machine's disk, and whether it runs.
 
-    `members`: of its cluster, with itself.  Two brokers are in one cluster if each has the other.
+    `label`: its set of data.  `kept`: its messages.  `members`: the nodes of its cluster; two
+    brokers are in one cluster if each has the other.
     """
 
     name: str
@@ -99,7 +100,7 @@ class Broker:
             and self.machines.links.are_open(self.name, name)
         }
         if booting.how in (Boot.JOIN, Boot.OWN) and not there:
-            raise ServiceFailed("no node runs with which to boot", next="it asks again")
+            raise ServiceFailed("no running node to boot with", next="the node asks again")
         if self.label and booting.how is Boot.OWN and self.label not in there.values():
             raise ServiceFailed(
                 "its data are not those of the running nodes", next="wipe one of them"
@@ -126,7 +127,7 @@ class Broker:
             self.kept = list(peers[0].kept)
 
     def handle_partition(self) -> None:
-        """Take over a peer's longer list of members, and its messages.
+        """Take over the longer list of members of a peer, and copy a peer's messages.
 
         Peers that were apart may each have dropped a member that has joined the other since.
         """
@@ -152,7 +153,7 @@ class Broker:
         return ServiceStatus(runs=self.runs, paused=self.paused, says=says)
 
     def forget(self, nodes: frozenset[str]) -> None:
-        """Remove nodes from the cluster, at all running peers but not at these nodes."""
+        """Remove nodes from the members, at this broker and its peers but not at these nodes."""
         together = [self, *self.peers()]
         members = self.members - nodes
         for one in together:
@@ -165,7 +166,7 @@ class Broker:
 
 @define(eq=False)
 class Process:
-    """One run of a node."""
+    """One run of a node.  `unanswered`: sent questions, each with how often it was sent."""
 
     host: Host
     chance: Random
@@ -174,7 +175,7 @@ class Process:
     unanswered: dict[tuple[str, type, int], list[Any]] = Factory(dict)
 
     async def blocking(self, do: Callable[[], Any]) -> Any:
-        """Do the work after some virtual time; a process that was killed before does nothing."""
+        """Do the work after some virtual time, unless the process was killed."""
         await asyncio.sleep(self.chance.choice((0.0, 0.0, 0.0, 0.005, 0.05, 1.0)))
         if self.is_dead:
             raise Killed
@@ -202,7 +203,7 @@ class Machine:
 
     @property
     def is_left_out(self) -> bool:
-        """Return whether its node has ended by itself because a config does not name it."""
+        """Return whether the node has ended by itself because a config does not name it."""
         return self.ended.startswith(("the config does not name it", "its shutdown_timeout"))
 
     @property
@@ -226,7 +227,7 @@ class Machine:
             service=self.broker,
             timing=TIMING,
             events=NoLog(),
-            fresh=f"{self.name}-{machines.number('run')}",
+            fresh=f"{self.name}-{machines.next_number('run')}",
             given=given,
         )
         process = self.process = Process(host, machines.chance)
@@ -309,6 +310,7 @@ class Links:
     """All links.  `cut`: pairs that are cut; `epochs`: how often a pair's connection has ended.
 
     `half_open`: (node, peer) for nodes that have not noticed yet that the peer's end is closed.
+    `due`: (sender, receiver) to the arrival of its last message, in seconds.
     """
 
     machines: Machines
@@ -334,7 +336,9 @@ class Links:
         loop, pair = asyncio.get_running_loop(), frozenset((one, to))
         late = self.chance.choice((0.001, 0.004, 0.02, 0.3))
         if not self._is_up(one, to):
-            loop.call_later(late, self._gone, one, to, content, self.machines.all[one].process)
+            loop.call_later(
+                late, self._report_unreachable, one, to, content, self.machines.all[one].process
+            )
             return
         at = self.due[one, to] = max(self.due.get((one, to), 0.0), loop.time() + late)
         loop.call_at(at, self._deliver, one, to, content, self.epochs[pair])
@@ -351,7 +355,9 @@ class Links:
             process.unanswered.pop((one, asks, token_of(cast(Question, content))), None)
         process.host.message(one, content)
 
-    def _gone(self, one: str, to: str, content: Content, process: Process | None) -> None:
+    def _report_unreachable(
+        self, one: str, to: str, content: Content, process: Process | None
+    ) -> None:
         """Report that a node cannot be reached."""
         if process is None or process.is_dead:
             return
@@ -368,9 +374,9 @@ class Links:
             process = self.machines.all[me].process
             if process is not None:
                 late = self.chance.choice((0.0, 0.01, 1.0))
-                asyncio.get_running_loop().call_later(late, self._broken, me, peer, process)
+                asyncio.get_running_loop().call_later(late, self._end_link, me, peer, process)
 
-    def _broken(self, me: str, peer: str, process: Process) -> None:
+    def _end_link(self, me: str, peer: str, process: Process) -> None:
         if process.is_dead:
             return
         process.host.down(peer)
@@ -399,12 +405,12 @@ class Links:
         self.half_open.add((other, one))
         late = self.chance.choice((0.01, 1.0, 5.0))
         asyncio.get_running_loop().call_later(late, self._notice, other, one, stays)
-        self._broken(one, other, ends)
+        self._end_link(one, other, ends)
 
     def _notice(self, me: str, peer: str, process: Process) -> None:
         if (me, peer) in self.half_open and self.machines.all[me].process is process:
             self.half_open.remove((me, peer))
-            self._broken(me, peer, process)
+            self._end_link(me, peer, process)
 
     def cut_pair(self, one: str, other: str) -> None:
         if self.are_open(one, other):
@@ -435,9 +441,9 @@ class Machines:
         self.links = Links(self, self.chance)
         self.all = {name: Machine(name, self) for name in self.names}
 
-    def number(self, what: str) -> int:
-        self._numbers[what] += 1
-        return self._numbers[what]
+    def next_number(self, kind: str) -> int:
+        self._numbers[kind] += 1
+        return self._numbers[kind]
 
     def new_label(self, name: str) -> str:
-        return f"{name}/{self.number('label')}"
+        return f"{name}/{self.next_number('label')}"

@@ -21,17 +21,17 @@ BY_ITSELF = "another is ready by itself"
 class GospelChecker:
     """A check that ready gospels stay ready.
 
-    `known`: pairs of identities: that of a node that was ready, and that of a node that it knew
-    then.  A reset changes an identity.
+    `known`: pairs of identities: a node that was ready, and a node that it knew then.  A reset
+    changes an identity.
     """
 
     known: set[tuple[str, str]] = Factory(set)
 
-    def stepped(self, before: State, event: Event, after: State) -> str | None:
+    def check_step(self, before: State, event: Event, after: State) -> str | None:
         """Return the error of a step, or None."""
         if after.runs and after.held is not None:
-            one = _node(after.identity)
-            self.known.update((one, _node(other)) for _, other in after.held.ids.pairs)
+            ready = _node(after.identity)
+            self.known.update((ready, _node(other)) for _, other in after.held.ids.pairs)
         return None if self._names_node_before_reset(before, event) else _stops(before, after)
 
     def _names_node_before_reset(self, before: State, event: Event) -> bool:
@@ -44,9 +44,9 @@ class GospelChecker:
         if not (isinstance(event, Receive) and isinstance(event.content, NewConfig)):
             return False
         ids = event.content.held.ids
-        sender, meant = _node(ids.get(event.sender)), _node(ids.get(before.who.me))
+        sender, named = _node(ids.get(event.sender)), _node(ids.get(before.who.me))
         now = _node(before.identity)
-        return bool(meant) and meant != now and (sender, now) not in self.known
+        return bool(named) and named != now and (sender, now) not in self.known
 
 
 def _node(identity: str | None) -> str:
@@ -55,9 +55,7 @@ def _node(identity: str | None) -> str:
 
 
 def _stops(before: State, after: State) -> str | None:
-    """Return the error of a ready node that gives up data although its next config names it the
-    gospel, or None.
-    """
+    """Return the error of a ready node that stops although its next config names it, or None."""
     me, old, new = before.who.me, before.held, after.held
     if not (before.runs and after.status is Status.JOINING) or old is None or new is None:
         return None
@@ -87,9 +85,9 @@ class Message:
 class Oracle:
     """The expectations of one run.
 
-    `version`: that of the newest config.  `configs`: the configs that were applied since the last
+    `version`: the newest config's version.  `configs`: the configs that were applied since the last
     time of rest.  `were_cut`: the nodes that were cut off since then.  `kinds`: how often each
-    action was taken.  `told`: the run's log.  `problems`: the violated claims.
+    action was taken.  `log`: the run's log.  `problems`: the violated claims.
     """
 
     machines: Machines
@@ -99,13 +97,13 @@ class Oracle:
     were_cut: set[str] = Factory(set)
     messages: list[Message] = Factory(list)
     kinds: Counter[str] = Factory(Counter)
-    told: list[str] = Factory(list)
+    log: list[str] = Factory(list)
     problems: list[str] = Factory(list)
     events: int = 0
     _replies: list[tuple[Config, asyncio.Future[Answer]]] = field(factory=list)
 
     def __attrs_post_init__(self) -> None:
-        self.machines.wiping = self._wiping
+        self.machines.wiping = self._note_wiped
 
     @property
     def all(self) -> list[Machine]:
@@ -131,7 +129,7 @@ class Oracle:
             self._give_up(one, f"all nodes that had it are left out of version {config.version}")
         one.members &= config.nodes
 
-    def _wiping(self, broker: Broker) -> None:
+    def _note_wiped(self, broker: Broker) -> None:
         """Note the messages of a node that is wiped, if a newer config names it as the gospel."""
         host = self.machines.all[broker.name].host
         held = None if host is None else host.state.held
@@ -148,7 +146,7 @@ class Oracle:
         return host is not None and host.state.status in (Status.JOINING, Status.BOOTING)
 
     def _labels(self, one: Message) -> set[str]:
-        """Return the labels of the data that have a message."""
+        """Return the labels of the sets of data that have a message."""
         brokers = [each.broker for each in self.all]
         return {broker.label for broker in brokers if one.number in broker.kept}
 
@@ -165,14 +163,11 @@ class Oracle:
         states = [each.host.state for each in self.all if each.host is not None]
         held = [state.held.config for state in states if state.held is not None]
         youngest = max(held, key=lambda config: config.version, default=None)
-        is_news = youngest is not None and youngest.version > machine.ended_with
-        return (
-            youngest
-            if is_news and youngest is not None and machine.name in youngest.nodes
-            else None
-        )
+        if youngest is None or youngest.version <= machine.ended_with:
+            return None
+        return youngest if machine.name in youngest.nodes else None
 
-    def _unrest(self) -> list[str]:
+    def _restless(self) -> list[str]:
         """Return a sentence for each node that is not at rest.
 
         A node is at rest if it is ready, pending, shut down or left out.
@@ -192,7 +187,7 @@ class Oracle:
                 )
         return found
 
-    def _wrong(self) -> list[str]:
+    def _violations(self) -> list[str]:
         """Return a sentence for each claim that is violated at rest."""
         found = []
         ready = [one for one in self.all if one.is_ready]
@@ -208,9 +203,9 @@ class Oracle:
                 its = None if other.host is None else other.host.state.held
                 if its is None or not other.is_ready or its.config != held.config:
                     continue
-                says = (host.state.why.case, other.host.state.why.case)  # type: ignore[union-attr]
+                cases = (host.state.why.case, other.host.state.why.case)  # type: ignore[union-attr]
                 if one.broker.label != other.broker.label:
-                    if BY_ITSELF in says:
+                    if BY_ITSELF in cases:
                         continue
                     found.append(
                         f"{one.name} and {name} are ready with {held.config}, and have the data"

@@ -9,7 +9,7 @@ claims:
     there is at most one cluster
     when all links have healed, all nodes are started and the service answers, all nodes are in the
     cluster within `REST_SECONDS`, unless more nodes are listed than are expected, and a node has
-    said so and ended
+    ended with this reason
 
 A run ends early when all nodes are in one cluster, because no node decides anything then.  In some
 runs fewer nodes are expected than exist.  In these no record lapses: a node that reads as many
@@ -45,7 +45,10 @@ STRANGER = "rabbit@z"
 
 @frozen
 class Found:
-    """The result of one run.  `refused`: how many nodes ended and said why."""
+    """The result of one run.  `rounds`: decisions of nodes; `answers`: requests to the service.
+
+    `refused`: the number of nodes that ended with a reason.
+    """
 
     seed: int
     problem: str
@@ -57,20 +60,23 @@ class Found:
 
 @define
 class Service:
-    """The simulated Consul agent and etcd gateway.  `ill`: the share of bad answers."""
+    """The simulated Consul agent and etcd gateway.  `ill`: the share of bad answers.
+
+    `requests`: their number.
+    """
 
     chance: Random
     is_up: bool = True
     ill: float = 0.0
-    asked: int = 0
+    requests: int = 0
     records: dict[str, int] = field(factory=dict)
     _revision: int = 0
 
     async def exchange(self, request: Request) -> Response | Broken:
-        self.asked += 1
+        self.requests += 1
         await asyncio.sleep(self.chance.choice((0.0, 0.01, 0.3)))
         if not self.is_up:
-            return Broken(why="no node listens")
+            return Broken(why="no server listens")
         bad = self.chance.random() < self.ill
         if bad and self.chance.random() < 0.5:
             return self.chance.choice(
@@ -142,14 +148,14 @@ class Node:
 
     def start(self) -> None:
         if self.task is None and not self.why:
-            self.task = asyncio.ensure_future(self._boots())
+            self.task = asyncio.ensure_future(self._boot())
 
     def kill(self) -> None:
         if self.task is not None:
             self.task.cancel()
             self.task = None
 
-    async def _boots(self) -> None:
+    async def _boot(self) -> None:
         pause = self.run.pause
         while isinstance(await self.port.register(), Failed):
             await pause()
@@ -180,15 +186,15 @@ class Node:
             case Step.ALONE:
                 self.cluster = self.name
             case Step.FOUND:
-                self._asks_for_votes({self.name, *named(answer)})
+                self._ask_for_votes({self.name, *named(answer)})
             case Step.REFUSE:
                 self.why = found.why
 
-    def _asks_for_votes(self, names: set[str]) -> None:
-        asked = [one for one in self.run.heard_by(self) if one.name in names]
-        if any(one.cluster is not None for one in asked):
+    def _ask_for_votes(self, names: set[str]) -> None:
+        heard = [one for one in self.run.heard_by(self) if one.name in names]
+        if any(one.cluster is not None for one in heard):
             return
-        voters = [one for one in asked if one.vote in (None, self.name)]
+        voters = [one for one in heard if one.vote in (None, self.name)]
         if self not in voters or len(voters) < rounds.majority_of(self.run.expected):
             return
         for one in voters:
@@ -198,7 +204,10 @@ class Node:
 
 @define(eq=False)
 class Run:
-    """One run of one to five nodes with one backend.  `expected`: the nodes' configuration."""
+    """One run of one to five nodes with one backend.
+
+    `expected`: how many nodes the configuration expects.
+    """
 
     seed: int
     rules: Rules = Rules.OURS
@@ -231,7 +240,7 @@ class Run:
     async def play(self, events: int) -> str:
         try:
             for _ in range(events):
-                self._happens()
+                self._do_event()
                 await self.pause()
                 if problem := self._two_clusters():
                     return problem
@@ -242,7 +251,7 @@ class Run:
             for one in self.nodes.values():
                 one.kill()
 
-    def _happens(self) -> None:
+    def _do_event(self) -> None:
         one, service = self.chance.choice([*self.nodes.values()]), self.service
         kinds = ("start", "start", "kill", "cut", "heal", "service", "ill", "lapse", "stranger")
         match self.chance.choice(kinds):
@@ -277,8 +286,8 @@ class Run:
             await asyncio.sleep(3.0)
             if self._two_clusters() or not self._outside():
                 break
-        is_told = any(one.why for one in self.nodes.values())
-        if is_told and (STRANGER in self.service.records or self._are_too_many):
+        has_refused = any(one.why for one in self.nodes.values())
+        if has_refused and (STRANGER in self.service.records or self._are_too_many):
             return self._two_clusters()  # an operator would mend this, and restart the nodes
         stuck = [one.name for one in self._outside()]
         return self._two_clusters() or (f"stuck: {stuck}" if stuck else "")
@@ -300,10 +309,10 @@ def _etcd(node: str) -> Backend:
 
 
 def run(seed: int, events: int, rules: Rules = Rules.OURS) -> Found:
-    """Return the result of the run of a seed.  `rules`: rules other than ours make two clusters."""
+    """Return the result of the run of a seed.  `rules`: other rules can make two clusters."""
     playing = Run(seed, rules)
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         problem = runner.run(playing.play(events))
         seconds = runner.get_loop().time()
     refused = sum(bool(one.why) for one in playing.nodes.values())
-    return Found(seed, problem, playing.rounds, playing.service.asked, seconds, refused)
+    return Found(seed, problem, playing.rounds, playing.service.requests, seconds, refused)

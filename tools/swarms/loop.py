@@ -32,14 +32,14 @@ def silent() -> Iterator[None]:
         logging.disable(before)
 
 
-class Jumps(SelectSelector):
+class JumpingSelector(SelectSelector):
     """Never waits, and adds the time that it would wait to `now`."""
 
     now = 0.0
     turns = 0  # turns of the loop since `now` changed
 
     def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
-        assert timeout is not None, "nothing will ever happen any more"
+        assert timeout is not None, "no timer is set, so the loop would wait forever"
         self.turns = 0 if timeout > 0 else self.turns + 1
         assert self.turns < TURNS_MAX, "time stands still"
         self.now += max(0.0, timeout)
@@ -54,19 +54,19 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     """
 
     def __init__(self) -> None:
-        self.jumps = Jumps()
+        self.selector = JumpingSelector()
         self.listening: dict[str, Callable[[], asyncio.BaseProtocol]] = {}
         self.ends: list[End] = []
         self.apart: set[str] = set()
-        super().__init__(self.jumps)
+        super().__init__(self.selector)
 
     def time(self) -> float:
-        return self.jumps.now
+        return self.selector.now
 
     async def create_server(  # type: ignore[override]
         self, factory: Any, host: Any, _: Any, **more: Any
     ) -> Any:
-        return Listening(self, host, factory)
+        return Listener(self, host, factory)
 
     async def create_connection(  # type: ignore[override]
         self, factory: Any, host: Any, _: Any = None, **more: Any
@@ -92,9 +92,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
                 end.arrive()
 
     def kill(self, name: str, keeps: Callable[[int], int] = lambda _: 0) -> None:
-        """End all connections of a host without calling its callbacks.
+        """End all connections of a host, as if its process were killed.
 
-        `keeps`: given the number of pieces under way, returns how many still arrive.
+        `keeps`: returns how many of the pieces under way, given their number, still arrive.
         """
         self.listening.pop(name, None)
         for end in [one for one in self.ends if one.name == name and one.is_open]:
@@ -105,15 +105,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 @define
-class Listening:
-    """The port of a host; it is also the socket in `sockets`."""
+class Listener:
+    """The port of a host, as a server and as its socket."""
 
     loop: VirtualLoop
     name: str
     factory: Callable[[], asyncio.BaseProtocol]
 
     @property
-    def sockets(self) -> list[Listening]:
+    def sockets(self) -> list[Listener]:
         return [self]
 
     def getsockname(self) -> tuple[str, int]:
@@ -128,7 +128,7 @@ class Listening:
 
 @define(eq=False)
 class End(asyncio.Transport):
-    """One end of a connection.  `under_way`: its messages; None means that it has ended."""
+    """One end of a connection.  `under_way`: sent and not yet arrived; None is the end."""
 
     loop: VirtualLoop
     name: str
@@ -154,7 +154,7 @@ class End(asyncio.Transport):
         return not self.is_open
 
     def pause_reading(self) -> None:
-        """Do nothing: a host here always reads all that comes."""
+        """Do nothing: a host here always reads all data."""
 
     resume_reading = pause_reading
 
@@ -166,7 +166,7 @@ class End(asyncio.Transport):
     close = abort
 
     def end(self) -> None:
-        """Send no more, and let the other end notice it."""
+        """End this end; the other end notices it later."""
         self._send(None)
         self.is_open = False
 
@@ -176,7 +176,7 @@ class End(asyncio.Transport):
             self.loop.call_later(self.latency, self.arrive)
 
     def arrive(self) -> None:
-        """Deliver the oldest message under way, if possible."""
+        """Deliver the oldest piece under way, unless a host is cut off."""
         other = self.other
         assert other is not None
         if not self.under_way or self.loop.apart & {self.name, other.name}:
@@ -195,9 +195,9 @@ def _hand_over(protocol: asyncio.BaseProtocol, data: bytes) -> None:
         return
     assert isinstance(protocol, asyncio.BufferedProtocol)
     while data:
-        room = memoryview(protocol.get_buffer(len(data)))
-        some = data[: len(room)]
-        room[: len(some)] = some
+        buffer = memoryview(protocol.get_buffer(len(data)))
+        some = data[: len(buffer)]
+        buffer[: len(some)] = some
         protocol.buffer_updated(len(some))
         data = data[len(some) :]
 

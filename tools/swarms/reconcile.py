@@ -74,7 +74,7 @@ class Scenario:
 
 @frozen
 class Found:
-    """The result of a run.  `steps`: calls of the machine's step.  `problem`: the first, or ""."""
+    """The result of a run.  `steps`: calls of `step`.  `problem`: the first problem, or ""."""
 
     scenario: Scenario
     problem: str
@@ -97,11 +97,11 @@ class Killed(BaseException):
 
 
 @define
-class Beside:
+class BrokerAccess:
     """The broker's API and tools, with their faults, as the keeper sees them.
 
-    `dies_in`: calls of the disk, the API or the tools until the keeper is killed.  `is_off`: the
-    keeper's machine lost power, so that the old keeper must not act any more.
+    `dies_in`: the number of calls of disk, API or tools before the keeper is killed.  `is_off`: the
+    keeper's machine lost power, so the keeper must not act any more.
     """
 
     broker: Broker
@@ -137,7 +137,7 @@ class Beside:
         return self._read[1]
 
     def replicas(self, key: Key, kind: Kind, node: str) -> tuple[Replica, ...]:
-        self._takes(0.0, 0.1)
+        self._take_time(0.0, 0.1)
         group = self.broker.groups.get(key.name)
         if group is None or not self.broker.runs(node):
             raise CommandFailed("no answer", next="ask again")
@@ -151,11 +151,11 @@ class Beside:
         has_end = self.chance.random() >= 0.1
         ends_in = 0.0 if has_end or self.dies_in == 0 else takes
         self.broker.command(intent.key.name, intent.action.value, intent.node, ends_in)
-        self._takes(takes)
+        self._take_time(takes)
         if not has_end:
             raise CommandFailed("no end", next="ask again")
 
-    def _takes(self, *seconds: float) -> None:
+    def _take_time(self, *seconds: float) -> None:
         self.call()
         if self.broker.now < self.fails_until and self.chance.random() < 0.5:
             raise CommandFailed("no answer", next="ask again")
@@ -169,7 +169,7 @@ class Run:
     scenario: Scenario
     chance: Random = field(init=False)
     broker: Broker = field(init=False)
-    beside: Beside = field(init=False)
+    access: BrokerAccess = field(init=False)
     steps: int = 0
     _keeper: loop.Loop | None = None
     _numbers: int = 0
@@ -179,60 +179,60 @@ class Run:
         self.broker = Broker(self.chance)
         disk = Disk(self.chance)
         disk.make(PLACE.parent)
-        self.beside = Beside(self.broker, self.chance, disk)
+        self.access = BrokerAccess(self.broker, self.chance, disk)
         for name in "abcde"[: self.chance.randint(3, 5)]:
             self.broker.add_node(name)
         for _ in range(self.chance.randint(1, 4)):
-            self._happens(Happening("declare", 0.0, self.chance.random()))
+            self._do_event(Happening("declare", 0.0, self.chance.random()))
 
     def play(self) -> str:
         """Return the first problem, or ""."""
         until = 0.0
         for one in self.scenario.happenings:
             until += one.wait
-            self.broker.at(until, lambda one=one: self._happens(one))  # type: ignore[misc]
-        if problem := self._goes_on(until):
+            self.broker.schedule(until, lambda one=one: self._do_event(one))  # type: ignore[misc]
+        if problem := self._run_until(until):
             return problem
         for node in self.broker.nodes.values():
             node.drained = False
             if node.member and not node.up and self.chance.random() < 0.6:
                 self.broker.comes(node)
-        self.beside.silent_until = self.beside.fails_until = 0.0
-        self.beside.dies_in, self.broker.misses = None, 0
-        if problem := self._goes_on(self.broker.now + REST_SECONDS, self._is_restless):
+        self.access.silent_until = self.access.fails_until = 0.0
+        self.access.dies_in, self.broker.misses = None, 0
+        if problem := self._run_until(self.broker.now + REST_SECONDS, self._is_restless):
             return problem
         if lacks := self._lacks():
             return f"stuck: {lacks}"
-        return "restless: commands without end" if self._is_restless() else ""
+        return f"restless: commands in the last {CALM_SECONDS:g} s" if self._is_restless() else ""
 
     def _is_restless(self) -> bool:
         since = self.broker.now - self.broker.commanded_at
         return since < CALM_SECONDS or bool(self._lacks())
 
-    def _goes_on(self, until: float, goes_on: Callable[[], object] = lambda: True) -> str:
+    def _run_until(self, until: float, goes_on: Callable[[], object] = lambda: True) -> str:
         while self.broker.now < until and not self.broker.problems and goes_on():
             try:
-                self._started().round()
+                self._running_keeper().round()
             except Killed:
                 self._keeper = None
-                self.beside.disk.process_ends()
+                self.access.disk.process_ends()
             self.broker.advance(POLL)
         return self.broker.problems[0] if self.broker.problems else ""
 
-    def _started(self) -> loop.Loop:
+    def _running_keeper(self) -> loop.Loop:
         if self._keeper is None:
-            self.beside.is_off = False
-            self.beside.disk.before = self.beside.call
-            journal = Journal.open(PLACE, self.beside.disk)
-            there: Any = self.beside
+            self.access.is_off = False
+            self.access.disk.before = self.access.call
+            journal = Journal.open(PLACE, self.access.disk)
+            ports: Any = self.access
             reporter = Reporter(lambda _line: None)
-            keeper = loop.Loop(there, there, Keeper(RULES), reporter, journal, there.clock)
+            keeper = loop.Loop(ports, ports, Keeper(RULES), reporter, journal, ports.clock)
             keeper.start()
             self._keeper = keeper
         return self._keeper
 
     def _lacks(self) -> str:
-        """Return a queue that survives fewer failures than its target promises, or "".
+        """Return a queue that survives fewer failures than its target promises, as text, or "".
 
         The list counts, too: the keeper reads only the list, so it cannot know better if the list
         says that the queue survives enough, or that no majority runs.  A target above the number of
@@ -252,15 +252,19 @@ class Run:
                 sum(map(runs, able)) - (len(named) // 2 + 1)
                 for able, named in ((whole, voters), (group.listed, group.listed))
             ]
-            is_told = 2 * sum(map(runs, group.listed)) > len(group.listed)
-            if is_told and self.broker.leader(group) is not None and max(spare) < promised:
+            has_listed_majority = 2 * sum(map(runs, group.listed)) > len(group.listed)
+            if (
+                has_listed_majority
+                and self.broker.leader(group) is not None
+                and max(spare) < promised
+            ):
                 return f"{group.name} of {group.target}: {voters}, whole {whole}"
         return ""
 
     # -- events ------------------------------------------------------------------------------
 
-    def _happens(self, one: Happening) -> None:
-        broker, beside, now = self.broker, self.beside, self.broker.now
+    def _do_event(self, one: Happening) -> None:
+        broker, access, now = self.broker, self.access, self.broker.now
 
         def picked(found: list[Any]) -> Any:
             return found[int(one.pick * len(found))] if found else None
@@ -282,18 +286,18 @@ class Run:
             case "drains":
                 node.drained = not node.drained
             case "kill":
-                beside.dies_in = int(one.pick * 30)
+                access.dies_in = int(one.pick * 30)
             case "power":
-                self._keeper, beside.is_off = None, True
-                beside.disk = beside.disk.copied(lambda: self.chance.random() < 0.5)
+                self._keeper, access.is_off = None, True
+                access.disk = access.disk.copied(lambda: self.chance.random() < 0.5)
                 broker.tools_end()
             case "no answer":
-                beside.silent_until = now + 200 * one.pick
+                access.silent_until = now + 200 * one.pick
             case "tools fail":
-                beside.fails_until = now + 200 * one.pick
+                access.fails_until = now + 200 * one.pick
             case "no node leads" if group is not None:
                 group.blind = now + 60 * one.pick
-                broker.at(60 * one.pick, broker.elected)
+                broker.schedule(60 * one.pick, broker.elected)
             case "a list is not written":
                 broker.misses += 1
             case "declare" if len(broker.groups) < 6:
@@ -335,10 +339,10 @@ def _kind(problem: str) -> list[str]:
 def shrunk(found: Found, seconds: float) -> Found:
     """Return a shorter run with the same kind of problem."""
 
-    def of(happenings: tuple[Happening, ...]) -> Found:
+    def outcome(happenings: tuple[Happening, ...]) -> Found:
         return run(evolve(found.scenario, happenings=happenings))
 
     def fails(happenings: tuple[Happening, ...]) -> bool:
-        return _kind(of(happenings).problem) == _kind(found.problem)
+        return _kind(outcome(happenings).problem) == _kind(found.problem)
 
-    return of(fewer(found.scenario.happenings, fails, seconds=seconds))
+    return outcome(fewer(found.scenario.happenings, fails, seconds=seconds))

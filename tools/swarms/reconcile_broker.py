@@ -1,8 +1,8 @@
 """A simulated broker in virtual time: nodes, replicated queues, and answers of its API and tools.
 
-It does not know the keeper.  The real members of a queue are those of its group.  The queue's list,
-which the API shows, is written later, or by half, or not at all.  Each effect of a command is
-checked at once against the claims:
+The real members of a queue are those of its group.  The queue's list, which the API shows, is
+written later, or without a change of the group, or not at all.  Each effect of a command is checked
+against the claims:
 
     no queue loses its majority by a command
     the last replica that holds all entries is not dropped
@@ -99,7 +99,7 @@ class Broker:
 
     # -- time --------------------------------------------------------------------------------
 
-    def at(self, delay: float, do: Callable[[], None]) -> None:
+    def schedule(self, delay: float, do: Callable[[], None]) -> None:
         heapq.heappush(self._heap, (self.now + delay, next(self._numbers), do))
 
     def advance(self, seconds: float) -> None:
@@ -146,17 +146,17 @@ class Broker:
                 one.source = ""
                 # If there is still a leader, the others go on without this replica.
                 one.whole = one.whole and self.leader(group) is None
-        self.at(self.chance.choice((0.0, 1.0, 10.0)), self.elected)
+        self.schedule(self.chance.choice((0.0, 1.0, 10.0)), self.elected)
 
     def comes(self, node: Node) -> None:
         node.up, node.changed = True, self.now
         for group in self.groups.values():
             if node.name in group.replicas:
                 self._copy(group, node.name)
-        self.at(self.chance.choice((0.0, 1.0, 10.0)), self.elected)
+        self.schedule(self.chance.choice((0.0, 1.0, 10.0)), self.elected)
 
     def elected(self) -> None:
-        """Write the leader of each queue into its list, as each new leader does."""
+        """Show the present leader of each queue in the API."""
         for group in self.groups.values():
             group.shown = self.leader(group) or group.shown
 
@@ -174,7 +174,7 @@ class Broker:
             one.source = ""
             self.elected()
 
-        self.at(self.chance.choice((0.1, 2.0, 8.0, 40.0)), done)
+        self.schedule(self.chance.choice((0.1, 2.0, 8.0, 40.0)), done)
 
     # -- its answers ---------------------------------------------------------------------------
 
@@ -254,7 +254,9 @@ class Broker:
             self.problems.append(f"{queue}: {verb} {node} while no node leads")
         its = self.nodes[node]
         if verb != "add" and its.member and self.now - its.ran < LOST_SECONDS:
-            self.problems.append(f"{queue}: {node} was dropped so soon")
+            self.problems.append(
+                f"{queue}: {node} was dropped less than {LOST_SECONDS:g} s after it ran"
+            )
         group.pending += 1
 
         def taken() -> None:
@@ -266,12 +268,12 @@ class Broker:
                 self._taken(group, verb, node, read_at)
 
         self._taking.append(taken)
-        self.at(self.chance.choice((0.0, 0.1, 1.0, 5.0, ends_in + LATEST_SECONDS)), taken)
+        self.schedule(self.chance.choice((0.0, 0.1, 1.0, 5.0, ends_in + LATEST_SECONDS)), taken)
 
     def tools_end(self) -> None:
         """End the running tools; their changes then have their effects in `LATEST_SECONDS`."""
         for taken in self._taking:
-            self.at(LATEST_SECONDS, taken)
+            self.schedule(LATEST_SECONDS, taken)
 
     def _taken(self, group: Group, verb: str, node: str, read_at: float) -> None:
         leader, is_add = self.leader(group), verb == "add"
@@ -279,7 +281,7 @@ class Broker:
             self.nodes[one].changed <= read_at for one in {*group.replicas, node} & {*self.nodes}
         )
         if leader is None:
-            if self.chance.random() < 0.3:  # by half: the list is written, and the group is not
+            if self.chance.random() < 0.3:  # the list is written, and the group does not change
                 self._list(group, node, is_add=is_add)
             return
         if (node in group.replicas) is is_add:
@@ -299,15 +301,15 @@ class Broker:
         if is_steady and self.has_majority(before) and not self.has_majority(self.voters(group)):
             self.problems.append(f"{group.name}: {verb} {node} took the majority")
         self._judge_copies()
-        self.at(
+        self.schedule(
             self.chance.choice((0.0, 1.0, 20.0)), lambda: self._list(group, node, is_add=is_add)
         )
 
     def _judge_removal(self, group: Group, node: str, gone: Replica, *, is_steady: bool) -> None:
         if gone.whole and not any(one.whole for one in group.replicas.values()):
-            self.problems.append(f"{group.name}: {node} was dropped, and it alone held all")
+            self.problems.append(f"{group.name}: {node} was dropped, which alone held all entries")
         if is_steady and self.runs(node) and self.nodes[node].member:
-            self.problems.append(f"{group.name}: {node} was dropped, and it runs")
+            self.problems.append(f"{group.name}: {node} was dropped while it ran")
 
     def _judge_copies(self) -> None:
         at = [

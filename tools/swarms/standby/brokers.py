@@ -26,21 +26,21 @@ from joinproto.standby.messages import View
 from joinproto.swarm.disk import Disk as MemoryDisk
 from tools.swarms.chain import Chain
 from tools.swarms.loop import VirtualLoop
-from tools.swarms.standby.oracle import Oracle, Sent, Violation
+from tools.swarms.standby.oracle import Oracle, SentMessage, Violation
 from tools.swarms.standby.scenario import Scenario
 
 TOP = Path("/")
 LOOKS = 0.1
-"""The share of confirmations at which the disks of all brokers are read, which takes time."""
+"""The share of confirmations after which the disks of the view's brokers are read."""
 
 
-class Died(Exception):
+class PowerLost(Exception):
     """The power was lost during a write."""
 
 
 @define(eq=False)
-class Counted(Core):
-    """A broker that counts the steps of its machine; `ticks`: those by the clock."""
+class CountingBroker(Core):
+    """A broker that counts the steps of its machine; `ticks`: the steps of the clock."""
 
     steps: int = 0
     ticks: int = 0
@@ -53,7 +53,7 @@ class Counted(Core):
 
 @define(eq=False)
 class Worker:
-    """Does blocking work after some virtual time; a broker that died gets no answer."""
+    """Does blocking work after some virtual time, unless the broker has ended."""
 
     brokers: Brokers
     name: str
@@ -70,23 +70,23 @@ class Worker:
             return
         try:
             work()
-        except Died:
-            self.brokers.dies(self.name)
-        except Exception as error:  # noqa: BLE001  told to the caller
+        except PowerLost:
+            self.brokers.cut_power(self.name)
+        except Exception as error:  # noqa: BLE001  passed to the caller
             done(error)
         else:
             done(None)
 
 
 def generation_of(core: Core) -> int:
-    """Return the generation of which a broker is primary."""
+    """Return the generation in a broker's status."""
     return int(status_of(core)["generation"])
 
 
-def on_disk(it: Brokers, name: str) -> set[int]:
+def on_disk(brokers: Brokers, name: str) -> set[int]:
     """Return the messages that a broker would have if its power failed now."""
-    files = it.disks[name]
-    of_run, files.chance = files.chance, it.looks
+    files = brokers.disks[name]
+    of_run, files.chance = files.chance, brokers.looks
     try:
         after = files.copied(lambda: False)
     finally:
@@ -96,8 +96,8 @@ def on_disk(it: Brokers, name: str) -> set[int]:
 
 
 @define(eq=False)
-class Taker:
-    """A client with credit for some messages, which it takes at once."""
+class TakingClient:
+    """A client with credit for some messages; `settles`: whether it acknowledges them at once."""
 
     brokers: Brokers
     core: Core
@@ -110,17 +110,17 @@ class Taker:
         self.credit -= 1
         number = int(held.body)
         oracle, core = self.brokers.oracle, self.core
-        oracle.delivers(self.queue, number, generation_of(core), marked=held.is_redelivered)
+        oracle.note_delivery(self.queue, number, generation_of(core), marked=held.is_redelivered)
         self.held.append(held)
         if self.settles:
             core.clients.take(
-                self.queue, held, lambda: oracle.acknowledges(number, generation_of(core))
+                self.queue, held, lambda: oracle.note_acknowledged(number, generation_of(core))
             )
 
 
 @define(eq=False)
 class Brokers:
-    """All brokers of one run.  `steps`, `ticks`: of machines that have ended, and of their clocks.
+    """All brokers of one run.  `steps`, `ticks`: counts of the brokers that have ended.
 
     `last`: the newest view that a primary had.  `promoting`: brokers whose promotion is under way.
     """
@@ -128,7 +128,7 @@ class Brokers:
     scenario: Scenario
     loop: VirtualLoop
     oracle: Oracle = field(factory=Oracle)
-    cores: dict[str, Counted] = field(factory=dict)
+    cores: dict[str, CountingBroker] = field(factory=dict)
     disks: dict[str, Any] = field(factory=dict)
     slow: dict[str, float] = field(factory=dict)
     steps: int = 0
@@ -183,10 +183,10 @@ class Brokers:
                 settings.data, name, cluster="swarm", brokers=names, files=files, frames_on=files
             )
             clear(disk.journal)
-        except Died:
+        except PowerLost:
             self._lose(name, power=True)
             return
-        core = self.cores[name] = Counted(settings, disk, NoLog(), Worker(self, name))
+        core = self.cores[name] = CountingBroker(settings, disk, NoLog(), Worker(self, name))
         if self.scenario.built_in:
             core.manager = Manager(core)
             self.chain.begin(name, core.manager)
@@ -206,16 +206,16 @@ class Brokers:
         """Promote a broker, without waiting for its answer."""
         core = self.cores[name]
 
-        async def told() -> None:
+        async def promote_and_wait() -> None:
             await core.promote()
             if self.cores.get(name) is core:
                 self.promoting.discard(name)
 
         self.promoting.add(name)
-        self.tasks(told())
+        self.run_task(promote_and_wait())
 
-    def dies(self, name: str) -> None:
-        """Cut a broker's power now, during its work."""
+    def cut_power(self, name: str) -> None:
+        """Cut a broker's power now, if it runs."""
         if name in self.cores:
             self.kill(name, power=True)
 
@@ -243,7 +243,7 @@ class Brokers:
         else:
             files.process_ends()
 
-    def dies_within(self, name: str, calls: int) -> None:
+    def cut_power_within(self, name: str, calls: int) -> None:
         """Cut a broker's power after this many calls of its disk."""
         left = calls
 
@@ -251,12 +251,12 @@ class Brokers:
             nonlocal left
             left -= 1
             if left < 0:
-                raise Died
+                raise PowerLost
 
         self.disks[name].before = before
 
     async def stop(self, name: str) -> None:
-        """End a broker in order, as SIGTERM does."""
+        """Stop a broker as SIGTERM does."""
         core = self.cores[name]
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(core.stop(), 60)
@@ -264,7 +264,7 @@ class Brokers:
             self.kill(name)
 
     async def begin_anew(self) -> None:
-        """Give all brokers empty directories."""
+        """Start all brokers anew with empty directories."""
         for name in [*self.cores]:
             self.kill(name)
         self.chain.frames.clear()
@@ -281,7 +281,7 @@ class Brokers:
             disk.write(evolve(disk.kept, clean=True))
         files.process_ends()
 
-    def tasks(self, work: Coroutine[Any, Any, object]) -> None:
+    def run_task(self, work: Coroutine[Any, Any, object]) -> None:
         """Run work as a task; its error is added to `failures`."""
         task = self.loop.create_task(work)
         self._clients.add(task)
@@ -312,7 +312,7 @@ class Brokers:
         for name, core in self.cores.items():
             if isinstance(core.failure, Violation):
                 raise core.failure
-            if core.failure is not None and not isinstance(core.failure, Died):
+            if core.failure is not None and not isinstance(core.failure, PowerLost):
                 raise Violation("no error", f"{name}: {core.failure!r}")
         if self.failures:
             failure = self.failures[0]
@@ -332,7 +332,7 @@ class Brokers:
         end = self.loop.time() + seconds
         while not holds() and self.loop.time() < end:
             await asyncio.sleep(TICK_SECONDS)
-            self.chain.look()
+            self.chain.check_links()
             self.observe()
             self.check()
         return holds()
@@ -340,14 +340,14 @@ class Brokers:
     # -- clients -----------------------------------------------------------------------------
 
     def client(self, near: str) -> Core | None:
-        """Return the primary that a client finds: `near` if it serves, else any that serves."""
+        """Return the broker that a client finds: `near` if it serves, else any that serves."""
         there = self.serving()
         if not there:
             return None
         return self.cores[near if near in there else self.chance.choice(sorted(there))]
 
     def publish(self, near: str, count: int) -> None:
-        """Send messages to a queue, which is created if it does not exist."""
+        """Send `count` messages to a queue, which is created if it does not exist."""
         core, queue = self.client(near), self.chance.choice("qr")
         if core is None:
             return
@@ -364,7 +364,7 @@ class Brokers:
     def _put(self, core: Core, queue: str, durable: bool) -> None:
         self._sent += 1
         number = self._sent
-        self.oracle.sent[number] = Sent(queue, durable)
+        self.oracle.sent[number] = SentMessage(queue, durable)
         body = str(number).encode()
         core.clients.publish(queue, body, durable, self._confirmed(core, [number]))
 
@@ -372,9 +372,9 @@ class Brokers:
         def done(problem: str) -> None:
             if not problem:
                 name = core.settings.broker
-                self.oracle.confirms(name, generation_of(core), numbers)
+                self.oracle.note_confirmed(name, generation_of(core), numbers)
                 for other in core.kept.view.members if self.looks.random() < LOOKS else ():
-                    self.oracle.keeps(other, numbers, on_disk(self, other))
+                    self.oracle.check_kept(other, numbers, on_disk(self, other))
 
         return done
 
@@ -384,17 +384,17 @@ class Brokers:
         if core is None or queue not in core.clients.live:
             return
         live = core.clients.live[queue]
-        taker = Taker(self, core, queue, min(count, len(live)))
+        taker = TakingClient(self, core, queue, min(count, len(live)))
         live.add(taker)
         live.remove(taker)
 
     def transact(self, near: str, count: int) -> None:
-        """Put messages to both queues and take one from a queue, in one transaction."""
+        """Put `count` messages into each queue and take one from q, in one transaction."""
         core = self.client(near)
         if core is None or not {"q", "r"} <= core.clients.live.keys():
             return
         live = core.clients.live["q"]
-        taker = Taker(self, core, "q", min(1, len(live)), settles=False)
+        taker = TakingClient(self, core, "q", min(1, len(live)), settles=False)
         live.add(taker)
         live.remove(taker)
         numbers = [self._sent + 1 + at for at in range(2 * count)]
@@ -402,7 +402,7 @@ class Brokers:
         puts = []
         for at, number in enumerate(numbers):
             queue = "qr"[at % 2]
-            self.oracle.sent[number] = Sent(queue, True, frozenset(numbers))
+            self.oracle.sent[number] = SentMessage(queue, True, frozenset(numbers))
             puts.append((queue, str(number).encode(), True))
         confirmed = self._confirmed(core, numbers)
 
@@ -410,11 +410,11 @@ class Brokers:
             confirmed(problem)
             for held in taker.held:
                 if not problem:
-                    self.oracle.acknowledges(int(held.body), generation_of(core))
+                    self.oracle.note_acknowledged(int(held.body), generation_of(core))
 
         core.clients.commit_whole(puts, [("q", held) for held in taker.held], done)
 
-    def left(self, name: str) -> dict[str, list[int]]:
-        """Return the contents of the queues of a broker, from the front to the back."""
+    def contents(self, name: str) -> dict[str, list[int]]:
+        """Return the messages in a broker's queues, from the front to the back."""
         queues = self.cores[name].bodies.queues
         return {queue: [int(put.body) for put in one.in_order] for queue, one in queues.items()}

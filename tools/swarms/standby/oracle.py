@@ -1,7 +1,7 @@
 """The claims about hot-standby brokers, checked by the observations of their clients.
 
-The oracle shares no code with the machine: it knows which messages were confirmed and delivered,
-and what each broker says about itself.
+The oracle shares no code with the machine: it knows which messages were sent, confirmed and
+delivered.
 
 Source: hot standby, H2, H4, H9; LM3, LM4.
 """
@@ -20,8 +20,8 @@ class Violation(Exception):
 
 
 @define
-class Sent:
-    """A message.  `whole`: all messages of its transaction, or empty.
+class SentMessage:
+    """A sent message.  `whole`: all messages of its transaction; empty if it was sent without one.
 
     `acknowledged`: the generation in which its acknowledgement was confirmed; 0 if it was not.
     """
@@ -37,23 +37,26 @@ class Sent:
 
 @define
 class Oracle:
-    """Messages are numbers, in the order in which clients sent them."""
+    """The observations of a run.  Messages are numbers, in the order in which clients sent them.
 
-    sent: dict[int, Sent] = field(factory=dict)
+    `confirmers`: generation to the brokers that confirmed in it; `confirmed`: messages.
+    """
+
+    sent: dict[int, SentMessage] = field(factory=dict)
     confirmers: dict[int, set[str]] = field(factory=dict)
     confirmed: int = 0
 
-    def confirms(self, broker: str, generation: int, numbers: list[int]) -> None:
-        """Note that a broker confirms messages to a client."""
-        who = self.confirmers.setdefault(generation, set())
-        who.add(broker)
-        if len(who) > 1:
-            raise Violation("one primary", f"{sorted(who)} confirm in generation {generation}")
+    def note_confirmed(self, broker: str, generation: int, numbers: list[int]) -> None:
+        """Note that a broker confirms messages to a client; a generation has one such broker."""
+        brokers = self.confirmers.setdefault(generation, set())
+        brokers.add(broker)
+        if len(brokers) > 1:
+            raise Violation("one primary", f"{sorted(brokers)} confirm in generation {generation}")
         for number in numbers:
             self.sent[number].confirmed = True
         self.confirmed += len(numbers)
 
-    def keeps(self, broker: str, numbers: list[int], there: set[int]) -> None:
+    def check_kept(self, broker: str, numbers: list[int], there: set[int]) -> None:
         """Check that an up-to-date broker would have these messages after a power cut now."""
         for number in numbers:
             one = self.sent[number]
@@ -62,7 +65,7 @@ class Oracle:
                     "all keep it", f"{number} of {one.queue} was confirmed, and {broker} lacks it"
                 )
 
-    def delivers(self, queue: str, number: int, generation: int, *, marked: bool) -> None:
+    def note_delivery(self, queue: str, number: int, generation: int, *, marked: bool) -> None:
         """Note that a client gets a message from the primary of a generation.
 
         `marked`: whether the message is marked as one that may have come before.  A former primary
@@ -79,11 +82,11 @@ class Oracle:
         if one.unmarked > 1:
             raise Violation("marked", f"{number} comes twice, and is not marked")
 
-    def acknowledges(self, number: int, generation: int) -> None:
+    def note_acknowledged(self, number: int, generation: int) -> None:
         """Note that a broker confirms an acknowledgement to a client."""
         self.sent[number].acknowledged = generation
 
-    def ends(self, left: dict[str, list[int]]) -> None:
+    def check_end(self, left: dict[str, list[int]]) -> None:
         """Check the claims at the end.  `left`: the queues' messages from the front to the back."""
         there = {number for numbers in left.values() for number in numbers}
         for queue, numbers in left.items():

@@ -8,16 +8,16 @@ from random import Random
 from attrs import field, frozen
 
 
-class What(Enum):
+class ActionKind(Enum):
     """A kind of action, by an operator, a manager, a client or a fault."""
 
     START = "is started"
     KILL = "is killed"
     POWER = "loses its power"
-    SOON = "loses its power in the middle of what it writes next"
-    STOP = "is stopped in order"
+    SOON = "loses its power during one of its next writes"
+    STOP = "is stopped by SIGTERM"
     CUT = "is cut off"
-    HEAL = "all are back in the network"
+    HEAL = "all links work again"
     PROMOTE = "is promoted"
     DEMOTE = "is demoted"
     SLOW = "has a slow disk"
@@ -27,36 +27,36 @@ class What(Enum):
 
 
 FAULTS = {
-    What.KILL: 2.0,
-    What.POWER: 1.0,
-    What.SOON: 2.0,
-    What.STOP: 1.0,
-    What.CUT: 1.5,
-    What.PROMOTE: 1.5,
-    What.DEMOTE: 0.7,
-    What.SLOW: 1.0,
+    ActionKind.KILL: 2.0,
+    ActionKind.POWER: 1.0,
+    ActionKind.SOON: 2.0,
+    ActionKind.STOP: 1.0,
+    ActionKind.CUT: 1.5,
+    ActionKind.PROMOTE: 1.5,
+    ActionKind.DEMOTE: 0.7,
+    ActionKind.SLOW: 1.0,
 }
-"""Kinds of faults, of which a run has some, with their weights."""
-DOWN = (What.KILL, What.POWER, What.SOON, What.STOP)
+"""The kinds of faults with their weights; a run has some of the kinds."""
+DOWN = (ActionKind.KILL, ActionKind.POWER, ActionKind.SOON, ActionKind.STOP)
 
 
 @frozen
 class Action:
-    """An action.  `at`: in seconds; `amount`: of messages, seconds or writes, by its kind."""
+    """An action.  `at`: its second; `amount`: messages, seconds or writes, by its kind."""
 
     at: float
-    what: What
-    who: str = ""
+    kind: ActionKind
+    broker: str = ""
     amount: float = 0.0
 
     def __str__(self) -> str:
-        much = f" ({self.amount:g})" if self.amount else ""
-        return f"{self.at:8.3f} s  {self.who} {self.what.value}{much}"
+        amount = f" ({self.amount:g})" if self.amount else ""
+        return f"{self.at:8.3f} s  {self.broker} {self.kind.value}{amount}"
 
 
 @frozen(kw_only=True)
 class Scenario:
-    """A scenario.  `built_in`: brokers promote themselves; if False, a manager outside that fences.
+    """A scenario.  `built_in`: brokers promote themselves; else an outside manager, which fences.
 
     `continues`: whether brokers may continue by themselves after a total failure.  `latency`: the
     most seconds of a write if the disk is not slow.
@@ -75,19 +75,21 @@ def draw(seed: int, events: int) -> Scenario:
     chance = Random(f"standby {seed}")
     built_in = chance.random() < 0.5
     names = "abc" if built_in else chance.choice(("ab", "abc", "abc"))
-    kinds = [kind for kind in FAULTS if chance.random() < 0.5] or [What.KILL]
+    kinds = [kind for kind in FAULTS if chance.random() < 0.5] or [ActionKind.KILL]
     share, pace = chance.choice((0.2, 0.4)), chance.choice((0.2, 1.0, 2.0))
     actions: list[Action] = []
     at = chance.choice((0.5, 4.0))
     if not built_in:
-        actions.append(Action(0.2, What.PROMOTE, "a"))
+        actions.append(Action(0.2, ActionKind.PROMOTE, "a"))
     while len(actions) < events:
         at += chance.expovariate(1.0 / pace)
         if chance.random() < share:
             kind = chance.choices(kinds, [FAULTS[one] for one in kinds])[0]
             actions += _fault(chance, kind, chance.choice(names), at)
         else:
-            kind = chance.choice((What.PUBLISH, What.PUBLISH, What.TAKE, What.TRANSACT))
+            kind = chance.choice(
+                (ActionKind.PUBLISH, ActionKind.PUBLISH, ActionKind.TAKE, ActionKind.TRANSACT)
+            )
             count = chance.choice((1, 1, 3, 20))
             actions.append(Action(at, kind, chance.choice(names), count))
     return Scenario(
@@ -100,17 +102,17 @@ def draw(seed: int, events: int) -> Scenario:
     )
 
 
-def _fault(chance: Random, kind: What, who: str, at: float) -> list[Action]:
+def _fault(chance: Random, kind: ActionKind, who: str, at: float) -> list[Action]:
     later = at + chance.choice((0.2, 2.0, 10.0)) * chance.random()
     match kind:
-        case What.SOON:
+        case ActionKind.SOON:
             made = [Action(at, kind, who, chance.choice((1, 2, 3, 5, 8, 13, 30)))]
-        case What.SLOW:
+        case ActionKind.SLOW:
             return [Action(at, kind, who, chance.choice((0.2, 1.0, 4.0))), Action(later, kind, who)]
-        case What.CUT:
-            return [Action(at, kind, who), Action(later, What.HEAL)]
+        case ActionKind.CUT:
+            return [Action(at, kind, who), Action(later, ActionKind.HEAL)]
         case _:
             made = [Action(at, kind, who)]
     if kind in DOWN and chance.random() < 0.9:
-        made.append(Action(later, What.START, who))
+        made.append(Action(later, ActionKind.START, who))
     return made
