@@ -1,4 +1,4 @@
-"""Helpers of the benchmark's tests: a command that stands in for joinproto, and made-up results."""
+"""Helpers of the benchmark's tests: a stand-in for the command joinproto, and invented results."""
 
 import sys
 from pathlib import Path
@@ -44,7 +44,7 @@ def stand_in(folder: Path, *, result: str = "holds", too_many: int = 0) -> tuple
 
 
 def cost(cpu: float, mib: float, wall: float | None = None) -> Cost:
-    """Return a cost in seconds and MiB."""
+    """Return a cost in CPU seconds, MiB and seconds."""
     return Cost(float(cpu), float(wall or cpu), peak_bytes=int(mib * MIB))
 
 
@@ -67,8 +67,8 @@ def row(tool: Tool, members: int, *costs: Cost, base: Row | None = None) -> Row:
     )
 
 
-def made_up() -> Results:
-    """Return small results of every kind; the numbers are invented."""
+def invented_results() -> Results:
+    """Return results of every kind but a member, nodes and a restart; the numbers are invented."""
     own = row("joinproto", 3, cost(1, 150))
     peer = row("spin-dfs", 3, cost(0.0, 2))
     rows = (

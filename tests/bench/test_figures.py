@@ -37,6 +37,6 @@ def test_numbers_are_shown_with_two_or_three_digits(number: float | None, text: 
 @pytest.mark.parametrize(
     ("ratio", "text"), [(None, "-"), (2.345, "2.35 x"), (46.2, "46.2 x"), (0.0312, "0.03 x")]
 )
-def test_ratios_are_reported_as_times(ratio: float | None, text: str) -> None:
+def test_a_ratio_is_shown_with_an_x(ratio: float | None, text: str) -> None:
     """A very small ratio is not shown as 0."""
     assert text == figures.times(ratio)

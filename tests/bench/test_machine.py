@@ -14,7 +14,6 @@ flags\t\t: fpu vme hypervisor lahf_lm
 
 
 def test_a_processor_is_reported_with_clock_cache_and_family() -> None:
-    """They are those of the first processor in /proc/cpuinfo."""
     expected = "A Processor @ 2.50GHz, family 6 model 85, 2500 MHz, 36608 KB cache, virtual machine"
     assert expected == processor_of(CPUINFO)
 
@@ -26,7 +25,7 @@ def test_a_missing_processor_is_unknown_and_missing_memory_is_zero() -> None:
 
 
 def test_memory_and_system_are_read() -> None:
-    """They are read from the text of /proc/meminfo and /etc/os-release."""
+    """Both are read from the text of /proc/meminfo and /etc/os-release."""
     assert 24_000_000 == memory_kib_of("MemTotal:       24000000 kB\nMemFree: 1 kB\n")
     assert "Debian 12" == system_of('NAME="Debian"\nPRETTY_NAME="Debian 12"\n')
 

@@ -1,4 +1,4 @@
-"""The measured cost of a command is that of its own process and its children."""
+"""The measured cost of a command: that of its own process and its children."""
 
 import sys
 from pathlib import Path
@@ -21,7 +21,7 @@ def launcher(tmp_path: Path) -> Path:
 
 
 def test_a_command_returns_its_outputs_and_its_exit_code(tmp_path: Path) -> None:
-    """Standard output is the result, standard error is for a person."""
+    """If the command wrote to standard error, its complaint is that text."""
     text = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
 
     done = measure(Command([*PYTHON, text], tmp_path))
@@ -29,8 +29,8 @@ def test_a_command_returns_its_outputs_and_its_exit_code(tmp_path: Path) -> None
     assert (3, "out\n", "err") == (done.exit_code, done.stdout, done.complaint)
 
 
-def test_a_command_that_is_killed_has_its_signal_as_code(tmp_path: Path) -> None:
-    """The exit code is 128 plus the signal, as in a shell."""
+def test_the_exit_code_of_a_killed_command_is_128_plus_its_signal(tmp_path: Path) -> None:
+    """This is the exit code in a shell, too."""
     done = measure(Command([*PYTHON, "import os; os.kill(os.getpid(), 9)"], tmp_path))
 
     assert 128 + 9 == done.exit_code

@@ -10,7 +10,7 @@ from attrs import evolve
 from click.testing import CliRunner
 
 from joinproto.join.phases import Phase
-from tests.bench.stand_ins import made_up
+from tests.bench.stand_ins import invented_results
 from tools.bench import __main__ as command
 from tools.bench import member, report
 from tools.bench.results import MemberCost, read_json, to_json
@@ -29,7 +29,7 @@ COST = MemberCost(
 
 
 def test_a_life_goes_from_the_founding_to_the_orderly_shutdown() -> None:
-    """Every member serves, and at the end has a clean store."""
+    """Every member serves, and has a clean store at the end."""
     cluster = member.Cluster()
 
     cluster.live(Phase.ACTIVE)
@@ -41,7 +41,7 @@ def test_a_life_goes_from_the_founding_to_the_orderly_shutdown() -> None:
 
 
 def test_a_young_member_takes_less_memory_than_promised() -> None:
-    """The benchmark also measures a round, and the memory after many views."""
+    """After many views it takes more memory; a round takes some time."""
     found = member.measure(lives=1, rounds=1)
 
     assert 0 < found.young_bytes < report.MEMBER_BYTES_MAX
@@ -61,32 +61,32 @@ def test_a_round_takes_at_most_five_times_the_promised_time() -> None:
 
 
 def test_the_reports_show_the_cost_and_the_promise() -> None:
-    found = evolve(made_up(), member=COST)
+    found = evolve(invented_results(), member=COST)
 
     for text in (report.terminal(found), report.markdown(found, plot="p.svg")):
         row = r"one round, a heartbeat[ |]+80 us[ |]+2\.00 x[ |]+300 us"
         assert re.search(row, text)
         assert "memory, after 1,000 views" in text
-    assert "A member" not in report.markdown(made_up(), plot="p.svg")
+    assert "A member" not in report.markdown(invented_results(), plot="p.svg")
 
 
 def test_the_cost_of_a_member_is_kept_in_the_json() -> None:
-    found = evolve(made_up(), member=COST)
+    found = evolve(invented_results(), member=COST)
 
     assert COST == read_json(to_json(found)).member
     # Results of an earlier version have no cost of a member.
-    assert None is read_json(to_json(made_up())).member
+    assert None is read_json(to_json(invented_results())).member
 
 
 def test_only_member_replaces_the_cost_in_earlier_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It takes five seconds instead of ten minutes, and changes no other result."""
+    """No other result changes; without earlier results the exit code is 2."""
     monkeypatch.setattr(command, "cost_of_member", lambda: COST)
     arguments = ["--only-member", "--out", str(tmp_path)]
 
     missing = CliRunner().invoke(command.main, arguments)
-    command.write(made_up(), tmp_path)
+    command.write(invented_results(), tmp_path)
     before = read_json((tmp_path / "benchmarks.json").read_text("utf-8"))
     done = CliRunner().invoke(command.main, arguments)
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from attrs import evolve
 from click.testing import CliRunner
 
-from tests.bench.stand_ins import made_up
+from tests.bench.stand_ins import invented_results
 from tools.bench import __main__ as command
 from tools.bench import node, report
 from tools.bench.results import NodeCost, read_json, to_json
 
-QUICKLY: Any = {"clients": 3, "seconds": 0.5, "kills": 1, "many": 9, "lone_writes": 9}
 COST = NodeCost(
     clients=16,
     founded_seconds=1.5,
@@ -57,7 +55,7 @@ def test_three_nodes_of_etcd_are_measured(tmp_path: Path) -> None:
 
 
 def test_the_reports_show_our_figures_and_etcd_s_with_their_ratio() -> None:
-    found = evolve(made_up(), node=COST)
+    found = evolve(invented_results(), node=COST)
 
     for text in (report.terminal(found), report.markdown(found, plot="p.svg")):
         assert "etcd 3.4.23" in text
@@ -66,7 +64,7 @@ def test_the_reports_show_our_figures_and_etcd_s_with_their_ratio() -> None:
         assert any("3,000" in row and "4,000" in row and "0.75" in row for row in rows)
         (lone,) = [line for line in text.splitlines() if "one client alone" in line]
         assert all(found in lone for found in ("3.00 ms", "2.00 ms", "1.50"))
-    assert "Three nodes" not in report.markdown(made_up(), plot="p.svg")
+    assert "Three nodes" not in report.markdown(invented_results(), plot="p.svg")
 
 
 def test_without_etcd_the_table_says_that_it_is_not_installed() -> None:
@@ -89,7 +87,7 @@ def test_only_node_replaces_the_figures_in_earlier_results(
 ) -> None:
     """No other result changes, and the figures are kept in the JSON."""
     monkeypatch.setattr(command, "cost_of_node", lambda: COST)
-    command.write(made_up(), tmp_path)
+    command.write(invented_results(), tmp_path)
     before = read_json((tmp_path / "benchmarks.json").read_text("utf-8"))
 
     done = CliRunner().invoke(command.main, ["--only-node", "--out", str(tmp_path)])

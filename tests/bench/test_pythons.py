@@ -1,4 +1,4 @@
-"""Other checkers in Python: they count the same states, or are left out with the reason."""
+"""Other checkers in Python: they count all states, or are left out with the reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tools.bench.run import ROOT, read_peer
 
 @pytest.mark.parametrize("members", [3, 4])
 def test_minicheck_counts_all_states(members: int) -> None:
-    """The model is the same, with 2^N + 4^N + 6^N states."""
+    """There are 2^N + 4^N + 6^N states."""
     done = measure(
         Command([*pythons.minicheck(), "two-phase-commit", "--members", str(members)], ROOT)
     )
@@ -28,7 +28,7 @@ def test_minicheck_counts_all_states(members: int) -> None:
 @pytest.mark.soak("peers")
 @pytest.mark.needs("Python 3.12")
 def test_musil_counts_all_states(tmp_path: Path) -> None:
-    """It runs in a virtual environment of its own."""
+    """musil runs in its own virtual environment."""
     try:
         call = pythons.musil(tmp_path)
     except EnvironmentProblem as error:

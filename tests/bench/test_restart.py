@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from tests.bench.stand_ins import made_up
+from tests.bench.stand_ins import invented_results
 from tests.bench.test_node import COST
 from tools.bench import report
 from tools.bench.results import RestartCost, read_json, to_json
@@ -20,12 +20,12 @@ RESTART = RestartCost(
 
 
 def test_the_page_shows_the_frames_the_seconds_and_the_load() -> None:
-    found = evolve(made_up(), restart=RESTART, node=evolve(COST, load=9.75))
+    found = evolve(invented_results(), restart=RESTART, node=evolve(COST, load=9.75))
 
     page = " ".join(report.markdown(read_json(to_json(found)), plot="p.svg").split())
 
     assert "A node with 3,000,000 frames (280 MB)" in page
     assert "load of the machine was 8.2 before" in page
     assert "load of the machine was 9.8 before" in page
-    assert "with those that it made by itself" in page
+    assert "with the index and snapshot that it made" in page
     assert "24.5" in page

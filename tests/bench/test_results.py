@@ -5,7 +5,7 @@ import json
 import pytest
 from cattrs.errors import BaseValidationError
 
-from tests.bench.stand_ins import MIB, cost, made_up, row
+from tests.bench.stand_ins import MIB, cost, invented_results, row
 from tools.bench import results
 from tools.bench.results import comparisons_of, read_json, to_json
 
@@ -51,8 +51,8 @@ def test_a_command_with_no_measured_cpu_has_a_rate() -> None:
 
 
 def test_ratios_compare_joinproto_with_the_peer_of_the_same_size() -> None:
-    """A speed above 1 is better, a memory above 1 is worse."""
-    found = {item.members: item for item in made_up().comparisons}
+    """With a speed above 1 joinproto is better, with a memory above 1 it is worse."""
+    found = {item.members: item for item in invented_results().comparisons}
 
     assert [8] == list(found)  # with 3 only the start is measured; 9 has no peer
     assert "spin-dfs" == found[8].peer
@@ -67,17 +67,17 @@ def test_without_peers_there_are_no_comparisons() -> None:
     assert () == comparisons_of([row("joinproto", 8, cost(2, 250))])
 
 
-def test_results_that_are_read_from_json_are_the_written_ones() -> None:
-    text = to_json(made_up())
+def test_results_that_are_read_from_json_equal_the_written_results() -> None:
+    text = to_json(invented_results())
 
     assert text == to_json(read_json(text))
-    assert made_up().machine == read_json(text).machine
-    assert [r.seen for r in made_up().rows] == [r.seen for r in read_json(text).rows]
+    assert invented_results().machine == read_json(text).machine
+    assert [r.seen for r in invented_results().rows] == [r.seen for r in read_json(text).rows]
 
 
 def test_json_has_the_documented_keys() -> None:
     """A change of these keys is a change for programs that read the file."""
-    found = json.loads(to_json(made_up()))
+    found = json.loads(to_json(invented_results()))
 
     assert {
         "command", "date", "runs", "machine", "rows", "comparisons", "starts", "cold",
@@ -100,7 +100,7 @@ def test_json_has_the_documented_keys() -> None:
 )
 def test_json_of_another_form_is_refused(key: str, value: object) -> None:
     """The form has an unknown key, a missing key, or a value of another kind."""
-    changed = json.loads(to_json(made_up())) | {key: value}
+    changed = json.loads(to_json(invented_results())) | {key: value}
 
     with pytest.raises((BaseValidationError, TypeError)):
         read_json(json.dumps(changed))

@@ -34,7 +34,7 @@ def run(own: tuple[str, ...], *, runs: int = 1) -> tuple[Results, list[str]]:
 
 
 def entrant(*, rounds: bool) -> Entrant:
-    """Return an entrant that is not run; its counts are compared."""
+    """Return an entrant that is not run, but whose counts are compared."""
     nothing = Command(["true"], ROOT)
     return Entrant("spin-bfs", "two-phase-commit", 9, "", nothing, read_own, rounds=rounds)
 

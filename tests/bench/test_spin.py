@@ -163,7 +163,7 @@ def test_a_report_with_large_counts_is_read() -> None:
     "line", ["Warning: Search not completed", "error: max search depth too small"]
 )
 def test_a_search_that_was_cut_off_is_not_complete(line: str) -> None:
-    """Its counts are of a part of the states."""
+    """SPIN counted only a part of the states."""
     assert not spin.read(REPORT + line).is_complete
 
 
@@ -175,7 +175,7 @@ def test_output_without_a_report_is_refused() -> None:
 
 @pytest.mark.parametrize(("members", "bits"), [(7, 19), (8, 22), (9, 24)])
 def test_the_hash_table_is_the_smallest_with_enough_slots(members: int, bits: int) -> None:
-    """It has at least one and a half slots for each state; half of it would have fewer."""
+    """A table of half the size would have less than one and a half slots for each state."""
     distinct = oracle.two_phase_commit(members).distinct
 
     assert bits == spin.table_bits(distinct)

@@ -1,7 +1,7 @@
 """`make bench`: measure, print, and write docs/benchmarks.{md,json,svg}.
 
-Exit codes: 0 measured, 1 a tool failed or counted wrong, 2 usage, 4 a package is missing.
-If SPIN is missing, the command says so and measures the other tools.
+Exit codes: 0 measured, 1 a tool failed or counted wrong, 2 usage, 4 a package is missing.  If SPIN
+is missing, the command says so and measures the other tools.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def command_of(*, sizes: str | None, runs: int | None, quick: bool) -> str:
 @click.command(epilog="Example: python -m tools.bench --sizes 7,8 --runs 5 --out /tmp/bench")
 @click.option("--sizes", help="Numbers of resource managers.  [default: 7,8,9]")
 @click.option("--runs", type=click.IntRange(min=1), help="Runs of each command.  [default: 3]")
-@click.option("--quick", is_flag=True, help="Sizes 5 and 6, one run, into a temporary folder.")
+@click.option("--quick", is_flag=True, help="Measure sizes 5 and 6 once, into a temporary folder.")
 @click.option(
     "--only-member",
     is_flag=True,
@@ -53,12 +53,12 @@ def command_of(*, sizes: str | None, runs: int | None, quick: bool) -> str:
 @click.option(
     "--only-node",
     is_flag=True,
-    help="Measure only three nodes, and put them into the results in --out.",
+    help="Measure only three nodes, and put their cost into the results in --out.",
 )
 @click.option(
     "--only-restart",
     is_flag=True,
-    help="Measure only a restart, and put it into the results in --out.",
+    help="Measure only a restart, and put its cost into the results in --out.",
 )
 @click.option(
     "--out",
@@ -76,7 +76,7 @@ def main(
     only_restart: bool,
     out: Path | None,
 ) -> None:
-    """Measure joinproto and its peers on two-phase commit."""
+    """Measure joinproto and other checkers on two-phase commit and other worlds."""
     plan = Plan(
         sizes=sizes_of(sizes) if sizes is not None else (5, 6) if quick else USUAL.sizes,
         runs=runs or (1 if quick else USUAL.runs),
@@ -111,10 +111,10 @@ def main(
 
 
 def earlier_results(file: Path) -> results.Results:
-    """Return the results in `file`."""
+    """Return the results in `file`; raises `UsageProblem` if there is no such file."""
     if not file.is_file():
         raise UsageProblem(
-            f"{file} with earlier results is not there", next="name its folder with --out"
+            f"there is no file {file} with earlier results", next="name its folder with --out"
         )
     return results.read_json(file.read_text("utf-8"))
 

@@ -1,4 +1,4 @@
-"""The facts of the machine that explain the numbers: processor, memory, system, versions."""
+"""The machine of a benchmark: processor, memory, system, and versions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Machine:
 
 
 def describe() -> Machine:
-    """Return the facts of this machine; missing ones are "unknown" or 0."""
+    """Return the facts of this machine; an unknown text is "unknown" or left out, a number 0."""
     return Machine(
         processor=processor_of(_read(CPUINFO)),
         processors=len(os.sched_getaffinity(0)),
@@ -52,7 +52,7 @@ def describe() -> Machine:
 
 
 def processor_of(cpuinfo: str) -> str:
-    """Return one line from the text of /proc/cpuinfo: model, clock, cache."""
+    """Return one line from the text of /proc/cpuinfo: model, family, clock, cache."""
     found = {
         key: match[1].strip()
         for key in ("model name", "cpu family", "model", "cpu MHz", "cache size")
@@ -72,7 +72,7 @@ def processor_of(cpuinfo: str) -> str:
 
 
 def memory_kib_of(meminfo: str) -> int:
-    """Return the machine's memory from the text of /proc/meminfo."""
+    """Return the machine's memory from the text of /proc/meminfo, or 0."""
     match = re.search(r"^MemTotal:\s*(\d+) kB", meminfo, re.MULTILINE)
     return int(match[1]) if match else 0
 
@@ -94,9 +94,9 @@ def _versions() -> dict[str, str]:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    for program, (question, pattern) in PROGRAMS.items():
+    for program, (option, pattern) in PROGRAMS.items():
         try:
-            done = subprocess.run([program, question], capture_output=True, text=True, check=False)
+            done = subprocess.run([program, option], capture_output=True, text=True, check=False)
         except OSError:
             continue
         if match := re.search(pattern, done.stdout):

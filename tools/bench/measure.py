@@ -11,13 +11,13 @@ from pathlib import Path
 
 from attrs import Factory, frozen
 
-# The number of shown lines of a failed command's output; its end says why it failed.
 LINES_SHOWN = 12
+"""The number of shown lines at the end of a failed command's output."""
 
 
 @frozen
 class Cost:
-    """A cost.  `cpu_seconds`: user and system time, with start-up and all children."""
+    """A cost.  `cpu_seconds`: user and system time, including start-up and all children."""
 
     cpu_seconds: float
     wall_seconds: float
@@ -52,8 +52,8 @@ class Command:
 def measure(command: Command, *, launcher: Path | None = None) -> Finished:
     """Run `command` to its end.
 
-    `launcher`: peers/launch.c, compiled; without it the peak is never below the memory that
-    this process has had itself (see there), which only matters for small programs.
+    `launcher`: peers/launch.c, compiled; without it the peak is never below this process's own
+    peak, which only matters for small programs.
     """
     with tempfile.TemporaryDirectory(prefix="joinproto-bench-") as name:
         place = Path(name)

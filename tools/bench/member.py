@@ -5,7 +5,7 @@ kinds of rounds are measured: those with a heartbeat to an active member, which 
 and those of a whole life, from the founding to the orderly shutdown.
 
 Messages are sent as bytes, so that members share no objects; encoding is not timed. Memory is
-measured for a young member, and for one whose chain is the longest that a store keeps.
+measured for a young member, and for a member with the longest chain that a store keeps.
 
 The reference is one trigger of the member's own machine (`transitions` with the table of
 phases, down to its last case), in the same process and in turn with the rounds: on a machine that
@@ -78,7 +78,7 @@ class Cluster:
         )
 
     def pass_time(self) -> None:
-        """Go to the next deadline."""
+        """Go to the next deadline of a member."""
         due = [it.deadline for it in self.members.values() if it.deadline is not None]
         self.now = min(due, default=self.now)
         for name, member in self.members.items():
@@ -132,21 +132,21 @@ def measure(*, lives: int = 15, rounds: int = 3_000) -> MemberCost:
     tip, model, phases = speaker.view, StepContext(*values_of(listener.state)), machine()
     if tip is None:
         raise RuntimeError("an active member has no view")
-    beat = Heartbeat(tip.id, tip.number, speaker.seat, False)
-    asked = facts(listener.state)
-    beats, triggers = [], []
+    heartbeat = Heartbeat(tip.id, tip.number, speaker.seat, False)
+    known = facts(listener.state)
+    heartbeats, triggers = [], []
     for _ in range(rounds):
         start = perf_counter()
-        listener.receive(cluster.now, "b", beat)
+        listener.receive(cluster.now, "b", heartbeat)
         listener.advance(listener.poll())
         middle = perf_counter()
-        phases.declared(model, "settle", (asked,), 0)
+        phases.declared(model, "settle", (known,), 0)
         triggers.append(perf_counter() - middle)
-        beats.append(middle - start)
-    young = bytes_of_one()
+        heartbeats.append(middle - start)
+    young = bytes_of_member()
     return MemberCost(
         members=MEMBERS,
-        round_us=statistics.median(beats) * 1e6,
+        round_us=statistics.median(heartbeats) * 1e6,
         life_us=statistics.median(life) * 1e6,
         life_slowest_tenth_us=statistics.quantiles(life, n=10)[-1] * 1e6,
         life_rounds=len(life),
@@ -157,7 +157,7 @@ def measure(*, lives: int = 15, rounds: int = 3_000) -> MemberCost:
     )
 
 
-def bytes_of_one(*, clusters: int = 20) -> int:
+def bytes_of_member(*, clusters: int = 20) -> int:
     """Return the average bytes of a member of an active cluster."""
     gc.collect()
     tracemalloc.start()
@@ -175,7 +175,7 @@ def bytes_of_one(*, clusters: int = 20) -> int:
 
 
 def bytes_of_views(tip: View) -> int:
-    """Return the bytes of all views that a store keeps, each read from its own message."""
+    """Return the bytes of as many views as a store keeps, each read from its own message."""
     messages = []
     for number in range(VIEWS_KEPT):
         position = Position(tip.id, number + 1)

@@ -1,14 +1,13 @@
-"""The performance of the three-node demo on this machine: writes a second, and the pause after
-kill -9.
+"""The performance of three nodes on this machine: writes a second, and the pause after kill -9.
 
 The three nodes are on loopback; each frame is on three disks (fsync) before it is acknowledged.
 Clients are threads, each with one write at a time.  If etcd is installed, three members of it are
 measured with the same threads, after the nodes have ended, so that neither disturbs the other.
 
-The pause is the time from the kill to the answer of the first write begun after it, at a survivor;
-once the member that orders the frames is killed, once another member.  etcd goes on without a
-follower, and needs an election after its leader; a view of joinproto needs all of its members, so
-it pauses after both.
+The pause is the time from the kill to the answer of the first write begun after it, at a survivor.
+In turn the sequencer, which orders the frames, and another member are killed.  etcd goes on without
+a follower, and needs an election without its leader; a view of joinproto needs all of its members,
+so it pauses after both.
 
 Run as `python -m tools.bench.node`, it prints one JSON object.
 """
@@ -41,7 +40,7 @@ from tools.faults.nodes import Fleet, until
 from tools.faults.ports import free_ports
 
 CLIENTS = 16
-MANY = 200
+MANY_CLIENTS = 200
 LONE_WRITES = 200
 SECONDS = 5.0
 KILLS = 3
@@ -226,7 +225,7 @@ def _text(text: str) -> str:
 
 
 def writes_per_second(trio: Trio, *, clients: int, seconds: float) -> float:
-    """Return the acknowledged writes of this many clients, spread over the members."""
+    """Return the acknowledged writes a second of this many clients, spread over the members."""
     over = threading.Event()
     counts = [0] * clients
 
@@ -250,7 +249,7 @@ def writes_per_second(trio: Trio, *, clients: int, seconds: float) -> float:
 
 
 def lone_seconds(trio: Trio, *, writes: int) -> float:
-    """Return the median time of one client's write while no other client writes."""
+    """Return the median seconds of one client's write while no other client writes."""
     times = []
     for name in NAMES:
         client = trio.client(name)
@@ -264,7 +263,7 @@ def lone_seconds(trio: Trio, *, writes: int) -> float:
 
 
 def seconds_after_kill(trio: Trio, victim: str) -> float:
-    """Kill the victim; return the time to the answer of a write begun then; start it again."""
+    """Kill a member, start it again, and return the seconds from the kill to a write's answer."""
     survivor = next(name for name in NAMES if name != victim)
     client = trio.client(survivor)
     until(client)
@@ -279,7 +278,11 @@ def seconds_after_kill(trio: Trio, victim: str) -> float:
 
 @frozen
 class Found:
-    """The measurements of one system; the seconds after a kill are medians."""
+    """The measurements of one system, in seconds and writes a second.
+
+    The seconds after a kill are medians.  `many`: the rate of many clients; `lone`: the median of
+    one client's write.
+    """
 
     founded: float
     rate: float
@@ -295,7 +298,7 @@ def measure(
     clients: int,
     seconds: float,
     kills: int,
-    many: int = MANY,
+    many: int = MANY_CLIENTS,
     lone_writes: int = LONE_WRITES,
 ) -> Found:
     """Measure the system, and end it."""
@@ -306,8 +309,8 @@ def measure(
         leader, other = [], []
         for _ in range(kills):
             leader.append(seconds_after_kill(trio, trio.leader()))
-            orders = trio.leader()
-            other.append(seconds_after_kill(trio, next(n for n in NAMES if n != orders)))
+            leading = trio.leader()
+            other.append(seconds_after_kill(trio, next(n for n in NAMES if n != leading)))
     finally:
         trio.close()
     return Found(
@@ -341,7 +344,7 @@ def cost(*, clients: int = CLIENTS, seconds: float = SECONDS, kills: int = KILLS
         writes_per_second=ours.rate,
         leader_killed_seconds=ours.leader_killed,
         other_killed_seconds=ours.other_killed,
-        many_clients=MANY,
+        many_clients=MANY_CLIENTS,
         many_writes_per_second=ours.many,
         lone_seconds=ours.lone,
         etcd=version,

@@ -27,7 +27,7 @@ def two_phase_commit(members: int) -> Counts:
     )
 
 
-# There is no formula.  Three programs agree, each with its own model of the protocol: joinproto, a
+# There is no formula.  Three programs found these counts, each with its own model: joinproto, a
 # search in C++ (tests/models/test_counts.py) and SPIN.
 PAXOS_FOUNDING = {2: Counts(678, 1_475, 21), 3: Counts(6_826_456, 30_258_141, 37)}
 

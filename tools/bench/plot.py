@@ -13,16 +13,18 @@ from tools.bench.results import MEMBERS_OF_BASE, TOOL_NAMES, Results, Row, Tool
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# The colours of text on a light page, and on a dark one, which a browser uses because of the style
-# sheet in the file.
 INK = ("#1f2328", "#e6edf3")
 GRID = ("#d1d9e0", "#3d444d")
+"""The colours of text and grid, on a light page and on a dark page."""
 
 
 @frozen
 class Line:
-    """One tool's line.  Colours are of medium lightness, so that they are visible on white and on
-    black; the marks distinguish the tools for people who cannot distinguish the colours."""
+    """One tool's line.
+
+    Colours are of medium lightness, so that they are visible on white and on black; marks
+    distinguish the tools for people who cannot distinguish the colours.
+    """
 
     tool: Tool
     colour: str

@@ -1,8 +1,7 @@
-"""The peers in Python: two checkers from the package index, and the command of each.
+"""The commands of two other checkers in Python, from the package index.
 
-minicheck runs in this Python.  musil needs Python 3.12 or later, so the benchmark makes an
-environment for it; without such a Python, or if musil cannot be installed, it is reported as left
-out.
+minicheck runs in this Python.  musil needs Python 3.12 or later, so the benchmark makes a virtual
+environment for it; without such a Python, or if musil cannot be installed, musil is left out.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def minicheck() -> tuple[str, ...]:
 
 
 def musil(folder: Path) -> tuple[str, ...]:
-    """Return the command of musil's model for the top folder, in an environment made in `folder`.
+    """Return the command of musil's model, which runs in a virtual environment in `folder`.
 
     Raises `EnvironmentProblem` if there is no newer Python, or musil cannot be installed.
     """
@@ -61,5 +60,5 @@ def _call(command: list[str]) -> None:
         said = str(getattr(error, "stderr", "") or error).strip().splitlines()
         raise EnvironmentProblem(
             f"musil is left out: {' '.join(command)} failed: {said[-1] if said else error}",
-            next="run that command by itself, and see its error",
+            next="run this command by itself, and read its error",
         ) from error

@@ -1,8 +1,8 @@
-"""The cost of a confirmed read: reads of three nodes, with and without asking a majority.
+"""The cost of a confirmed read at one of three nodes, compared with a local read.
 
 Two clusters of three nodes on loopback run at once, one with `reads = "confirmed"`, one with
-`"local"`, as in all nodes of earlier versions.  They are measured in turn, so that other load slows
-both down.  A client is a thread with one `get` at a time.
+`"local"`.  They are measured in turn, so that other load slows both down.  A client is a thread
+with one `get` at a time.
 
 Run as `python -m tools.bench.reads`, it prints one JSON object: for each way to read, and for each
 number of clients, reads a second, and the median and 99th percentile of a read, in milliseconds.
@@ -30,8 +30,8 @@ SECONDS = 2.0
 NAMES = "abc"
 
 
-def measured(top: Path) -> dict[str, dict[str, dict[str, float]]]:
-    """Return the figures; clients read at the last member by name, which does not order frames."""
+def measure(top: Path) -> dict[str, dict[str, dict[str, float]]]:
+    """Return the figures by way of reading and number of clients; clients read at c."""
     fleets = {}
     times: dict[tuple[Reads, int], list[float]] = defaultdict(list)
     try:
@@ -87,6 +87,6 @@ def _figures(times: list[float]) -> dict[str, float]:
 if __name__ == "__main__":
     folder = Path(tempfile.mkdtemp(prefix="reads-"))
     try:
-        print(json.dumps(measured(folder), indent=1))
+        print(json.dumps(measure(folder), indent=1))
     finally:
         shutil.rmtree(folder, ignore_errors=True)

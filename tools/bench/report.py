@@ -20,13 +20,13 @@ from tools.bench.results import (
 )
 
 MIB = 1024**2
-# The limits that the first release promised.
 ROUND_MICROSECONDS_MAX = 300
 MEMBER_BYTES_MAX = MIB
+"""The limits that the first release promised."""
 
 
 def rows_table(rows: Sequence[Row]) -> str:
-    """Return the measurements, one line for each tool and size.
+    """Return the measurements as a table, one line for each tool and size.
 
     The smallest size has no rates: it measures only the start.
     """
@@ -134,7 +134,7 @@ def node_table(cost: NodeCost) -> str:
         ["what:", "joinproto", etcd, "ratio"],
         [
             [
-                "three new ones are started, until all serve",
+                "three new nodes start, until all serve",
                 f"{cost.founded_seconds:.2f} s",
                 _or_dash(cost.etcd_founded_seconds, "{:.2f} s"),
                 _ratio(cost.founded_seconds, cost.etcd_founded_seconds),
@@ -179,8 +179,8 @@ def restart_table(cost: RestartCost) -> str:
         ["a start, until it serves:", "seconds"],
         [
             ["without a frame", f"{cost.empty_seconds:.1f}"],
-            ["the first one, without index and snapshot", f"{cost.first_seconds:.1f}"],
-            ["with those that it made by itself", f"{cost.restart_seconds:.1f}"],
+            ["the first start, without index and snapshot", f"{cost.first_seconds:.1f}"],
+            ["with the index and snapshot that it made", f"{cost.restart_seconds:.1f}"],
         ],
     )
 
@@ -260,10 +260,7 @@ def summary(results: Results) -> str:
 
 
 def page_table(results: Results, world: str) -> str:
-    """Return a world's measurements for the page: of the largest size.
-
-    All sizes and columns are in benchmarks.json.
-    """
+    """Return a world's measurements of the largest size; benchmarks.json has all sizes."""
     largest = max(row.members for row in results.rows if row.world == world)
     return table(
         ["tool:", "distinct", "CPU s", "states / CPU s", "bytes / state"],
@@ -347,7 +344,7 @@ other tools are faster.
 MEMBER_HEAD = """
 ## A member
 
-What a broker embeds, in a cluster of {members} (`python -m tools.bench.member`). A round is
+One of {members} members, embedded as in a broker (`python -m tools.bench.member`). A round is
 `receive`, `poll` and `advance`. A life goes from the founding to the orderly shutdown.
 """
 

@@ -1,9 +1,8 @@
 """The start-up time of a node with many frames, at the first start and with a snapshot.
 
 One node, which is its own majority, runs as a process and is killed with -9 each time.  Its frames
-are written to the journal at once, because a client would take an hour.  At the
-first start there is no index and no snapshot, as in a directory of an earlier version; the node
-makes both.
+are written to the journal's file, because a client would take an hour.  At the first start there is
+no index and no snapshot, as in a directory of an earlier version; the node makes both.
 The time is measured from the start of the process until clients are served.
 
 Run as `python -m tools.bench.restart`, it prints one JSON object.
@@ -32,11 +31,11 @@ from tools.faults.nodes import Fleet, until
 
 FRAMES = 3_000_000
 RESTARTS = 3
-PATIENCE = 600.0
+PATIENCE_SECONDS = 600.0
 
 
 def cost(*, frames: int = FRAMES, restarts: int = RESTARTS) -> RestartCost:
-    """Return the duration of a start with this many frames of 20 bytes."""
+    """Return the cost of starts with this many frames of 20 bytes."""
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="joinproto-bench-") as folder:
         fleet = Fleet.make(
@@ -72,14 +71,14 @@ def fill(data: Path, frames: int) -> None:
 
 
 def _seconds(fleet: Fleet, *, snapshot: int | None = None) -> float:
-    """Start the node, wait until it serves (and has written this snapshot), and kill it."""
+    """Return the seconds until the node serves; wait for `snapshot` if given; kill the node."""
     node = fleet["a"]
     began = time.perf_counter()
     node.start()
-    until(lambda: bool(node.status().get("serves")), PATIENCE)
+    until(lambda: bool(node.status().get("serves")), PATIENCE_SECONDS)
     found = time.perf_counter() - began
     if snapshot is not None:
-        until((node.data / SNAPSHOT).exists, PATIENCE)
+        until((node.data / SNAPSHOT).exists, PATIENCE_SECONDS)
     node.kill()
     return found
 

@@ -1,6 +1,6 @@
 """The results of a benchmark, which docs/benchmarks.json stores.
 
-These classes are the file's schema: `read_json` refuses anything else.
+These classes are the file's schema: `read_json` refuses other JSON.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ TOOL_NAMES: dict[Tool, str] = {
     "musil": "musil, in Python",
 }
 
-# From a tool's memory, that of the same command with so few members is subtracted.
 MEMBERS_OF_BASE = 3
+"""The size whose memory and time are those of a tool's start, which are subtracted."""
 
 
 @frozen
@@ -50,10 +50,10 @@ class Seen:
 class Row:
     """One command, run several times.  Single numbers are medians.
 
-    `calls`: of members' code.  `bytes_per_state`: peak memory above that of the same command with
-    `MEMBERS_OF_BASE`, for each distinct state; None for that command itself, and if its peak is as
-    high. `cpu_after_start`: the same for CPU seconds; also None if it is less than half of the
-    start's, whose variation would then hide the search's time.
+    `bytes_per_state`: the peak memory above that of the tool's start, for each distinct state.
+    `cpu_after_start`: the CPU seconds above those of the start.  Both are None for the start
+    itself; the first also if no memory was added, the second if it is less than half of the start's
+    CPU seconds, whose variation would hide it.
     """
 
     tool: Tool
@@ -75,8 +75,8 @@ class Row:
 class Comparison:
     """Ratios of joinproto and one peer, on the same space, or the peer on a part of it.
 
-    `speed`: of distinct states a second of CPU; `speed_after_start`: without the time of the start,
-    for both.  `memory`: of bytes for each distinct state.
+    `speed`: the ratio of distinct states a CPU second; `speed_after_start`: without both starts.
+    `memory`: the ratio of bytes for each distinct state.
     """
 
     peer: Tool
@@ -89,7 +89,7 @@ class Comparison:
 
 @frozen
 class Start:
-    """The cost of a command that does almost nothing."""
+    """The cost of a command that measures little more than its start."""
 
     command: str
     costs: tuple[Cost, ...]
@@ -102,8 +102,8 @@ class MemberCost:
     """A member that a broker embeds, in a cluster of `members`; see tools/bench/member.py.
 
     Microseconds are medians, except `life_slowest_tenth_us`: nine of ten rounds are faster.
-    `round_us`: with a heartbeat.  `life_us`: of `life_rounds` rounds of a whole life.
-    `trigger_us`: the reference.  `young_bytes`: of a member that has just become active;
+    `round_us`: a round with a heartbeat.  `life_us`: one of `life_rounds` rounds of a whole life.
+    `trigger_us`: the reference.  `young_bytes`: the memory of a member that has just become active;
     `old_bytes`: with `old_views` views, the most that a store keeps.
     """
 
@@ -128,10 +128,10 @@ class NodeCost:
     """Three nodes on this machine, each write on three disks; see tools/bench/node.py.
 
     `founded_seconds`: from the start of three processes without data until all serve.
-    `leader_killed_seconds`: from kill -9 of the member that orders to the next answer;
-    `other_killed_seconds`: of another.  `many_...`: with this many clients; `lone_seconds`: the
-    median of one client's write.  `etcd`: its version; `etcd_...`: the same of it; None if it is
-    not installed.  `load`: of the machine, before.
+    `leader_killed_seconds`: from kill -9 of the sequencer to the next answer;
+    `other_killed_seconds`: from kill -9 of another member.  `many_...`: with `many_clients`;
+    `lone_seconds`: the median of one client's write.  `etcd`: etcd's version, `etcd_...`: its
+    figures; None if it is not installed.  `load`: the machine's load before.
     """
 
     clients: int
@@ -156,8 +156,8 @@ class NodeCost:
 class RestartCost:
     """The start-up times of a node with this many frames, after kill -9; see
     tools/bench/restart.py.  `empty_seconds`: without frames; `first_seconds`: without index and
-    snapshot; `restart_seconds`: with those that the first start made, a median.  `load`: of the
-    machine, before.
+    snapshot; `restart_seconds`: with those of the first start, a median.  `load`: the machine's
+    load before.
     """
 
     frames: int
@@ -170,7 +170,7 @@ class RestartCost:
 
 @frozen
 class Results:
-    """All results.  `cold`: the first search, whose loops are not compiled yet.  `problems`: tools
+    """All results.  `cold`: the first search, which compiles its loops.  `problems`: tools
     that failed or counted wrong.  `left_out`: tools that this machine could not run, with the
     package to install.  `member`, `node`, `restart`: None if not measured.
     """
@@ -226,7 +226,7 @@ def row_of(
 
 
 def start_of(command: str, costs: Sequence[Cost]) -> Start:
-    """Return the medians of `costs`."""
+    """Return a command's costs with their medians."""
     return Start(
         command=command,
         costs=tuple(costs),
@@ -273,17 +273,17 @@ _converter = cattrs.Converter(forbid_extra_keys=True)
 
 
 def read_member(text: str) -> MemberCost:
-    """Return the results that `python -m tools.bench.member` printed."""
+    """Return the cost that `python -m tools.bench.member` printed."""
     return _converter.structure(json.loads(text), MemberCost)
 
 
 def read_node(text: str) -> NodeCost:
-    """Return the results that `python -m tools.bench.node` printed."""
+    """Return the cost that `python -m tools.bench.node` printed."""
     return _converter.structure(json.loads(text), NodeCost)
 
 
 def read_restart(text: str) -> RestartCost:
-    """Return the results that `python -m tools.bench.restart` printed."""
+    """Return the cost that `python -m tools.bench.restart` printed."""
     return _converter.structure(json.loads(text), RestartCost)
 
 

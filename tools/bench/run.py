@@ -2,7 +2,7 @@
 
 Commands run in child processes, one at a time; the tools take turns (A B A B), so that
 another load on the machine slows all of them.  CPU seconds are user and system time together.
-Counts are compared with the known ones; a wrong count is a problem, even if the tool is fast.
+A count that differs from the known count is a problem.
 
 This module and its imports stay small, without arrays and plots: see peers/launch.c.
 """
@@ -49,18 +49,17 @@ OTHERS = ("paxos-founding", "join")
 STATES_OF_PART = 20_000
 """The number of states that the plain search visits of a world that would take hours."""
 
-# The plain search makes some 50 thousand steps a second: 7 members take a minute, 8 take ten.
-# It is measured at the smallest size only, if that is no larger than this.
 MEMBERS_OF_REFERENCE_MAX = 7
+"""The largest size for searches in plain Python: with 8 members they take ten minutes."""
 
 
 @frozen
 class Plan:
-    """A plan.  `sizes`: resource managers.  `runs`: of each command; `own`: joinproto's.
+    """A plan.  `sizes`: numbers of resource managers.  `runs`: how often each command runs.
 
     `others`: other worlds.  `peers`: whether to run checkers in Python.  `profiled`: compile SPIN
-    twice, the second time with a profile, which makes it fastest.  `member`: whether to measure a
-    member that a broker embeds.
+    twice, the second time with a profile, which makes it fastest.  `member`, `node`, `restart`:
+    whether to measure a member, three nodes, and a restart.  `own`: the command `joinproto`.
     """
 
     sizes: tuple[int, ...] = (7, 8, 9)
@@ -77,7 +76,11 @@ class Plan:
 
 @frozen
 class Entrant:
-    """One tool for one size.  `read` returns its counts, or raises ValueError."""
+    """One tool for one size.  `read`: returns its counts, or raises ValueError.
+
+    `rounds`: the tool rounds counts to eight digits, as SPIN does.  `in_part`: it counts only some
+    of the states.
+    """
 
     tool: Tool
     world: str
@@ -85,9 +88,7 @@ class Entrant:
     shown: str
     command: Command
     read: Callable[[str], Seen]
-    # The tool rounds counts to eight digits, as SPIN does.
     rounds: bool = False
-    # The tool visits and counts only some of the states.
     in_part: bool = False
 
     def __str__(self) -> str:
@@ -96,7 +97,7 @@ class Entrant:
 
 @define
 class Bench:
-    """A running benchmark.  `folder`: for compiled programs.  `say`: takes a line of progress."""
+    """A running benchmark.  `folder`: for compiled programs.  `say`: gets a line of progress."""
 
     plan: Plan
     folder: Path
@@ -259,8 +260,8 @@ class Bench:
         return None if done is None else start_of(first.shown, [done[0]])
 
     def _measure_group(self, group: list[Entrant]) -> None:
-        """Run the entrants in turns; one that fails does not run again."""
-        # A size may need a loop that no smaller one did.  For SPIN, a first run compiled it.
+        """Run the entrants in turn; an entrant that fails does not run again."""
+        # Each size may need other compiled loops, so joinproto's first run is not counted.
         ready = [
             entrant
             for entrant in group
@@ -276,7 +277,9 @@ class Bench:
                     continue
                 cost, counted = done
                 if seen.setdefault(entrant.tool, counted) != counted:
-                    self._problem(f"{entrant}: {counted} in run {number}, before {seen}")
+                    self._problem(
+                        f"{entrant}: {counted} in run {number}, earlier {seen[entrant.tool]}"
+                    )
                 costs[entrant.tool].append(cost)
         for entrant in ready:
             self.rows.append(
@@ -294,7 +297,7 @@ class Bench:
     def _base(self, entrant: Entrant) -> Row | None:
         if (entrant.world, entrant.members) == (COMMIT, MEMBERS_OF_BASE):
             return None
-        # The start costs the same for all worlds, so this one is the base of the others, too.
+        # The start costs the same for all worlds.
         for row in self.rows:
             if (row.tool, row.world, row.members) == (entrant.tool, COMMIT, MEMBERS_OF_BASE):
                 return row
@@ -368,13 +371,13 @@ def _printed(module: str) -> str:
     if done.exit_code != 0:
         raise EnvironmentProblem(
             f"{module}: exit code {done.exit_code}\n{done.complaint}",
-            next=f"run it by itself: python -m {module}",
+            next=f"run python -m {module}",
         )
     return done.stdout
 
 
 def disagreements(entrant: Entrant, counted: Seen) -> list[str]:
-    """Return each difference between `counted` and the known counts of the world."""
+    """Return each difference between `counted` and the known counts, as text."""
     right = oracle.counts(entrant.world, entrant.members)
     if right is None or entrant.in_part:
         return []
@@ -426,7 +429,7 @@ def _read_spin(printed: str) -> spin.SpinResult:
 
 
 def benchmark(plan: Plan, *, say: Callable[[str], None]) -> Results:
-    """Measure `plan`.  `say`: takes one line of progress."""
+    """Measure a plan.  `say`: gets a line of progress."""
     with tempfile.TemporaryDirectory(prefix="joinproto-bench-") as folder:
         return Bench(plan, Path(folder), say).run()
 

@@ -4,10 +4,9 @@
     joinproto check two-phase-commit --members 9 --engine spark --master 'local[2]' --out LARGE
     python -m tools.bench.scale SMALL LARGE
 
-The difference of the two runs' costs gives the CPU and bytes of a state.  A block has one owner's
-rows for another in one level.  The cost of a block, the driver's cost of a question, and the size
-of an owner's report are measured here, in Python alone.  Spark's own cost of a block is not
-included.
+The difference of the two runs gives the CPU of a state, and the larger run its bytes.  A block has
+one owner's rows for another in one level.  The cost of a block, the driver's cost of a question,
+and the size of an owner's report are measured here, in Python alone, without Spark's own cost.
 
 Exit codes: 0, 2 usage.
 """
@@ -35,8 +34,8 @@ from tools.bench.figures import short, table
 class Costs:
     """The measured costs, in seconds of CPU and bytes.
 
-    `state`: CPU of a distinct state; `block`: of a block; `question`: of the driver for a question;
-    `sent`: bytes of a state if no duplicate is dropped; `written`: of its files; `counts`: of one
+    CPU: `state` of a distinct state, `block` of a block, `question` of the driver for a question.
+    Bytes: `sent` of a state if no duplicate is dropped, `written` of its files, `counts` of one
     owner's report to the driver about a level.  `shape`: new states of each level.
     """
 
@@ -53,7 +52,7 @@ class Costs:
 class Cluster:
     """A cluster of `executors` with `cores` each.  Rates: bytes a second of one executor.
 
-    `busy`: the share of time in which cores work; for the rest they wait at the end of each level.
+    `busy`: the share of time in which cores work; otherwise they wait for the end of a level.
     """
 
     executors: int
@@ -76,10 +75,10 @@ class Cluster:
 
 def block_seconds(blocks: int = 5000, rows: int = 64) -> float:
     """Return the seconds of CPU in Python to send and to receive one small block."""
-    some = bytes(8 * rows)
+    content_bytes = bytes(8 * rows)
     began = time.process_time()
     for owner in range(blocks):
-        block = pickle.dumps((owner, (ROWS, 1, some)))
+        block = pickle.dumps((owner, (ROWS, 1, content_bytes)))
         _, (_, words, content) = pickle.loads(block)  # noqa: S301  made above
         received(content, words)
     return (time.process_time() - began) / blocks
@@ -95,10 +94,10 @@ def question_seconds(asks: int = 2000) -> float:
     search.run()
     server = TableServer(search, wide=False)
     executor = RemoteTables(Address("", "", 0, ""), server.everything())
-    asked = packed({"position": executor.position()})
+    question = packed({"position": executor.position()})
     began = time.process_time()
     for _ in range(asks):
-        packed(server.answer({"ask": "news"}, unpacked(asked))[1])
+        packed(server.answer({"ask": "news"}, unpacked(question))[1])
     return (time.process_time() - began) / asks
 
 
@@ -145,8 +144,10 @@ def levels_of(states: float, costs: Costs) -> Iterator[float]:
     yield from (states * part / sum(parts) for part in parts)
 
 
-def spent(states: float, costs: Costs, cluster: Cluster, *, together: bool) -> dict[str, float]:
-    """Return the seconds of a whole search, for each cause.
+def seconds_by_cause(
+    states: float, costs: Costs, cluster: Cluster, *, together: bool
+) -> dict[str, float]:
+    """Return the seconds of a whole search by cause.
 
     `together`: the counts of owners are added up before they are sent to the driver.
     """
@@ -157,31 +158,31 @@ def spent(states: float, costs: Costs, cluster: Cluster, *, together: bool) -> d
         found["blocks"] += owners * costs.block / cluster.busy
         found["network"] += new * costs.sent / executors / cluster.network
         found["write"] += new * costs.written / executors / cluster.store
-        told = isqrt(owners) if together else owners
-        found["driver"] += 2 * owners * costs.question + told * costs.counts / 200e6
+        reports = isqrt(owners) if together else owners
+        found["driver"] += 2 * owners * costs.question + reports * costs.counts / 200e6
         found["scheduling"] += 0.5 + 2 * owners / cluster.tasks_a_second
     return found
 
 
 def limits(costs: Costs, cluster: Cluster, *, together: bool) -> list[str]:
-    """Return the limits of a search on this cluster, apart from time."""
-    told = isqrt(cluster.owners) if together else cluster.owners
+    """Return the limits that a search on this cluster exceeds."""
+    reports = isqrt(cluster.owners) if together else cluster.owners
     found = []
-    if told * costs.counts * 6 > cluster.result_bytes:
+    if reports * costs.counts * 6 > cluster.result_bytes:
         found.append("results of a job of six levels exceed spark.driver.maxResultSize")
     if cluster.owners > 1000 and not together:
         found.append("a connection for each core: more than 1,024 open files")
     return found
 
 
-def simulated(costs: Costs) -> str:
-    """Return the table of clusters and sizes."""
+def cluster_table(costs: Costs) -> str:
+    """Return a table: the seconds of a search, by size and cluster."""
     lines = []
     for states in (1e10, 1e11):
         for executors in (100, 1000):
             cluster = Cluster(executors=executors)
-            found = spent(states, costs, cluster, together=True)
-            before = limits(costs, cluster, together=False)
+            found = seconds_by_cause(states, costs, cluster, together=True)
+            reached = limits(costs, cluster, together=False)
             lines.append(
                 [
                     f"{states:.0e}",
@@ -189,11 +190,11 @@ def simulated(costs: Costs) -> str:
                     *(short(found[name]) for name in found),
                     short(sum(found.values())),
                     max(found, key=lambda name: found[name]),
-                    "; ".join(before) or "nothing",
+                    "; ".join(reached) or "-",
                 ]
             )
     heads = ["states", "executors", "compute s", "blocks s", "network s", "write s"]
-    heads += ["driver s", "scheduling s", "sum s", "most:", "ended it before:"]
+    heads += ["driver s", "scheduling s", "sum s", "most:", "limits without sums of counts:"]
     return table(heads, lines)
 
 
@@ -209,7 +210,7 @@ def main(small: Path, large: Path) -> None:
     for name, value in asdict(costs).items():
         if name != "shape":
             click.echo(f"{name:9} {value:.3g}")
-    click.echo(simulated(costs))
+    click.echo(cluster_table(costs))
 
 
 if __name__ == "__main__":

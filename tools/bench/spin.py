@@ -1,4 +1,4 @@
-"""SPIN on the same spaces, built with the options that are fastest here.
+"""SPIN on the same models, built with the options that are fastest here.
 
 Every option of the build has its reason next to it.  Seconds are medians of five runs in
 turn, two-phase commit, N=8, depth first, on one core at 2.6 GHz; breadth first gives the same
@@ -30,16 +30,16 @@ Search = Literal["bfs", "dfs"]
 
 @frozen
 class Model:
-    """A world written for SPIN.  `sizes`: the fewest and most members that it has variables for.
+    """A world written for SPIN.  `sizes`: the fewest and most members for which it has variables.
 
-    `path_max`: the most steps of a path with this many members.
-    `wrong`: the macro that puts a mistake into it.
+    `path_max`: the length of the longest path, by the number of members.  `mistake`: the macro that
+    puts a mistake into the model.
     """
 
     world: str
     sizes: tuple[int, int]
     path_max: Callable[[int], int]
-    wrong: str
+    mistake: str
 
     @property
     def file(self) -> Path:
@@ -51,8 +51,8 @@ class Model:
 MODELS = {
     model.world: model
     for model in (
-        Model("two-phase-commit", (2, MEMBERS_MAX), lambda n: 3 * n + 1, wrong="ONE_VOTE_SHORT"),
-        Model("paxos-founding", (2, 3), lambda n: 4 * n * n + 3 * n, wrong="PROMISE_NOT_KEPT"),
+        Model("two-phase-commit", (2, MEMBERS_MAX), lambda n: 3 * n + 1, mistake="ONE_VOTE_SHORT"),
+        Model("paxos-founding", (2, 3), lambda n: 4 * n * n + 3 * n, mistake="PROMISE_NOT_KEPT"),
     )
 }
 
@@ -93,8 +93,8 @@ _NUMBER = r"([\d.]+(?:e[+-]?\d+)?)"
 class SpinResult:
     """The output of SPIN, which rounds counts to eight digits.
 
-    `depth_steps`: the length of its longest path, in steps.  `is_complete`: it has searched
-    everything.  `errors`: failed assertions (it stops at the first).
+    `depth_steps`: the length of the longest path, in steps.  `is_complete`: whether all states were
+    searched.  `errors`: failed assertions; SPIN stops at the first.
     """
 
     distinct: int
@@ -113,7 +113,7 @@ def table_bits(distinct: int) -> int:
 
 
 def rounded(count: int) -> str:
-    """Return `count` as SPIN would print it."""
+    """Return `count` with eight digits, as SPIN prints it."""
     return format(count, ".8g")
 
 
@@ -153,7 +153,7 @@ def build(
             next=f"--sizes from {least} to {most}",
         )
     folder.mkdir(parents=True)
-    mistake = [f"-D{model.wrong}"] if wrong else []
+    mistake = [f"-D{model.mistake}"] if wrong else []
     _run(["spin", f"-DN={members}", *mistake, "-a", str(model.file)], folder)
     options = [*(PLAIN_OPTIONS if plain else COMPILER_OPTIONS), f"-DMEMLIM={memory_mib}"]
     if search == "bfs":
@@ -181,7 +181,7 @@ def read(printed: str) -> SpinResult:
     def number(pattern: str) -> int:
         match = re.search(pattern, printed, re.MULTILINE)
         if match is None:
-            raise ValueError(f"no line like {pattern!r} in what SPIN printed")
+            raise ValueError(f"no line like {pattern!r} in the output of SPIN")
         return int(float(match[1]))
 
     return SpinResult(
@@ -189,7 +189,7 @@ def read(printed: str) -> SpinResult:
         generated=number(rf"^\s*{_NUMBER} transitions"),
         depth_steps=number(rf"depth reached {_NUMBER}"),
         errors=number(rf"errors: {_NUMBER}"),
-        # These two lines mean that it stopped early or cut paths off.
+        # These two lines mean that SPIN stopped early or cut paths off.
         is_complete="Search not completed" not in printed and "depth too small" not in printed,
     )
 
@@ -198,6 +198,6 @@ def _run(command: Sequence[str], folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise EnvironmentProblem(
-            f"{command[0]} fails: {(done.stderr or done.stdout).strip()[-600:]}",
+            f"{command[0]} failed: {(done.stderr or done.stdout).strip()[-600:]}",
             next="apt-get install spin gcc libc6-dev",
         )

@@ -2,7 +2,7 @@
 
     python -m tools.bench.peers.in_minicheck two-phase-commit --members 5
 
-Its breadth-first search counts neither steps nor depth, so they are not printed.
+minicheck counts neither steps nor depth, so they are not printed.
 """
 
 import json
@@ -15,22 +15,22 @@ State = tuple[tuple[str, ...], str, frozenset[int], frozenset[int]]
 def steps(state: State) -> list[tuple[str, State]]:
     """Return the steps from a state.
 
-    A state has the resource managers, the decision, the managers known to be prepared, and the
-    managers that have said so.
+    A state has the resource managers, the decision, the managers that the transaction manager knows
+    to be prepared, and the managers that sent `prepared`.
     """
     managers, decision, known, told = state
     found: list[tuple[str, State]] = []
 
-    def becomes(number: int, now: str) -> tuple[str, ...]:
+    def changed(number: int, now: str) -> tuple[str, ...]:
         return (*managers[:number], now, *managers[number + 1 :])
 
     for number, one in enumerate(managers):
         if one == "working":
-            ready = becomes(number, "prepared")
+            ready = changed(number, "prepared")
             found.append((f"{number} prepares", (ready, decision, known, told | {number})))
-            found.append((f"{number} aborts", (becomes(number, "aborted"), decision, known, told)))
+            found.append((f"{number} aborts", (changed(number, "aborted"), decision, known, told)))
         if decision != "undecided":
-            after = (becomes(number, decision), decision, known, told)
+            after = (changed(number, decision), decision, known, told)
             found.append((f"{number} hears {decision}", after))
         elif number in told:
             found.append((f"{number} is known", (managers, decision, known | {number}, told)))
@@ -49,12 +49,12 @@ def main(world_name: str, members: int) -> None:
     # Imported here, because importing this module must not need it.
     from minicheck import Protocol, check_safety
 
-    nobody: frozenset[int] = frozenset()
+    empty: frozenset[int] = frozenset()
     model = Protocol(
         name=world_name,
         candidate=False,
         fields=("managers", "decision", "known", "told"),
-        initial=(("working",) * members, "undecided", nobody, nobody),
+        initial=(("working",) * members, "undecided", empty, empty),
         transitions=steps,
         invariants={"consistent": lambda at: not {"committed", "aborted"} <= set(at["managers"])},
     )

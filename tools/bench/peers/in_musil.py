@@ -2,7 +2,7 @@
 
     python3.12 in_musil.py two-phase-commit --members 5
 
-It uses only the standard library and musil, because it runs in another Python.
+This file imports only the standard library and musil, because it runs in another Python.
 """
 
 import argparse
@@ -16,7 +16,10 @@ from musil import Action, Model, check
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state.  `known`: the managers known to be prepared; `told`: managers that have said so."""
+    """A state.  `known`: the managers that the transaction manager knows to be prepared.
+
+    `told`: the managers that sent `prepared`.
+    """
 
     managers: tuple[str, ...]
     decision: str = "undecided"

@@ -1,10 +1,10 @@
-/* launch FILE COMMAND...: runs COMMAND, writes what it cost to FILE, exits as it did.
+/* launch FILE COMMAND...: runs COMMAND, writes its cost to FILE, and exits with its exit status.
 
    FILE gets one line: user and system CPU seconds, peak memory in KiB, exit status.
 
-   Why not the measuring program itself: a child begins as a copy of its parent, and Linux
-   counts the parent's memory at that moment in the child's peak.  A child of Python never
-   shows less than some 15 MiB, a child of this program less than one.  */
+   The measuring program cannot do this itself: a child begins as a copy of its parent, and Linux
+   counts the parent's memory at that moment in the child's peak.  A child of Python never shows
+   less than about 15 MiB, a child of this program less than 1 MiB.  */
 
 #include <errno.h>
 #include <stdio.h>

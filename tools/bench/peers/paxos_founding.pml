@@ -1,31 +1,32 @@
-/* Founding by single-decree Paxos, as SPIN explores it fastest: `models/worlds/paxos_founding.py`.
+/* Founding by single-decree Paxos, as SPIN explores it fastest.  The world of joinproto is in
+   models/joinproto_worlds/classics/paxos_founding.py.
 
    Source: Lamport, "Paxos Made Simple", section 2.  N members (-DN=2 or 3), member i owns ballot
    i; messages are a set that only grows.  N = 3: 6,826,456 distinct states and 30,258,141
    transitions when the initial state counts as one.
 
    How it is kept small:
-   - One process, no channel, three bytes for each member, its messages among them; with what
-     SPIN adds a state takes 20.
-   - A ballot proposes one founder, so a vote is the number of its ballot, and a message that
-     tells of it needs no founder either.
-   - Who was asked is asked for good: "prepare" is in the set exactly when its ballot is open,
-     "accept" when its founder is proposed.
+   - One process, no channel, three bytes for each member and its messages; with SPIN's own
+     bytes a state takes 20.
+   - A ballot proposes one founder, so votes and messages have the number of the ballot, and
+     no founder.
+   - Messages stay in the set: "prepare" is in it exactly when its ballot is open, "accept"
+     when its founder is proposed.
    - Each action is one d_step, and the invariant is an option that is never enabled while it
      holds, as in two_phase_commit.pml.
 
-   -DPROMISE_NOT_KEPT makes the model wrong: members accept below what they promised. */
+   -DPROMISE_NOT_KEPT makes the model wrong: members accept ballots below their promises. */
 
 #if N < 2 || N > 3
 #error "give 2 or 3 members: -DN=3"
 #endif
 
 /* promised, accepted, binding   a ballot, or 0
-   answers                       who promised; once it has proposed, who accepted
-   founder                       who it has joined, or 0: nobody
+   answers                       the members that promised; after its proposal, that accepted
+   founder                       the member that it has joined, or 0: none
    open, proposes                its own ballot: "prepare" sent; the founder of its "accept", or 0
    told_q                        q's promise to it: 0 not sent, else 1 + the ballot q accepted at
-   said                          whose "accepted" is in the set
+   said                          the members whose "accepted" is in the set
    tells                         "founded" is in the set
 
    In this order C's bit fields fill three bytes without a gap. */
@@ -84,7 +85,7 @@ MEMBER(3)
     PROPOSE(i, q) PROMISE(i, q) HEAR_PROMISE(i, q) ACCEPT(i, q) HEAR_ACCEPTED(i, q)
 
 active proctype everybody() {
-end: /* when all have joined, nobody does anything any more */
+end: /* when all have joined, no step is possible */
     do
     OPEN(1) OF_PAIR(1, 1) OF_PAIR(1, 2) HEAR_FOUNDED(1, 2)
     OPEN(2) OF_PAIR(2, 1) OF_PAIR(2, 2) HEAR_FOUNDED(2, 1)

@@ -1,9 +1,9 @@
-"""The plain search, as most people would write it: it calls the same members for every state.
+"""The plain search, as most people would write it: it calls the members' code for every state.
 
     python -m tools.bench.peers.per_state two-phase-commit --members 5
 
-It searches Python values breadth first, in a dictionary, and prints its counts as one JSON object.
-Without its tables, `joinproto check` would cost this much.
+The search is breadth first, with Python values in a dictionary; its counts are printed as one JSON
+object.  Without its tables, `joinproto check` would cost this much.
 """
 
 import json
@@ -16,7 +16,7 @@ import click
 @click.option("--members", type=int, required=True)
 @click.option("--states-max", type=int, help="End after about this many states.")
 def main(world_name: str, members: int, states_max: int | None) -> None:
-    """Search WORLD and ask every property that must always hold in every state."""
+    """Search WORLD, and evaluate each `always` in every state."""
     # Imported here, because importing this module must not need the models' packages.
     from joinproto.check.catalogue import load_world
     from tools.slow_search import explore

@@ -7,11 +7,11 @@
    How it is kept small:
    - One process, no channel: the state is four bits per resource manager (8 bytes for up
      to 10 of them, SPIN's own three included) and the place of the process.
-   - The place says what the transaction manager has decided.  Its message "commit" or
-     "abort" is in the set exactly from then on, so neither needs a bit of its own.
+   - The place is the transaction manager's decision.  Its message "commit" or "abort" is in
+     the set exactly from then on, so neither needs its own bit.
    - Each action is one d_step: one transition, no state between guard and effect.  Reading
      a message again leads back to the same state and is kept, as in the original.
-   - The invariant is one more option, asked once per distinct state, and never enabled
+   - The invariant is one more option, evaluated once per distinct state, and never enabled
      while it holds: it adds neither a state nor a transition.
 
    -DONE_VOTE_SHORT makes the model wrong: N - 1 votes are enough to commit. */
@@ -20,15 +20,15 @@
 #error "give 2 to 10 resource managers: -DN=3"
 #endif
 
-/* A mask per bit, resource manager i at bit i; 8 and 9 are bits 0 and 1 of the mask that
-   ends in _b.  SPIN's C bit fields pack 8 + 8 + 8 + 8 + 2 + 2 + 2 + 2 without a gap; with
-   four masks of 9 bits a state would take 8 bytes more.
+/* One mask for each bit of a manager: manager i is bit i, but managers 8 and 9 are bits 0
+   and 1 of the mask that ends in _b.  SPIN's C bit fields pack 8 + 8 + 8 + 8 + 2 + 2 + 2 + 2
+   without a gap; with four masks of 9 bits a state would take 8 bytes more.
 
    done yes    00 working   01 prepared   11 committed   10 aborted */
 unsigned yes : 8;
 unsigned done : 8;
 unsigned sent : 8;      /* "prepared" of i is in the message set */
-unsigned heard : 8;     /* the transaction manager has read it */
+unsigned heard : 8;     /* the transaction manager has read "prepared" of i */
 unsigned yes_b : 2;
 unsigned done_b : 2;
 unsigned sent_b : 2;
