@@ -2,10 +2,10 @@
 
     python -m tools.discovery_settings
 
-It reads `tests/discovery/releases/`: the mappings of the schemas in the 208 tagged releases of
+The source is `tests/discovery/releases/`: the mappings of the schemas in the 208 tagged releases of
 rabbitmq/rabbitmq-server (3.7.0 to 4.3.5; before 3.8.10 with the tags of the plugins' own
 repositories, rabbitmq/rabbitmq-peer-discovery-*).  The table there has only the datatype of the
-latest release.  What a validator adds, and datatypes of earlier releases, are in `CHANGED` below.
+latest release; `CHANGED` below adds validators, and datatypes of earlier releases.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ CHANGED = {
     "quorum_queue.segment_max_entries": "short",
     **{f"k8s.tls.{one}": "file 4.3:pem" for one in ("cacertfile", "certfile", "keyfile")},
     **{
-        f"{backend}.ssl_options.{one}": told
+        f"{backend}.ssl_options.{one}": datatype
         for backend in ("consul", "etcd")
-        for one, told in (
+        for one, datatype in (
             ("depth", "byte"),
             ("dhfile", "file"),
             *((name, "file 4.3:pem") for name in ("cacertfile", "certfile", "keyfile")),
@@ -64,20 +64,22 @@ def datatype_of(key: str, found: str) -> str:
 
 
 def ages_of(accepted: str, tags: list[str]) -> str:
-    """Return the releases from which each series accepts a key; `!SERIES` refuses it again."""
-    told = dict(re.findall(r"([\d.]+)(\[\S+\])?", accepted))
+    """Return the releases from which each series accepts a key; `!SERIES`: it refuses the key."""
+    ranges = dict(re.findall(r"([\d.]+)(\[\S+\])?", accepted))
     ages: list[str] = []
     is_open = False
     for series, group in groupby(tags, key=lambda tag: tag.rpartition(".")[0]):
         patches = list(group)
         first, last = patches[0], patches[-1]
-        if series not in told:
+        if series not in ranges:
             ages += [f"!{series}"] if is_open else []
             is_open = False
             continue
-        since, _, until = told[series].strip("[]").partition("..")
+        since, _, until = ranges[series].strip("[]").partition("..")
         if until not in ("", last) and SHARED.get(series) != until:
-            raise SystemExit(f"{series}{told[series]}: a key that a patch release takes out")
+            raise SystemExit(
+                f"{series}{ranges[series]}: a patch release refuses the key; no file can say so"
+            )
         if since in ("", first):
             ages += [] if is_open else [series]
             is_open = True

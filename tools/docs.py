@@ -3,10 +3,10 @@
 A block is between `<!-- KIND: NAME -->` and `<!-- end -->`.  The kinds are `trace` (the shortest
 failing run of a world, as the command shows it), `include` (a file: Python, or Markdown), `api`
 (public names), `check` (public names of `joinproto.check`), `drawing` (a shipped table), `json`
-(what commands print), `output` (a command, run from the root, and the beginning of its output),
-`claims` (the proved claims of a layer, or `differences`), and `incidents` (their worlds, and which
-faults defeat which fix).  `...` stands for omitted lines of a run or an output, and for lines with
-times.  tests/tools/test_docs.py compares the documents with the code.
+(the keys that commands print), `output` (a command, run from the root, and the beginning of its
+output), `claims` (the proved claims of a layer, or `differences`), and `incidents` (their worlds,
+and the faults that defeat each fix).  `...` stands for omitted lines of a run or an output, and for
+lines with times.  tests/tools/test_docs.py compares the documents with the code.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def documents() -> list[Path]:
 
 
 def stale() -> list[Path]:
-    """Return the documents with a block that the code would write otherwise."""
+    """Return the documents in which a block differs from its present content."""
     return [path for path in documents() if regenerate(_read(path)) != _read(path)]
 
 

@@ -23,7 +23,7 @@ def described(name: str, module: ModuleType = joinproto) -> str:
     if isinstance(value, FunctionType):
         return _function(value)
     if isinstance(value, type) and issubclass(value, Enum):
-        values = "\n".join(f"* `{one.name}`: {_said(one)}" for one in value)
+        values = "\n".join(f"* `{one.name}`: {_value_text(one)}" for one in value)
         return "\n\n".join([f"### {name}", inspect.getdoc(value) or "", values])
     if isinstance(value, type):
         return _class(value, name)
@@ -44,13 +44,13 @@ def _constant(value: object, name: str) -> str:
     return f"### {name}\n\n    {name}: {kind.__name__}\n\n{inspect.getdoc(kind) or ''}"
 
 
-def _said(one: Enum) -> str:
+def _value_text(one: Enum) -> str:
     return one.value if isinstance(one.value, str) else repr(one.value)
 
 
 def _functions_of(module: ModuleType) -> list[str]:
     return [
-        _function(value, of=f"{module.__name__.rpartition('.')[2]}.")
+        _function(value, prefix=f"{module.__name__.rpartition('.')[2]}.")
         for name, value in vars(module).items()
         if isinstance(value, FunctionType)
         and value.__module__ == module.__name__
@@ -58,11 +58,11 @@ def _functions_of(module: ModuleType) -> list[str]:
     ]
 
 
-def _function(value: FunctionType, *, of: str = "") -> str:
+def _function(value: FunctionType, *, prefix: str = "") -> str:
     tree = ast.parse(inspect.getsource(value)).body[0]
     assert isinstance(tree, Function)
     about = inspect.getdoc(value) or ""
-    return "\n\n".join([f"### {of}{value.__name__}", f"    {_signature(tree)}", about])
+    return "\n\n".join([f"### {prefix}{value.__name__}", f"    {_signature(tree)}", about])
 
 
 def _class(value: type, name: str) -> str:
@@ -70,15 +70,15 @@ def _class(value: type, name: str) -> str:
     assert isinstance(tree, ast.ClassDef)
     tree.name = name  # the public name, if the class has another one
     functions = [part for part in tree.body if isinstance(part, Function)]
-    made = [part for part in functions if part.name == "__init__"]
+    init = [part for part in functions if part.name == "__init__"]
     bases = ", ".join(map(ast.unparse, tree.bases))
     lines = [f"class {tree.name}({bases}):" if bases else f"class {tree.name}:"]
     lines += [f"    {field}" for field in _fields(value)]
-    lines += [f"    {_signature(part)}" for part in made]
+    lines += [f"    {_signature(part)}" for part in init]
     if len(lines) == 1:
         lines[0] = lines[0].removesuffix(":")
     code = "\n".join(f"    {line}" for line in lines)
-    about = [inspect.cleandoc(value.__dict__.get("__doc__") or ""), *map(_doc, made)]
+    about = [inspect.cleandoc(value.__dict__.get("__doc__") or ""), *map(_doc, init)]
     methods = "\n".join(_method(part) for part in functions if not part.name.startswith("_"))
     return "\n\n".join(text for text in (f"### {tree.name}", code, *about, methods) if text)
 

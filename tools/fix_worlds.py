@@ -10,13 +10,13 @@ some of these steps:
 * marker file (RabbitMQ, `prevent_startup_if_node_was_reset`): a member with the marker and without
   data does not start;
 * several seeds (Redpanda, seeds-driven): members found a cluster only together, if all are blank;
-* if-empty (Valkey): a member that has data does not replace it by that of an empty primary;
+* if-empty (Valkey): a member that has data does not take the data of an empty primary;
 * locked cluster id (Elasticsearch): a member that has a cluster id joins no other cluster;
 * activation sequence (Artemis): only a member with the last number of an outside register may
   serve alone;
 * directory ids (KRaft): a majority of known disks elects the newest; a new disk is a stranger.
 
-The names in brackets are the sources of the rules.  Each world has only that rule in a small
+The names in brackets are the sources of the rules.  Each world has only the rule, in a small
 cluster, not the whole product.
 """
 
@@ -66,59 +66,59 @@ FAULTS: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
         {"m1": {**LOST, "marker": False, "known": False, "up": False, "role": ""}},
     ),
     "killed": ("all are killed at once", {"m2": {"flag": False}}),
-    "register": ("what an outside service keeps is lost", {"register": {"number": 0}}),
+    "register": ("the outside service loses its data", {"register": {"number": 0}}),
     "cut": ("the network is cut at the first start", {"net": {"cut": True}}),
 }
 """Each fault: its words, and its effect on members."""
 
 
-def world(fix: str, wrong: str) -> World:
+def world(fix: str, fault: str) -> World:
     """Return the world of a fix and a fault."""
-    first = wrong == "cut"
-    runs = wrong == "fast restart"
+    is_first_start = fault == "cut"
+    is_running = fault == "fast restart"
     fresh = {"up": False, "role": "", **LOST, "marker": False, "known": True, "flag": False}
     nodes = {
         name: fresh
-        if first
+        if is_first_start
         else {
             **fresh,
-            "up": runs,
-            "role": ("primary" if name == SEED else "replica") if runs else "",
+            "up": is_running,
+            "role": ("primary" if name == SEED else "replica") if is_running else "",
             "cluster": 1,
             # With elections by a majority, a majority is also enough to acknowledge.
             "data": 8 if fix == "ids" and name == "m3" else 9,
             "number": 2,
             "marker": True,
             # All members were stopped in order, and m2 was the last.
-            "flag": name == "m2" and not runs,
+            "flag": name == "m2" and not is_running,
         }
         for name in NAMES
     }
-    if wrong == "half copy" and fix == "sequence":
+    if fault == "half copy" and fix == "sequence":
         # With this fix the number is 0 until the copy is complete.
         changes: Mapping[str, Mapping[str, Any]] = {"m3": {"data": 4, "number": 0}}
     else:
-        changes = FAULTS[wrong][1]
-    acknowledged = 0 if first else 9
-    net = {"cut": False, "happened": wrong == "no fault", "founded": 0 if first else 1}
-    register = {"number": 0 if first else 2}
+        changes = FAULTS[fault][1]
+    acknowledged = 0 if is_first_start else 9
+    net = {"cut": False, "happened": fault == "no fault", "founded": 0 if is_first_start else 1}
+    register = {"number": 0 if is_first_start else 2}
 
     def steps(view: View) -> Iterator[Together]:
         if not view["net"].happened:
             changed = {name: dict(fields) for name, fields in changes.items()}
             changed["net"] = {**changed.get("net", {}), "happened": True}
-            yield does(FAULTS[wrong][0], **changed)
+            yield does(FAULTS[fault][0], **changed)
             return
         if view["net"].cut:
             yield does("the network is whole again", net={"cut": False})
         for name in NAMES:
-            yield from _of(fix, name, view)
+            yield from _steps_of(fix, name, view)
 
     return Incident(
         nodes={**nodes, "net": net, "register": register},
         steps=steps,
         claims=_claims(acknowledged),
-    ).world(f"{fix} against {wrong}")
+    ).world(f"{fix} against {fault}")
 
 
 def _claims(acknowledged: int) -> list[Property]:
@@ -143,7 +143,7 @@ def _claims(acknowledged: int) -> list[Property]:
     ]
 
 
-def _of(fix: str, name: str, view: View) -> Iterator[Together]:
+def _steps_of(fix: str, name: str, view: View) -> Iterator[Together]:
     """Yield the steps of a member: join, found, or start with its own store."""
     me, net = view[name], view["net"]
     if me.role == "primary" or (fix == "marker" and me.marker and not me.cluster):

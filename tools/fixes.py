@@ -76,7 +76,7 @@ SHIPPED: dict[str, dict[str, Any]] = {
 
 @frozen
 class Cell:
-    """A finding.  `harm`: in words, or ""; `steps`: those of the shortest run to the harm."""
+    """A finding.  `harm`: in words, or ""; `steps`: the length of the shortest run to the harm."""
 
     good: str
     harm: str = ""
@@ -92,31 +92,33 @@ class Cell:
 
 
 @cache
-def cell(matrix: Matrix, fix: str, wrong: str) -> Cell:
+def cell(matrix: Matrix, fix: str, fault: str) -> Cell:
     """Return the checker's finding on a fix under a fault."""
     if fix == OURS:
-        return _shipped(matrix, wrong)
+        return _shipped(matrix, fault)
     names = [STANDS_STILL] if matrix == "liveness" else [DESTROYED, SPLIT, OLD]
     for name in names:
-        found = _steps_to(world(fix, wrong), name)
+        found = _steps_to(world(fix, fault), name)
         if found is not None:
             return Cell(GOOD[matrix], name, found)
     return Cell(GOOD[matrix])
 
 
-def _steps_to(of: World, name: str) -> int | None:
+def _steps_to(incident: World, name: str) -> int | None:
     """Return the steps of the shortest run that breaks a claim, or None."""
-    claims = [claim for claim in of.properties if claim.name == name or claim.kind == "sometimes"]
-    report = check(evolve(of, properties=claims))
+    claims = [
+        claim for claim in incident.properties if claim.name == name or claim.kind == "sometimes"
+    ]
+    report = check(evolve(incident, properties=claims))
     return None if report.trace is None else len(report.trace.steps)
 
 
 @cache
-def _searched(wrong: str) -> tuple[str, bool]:
+def _searched(fault: str) -> tuple[str, bool]:
     """Return the violated `always`, or "", and whether any claim is violated or not reached."""
-    given = SHIPPED[wrong]
+    given = SHIPPED[fault]
     same = next(name for name, other in SHIPPED.items() if other == given)
-    if same != wrong:
+    if same != fault:
         return _searched(same)
     report = check(
         members(given.get("members", 3), **{k: v for k, v in given.items() if k != "members"})
@@ -126,8 +128,8 @@ def _searched(wrong: str) -> tuple[str, bool]:
     return (broken[0].name if broken else ""), stands
 
 
-def _shipped(matrix: Matrix, wrong: str) -> Cell:
-    broken, stands = _searched(wrong)
+def _shipped(matrix: Matrix, fault: str) -> Cell:
+    broken, stands = _searched(fault)
     return Cell(GOOD[matrix], broken if matrix == "safety" else WAITS if stands else "")
 
 
@@ -168,7 +170,7 @@ ALSO = {
     "artemis-two-live": "github-2018",
     "nats-removal": "github-2018",
 }
-"""Incidents to which another incident for the shipped members has the same events."""
+"""Incidents without a world of the shipped members: another incident's world has their events."""
 
 
 NO_FIX = {
@@ -181,7 +183,7 @@ NO_FIX = {
     "rabbitmq-server-0": "none: the maintainers say that server-0 is special",
     "stripe-2019": "none as a rule: a person restarted the shard",
 }
-"""Incidents without a fix, with the words of the source."""
+"""Incidents without a fix, with the reason."""
 
 
 def incidents() -> str:
@@ -222,7 +224,7 @@ def shown(matrix: Matrix) -> dict[tuple[str, str], str]:
     cells = [[part.strip(" *") for part in line.split("|")[1:-1]] for line in lines if "|" in line]
     head, _, *body = cells
     return {
-        (row[0], wrong): said for row in body for wrong, said in zip(head[1:], row[1:], strict=True)
+        (row[0], fault): said for row in body for fault, said in zip(head[1:], row[1:], strict=True)
     }
 
 
@@ -237,13 +239,13 @@ def picture(matrix: Matrix) -> str:
         title,
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
     ]
-    for at, wrong in enumerate(FAULTS):
-        parts.append(_text(LEFT + WIDE * at + WIDE / 2, TOP - 14, wrong, "middle"))
+    for at, fault in enumerate(FAULTS):
+        parts.append(_text(LEFT + WIDE * at + WIDE / 2, TOP - 14, fault, "middle"))
     for line, (_, words) in enumerate(rows()):
         y = TOP + HIGH * line
         parts.append(_text(LEFT - 8, y + HIGH / 2 + 4, words, "end"))
-        for at, wrong in enumerate(FAULTS):
-            parts += _drawn(said[words, wrong], LEFT + WIDE * at, y)
+        for at, fault in enumerate(FAULTS):
+            parts += _drawn(said[words, fault], LEFT + WIDE * at, y)
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 

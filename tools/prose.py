@@ -1,7 +1,7 @@
 """`python -m tools.prose`: words written by hand, and mannered phrases, by page and file.
 
-It reads the documents, and all texts of Python files: messages, help texts and docstrings.
-Code, shown outputs and pages that a program writes do not count.
+The program reads documents, and all texts of Python files: messages, help texts and docstrings.  It
+leaves out code, shown outputs, and pages that a program writes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def pages() -> dict[str, str]:
 def texts() -> dict[str, str]:
     """Return, for each Python file, its strings with a blank, without names.
 
-    These are messages, help texts and docstrings, whether a user reads them or not.
+    These are messages, help texts and docstrings.
     """
     listed = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard", *FOLDERS],

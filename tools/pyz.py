@@ -43,7 +43,7 @@ LEFT_OUT = re.compile(
     r"|joinproto_worlds/(?!__init__|discovery/|mutations/)"
 )
 
-# Any Python may read this, so it uses only syntax of old versions.
+# Any Python must be able to read this, so it uses only syntax of old versions.
 STUB = """\
 import sys
 
@@ -83,8 +83,8 @@ def members() -> Iterator[tuple[str, bytes]]:
 
 
 def dependencies() -> Iterator[tuple[str, bytes]]:
-    """Yield the code and the licenses of the base install's packages; all of it is pure Python."""
-    for needed in sorted(base("joinproto")):
+    """Yield the code and the licenses of the base install's packages, which are pure Python."""
+    for needed in sorted(required_by("joinproto")):
         for path in distribution(needed).files or ():
             parts = path.parts
             is_license = "dist-info" in parts[0] and re.search("LICEN[CS]E|COPYING", path.name)
@@ -93,7 +93,7 @@ def dependencies() -> Iterator[tuple[str, bytes]]:
                 yield path.as_posix(), Path(str(path.locate())).read_bytes()
 
 
-def base(name: str) -> frozenset[str]:
+def required_by(name: str) -> frozenset[str]:
     """Return the distributions that `name` needs without extras, directly or indirectly."""
     found: set[str] = set()
     for need in distribution(name).requires or ():
@@ -105,7 +105,7 @@ def base(name: str) -> frozenset[str]:
             distribution(needed)
         except PackageNotFoundError:
             raise EnvironmentProblem(f"{needed} is not installed", next="make setup") from None
-        found |= {needed, *base(needed)}
+        found |= {needed, *required_by(needed)}
     return frozenset(found)
 
 
@@ -117,9 +117,9 @@ def build(folder: Path) -> Path:
     archive = folder / NAME
     with archive.open("wb") as file:
         file.write(b"#!/usr/bin/env python3\n")
-        with zipfile.ZipFile(file, "w") as held:
+        with zipfile.ZipFile(file, "w") as zip_file:
             for name, data in sorted(members()):
-                held.writestr(_entry(name), data, zipfile.ZIP_DEFLATED, 9)
+                zip_file.writestr(_entry(name), data, zipfile.ZIP_DEFLATED, 9)
     archive.chmod(0o755)
     size = archive.stat().st_size
     if size > BYTES_MAX:
@@ -134,7 +134,12 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 
 @click.command()
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=CHECKOUT / "dist")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=CHECKOUT / "dist",
+    help="The folder for both files.  [default: dist]",
+)
 @click.pass_context
 def main(context: click.Context, out: Path) -> None:
     """Build the one file, and the script next to it."""

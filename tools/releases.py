@@ -60,24 +60,25 @@ SYSTEM = ("/proc", "/sys", "/dev")
 def main(release: str, command: tuple[str, ...], more: tuple[str, ...], at: Path) -> None:
     """Run a command with the programs of another Debian release, such as trixie or sid.
 
-    Without a command the root directory is only made.  Exit code 4: it cannot be made here;
-    otherwise the exit code of the command.
+    Without a command the root directory is only made.  Exit code 4: the root directory cannot be
+    made here; otherwise the exit code of the command.
     """
     try:
-        root = made(release, at, more)
+        root = make_root(release, at, more)
     except EnvironmentProblem as error:
         click.echo(f"releases: {error.message}\n  next: {error.next}", err=True)
         sys.exit(error.code)
     if command:
-        words = entered(root, command)
+        words = chroot_command(root, command)
         sys.stdout.flush()
         os.execvp(words[0], words)
 
 
-def made(release: str, at: Path = ROOTS, more: Collection[str] = ()) -> Path:
+def make_root(release: str, at: Path = ROOTS, more: Collection[str] = ()) -> Path:
     """Return the root directory of a release with `PACKAGES` and `more`; make it if necessary.
 
-    It takes about 2 GB, and gets its name when it is complete.  Raises `EnvironmentProblem`.
+    A root directory takes about 2 GB; it gets its name when it is complete.  Raises
+    `EnvironmentProblem`.
     """
     lacks = [one for one in ("debootstrap", "unshare") if shutil.which(one, path=_path()) is None]
     if os.geteuid() != 0 or lacks:
@@ -103,8 +104,8 @@ def made(release: str, at: Path = ROOTS, more: Collection[str] = ()) -> Path:
     return root
 
 
-def entered(root: Path, command: Collection[str]) -> list[str]:
-    """Return the words that run a command in a root, in this process's working folder."""
+def chroot_command(root: Path, command: Collection[str]) -> list[str]:
+    """Return the command that runs `command` in a root directory, in the present working folder."""
     python = Path(sys.base_prefix)
     if python == Path("/usr"):
         raise EnvironmentProblem(
@@ -139,7 +140,7 @@ def _run(words: list[str], cwd: str | None = None, **more: str) -> None:
         said = "\n".join(done.stdout.splitlines()[-5:])
         raise EnvironmentProblem(
             f"{words[0]} ended with exit code {done.returncode}: {said}",
-            next="read its output; it needs the network, and about 2 GB of disk",
+            next=f"check the network and the disk: {words[0]} needs both, and about 2 GB",
         )
 
 

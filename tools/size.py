@@ -59,7 +59,7 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("folder", nargs="*", type=Path, help="a folder or a file of Python")
     folders = parser.parse_args(words).folder
     if missing := [str(path) for path in folders if not path.exists()]:
-        parser.error(f"not there: {', '.join(missing)}; expected folders or files")
+        parser.error(f"no such folder or file: {', '.join(missing)}")
     total = [0, 0, 0]
     print(f"{'lines':>7} {'tokens':>8} {'files':>6}")
     for path in folders or wheel_folders():

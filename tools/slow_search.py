@@ -20,8 +20,9 @@ from joinproto.check.world import World
 class Explored:
     """All reachable states.  `level_of`: state to level, from 0 for initial states.
 
-    `edges`: (number, move, number), empty unless `keep_edges`.  `stopped`: whether the search ended
-    early.  `beyond`: the number of states that have no steps because of the world's `within`.
+    `edges`: (source, move, target), states by number; empty unless `keep_edges`.  `stopped`:
+    whether the search ended early.  `beyond`: the number of states without steps because of the
+    world's `within`.
     """
 
     reference: Reference

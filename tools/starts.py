@@ -1,8 +1,8 @@
 """`python -m tools.starts`: first starts of the installed RabbitMQ, compared with our verdict.
 
 Blank nodes start in network namespaces, in which some nodes may be cut off from others, and the
-clusters that they form are counted.  `joinproto discovery would-it-split` is asked about the same
-facts: if it predicts one cluster, the nodes must not form two.
+clusters that they form are compared with the verdict of `joinproto discovery would-it-split` about
+the same facts: if it predicts one cluster, the nodes must not form two.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CUTS: Mapping[str, list[list[str]]] = {
 }
 BACKENDS = ("classic_config", "etcd")
 TRIES = 3
-SETTLED_WITHIN = 240.0
+SETTLE_SECONDS = 240.0
 CONFIGURATION = f"""\
 listeners.tcp.1 = 127.0.0.1:5672
 log.console = false
@@ -73,18 +73,32 @@ class Start:
 
 
 @click.command(epilog="Example: python -m tools.starts --cut first --times 5")
-@click.option("--backend", type=click.Choice([*BACKENDS, "any"]), default="any", show_default=True)
-@click.option("--cut", type=click.Choice([*CUTS, "any"]), default="any", show_default=True)
+@click.option(
+    "--backend",
+    type=click.Choice([*BACKENDS, "any"]),
+    default="any",
+    show_default=True,
+    help="The backend.",
+)
+@click.option(
+    "--cut",
+    type=click.Choice([*CUTS, "any"]),
+    default="any",
+    show_default=True,
+    help="The cut-off nodes.",
+)
 @click.option(
     "--heals", is_flag=True, help="End the cut while nodes look for peers, not after the start."
 )
-@click.option("--times", type=click.IntRange(1), default=1, show_default=True)
+@click.option(
+    "--times", type=click.IntRange(1), default=1, show_default=True, help="How many starts."
+)
 @click.option(
     "--minutes",
     type=click.FloatRange(0),
     help="Begin no start that might end after so many minutes.",
 )
-@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--seed", type=int, default=1, show_default=True, help="The first start's seed.")
 def main(backend: str, cut: str, heals: bool, times: int, minutes: float | None, seed: int) -> None:
     """Start three blank nodes `--times` times, each node within a second of the others.
 
@@ -97,28 +111,28 @@ def main(backend: str, cut: str, heals: bool, times: int, minutes: float | None,
         sbin = _sbin()
         release = sbin.parent.name.rpartition("-")[2]
         wrong = settled = 0
-        end = math.inf if minutes is None else time.monotonic() + 60 * minutes - SETTLED_WITHIN
+        end = math.inf if minutes is None else time.monotonic() + 60 * minutes - SETTLE_SECONDS
         for number in range(seed, seed + times):
             if number > seed and time.monotonic() > end:
                 break
-            one = drawn(number, backend, cut, heals)
-            said, clusters = foretold(one, release), played(one, sbin)
-            verdict = "may split" if said["splits"] else "one cluster"
+            one = draw(number, backend, cut, heals)
+            predicted, clusters = predict(one, release), play(one, sbin)
+            verdict = "may split" if predicted["splits"] else "one cluster"
             if clusters is None:
-                click.echo(f"{release} {one}: {verdict}; real: not settled in {SETTLED_WITHIN:g} s")
+                click.echo(f"{release} {one}: {verdict}; real: not settled in {SETTLE_SECONDS:g} s")
                 continue
             settled += 1
-            is_wrong = not agrees(clusters, said)
+            is_wrong = not agrees(clusters, predicted)
             wrong += is_wrong
-            told = " | ".join(" ".join(names) for names in sorted(map(sorted, clusters)))
-            click.echo(f"{release} {one}: {verdict}; real: {told}" + ": WRONG" * is_wrong)
+            formed = " | ".join(" ".join(names) for names in sorted(map(sorted, clusters)))
+            click.echo(f"{release} {one}: {verdict}; real: {formed}" + ": WRONG" * is_wrong)
     except EnvironmentProblem as error:
         click.echo(f"starts: {error.message}\n  next: {error.next}", err=True)
         sys.exit(error.code)
     sys.exit(1 if wrong or not settled else 0)
 
 
-def drawn(seed: int, backend: str, cut: str, heals: bool) -> Start:
+def draw(seed: int, backend: str, cut: str, heals: bool) -> Start:
     """Return the start of a seed, which draws a value "any"."""
     chance = random.Random(seed)
     kind, apart = chance.choice(BACKENDS), chance.choice([*CUTS])
@@ -130,14 +144,14 @@ def drawn(seed: int, backend: str, cut: str, heals: bool) -> Start:
     )
 
 
-def agrees(clusters: set[frozenset[str]], said: Mapping[str, Any]) -> bool:
+def agrees(clusters: set[frozenset[str]], verdict: Mapping[str, Any]) -> bool:
     """Return whether `would-it-split --json` predicts this outcome."""
     if len(clusters) == 1 and frozenset(NAMES) in clusters:
-        return said["joins"] is not False
-    return len(clusters) == 1 or (len(clusters) > 1 and bool(said["splits"]))
+        return verdict["joins"] is not False
+    return len(clusters) == 1 or (len(clusters) > 1 and bool(verdict["splits"]))
 
 
-def foretold(start: Start, release: str) -> dict[str, Any]:
+def predict(start: Start, release: str) -> dict[str, Any]:
     """Return the output of `would-it-split --json`."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(start.facts(release), file)
@@ -145,21 +159,23 @@ def foretold(start: Start, release: str) -> dict[str, Any]:
         words = [sys.executable, "-m", "joinproto", "discovery", "would-it-split", file.name]
         done = subprocess.run([*words, "--json"], capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
-        raise EnvironmentProblem(f"would-it-split: {done.stderr.strip()}")
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+        raise EnvironmentProblem(
+            f"would-it-split failed: {done.stderr.strip()}", next="mend the command"
+        )
+    verdict: dict[str, Any] = json.loads(done.stdout)
+    return verdict
 
 
-def played(start: Start, sbin: Path) -> set[frozenset[str]] | None:
+def play(start: Start, sbin: Path) -> set[frozenset[str]] | None:
     """Start the nodes; return the clusters that serve, each as a set of nodes.
 
-    None if the nodes have not settled in time.
+    None if the nodes have not settled within `SETTLE_SECONDS`.
     """
     chance = random.Random(start.seed)
     with tempfile.TemporaryDirectory(prefix="joinproto-starts-") as top, Servers() as servers:
         network = Namespaces(dict.fromkeys(NAMES, 25672))
         try:
-            for one, other in _apart(CUTS[start.cut]):
+            for one, other in _cut_pairs(CUTS[start.cut]):
                 network.cut(one, other)
             with _backend(start.backend, Path(top), servers):
                 began = time.monotonic()
@@ -169,7 +185,7 @@ def played(start: Start, sbin: Path) -> set[frozenset[str]] | None:
                 if start.healed is not None:
                     time.sleep(max(0.0, began + start.healed - time.monotonic()))
                     network.heal()
-                end = time.monotonic() + SETTLED_WITHIN
+                end = time.monotonic() + SETTLE_SECONDS
                 while any(servers.runs(one) and not _serves(Path(top), one) for one in NAMES):
                     if time.monotonic() > end:
                         return None
@@ -181,7 +197,7 @@ def played(start: Start, sbin: Path) -> set[frozenset[str]] | None:
             network.close()
 
 
-def _apart(groups: list[list[str]]) -> Iterator[tuple[str, str]]:
+def _cut_pairs(groups: list[list[str]]) -> Iterator[tuple[str, str]]:
     for at, group in enumerate(groups):
         for other in groups[at + 1 :]:
             yield from ((one, two) for one in group for two in other)
@@ -203,7 +219,7 @@ def _backend(backend: str, top: Path, servers: Servers) -> Iterator[None]:
     yield
 
 
-def _full(name: str, network: Namespaces) -> str:
+def _node_name(name: str, network: Namespaces) -> str:
     return f"rabbit@{network.host(name)}"
 
 
@@ -213,7 +229,7 @@ def _environment(name: str, top: Path, network: Namespaces) -> dict[str, str]:
         "PATH": os.environ["PATH"],
         "LANG": "C.UTF-8",
         "HOME": str(place),
-        "RABBITMQ_NODENAME": _full(name, network),
+        "RABBITMQ_NODENAME": _node_name(name, network),
         "RABBITMQ_USE_LONGNAME": "true",
         "RABBITMQ_LOGS": str(place / "log" / "node.log"),
         **all_in(place),
@@ -231,7 +247,7 @@ def _start(
         lines += [f"cluster_formation.etcd.endpoints.1 = {BRIDGE_HOST}:2379"]
     else:
         lines += [
-            f"cluster_formation.classic_config.nodes.{at} = {_full(one, network)}"
+            f"cluster_formation.classic_config.nodes.{at} = {_node_name(one, network)}"
             for at, one in enumerate(NAMES, 1)
         ]
     plugins = "rabbitmq_peer_discovery_etcd" if backend == "etcd" else ""
@@ -252,15 +268,15 @@ def _serves(top: Path, name: str) -> bool:
 
 def _cluster(name: str, top: Path, network: Namespaces, sbin: Path) -> frozenset[str]:
     words = [str(sbin / "rabbitmqctl"), "--quiet", "--longnames", "cluster_status"]
-    told = json.loads(
+    status = json.loads(
         run(
             [*network.enter(name), *words, "--formatter", "json"],
             env=_environment(name, top, network),
             seconds=120,
         )
     )
-    hosts = {_full(one, network): one for one in NAMES}
-    return frozenset(hosts[one] for one in told["disk_nodes"])
+    hosts = {_node_name(one, network): one for one in NAMES}
+    return frozenset(hosts[one] for one in status["disk_nodes"])
 
 
 if __name__ == "__main__":

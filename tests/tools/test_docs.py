@@ -13,7 +13,7 @@ from tools import json_schema as schema
 
 @pytest.mark.parametrize("path", docs.documents(), ids=lambda path: str(path.name))
 def test_the_generated_blocks_are_fresh(path: object) -> None:
-    """`make docs` would write the text that is there."""
+    """`make docs` would not change the page."""
     found = docs.documents()[docs.documents().index(path)]  # type: ignore[arg-type]
     text = found.read_text(encoding="utf-8")
 
@@ -26,7 +26,7 @@ def test_a_stale_block_is_regenerated() -> None:
     assert docs.regenerate(text) != text
 
 
-def test_asking_for_help_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_asking_for_help_writes_no_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """A user who does not know a command yet asks for its help first."""
     monkeypatch.setattr(docs, "stale", lambda: pytest.fail("the command looks for stale pages"))
 

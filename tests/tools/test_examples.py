@@ -54,7 +54,6 @@ def test_the_other_variant_of_an_example_has_its_verdict(
 
 @pytest.mark.parametrize("name", ["first_model", "my_first_try", "my_model"])
 def test_an_example_has_as_many_members_as_the_option_says(name: str) -> None:
-    """Their names are made, and not taken from a short list."""
     world = load_world(str(EXAMPLES / f"{name}.py"), members=12)
 
     assert 12 == len(world.members)

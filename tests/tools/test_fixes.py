@@ -20,7 +20,7 @@ def test_the_picture_is_up_to_date(matrix: Matrix) -> None:
 
 
 def test_a_cell_holds_the_finding_of_the_checker() -> None:
-    """Marker, and the volume is lost: the seed founds again, the others join, no copy is left."""
+    """With the marker and a lost volume the seed founds again, and no copy is left."""
     assert Cell("safe", "no copy is left", 4) == cell("safety", "marker", "volume")
     assert "no copy is left, 4 steps" == SAFE["marker file", "volume"]
     assert Cell("goes on") == cell("liveness", "marker", "database")
@@ -48,7 +48,7 @@ def test_an_older_copy_of_a_disk_defeats_every_fix_but_the_activation_sequence()
 
 
 def test_some_fixes_trade_the_loss_for_a_dead_end() -> None:
-    """They are safe, and no member serves again without a person."""
+    """With these fixes no claim of safety breaks, but no member serves again without a person."""
     traded = {
         (words, wrong)
         for words, wrong in SAFE

@@ -87,7 +87,7 @@ def test_the_code_after_eval_is_read_as_a_shell_reads_it() -> None:
     assert () == evals_of("start a@h, b@h: each group elects")
 
 
-def test_only_a_line_that_names_a_loss_says_a_loss() -> None:
+def test_only_a_line_that_names_lost_data_says_a_loss() -> None:
     assert says_loss("force a@localhost, and what b@localhost did without the others is lost")
     assert not says_loss("nothing is lost with this order: a@localhost")
     assert not says_loss("start all of them within five minutes: a@localhost")
@@ -96,13 +96,13 @@ def test_only_a_line_that_names_a_loss_says_a_loss() -> None:
 def test_a_loss_is_wrong_only_if_the_line_did_not_say_it() -> None:
     steps = Steps(force="", stages=(NODES,))
 
-    def wrong(*, lost: int, is_said: bool) -> list[str]:
+    def wrong_lines(*, lost: int, is_said: bool) -> list[str]:
         followed = Followed(steps=steps, kept=9, lost=lost, is_said=is_said, not_up=())
         return list(followed.wrong)
 
-    assert [] == wrong(lost=0, is_said=False)
-    assert [] == wrong(lost=3, is_said=True)
-    assert 1 == len(wrong(lost=3, is_said=False))
+    assert [] == wrong_lines(lost=0, is_said=False)
+    assert [] == wrong_lines(lost=3, is_said=True)
+    assert 1 == len(wrong_lines(lost=3, is_said=False))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_kept_history_is_judged_again(tmp_path: Path, last: set[str], code: in
         (104, "cut", Verdict.TIE),
         (118, "old-copy", Verdict.UNPROVEN),
         (121, "orderly", Verdict.CLEAN),
-        # The mark is on an older store and permits nothing; once, the line said to start all.
+        # The mark is on an older store, so it permits no start.
         (119, "forced", Verdict.TIE),
     ],
 )

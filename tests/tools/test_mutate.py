@@ -129,8 +129,8 @@ def test_errors_and_texts_for_people_are_not_changed() -> None:
     assert {"drop-guard:1", "force-guard:1"} == {name.removeprefix("f:") for name in found}
 
 
-def test_the_last_is_taken_for_the_greatest_and_a_part_of_a_key_goes() -> None:
-    """Mutations by hand had these mistakes before an operator made them."""
+def test_the_greatest_becomes_the_last_and_a_part_of_a_key_is_removed() -> None:
+    """Keys of `max` and pairs that are compared lose a part."""
     found = patched(
         "def f(a, b, these):\n"
         "    best = max(these, key=lambda it: (it.round, it.name))\n"
@@ -151,7 +151,7 @@ def test_the_last_is_taken_for_the_greatest_and_a_part_of_a_key_goes() -> None:
     } == found
 
 
-def test_an_action_is_reported_before_it_is_done_and_positions_are_compared_by_number() -> None:
+def test_actions_are_swapped_and_positions_are_compared_by_number() -> None:
     """Two consecutive actions change places; positions of two views count as equal."""
     found = patched(
         "def f(self, position):\n"
@@ -170,7 +170,7 @@ def test_an_action_is_reported_before_it_is_done_and_positions_are_compared_by_n
 
 
 def test_each_mutation_has_a_unique_name_and_is_the_same_on_every_call() -> None:
-    """There are over two thousand."""
+    """There are more than two thousand mutations."""
     found = all_mutations()
 
     assert 2_000 < len(found)
@@ -241,7 +241,7 @@ def test_a_mutation_is_caught_by_the_unit_test_of_its_line() -> None:
 
 
 def test_a_patch_that_changes_nothing_survives() -> None:
-    """No catcher may notice anything in the same source."""
+    """No catcher must notice unchanged source."""
     assert tried(unchanged(), HEARD_TEST).survived
 
 
@@ -279,7 +279,7 @@ def test_a_small_world_notices_that_a_rule_is_left_out() -> None:
 
 
 def test_a_baseline_that_fails_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A catcher that fails on the unchanged code would seem to notice every mutation."""
+    """A catcher that fails on unchanged code would seem to notice every mutation."""
     monkeypatch.setattr(catchers, "linked", lambda name: "chain: a step")
 
     with pytest.raises(UsageProblem, match="join-two fails on the unchanged code"):
@@ -287,14 +287,14 @@ def test_a_baseline_that_fails_is_a_usage_error(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_an_isolated_task_ends_with_a_time_out_an_error_or_a_value() -> None:
-    """Its processor time is limited."""
+    """The task's processor time is limited."""
 
     def forever() -> None:
         while True:
             pass
 
-    assert "time-out" == isolated(forever, 0.2).how
-    assert "raised" == isolated(lambda: 1 // 0, 60).how
+    assert "time-out" == isolated(forever, 0.2).outcome
+    assert "raised" == isolated(lambda: 1 // 0, 60).outcome
     assert {"a": [1]} == isolated(lambda: {"a": [1]}, 60).value
 
 
@@ -362,7 +362,7 @@ def test_a_baseline_of_the_tests_alone_is_completed_later(
 
 
 def test_since_chooses_the_mutations_of_changed_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These are the new and changed lines, and the two lines around a removed one."""
+    """The lines are new or changed, or are the two lines around a removed line."""
     said = f"+++ b/{HEARD}\n@@ -3 +3,2 @@\n@@ -9,2 +9,0 @@\n"
     done: Any = subprocess.CompletedProcess([], 0, said, "")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)

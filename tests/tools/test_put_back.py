@@ -120,7 +120,7 @@ FAULTS = {
 @pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_that_is_put_back_is_noticed(name: str, tmp_path: Path) -> None:
-    """It is put back in child processes, too: each Python reads `sitecustomize` as it starts."""
+    """Child processes have the fault, too: each Python reads `sitecustomize` as it starts."""
     fault = FAULTS[name]
     source = (ROOT / fault.module).read_text()
     assert 1 == source.count(fault.mended), f"{fault.module} has other code now"

@@ -46,7 +46,7 @@ def run(archive: Path, tmp_path: Path) -> Run:
 
 
 def test_the_file_judges_the_stores_of_the_page(run: Run) -> None:
-    """With this Python, and with the system's if it is 3.11 or later."""
+    """It runs with this Python, and with the system's Python if that is 3.11 or later."""
     for python in {sys.executable, *filter(_is_new, ("/usr/bin/python3",))}:
         done = run("recover", "pick", *RESCUE, python=python)
 
@@ -60,7 +60,7 @@ def _is_new(python: str) -> bool:
 
 
 def test_the_other_commands_of_the_file_run(run: Run, tmp_path: Path) -> None:
-    """Each gives one answer; one of them is a search in plain Python."""
+    """Each command gives its answer; one of them is a search in plain Python."""
     state = tmp_path / "state.json"
     queue = {"name": "q", "members": ["a"], "target": {"policy": 1}}
     state.write_text(json.dumps({"nodes": [{"name": "a"}], "queues": [queue]}))

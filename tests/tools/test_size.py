@@ -1,4 +1,4 @@
-"""The size of the code: which lines count, and that every file of the wheel is counted."""
+"""The size of the code: which lines and tokens count, and which files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_same_code_in_fewer_lines_has_as_many_tokens() -> None:
     assert (3, 15) == size_of(CODE.replace("(a,\n         1)", "(a, 1)"))
 
 
-def test_a_string_that_is_not_a_docstring_is_counted() -> None:
+def test_the_lines_of_a_string_that_is_no_docstring_are_counted() -> None:
     assert (3, 3) == size_of('TEXT = """one\n\nthree"""\n')
 
 
@@ -65,8 +65,8 @@ def test_folders_are_printed_with_their_sum(
     ] == rows
 
 
-def test_a_folder_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_folder_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["nowhere"])
     assert ended.value.code == 2
-    assert "not there: nowhere" in capsys.readouterr().err
+    assert "no such folder or file: nowhere" in capsys.readouterr().err

@@ -97,7 +97,7 @@ def _ignore(objects: Any, value: bool) -> None:
 
 
 def idle_rests_are_no_crashes(patch: pytest.MonkeyPatch) -> None:
-    """A crash is left out where the rest of the step changes neither disk nor network."""
+    """A crash is left out if the rest of the step changes neither disk nor network."""
     perform = member_steps.MemberSteps._perform
 
     def less(*asked: Any) -> Any:
@@ -116,7 +116,7 @@ def equal_is_the_same(patch: pytest.MonkeyPatch) -> None:
 
 
 def fields_are_all(patch: pytest.MonkeyPatch) -> None:
-    """A dataclass holds nothing but its fields, whatever slots its base has."""
+    """A dataclass has only its fields, even if a base class has more slots."""
     patch.setattr(type_handlers, "has_only", lambda kind, names: not kind.__dictoffset__)
 
 
@@ -196,7 +196,7 @@ def test_a_difference_ends_the_command_with_exit_code_1(
     assert 30 == found["models"]
 
 
-def test_a_command_without_differences_reports_their_number() -> None:
+def test_the_command_reports_the_number_of_different_models() -> None:
     done = CliRunner().invoke(main, ["--models", "3", "--states", "30"])
 
     assert 0 == done.exit_code
@@ -204,7 +204,7 @@ def test_a_command_without_differences_reports_their_number() -> None:
     assert "0 different" in done.stdout
 
 
-def test_the_source_of_a_model_that_may_refuse_has_an_empty_default() -> None:
+def test_a_model_that_the_checker_may_refuse_has_a_list_as_a_default() -> None:
     models: list[Model] = [write(seed) for seed in range(200)]
 
     assert any(model.may_refuse for model in models)

@@ -29,7 +29,7 @@ def test_the_outcome_is_compared_with_the_verdict(
     cut: str, clusters: set[frozenset[str]], code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nodes of 3.10.8 that hear each other found one cluster; nodes that do not may found two."""
-    monkeypatch.setattr(starts, "played", lambda *_: clusters)
+    monkeypatch.setattr(starts, "play", lambda *_: clusters)
     done = CliRunner().invoke(starts.main, ["--backend", "classic_config", "--cut", cut])
     assert code == done.exit_code, done.output
     assert ("WRONG" in done.output) == bool(code)
@@ -40,9 +40,9 @@ def test_one_cluster_disagrees_with_a_verdict_that_the_nodes_cannot_join() -> No
     assert starts.agrees(ALL, {"splits": False, "joins": None})
 
 
-def test_the_seed_draws_each_value_that_is_any() -> None:
-    drawn = [starts.drawn(seed, "any", "any", heals=True) for seed in range(60)]
-    assert drawn == [starts.drawn(seed, "any", "any", heals=True) for seed in range(60)]
+def test_the_seed_draws_the_backend_and_the_cut_if_they_are_any() -> None:
+    drawn = [starts.draw(seed, "any", "any", heals=True) for seed in range(60)]
+    assert drawn == [starts.draw(seed, "any", "any", heals=True) for seed in range(60)]
     assert {*starts.BACKENDS} == {one.backend for one in drawn}
     assert {*starts.CUTS} == {one.cut for one in drawn}
-    assert {"etcd"} == {starts.drawn(seed, "etcd", "any", heals=False).backend for seed in range(9)}
+    assert {"etcd"} == {starts.draw(seed, "etcd", "any", heals=False).backend for seed in range(9)}

@@ -24,7 +24,11 @@ WORK = Path(".mutate")
 
 @click.command()
 @click.option(
-    "--package", type=click.Choice(list(MUTATED_PACKAGES)), default="join", show_default=True
+    "--package",
+    type=click.Choice(list(MUTATED_PACKAGES)),
+    default="join",
+    show_default=True,
+    help="The package whose files are changed.",
 )
 @click.option(
     "--only",
@@ -50,8 +54,20 @@ WORK = Path(".mutate")
     is_flag=True,
     help="Run only the unit tests, and print the mutations that survive them.",
 )
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--results", type=click.Path(path_type=Path), default=WORK / "results.jsonl")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="The number of processes.",
+)
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    default=WORK / "results.jsonl",
+    show_default=True,
+    help="The file of results, to which new results are appended.",
+)
 @click.option(
     "--list", "lists", is_flag=True, help="Print the names of the mutations, and try none."
 )
@@ -126,7 +142,7 @@ def _run(
         package,
     )
     if base.left_out:
-        click.echo(f"random runs left out, as they fail unchanged: {'; '.join(base.left_out)}",
+        click.echo(f"left-out runs, which fail on unchanged code: {'; '.join(base.left_out)}",
                    err=True)  # fmt: skip
     known, every = read(results), hash_of_catchers((*package.tests, *REST))
     hashed = hash_of_catchers(package.tests) if tests else every
@@ -148,15 +164,15 @@ def _run(
         if time.monotonic() > end:
             break
     here = [known[one.name] for one in wanted if one.name in known]
-    lived = [one.name for one in here if one.survived]
-    bare = [name for name in lived if name not in reasons]
+    survived = [one.name for one in here if one.survived]
+    unexplained = [name for name in survived if name not in reasons]
     click.echo(
-        f"{len(here)} mutations, {len(here) - len(lived)} noticed, {len(lived)} survived,"
-        f" {len(bare)} of them without a reason; {sum(one.seconds for one in here):.0f} s"
+        f"{len(here)} mutations, {len(here) - len(survived)} noticed, {len(survived)} survived,"
+        f" {len(unexplained)} of them without a reason; {sum(one.seconds for one in here):.0f} s"
     )
-    for name in bare:
+    for name in unexplained:
         click.echo(f"  {name}")
-    return 1 if bare else 0
+    return 1 if unexplained else 0
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def hash_of_catchers(folders: Sequence[str]) -> str:
 
 @define
 class Catcher:
-    """A catcher: its cost in seconds, the lines that it runs, and its counts."""
+    """A catcher: its cost in seconds, the lines that it runs, and its counts (`pin`)."""
 
     kind: str
     name: str
@@ -125,7 +125,10 @@ def _part(one: Catcher) -> str:
 
 
 def forked(looks: Sequence[Callable[[], T]], jobs: int) -> Iterator[T]:
-    """Yield the results of these calls in the order of their ends.  `jobs`: the number of forks."""
+    """Yield the results of these calls in the order of their ends.
+
+    `jobs`: the number of forks; with 1 the calls are made in this process.
+    """
     if jobs == 1:
         yield from (look() for look in looks)
         return
@@ -139,7 +142,7 @@ def forked(looks: Sequence[Callable[[], T]], jobs: int) -> Iterator[T]:
 
 
 def counted(look: Callable[[], Any]) -> tuple[Any, Lines]:
-    """Return the result of `look`, and the lines of the protocol that ran, imports included."""
+    """Return the result of `look`, and the lines of the protocol that it ran, also by imports."""
     counter = _counter(JOIN)
     forget()
     counter.start()
@@ -169,15 +172,15 @@ def _escaped(text: str) -> str:
 
 def _ask(name: str, look: Callable[[], Any], seconds: float) -> tuple[Any, float]:
     ended = isolated(look, seconds)
-    if ended.how != "ok":
-        _refuse(name, f"{ended.how} {ended.said}")
+    if ended.outcome != "ok":
+        _refuse(name, f"{ended.outcome} {ended.error}")
     return ended.value, ended.seconds
 
 
 def _refuse(name: str, what: str) -> None:
     raise UsageProblem(
         f"{name} fails on the unchanged code: {what}",
-        next="mend that first, because a catcher that always fails seems to notice every mutation",
+        next="mend it first: a catcher that always fails seems to notice every mutation",
     )
 
 

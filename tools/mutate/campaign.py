@@ -25,11 +25,11 @@ SECONDS_MOST = 28.0
 class Result:
     """The result of one mutation.
 
-    `kind`: of the catcher that noticed, "" if none did; `who`: its test, world or seed; `what`:
+    `kind`: the kind of the catcher that noticed it, or ""; `who`: its test, world or seed; `what`:
     the claim, or the error; `by`: "claim", "pin" (only a count differs), "time-out", "error",
     "test".  `differs`: a random run in which no claim broke, but which took other steps; if
     no catcher noticed and no run differs, the change may have no effect.
-    `seconds`: of processor time.  `source`, `catchers`: hashes of the file with its patch, and of
+    `seconds`: processor time.  `source`, `catchers`: hashes of the file with its patch, and of
     all catchers asked.
     """
 
@@ -54,9 +54,7 @@ Found = dict[str, str]
 def try_one(
     mutation: Mutation, base: Baseline, catchers_hash: str, *, tests_alone: bool = False
 ) -> Result:
-    """Return the first check that notices this mutation: import, tests, worlds, link, random
-    runs.
-    """
+    """Return the result of a mutation.  Its import and tests are tried first, then `in_order`."""
     source = source_of(mutation.path)
     made = mutation.apply(source)
     first, last = mutation.lines
@@ -74,11 +72,11 @@ def try_one(
     for limit, look in stages[:1] if tests_alone else stages:
         ended = isolated(look, limit)
         used += ended.seconds
-        if ended.how == "ok":
+        if ended.outcome == "ok":
             found |= ended.value
         else:
-            by = ended.how if ended.how == "time-out" else "error"
-            found |= {"kind": "import", "who": ended.how, "what": ended.said, "by": by}
+            by = ended.outcome if ended.outcome == "time-out" else "error"
+            found |= {"kind": "import", "who": ended.outcome, "what": ended.error, "by": by}
         if found.get("kind"):
             break
     hashes = {"source": mutation.hash(source), "catchers": catchers_hash}
@@ -86,7 +84,10 @@ def try_one(
 
 
 def in_order(asked: Sequence[Catcher]) -> list[Catcher]:
-    """Return quick worlds, some random runs, the link, larger worlds, more runs, each by cost."""
+    """Return the catchers: quick worlds, some random runs, the link, larger worlds, more runs.
+
+    In each of these groups the cheapest catcher comes first.
+    """
     pins = {one.name: one.pin for one in asked if one.kind == "world"}
     quick, large = catchers.quick_and_large(pins)
     few = {str(seed) for seed in catchers.RUNS}
@@ -118,8 +119,8 @@ def _units(mutation: Mutation, made: bytes, tests: Sequence[Catcher]) -> Found:
         with unit.limited(5):
             import_module(mutation.module)
             if mutation.path in JOIN.files:
-                catchers.tables_are_whole()
-    except (Exception, unit.TooLong) as error:  # noqa: BLE001 - whatever it is, it is noticed
+                catchers.check_tables()
+    except (Exception, unit.TooLong) as error:  # noqa: BLE001 - any error counts as noticed
         return {"kind": "import", "who": "import", "what": _said(error), "by": "error"}
     if not tests:
         return {}
@@ -140,7 +141,7 @@ def _others(mutation: Mutation, made: bytes, asked: Sequence[Catcher]) -> Found:
                 noticed = _ask(one)
         except unit.TooLong as error:
             return where | {"what": str(error), "by": "time-out"}
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is noticed
+        except Exception as error:  # noqa: BLE001 - any error counts as noticed
             return where | {"what": _said(error), "by": "error"}
         if noticed.get("by"):
             return where | noticed
@@ -150,7 +151,7 @@ def _others(mutation: Mutation, made: bytes, asked: Sequence[Catcher]) -> Found:
 
 
 def _ask(one: Catcher) -> Found:
-    """Return this catcher's finding; without `by`, a run only took other steps."""
+    """Return this catcher's finding; a finding without `by`: a run took other steps."""
     match one.kind:
         case "world":
             said = catchers.world(one.name, 2 * one.pin[0] + 1_000)

@@ -14,7 +14,7 @@ _PIECE = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 
 
 def chosen(found: list[Mutation], only: Sequence[str], since: str | None) -> list[Mutation]:
-    """Return the mutations with these names (all, if no name is given) of lines changed since.
+    """Return the mutations with these names, or all, of the lines that changed since a revision.
 
     Raises `UsageProblem` if a name matches no mutation, or git does not know the revision.
     """

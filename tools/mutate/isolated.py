@@ -21,21 +21,22 @@ WALL = 15
 
 
 @frozen
-class Ended:
-    """The end of a task: "ok", "time-out", "died" (by a signal) or "raised"; and its return
-    value.
+class TaskEnd:
+    """The end of a task.  `outcome`: "ok", "time-out", "died" (by a signal) or "raised".
+
+    `value`: its return value.  `error`: its error.  `seconds`: its processor time.
     """
 
-    how: str
+    outcome: str
     value: Any = None
-    said: str = ""
+    error: str = ""
     seconds: float = 0.0
 
 
-def isolated(task: Callable[[], Any], seconds: float) -> Ended:
+def isolated(task: Callable[[], Any], seconds: float) -> TaskEnd:
     """Run `task` in a fork of this process; `seconds`: its limit of processor time.
 
-    Its result must fit into JSON.  Its changes to modules, caches and memory end with the fork.
+    The result must fit into JSON.  Changes of modules, caches and memory end with the fork.
     """
     reads, writes = os.pipe()
     began = time.monotonic()
@@ -50,9 +51,11 @@ def isolated(task: Callable[[], Any], seconds: float) -> Ended:
     _, status, used = os.wait4(pid, 0)
     cost = round(used.ru_utime + used.ru_stime, 2)
     if content.endswith(b"\n"):
-        return Ended(**json.loads(content), seconds=cost)
+        return TaskEnd(**json.loads(content), seconds=cost)
     by_clock = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
-    return Ended(TIME_OUT if is_late or by_clock else DIED, said=f"status {status}", seconds=cost)
+    return TaskEnd(
+        TIME_OUT if is_late or by_clock else DIED, error=f"status {status}", seconds=cost
+    )
 
 
 def _child(task: Callable[[], Any], seconds: float, writes: int) -> None:
@@ -62,11 +65,11 @@ def _child(task: Callable[[], Any], seconds: float, writes: int) -> None:
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
     try:
-        ended = {"how": "ok", "value": task()}
-    except BaseException as error:  # noqa: BLE001 - it is said to the caller
+        ended = {"outcome": "ok", "value": task()}
+    except BaseException as error:  # noqa: BLE001 - it is reported to the caller
         where = traceback.extract_tb(error.__traceback__)[-1:]
         place = "".join(f" at {one.filename.rpartition('/')[2]}:{one.lineno}" for one in where)
-        ended = {"how": "raised", "said": f"{type(error).__name__}: {error}"[:160] + place}
+        ended = {"outcome": "raised", "error": f"{type(error).__name__}: {error}"[:160] + place}
     try:
         os.write(writes, json.dumps(ended).encode() + b"\n")
     finally:

@@ -69,7 +69,7 @@ _SPOKEN = {"__repr__", "__str__"}
 
 @frozen
 class Change:
-    """`where`: function, and case of a table.  `start`, `end`: line, and column in bytes."""
+    """A change.  `where`: function, and case of a table.  `start`, `end`: line, column in bytes."""
 
     where: str
     operator: str
@@ -86,7 +86,7 @@ def changes(tree: ast.Module, source: bytes) -> Iterator[Change]:
 
 @define
 class _Walk:
-    """`cases`: names of cases of tables, and of functions that make one."""
+    """Walks through a module.  `cases`: names of cases, and of functions that make cases."""
 
     source: bytes
     cases: frozenset[str]
@@ -98,7 +98,7 @@ class _Walk:
 
     def body(self, statements: Sequence[ast.stmt], where: str) -> Iterator[Change]:
         for one, two in pairwise(statements):
-            if isinstance(one, ast.Expr) and isinstance(two, ast.Expr) and _does(one, two):
+            if isinstance(one, ast.Expr) and isinstance(two, ast.Expr) and _are_actions(one, two):
                 self.where, self.lines = where, (one.lineno, two.end_lineno or two.lineno)
                 text = f"{self.text(two)}; {self.text(one)}"
                 start = (one.lineno, one.col_offset)
@@ -188,7 +188,10 @@ class _Walk:
         yield self.change("force-guard", test, "True")
 
     def expression(self, node: ast.expr, *, is_test: bool = False) -> Iterator[Change]:
-        """`is_test`: changes that make the whole expression true or false are made already."""
+        """Yield the changes of an expression.
+
+        `is_test`: the changes that make it true or false are yielded elsewhere.
+        """
         match node:
             case ast.JoinedStr() | ast.Constant() | ast.Lambda():
                 return
@@ -353,7 +356,7 @@ def _named(node: ast.expr) -> str:
     return ""
 
 
-def _does(*statements: ast.Expr) -> bool:
+def _are_actions(*statements: ast.Expr) -> bool:
     """Return whether all are actions, and one writes to disk, or asks for that."""
     actions = [
         it.value for it in statements if isinstance(it.value, ast.Call | ast.Yield | ast.Await)
@@ -377,7 +380,7 @@ def _slug(case: ast.expr) -> str:
 
 
 def _cases_of(tree: ast.Module) -> frozenset[str]:
-    """Return a module's names of cases of tables, and of functions that make one."""
+    """Return the names of a module's cases of tables, and of its functions that make a case."""
     made = {"Case"}
     for node in tree.body:
         match node:

@@ -17,8 +17,7 @@ WORLDS = ("join-options", "join-votes-crash")
 def warm_up() -> None:
     """Load the loops that searches need, and the packages that tests and worlds import.
 
-    The objects made here are frozen, so no child's garbage collector examines them: that, and
-    pytest's plugins, were three quarters of the cost of a mutation that one quick test notices.
+    The objects made here are frozen, so that no child's garbage collector examines them.
     """
     from importlib import import_module
 

@@ -17,46 +17,63 @@ from concurrent.futures import ProcessPoolExecutor
 import click
 
 from joinproto.cli.options import AS_JSON
-from tools.soundness.compare import Compared, compare
+from tools.soundness.compare import Comparison, compare
 from tools.soundness.random_model import write
 
 PIECE = 50
 
 
-def piece(first: int, count: int, states_max: int) -> list[tuple[int, Compared]]:
+def compare_models(first: int, count: int, states_max: int) -> list[tuple[int, Comparison]]:
     """Return the comparison for the model of each of `count` seeds, from `first` on."""
     return [
         (seed, compare(write(seed), states_max=states_max)) for seed in range(first, first + count)
     ]
 
 
-def pieces(
+def comparisons(
     seed: int, models: int, jobs: int, states_max: int
-) -> Iterator[list[tuple[int, Compared]]]:
+) -> Iterator[list[tuple[int, Comparison]]]:
     wanted = [
         (at, min(PIECE, seed + models - at), states_max) for at in range(seed, seed + models, PIECE)
     ]
     if jobs == 1:
-        yield from (piece(*item) for item in wanted)
+        yield from (compare_models(*item) for item in wanted)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(piece, *zip(*wanted, strict=True))
+        yield from pool.map(compare_models, *zip(*wanted, strict=True))
 
 
 @click.command()
-@click.option("--models", type=click.IntRange(min=1), default=1000, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--states", "states_max", type=click.IntRange(min=1), default=80, show_default=True)
+@click.option(
+    "--models", type=click.IntRange(min=1), default=1000, show_default=True, help="How many models."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="The first model's seed.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="How many processes."
+)
+@click.option(
+    "--states",
+    "states_max",
+    type=click.IntRange(min=1),
+    default=80,
+    show_default=True,
+    help="Leave out models with more states.",
+)
 @click.option("--show", is_flag=True, help="Print the source of each model, with the comparison.")
 @AS_JSON
 def main(models: int, seed: int, jobs: int, states_max: int, show: bool, as_json: bool) -> None:
     """Compare the checker with a search that shares no code with it, on random models."""
     counts: Counter[str] = Counter()
     different: list[tuple[int, str]] = []
-    began = said = time.monotonic()
+    began = reported = time.monotonic()
     states = 0
-    for found in pieces(seed, models, jobs, states_max):
+    for found in comparisons(seed, models, jobs, states_max):
         for at, compared in found:
             counts[compared.verdict] += 1
             states += compared.states
@@ -64,8 +81,8 @@ def main(models: int, seed: int, jobs: int, states_max: int, show: bool, as_json
                 different.append((at, compared.said))
             if show or (compared.verdict == "different" and not as_json):
                 click.echo(f"seed {at}: {compared.verdict} {compared.said}\n{write(at).source}")
-        if time.monotonic() - said > 10:
-            said = time.monotonic()
+        if time.monotonic() - reported > 10:
+            reported = time.monotonic()
             click.echo(f"{counts.total():,} models, {len(different)} different", err=True)
     seconds = time.monotonic() - began
     if as_json:

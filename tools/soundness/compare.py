@@ -19,7 +19,7 @@ from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import ON_FAIR_RUNS, Property, always, always_step
 from joinproto.check.world import World
 from tools.soundness.plain_runs import Space, search
-from tools.soundness.plain_search import Plain, Setting, TooLarge
+from tools.soundness.plain_search import PlainSteps, Setting, TooLarge
 from tools.soundness.random_model import Model
 
 NETWORKS: dict[str, Network] = {
@@ -34,7 +34,7 @@ Verdict = Literal["same", "different", "refused", "too large"]
 
 
 @frozen
-class Compared:
+class Comparison:
     """The comparison for one model.  `said`: the difference, or the reason of a refusal."""
 
     verdict: Verdict
@@ -42,7 +42,7 @@ class Compared:
     states: int = 0
 
 
-def compare(model: Model, *, states_max: int = 150) -> Compared:
+def compare(model: Model, *, states_max: int = 150) -> Comparison:
     """Search `model` twice, and return the comparison."""
     # Two modules, because one search must not see the other's default arguments.
     with _module(model) as module:
@@ -59,8 +59,8 @@ def compare(model: Model, *, states_max: int = 150) -> Compared:
         try:
             space = search(setting, states_max=states_max)
         except TooLarge:
-            return Compared("too large")
-        plain = Plain(setting)
+            return Comparison("too large")
+        plain = PlainSteps(setting)
         seen = [plain.seen(state) for state in space.states]
         wanted = {
             f"{number} {kind}": _wanted(space, kind, asked, seen)
@@ -92,13 +92,13 @@ def _makers(model: Model, module: ModuleType) -> dict[str, Callable[[], Any]]:
 
 def _compare(
     model: Model, module: ModuleType, space: Space, wanted: dict[str, tuple[str, int | None]]
-) -> Compared:
+) -> Comparison:
     makers = _makers(model, module)
     claims: list[Property] = []
     for number, (kind, *asked) in enumerate(module.CLAIMS):
-        parts = [part and partial(_asked, part, "".join(makers)) for part in asked]
+        parts = [part and partial(_holds, part, "".join(makers)) for part in asked]
         if kind == "always step":
-            step = partial(_asked_of_step, asked[0], "".join(makers))
+            step = partial(_step_holds, asked[0], "".join(makers))
             claims.append(always_step(f"{number} {kind}", step))
         else:
             claims.append(
@@ -123,12 +123,12 @@ def _compare(
         said = _different(world, claims, wanted, space)
     except ModelProblem as problem:
         if model.may_refuse:
-            return Compared("refused", problem.message, len(space.states))
-        return Compared("different", f"refused: {problem.message}", len(space.states))
-    return Compared("different" if said else "same", said, len(space.states))
+            return Comparison("refused", problem.message, len(space.states))
+        return Comparison("different", f"refused: {problem.message}", len(space.states))
+    return Comparison("different" if said else "same", said, len(space.states))
 
 
-def _asked(holds: Any, names: str, view: Any) -> bool:
+def _holds(holds: Any, names: str, view: Any) -> bool:
     return bool(holds(_seen(names, view)))
 
 
@@ -136,7 +136,7 @@ def _seen(names: str, view: Any) -> dict[str, Any]:
     return {**{name: view[name] for name in names}, "monitor": view.monitor}
 
 
-def _asked_of_step(holds: Any, names: str, before: Any, step: Any, after: Any) -> bool:
+def _step_holds(holds: Any, names: str, before: Any, step: Any, after: Any) -> bool:
     return bool(holds(_seen(names, before), step.member or "", _seen(names, after)))
 
 
@@ -175,8 +175,8 @@ def _different(
     report = check(evolve(world, properties=[*world.properties, *rest]))
     if (report.distinct, report.levels) != (len(space.states), space.levels()):
         return (
-            f"{report.distinct} states in levels {report.levels},"
-            f" plainly {len(space.states)} in {space.levels()}"
+            f"{report.distinct} states in levels {report.levels};"
+            f" plain search: {len(space.states)} in {space.levels()}"
         )
     found = {item.name: (item.result, item.trace_length) for item in report.properties}
     for claim in ends:
@@ -189,5 +189,5 @@ def _different(
             # The checker leaves a claim open that holds because nothing happens.
             said = "holds"
         if said != result or (claim.kind not in ON_FAIR_RUNS and length != least):
-            return f"{claim.name}: {(said, length)}, plainly {(result, least)}"
+            return f"{claim.name}: {(said, length)}; plain search: {(result, least)}"
     return ""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable
 
 from attrs import define, field
 
-from tools.soundness.plain_search import Plain, Setting, State, Step, TooLarge, key_of
+from tools.soundness.plain_search import PlainSteps, Setting, State, Step, TooLarge, key_of
 
 Part = set[int]
 Duty = tuple[bool, Hashable]
@@ -124,7 +124,7 @@ def reached(first: Iterable[int], after: Callable[[int], Iterable[int]]) -> dict
 
 def search(setting: Setting, *, states_max: int) -> Space:
     """Return all reachable states; raises `TooLarge` if there are more than `states_max`."""
-    plain, number = Plain(setting), dict[Hashable, int]()
+    plain, number = PlainSteps(setting), dict[Hashable, int]()
     states: list[State] = []
 
     def add(state: State) -> int:

@@ -1,4 +1,4 @@
-"""The plain search: it copies real objects for each step, and uses no numbers and no reductions.
+"""The plain search: it copies the members' objects for each step, without numbers or reductions.
 
 It is written from the text of docs/semantics.md.  It shares no code with the checker except the
 names with which models are written.
@@ -67,7 +67,7 @@ class State:
 ATOMS = (enum.Enum, str, bytes, type(None), float, int, decimal.Decimal, dt.datetime, frozenset)
 
 
-def told(value: Any, seen: dict[int, int] | None = None) -> Hashable:
+def comparable(value: Any, seen: dict[int, int] | None = None) -> Hashable:
     """Return a form of `value` that compares types and aliases, but not the order of dicts."""
     kind: Any = type(value)
     if isinstance(value, ATOMS) and not isinstance(value, frozenset):
@@ -81,13 +81,16 @@ def told(value: Any, seen: dict[int, int] | None = None) -> Hashable:
             return "again", seen[id(value)]
         seen[id(value)] = len(seen)
     if isinstance(value, dict):
-        held = [(told(key), value[key]) for key in sorted(value, key=lambda key: repr(told(key)))]
+        held = [
+            (comparable(key), value[key])
+            for key in sorted(value, key=lambda key: repr(comparable(key)))
+        ]
     elif isinstance(value, (set, frozenset)):
-        held = [(item, None) for item in sorted(map(told, value), key=repr)]
+        held = [(item, None) for item in sorted(map(comparable, value), key=repr)]
     elif isinstance(value, (tuple, list, deque)):
         held = [(None, item) for item in value]
     most = getattr(value, "maxlen", None)
-    return kind.__qualname__, most, tuple((key, told(item, seen)) for key, item in held)
+    return kind.__qualname__, most, tuple((key, comparable(item, seen)) for key, item in held)
 
 
 def _held(value: Any) -> list[tuple[Any, Any]]:
@@ -126,13 +129,20 @@ def copied(value: Any, made: dict[int, Any] | None = None) -> Any:
 
 
 def key_of(state: State, network: str) -> Hashable:
-    messages = [(sender, to, told(content)) for sender, to, content in state.net]
+    messages = [(sender, to, comparable(content)) for sender, to, content in state.net]
     if network in ("bag", "fifo"):
         # Messages of different links have no order, and in a bag no messages have.
         messages.sort(key=repr if network == "bag" else lambda sent: repr(sent[:2]))
     under_way = frozenset(messages) if network.startswith("set") else tuple(messages)
-    members = [(told(state.held.get(name)), told(state.disks[name])) for name in state.disks]
-    return told((state.ended, state.left, state.split)), told(state.monitor), *members, under_way
+    members = [
+        (comparable(state.held.get(name)), comparable(state.disks[name])) for name in state.disks
+    ]
+    return (
+        comparable((state.ended, state.left, state.split)),
+        comparable(state.monitor),
+        *members,
+        under_way,
+    )
 
 
 # -- steps -------------------------------------------------------------------------------
@@ -152,8 +162,8 @@ class Step:
     member: str = ""
 
 
-class Plain:
-    """Makes all steps in a setting."""
+class PlainSteps:
+    """The initial states and the steps of a setting."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -190,7 +200,7 @@ class Plain:
                     yield self._crash(state, name)
             elif state.left["wipes"]:
                 empty = self._durable(self.setting.makers[name]())
-                if told(empty) != told(state.disks[name]):
+                if comparable(empty) != comparable(state.disks[name]):
                     yield self._fault(state, "wipes", name, disks={**state.disks, name: empty})
         for at in range(len(state.net)):
             yield from self._message(state, at)
@@ -214,10 +224,10 @@ class Plain:
 
     def _choices(self, state: State, name: str) -> Iterator[Step]:
         listed = list(getattr(copied(state.held[name]), "choices", tuple)() or ())
-        fair = [told(item) for item in listed if not isinstance(item, Maybe)]
+        fair = [comparable(item) for item in listed if not isinstance(item, Maybe)]
         for item in listed:
             event = item.event if isinstance(item, Maybe) else item
-            duty = ("choice", name, told(event)) if told(event) in fair else None
+            duty = ("choice", name, comparable(event)) if comparable(event) in fair else None
             word = event if isinstance(event, str) else ""
             yield from self._perform(copied(state), name, duty, word, event)
 
@@ -231,7 +241,7 @@ class Plain:
                 # The event has its own copy of the content.
                 event = Message(sender, copied(content))
                 after = copied(state if self.is_set else evolve(state, net=rest))
-                duty = ("receive", name, sender, to, told(content))
+                duty = ("receive", name, sender, to, comparable(content))
                 yield from self._perform(after, name, duty, "receive", event)
         if state.left["losses"]:
             yield self._fault(state, "losses", net=rest)
@@ -270,9 +280,9 @@ class Plain:
 
     def _send(self, state: State, name: str, to: str | None, content: Any) -> None:
         sender = None if self.setting.network == "set of nobody" else name
-        known = [(s, t, told(c)) for s, t, c in state.net] if self.is_set else []
+        known = [(s, t, comparable(c)) for s, t, c in state.net] if self.is_set else []
         for other in [to] if self.setting.network == "set" else self._receivers(name, to):
-            if (sender, other, told(content)) not in known:
+            if (sender, other, comparable(content)) not in known:
                 state.net.append((sender, other, copied(content)))
 
     def seen(self, state: State) -> dict[str, Any]:

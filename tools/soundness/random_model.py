@@ -1,4 +1,4 @@
-"""Random models as Python source, with values such as people write.
+"""Random models as Python source, with the kinds of values that people use.
 
 Models have nested lists and dicts, two names of one object, enums, dataclasses, attrs objects,
 floats next to ints and bools, default arguments, and shared tuples.  Their members persist, crash,
@@ -130,9 +130,9 @@ class Model:
     """A model.
 
     `source`: a module with the class `Member`, `BEGINNINGS`, and `CLAIMS`.  Each claim is its kind
-    and functions of a dict of what is seen: the claim, its premise, and what must hold meanwhile.
-    `budgets`: of faults.  `fairness`: as in `Setting`.  `may_refuse`: whether the model has code
-    that the checker may refuse.
+    and functions of a view: the claim, its premise, and the condition that must hold meanwhile.
+    `budgets`: how often each fault may occur.  `fairness`: as in `Setting`.  `may_refuse`: whether
+    the model has code that the checker may refuse.
     """
 
     seed: int
@@ -148,6 +148,8 @@ class Model:
 
 
 class _Writer:
+    """Draws the parts of a model's source."""
+
     def __init__(self, seed: int) -> None:
         self.dice = random.Random(seed)
         self.may_refuse = False
@@ -350,7 +352,7 @@ class _Writer:
 
 
 def write(seed: int) -> Model:
-    """Return the model of that seed."""
+    """Return the model of a seed."""
     w = _Writer(seed)
     dice = w.dice
     network = dice.choice(NETWORKS)
