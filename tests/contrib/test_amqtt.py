@@ -1,4 +1,4 @@
-"""A real broker around a member: amqtt as processes, and clients from other projects."""
+"""A real broker around a member: amqtt as a process, and clients from other projects."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def is_open(node: Node) -> bool:
     return True
 
 
-def all_open(fleet: Fleet, names: str = "abc") -> None:
+def wait_open(fleet: Fleet, names: str = "abc") -> None:
     until(lambda: all(is_open(fleet[name]) for name in names), SECONDS, fleet.said)
 
 
@@ -85,7 +85,7 @@ class Client:
         info.wait_for_publish(SECONDS)
         assert info.is_published()
 
-    def hears(self, topic: str, text: bytes) -> None:
+    def wait_for(self, topic: str, text: bytes) -> None:
         self.client.subscribe(topic, qos=1)
         until(lambda: self.heard.get(topic) == text, SECONDS)
 
@@ -107,8 +107,8 @@ def client() -> Iterator[Callable[[Node], Client]]:
         one.close()
 
 
-def test_no_client_is_served_before_n_members_are_active(three: Fleet) -> None:
-    """W1: the port is closed, and not only silent."""
+def test_no_client_is_served_before_all_founders_have_started(three: Fleet) -> None:
+    """The port is closed, not only silent."""
     three.start("ab")
     until(lambda: three["a"].data.exists() and three["b"].data.exists())
     assert not is_open(three["a"])
@@ -116,15 +116,15 @@ def test_no_client_is_served_before_n_members_are_active(three: Fleet) -> None:
 
     three.start("c")
 
-    all_open(three)
+    wait_open(three)
 
 
 def test_a_retained_message_is_at_every_member(
     three: Fleet, client: Callable[[Node], Client]
 ) -> None:
-    """This includes clients that subscribed before, and members that join later."""
+    """Clients that subscribed earlier get it, and members that join later have it."""
     three.start()
-    all_open(three)
+    wait_open(three)
     reader = client(three["c"])
     reader.client.subscribe("lamp", qos=1)
     writer = client(three["a"])
@@ -132,20 +132,20 @@ def test_a_retained_message_is_at_every_member(
     writer.retain("lamp", b"on")
 
     until(lambda: reader.heard.get("lamp") == b"on", SECONDS)
-    client(three["b"]).hears("lamp", b"on")
+    client(three["b"]).wait_for("lamp", b"on")
     three["b"].kill()
     shutil.rmtree(three["b"].data)
     until(lambda: _retained(client, three["a"], "lamp", b"off"), SECONDS)
     three["b"].start()
-    all_open(three)
-    client(three["b"]).hears("lamp", b"off")
+    wait_open(three)
+    client(three["b"]).wait_for("lamp", b"off")
 
 
 def test_an_empty_message_removes_the_retained_message(
     three: Fleet, client: Callable[[Node], Client]
 ) -> None:
     three.start()
-    all_open(three)
+    wait_open(three)
     writer = client(three["a"])
     writer.retain("lamp", b"on")
     writer.retain("door", b"shut")
@@ -156,8 +156,8 @@ def test_an_empty_message_removes_the_retained_message(
     until(lambda: "door" in reader.heard, SECONDS)
     time.sleep(0.5)  # retained messages arrive in any order
 
-    # The writer is answered when every member has the removal, not when each has done it: one that
-    # subscribes meanwhile hears of the removal, as of any message.
+    # The writer is answered when every member has the removal, not when each has done it: a client
+    # that subscribes meanwhile receives the removal, as any message.
     until(lambda: {topic for topic, text in reader.heard.items() if text} == {"door"}, SECONDS)
 
 
@@ -165,7 +165,7 @@ def test_a_suspended_member_cuts_its_clients_off(
     three: Fleet, client: Callable[[Node], Client]
 ) -> None:
     three.start()
-    all_open(three)
+    wait_open(three)
     alone = client(three["a"])
     other = client(three["b"])
 
@@ -175,17 +175,17 @@ def test_a_suspended_member_cuts_its_clients_off(
     until(lambda: not is_open(three["a"]), SECONDS)
     until(lambda: _retained(client, three["b"], "lamp", b"without a"), SECONDS)
     three.network.heal()
-    all_open(three)
-    client(three["a"]).hears("lamp", b"without a")
+    wait_open(three)
+    client(three["a"]).wait_for("lamp", b"without a")
     other.close()
 
 
-def test_a_packet_of_256_mb_ends_its_client_and_is_not_read(
+def test_a_packet_of_256_mb_ends_its_client_and_no_other(
     three: Fleet, client: Callable[[Node], Client]
 ) -> None:
-    """MQTT allows it, and amqtt reads whole packets; before, a few clients filled the memory."""
+    """MQTT allows such packets, and amqtt reads whole packets into memory."""
     three.start()
-    all_open(three)
+    wait_open(three)
     other = client(three["a"])
     with socket.create_connection((three["a"].clients.host, three["a"].clients.port), 30) as raw:
         raw.sendall(b"\x10\x0d\x00\x04MQTT\x04\x02\x00\x3c\x00\x01x")
@@ -212,9 +212,9 @@ def test_an_abort_stops_the_broker(three: Fleet) -> None:
 
 @pytest.mark.needs("mosquitto_sub")
 def test_a_retained_message_outlives_a_total_failure(three: Fleet) -> None:
-    """It is published, all are killed, recovered and started again, and a client reads it."""
+    """All brokers are killed, recovered and started again; a client of each reads the message."""
     three.start()
-    all_open(three)
+    wait_open(three)
     said = ["-h", "127.0.0.1", "-p", str(three["a"].clients.port), "-t", "lamp", "-q", "1"]
     subprocess.run(["mosquitto_pub", *said, "-r", "-m", "on"], check=True, timeout=SECONDS)
     for name in "abc":
@@ -222,7 +222,7 @@ def test_a_retained_message_outlives_a_total_failure(three: Fleet) -> None:
 
     assert recover(three, "1") in ("proven", "tie")
     three.start()
-    all_open(three)
+    wait_open(three)
 
     for name in "abc":
         asked = ["-h", "127.0.0.1", "-p", str(three[name].clients.port), "-t", "lamp", "-C", "1"]
@@ -248,7 +248,7 @@ def test_status_health_and_shutdown_work_as_for_any_node(
     config = three["a"].config
     config.write_text(f'http = "127.0.0.1:{port}"\n' + config.read_text())
     three.start()
-    all_open(three)
+    wait_open(three)
     client(three["a"]).retain("lamp", b"on")
 
     said = run_here(capsys, "status", "--config", str(three["b"].config))
@@ -268,11 +268,11 @@ def test_status_health_and_shutdown_work_as_for_any_node(
     assert [0, 0, 0] == [three[name].wait() for name in "abc"]
 
 
-def test_stopped_one_after_another_the_brokers_come_back_by_themselves(
+def test_brokers_that_are_stopped_one_after_another_come_back_by_themselves(
     three: Fleet, client: Callable[[Node], Client]
 ) -> None:
     three.start()
-    all_open(three)
+    wait_open(three)
     client(three["a"]).retain("lamp", b"on")
     for name in "abc":
         three[name].signal(signal.SIGTERM)
@@ -280,8 +280,8 @@ def test_stopped_one_after_another_the_brokers_come_back_by_themselves(
 
     three.start("cab")
 
-    all_open(three)
-    client(three["b"]).hears("lamp", b"on")
+    wait_open(three)
+    client(three["b"]).wait_for("lamp", b"on")
 
 
 def _retained(client: Callable[[Node], Client], node: Node, topic: str, text: bytes) -> bool:

@@ -28,25 +28,25 @@ def header(length: int) -> bytes:
             return bytes(found)
 
 
-def ends() -> None:
-    """No member answers."""
+def do_nothing() -> None:
+    """Leave the connection open."""
 
 
-def published(most: int, packets: Sequence[bytes]) -> list[int]:
+def read_lengths(most: int, packets: Sequence[bytes]) -> list[int]:
     """Return the length of each message that amqtt reads, until the end."""
 
-    async def told() -> list[int]:
+    async def read() -> list[int]:
         stream = asyncio.StreamReader()
         stream.feed_data(b"".join(packets))
         stream.feed_eof()
-        reader, found = Limited(StreamReaderAdapter(stream), most, ends), list[int]()
+        reader, found = Limited(StreamReaderAdapter(stream), most, do_nothing), list[int]()
         with suppress(NoDataError):
             while fixed := await MQTTFixedHeader.from_stream(reader):
                 packet = await PublishPacket.from_stream(reader, fixed_header=fixed)
                 found.append(len(packet.payload.data))
         return found
 
-    return asyncio.run(told())
+    return asyncio.run(read())
 
 
 def packet(size: int) -> bytes:
@@ -54,18 +54,18 @@ def packet(size: int) -> bytes:
 
 
 def test_packets_up_to_the_limit_are_read_and_a_longer_packet_ends_the_stream() -> None:
-    """The bytes after it are not read, either, because their beginning is unknown."""
-    assert [10, 997, 0] == published(1_000, [packet(10), packet(997), packet(0)])
-    assert [10] == published(1_000, [packet(10), packet(998), packet(0)])
+    """The bytes after a longer packet are not read, either."""
+    assert [10, 997, 0] == read_lengths(1_000, [packet(10), packet(997), packet(0)])
+    assert [10] == read_lengths(1_000, [packet(10), packet(998), packet(0)])
 
 
 def test_no_byte_of_an_oversized_packet_is_read() -> None:
-    """256 MB are announced, and no byte of them has come."""
-    assert [3] == published(1_000, [packet(3), header(2**28 - 1)])
+    """The header announces 256 MB, and no byte of them has arrived."""
+    assert [3] == read_lengths(1_000, [packet(3), header(2**28 - 1)])
 
 
 def test_a_wrong_length_within_a_packet_does_not_bypass_the_limit() -> None:
-    """If a topic's length exceeds its packet, amqtt continues to read in the next packet."""
+    """If a topic is longer than its packet, amqtt reads on in the next packet."""
     hidden = b"\x30\x02\xff\xff" + b"t" * 65_535
-    assert [0, 90_000] == published(100_000, [hidden, packet(90_000)])
-    assert [0] == published(100_000, [hidden, packet(200_000)])
+    assert [0, 90_000] == read_lengths(100_000, [hidden, packet(90_000)])
+    assert [0] == read_lengths(100_000, [hidden, packet(200_000)])

@@ -1,4 +1,4 @@
-"""The figures of docs/decisions/join-search.md are those that the searches are pinned to."""
+"""The figures of docs/decisions/join-search.md are the pinned figures of the searches."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def test_a_world_has_as_many_states_as_the_page_says() -> None:
     assert shown == {name: PINNED[name][0] for name in shown}
 
 
-def test_a_rule_left_out_is_missed_as_the_page_says() -> None:
-    """A line without a name goes on with the rule above it."""
+def test_without_a_rule_a_world_breaks_the_claim_in_the_steps_of_the_page() -> None:
+    """A line without a rule is about the rule of the line above it."""
     rules: list[str] = []
     checked = 0
     for named, world, claim, steps in BROKEN.findall(TEXT):

@@ -1,4 +1,4 @@
-"""The arrows: which package may import which, and which packages from outside.
+"""The imports that each package may have, of our packages and of packages from outside.
 
     errors <- machine, codec <- systems <- durable, net, host <- apps          tests see all
     joinproto.check, joinproto.prove <- models, proofs, spark_explore <- joinproto.cli <- tools
@@ -349,10 +349,10 @@ def problems(module: str, source: str) -> list[str]:
 
 
 def refusal(place: str, found: Import) -> str:
-    """Return why `place` may not have this import; empty if it may."""
+    """Return the reason why `place` may not have this import, or ""."""
     top = found.name.partition(".")[0]
     if not top:
-        return f"{found.name}: write the full name"
+        return f"{found.name}: is a relative import; write the full name"
     if top in sys.stdlib_module_names:
         if place in PURE and top in NOT_WHERE_DECIDED:
             return f"{place} may not import {top}: time, chance and I/O are its caller's"
@@ -373,7 +373,7 @@ def refusal(place: str, found: Import) -> str:
 
 
 def test_the_engine_has_an_order() -> None:
-    """The table has each part, and each part imports only parts above it."""
+    """The table has each part, and each part may import only parts above it."""
     folder = ROOT / "joinproto" / "check" / "engine"
     above = {"shapes", "stopping"}
     for part, others in ENGINE.items():

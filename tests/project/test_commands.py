@@ -52,7 +52,7 @@ def commands(text: str, *, also_inline: bool = True) -> Iterator[list[str]]:
             continue
 
 
-def unknown(words: list[str]) -> list[str]:
+def unknown_words(words: list[str]) -> list[str]:
     """Return the words of a command that joinproto does not know as a command or option."""
     at: click.Command = cli
     rest = words[1:]
@@ -74,7 +74,7 @@ def unknown(words: list[str]) -> list[str]:
 @pytest.mark.parametrize("path", docs.documents(), ids=lambda path: str(path.name))
 def test_every_command_is_known_with_its_options(path: Path) -> None:
     """A reader types the commands of the page."""
-    found = {shlex.join(it): unknown(it) for it in commands(path.read_text("utf-8"))}
+    found = {shlex.join(it): unknown_words(it) for it in commands(path.read_text("utf-8"))}
 
     assert {} == {line: words for line, words in found.items() if words}
 
@@ -83,8 +83,8 @@ def test_an_unknown_command_or_option_is_found() -> None:
     """The test above can fail."""
     (first, second) = commands("    joinproto serach join\n    $ joinproto prove --fast  # so\n")
 
-    assert ["serach"] == unknown(first)
-    assert ["--fast"] == unknown(second)
+    assert ["serach"] == unknown_words(first)
+    assert ["--fast"] == unknown_words(second)
 
 
 def test_the_pages_show_over_150_commands() -> None:
@@ -96,7 +96,7 @@ def test_the_pages_show_over_150_commands() -> None:
 @pytest.mark.landing
 @pytest.mark.parametrize("page", RUN)
 def test_every_command_of_a_page_about_models_runs(page: str, tmp_path: Path) -> None:
-    """The exit code is 0, or 1 if a claim is violated."""
+    """The exit code is 0, or 1 if a claim is violated; commands in `NOT_RUN` are left out."""
     for name in ("docs", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     codes = {}

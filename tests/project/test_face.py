@@ -1,4 +1,4 @@
-"""The public names: every example and document imports only these."""
+"""The public names, and that examples and documents import only these."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IMPORT = re.compile(
 )
 
 
-def deeper(text: str) -> list[str]:
+def private_names(text: str) -> list[str]:
     """Return the non-public names that a text with Python code imports."""
     return [name for found in IMPORT.finditer(text) for name in _refused(found[0].strip())]
 
@@ -49,7 +49,7 @@ def readable() -> list[Path]:
 @pytest.mark.parametrize("path", readable(), ids=lambda path: str(path.name))
 def test_examples_and_documents_import_public_names_only(path: Path) -> None:
     """`joinproto.__all__`: "Everything else may change without notice"."""
-    assert [] == deeper(path.read_text("utf-8"))
+    assert [] == private_names(path.read_text("utf-8"))
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def test_examples_and_documents_import_public_names_only(path: Path) -> None:
         "from joinproto.check import Search",
     ],
 )
-def test_a_deeper_import_is_found(text: str) -> None:
+def test_an_import_of_a_private_name_is_found(text: str) -> None:
     """The test above can fail."""
-    assert 1 == len(deeper(text))
+    assert 1 == len(private_names(text))
 
 
 def test_every_public_name_can_be_imported() -> None:
@@ -132,13 +132,13 @@ anyio.run(main, Path(sys.argv[1]), int(sys.argv[2]))
 
 
 def test_a_host_over_a_replicated_log_needs_public_names_only(tmp_path: Path) -> None:
-    """Its program runs a member, as the second program of `docs/embedding.md` does."""
+    """The program runs a member, as the second program of `docs/embedding.md` does."""
     (port,) = free_ports(1)
     words = [sys.executable, "-c", LOGGED, str(tmp_path), str(port)]
 
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
 
-    assert [] == deeper(LOGGED)
+    assert [] == private_names(LOGGED)
     assert "kept by all\n" == done.stdout
 
 

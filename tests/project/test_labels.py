@@ -45,7 +45,7 @@ def anchors(document: str) -> set[str]:
     return {*sections, *(drawn or rows), SILENT}
 
 
-def unknown(labels: Iterable[str], document: str) -> set[str]:
+def missing_labels(labels: Iterable[str], document: str) -> set[str]:
     return set(labels) - anchors(document)
 
 
@@ -64,7 +64,7 @@ def test_the_label_of_every_case_is_in_its_document(name: str) -> None:
     """Logs, traces and messages cite the label."""
     document = DOCUMENTS[name.partition("-")[0]]
 
-    assert set() == unknown((case.label for case in TABLES[name].cases), document)
+    assert set() == missing_labels((case.label for case in TABLES[name].cases), document)
 
 
 def test_sections_and_rules_that_the_code_cites_are_in_the_protocol() -> None:
@@ -72,10 +72,10 @@ def test_sections_and_rules_that_the_code_cites_are_in_the_protocol() -> None:
 
     assert len(cited) > 20
     assert {} == {
-        name: found for name, of in cited.items() if (found := unknown(of, "protocol.md"))
+        name: found for name, of in cited.items() if (found := missing_labels(of, "protocol.md"))
     }
 
 
 def test_an_unknown_section_or_rule_is_found() -> None:
     """The tests above can fail."""
-    assert {"3.99", "I9"} == unknown(["3.4", "3.99", "I8", "I9"], "protocol.md")
+    assert {"3.99", "I9"} == missing_labels(["3.4", "3.99", "I8", "I9"], "protocol.md")

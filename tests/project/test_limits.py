@@ -22,8 +22,8 @@ def is_compiled(node: ast.AST) -> bool:
     return any(isinstance(call, ast.Name) and call.id == "njit" for call in calls)
 
 
-def longer(path: str, text: str) -> Iterator[str]:
-    """Yield the parts of a file that exceed their limits."""
+def parts_over_limit(path: str, text: str) -> Iterator[str]:
+    """Yield the name of a file that exceeds its limit, and of its classes and functions that do."""
     if len(text.splitlines()) > FILE_LINES:
         yield path
     for node in ast.walk(ast.parse(text)):
@@ -47,7 +47,7 @@ def test_no_file_class_or_function_exceeds_its_limit() -> None:
     found = {
         name
         for file in product
-        for name in longer(file.relative_to(ROOT).as_posix(), file.read_text("utf-8"))
+        for name in parts_over_limit(file.relative_to(ROOT).as_posix(), file.read_text("utf-8"))
     }
 
     assert set() == found
@@ -65,16 +65,16 @@ def test_one_line_more_than_the_limit_is_found(lines: list[str], limit: int) -> 
     """A part that is as long as its limit is allowed."""
     up_to = lines + lines[-1:] * (limit - len(lines))
 
-    assert [] == list(longer("file.py", "\n".join(up_to)))
-    assert 1 == len(list(longer("file.py", "\n".join([*up_to, lines[-1]]))))
+    assert [] == list(parts_over_limit("file.py", "\n".join(up_to)))
+    assert 1 == len(list(parts_over_limit("file.py", "\n".join([*up_to, lines[-1]]))))
 
 
 @pytest.mark.parametrize("decorator", ["njit", "njit(cache=True)"])
 def test_a_compiled_loop_has_a_higher_limit(decorator: str) -> None:
-    """It is recognised by its decorator `njit`; another decorator does not raise the limit."""
+    """The decorator `njit` raises the limit; another decorator does not."""
     body = ["def f() -> None:", *["    pass"] * FUNCTION_LINES]
 
-    assert [] == list(longer("file.py", "\n".join([f"@{decorator}", *body])))
-    assert ["file.py: f"] == list(longer("file.py", "\n".join(["@cache", *body])))
+    assert [] == list(parts_over_limit("file.py", "\n".join([f"@{decorator}", *body])))
+    assert ["file.py: f"] == list(parts_over_limit("file.py", "\n".join(["@cache", *body])))
     body += ["    pass"] * (LOOP_LINES - FUNCTION_LINES)
-    assert ["file.py: f"] == list(longer("file.py", "\n".join([f"@{decorator}", *body])))
+    assert ["file.py: f"] == list(parts_over_limit("file.py", "\n".join([f"@{decorator}", *body])))

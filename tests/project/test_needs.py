@@ -58,7 +58,7 @@ MODULE = 'import pytest\npytest.importorskip("no_module")\ndef test_nothing(): p
 
 
 def outcomes(folder: Path, ci: str, *options: str) -> dict[str, list[str]]:
-    """Return the tests of a small folder by outcome, and with them the module that skips whole."""
+    """Return the tests of a small folder by outcome, among them a module that skips as a whole."""
     (folder / "test_small.py").write_text(TESTS)
     (folder / "test_module.py").write_text(MODULE)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = needs\n")

@@ -38,7 +38,7 @@ PACKAGES = {
 
 
 @frozen
-class Installed:
+class Installation:
     """A virtual environment with our wheel, and the folder of a user's project."""
 
     python: str
@@ -64,7 +64,7 @@ def build(target: str, source: Path, out: Path) -> Path:
     return built
 
 
-def install(wheel: Path, place: Path, *, extra: str, python: str = sys.executable) -> Installed:
+def install(wheel: Path, place: Path, *, extra: str, python: str = sys.executable) -> Installation:
     """Install `wheel` with `extra`, and the dependencies that pip finds, into a new environment."""
     subprocess.run([python, "-m", "venv", str(place / "env")], check=True)
     programs = place / "env" / "bin"
@@ -75,7 +75,7 @@ def install(wheel: Path, place: Path, *, extra: str, python: str = sys.executabl
 
     folder = place / "project"
     shutil.copytree(PROJECT, folder)
-    return Installed(str(programs / "python"), str(programs / "joinproto"), folder)
+    return Installation(str(programs / "python"), str(programs / "joinproto"), folder)
 
 
 @pytest.fixture(scope="module")
@@ -85,25 +85,25 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installation:
     """Return an installation without extras: that of a broker or an operator."""
     return install(wheel, tmp_path_factory.mktemp("base"), extra="")
 
 
 @pytest.fixture(scope="module")
-def with_check(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+def with_check(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installation:
     """Return an installation with `[check]`: that of a user who searches a world."""
     return install(wheel, tmp_path_factory.mktemp("check"), extra="check")
 
 
 @pytest.fixture(scope="module")
-def with_amqtt(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+def with_amqtt(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installation:
     """Return an installation with `[amqtt]`, which can also run a member."""
     return install(wheel, tmp_path_factory.mktemp("amqtt"), extra="amqtt")
 
 
 @pytest.fixture(params=["script", "module"])
-def command(request: pytest.FixtureRequest, base: Installed) -> list[str]:
+def command(request: pytest.FixtureRequest, base: Installation) -> list[str]:
     """Return each way to start joinproto; `-m` puts the folder, with its `tools`, first."""
     return [base.script] if request.param == "script" else [base.python, "-m", "joinproto"]
 
@@ -197,7 +197,7 @@ def test_the_installed_command_shows_an_edited_world(kind: str, tmp_path: Path) 
 
 
 def test_the_command_starts_alongside_packages_of_the_same_name(
-    base: Installed, command: list[str]
+    base: Installation, command: list[str]
 ) -> None:
     """The folder is a project with packages `tools` and `models` of its own."""
     version = base.run(*command, "--version")
@@ -207,7 +207,7 @@ def test_the_command_starts_alongside_packages_of_the_same_name(
     assert usage.stdout.startswith("Usage: joinproto ")
 
 
-def test_a_usage_error_is_one_json_object(base: Installed, command: list[str]) -> None:
+def test_a_usage_error_is_one_json_object(base: Installation, command: list[str]) -> None:
     """An error is `{"error": {"code", "message", "next"}}`, exit code 2."""
     done = base.run(*command, "no-such-command", "--json", expected=2)
 
@@ -216,10 +216,10 @@ def test_a_usage_error_is_one_json_object(base: Installed, command: list[str]) -
 
 
 @pytest.mark.parametrize("first", ["models, proofs, tests, tools", "joinproto.check"])
-def test_a_program_imports_its_own_packages_and_ours(base: Installed, first: str) -> None:
+def test_a_program_imports_its_own_packages_and_ours(base: Installation, first: str) -> None:
     """The order of the imports does not matter."""
-    both = ("models, proofs, tests, tools", "joinproto.check")
-    (other,) = {*both} - {first}
+    imports = ("models, proofs, tests, tools", "joinproto.check")
+    (other,) = {*imports} - {first}
     (base.folder / "broker.py").write_text(
         f"import {first}\nimport {other}\n"
         "print(*(one.__file__ for one in (models, proofs, tests, tools)))\n"
@@ -233,8 +233,8 @@ def test_a_program_imports_its_own_packages_and_ours(base: Installed, first: str
     assert [*own, "joinproto.check.world"] == done.stdout.split()
 
 
-def test_the_former_name_of_check_works_with_a_warning(base: Installed) -> None:
-    """Its names are the same objects."""
+def test_the_former_name_of_check_works_with_a_warning(base: Installation) -> None:
+    """The names in it are the same objects."""
     program = (
         "import joinproto.checking as old, joinproto.check as new\n"
         "assert all(getattr(old, name) is getattr(new, name) for name in new.__all__)"
@@ -250,7 +250,7 @@ SEARCH = ("check", "two-phase-commit", "--members", "5", "--json")
 
 @pytest.mark.parametrize("start", ["script", "module"])
 def test_the_installed_command_searches_alongside_packages_of_the_same_name(
-    with_check: Installed, start: str
+    with_check: Installation, start: str
 ) -> None:
     """The whole search runs from the wheel, in a folder with packages `models` and `tools`."""
     command = [with_check.script] if start == "script" else [with_check.python, "-m", "joinproto"]
@@ -263,7 +263,7 @@ def test_the_installed_command_searches_alongside_packages_of_the_same_name(
 
 
 @pytest.mark.parametrize("start", ["script", "module"])
-def test_a_model_imports_packages_of_its_project(with_check: Installed, start: str) -> None:
+def test_a_model_imports_packages_of_its_project(with_check: Installation, start: str) -> None:
     """`my_model.py` imports `models`, `proofs`, `tests` and `tools` of the project."""
     command = [with_check.script] if start == "script" else [with_check.python, "-m", "joinproto"]
 
@@ -272,14 +272,14 @@ def test_a_model_imports_packages_of_its_project(with_check: Installed, start: s
     assert ("holds", 3) == (json.loads(done.stdout)["result"], json.loads(done.stdout)["distinct"])
 
 
-def test_a_failing_world_of_the_installed_command_exits_1(with_check: Installed) -> None:
+def test_a_failing_world_of_the_installed_command_exits_1(with_check: Installation) -> None:
     done = with_check.run(with_check.script, "check", "note-partition", expected=1)
 
     assert "no_split_brain" in done.stdout
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_a_child_process_can_search(with_check: Installed, method: str) -> None:
+def test_a_child_process_can_search(with_check: Installation, method: str) -> None:
     """A notebook or a test runner may check several worlds at once."""
     (with_check.folder / "searching.py").write_text(
         "import multiprocessing\n"
@@ -314,7 +314,7 @@ def test_a_child_process_can_search(with_check: Installed, method: str) -> None:
     ],
 )
 def test_a_command_without_its_extra_says_which_to_install(
-    base: Installed, words: str, package: str, extra: str
+    base: Installation, words: str, package: str, extra: str
 ) -> None:
     """Every command prints the same two lines and ends with exit code 4."""
     (base.folder / "node.toml").write_text('member = "a"\n')
@@ -330,7 +330,7 @@ def test_a_command_without_its_extra_says_which_to_install(
 
 
 def test_with_the_extra_amqtt_alone_the_broker_of_the_documents_runs(
-    with_amqtt: Installed,
+    with_amqtt: Installation,
 ) -> None:
     """`status` and `shutdown` work on the broker, too."""
     installed = with_amqtt
@@ -359,14 +359,14 @@ def test_with_the_extra_amqtt_alone_the_broker_of_the_documents_runs(
 
 
 @pytest.mark.parametrize("example", ["embedded.py", "driven.py", "replicated.py", "mqtt_broker.py"])
-def test_a_strict_type_checker_accepts_each_example(with_amqtt: Installed, example: str) -> None:
+def test_a_strict_type_checker_accepts_each_example(with_amqtt: Installation, example: str) -> None:
     """`docs/api.md`: all types are complete.  The checker reads the installed wheel."""
     done = _mypy(with_amqtt, ROOT / "docs" / "examples" / example)
 
     assert (0, "Success: no issues found in 1 source file\n") == (done.returncode, done.stdout)
 
 
-def test_a_strict_type_checker_finds_a_wrong_call(with_amqtt: Installed, tmp_path: Path) -> None:
+def test_a_strict_type_checker_finds_a_wrong_call(with_amqtt: Installation, tmp_path: Path) -> None:
     """The test above can fail: the names of `joinproto` are not `Any`."""
     program = tmp_path / "wrong.py"
     program.write_text(
@@ -381,8 +381,8 @@ def test_a_strict_type_checker_finds_a_wrong_call(with_amqtt: Installed, tmp_pat
     assert {"arg-type]", "assignment]", "call-arg]"} == kinds
 
 
-def test_a_strict_type_checker_finds_the_mistakes_of_a_model(with_check: Installed) -> None:
-    """The model has five mistakes, each in a line that names its error; no other is found."""
+def test_a_strict_type_checker_finds_the_mistakes_of_a_model(with_check: Installation) -> None:
+    """The model has five mistakes, each in a line that names its error; only these are found."""
     text = (PROJECT / "mistakes.py").read_text("utf-8").splitlines()
     wanted = {
         (number, line.rpartition("# error: ")[2])
@@ -403,7 +403,7 @@ def test_a_strict_type_checker_finds_the_mistakes_of_a_model(with_check: Install
     assert 0 == right.returncode, right.stdout
 
 
-def _mypy(installed: Installed, program: Path) -> subprocess.CompletedProcess[str]:
+def _mypy(installed: Installation, program: Path) -> subprocess.CompletedProcess[str]:
     """Run our mypy on a program with the packages of an installation."""
     words = ["--strict", "--config-file=", "--cache-dir", str(installed.folder / "types")]
     return subprocess.run(

@@ -1,4 +1,4 @@
-"""In all five systems one class performs the effects, and hosts do not decide.
+"""In each of five systems one class of the product performs the effects, and hosts do not decide.
 
 The tests read the code itself.
 """
@@ -254,7 +254,7 @@ def matched(tree: ast.AST, effects: set[str]) -> set[str]:
 def told_apart(tree: ast.AST, effects: set[str]) -> set[str]:
     """Return the effects that the code distinguishes.
 
-    It does so by `match`, by `isinstance`, by comparing a type, or by the keys of a table.
+    Code does so by `match`, by `isinstance`, by comparing a type, or by the keys of a table.
     """
     found: list[ast.AST] = []
     for one in ast.walk(tree):
@@ -268,7 +268,7 @@ def told_apart(tree: ast.AST, effects: set[str]) -> set[str]:
     return {*map(name_of, found)} & effects | matched(tree, effects)
 
 
-def asked(node: ast.AST) -> Iterator[ast.AST]:
+def tested_expressions(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the expressions whose truth a node tests."""
     match node:
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
@@ -283,7 +283,7 @@ def asked(node: ast.AST) -> Iterator[ast.AST]:
             return
     for part in parts:
         is_made_of_others = isinstance(part, ast.BoolOp | ast.UnaryOp)
-        yield from asked(part) if is_made_of_others else (part,)
+        yield from tested_expressions(part) if is_made_of_others else (part,)
 
 
 def performers(tree: ast.AST, methods: set[str]) -> Iterator[str]:
@@ -311,7 +311,7 @@ def comparing(tree: ast.AST, system: System) -> set[str]:
     def compares(node: ast.AST) -> bool:
         if isinstance(node, ast.Compare | ast.MatchValue):
             return any(map(is_one, ast.walk(node)))
-        if any(map(is_one, asked(node))):
+        if any(map(is_one, tested_expressions(node))):
             return True
         asks = isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
         return asks and any(
@@ -357,7 +357,7 @@ def test_only_the_listed_files_distinguish_effects(system: System) -> None:
 
 @each
 def test_only_the_listed_classes_perform_effects(system: System) -> None:
-    """These are one class of the product, and those of worlds and simulations."""
+    """These are one class of the product, and classes of worlds and simulations."""
     parts = (f"joinproto/{system.name}", "joinproto/apps", "joinproto/host", "joinproto/swarm")
     everywhere = trees(*parts, f"models/joinproto_worlds/{system.name}")
     found = {

@@ -15,7 +15,7 @@ from tools import prose
 NAMED = Path(__file__).with_name("mannered.txt")
 
 
-def found() -> Counter[str]:
+def mannered_phrases() -> Counter[str]:
     """Return each mannered phrase with its kind and place, and how often it occurs there."""
     return Counter(
         f"{kind}: {place}: {phrase.lower()}"
@@ -25,7 +25,7 @@ def found() -> Counter[str]:
     )
 
 
-def named() -> Counter[str]:
+def exceptions() -> Counter[str]:
     """Return the exceptions."""
     lines = NAMED.read_text("utf-8").splitlines()
     return Counter({line.rpartition(" x ")[0]: int(line.rpartition(" x ")[2]) for line in lines})
@@ -37,12 +37,12 @@ def test_every_mannered_phrase_is_a_listed_exception(rewrite: bool) -> None:
     Texts of joinproto/join are in event logs, so they stay: `joinproto validate` compares them with
     logs of earlier releases, word by word.
     """
-    now = found()
+    now = mannered_phrases()
     if rewrite:
         lines = [f"{name} x {times}\n" for name, times in sorted(now.items())]
         NAMED.write_text("".join(lines), "utf-8")
 
-    assert {} == dict(now - named())
+    assert {} == dict(now - exceptions())
 
 
 READ_FIRST = [page for page in prose.pages() if not page.startswith("docs/decisions/")]
@@ -51,7 +51,7 @@ READ_FIRST = [page for page in prose.pages() if not page.startswith("docs/decisi
 
 @pytest.mark.parametrize("page", READ_FIRST)
 def test_no_sentence_of_a_page_s_first_lines_is_long(page: str) -> None:
-    """It has at most 40 words."""
+    """A sentence has at most 40 words."""
     assert [] == prose.long_sentences(prose.pages()[page])
 
 

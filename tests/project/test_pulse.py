@@ -70,7 +70,7 @@ def run(folder: Path, *options: str) -> str:
 
 
 def test_a_test_that_runs_for_long_is_named(tmp_path: Path) -> None:
-    """It is named while it runs; a test that has ended is not named."""
+    """A test that has ended is not named."""
     said = run(tmp_path, "-n", "1")
 
     told = re.findall("-- .*", said)

@@ -1,4 +1,4 @@
-"""Every command of the README, from the root of a fresh clone, in its order."""
+"""The commands of the README, run in their order in a fresh clone."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ def _cloned(place: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.landing
 def test_every_command_of_the_readme_ends_with_its_exit_code(clone: Path, tmp_path: Path) -> None:
+    """Commands that set up a checkout are left out."""
     path = [str(clone), str(clone / "models"), str(clone / "proofs")]
     environment = {
         **os.environ,

@@ -20,7 +20,7 @@ _SHAPE = re.compile(r"(u?int\d+|bool|float64|dtype) ?\([a-z0-9]")
 _ARRAY = re.compile(r"\b(NDArray|ndarray)\b")
 
 
-def unsaid(path: str, text: str) -> Iterator[str]:
+def untyped(path: str, text: str) -> Iterator[str]:
     """Yield functions that take or return an array whose type has no name in `shapes.py`.
 
     In a compiled loop, an argument of type `Any` that is indexed is such an array, too.
@@ -51,7 +51,7 @@ def test_each_array_argument_has_a_type_of_shapes() -> None:
     found = {
         name
         for file in ENGINE.rglob("*.py")
-        for name in unsaid(file.relative_to(ENGINE).as_posix(), file.read_text("utf-8"))
+        for name in untyped(file.relative_to(ENGINE).as_posix(), file.read_text("utf-8"))
     }
 
     assert set() == found
@@ -74,10 +74,10 @@ def test_an_array_without_a_shape_is_found() -> None:
     """The tests above can fail: for an array without a type, and a field without a comment."""
     bare = "def f(x: npt.NDArray[np.int64]) -> None:\n    ..."
 
-    assert ["a.py: f"] == list(unsaid("a.py", bare))
-    assert [] == list(unsaid("a.py", bare.replace("npt.NDArray[np.int64]", "Ints")))
+    assert ["a.py: f"] == list(untyped("a.py", bare))
+    assert [] == list(untyped("a.py", bare.replace("npt.NDArray[np.int64]", "Ints")))
     loop = "@njit(cache=True)\ndef f(x: Any, n: Any) -> Any:\n    return x[n]"
-    assert ["a.py: f"] == list(unsaid("a.py", loop))
-    assert [] == list(unsaid("a.py", loop.replace("x: Any", "x: Ints")))
+    assert ["a.py: f"] == list(untyped("a.py", loop))
+    assert [] == list(untyped("a.py", loop.replace("x: Any", "x: Ints")))
     fields = "class A:\n    x: NDArray[int64]\n    y: NDArray[int64]  # (n,)\n    z: Ints\n"
     assert ["x"] == list(shapeless(fields))

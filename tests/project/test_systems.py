@@ -62,7 +62,7 @@ def test_missing_parts_are_found(tmp_path: Path) -> None:
 
 
 def test_the_recipe_names_every_part_and_only_files_that_exist() -> None:
-    """Its names for `standby` are the required parts; every other name is of an existing file."""
+    """The recipe's names for `standby` are the required parts; its other files exist."""
     named = set(re.findall(r"`([\w./-]+/[\w./-]*)`", recipe()))
     own = {name for name in named if "standby" in name}
 

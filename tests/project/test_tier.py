@@ -121,7 +121,7 @@ def test_a_slice_with_a_failed_test_fails(place: Path) -> None:
 
 @pytest.mark.landing
 def test_a_stopped_slice_continues_with_the_tests_that_are_left(place: Path) -> None:
-    """After its minutes, no other test begins."""
+    """After the given minutes no test begins."""
     code, first = run_soak(place, "--minutes", "0.0001")
 
     assert (0, soak.UNFINISHED) == (code, first.result)
@@ -133,7 +133,7 @@ def test_a_stopped_slice_continues_with_the_tests_that_are_left(place: Path) -> 
 
 
 def test_successive_turns_choose_each_slice_once() -> None:
-    """There is one turn for each landing."""
+    """Each landing has one turn."""
     turns = [soak.chosen(soak.arguments(["--turn", str(n)]), {}) for n in range(len(SLICES))]
 
     assert [[name] for name in SLICES] == turns
