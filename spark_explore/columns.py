@@ -76,8 +76,8 @@ class Columns:
     ) -> Any:
         """Return rows as an Arrow table.
 
-        `levels`: each row's level, from 0.  `flags`: those of each row's combination.  `wrong`: the
-        rows that break each claim of `broken`.
+        `levels`: each row's level, from 0.  `flags`: the flags of each row's combination.
+        `wrong`: the rows that break each claim of `broken`.
         """
         names, found = ["level"], [pa.array(levels)]
         local: dict[int, Any] = {}

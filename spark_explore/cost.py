@@ -61,9 +61,9 @@ def resident_bytes() -> int:
 
 @define
 class Watch:
-    """Measures the memory once a second while it is entered.
+    """Measures the memory once a second while the block lasts.
 
-    It does so less often if measuring is slow, because the system counts pages one by one.
+    It measures less often if that is slow, because the system counts pages one by one.
     """
 
     peak_bytes: int = 0

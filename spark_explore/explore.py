@@ -22,7 +22,7 @@ from joinproto.errors import EnvironmentProblem, UsageProblem
 from spark_explore import cost
 from spark_explore.analyses import judge_runs
 from spark_explore.frontier import Frontier
-from spark_explore.handover import Seeding, take_over
+from spark_explore.handover import HandoverWatch, take_over
 from spark_explore.journal import Journal
 from spark_explore.places import Folder, Place, as_place
 from spark_explore.session import (
@@ -111,13 +111,13 @@ def explore(world: World, plan: Plan, context: Any, watch: cost.Watch) -> Report
             await_executors(context)
             frontier = journal.restore(search, _host(context))
         else:
-            seeding = Seeding(search, frontier_max=plan.seed)
+            handover = HandoverWatch(search, frontier_max=plan.seed)
             search.run()
-            if not seeding.paused:
+            if not handover.paused:
                 _keep_states(plan, "write_local", search)
                 return _of_local(search, spent)
             frontier = take_over(
-                search, seeding, storage, owners=_owners(plan, context), host=_host(context)
+                search, handover, storage, owners=_owners(plan, context), host=_host(context)
             )
         return _on_spark(frontier, plan, context, journal, spent)
 
@@ -168,9 +168,9 @@ def auto(world: World, plan: Plan) -> Report:
     began, cpu = time.perf_counter(), time.process_time()
     search = _search(world, plan, answers=plan.answers, workers=plan.workers)
     cluster = plan.master is not None and cores_of(plan.master) is None
-    seeding = Seeding(search, frontier_max=FRONTIER_MAX if cluster else None)
+    handover = HandoverWatch(search, frontier_max=FRONTIER_MAX if cluster else None)
     search.run()
-    if not seeding.paused and not seeding.is_out_of_memory:
+    if not handover.paused and not handover.is_out_of_memory:
         return _concluded(search, plan, began, cpu)
     try:
         refuse_without_spark()
@@ -201,7 +201,9 @@ def auto(world: World, plan: Plan) -> Report:
         spent = cost.Spent.now(watch, began=began)
         journal = Journal(storage, plan.out, dict(plan.identity))
         # Before the session starts: this moves the rows from memory to files.
-        frontier = take_over(search, seeding, storage, owners=_owners(plan, None), host="127.0.0.1")
+        frontier = take_over(
+            search, handover, storage, owners=_owners(plan, None), host="127.0.0.1"
+        )
         with _context(plan.master) as context:
             frontier.host = _host(context)
             return _on_spark(frontier, plan, context, journal, spent)

@@ -117,7 +117,7 @@ class Analysis:
     def lasting(self, steps: Any, states: Any, bits: list[DutyBits], wanted: Any) -> StoredFrame:
         """Return the rows of `states` among which some fair run can stay.
 
-        `steps`, `states`: of the region.  `wanted`: a column that is true for the states of which
+        `steps`, `states`: the region.  `wanted`: a column that is true for the states of which
         one must come again and again; None if there is no such condition.
         """
         alive = self.tables.keep(states)

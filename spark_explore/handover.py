@@ -30,7 +30,7 @@ This takes time, because it adds up the counts of all workers.  Spark repeats th
 
 
 @define
-class Seeding:
+class HandoverWatch:
     """Watches a local search, and remembers its progress before some levels.
 
     `frontier_max`: pause before expanding a level of at least this size; None means never.
@@ -48,7 +48,7 @@ class Seeding:
     def __attrs_post_init__(self) -> None:
         # A weak reference, because a cycle would keep all states after the end of the search.
         self._counters = np.zeros(0, np.int64), np.zeros(8, np.int64)
-        self.search.pause = partial(Seeding._look, proxy(self))
+        self.search.pause = partial(HandoverWatch._look, proxy(self))
 
     @property
     def is_out_of_memory(self) -> bool:
@@ -92,10 +92,10 @@ class Seeding:
 
 
 def take_over(
-    search: Search, seeding: Seeding, storage: Storage, *, owners: int, host: str
+    search: Search, handover: HandoverWatch, storage: Storage, *, owners: int, host: str
 ) -> Frontier:
     """Return the frontier at which a local search stopped; its states are then only in files."""
-    ends = seeding.settle()
+    ends = handover.settle()
     found, tables = search.found, search.tables
     every, in_bits = search.rows(), tables.give_bits()
     frontier = Frontier(
@@ -111,7 +111,7 @@ def take_over(
     frontier.growth = [Growth(k, n, "local") for k, n in enumerate(frontier.levels)]
     frontier.verdicts.flags_any = int(np.bitwise_or.reduce(search.judge.flags))
     first = in_bits(np.array(every[: search.begins]))
-    old = tables.grow_layout(roomy(tables, seeding.counts_before))
+    old = tables.grow_layout(roomy(tables, handover.counts_before))
 
     def rows_of(level: int) -> Any:
         return tables.repacked(in_bits(np.array(every[ends[level] : ends[level + 1]])), old)

@@ -99,7 +99,7 @@ def unique(keys: Keys, rows: Rows, *, owned: bool = False) -> tuple[Keys, Rows]:
 def known(keys: Keys, rows: Rows, run: Keys, rows_at: Callable[[Ints], Rows] | None) -> Flags:
     """Return a mask of the `rows` that a sorted run has.
 
-    `keys`: of the rows, sorted.  `rows_at`: returns rows of the run; None if keys are rows.
+    `keys`: the sorted keys of the rows.  `rows_at`: returns rows of the run; None if keys are rows.
     """
     found = np.zeros(len(keys), np.bool_)
     if len(run) == 0 or len(keys) == 0:

@@ -34,7 +34,7 @@ class Neighbours(Graph):
         """Return about `most` states that are nearest to `row`, by the steps out of it.
 
         Only states in `region` are taken.  Without a region, all states are taken for `eventually
-        always`, and else those that do not meet the claim.
+        always`, otherwise those that do not meet the claim.
         """
         words = search.tables.layout.words
         allowed = None if region is None else set_of(padded(region, words))

@@ -79,8 +79,8 @@ class OwnerFiles:
 class OutgoingSteps:
     """Steps out of some states of a level, to be sent to the owners of their targets.
 
-    `ids`: of the states, which batches number from 0.  `every`: keep all steps; otherwise one step
-    to each target.
+    `ids`: the states' ids; batches number the states from 0.  `every`: keep all steps; otherwise
+    one step to each target.
     """
 
     cache: WorkerCache

@@ -153,9 +153,9 @@ class _DuckDb:
                 raise UsageProblem("the query returns no table", next="begin it with SELECT")
             rows = found.fetchmany(rows_max + 1)
         except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException) as error:
-            raise _wrong(self.dataset, error) from error
+            raise _wrong_query(self.dataset, error) from error
         except duckdb.Error as error:
-            raise _failed(error) from error
+            raise _failed_query(error) from error
         return _answer([name for name, *_ in found.description], rows, rows_max)
 
 
@@ -171,9 +171,9 @@ class _Spark:
             frame = self.session.sql(sql)
             found = frame.limit(rows_max + 1).collect()
         except (AnalysisException, ParseException) as error:
-            raise _wrong(self.dataset, error) from error
+            raise _wrong_query(self.dataset, error) from error
         except PySparkException as error:
-            raise _failed(error) from error
+            raise _failed_query(error) from error
         return _answer(frame.columns, found, rows_max)
 
 
@@ -182,21 +182,22 @@ def _answer(columns: list[str], rows: list[Any], rows_max: int) -> Answer:
     return Answer(tuple(columns), kept, len(rows) > rows_max)
 
 
-def _wrong(dataset: Dataset, error: Exception) -> UsageProblem:
+def _wrong_query(dataset: Dataset, error: Exception) -> UsageProblem:
     names = ", ".join(list(dataset.columns)[:6])
     return UsageProblem(
-        f"the query is wrong: {_said(error)}",
+        f"the query is wrong: {_first_line(error)}",
         next=f"the table is `states`, with {names}, ...; joinproto query DIR lists all columns",
     )
 
 
-def _failed(error: Exception) -> UsageProblem:
+def _failed_query(error: Exception) -> UsageProblem:
     return UsageProblem(
-        f"the query failed: {_said(error)}", next="run joinproto query DIR, which lists the columns"
+        f"the query failed: {_first_line(error)}",
+        next="run joinproto query DIR, which lists the columns",
     )
 
 
-def _said(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return lines_of(str(error))[0].partition(" SQLSTATE")[0]
 
 

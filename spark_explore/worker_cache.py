@@ -163,7 +163,7 @@ class WorkerCache:
         return self._numbers[here], self._flags[here]
 
     def successors(self, rows: Rows, numbers: Ints | None = None) -> Iterator[Batch]:
-        """Return the steps out of rows; `numbers`: those of their combinations, or None."""
+        """Return the steps out of rows; `numbers`: their combinations' numbers, or None."""
         if not self.tables.shape().joint:
             numbers = None
         elif numbers is None:

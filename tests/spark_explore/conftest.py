@@ -16,7 +16,7 @@ from tests.needs import need
 
 HERE = Path(__file__).parent
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "somebody", "AWS_SECRET_ACCESS_KEY": "hush-hush"}
-"""For the object store in place of S3, which does not check them, but needs signed requests."""
+"""For the server in place of S3, which answers unsigned requests differently."""
 
 
 @pytest.hookimpl(tryfirst=True)

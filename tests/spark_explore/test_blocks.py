@@ -28,7 +28,7 @@ def sorted_keys(count: int, most: int) -> np.ndarray:
 def test_ranges_are_small_and_cover_all_keys(
     monkeypatch: pytest.MonkeyPatch, counts: tuple[int, ...]
 ) -> None:
-    """Each key occurs once, in the order of the ranges; equal keys are in the same range."""
+    """Each key is in one range, and the ranges are in order; equal keys are in the same range."""
     monkeypatch.setattr(blocks, "RANGE_BYTES", 8 * 16)
     arrays = [sorted_keys(count, 200) for count in (*counts, 90)]
     ends = [0] * len(arrays)

@@ -38,7 +38,7 @@ def test_questions_and_sql_are_answered_and_a_wrong_query_is_refused(
 def test_spark_and_duckdb_give_the_same_answers(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """They agree on each predefined question, on SQL, and on the run to a state."""
+    """Both agree on each predefined question, on SQL, and on the run to a state."""
     here(load_world("note-hasty-abort"), Plan(out=tmp_path))
     own = "SELECT a_phase, count(*) AS n, avg(level) AS far FROM states GROUP BY 1 ORDER BY 1"
     questions = run_here(capsys, "query", str(tmp_path), "--json").object["questions"]
@@ -59,7 +59,7 @@ def test_spark_and_duckdb_give_the_same_answers(
 
 
 def test_a_folder_refuses_another_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """With other options or another version the difference is named, and the state stays."""
+    """The error names the other options or version; other options do not change the state."""
     words = (*SEARCH, "--out", str(tmp_path), "--members")
     assert 0 == run_here(capsys, *words, "7").code
     state = (tmp_path / "search" / "state.json").read_bytes()

@@ -43,7 +43,7 @@ def rows_in(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_both_engines_write_the_same_states(context: Any, tmp_path: Path) -> None:
-    """They write every state once, with its level, members' observations, and claims' verdicts."""
+    """Both write every state once, with its level, members' observations, and claims' verdicts."""
     one, other = tmp_path / "one", tmp_path / "other"
 
     report = here(load_world(WORLD), Plan(out=one))
@@ -120,7 +120,7 @@ def test_column_names_need_no_quotes_in_sql() -> None:
 
 
 class Herald:
-    """Counts to `last`: by one with broadcasts that the other member ignores, or by one or two."""
+    """Counts to `last`: if it `tells`, by one, with ignored broadcasts; otherwise by one or two."""
 
     def __init__(self, last: int, tells: bool) -> None:
         self.last, self.tells, self.count = last, tells, 0
@@ -208,7 +208,7 @@ def check_edges(world: World, out: Path) -> None:
 @pytest.mark.needs("duckdb")
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
 def test_the_run_to_a_state_is_a_shortest_run(world: World, tmp_path: Path) -> None:
-    """The slow reference search takes the steps to at most fifty states one after the other."""
+    """The slow reference search takes the steps to at most fifty states one after another."""
     here(world, Plan(out=tmp_path))
 
     check_runs(world, tmp_path)

@@ -57,7 +57,7 @@ SOAK = pytest.mark.soak("spark-worlds")
 WORLDS: dict[str, Callable[[], World]] = {
     # Each kind of claim about runs, with weak duties and a strong one: some hold, some do not.
     "lock": lambda: lock(EACH_STEP, strong("p take")),
-    # It has an always-possible claim, and wide rows.
+    # This world has an always-possible claim, and wide rows.
     "dining": lambda: load_world("dining-left-handed"),
 }
 

@@ -161,7 +161,7 @@ class Swarm(Oracle):
         self._kill(one)
 
     def _kill(self, one: Machine) -> None:
-        """Kill a node, and give up its messages that not all members of their configs have.
+        """Kill a node, and give up each message of its configs that some member may lack.
 
         A killed node does not know whether another node ran longer.
         """
