@@ -22,8 +22,8 @@ def script() -> str:
     files, marks = {JOURNAL}, set(TELLING)
     for kind in Format:
         reader = reader_of(kind)
-        # The `NAMES` of a reader with a digest are of no file on the disk: its large files (`GLOBS`)
-        # are packed, and the digest is made from them later.
+        # A reader with a digest names no file of the disk.  Its large files (`GLOBS`) are packed,
+        # and the digest is made from them later.
         files |= set() if hasattr(reader, "digest") else {*reader.NAMES}
         files |= {*getattr(reader, "GLOBS", ())}
         marks |= {*getattr(reader, "MARKS", ())}

@@ -74,8 +74,8 @@ def draw(results: Results, file: Path) -> None:
     with mpl.rc_context(settings):
         figure = Figure(figsize=(9.5, 4.6), layout="constrained")
         speed, memory = figure.subplots(1, 2)
-        _panel(speed, rows, rate, "distinct states for each second of CPU")
-        _panel(memory, rows, weight, "bytes of memory for each distinct state")
+        _draw_panel(speed, rows, rate, "distinct states for each second of CPU")
+        _draw_panel(memory, rows, weight, "bytes of memory for each distinct state")
         handles, labels = speed.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
@@ -114,7 +114,7 @@ def tick(value: float, _place: object = None) -> str:
     return f"{value:g}"
 
 
-def _panel(
+def _draw_panel(
     axes: Axes, rows: Sequence[Row], value: Callable[[Line, Row], float | None], title: str
 ) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator

@@ -114,23 +114,23 @@ class Bench:
         # The folder for compiled loops is empty, so that the first run compiles them.
         self._environment = {"NUMBA_CACHE_DIR": str(self.folder / "loops")}
         has_spin = self._prepare_spin()
-        peers = self._peers() if self.plan.peers else {}
-        cold = self._cold()
+        peers = self._python_peers() if self.plan.peers else {}
+        cold = self._cold_start()
         smallest = min(MEMBERS_OF_REFERENCE_MAX, *self.plan.sizes)
         for members in sorted({MEMBERS_OF_BASE, *self.plan.sizes}):
-            group = [self._own(COMMIT, members)]
+            group = [self._own_entrant(COMMIT, members)]
             if members <= smallest:
-                group.append(self._per_state(members))
-                group += [self._peer(tool, call, members) for tool, call in peers.items()]
+                group.append(self._plain_entrant(members))
+                group += [self._peer_entrant(tool, call, members) for tool, call in peers.items()]
             if has_spin:
-                group += self._spins(members, int(described.memory_gib * 1024))
+                group += self._spin_entrants(members, int(described.memory_gib * 1024))
             self._measure_group(group)
         for world in self.plan.others:
-            group = [self._own(world, 3), self._per_state(3, world)]
+            group = [self._own_entrant(world, 3), self._plain_entrant(3, world)]
             if has_spin and world in spin.MODELS:
-                group += self._spins(3, int(described.memory_gib * 1024), world)
+                group += self._spin_entrants(3, int(described.memory_gib * 1024), world)
             self._measure_group(group)
-        starts = self._starts()
+        starts = self._measure_small_commands()
         member = self._cost_of("a member, round by round", cost_of_member, self.plan.member)
         node = self._cost_of("three nodes, and etcd", cost_of_node, self.plan.node)
         restart = self._cost_of("a node with many frames", cost_of_restart, self.plan.restart)
@@ -152,7 +152,7 @@ class Bench:
 
     # -- which tools take part ----------------------------------------------------------------
 
-    def _own(self, world: str, members: int) -> Entrant:
+    def _own_entrant(self, world: str, members: int) -> Entrant:
         arguments: tuple[str, ...] = ("check", world, "--members", str(members), "--json")
         arguments += ("--no-cache",)
         if (world, members) == (COMMIT, MEMBERS_OF_BASE):
@@ -167,7 +167,7 @@ class Bench:
             read=read_own,
         )
 
-    def _per_state(self, members: int, world: str = COMMIT) -> Entrant:
+    def _plain_entrant(self, members: int, world: str = COMMIT) -> Entrant:
         part = () if world == COMMIT else ("--states-max", str(STATES_OF_PART))
         arguments = ("-m", "tools.bench.peers.per_state", world, "--members", str(members), *part)
         return Entrant(
@@ -180,7 +180,7 @@ class Bench:
             in_part=bool(part),
         )
 
-    def _peers(self) -> dict[Tool, tuple[str, ...]]:
+    def _python_peers(self) -> dict[Tool, tuple[str, ...]]:
         """Return the checkers in Python that take part, each with its command."""
         found: dict[Tool, tuple[str, ...]] = {}
         wanted: tuple[tuple[Tool, Callable[[], tuple[str, ...]]], ...] = (
@@ -195,7 +195,7 @@ class Bench:
                 self.say(str(error))
         return found
 
-    def _peer(self, tool: Tool, call: tuple[str, ...], members: int) -> Entrant:
+    def _peer_entrant(self, tool: Tool, call: tuple[str, ...], members: int) -> Entrant:
         arguments = (*call[1:], COMMIT, "--members", str(members))
         return Entrant(
             tool=tool,
@@ -219,7 +219,9 @@ class Bench:
             self.say(str(problem))
         return problem is None
 
-    def _spins(self, members: int, memory_mib: int, world: str = COMMIT) -> Iterable[Entrant]:
+    def _spin_entrants(
+        self, members: int, memory_mib: int, world: str = COMMIT
+    ) -> Iterable[Entrant]:
         searches: tuple[tuple[Tool, spin.Search], ...] = (
             ("spin-bfs-o3", "bfs"),
             ("spin-bfs", "bfs"),
@@ -253,10 +255,10 @@ class Bench:
 
     # -- measuring ---------------------------------------------------------------------
 
-    def _cold(self) -> Start | None:
+    def _cold_start(self) -> Start | None:
         """Return the cost of the first search, before any loop is compiled."""
-        first = self._own(COMMIT, MEMBERS_OF_BASE)
-        done = self._once(first, "first run, loops not compiled")
+        first = self._own_entrant(COMMIT, MEMBERS_OF_BASE)
+        done = self._run_once(first, "first run, loops not compiled")
         return None if done is None else start_of(first.shown, [done[0]])
 
     def _measure_group(self, group: list[Entrant]) -> None:
@@ -265,13 +267,13 @@ class Bench:
         ready = [
             entrant
             for entrant in group
-            if entrant.tool != "joinproto" or self._once(entrant, "not counted") is not None
+            if entrant.tool != "joinproto" or self._run_once(entrant, "not counted") is not None
         ]
         costs: dict[Tool, list[Cost]] = {entrant.tool: [] for entrant in ready}
         seen: dict[Tool, Seen] = {}
         for number in range(1, self.plan.runs + 1):
             for entrant in list(ready):
-                done = self._once(entrant, f"run {number} of {self.plan.runs}")
+                done = self._run_once(entrant, f"run {number} of {self.plan.runs}")
                 if done is None:
                     ready.remove(entrant)
                     continue
@@ -303,7 +305,7 @@ class Bench:
                 return row
         return None
 
-    def _once(self, entrant: Entrant, what: str) -> tuple[Cost, Seen] | None:
+    def _run_once(self, entrant: Entrant, what: str) -> tuple[Cost, Seen] | None:
         done = measure(entrant.command, launcher=self.launcher)
         self.say(f"{entrant}, {what}: {done.cost.cpu_seconds:.2f} s of CPU")
         try:
@@ -317,7 +319,7 @@ class Bench:
             self._problem(f"{entrant}: {line}")
         return done.cost, counted
 
-    def _starts(self) -> tuple[Start, ...]:
+    def _measure_small_commands(self) -> tuple[Start, ...]:
         found = []
         small = ("check", COMMIT, "--members", "3", "--json", "--no-cache")
         for arguments in (("--help",), small):

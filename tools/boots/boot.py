@@ -87,7 +87,7 @@ class Boot:
         """Start the nodes, wait until all serve in one view, and end them."""
         began = time.monotonic()
         found = self.place.settings_for(f"boot{self.number}")
-        self._write(found)
+        self._write_files(found)
         proxy = self.place.proxy
         before = dict(proxy.seen)
         changing = threading.Thread(target=proxy.change, args=(self.storm,))
@@ -111,7 +111,7 @@ class Boot:
     def _file(self, name: str, what: str) -> Path:
         return self.top / f"{name.replace('@', '-')}.{what}"
 
-    def _write(self, found: BootSettings) -> None:
+    def _write_files(self, found: BootSettings) -> None:
         self.top.mkdir(parents=True)
         listen, clients = free_ports(2)
         (self.top / SECRET).touch(mode=0o600)

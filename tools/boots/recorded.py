@@ -90,7 +90,7 @@ class ConsulServer(Recorded):
                 self.lock.notify_all()
                 return 200, True
             case _, ["v1", "kv", *key]:
-                return self._key(method, "/".join(key), query, body)
+                return self._answer_key(method, "/".join(key), query, body)
         return 404, "no such path"
 
     def _healthy(self, name: str, query: dict[str, str]) -> Iterator[dict[str, Any]]:
@@ -107,7 +107,7 @@ class ConsulServer(Recorded):
                 "Checks": [{"Status": "passing"}, {"Status": status}],
             }
 
-    def _key(self, method: str, key: str, query: dict[str, str], body: str) -> Answer:
+    def _answer_key(self, method: str, key: str, query: dict[str, str], body: str) -> Answer:
         there = self.keys.get(key)
         if method == "GET":
             until = time.monotonic() + float(query.get("wait", "0s").rstrip("s"))
@@ -160,15 +160,15 @@ class K8sServer(Recorded):
                 self.events.append(json.loads(body))
                 return 201, {"kind": "Event"}
             case _, ["apis", "coordination.k8s.io", "v1", "namespaces", _, "leases", *name]:
-                return self._lease(method, name, body)
+                return self._answer_lease(method, name, body)
         return 404, {"kind": "Status", "code": 404}
 
-    def _lease(self, method: str, name: list[str], body: str) -> Answer:
+    def _answer_lease(self, method: str, name: list[str], body: str) -> Answer:
         tree = json.loads(body) if body else {}
         if method == "POST":
             if tree["metadata"]["name"] in self.leases:
                 return 409, {"kind": "Status", "reason": "AlreadyExists"}
-            return 201, self._kept(tree)
+            return 201, self._store_lease(tree)
         there = self.leases.get(name[0])
         if there is None:
             return 404, {"kind": "Status", "code": 404}
@@ -176,14 +176,14 @@ class K8sServer(Recorded):
         if method == "PUT":
             if tree["metadata"]["resourceVersion"] != version:
                 return 409, {"kind": "Status", "reason": "Conflict"}
-            return 200, self._kept(tree)
+            return 200, self._store_lease(tree)
         if method == "DELETE":
             if tree["preconditions"]["resourceVersion"] != version:
                 return 409, {"kind": "Status", "reason": "Conflict"}
             del self.leases[name[0]]
         return 200, there
 
-    def _kept(self, lease: dict[str, Any]) -> dict[str, Any]:
+    def _store_lease(self, lease: dict[str, Any]) -> dict[str, Any]:
         lease["metadata"]["resourceVersion"] = str(next(self.index))
         self.leases[lease["metadata"]["name"]] = lease
         return lease
@@ -203,7 +203,7 @@ def serving(state: Recorded, tls: Any = None) -> Iterator[None]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def _any(self) -> None:
+        def _handle(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             body = self.rfile.read(length).decode()
             if len(body.encode()) < length:
@@ -218,7 +218,7 @@ def serving(state: Recorded, tls: Any = None) -> Iterator[None]:
                 self.end_headers()
                 self.wfile.write(text)
 
-        do_GET = do_PUT = do_POST = do_DELETE = _any  # noqa: N815
+        do_GET = do_PUT = do_POST = do_DELETE = _handle  # noqa: N815
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             pass

@@ -86,9 +86,9 @@ class TcpProxy:
         with connection, suppress(OSError):
             server = socket.create_connection(("127.0.0.1", self.to), timeout=10)
             with server:
-                self._between(connection, server)
+                self._forward(connection, server)
 
-    def _between(self, connection: socket.socket, server: socket.socket) -> None:
+    def _forward(self, connection: socket.socket, server: socket.socket) -> None:
         foul: Weather | None = None
         while not self.proxy.ends.is_set():
             ready = select.select([connection, server], [], [], 1.0)[0]
@@ -102,14 +102,14 @@ class TcpProxy:
                         # With half an answer the server has still performed the request.
                         server.sendall(data)
                         continue
-                    self._foul(connection, foul)
+                    self._answer_wrongly(connection, foul)
                     return
                 if foul is Weather.HALF:
                     connection.sendall(data[: len(data) // 2])
                     return
                 connection.sendall(data)
 
-    def _foul(self, connection: socket.socket, weather: Weather) -> None:
+    def _answer_wrongly(self, connection: socket.socket, weather: Weather) -> None:
         match weather:
             case Weather.KILLED:
                 linger = (1).to_bytes(4, "little") + (0).to_bytes(4, "little")

@@ -178,10 +178,12 @@ class Fleet:
             fleet.nodes[name] = Node(name, top, ports[name], clients, between)
         for node in fleet.nodes.values():
             stop = {"stop": "leave"} if node.name in leaves else {}
-            fleet._write(node, voters, tables, {**settings, **stop})
+            fleet._write_config(node, voters, tables, {**settings, **stop})
         return fleet
 
-    def _write(self, node: Node, voters: list[str], tables: str, settings: dict[str, Any]) -> None:
+    def _write_config(
+        self, node: Node, voters: list[str], tables: str, settings: dict[str, Any]
+    ) -> None:
         has_register = self.register is not None
         values: dict[str, Any] = {
             "member": self.member(node.name),

@@ -219,13 +219,13 @@ def _run(seed: int) -> list[Catcher] | str:
 
 
 def _tests(package: Package) -> list[Catcher]:
-    value, _ = _ask(" ".join(package.tests), partial(_measured, package), 900)
+    value, _ = _ask(" ".join(package.tests), partial(_measure_tests, package), 900)
     if value["failed"]:
         _refuse(*next(iter(value["failed"].items())))
     return [Catcher("unit", **one) for one in value["tests"]]
 
 
-def _measured(package: Package) -> dict[str, Any]:
+def _measure_tests(package: Package) -> dict[str, Any]:
     counter = _counter(package)
     forget()
     plugin = unit.Limit(counter, at_most=unit.SECONDS_MOST)

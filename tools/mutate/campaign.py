@@ -66,8 +66,8 @@ def try_one(
     rest = affordable(in_order([one for one in asked if one.kind != "unit"]))
     used, found = 0.0, Found()
     stages: list[tuple[float, Callable[[], Any]]] = [
-        (30 + 3 * sum(one.seconds for one in tests), partial(_units, mutation, made, tests)),
-        (60 + 4 * sum(one.seconds for one in rest), partial(_others, mutation, made, rest)),
+        (30 + 3 * sum(one.seconds for one in tests), partial(_try_tests, mutation, made, tests)),
+        (60 + 4 * sum(one.seconds for one in rest), partial(_try_others, mutation, made, rest)),
     ]
     for limit, look in stages[:1] if tests_alone else stages:
         ended = isolated(look, limit)
@@ -113,7 +113,7 @@ def affordable(asked: Sequence[Catcher]) -> list[Catcher]:
     return found
 
 
-def _units(mutation: Mutation, made: bytes, tests: Sequence[Catcher]) -> Found:
+def _try_tests(mutation: Mutation, made: bytes, tests: Sequence[Catcher]) -> Found:
     patch(mutation.module, made)
     try:
         with unit.limited(5):
@@ -131,14 +131,14 @@ def _units(mutation: Mutation, made: bytes, tests: Sequence[Catcher]) -> Found:
     return {}
 
 
-def _others(mutation: Mutation, made: bytes, asked: Sequence[Catcher]) -> Found:
+def _try_others(mutation: Mutation, made: bytes, asked: Sequence[Catcher]) -> Found:
     patch(mutation.module, made)
     found = Found()
     for one in asked:
         where = {"kind": one.kind, "who": one.name}
         try:
             with unit.limited(3 + 4 * one.seconds):
-                noticed = _ask(one)
+                noticed = _finding_of(one)
         except unit.TooLong as error:
             return where | {"what": str(error), "by": "time-out"}
         except Exception as error:  # noqa: BLE001 - any error counts as noticed
@@ -150,7 +150,7 @@ def _others(mutation: Mutation, made: bytes, asked: Sequence[Catcher]) -> Found:
     return found
 
 
-def _ask(one: Catcher) -> Found:
+def _finding_of(one: Catcher) -> Found:
     """Return this catcher's finding; a finding without `by`: a run took other steps."""
     match one.kind:
         case "world":

@@ -162,7 +162,7 @@ class Node:
         every = self.port.keep_alive_every
         lives = asyncio.get_running_loop().time() + (every or 0.0)
         while self.cluster is None and not self.why:
-            await self._round()
+            await self._decide_round()
             if every and asyncio.get_running_loop().time() >= lives:
                 lives += every
                 await self.port.keep_alive()
@@ -171,7 +171,7 @@ class Node:
             await asyncio.sleep(every)
             await self.port.keep_alive()
 
-    async def _round(self) -> None:
+    async def _decide_round(self) -> None:
         run = self.run
         answer = await self.port.list_nodes()
         seen = {one.name: one.properties for one in run.heard_by(self)}

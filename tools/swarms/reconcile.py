@@ -196,7 +196,7 @@ class Run:
         for node in self.broker.nodes.values():
             node.drained = False
             if node.member and not node.up and self.chance.random() < 0.6:
-                self.broker.comes(node)
+                self.broker.start_node(node)
         self.access.silent_until = self.access.fails_until = 0.0
         self.access.dies_in, self.broker.misses = None, 0
         if problem := self._run_until(self.broker.now + REST_SECONDS, self._is_restless):
@@ -274,11 +274,11 @@ class Run:
         group = picked([*broker.groups.values()])
         match one.kind:
             case "goes" if node.up:
-                broker.goes(node)
+                broker.stop_node(node)
             case "comes":
                 back = picked([each for each in members if not each.up])
                 if back is not None:
-                    broker.comes(back)
+                    broker.start_node(back)
             case "is forgotten" if not node.up and len(members) > 1:
                 node.member, node.changed = False, now
             case "is new" if len(members) < 6:
@@ -297,7 +297,7 @@ class Run:
                 access.fails_until = now + 200 * one.pick
             case "no node leads" if group is not None:
                 group.blind = now + 60 * one.pick
-                broker.schedule(60 * one.pick, broker.elected)
+                broker.schedule(60 * one.pick, broker.show_leaders)
             case "a list is not written":
                 broker.misses += 1
             case "declare" if len(broker.groups) < 6:

@@ -93,7 +93,7 @@ class Broker:
     commands: int = 0
     commanded_at: float = 0.0
     problems: list[str] = field(factory=list)
-    _taking: list[Callable[[], None]] = field(factory=list)
+    _running: list[Callable[[], None]] = field(factory=list)
     _heap: list[tuple[float, int, Callable[[], None]]] = field(factory=list)
     _numbers: Any = field(factory=count)
 
@@ -138,7 +138,7 @@ class Broker:
             name, kind, target, {one: Replica() for one in members}, set(members), members[0]
         )
 
-    def goes(self, node: Node) -> None:
+    def stop_node(self, node: Node) -> None:
         node.up, node.changed = False, self.now
         for group in self.groups.values():
             one = group.replicas.get(node.name)
@@ -146,16 +146,16 @@ class Broker:
                 one.source = ""
                 # If there is still a leader, the others go on without this replica.
                 one.whole = one.whole and self.leader(group) is None
-        self.schedule(self.chance.choice((0.0, 1.0, 10.0)), self.elected)
+        self.schedule(self.chance.choice((0.0, 1.0, 10.0)), self.show_leaders)
 
-    def comes(self, node: Node) -> None:
+    def start_node(self, node: Node) -> None:
         node.up, node.changed = True, self.now
         for group in self.groups.values():
             if node.name in group.replicas:
                 self._copy(group, node.name)
-        self.schedule(self.chance.choice((0.0, 1.0, 10.0)), self.elected)
+        self.schedule(self.chance.choice((0.0, 1.0, 10.0)), self.show_leaders)
 
-    def elected(self) -> None:
+    def show_leaders(self) -> None:
         """Show the present leader of each queue in the API."""
         for group in self.groups.values():
             group.shown = self.leader(group) or group.shown
@@ -172,7 +172,7 @@ class Broker:
                 return
             one.whole = one.votes = True
             one.source = ""
-            self.elected()
+            self.show_leaders()
 
         self.schedule(self.chance.choice((0.1, 2.0, 8.0, 40.0)), done)
 
@@ -259,30 +259,32 @@ class Broker:
             )
         group.pending += 1
 
-        def taken() -> None:
-            if taken not in self._taking:
+        def take_effect() -> None:
+            if take_effect not in self._running:
                 return
-            self._taking.remove(taken)
+            self._running.remove(take_effect)
             group.pending -= 1
             if group is self.groups.get(queue):
-                self._taken(group, verb, node, read_at)
+                self._carry_out(group, verb, node, read_at)
 
-        self._taking.append(taken)
-        self.schedule(self.chance.choice((0.0, 0.1, 1.0, 5.0, ends_in + LATEST_SECONDS)), taken)
+        self._running.append(take_effect)
+        self.schedule(
+            self.chance.choice((0.0, 0.1, 1.0, 5.0, ends_in + LATEST_SECONDS)), take_effect
+        )
 
     def tools_end(self) -> None:
         """End the running tools; their changes then have their effects in `LATEST_SECONDS`."""
-        for taken in self._taking:
-            self.schedule(LATEST_SECONDS, taken)
+        for take_effect in self._running:
+            self.schedule(LATEST_SECONDS, take_effect)
 
-    def _taken(self, group: Group, verb: str, node: str, read_at: float) -> None:
+    def _carry_out(self, group: Group, verb: str, node: str, read_at: float) -> None:
         leader, is_add = self.leader(group), verb == "add"
         is_steady = all(
             self.nodes[one].changed <= read_at for one in {*group.replicas, node} & {*self.nodes}
         )
         if leader is None:
             if self.chance.random() < 0.3:  # the list is written, and the group does not change
-                self._list(group, node, is_add=is_add)
+                self._write_list(group, node, is_add=is_add)
             return
         if (node in group.replicas) is is_add:
             return
@@ -302,7 +304,8 @@ class Broker:
             self.problems.append(f"{group.name}: {verb} {node} took the majority")
         self._judge_copies()
         self.schedule(
-            self.chance.choice((0.0, 1.0, 20.0)), lambda: self._list(group, node, is_add=is_add)
+            self.chance.choice((0.0, 1.0, 20.0)),
+            lambda: self._write_list(group, node, is_add=is_add),
         )
 
     def _judge_removal(self, group: Group, node: str, gone: Replica, *, is_steady: bool) -> None:
@@ -323,7 +326,7 @@ class Broker:
             if at.count(node) > COPIES:
                 self.problems.append(f"{node} takes part in {at.count(node)} copies")
 
-    def _list(self, group: Group, node: str, *, is_add: bool) -> None:
+    def _write_list(self, group: Group, node: str, *, is_add: bool) -> None:
         if self.misses and group.kind == "quorum":  # a stream's coordinator repeats its writes
             self.misses -= 1
         elif is_add:

@@ -85,7 +85,7 @@ def draw(seed: int, events: int) -> Scenario:
         at += chance.expovariate(1.0 / pace)
         if chance.random() < share:
             kind = chance.choices(kinds, [FAULTS[one] for one in kinds])[0]
-            actions += _fault(chance, kind, chance.choice(names), at)
+            actions += _fault_actions(chance, kind, chance.choice(names), at)
         else:
             kind = chance.choice(
                 (ActionKind.PUBLISH, ActionKind.PUBLISH, ActionKind.TAKE, ActionKind.TRANSACT)
@@ -102,7 +102,7 @@ def draw(seed: int, events: int) -> Scenario:
     )
 
 
-def _fault(chance: Random, kind: ActionKind, who: str, at: float) -> list[Action]:
+def _fault_actions(chance: Random, kind: ActionKind, who: str, at: float) -> list[Action]:
     later = at + chance.choice((0.2, 2.0, 10.0)) * chance.random()
     match kind:
         case ActionKind.SOON:
