@@ -22,7 +22,6 @@ _FEW = 4
 
 
 def keys_of(rows: Rows, *, wide: bool) -> Keys:
-    """Return the key of each row."""
     return fingerprints(rows) if wide else np.ascontiguousarray(rows[:, 0])
 
 

@@ -91,7 +91,6 @@ class OutgoingSteps:
     _found: list[Rows] = field(init=False, factory=list)
 
     def note(self, batch: Batch) -> None:
-        """Take in steps out of the states."""
         joint = (batch.info & _KIND) == kernel.TOGETHER
         if joint.any():
             # The name of a joint step depends also on the state, so the driver is asked now.
@@ -225,6 +224,5 @@ class StepNames:
         return pa.DictionaryArray.from_arrays(pa.array(of, pa.int32()), texts)
 
     def edges(self, source: Ints, target: Ints, info: Ints) -> Any:
-        """Return steps as a table."""
         columns = [pa.array(source), pa.array(target), self.of(info, source)]
         return pa.table(columns, names=["source", "target", "step"])

@@ -67,7 +67,6 @@ def sent(parts: Iterable[tuple[int, Rows]], folder: Path | None) -> Iterator[tup
 
 
 def received(content: Content, words: int) -> Rows:
-    """Return the rows that were sent."""
     if isinstance(content, Parcel):
         return content.rows(words)
     if isinstance(content, Packed):

@@ -21,7 +21,6 @@ Parts = dict[str, Column]
 
 
 def send(connection: socket.socket, words: dict[str, Any], parts: Parts | None = None) -> None:
-    """Send one frame."""
     for piece in _frame(words, parts or {}):
         connection.sendall(piece)
 

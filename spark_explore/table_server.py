@@ -216,7 +216,6 @@ class RpcServer:
                 self._callers.remove(caller)
 
     def close(self) -> None:
-        """Close the port and all connections."""
         self._socket.close()
         for caller in [*self._callers]:
             caller.close()

@@ -89,7 +89,6 @@ def ages_of(accepted: str, tags: list[str]) -> str:
 
 
 def made() -> str:
-    """Return the text of the data file."""
     lines = (SOURCE / "tags.txt").read_text("utf-8").splitlines()
     tags = [line for line in lines if not line.startswith("#")]
     rows = ["# made by tools/discovery_settings.py from the schemas of the tagged releases"]

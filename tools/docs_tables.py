@@ -101,7 +101,6 @@ def columns(rows: Sequence[Sequence[str]], then: Sequence[str] = ()) -> list[str
 
 
 def _longest(text: str) -> int:
-    """Return the length of the longest word."""
     return max(map(len, text.split()), default=0)
 
 

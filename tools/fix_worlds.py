@@ -73,7 +73,6 @@ FAULTS: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
 
 
 def world(fix: str, fault: str) -> World:
-    """Return the world of a fix and a fault."""
     is_first_start = fault == "cut"
     is_running = fault == "fast restart"
     fresh = {"up": False, "role": "", **LOST, "marker": False, "known": True, "flag": False}

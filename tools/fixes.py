@@ -93,7 +93,6 @@ class Cell:
 
 @cache
 def cell(matrix: Matrix, fix: str, fault: str) -> Cell:
-    """Return the checker's finding on a fix under a fault."""
     if fix == OURS:
         return _shipped(matrix, fault)
     names = [STANDS_STILL] if matrix == "liveness" else [DESTROYED, SPLIT, OLD]

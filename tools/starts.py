@@ -152,7 +152,6 @@ def agrees(clusters: set[frozenset[str]], verdict: Mapping[str, Any]) -> bool:
 
 
 def predict(start: Start, release: str) -> dict[str, Any]:
-    """Return the output of `would-it-split --json`."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(start.facts(release), file)
         file.flush()

@@ -76,7 +76,7 @@ class Trio(Protocol):
 
 
 class Ours:
-    """Three nodes with default settings, except that they have the usual secret."""
+    """Three nodes with default timing and without event logs."""
 
     def __init__(self, top: Path) -> None:
         self.fleet = Fleet.make(top, NAMES, events=None, network=Direct)

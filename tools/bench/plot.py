@@ -50,7 +50,6 @@ LINES = (
 
 
 def draw(results: Results, file: Path) -> None:
-    """Write the picture of `results` to `file`, an SVG."""
     # Imported here, because the parent of a measured command must stay small.
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -95,7 +94,6 @@ def for_both_themes(svg: str) -> str:
 
 
 def rate(line: Line, row: Row) -> float | None:
-    """Return distinct states a second of CPU."""
     if not line.after_start:
         return row.distinct_per_cpu_second
     return None if row.cpu_after_start is None else row.seen.distinct / row.cpu_after_start

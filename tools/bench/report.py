@@ -66,7 +66,6 @@ def _is_base(row: Row) -> bool:
 
 
 def comparisons_table(results: Results, world: str) -> str:
-    """Return the comparisons of joinproto with each peer, for one world."""
     return table(
         ["N", "joinproto against:", "distinct / CPU s", "start left out", "bytes / state"],
         [
@@ -84,7 +83,6 @@ def comparisons_table(results: Results, world: str) -> str:
 
 
 def starts_table(results: Results) -> str:
-    """Return the costs of small commands."""
     named = [(f"`{start.command}`", start) for start in results.starts]
     if results.cold is not None:
         named.append((f"`{results.cold.command}`, the first time ever", results.cold))
@@ -202,7 +200,6 @@ def _us(microseconds: float) -> str:
 
 
 def machine_lines(machine: Machine) -> list[str]:
-    """Return the machine as a Markdown list."""
     versions = ", ".join(f"{name} {number}" for name, number in sorted(machine.versions.items()))
     return [
         f"* {machine.processor}; {machine.processors} processors for us",
@@ -359,7 +356,6 @@ etcd waits only for a new leader. `ratio` is our figure by etcd's.
 
 
 def node_head(cost: NodeCost) -> str:
-    """Return the text above the table of nodes."""
     load = "" if cost.load is None else f"The load of the machine was {cost.load:.1f} before.\n"
     return NODE_HEAD.format(load=load)
 
@@ -373,7 +369,6 @@ tools.bench --only-restart`). The load of the machine was {load:.1f} before.
 
 
 def restart_head(cost: RestartCost) -> str:
-    """Return the text above the table of restarts."""
     return RESTART_HEAD.format(frames=cost.frames, mega=cost.journal_bytes / 1e6, load=cost.load)
 
 

@@ -273,17 +273,14 @@ _converter = cattrs.Converter(forbid_extra_keys=True)
 
 
 def read_member(text: str) -> MemberCost:
-    """Return the cost that `python -m tools.bench.member` printed."""
     return _converter.structure(json.loads(text), MemberCost)
 
 
 def read_node(text: str) -> NodeCost:
-    """Return the cost that `python -m tools.bench.node` printed."""
     return _converter.structure(json.loads(text), NodeCost)
 
 
 def read_restart(text: str) -> RestartCost:
-    """Return the cost that `python -m tools.bench.restart` printed."""
     return _converter.structure(json.loads(text), RestartCost)
 
 

@@ -109,7 +109,6 @@ class Bench:
     _environment: Mapping[str, str] = Factory(dict)
 
     def run(self) -> Results:
-        """Measure everything in the plan."""
         described = machine.describe()
         # The folder for compiled loops is empty, so that the first run compiles them.
         self._environment = {"NUMBA_CACHE_DIR": str(self.folder / "loops")}
@@ -412,13 +411,11 @@ def read_peer(printed: str) -> Seen:
 
 
 def read_spin_bfs(printed: str) -> Seen:
-    """Return the counts from SPIN's report of a breadth-first search."""
     found = _read_spin(printed)
     return Seen(found.distinct, found.generated, depth=found.depth_steps + 1)
 
 
 def read_spin_dfs(printed: str) -> Seen:
-    """Return the counts from SPIN's report of a depth-first search, which gives no depth."""
     found = _read_spin(printed)
     return Seen(found.distinct, found.generated)
 

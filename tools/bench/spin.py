@@ -170,7 +170,6 @@ def build(
 
 
 def build_launcher(folder: Path) -> Path:
-    """Compile peers/launch.c into `folder`."""
     _run(["gcc", "-O2", "-Wall", "-o", "launch", str(LAUNCHER)], folder)
     return folder / "launch"
 

@@ -30,7 +30,6 @@ class MissingProgram(EnvironmentProblem):
 
 
 def program(name: str, package: str) -> str:
-    """Return the path of a program; raises `MissingProgram`."""
     found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
     if found is None:
         raise MissingProgram(f"{name} is not installed", next=f"apt-get install {package}")

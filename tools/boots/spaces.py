@@ -49,7 +49,6 @@ class Spaces:
 
     @property
     def hosts(self) -> list[str]:
-        """Return the address of each node."""
         return [self.network.host(name) for name in self.network.names]
 
     def namespace(self, host: str) -> str:

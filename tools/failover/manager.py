@@ -78,7 +78,6 @@ class Manager:
         return cls(files, tuple(networks.values()), built_in)
 
     def call(self, name: str, action: str) -> ActionResult:
-        """Call the agent for one broker."""
         environment = {
             "OCF_RESKEY_config": str(self.files[name]),
             "OCF_RESKEY_CRM_meta_timeout": TIMEOUT_MS,
@@ -128,7 +127,6 @@ class Manager:
             network.heal()
 
     def kill(self, name: str) -> None:
-        """Kill a broker with SIGKILL."""
         pid = self.agent(name)._pid()
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
@@ -165,7 +163,6 @@ class Manager:
         return str(read_settings(self.files[name]).clients)
 
     def urls(self) -> list[str]:
-        """Return the addresses of all brokers for clients."""
         return [*map(self.url, self.files)]
 
 

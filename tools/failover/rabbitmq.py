@@ -12,7 +12,6 @@ PLUGIN = "rabbitmq_amqp1_0"
 
 
 def is_installed() -> bool:
-    """Return whether RabbitMQ is installed on this machine."""
     return Path(PROGRAMS, "rabbitmq-server").is_file()
 
 

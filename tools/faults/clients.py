@@ -31,7 +31,6 @@ class Ledger:
     _lock: threading.Lock = field(factory=threading.Lock)
 
     def note(self, text: str, answer: bytes) -> None:
-        """Record the outcome of a write."""
         with self._lock:
             if answer.startswith(b"ok "):
                 self.acknowledged[text] = int(answer[3:])

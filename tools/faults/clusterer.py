@@ -68,7 +68,6 @@ class Fleet:
     # -- nodes -------------------------------------------------------------------------------
 
     def place(self, name: str) -> Path:
-        """Return the directory of a node."""
         return self.folder / name.replace("@", "-")
 
     def start(self, name: str, given: Config | None = None) -> None:
@@ -119,7 +118,6 @@ class Fleet:
         return name in self.running and self.running[name].poll() is None
 
     def kill(self, name: str) -> None:
-        """Kill a node with SIGKILL."""
         process = self.running.pop(name, None)
         if process is not None:
             process.kill()
@@ -161,7 +159,6 @@ class Fleet:
         return Address("127.0.0.1", self.ports[name])
 
     def status(self, name: str) -> dict[str, Any] | None:
-        """Return a node's status; None if it does not answer."""
         try:
             return ask(self.address(name), {"op": "status"}, 10.0, self.secret)
         except JoinprotoError:
@@ -236,7 +233,6 @@ class Fleet:
         return found
 
     def close(self) -> None:
-        """End all processes and links."""
         for name in list(self.running):
             self.kill(name)
         for name in self.names:

@@ -127,7 +127,6 @@ class Namespaces(Network):
         return ["nsenter", f"--net={self.namespace(name)}", "--"]
 
     def namespace(self, name: str) -> str:
-        """Return the namespace of a node, as a file."""
         return f"/proc/{self._holders[name].pid}/ns/net"
 
     def drop(self, sender: str, receiver: str) -> None:
@@ -164,7 +163,6 @@ class Namespaces(Network):
 
 
 def _port(name: str) -> str:
-    """Return the bridge's port for a node."""
     return f"port-{name}"
 
 

@@ -121,7 +121,6 @@ class Node:
         return self.process.wait(seconds)
 
     def status(self) -> dict[str, Any]:
-        """Return the node's status; {} if it does not answer."""
         try:
             return ask_control(self.control, "status")
         except EnvironmentProblem:

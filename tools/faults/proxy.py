@@ -35,19 +35,16 @@ class Link:
             self._back.clear()
 
     def heal(self) -> None:
-        """Open both directions again."""
         self._there.set()
         self._back.set()
 
     def reset(self) -> None:
-        """End the present connections."""
         with self._lock:
             for one in self._sockets:
                 _end(one)
             self._sockets.clear()
 
     def close(self) -> None:
-        """End the link and its connections."""
         self._over = True
         _end(self._listener)
         self.reset()

@@ -149,7 +149,6 @@ class Storm:
         self.system.settle(self, seconds)
 
     def random_name(self) -> str:
-        """Return a random name."""
         return self.chance.choice(self.system.names)
 
     def pause(self, least: float, most: float) -> None:

@@ -166,7 +166,7 @@ class Clusterer(System):
 
     def apply(self, storm: Storm) -> None:
         """Give configs to several nodes at once; each names the gospel and random other nodes."""
-        self._apply(storm, self._with_gospels_data())
+        self._apply(storm, self._nodes_for_config())
 
     def apply_apart(self, storm: Storm) -> None:
         """Give configs while one node is cut off from others; perhaps kill a node, too."""
@@ -215,7 +215,7 @@ class Clusterer(System):
             self.blank, self.witness = False, ""
         return self.blank
 
-    def _with_gospels_data(self) -> list[str]:
+    def _nodes_for_config(self) -> list[str]:
         """Return the nodes that may get a config."""
         if not self.is_blank():
             return list(self.fleet.names)
@@ -257,7 +257,7 @@ class Clusterer(System):
         while not all(fleet.is_ready(name, self.version) for name in fleet.names):
             for name in fleet.names:
                 fleet.start(name)  # a node that got two contents of one version may have ended
-            fleet.apply(next(iter(self._with_gospels_data()), self.keeper), last)
+            fleet.apply(next(iter(self._nodes_for_config()), self.keeper), last)
             if time.monotonic() > end:
                 raise AssertionError(f"not all nodes are ready at the end:\n{fleet.statuses()}")
             time.sleep(0.5)

@@ -77,7 +77,6 @@ class Mutation:
         return hash_of(source, f"{self.start} {self.end} {self.text}".encode())
 
     def diff(self, source: bytes) -> str:
-        """Return the patch as a diff, for people."""
         before, after = source.decode(), self.apply(source).decode()
         lines = difflib.unified_diff(
             before.splitlines(keepends=True),

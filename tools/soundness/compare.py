@@ -43,7 +43,6 @@ class Comparison:
 
 
 def compare(model: Model, *, states_max: int = 150) -> Comparison:
-    """Search `model` twice, and return the comparison."""
     # Two modules, because one search must not see the other's default arguments.
     with _module(model) as module:
         setting = Setting(

@@ -186,7 +186,6 @@ class PlainSteps:
         return copied({name: getattr(member, name) for name in getattr(member, "persistent", ())})
 
     def steps(self, state: State) -> Iterator[Step]:
-        """Yield every step out of a state."""
         for name in self.names:
             if name not in (*state.held, *state.ended):
                 after = copied(state)

@@ -321,7 +321,6 @@ class _Writer:
         return self.one(f"{down} or {test}", f"not ({down}) and {test}", down)
 
     def fairness(self) -> list[tuple[bool, tuple[str, ...], str | None]]:
-        """Return random conditions of fairness."""
         if self.chance(0.5):
             return [(False, (), None)]
         words: list[tuple[str, ...]] = [(), ("timeout",), ("receive",), ("start", "receive")]
@@ -352,7 +351,6 @@ class _Writer:
 
 
 def write(seed: int) -> Model:
-    """Return the model of a seed."""
     w = _Writer(seed)
     dice = w.dice
     network = dice.choice(NETWORKS)

@@ -316,7 +316,6 @@ class Swarm(Oracle):
 
 
 def run(seed: int, bursts: int, names: str = "") -> Found:
-    """Return the result of a run of this seed."""
     from joinproto.clusterer import coordinator
 
     chance = Random(seed)

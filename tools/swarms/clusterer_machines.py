@@ -358,7 +358,6 @@ class Links:
     def _report_unreachable(
         self, one: str, to: str, content: Content, process: Process | None
     ) -> None:
-        """Report that a node cannot be reached."""
         if process is None or process.is_dead:
             return
         if isinstance(content, Question):

@@ -166,7 +166,7 @@ class End(asyncio.Transport):
     close = abort
 
     def end(self) -> None:
-        """End this end; the other end notices it later."""
+        """Close this end; the other end notices it later."""
         self._send(None)
         self.is_open = False
 

@@ -186,7 +186,6 @@ class Run:
             self._do_event(Happening("declare", 0.0, self.chance.random()))
 
     def play(self) -> str:
-        """Return the first problem, or ""."""
         until = 0.0
         for one in self.scenario.happenings:
             until += one.wait
@@ -318,7 +317,6 @@ class Run:
 
 
 def run(scenario: Scenario) -> Found:
-    """Return the result of a run of this scenario."""
     playing = Run(scenario)
 
     def counted(*given: Any) -> Any:
