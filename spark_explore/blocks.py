@@ -67,7 +67,7 @@ def _mapped(array: Keys | Rows, folder: Path) -> tuple[Keys, mmap.mmap]:
 class BlockBuilder:
     """Makes sorted blocks of arriving rows; all blocks but the last are in files.
 
-    `wide`: whether keys are fingerprints, because rows may have more than one word.
+    `wide`: rows may have more than one word.
     """
 
     folder: Path
@@ -93,10 +93,7 @@ class BlockBuilder:
 
 
 def merge(blocks: Sequence[Block], words: int) -> Iterator[tuple[Keys, Rows]]:
-    """Yield the keys and rows of all blocks in the order of the keys, each row once.
-
-    `words`: the number of words of each yielded row.
-    """
+    """Yield all keys and rows, of `words` words, in the order of the keys, each row once."""
     for parts in ranges([block.keys for block in blocks], words):
         every = [(block.keys[at], block.rows[at]) for block, at in zip(blocks, parts, strict=True)]
         if len(every) == 1:

@@ -62,7 +62,6 @@ class Columns:
     constants: Mapping[str, Any]
 
     def metadata(self) -> dict[str, str]:
-        """Return the metadata of each file, as JSON."""
         names = ("world", "members", "constants", "about")
         return {"joinproto": json.dumps({name: getattr(self, name) for name in names})}
 

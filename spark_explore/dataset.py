@@ -409,7 +409,7 @@ def _describe(folder: Place, columns: Columns, search: Search, count: int) -> No
 class _Replacing:
     """Yields a new folder, which replaces the folder `place` at the end.
 
-    In an object store it is `place` itself, without its former files.
+    In an object store it yields the emptied `place`.
     """
 
     place: Place

@@ -23,9 +23,9 @@ from spark_explore.layouts import roomy
 from spark_explore.storage import Storage
 
 REMEMBER_SECONDS = 1.0
-"""Seconds between two times at which a search's progress is remembered.
+"""Seconds between two times at which progress is remembered, which adds up all workers' counts.
 
-This takes time, because it adds up the counts of all workers.  Spark repeats the work since then.
+Spark repeats the work since the last time.
 """
 
 

@@ -8,7 +8,7 @@ together.  So an empty RDD with one partition for each owner is kept in memory, 
 merged with it.  Both have the same partitioner, and Spark (`PartitionerAwareUnionRDD`) then
 prefers, for each owner, the host that most of the merged partitions name.  The partition of the
 exchange names the host that sent most of its rows, so the empty partition is merged twice.  If the
-preferred host is busy or gone, the task runs elsewhere, and fetches what it needs.
+preferred host is busy or gone, the task runs elsewhere, and fetches the files.
 """
 
 from __future__ import annotations

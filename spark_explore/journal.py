@@ -58,10 +58,7 @@ class Journal:
             self.keep(frontier)
 
     def keep(self, frontier: Frontier) -> None:
-        """Write the state if the run has an `out`, and remove files that are not needed.
-
-        No job may be running.
-        """
+        """Write the state if there is `out`; remove unneeded files.  No job may be running."""
         began = time.monotonic()
         if self.out is not None:
             self._note(frontier)

@@ -49,7 +49,7 @@ class StoredFrame:
 
 @define
 class Listed:
-    """The two tables.  Their user must call `remove` at the end."""
+    """The two tables, which must be removed at the end (`remove`)."""
 
     session: Any
     place: Place
@@ -104,7 +104,6 @@ class Listed:
             )
 
     def rows_of(self, states: Any) -> Rows:
-        """Return the rows of some of the states."""
         keys = [row.key for row in states.select("key").collect()]
         if not self.wide:
             return np.array(keys, np.int64).view(np.uint64).reshape(-1, 1)

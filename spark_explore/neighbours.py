@@ -33,8 +33,8 @@ class Neighbours(Graph):
     ) -> Neighbours:
         """Return about `most` states that are nearest to `row`, by the steps out of it.
 
-        Only states in `region` are taken.  Without a region, all states are taken for `eventually
-        always`, otherwise those that do not meet the claim.
+        Only states in `region` are taken.  If it is None, states that do not meet the claim are
+        taken, or any states for `eventually always`.
         """
         words = search.tables.layout.words
         allowed = None if region is None else set_of(padded(region, words))

@@ -14,7 +14,7 @@ Columns = Mapping[str, str]
 class Question:
     """A question.  `sql`: returns its SQL for members and columns; None if a column is missing.
 
-    `needs`: the required columns, in words.
+    `needs`: the required columns.
     """
 
     about: str

@@ -92,7 +92,7 @@ def _tables(dataset: Dataset) -> dict[str, Place]:
 
 
 def _arrow(folder: Address, files: list[str]) -> Any:
-    """Return files of an object store as one table, of which DuckDB reads the parts it needs."""
+    """Return files of an object store as one table, which DuckDB reads in parts."""
     from pyarrow import dataset as arrow
     from pyarrow import parquet
 

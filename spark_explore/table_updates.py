@@ -52,7 +52,6 @@ class UpdateLog:
         )
 
     def add(self, arrays: Arrays, asked: Ints) -> None:
-        """Add the cells `asked`, which were just filled."""
         for kind, x, y, z in asked.tolist():
             grid = arrays.grid_of(kind)
             name = next(name for name, one in _grids(arrays).items() if one is grid)

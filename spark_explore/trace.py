@@ -74,7 +74,6 @@ class Backward:
     targets: Any
 
     def leading(self, file: str) -> Iterator[Rows]:
-        """Yield the rows of one file that lead to a target."""
         cache = self.task.cache()
         cache.catch_up()
         words = cache.tables.layout.words

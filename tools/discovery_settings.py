@@ -46,7 +46,6 @@ CHANGED = {
         )
     },
 }
-"""Validators, and datatypes of earlier releases, from the schemas of the tags."""
 
 
 def datatype_of(key: str, found: str) -> str:

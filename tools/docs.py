@@ -6,7 +6,7 @@ failing run of a world, as the command shows it), `include` (a file: Python, or 
 (the keys that commands print), `output` (a command, run from the root, and the beginning of its
 output), `claims` (the proved claims of a layer, or `differences`), and `incidents` (their worlds,
 and the faults that defeat each fix).  `...` stands for omitted lines of a run or an output, and for
-lines with times.  tests/tools/test_docs.py compares the documents with the code.
+lines with times.
 """
 
 from __future__ import annotations

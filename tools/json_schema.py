@@ -1,7 +1,6 @@
 """JSON Schema (draft 2020-12) of the `--json` outputs, from the types of the printed values.
 
-`python -m tools.docs` writes docs/json.md from it; tests compare that page, and validate real
-output with these schemas.
+`python -m tools.docs` writes docs/json.md from it; tests validate real output with the schemas.
 """
 
 from __future__ import annotations

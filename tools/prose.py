@@ -52,10 +52,7 @@ def pages() -> dict[str, str]:
 
 
 def texts() -> dict[str, str]:
-    """Return, for each Python file, its strings with a blank, without names.
-
-    These are messages, help texts and docstrings.
-    """
+    """Return, for each Python file, its strings with a blank, without names."""
     listed = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard", *FOLDERS],
         capture_output=True,

@@ -30,7 +30,6 @@ def test_a_command_returns_its_outputs_and_its_exit_code(tmp_path: Path) -> None
 
 
 def test_the_exit_code_of_a_killed_command_is_128_plus_its_signal(tmp_path: Path) -> None:
-    """This is the exit code in a shell, too."""
     done = measure(Command([*PYTHON, "import os; os.kill(os.getpid(), 9)"], tmp_path))
 
     assert 128 + 9 == done.exit_code

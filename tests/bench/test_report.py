@@ -14,7 +14,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_the_terminal_shows_measurements_ratios_and_start() -> None:
-    """A person sees all results without opening a file."""
     shown = report.terminal(invented_results())
 
     assert "|   8 | joinproto               |  1,745,408 |  2.50 |" in shown

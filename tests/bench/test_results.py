@@ -107,7 +107,6 @@ def test_json_of_another_form_is_refused(key: str, value: object) -> None:
 
 
 def test_every_tool_has_a_name_to_show() -> None:
-    """Tables and pictures show the name."""
     assert {
         "joinproto",
         "spin-dfs",

@@ -148,7 +148,6 @@ def test_a_report_of_spin_with_an_error_is_refused() -> None:
 
 
 def test_the_plain_search_finds_the_known_counts() -> None:
-    """So the ratio compares searches of the same states."""
     arguments = ["-m", "tools.bench.peers.per_state", "two-phase-commit", "--members", "3"]
 
     done = measure(Command([sys.executable, *arguments], ROOT))
@@ -206,5 +205,4 @@ def test_sizes_that_cannot_be_measured_are_usage_errors(sizes: str) -> None:
 
 
 def test_the_hash_table_of_spin_for_the_largest_size_has_27_bits() -> None:
-    """The command accepts up to ten members."""
     assert 27 == spin.table_bits(oracle.two_phase_commit(spin.MEMBERS_MAX).distinct)

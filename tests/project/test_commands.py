@@ -73,7 +73,6 @@ def unknown_words(words: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("path", docs.documents(), ids=lambda path: str(path.name))
 def test_every_command_is_known_with_its_options(path: Path) -> None:
-    """A reader types the commands of the page."""
     found = {shlex.join(it): unknown_words(it) for it in commands(path.read_text("utf-8"))}
 
     assert {} == {line: words for line, words in found.items() if words}

@@ -68,7 +68,6 @@ def test_the_first_model_holds_with_four_members() -> None:
 
 @pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md"])
 def test_every_file_that_a_command_of_a_page_names_exists(document: str) -> None:
-    """A reader types the commands of the page."""
     text = (ROOT / document).read_text(encoding="utf-8")
     named = re.findall(r"^ .*joinproto (?:check|decide) (\S+\.(?:py|json))", text, re.MULTILINE)
 

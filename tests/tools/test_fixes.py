@@ -35,7 +35,6 @@ def test_without_a_fault_every_fix_is_safe_and_goes_on() -> None:
 
 
 def test_each_fix_changes_the_outcome_of_a_fault() -> None:
-    """Otherwise there would be no reason for the fix."""
     without = [SAFE["no fix", wrong] for wrong in FAULTS]
     for words in (*FIXES.values(), OURS):
         assert words == "no fix" or [SAFE[words, wrong] for wrong in FAULTS] != without

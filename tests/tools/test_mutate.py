@@ -170,7 +170,6 @@ def test_actions_are_swapped_and_positions_are_compared_by_number() -> None:
 
 
 def test_each_mutation_has_a_unique_name_and_is_the_same_on_every_call() -> None:
-    """There are more than two thousand mutations."""
     found = all_mutations()
 
     assert 2_000 < len(found)

@@ -1,8 +1,7 @@
 """The measurements of the benchmark, in order.
 
-Commands run in child processes, one at a time; the tools take turns (A B A B), so that
-another load on the machine slows all of them.  CPU seconds are user and system time together.
-A count that differs from the known count is a problem.
+Commands run in child processes, one at a time; the tools take turns (A B A B), so that another load
+on the machine slows all of them.  A count that differs from the known count is a problem.
 
 This module and its imports stay small, without arrays and plots: see peers/launch.c.
 """

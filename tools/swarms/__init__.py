@@ -8,6 +8,5 @@
 The shipped code runs: the machine, its host, its links and its store.  The network, the disks and
 the clock are simulated, and an oracle that shares no code with the machine checks the claims.
 
-`joinproto/swarm` is for members, which users embed, and so may want to try.  Hot-standby brokers,
-nodes of the Clusterer and the reconciler are processes that are not embedded.
+`joinproto/swarm` has the random runs of members, which users embed.
 """

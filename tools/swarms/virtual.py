@@ -21,8 +21,7 @@ HOLDER = lock.Holder(pid="10000", host="vm", boot_id="0" * 36)
 def one_holder() -> AbstractContextManager[Any]:
     """Write the same holder to each lock file.
 
-    The length of a write changes what a simulated disk draws.  With the process id in the file, a
-    seed gave another run if the id had another number of digits.
+    A simulated disk draws by the length of a write, and process ids differ in length.
     """
     return mock.patch.object(lock, "_myself", return_value=HOLDER)
 
