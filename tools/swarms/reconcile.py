@@ -197,7 +197,7 @@ class Run:
             if node.member and not node.up and self.chance.random() < 0.6:
                 self.broker.start_node(node)
         self.access.silent_until = self.access.fails_until = 0.0
-        self.access.dies_in, self.broker.misses = None, 0
+        self.access.dies_in, self.broker.lost_writes = None, 0
         if problem := self._run_until(self.broker.now + REST_SECONDS, self._is_restless):
             return problem
         if lacks := self._lacks():
@@ -245,11 +245,11 @@ class Run:
             dead = group.replicas.keys() - up if group.kind == "stream" else ()
             best = usable - ((usable + len(dead)) // 2 + 1)
             voters = self.broker.voters(group)
-            whole = [name for name in voters if group.replicas[name].whole]
+            complete = [name for name in voters if group.replicas[name].has_all]
             promised = min((group.target - 1) // 2, best) if group.target <= usable else 0
             spare = [
                 sum(map(runs, able)) - (len(named) // 2 + 1)
-                for able, named in ((whole, voters), (group.listed, group.listed))
+                for able, named in ((complete, voters), (group.listed, group.listed))
             ]
             has_listed_majority = 2 * sum(map(runs, group.listed)) > len(group.listed)
             if (
@@ -257,7 +257,7 @@ class Run:
                 and self.broker.leader(group) is not None
                 and max(spare) < promised
             ):
-                return f"{group.name} of {group.target}: {voters}, whole {whole}"
+                return f"{group.name} of {group.target}: {voters}, complete {complete}"
         return ""
 
     # -- events ------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ class Run:
                 if back is not None:
                     broker.start_node(back)
             case "is forgotten" if not node.up and len(members) > 1:
-                node.member, node.changed = False, now
+                node.member, node.changed_at = False, now
             case "is new" if len(members) < 6:
                 broker.add_node(f"n{self._number()}")
             case "drains":
@@ -295,10 +295,10 @@ class Run:
             case "tools fail":
                 access.fails_until = now + 200 * one.pick
             case "no node leads" if group is not None:
-                group.blind = now + 60 * one.pick
+                group.leaderless_until = now + 60 * one.pick
                 broker.schedule(60 * one.pick, broker.show_leaders)
             case "a list is not written":
-                broker.misses += 1
+                broker.lost_writes += 1
             case "declare" if len(broker.groups) < 6:
                 up = [each.name for each in members if each.up]
                 count = min(len(up), self.chance.choice((1, 3, 3, 5)))

@@ -36,33 +36,33 @@ LATEST_SECONDS = 45.0
 
 @define(eq=False)
 class Node:
-    """A node.  `changed`: when it last started or ended; `ran`: when the API last listed it as up.
+    """A node.  `changed_at`: when it last started or ended.  `member`: it is in the cluster.
 
-    `member`: whether it is a member of the cluster.
+    `listed_at`: when the API last listed it as up.
     """
 
     name: str
     up: bool = True
     member: bool = True
     drained: bool = False
-    changed: float = 0.0
-    ran: float = -LOST_SECONDS
+    changed_at: float = 0.0
+    listed_at: float = -LOST_SECONDS
 
 
 @define(eq=False)
 class Replica:
-    """A replica.  `whole`: whether it has all committed entries.  `source`: the node from which it
-    is copied, if a command began the copy.
+    """A replica.  `has_all`: whether it has all committed entries.  `source`: the node from which a
+    command copies it, or "".
     """
 
-    whole: bool = True
+    has_all: bool = True
     votes: bool = True
     source: str = ""
 
 
 @define(eq=False)
 class Group:
-    """One queue.  `blind`: the time until which no node leads.  `pending`: commands under way.
+    """One queue.  `leaderless_until`: no node leads before.  `pending`: commands under way.
 
     `is_led`: whether it had a leader when its replicas were last asked for.
     """
@@ -72,16 +72,17 @@ class Group:
     target: int
     replicas: dict[str, Replica]
     listed: set[str]
-    shown: str
-    blind: float = 0.0
+    shown_leader: str
+    leaderless_until: float = 0.0
     pending: int = 0
     is_led: bool = False
 
 
 @define
 class Broker:
-    """The broker.  `misses`: how many of the next writes of lists are lost.  `problems`: broken
-    claims.
+    """The broker.  `lost_writes`: how many of the next writes of lists are lost.
+
+    `problems`: broken claims.
     """
 
     chance: Random
@@ -89,7 +90,7 @@ class Broker:
     nodes: dict[str, Node] = field(factory=dict)
     groups: dict[str, Group] = field(factory=dict)
     read_at: float = 0.0
-    misses: int = 0
+    lost_writes: int = 0
     commands: int = 0
     commanded_at: float = 0.0
     problems: list[str] = field(factory=list)
@@ -123,15 +124,15 @@ class Broker:
 
     def leader(self, group: Group) -> str | None:
         voters = self.voters(group)
-        if self.now < group.blind or not self.has_majority(voters):
+        if self.now < group.leaderless_until or not self.has_majority(voters):
             return None
-        able = [name for name in voters if self.runs(name) and group.replicas[name].whole]
-        return group.shown if group.shown in able else next(iter(able), None)
+        able = [name for name in voters if self.runs(name) and group.replicas[name].has_all]
+        return group.shown_leader if group.shown_leader in able else next(iter(able), None)
 
     # -- events ------------------------------------------------------------------------------
 
     def add_node(self, name: str) -> None:
-        self.nodes[name] = Node(name, changed=self.now)
+        self.nodes[name] = Node(name, changed_at=self.now)
 
     def declare(self, name: str, kind: str, target: int, members: list[str]) -> None:
         self.groups[name] = Group(
@@ -139,17 +140,17 @@ class Broker:
         )
 
     def stop_node(self, node: Node) -> None:
-        node.up, node.changed = False, self.now
+        node.up, node.changed_at = False, self.now
         for group in self.groups.values():
             one = group.replicas.get(node.name)
             if one is not None:
                 one.source = ""
                 # If there is still a leader, the others go on without this replica.
-                one.whole = one.whole and self.leader(group) is None
+                one.has_all = one.has_all and self.leader(group) is None
         self.schedule(self.chance.choice((0.0, 1.0, 10.0)), self.show_leaders)
 
     def start_node(self, node: Node) -> None:
-        node.up, node.changed = True, self.now
+        node.up, node.changed_at = True, self.now
         for group in self.groups.values():
             if node.name in group.replicas:
                 self._copy(group, node.name)
@@ -158,19 +159,19 @@ class Broker:
     def show_leaders(self) -> None:
         """Show the present leader of each queue in the API."""
         for group in self.groups.values():
-            group.shown = self.leader(group) or group.shown
+            group.shown_leader = self.leader(group) or group.shown_leader
 
     def _copy(self, group: Group, name: str) -> None:
         """Make a replica catch up after some time, if there is a leader and its node is up."""
 
         def done() -> None:
             one = group.replicas.get(name)
-            if one is None or one.whole or not self.runs(name):
+            if one is None or one.has_all or not self.runs(name):
                 return
             if self.leader(group) is None:
                 self._copy(group, name)
                 return
-            one.whole = one.votes = True
+            one.has_all = one.votes = True
             one.source = ""
             self.show_leaders()
 
@@ -183,11 +184,11 @@ class Broker:
         self.read_at = self.now
         for one in self.nodes.values():
             if one.up:
-                one.ran = self.now
+                one.listed_at = self.now
         return (
             [(one.name, one.up, one.drained, one.member) for one in self.nodes.values()],
             [
-                (one.name, one.kind, one.shown, one.target, frozenset(one.listed))
+                (one.name, one.kind, one.shown_leader, one.target, frozenset(one.listed))
                 for one in self.groups.values()
             ],
         )
@@ -205,7 +206,7 @@ class Broker:
                 "name": one.name,
                 "vhost": "/",
                 "type": one.kind,
-                "leader": one.shown,
+                "leader": one.shown_leader,
                 "members": sorted(one.listed),
                 "online": sorted(filter(self.runs, one.listed)),
                 "arguments": {"x-quorum-target-group-size": one.target},
@@ -218,7 +219,7 @@ class Broker:
         group.is_led = leader is not None
         rows: list[dict[str, Any]] = []
         for name, one in sorted(group.replicas.items()):
-            at = 9 if one.whole else 3
+            at = 9 if one.has_all else 3
             if group.kind == "stream":
                 role = "writer" if name == leader else "replica"
                 if self.runs(name):
@@ -253,7 +254,7 @@ class Broker:
         if not group.is_led:
             self.problems.append(f"{queue}: {verb} {node} while no node leads")
         its = self.nodes[node]
-        if verb != "add" and its.member and self.now - its.ran < LOST_SECONDS:
+        if verb != "add" and its.member and self.now - its.listed_at < LOST_SECONDS:
             self.problems.append(
                 f"{queue}: {node} was dropped less than {LOST_SECONDS:g} s after it ran"
             )
@@ -280,7 +281,7 @@ class Broker:
     def _carry_out(self, group: Group, verb: str, node: str, read_at: float) -> None:
         leader, is_add = self.leader(group), verb == "add"
         is_steady = all(
-            self.nodes[one].changed <= read_at for one in {*group.replicas, node} & {*self.nodes}
+            self.nodes[one].changed_at <= read_at for one in {*group.replicas, node} & {*self.nodes}
         )
         if leader is None:
             if self.chance.random() < 0.3:  # the list is written, and the group does not change
@@ -293,7 +294,7 @@ class Broker:
             if not self.runs(node) or not self.nodes[node].member:
                 return
             votes = self.chance.random() < 0.5
-            group.replicas[node] = Replica(whole=False, votes=votes, source=leader)
+            group.replicas[node] = Replica(has_all=False, votes=votes, source=leader)
             self._copy(group, node)
         else:
             if group.kind == "stream" and not self.runs(node) and self.nodes[node].member:
@@ -309,7 +310,7 @@ class Broker:
         )
 
     def _judge_removal(self, group: Group, node: str, gone: Replica, *, is_steady: bool) -> None:
-        if gone.whole and not any(one.whole for one in group.replicas.values()):
+        if gone.has_all and not any(one.has_all for one in group.replicas.values()):
             self.problems.append(f"{group.name}: {node} was dropped, which alone held all entries")
         if is_steady and self.runs(node) and self.nodes[node].member:
             self.problems.append(f"{group.name}: {node} was dropped while it ran")
@@ -327,8 +328,8 @@ class Broker:
                 self.problems.append(f"{node} takes part in {at.count(node)} copies")
 
     def _write_list(self, group: Group, node: str, *, is_add: bool) -> None:
-        if self.misses and group.kind == "quorum":  # a stream's coordinator repeats its writes
-            self.misses -= 1
+        if self.lost_writes and group.kind == "quorum":  # a stream's coordinator repeats its writes
+            self.lost_writes -= 1
         elif is_add:
             group.listed.add(node)
         else:
