@@ -268,7 +268,7 @@ def told_apart(tree: ast.AST, effects: set[str]) -> set[str]:
     return {*map(name_of, found)} & effects | matched(tree, effects)
 
 
-def tested_expressions(node: ast.AST) -> Iterator[ast.AST]:
+def expressions_tested(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the expressions whose truth a node tests."""
     match node:
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
@@ -283,7 +283,7 @@ def tested_expressions(node: ast.AST) -> Iterator[ast.AST]:
             return
     for part in parts:
         is_made_of_others = isinstance(part, ast.BoolOp | ast.UnaryOp)
-        yield from tested_expressions(part) if is_made_of_others else (part,)
+        yield from expressions_tested(part) if is_made_of_others else (part,)
 
 
 def performers(tree: ast.AST, methods: set[str]) -> Iterator[str]:
@@ -311,7 +311,7 @@ def comparing(tree: ast.AST, system: System) -> set[str]:
     def compares(node: ast.AST) -> bool:
         if isinstance(node, ast.Compare | ast.MatchValue):
             return any(map(is_one, ast.walk(node)))
-        if any(map(is_one, tested_expressions(node))):
+        if any(map(is_one, expressions_tested(node))):
             return True
         asks = isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
         return asks and any(

@@ -22,7 +22,7 @@ from proton import Message, ProtonException
 from proton.utils import BlockingConnection
 
 from tools.failover.manager import Manager, running
-from tools.failover.storm import recovered
+from tools.failover.storm import run_recover
 from tools.histories.followed import Followed, Steps, says_loss
 from tools.histories.judged import History
 
@@ -308,8 +308,8 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
 def mark(store: Path, *others: Path, unproven: bool = False) -> None:
     """Mark a store, as an operator does."""
     words = ["mark-clean", store, *others, *(["--unproven"] if unproven else [])]
-    said = recovered(*words)["error"]["next"].rpartition(" ")[2]
-    recovered(*words, "--yes", "--plan-hash", said)
+    said = run_recover(*words)["error"]["next"].rpartition(" ")[2]
+    run_recover(*words, "--yes", "--plan-hash", said)
 
 
 def _messages(store: Path) -> frozenset[str]:
