@@ -22,7 +22,7 @@ def test_a_measurement_names_rabbitmq_as_left_out_if_it_is_not_installed(
         asked.append(given[-1])
         return {"one_backup_share": 0.8}
 
-    monkeypatch.setattr(rabbitmq, "is_here", lambda: False)
+    monkeypatch.setattr(rabbitmq, "is_installed", lambda: False)
     monkeypatch.setattr(speed, "measure", measure)
     monkeypatch.setattr(sys, "argv", ["speed", "--beside", "rabbitmq"])
 
