@@ -27,7 +27,7 @@ pack() {
         printf 'link %s\n' "$1"
     elif [ -f "$1" ]; then
         found=yes
-        [ -r "$1" ] || fail "$PWD/$1: may not be read by this user; run it with sudo"
+        [ -r "$1" ] || fail "$PWD/$1: may not be read by this user; run this script with sudo"
         sum=$(cksum < "$1") || fail "$PWD/$1: cannot be read"
         printf 'file %s %s %s\n' ${sum} "${2-$1}"
         cat "$1" || fail "$PWD/$1: cannot be read"
@@ -57,7 +57,7 @@ for directory in "$@"; do
     set +f
     for each in . @FOLDERS@; do
         [ ! -d "$each" ] || { [ -r "$each" ] && [ -x "$each" ]; } ||
-            fail "$PWD/$each: may not be read by this user; run it with sudo"
+            fail "$PWD/$each: may not be read by this user; run this script with sudo"
     done
     found=
     for each in @TELLING@; do
@@ -72,7 +72,7 @@ for directory in "$@"; do
         [ ! -e "$each" ] || [ "$each" = lost+found ] || others="$others $each"
     done
     [ -n "$found" ] || [ -z "$others" ] ||
-        fail "$PWD: holds nothing that recover reads, but:$others; give the data directory itself"
+        fail "$PWD: has no file that recover reads, only:$others; give the data directory itself"
     # RabbitMQ's feature flags lie next to a node's directory.
     [ ! -f "$called@NEXT_TO_IT@" ] || pack "$called@NEXT_TO_IT@" @FLAGS@
     set -f

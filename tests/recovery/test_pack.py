@@ -102,7 +102,7 @@ def test_a_directory_without_a_file_that_is_read_is_not_packed_as_blank(tmp_path
     (blank,) = look([str(packed(tmp_path, tmp_path / "blank"))]).stores
 
     assert (2, False) == (code, out.endswith("end\n"))
-    assert "holds nothing that recover reads, but: db1" in err
+    assert "has no file that recover reads, only: db1" in err
     assert "none" == blank.state.value
 
 
