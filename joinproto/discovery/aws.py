@@ -1,7 +1,7 @@
 """AWS: the instances of this instance's autoscaling group, or the instances with some tags.
 
-Real: without tags, for an instance in no group, or after a listing by tags that fails, the list is
-empty.  Ours: each of these is an error, and all pages of instances are read.
+Real: if neither a group nor tags are set, for an instance in no group, or after a listing by tags
+that fails, the list is empty.  Ours: each of these is an error; all pages of instances are read.
 
 Source: AWS requests of the peer discovery plugin; discovery, D1.
 """
@@ -45,7 +45,7 @@ from joinproto.discovery.sigv4 import domain
 STATES = ("running", "pending")
 KNOWN_STATES = ("pending", "running", "shutting-down", "terminated", "stopping", "stopped")
 TRIES = 5
-PAUSE = 0.5
+PAUSE = 0.5  # seconds between two tries
 PAGES_MAX = 1000
 AGAIN = frozenset(
     {

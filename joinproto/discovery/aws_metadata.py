@@ -15,7 +15,7 @@ from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Flow, Header, Refused, Request, Signing, Tree, asked
 
 IPV4, IPV6 = "169.254.169.254", "fd00:ec2::254"
-TTL = 60
+TTL = 60  # seconds for which a token lives
 FALLBACK = "us-east-1"
 
 

@@ -52,7 +52,7 @@ class DescribeAnswer(ListingAnswer):
 def answer_describe(
     about: aws.Aws,
     *,
-    instance_ids: Annotated[tuple[str, ...], "the ids of the instances of its own group"] = (),
+    instance_ids: Annotated[tuple[str, ...], "the ids of the instances in the node's group"] = (),
     next_token: Annotated[
         str | None, "the token in the page before; null: ask for the first page"
     ] = None,
@@ -183,7 +183,7 @@ def answer_group(
     instance: Annotated[str, "this instance's id"],
     pages: Annotated[tuple[str, ...], "answers of DescribeAutoScalingInstances, in XML"],
 ) -> GroupAnswer:
-    """Its own autoscaling group, from pages of instances."""
+    """The autoscaling group of an instance, from pages of instances."""
     try:
         group = group_of(pages, instance)
         token = next_page(pages[-1]) if pages else None

@@ -290,7 +290,7 @@ def answer_proxy(
             "scheme", f"expected http or https, found {scheme!r}", next="write http or https"
         )
     try:
-        found = proxy.way(about, scheme, host)
+        found = proxy.route_of(about, scheme, host)
     except Refused as refused:
         return ProxyAnswer(
             proxy=None, error=refused.why, why="the setting of the proxy cannot be read"

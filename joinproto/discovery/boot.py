@@ -105,7 +105,7 @@ SEED = Table(
         Case("D3", "no node answers", ALWAYS, Step.RETRY),
     ),
 )
-"""Until 3.12: join the first listed node that answers and has its tables; errors end the node."""
+"""Until 3.12: join the first listed node that answers; an error in the last try ends the node."""
 
 REAL = Table(
     "discovery-real",

@@ -232,7 +232,7 @@ def chosen(
 ) -> Chosen:
     """Return the backend that a file chooses.
 
-    Raises `UsageProblem` for a file that the schemas refuse.
+    Raises `UsageProblem` for a file that the schemas refuse, or a variable that cannot be read.
     """
     linted = lint(text, given)
     if not linted.accepted:

@@ -149,16 +149,16 @@ def nearest_term(key: str) -> str | None:
     Lists of backends are `peer_discovery_NAME`, and most of their members `NAME_MEMBER`.
     """
     path = key.removeprefix(f"{PREFIX}.")
-    room, _, last = path.removeprefix("peer_discovery_").partition(".")
+    backend, _, last = path.removeprefix("peer_discovery_").partition(".")
     names = {name.removeprefix(f"{PREFIX}."): one for name, one in NAMES.items()}
-    inside = f"peer_discovery_{room}."
+    inside = f"peer_discovery_{backend}."
     members = {name.removeprefix(inside): one for name, one in names.items() if inside in name}
     if not members:
         return nearest(path, tuple(names), cutoff=0.8)
     if not last:
         one = next((name for name in members if "host" in name), next(iter(members)))
         return f"{inside[:-1]}, with {one} and so on in it"
-    last = last.removeprefix(f"{room}_")
-    by_key = {one.short.removeprefix(f"{room}."): name for name, one in members.items()}
-    found = by_key.get(last) or nearest(f"{room}_{last}", tuple(members), cutoff=0.8)
+    last = last.removeprefix(f"{backend}_")
+    by_key = {one.short.removeprefix(f"{backend}."): name for name, one in members.items()}
+    found = by_key.get(last) or nearest(f"{backend}_{last}", tuple(members), cutoff=0.8)
     return f"{found} in {inside[:-1]}" if found else None

@@ -31,7 +31,7 @@ class Action(Enum):
 
 
 @frozen(kw_only=True)
-class Spot:
+class MemberRow:
     """A member, as a row of the tables.
 
     `unseen`: it does not answer.  `listed`: the backend lists it.  `gone`: it has been away for
@@ -55,12 +55,12 @@ class Spot:
     skips: bool = True
 
 
-SPOTS = Members("M", Spot)
-UNSEEN = SPOTS.where(unseen=True).named("U")
+MEMBERS = Members("M", MemberRow)
+UNSEEN = MEMBERS.where(unseen=True).named("U")
 CANDIDATES = UNSEEN.where(listed=False).named("C")
 GONE = CANDIDATES.where(gone=True).named("G")
 
-_here = SPOTS.fact
+_here = MEMBERS.fact
 _WARNS = _here("it only warns", warns=True)
 
 REAL = Table(
@@ -95,9 +95,9 @@ OURS = Table(
 
 WHY = {
     "all are seen": "every member answers",
-    "the backend failed": "the backend failed, so nothing is known about the wanted nodes",
+    "the backend failed": "the backend failed, so the wanted nodes are not known",
     "one node where a list is read": "the release expects a list, but the backend named one node",
-    "one node is not a list": "the backend named one node, so nothing is known about the others",
+    "one node is not a list": "the backend named one node, so the other wanted nodes are not known",
     "no majority": "no majority answers, so the nodes that answer may be the ones that are cut off",
     "all unseen are listed": "all nodes that do not answer are still listed",
     "it only warns": "the setting says to warn only",
@@ -107,7 +107,7 @@ WHY = {
 """The reason of each case, in a sentence."""
 
 TABLES = {"real": REAL, "ours": OURS}
-SETS = (SPOTS, UNSEEN, CANDIDATES, GONE)
+SETS = (MEMBERS, UNSEEN, CANDIDATES, GONE)
 
 
 @frozen(kw_only=True)
@@ -141,21 +141,21 @@ class CleanupResult(ByCase):
 
 def check(about: Check, whose: str) -> CleanupResult:
     """Return the result of a check by these rules, `real` or `ours`."""
-    spots = [_spot(about, name) for name in about.members]
-    case = TABLES[whose].choose(spots, 0)
+    rows = [_row(about, name) for name in about.members]
+    case = TABLES[whose].choose(rows, 0)
     is_ours, action = whose == "ours", case.outcome
     if action in (Action.NOTHING, Action.CRASH):
         return CleanupResult(action, case, ())
     group = CANDIDATES if not is_ours else GONE if action is Action.REMOVE else UNSEEN
-    nodes = tuple(spots[at].name for at in members_of(group, spots, 0))
+    nodes = tuple(rows[at].name for at in members_of(group, rows, 0))
     # Ours removes one node at a time, so that at each removal a majority of the members answers.
     return CleanupResult(action, case, nodes[:1] if is_ours and action is Action.REMOVE else nodes)
 
 
-def _spot(about: Check, name: str) -> Spot:
+def _row(about: Check, name: str) -> MemberRow:
     failed = isinstance(about.answer, Failed)
     selects = isinstance(about.answer, Selected)
-    return Spot(
+    return MemberRow(
         name=name,
         unseen=name in about.unseen,
         listed=name in named(about.answer),

@@ -17,7 +17,7 @@ from joinproto.discovery.releases import Release
 from joinproto.discovery.rules import does
 
 BACKEND = "peer_discovery_backend"
-ROOMS = {
+KEY_PREFIXES = {
     values.CLASSIC: "classic_config",
     values.DNS: "dns",
     values.AWS: "aws",
@@ -105,9 +105,9 @@ class Configuration:
         return module if is_alias else name
 
     @property
-    def room(self) -> str:
+    def key_prefix(self) -> str:
         """Return the first part of the keys of this backend, or "" for an unknown backend."""
-        return ROOMS.get(self.backend, "")
+        return KEY_PREFIXES.get(self.backend, "")
 
     @property
     def is_chosen(self) -> bool:

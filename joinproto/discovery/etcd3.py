@@ -196,7 +196,10 @@ def _node(value: str) -> str | None:
 
 
 def selected(about: Etcd3, found: tuple[Record, ...]) -> Answer:
-    """Return the node created first (real, since 3.13.5), or all nodes by name."""
+    """Return the node whose record is the oldest (real, since 3.13.5), or all nodes by name.
+
+    Without a record, real fails.
+    """
     if not about.is_real or not about.selects:
         return Listed(tuple(sorted({one.node for one in found})))
     if not found:
@@ -208,7 +211,7 @@ def selected(about: Etcd3, found: tuple[Record, ...]) -> Answer:
 class Etcd3Backend(KeepingBackend):
     """The backend of etcd v3.
 
-    `lease`: the lease of its own record, as a list of one, empty until the record is written.
+    `lease`: the lease of this node's record, as a list of one; empty before the lease is granted.
     """
 
     about: Etcd3

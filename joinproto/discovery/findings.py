@@ -46,7 +46,7 @@ class Severity(Enum):
 
     ERROR = "error"  # the node does not start
     UNSAFE = "unsafe"  # the node starts, but may split, remove a node wrongly, or stand alone
-    WARNING = "warning"  # the node starts, but the setting has no or another effect
+    WARNING = "warning"  # the node starts, but the setting has no effect, or an unexpected one
 
 
 @frozen(kw_only=True)

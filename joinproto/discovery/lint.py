@@ -31,8 +31,9 @@ from joinproto.errors import nearest
 class Linted:
     """The effect of a file in a release.
 
-    `accepted`: the schemas accept the file; the code may still end the boot because of it. `needs`:
-    the plugins without which the node does not start; empty if `LintInput` gives the plugins.
+    `accepted`: the schemas accept the file, and the code can read the variables of the environment;
+    it may still end the boot because of a value.  `needs`: the plugins without which the node does
+    not start; empty if `LintInput` gives the plugins.
     """
 
     settings: Annotated[

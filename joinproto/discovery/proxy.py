@@ -50,7 +50,7 @@ class Route:
     why: str
 
 
-def way(about: Proxies, scheme: str, host: str) -> Route:
+def route_of(about: Proxies, scheme: str, host: str) -> Route:
     """Return the route of a request of this scheme to this host.
 
     Raises `Refused` if the proxy's address is malformed.

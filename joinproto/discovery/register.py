@@ -30,7 +30,7 @@ WHAT = "the register"
 
 
 @frozen
-class Stands:
+class RegisterValue:
     """The value of a key in a register; None if the key is not set."""
 
     value: str | None
@@ -39,16 +39,16 @@ class Stands:
 class Register(Protocol):
     """A store of keys that are set once."""
 
-    def set_once(self, name: str, value: str) -> Flow[Stands | Failed]:
-        """Set the key if it is absent; return its value, whichever node has set it."""
+    def set_once(self, name: str, value: str) -> Flow[RegisterValue | Failed]:
+        """Set the key if it is absent; return the key's value, which another node may have set."""
 
-    def read(self, name: str) -> Flow[Stands | Failed]:
+    def read(self, name: str) -> Flow[RegisterValue | Failed]:
         """Return the present value, never an earlier one."""
 
 
 @frozen
 class EtcdRegister:
-    """In etcd v3: one transaction compares and sets, or reads."""
+    """A register in etcd v3, in which one transaction compares and sets, or reads."""
 
     about: Etcd3
 
@@ -56,7 +56,7 @@ class EtcdRegister:
         return f"/joinproto/{self.about.prefix}/{self.about.cluster_name}/successors/{name}"
 
     @failing
-    def set_once(self, name: str, value: str) -> Flow[Stands]:
+    def set_once(self, name: str, value: str) -> Flow[RegisterValue]:
         at = key(self._key(name))
         tree = {
             "compare": [{"key": at, "target": "CREATE", "result": "EQUAL", "create_revision": "0"}],
@@ -67,15 +67,15 @@ class EtcdRegister:
         got = yield from asked(self.about.post("/v3/kv/txn", tree, token))
         answer = answer_of(got.body, WHAT)
         if answer.get("succeeded", bool):
-            return Stands(value)
+            return RegisterValue(value)
         first = (answer.each("responses") or [Tree(WHAT, {})])[0]
-        stands = _first(first.below("response_range"))
-        if stands.value is None:
+        present = _first(first.below("response_range"))
+        if present.value is None:
             raise Refused(f"{WHAT}: the key was set before, but has no value now")
-        return stands
+        return present
 
     @failing
-    def read(self, name: str) -> Flow[Stands]:
+    def read(self, name: str) -> Flow[RegisterValue]:
         token = yield from authenticated(self.about)
         # The read is not "serializable": the quorum answers, not one server's memory.
         tree = {"key": key(self._key(name))}
@@ -83,14 +83,14 @@ class EtcdRegister:
         return _first(answer_of(got.body, WHAT))
 
 
-def _first(answer: Tree) -> Stands:
+def _first(answer: Tree) -> RegisterValue:
     entries = answer.each("kvs")
-    return Stands(plain(entries[0].get("value", str) or "", WHAT) if entries else None)
+    return RegisterValue(plain(entries[0].get("value", str) or "", WHAT) if entries else None)
 
 
 @frozen
 class ConsulRegister:
-    """In Consul: a write with cas=0 takes place only where there is no key."""
+    """A register in Consul, in which a write with cas=0 takes place only where there is no key."""
 
     about: Consul
 
@@ -99,25 +99,25 @@ class ConsulRegister:
         return f"/v1/kv/{escaped(place, '/')}"
 
     @failing
-    def set_once(self, name: str, value: str) -> Flow[Stands | Failed]:
+    def set_once(self, name: str, value: str) -> Flow[RegisterValue | Failed]:
         put = self.about.request(
             "PUT", self._path(name), arguments=arguments(("cas", "0")), body=value
         )
         got = yield from asked(put)
         if parsed(got.body, bool, WHAT):
-            return Stands(value)
-        stands = yield from self.read(name)
-        if isinstance(stands, Stands) and stands.value is None:
+            return RegisterValue(value)
+        present = yield from self.read(name)
+        if isinstance(present, RegisterValue) and present.value is None:
             raise Refused(f"{WHAT}: the key was set before, but has no value now")
-        return stands
+        return present
 
     @failing
-    def read(self, name: str) -> Flow[Stands]:
+    def read(self, name: str) -> Flow[RegisterValue]:
         # Consistent: a leader that was cut off must not answer from its memory.
         get = self.about.request("GET", self._path(name), arguments=arguments(("consistent", None)))
         got = yield from asked(get, ok=(200, 404))
         if got.status == 404:
             if got.body.strip():  # an answer of Consul for a missing key has no body
                 raise Refused(f"{get}: status 404, and not from Consul", 404)
-            return Stands(None)
-        return Stands(plain(key_entry(got.body, WHAT).get("Value", str) or "", WHAT))
+            return RegisterValue(None)
+        return RegisterValue(plain(key_entry(got.body, WHAT).get("Value", str) or "", WHAT))

@@ -72,8 +72,8 @@ def at_release(text: str, at: Release) -> str:
     """Return the value at a release, from a text like `10 3.13:30`: 10, and 30 from 3.13.0 on."""
     first, *later = text.split(" ")
     pairs = (one.partition(":") for one in later)
-    held = [told for since, _, told in pairs if at >= release(since)]
-    return held[-1] if held else first
+    values = [value for since, _, value in pairs if at >= release(since)]
+    return values[-1] if values else first
 
 
 def release(text: str) -> Release:

@@ -8,7 +8,7 @@ all words of `when` hold:
     KEY            it is set, or has a default, and is neither false nor empty
     KEY?           the file or the environment sets it
     KEY=V, KEY<N   its value, or its default, is V, or below or above N
-    KEY. or KEY.*  something is set below it; the star counts keys that keep a node from starting
+    KEY. or KEY.*  a key below it is set; the star counts keys that keep a node from starting, too
     RULE           the release does this (`rules.tsv`)
     FACT           one of `FACTS` is true
 
@@ -26,7 +26,7 @@ from typing import Any
 from attrs import frozen
 
 from joinproto.discovery import lock, values
-from joinproto.discovery.configuration import BACKEND, ROOMS, Configuration, variable
+from joinproto.discovery.configuration import BACKEND, KEY_PREFIXES, Configuration, variable
 from joinproto.discovery.findings import Problem, SettingEffect, Severity
 from joinproto.discovery.first_start import first_start
 from joinproto.discovery.keys import PREFIX
@@ -63,7 +63,7 @@ def own_name(about: Configuration) -> str | None:
 
 
 def form_used(about: Configuration) -> str:
-    """Return the form of the node's names, `long` or `short`, "" if it is not known."""
+    """Return the form of all nodes' names, `long` or `short`, "" if it is not known."""
     said = variable(about.environment, "USE_LONGNAME")
     if said:
         return "long" if said.lower() in ("true", "1", "yes", "on") else "short"
@@ -107,7 +107,7 @@ def not_host(about: Configuration) -> str:
 
     The broker adds its port to any value; an IPv6 address has more than one colon.
     """
-    key = f"{about.room}.host"
+    key = f"{about.key_prefix}.host"
     host = str(about.get(key) or "")
     is_read = about.statuses.get(key) is SettingEffect.ACCEPTED
     return key if is_read and ("/" in host or host.count(":") == 1) else ""
@@ -149,7 +149,7 @@ class Risk:
 
     def meets(self, about: Configuration) -> bool:
         """Return whether the row applies to this configuration."""
-        if self.backends is not None and about.room not in self.backends:
+        if self.backends is not None and about.key_prefix not in self.backends:
             return False
         if self.ages is not None and not self.ages.holds(about.release):
             return False
@@ -185,11 +185,11 @@ class _Facts(dict[str, Any]):
 FACTS: dict[str, Callable[[Configuration], Any]] = {
     "release": lambda about: about.release,
     "backend": lambda about: about.backend,
-    "room": lambda about: about.room,
+    "prefix": lambda about: about.key_prefix,
     "chosen": lambda about: about.is_chosen,
     # The schema replaces a short name by the module; Erlang terms do not (6753).
     "module": lambda about: values.ALIASES.get(about.backend),
-    "ships": lambda about: about.room,
+    "ships": lambda about: about.key_prefix,
     "one": lambda about: first_start(about.release, about.backend).kind in ("selects", "seed"),
     "guard": lambda about: (
         lock.guard(
@@ -213,8 +213,8 @@ FACTS: dict[str, Callable[[Configuration], Any]] = {
     # The schema accepts any text, but the code can ask no server with it.  Without an answer, a
     # boot fails before 3.13; later, the node stands alone.
     "wrong_scheme": lambda about: (
-        about.statuses.get(f"{about.room}.scheme") is SettingEffect.ACCEPTED
-        and about.values[f"{about.room}.scheme"] not in ("http", "https")
+        about.statuses.get(f"{about.key_prefix}.scheme") is SettingEffect.ACCEPTED
+        and about.values[f"{about.key_prefix}.scheme"] not in ("http", "https")
     ),
     "not_host": not_host,
     "not_endpoint": not_endpoint,
@@ -302,14 +302,14 @@ def _listed_once(about: Configuration) -> Iterator[Problem]:
 
 def _other_backend(about: Configuration) -> Iterator[Problem]:
     """Yield a problem for each other backend whose keys are written."""
-    for backend, room in ROOMS.items():
-        written = [name for name in about.below(room) if about.lines[name]]
+    for backend, prefix in KEY_PREFIXES.items():
+        written = [name for name in about.below(prefix) if about.lines[name]]
         if written and backend != values.ALIASES.get(about.backend, about.backend):
             severity = Severity.WARNING
-            why = f"the backend is {about.backend}: settings of {room} have no effect"
+            why = f"the backend is {about.backend}: settings of {prefix} have no effect"
             if not about.is_chosen:
                 severity = Severity.UNSAFE
-                why = f"no backend is chosen: settings of {room} have no effect"
+                why = f"no backend is chosen: settings of {prefix} have no effect"
                 why += ", and each node stands alone"
-            write = f"write {PREFIX}.peer_discovery_backend = {room}, or take them out"
+            write = f"write {PREFIX}.peer_discovery_backend = {prefix}, or take them out"
             yield about.problem(severity, written[0], why, write, "D6")

@@ -140,9 +140,9 @@ def _path(path: str) -> str:
     return escaped(whole + ("/" if path.endswith("/") and len(whole) > 1 else ""), "/")
 
 
-PLACES: Mapping[str, str] = {"cn": "amazonaws.com.cn"}
+DOMAINS: Mapping[str, str] = {"cn": "amazonaws.com.cn"}
 
 
 def domain(region: str) -> str:
     """Return the domain of a region's services."""
-    return PLACES.get(region.partition("-")[0], "amazonaws.com")
+    return DOMAINS.get(region.partition("-")[0], "amazonaws.com")

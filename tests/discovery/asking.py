@@ -10,7 +10,7 @@ from attrs import define, evolve
 
 from joinproto.apps.discovery.http import Http
 from joinproto.apps.discovery.perform import Exchange
-from joinproto.apps.discovery.port import Port, Served
+from joinproto.apps.discovery.port import BackendPort, Port
 from joinproto.discovery.contract import Backend
 from joinproto.discovery.exchange import Broken, Request, Response
 from tools.boots.recorded import Recorded, written
@@ -28,8 +28,8 @@ def hurried(exchange: Exchange, seconds: float) -> Exchange:
 
 
 @define(eq=False)
-class Patient(Http):
-    """Gives each request a minute: a busy machine needs more than the 2.25 s of Consul."""
+class PatientHttp(Http):
+    """A client that gives each request a minute; a busy machine needs more than Consul's 2.25 s."""
 
     async def exchange(self, request: Request) -> Response | Broken:
         return await Http.exchange(self, evolve(request, seconds=max(request.seconds, 60.0)))
@@ -58,9 +58,9 @@ def ask(
     """Ask one question of a backend, with its own client."""
 
     async def asked() -> R:
-        client = http or (Patient() if seconds is None else Http())
+        client = http or (PatientHttp() if seconds is None else Http())
         async with client:
             exchange = client.exchange if seconds is None else hurried(client.exchange, seconds)
-            return await question(Served(backend, exchange))
+            return await question(BackendPort(backend, exchange))
 
     return anyio.run(asked)

@@ -18,7 +18,6 @@ def ok(body: Any = "", *, status: int = 200, took: float = 0.0) -> Served:
 
 
 def play(flow: Any, *answers: Served) -> Exchanged:
-    """Play a flow."""
     return played(flow, answers, "D1")
 
 

@@ -38,15 +38,19 @@ from joinproto.join.wire import decode, encode
 
 @define(eq=False)
 class Cluster:
-    """All hosts, whether they are cut off from each other, and which do not reach the register."""
+    """All hosts and their stores.
+
+    `cut`: the hosts are cut off from each other.  `without_register`: the hosts that do not reach
+    the register.  `served`: for each view, the hosts that served in it.
+    """
 
     group: TaskGroup
     successors: Successors
     hosts: dict[str, Host] = field(factory=dict)
     records: dict[str, StoreRecord] = field(factory=dict)
     cut: bool = False
-    unregistered: set[str] = field(factory=set)
-    served: dict[str, set[str]] = field(factory=dict)  # view, and the nodes that served in it
+    without_register: set[str] = field(factory=set)
+    served: dict[str, set[str]] = field(factory=dict)
 
     def start(self, name: str, record: StoreRecord, electors: Iterable[str]) -> Host:
         """Start a member with this store."""
@@ -65,7 +69,7 @@ class Cluster:
         host = Host(self, name, member)
         for other in self.hosts.values():
             if not self.cut:
-                other.does(partial(other.member.peer_up, anyio.current_time(), name))
+                other.give(partial(other.member.peer_up, anyio.current_time(), name))
         self.hosts[name] = host
         self.group.start_soon(host.run)
         return host
@@ -74,16 +78,16 @@ class Cluster:
         """End a host at once, as kill -9 does; its store stays."""
         self.hosts.pop(name).ended = True
         for other in self.hosts.values():
-            other.does(partial(other.member.peer_down, anyio.current_time(), name))
+            other.give(partial(other.member.peer_down, anyio.current_time(), name))
 
-    def cuts(self, cut: bool) -> None:
+    def set_cut(self, cut: bool) -> None:
         """Cut the two hosts off from each other, or connect them again."""
         self.cut = cut
         for one in self.hosts.values():
             for other in self.hosts:
                 if other != one.name:
                     change = one.member.peer_down if cut else one.member.peer_up
-                    one.does(partial(change, anyio.current_time(), other))
+                    one.give(partial(change, anyio.current_time(), other))
 
     @property
     def serving(self) -> dict[str, str]:
@@ -103,7 +107,7 @@ class Host:
     functions: list[partial[None]] = field(factory=list)
     wake: anyio.Event = field(factory=anyio.Event)
 
-    def does(self, function: partial[None]) -> None:
+    def give(self, function: partial[None]) -> None:
         """Give the member an event."""
         self.functions.append(function)
         self.wake.set()
@@ -139,7 +143,7 @@ class Host:
             if other is not None and not self.cluster.cut:
                 message = decode(encode(sent.message))
                 receive = other.member.receive
-                other.does(partial(receive, anyio.current_time(), self.name, message))
+                other.give(partial(receive, anyio.current_time(), self.name, message))
 
     def see(self, event: Event) -> None:
         del event
@@ -152,7 +156,7 @@ class Host:
             case StartUpdate():
                 source = self.cluster.hosts[action.source].member.record.position
                 done = partial(self.member.update_done, anyio.current_time(), source)
-                self.does(done)
+                self.give(done)
             case CompareAndSet(parent, view):
                 self.cluster.group.start_soon(self._sets, parent, view)
             case ReadRegister(parent, asked):
@@ -161,17 +165,17 @@ class Host:
                 self.ended = True
 
     async def _sets(self, parent: ViewId | None, view: View) -> None:
-        if self.name in self.cluster.unregistered:
+        if self.name in self.cluster.without_register:
             return
         found = await self.cluster.successors.chosen(parent, view)
         if found is not None:
-            self.does(partial(self.member.register_says, anyio.current_time(), found))
+            self.give(partial(self.member.register_says, anyio.current_time(), found))
 
     async def _reads(self, parent: ViewId, asked: float) -> None:
-        if self.name in self.cluster.unregistered:
+        if self.name in self.cluster.without_register:
             return
         found = await self.cluster.successors.successor(parent)
         if isinstance(found, NoSuccessor):
-            self.does(partial(self.member.register_free, anyio.current_time(), parent, asked))
+            self.give(partial(self.member.register_free, anyio.current_time(), parent, asked))
         elif found is not None:
-            self.does(partial(self.member.register_says, anyio.current_time(), found))
+            self.give(partial(self.member.register_says, anyio.current_time(), found))

@@ -1,4 +1,4 @@
-"""The schemas of a RabbitMQ that is installed here, and its own reader of files.
+"""The schemas of the RabbitMQ that is installed here, and RabbitMQ's own reader of files.
 
 The reader is the release's cuttlefish with the release's schemas: at a boot it decides whether a
 `rabbitmq.conf` is accepted (`rabbit_prelaunch_conf`).  One Erlang process reads all files.
@@ -77,7 +77,7 @@ TEXTS = ("true", "false", "text", "none", "disc", "disk", "ram", "unlimited", "i
 
 
 def drawn(random: Random) -> str:
-    """Return a configuration of one to five lines: any settings, with fitting or other values."""
+    """Return a configuration of one to five settings, with values that are accepted or refused."""
     lines = {}
     for _ in range(random.randint(1, 5)):
         setting = random.choice(SETTINGS)
@@ -91,7 +91,7 @@ def _values(setting: Setting) -> tuple[str, ...]:
     if first.startswith("enum:"):
         return (*first.removeprefix("enum:").split(","), *TEXTS[:4])
     if {"file", "pem"} & {*re.split("[ :]", setting.datatype)}:
-        return (READABLE,)  # what lies there is not looked at
+        return (READABLE,)  # the file's contents are not checked
     if first in ("string", "atom", "secret", "words", "backend"):
         return TEXTS
     return NUMBERS if first != "boolean" else TEXTS[:4]
@@ -137,7 +137,7 @@ def starts(text: str, place: Path, sbin: Path) -> bool:
                 assert "BOOT FAILED" in told or "rror" in told, told
                 return False
             time.sleep(0.2)
-        raise AssertionError("neither a banner nor an end")
+        raise AssertionError("after 120 s the server has neither started nor ended")
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -13,15 +13,18 @@ from attrs import define, field
 
 @define(eq=False)
 class Proxy:
-    """A proxy.  `asked`: the first line of each request; `headers`: all received headers."""
+    """A proxy for the server at port `to`, which stands for every address.
+
+    `asked`: the first line of each request.  `headers`: all received headers.
+    """
 
     to: int
     port: int = 0
     asked: list[str] = field(factory=list)
     headers: list[str] = field(factory=list)
 
-    def one(self, connection: socket.socket) -> None:
-        """Serve one connection; every address leads to the server at port `to`."""
+    def serve(self, connection: socket.socket) -> None:
+        """Serve one connection."""
         with connection, suppress(OSError):
             head = b""
             while b"\r\n\r\n" not in head:
@@ -63,7 +66,7 @@ def proxy(to: int) -> Iterator[Proxy]:
             with suppress(OSError):
                 while True:
                     connection, _ = listener.accept()
-                    threading.Thread(target=found.one, args=(connection,), daemon=True).start()
+                    threading.Thread(target=found.serve, args=(connection,), daemon=True).start()
 
         threading.Thread(target=serve, daemon=True).start()
         try:

@@ -15,20 +15,20 @@ from attrs import define, field
 class Manner(Enum):
     """The server's behaviour on a connection."""
 
-    REFUSES = "refuses"  # no node listens
+    REFUSES = "refuses"  # no server listens
     HANGS = "hangs"  # takes the request, and says nothing
     CLOSES = "closes"  # takes the request, and hangs up
-    RESETS = "resets"  # the connection is torn
-    HALF = "half"  # half of what it announces, then hangs up
-    STALLS = "stalls"  # half of it, then says nothing
-    DRIPS = "drips"  # a byte now and then, without end
+    RESETS = "resets"  # resets the connection
+    HALF = "half"  # sends half of the answer, then hangs up
+    STALLS = "stalls"  # sends half of the answer, then no more
+    DRIPS = "drips"  # sends a byte now and then, without end
     DRIPS_HEADERS = "drips headers"
     NO_HTTP = "no HTTP"
-    GARBAGE = "garbage"  # whole, and no JSON or XML
+    GARBAGE = "garbage"  # a whole answer that is neither JSON nor XML
     NOT_UTF8 = "not UTF-8"
     HUGE = "huge"
     NESTED = "nested"
-    WRONG = "wrong"  # JSON, and another
+    WRONG = "wrong"  # JSON of another form
     NULL = "null"
     EMPTY = "empty"  # no body
     REDIRECTS = "redirects"
@@ -56,7 +56,7 @@ def _answer(status: int, body: bytes, more: str = "") -> bytes:
 
 
 @define(eq=False)
-class Rude:
+class RudeServer:
     """The badly behaved server.  `requests`: their first lines."""
 
     manner: Manner
@@ -70,9 +70,9 @@ class Rude:
                 connection, _ = listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._one, args=(connection,), daemon=True).start()
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
-    def _one(self, connection: socket.socket) -> None:
+    def _serve(self, connection: socket.socket) -> None:
         with connection, suppress(OSError):
             connection.settimeout(60)
             data = connection.recv(65536)
@@ -113,11 +113,11 @@ class Rude:
 
 
 @contextmanager
-def rude(manner: Manner) -> Iterator[Rude]:
-    """Start such a server, and end it."""
+def rude(manner: Manner) -> Iterator[RudeServer]:
+    """Start a server that misbehaves in this manner, and end it."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        server = Rude(manner, listener.getsockname()[1])
+        server = RudeServer(manner, listener.getsockname()[1])
         if manner is not Manner.REFUSES:
             listener.listen(32)
             threading.Thread(target=server.serve, args=(listener,), daemon=True).start()

@@ -19,8 +19,8 @@ TAGS = {"service": "rabbitmq", "environment": "staging"}
 
 def instance(host: str = "", state: str = "running", more: str = "", name: str = "i-1") -> str:
     """Return one instance, as EC2 prints it."""
-    told = f"<instanceId>{name}</instanceId><privateDnsName>{host}</privateDnsName>"
-    return f"<item><instanceState><name>{state}</name></instanceState>{told}{more}</item>"
+    names = f"<instanceId>{name}</instanceId><privateDnsName>{host}</privateDnsName>"
+    return f"<item><instanceState><name>{state}</name></instanceState>{names}{more}</item>"
 
 
 def page(*reservations: str, token: str = "") -> str:
@@ -61,7 +61,7 @@ def listed(about: Aws, *answers: Served, names: Names | None = None) -> Exchange
 
 
 def test_tags_and_states_are_filters_sorted_by_name() -> None:
-    """Filter.N.Name=tag:K / Filter.N.Value.1; instance-state-name; arguments sorted by key."""
+    """The filters are numbered in the order of the tags."""
     request = instances(Aws(instance_tags=TAGS))
 
     assert "https://ec2.us-east-1.amazonaws.com" == f"{request.scheme}://{request.host}"
@@ -75,7 +75,7 @@ def test_tags_and_states_are_filters_sorted_by_name() -> None:
 
 
 def test_instances_are_numbered_from_three_and_sorted_as_text() -> None:
-    """InstanceId.N: numbering starts at 3; so the tenth key stands before the third."""
+    """The shipped plugin numbers them so; as text, 10 stands before 3."""
     ids = tuple(f"i-{n}" for n in range(9))
     names = [one.name for one in instances(Aws(ec2_instance_states=None), ids).arguments]
 
@@ -85,7 +85,6 @@ def test_instances_are_numbered_from_three_and_sorted_as_text() -> None:
 
 
 def test_states_that_are_not_known_are_ignored_and_may_leave_a_filter_without_values() -> None:
-    """All-invalid state list: a filter name without values."""
     request = instances(Aws(instance_tags={"a": "b"}, ec2_instance_states=("sleeping",)))
 
     assert "Filter.2.Name=instance-state-name" in request.target
@@ -93,7 +92,7 @@ def test_states_that_are_not_known_are_ignored_and_may_leave_a_filter_without_va
 
 
 def test_a_group_is_looked_for_among_all_instances_of_the_account() -> None:
-    """Action=DescribeAutoScalingInstances&Version=2011-01-01[&NextToken=..]."""
+    """The request names no group and no instance."""
     request = groups(Aws(region="cn-north-1"), "a/b")
 
     assert "autoscaling.cn-north-1.amazonaws.com.cn" == request.host
@@ -106,7 +105,7 @@ def test_a_group_is_looked_for_among_all_instances_of_the_account() -> None:
 
 
 def test_a_group_is_found_over_all_pages() -> None:
-    """All pages; own instance id, its group, its ids."""
+    """Each of the two pages has a member of the group x."""
     pages = [group("i-1:x", "i-2:y", token="t"), group("i-3:x")]
 
     assert "t" == next_page(pages[0])
@@ -153,19 +152,19 @@ CARD = "networkInterfaceSet"
     ],
 )
 def test_a_path_leads_to_a_host_name_or_nowhere(path: tuple[str, ...], found: str | None) -> None:
-    """Interfaces by attachment.deviceIndex, primary address first; out of range: skipped."""
+    """Interfaces are sorted by deviceIndex; the primary address comes first."""
     assert ((found,) if found else ()) == hosts(page(instance("host", more=CARDS)), (path,))
 
 
 def test_names_are_unique_only_within_a_reservation() -> None:
-    """Unique per reservation; each path adds its names."""
+    """Two reservations have a host of the same name."""
     text = page(instance("a") + instance("a"), instance("a"), instance(""))
 
     assert ("a", "a") == hosts(text, (("privateDnsName",),))
 
 
 def test_nodes_have_the_asking_nodes_prefix_and_short_names() -> None:
-    """prefix@host, host cut at the first dot unless long names or IPv4."""
+    """A host ends at its first dot, unless it is an IPv4 address or names are long."""
     found = ("ip-10-0-0-1.ec2.internal", "10.0.0.2")
 
     assert ("bunny@ip-10-0-0-1", "bunny@10.0.0.2") == Names(node="bunny@x").nodes(found)
@@ -175,7 +174,7 @@ def test_nodes_have_the_asking_nodes_prefix_and_short_names() -> None:
 
 
 def test_the_private_address_replaces_only_the_plain_path() -> None:
-    """use_private_ip replaces the path [privateDnsName] and no other, alone or one of several."""
+    """The plain path is [privateDnsName], alone or one of several paths."""
     other = (("publicDnsName",),)
     several = (("networkInterfaceSet", "1", "privateDnsName"), ("privateDnsName",), *other)
 
@@ -189,7 +188,7 @@ def test_the_private_address_replaces_only_the_plain_path() -> None:
 
 
 def test_a_name_and_an_address_that_become_one_are_one_host() -> None:
-    """As the plugin's own test has it: of [privateDnsName], [privateIpAddress] the address."""
+    """`use_private_ip` makes both paths the same, as in the plugin's own test."""
     both = (("privateDnsName",), ("privateIpAddress",))
     text = page(instance("a", more="<privateIpAddress>10.0.16.29</privateIpAddress>"))
 
@@ -201,7 +200,7 @@ def test_a_name_and_an_address_that_become_one_are_one_host() -> None:
     "text", ["", "x", "<a/>", page()[:-9], "<DescribeInstancesResponse/>", "<!DOCTYPE a><a/>"]
 )
 def test_a_malformed_answer_is_refused(text: str) -> None:
-    """Half an answer, garbage, another document."""
+    """The answer is no XML, incomplete, or another document."""
     with pytest.raises(Refused):
         hosts(text, (("privateDnsName",),))
 
@@ -218,7 +217,7 @@ TOKEN = ok("metadata-token")
 
 
 def test_a_listing_by_group_asks_the_metadata_then_all_pages_then_the_instances() -> None:
-    """Find own instance id, group, ids; then DescribeInstances."""
+    """An instance that was not asked for is left out."""
     done = listed(
         BY_GROUP,
         TOKEN,
@@ -261,7 +260,7 @@ def test_ours_counts_only_instances_in_the_states_that_were_asked_for() -> None:
 
 
 def test_real_takes_three_errors_for_an_empty_list() -> None:
-    """No tags: []; tag query failing: []; own instance in no group: []."""
+    """Neither a group nor tags are set; a query by tags fails; this instance is in no group."""
     none = (TOKEN, ok("i-9"), ok(group("i-1:x")))
     cases = [
         (Aws(variant=REAL), Aws(), ()),
@@ -274,7 +273,7 @@ def test_real_takes_three_errors_for_an_empty_list() -> None:
 
 
 def test_a_group_query_that_fails_is_an_error_in_both_variants() -> None:
-    """ASG query failing: error; EC2 API 503 at boot (operators' case 5)."""
+    """The service answers 503 (operators' case 5)."""
     for about in (REAL_GROUP, BY_GROUP):
         done = listed(about, TOKEN, ok("i-1"), ok("", status=503))
         assert Outcome.ERROR is done.outcome
@@ -285,8 +284,8 @@ def error(code: str) -> str:
     return f"<Response><Errors><Error><Code>{code}</Code></Error></Errors></Response>"
 
 
-def test_throttling_is_tried_five_times() -> None:
-    """Up to 5 tries, 500 ms apart, on expired credentials/throttling."""
+def test_a_throttled_request_is_tried_five_times() -> None:
+    """The tries are 0.5 s apart; a request without permission is tried once."""
     slow = ok(error("RequestLimitExceeded"), status=503)
     done = listed(BY_TAGS, *[slow] * 5)
     assert ((0.5,) * 4, Outcome.ERROR) == (done.waits, done.outcome)
@@ -299,7 +298,6 @@ def test_throttling_is_tried_five_times() -> None:
 
 
 def test_keys_of_the_role_are_asked_for_and_once_more_when_they_have_expired() -> None:
-    """iam/security-credentials/ and ../<role>."""
     keys = ok({"AccessKeyId": "AK", "SecretAccessKey": "SK", "Token": "T"})
     role = (TOKEN, ok("a-role\n"), TOKEN, keys)
     backend = AwsBackend(BY_TAGS, Names(), Metadata(), None, "eu-west-1")
@@ -311,7 +309,7 @@ def test_keys_of_the_role_are_asked_for_and_once_more_when_they_have_expired() -
 
 
 def test_metadata_without_tokens_are_asked_as_in_version_one() -> None:
-    """Metadata v1 and v2."""
+    """The setting turns tokens off, or the service has none."""
     flow = role_keys(Metadata(prefer_imdsv2=False))
     assert ["GET /latest/meta-data/iam/security-credentials/"] == lines(play(flow))
 
@@ -319,14 +317,14 @@ def test_metadata_without_tokens_are_asked_as_in_version_one() -> None:
     assert () == old.requests[1].headers
 
 
-def test_metadata_that_do_not_answer_are_an_error() -> None:
-    """They do not cause a wait or an empty list."""
+def test_metadata_that_cannot_be_read_are_an_error() -> None:
+    """The service does not answer, or answers with a page."""
     assert Outcome.ERROR is listed(BY_GROUP, BROKEN, BROKEN).outcome
     assert Outcome.ERROR is listed(REAL_GROUP, BROKEN, ok("<html>")).outcome
 
 
 def test_the_region_comes_from_the_first_source_that_has_one() -> None:
-    """Setting, AWS_DEFAULT_REGION, profile, zone minus its last letter, us-east-1."""
+    """Real takes the setting, AWS_DEFAULT_REGION, the profile, the zone, or else us-east-1."""
     facts = {"configured": "a", "environment": "b", "profile": "c", "zone": "eu-west-1b"}
     said = []
     while True:
@@ -339,7 +337,7 @@ def test_the_region_comes_from_the_first_source_that_has_one() -> None:
 
 
 def test_ours_does_not_guess_a_region_and_knows_local_zones() -> None:
-    """us-east-1 by default finds no node, elsewhere; a local zone ends in more than a letter."""
+    """The default us-east-1 has no node of other regions; a local zone ends in several letters."""
     with pytest.raises(Refused):
         region(RegionFacts())
     zone = "us-west-2-lax-1a"

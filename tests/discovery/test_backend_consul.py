@@ -42,7 +42,6 @@ def listed(about: Consul, *entries: dict[str, object]) -> tuple[str, ...] | None
 
 
 def test_the_record_has_its_keys_in_order() -> None:
-    """ID, Name, Address?, Port, Check{Notes, TTL, Status, Deregister..?}, Tags?, Meta."""
     done = play(ConsulBackend(WHOLE).register(), ok())
 
     (request,) = done.requests
@@ -59,7 +58,7 @@ def test_the_record_has_its_keys_in_order() -> None:
 
 
 def test_unset_settings_are_left_out_of_requests() -> None:
-    """Address?, Tags?: left out; the cluster name `default` is not a tag, and is not asked for."""
+    """The cluster name `default` is not a tag, and is not asked for."""
     plain = Consul(variant=REAL, node="rabbit@a", svc_ttl=None)
     tree = json.loads(play(ConsulBackend(plain).register(), ok()).requests[0].body)
 
@@ -71,7 +70,7 @@ def test_unset_settings_are_left_out_of_requests() -> None:
 
 
 def test_two_nodes_of_one_agent_overwrite_each_other_in_real_but_not_in_ours() -> None:
-    """Consul service ID without address is just "rabbitmq"."""
+    """Without an address, real's id of a record is the name of the service."""
     assert "rabbitmq" == service_id(Consul(variant=REAL, node="rabbit@a"))
     assert "rabbitmq" == service_id(Consul(variant=REAL, node="rabbit@b"))
     assert service_id(Consul(node="rabbit@a")) != service_id(Consul(node="rabbit@b"))
@@ -87,7 +86,7 @@ def test_ours_registers_a_durable_record() -> None:
 
 
 def test_the_list_asks_for_the_cluster_and_for_nodes_that_pass() -> None:
-    """GET v1/health/service/<svc>?passing[&tag=<cluster>]; passing dropped with warnings."""
+    """With `include_nodes_with_warnings`, it asks for nodes in every state."""
     found = ok("[]")
     with_warnings = Consul(variant=REAL, cluster_name="qa", include_nodes_with_warnings=True)
 
@@ -99,8 +98,8 @@ def test_the_list_asks_for_the_cluster_and_for_nodes_that_pass() -> None:
     )
 
 
-def test_real_selects_the_node_that_was_created_first() -> None:
-    """Lowest CreateIndex; missing = last, stable."""
+def test_real_selects_the_node_whose_record_was_created_first() -> None:
+    """A record without CreateIndex comes last."""
     real = Consul(variant=REAL)
     entries = (entry("rabbit@c", None), entry("rabbit@b", 7), entry("rabbit@a", 5))
 
@@ -118,20 +117,19 @@ def test_ours_lists_all_records_whether_their_checks_pass_or_not() -> None:
 
 
 def test_a_blank_node_elects_itself_when_older_records_are_critical() -> None:
-    """A virgin node registers before it lists: its own record has the lowest passing index."""
+    """The node registers before it lists, and the list has only records whose checks pass."""
     assert ("rabbit@new",) == listed(Consul(variant=REAL), entry("rabbit@new", 99))
 
 
 def test_with_warnings_included_a_critical_record_is_not_selected() -> None:
-    """Keep entries whose checks are all passing or warning; critical never comes back."""
     about = Consul(variant=REAL, include_nodes_with_warnings=True)
     warning = entry("rabbit@w", 2, "passing", "warning")
 
     assert ("rabbit@w",) == listed(about, entry("rabbit@x", 1, "critical"), warning)
 
 
-def test_a_node_is_named_by_its_metadata_or_its_address_or_its_machine() -> None:
-    """Meta erlang-node-name; else Service.Address; else Node.Node (+ .node.<domain> if long)."""
+def test_a_node_without_metadata_is_named_by_its_address_or_its_machine() -> None:
+    """With long names, the machine's name gets the domain."""
     short = Consul(variant=REAL, node="bunny@x")
     long = Consul(variant=REAL, node="bunny@x", long_names=True, domain_suffix="example.local")
     by_address, by_machine = entry("", 1, Address="192.168.100.1"), entry("", 1)
@@ -142,7 +140,7 @@ def test_a_node_is_named_by_its_metadata_or_its_address_or_its_machine() -> None
 
 
 def test_the_address_of_the_interface_wins_even_without_svc_addr_auto() -> None:
-    """auto+nic: NIC (NIC wins even if auto=false); auto: host or node name; else svc_addr."""
+    """Without an interface, svc_addr_auto comes before svc_addr."""
     nic = {"svc_addr_nic": "en0", "nic_address": "10.1.1.1"}
     own = {"node": "rabbit@h.example", "hostname": "machine", "svc_addr": "set"}
 
@@ -158,21 +156,20 @@ def test_the_address_of_the_interface_wins_even_without_svc_addr_auto() -> None:
     [BROKEN, ok("", status=500), ok("{}"), ok("nothing"), ok([1]), ok([{}]), ok([{"Service": 1}])],
 )
 def test_a_failed_listing_is_not_an_empty_list(answer: Served) -> None:
-    """An error is never an empty list."""
     for variant in Variant:
         done = play(ConsulBackend(Consul(variant=variant)).list_nodes(), answer)
         assert Outcome.ERROR is done.outcome
 
 
-def test_real_keeps_its_record_alive_every_15_seconds_whatever_is_set() -> None:
-    """The health-check helper reads another section: svc_ttl ignored, always 15 s."""
+def test_real_keeps_its_record_alive_every_15_seconds_despite_svc_ttl() -> None:
+    """Ours waits for half of svc_ttl, and sends no keep-alive without it."""
     assert 15 == ConsulBackend(Consul(variant=REAL, svc_ttl=10)).keep_alive_every
     assert 20 == ConsulBackend(Consul(svc_ttl=40)).keep_alive_every
     assert ConsulBackend(Consul(svc_ttl=None)).keep_alive_every is None
 
 
 def test_a_record_is_kept_alive_and_429_is_ignored() -> None:
-    """PUT v1/agent/check/pass/service:<ID>; 429 ignored."""
+    """With 429 the agent is busy, and does not say whether it has the record."""
     about = Consul(variant=REAL)
     done = play(ConsulBackend(about).keep_alive(), ok(status=429))
 
@@ -181,7 +178,7 @@ def test_a_record_is_kept_alive_and_429_is_ignored() -> None:
 
 
 def test_a_lost_record_is_written_again() -> None:
-    """404 (from 1.11 on) or 500: list, and re-register unless the selected node is self."""
+    """Real does not write it again if the backend selects this node itself."""
     real = ConsulBackend(Consul(variant=REAL, node="rabbit@a"))
     other = ok([entry("rabbit@b", 1)])
     again = play(real.keep_alive(), ok(status=404), other, ok())
@@ -195,7 +192,7 @@ def test_a_lost_record_is_written_again() -> None:
 
 
 def test_a_listing_that_fails_is_tried_sixty_times() -> None:
-    """list_nodes with up to 60 retries."""
+    """After that, real does not write the lost record again."""
     real = ConsulBackend(Consul(variant=REAL))
     done = play(real.keep_alive(), ok(status=404), *[BROKEN] * 60)
 
@@ -208,7 +205,6 @@ LOCK = "/v1/kv/rabbitmq/default/startup_lock"
 
 
 def test_the_lock_is_a_key_that_a_session_acquires() -> None:
-    """PUT v1/session/create; PUT v1/kv/<prefix>/<cluster>/startup_lock?acquire=<sid>."""
     about = Consul(variant=REAL, node="rabbit@a", svc_ttl=20)
     done = play(ConsulBackend(about).lock(), SESSION, ok("true"))
 
@@ -217,7 +213,7 @@ def test_the_lock_is_a_key_that_a_session_acquires() -> None:
 
 
 def test_a_held_lock_is_waited_for_by_a_blocking_read() -> None:
-    """GET same: [{Session?, ModifyIndex}]; GET same?index=<i>&wait=<n>s."""
+    """The read waits until the key has a later index than 12."""
     real = ConsulBackend(Consul(variant=REAL))
     done = play(real.lock(), SESSION, ok("false"), HELD_BY_OTHER, ok("[]"), ok("true"))
 
@@ -226,7 +222,7 @@ def test_a_held_lock_is_waited_for_by_a_blocking_read() -> None:
 
 
 def test_the_wait_of_real_ends_with_the_request_and_leaves_the_session() -> None:
-    """Blocking lock wait capped by the 2250 ms HTTP timeout; sessions leak (consul#30)."""
+    """Real's requests end after 2.25 s (consul#30); ours waits longer, and ends its session."""
     held = (SESSION, ok("false"), HELD_BY_OTHER)
     real = play(ConsulBackend(Consul(variant=REAL)).lock(), *held, LATE)
     assert Outcome.ERROR is real.outcome
@@ -238,7 +234,7 @@ def test_the_wait_of_real_ends_with_the_request_and_leaves_the_session() -> None
 
 
 def test_a_node_stops_waiting_for_the_lock_in_time() -> None:
-    """There is no silent wait: the lock ends after lock_timeout."""
+    """There is no endless wait: the node gives up after lock_timeout."""
     about = Consul(lock_timeout=40)
     round_ = (ok("false"), HELD_BY_OTHER, ok("[]", took=15.0), ok())
     done = play(ConsulBackend(about).lock(), SESSION, *round_ * 3, ok("false"), ok())
@@ -248,7 +244,7 @@ def test_a_node_stops_waiting_for_the_lock_in_time() -> None:
 
 
 def test_real_lists_under_the_lock_and_gives_it_back_after_an_error() -> None:
-    """A KV lock is held inside list_nodes since 3.13."""
+    """Since 3.13, real holds the lock while it lists the nodes."""
     locked = ConsulBackend(Consul(variant=REAL), locked=True)
     done = play(locked.list_nodes(), SESSION, ok("true"), ok("", status=500), ok("true"))
 

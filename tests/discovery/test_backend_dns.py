@@ -20,7 +20,7 @@ def asked(about: Dns, *answers: LookedUp) -> tuple[list[str], Answer]:
 
 
 def test_addresses_come_first_and_then_the_name_of_each() -> None:
-    """A then AAAA of the hostname, reverse look-up of each; own prefix added."""
+    """A node with two addresses is listed once, with the prefix of the asking node."""
     about = Dns(hostname=SEED, node="bunny@x.example", long_names=True)
     names = (LookedUp(("node1.eng.example.local.",)), LookedUp(("node2.eng.example.local.",)))
     seen, answer = asked(
@@ -42,7 +42,6 @@ def test_addresses_come_first_and_then_the_name_of_each() -> None:
 
 
 def test_short_names_end_at_the_first_dot() -> None:
-    """Short names cut at first dot."""
     _, answer = asked(
         Dns(hostname=SEED, node="rabbit@x"),
         LookedUp(("10.0.0.1",)),
@@ -61,8 +60,8 @@ def test_ours_takes_the_same_of_several_names_of_one_address_each_time() -> None
         assert Listed(("rabbit@n1",)) == answer
 
 
-def test_real_makes_a_server_that_is_down_an_empty_list() -> None:
-    """Real: failures are skipped; ours: an error is an error."""
+def test_real_takes_a_server_that_is_down_for_an_empty_list() -> None:
+    """Ours stops at the first look-up that fails."""
     real = Dns(variant=Variant.REAL, hostname=SEED)
     _, answer = asked(real, DOWN, DOWN)
     assert Listed(()) == answer
@@ -96,7 +95,7 @@ def test_a_name_that_no_server_knows_is_an_error_unless_it_has_other_addresses()
     assert Listed(("rabbit@n1",)) == asked(Dns(hostname=SEED), *one)[1]
 
 
-def test_without_a_hostname_real_lists_no_node_and_ours_says_why() -> None:
-    """Without a key, real logs a warning and lists no node, so it never finds any."""
+def test_without_a_hostname_real_lists_no_node_and_ours_reports_an_error() -> None:
+    """Real logs a warning only, so it never finds a node."""
     assert ([], Listed(())) == asked(Dns(variant=Variant.REAL))
     assert ([], Failed("no hostname is set, so no name can be looked up")) == asked(Dns())

@@ -37,7 +37,7 @@ def record(value: Any, created: str) -> dict[str, str]:
 
 
 def test_v2_lists_a_directory() -> None:
-    """GET /v2/keys/<prefix>/<cluster>/nodes?recursive=true; name by ../nodes/<name>."""
+    """A key that is not below `nodes` is no record."""
     keys = ["/rabbitmq/default/nodes/rabbit@b", "/rabbitmq/default/nodes/rabbit@a", "/other"]
     tree = {"action": "get", "node": {"dir": True, "nodes": [{"key": one} for one in keys]}}
     done = play(Etcd2Backend(V2).list_nodes(), ok(tree))
@@ -47,7 +47,7 @@ def test_v2_lists_a_directory() -> None:
 
 
 def test_v2_lists_no_node_if_the_directory_does_not_exist() -> None:
-    """404 is an empty list; ours accepts this only from etcd."""
+    """Real accepts any 404, and ours only a 404 from etcd."""
     from_etcd = ok({"errorCode": 100, "message": "Key not found"}, status=404)
     from_another = ok("<html>", status=404)
     ours = Etcd2Backend(Etcd2())
@@ -58,7 +58,7 @@ def test_v2_lists_no_node_if_the_directory_does_not_exist() -> None:
 
 
 def test_v2_records_of_real_expire_and_ours_stay_until_they_are_removed() -> None:
-    """PUT ../nodes/<node>?ttl=N, body value=enabled; DELETE ..?recursive=true."""
+    """Real writes its record again after half of its time to live."""
     done = play(Etcd2Backend(V2).register(), ok(status=201))
 
     assert [f"PUT {BASE}/nodes/rabbit@a?ttl=30"] == lines(done)
@@ -74,14 +74,13 @@ def test_v2_records_of_real_expire_and_ours_stay_until_they_are_removed() -> Non
 
 
 def test_v2_keeps_the_slashes_of_the_prefix_and_the_cluster() -> None:
-    """Slashes in prefix/cluster kept."""
     about = Etcd2(key_prefix="env/qa", cluster_name="a b")
 
     assert "/v2/keys/env/qa/a%20b/nodes" == about.base + "/nodes"
 
 
 def test_v2_waits_a_second_while_the_lock_is_held() -> None:
-    """PUT ..startup_lock?ttl=N&prevExist=false, <node> - <32 letters>; 412: sleep 1 s."""
+    """Status 412 means that the key exists."""
     done = play(Etcd2Backend(V2).lock(), ok(status=412), ok(status=201))
 
     assert [f"PUT {BASE}/startup_lock?ttl=30&prevExist=false"] * 2 == lines(done)
@@ -90,14 +89,14 @@ def test_v2_waits_a_second_while_the_lock_is_held() -> None:
 
 
 def test_v2_gives_up_waiting_for_the_lock_after_its_timeout() -> None:
-    """Up to 300 s."""
+    """The timeout is 300 s."""
     done = play(Etcd2Backend(V2).lock(), *[ok(status=412)] * 300)
 
     assert (Outcome.ERROR, 299) == (done.outcome, len(done.waits))
 
 
 def test_v2_keeps_and_gives_back_only_its_own_lock() -> None:
-    """Refresh with prevExist=true&prevValue&refresh=true; DELETE prevExist=true&prevValue."""
+    """Both requests name the value that the lock must have."""
     held = Held(key=f"{BASE}/startup_lock", value="v w")
     kept = play(Etcd2Backend(V2).hold(held), ok())
     gone = play(Etcd2Backend(V2).unlock(held), ok())
@@ -115,7 +114,6 @@ LEASE = ok({"ID": "77", "TTL": "61"})
 
 
 def test_v3_puts_a_record_on_a_lease() -> None:
-    """put /rabbitmq/discovery/<prefix>/clusters/<cluster>/nodes/<node> = {node, lease_id, ttl}."""
     done = play(Etcd3Backend(V3).register(), LEASE, ok(HEADER))
 
     assert ["POST /v3/lease/grant", "POST /v3/kv/put"] == lines(done)
@@ -126,7 +124,7 @@ def test_v3_puts_a_record_on_a_lease() -> None:
 
 
 def test_v3_real_takes_a_failed_write_for_a_success() -> None:
-    """Real ignores errors and answers ok; ours reports them."""
+    """Ours reports the error."""
     assert Outcome.DONE is play(Etcd3Backend(V3).register(), LEASE, BROKEN).outcome
     assert Outcome.ERROR is play(Etcd3Backend(Etcd3()).register(), BROKEN).outcome
 
@@ -142,7 +140,7 @@ def test_v3_ours_writes_a_record_that_stays() -> None:
 
 
 def test_v3_lists_a_prefix_and_real_selects_the_first_node() -> None:
-    """Prefix range; lowest create_revision; entries without "node" skipped."""
+    """Real takes the lowest create_revision; records that name no node are skipped."""
     kvs = [record({"node": "rabbit@b"}, "10"), record({"node": "rabbit@a"}, "9")]
     kvs += [record({"x": 1}, "1"), record("no JSON", "2")]
     answer = ok(HEADER | {"kvs": kvs, "count": "4"})
@@ -155,7 +153,7 @@ def test_v3_lists_a_prefix_and_real_selects_the_first_node() -> None:
 
 
 def test_v3_an_empty_list_ends_the_boot_of_the_real_node() -> None:
-    """[]: pattern-match crash at boot."""
+    """For ours, the list is empty."""
     assert Outcome.ERROR is play(Etcd3Backend(V3).list_nodes(), ok(HEADER)).outcome
     assert () == play(Etcd3Backend(Etcd3()).list_nodes(), ok(HEADER)).nodes
 
@@ -177,19 +175,19 @@ def test_v3_an_empty_list_ends_the_boot_of_the_real_node() -> None:
     ],
 )
 def test_v3_an_error_is_not_an_empty_list(answer: Served) -> None:
-    """An error is never an empty list: `{}` is no answer of etcd, which always has a header."""
+    """`{}` is no answer of etcd, which always has a header."""
     assert Outcome.ERROR is play(Etcd3Backend(Etcd3()).list_nodes(), answer).outcome
 
 
-def test_v3_real_ignores_the_prefix_and_the_lock_time_and_keeps_minimal_times() -> None:
-    """key_prefix and lock_timeout dropped by the code; node_ttl floor 15, lock floor 30."""
+def test_v3_leases_have_a_least_time_and_real_ignores_two_settings() -> None:
+    """Real ignores key_prefix and lock_timeout."""
     assert (70, "rabbitmq") == (V3.lock_ttl, V3.prefix)
     assert (300, 30) == (Etcd3(lock_timeout=300).lock_ttl, Etcd3(lock_timeout=1).lock_ttl)
     assert 15 == Etcd3(node_ttl=1).lease_ttl
 
 
 def test_v3_locks_by_a_lease_and_the_servers_own_lock() -> None:
-    """Lease grant + Lock RPC on /rabbitmq/locks/../registration; unlock by generated key."""
+    """The key by which a lock is unlocked is the server's."""
     done = play(Etcd3Backend(V3).lock(), LEASE, ok({"key": "a2V5"}))
 
     tree = json.loads(done.requests[1].body)
@@ -199,7 +197,7 @@ def test_v3_locks_by_a_lease_and_the_servers_own_lock() -> None:
 
 
 def test_v3_ours_revokes_the_lease_of_a_lock_that_did_not_come() -> None:
-    """Otherwise its place in the queue stays, and it gets a lock that no caller keeps."""
+    """Otherwise the node stays in the queue, and gets a lock that it no longer wants."""
     real = play(Etcd3Backend(V3).lock(), LEASE, LATE)
     ours = play(Etcd3Backend(Etcd3()).lock(), LEASE, LATE, ok(HEADER))
 
@@ -209,7 +207,7 @@ def test_v3_ours_revokes_the_lease_of_a_lock_that_did_not_come() -> None:
 
 
 def test_v3_a_lease_that_has_ended_is_not_kept() -> None:
-    """A keep-alive of a lease that is gone has no TTL."""
+    """The answer to a keep-alive of a lease that is gone has no TTL."""
     held = Held(key="k", session="77")
     backend = Etcd3Backend(Etcd3())
 
@@ -219,14 +217,14 @@ def test_v3_a_lease_that_has_ended_is_not_kept() -> None:
 
 @pytest.mark.parametrize("number", ["--5", "5-", "", "²", "1" * 24, "1" * 5000, True, 0.5, []])
 def test_v3_a_malformed_number_is_an_error(number: object) -> None:
-    """It is not shortened or guessed, and does not end the boot with a traceback."""
+    """The number is not shortened or guessed, and does not end the boot with a traceback."""
     done = play(Etcd3Backend(Etcd3()).lock(), ok({"ID": number, "TTL": "61"}))
 
     assert (1, Outcome.ERROR) == (len(done.requests), done.outcome)
 
 
 def test_v3_a_user_is_asked_for_a_token_first() -> None:
-    """username, password: each request has the token."""
+    """The next request has the token."""
     about = Etcd3(username="u", password="secret")
     done = play(Etcd3Backend(about).list_nodes(), ok({"token": "t.1"}), ok(HEADER))
 

@@ -25,7 +25,7 @@ ENDPOINTS = ok({"kind": "Endpoints", "subsets": SUBSETS})
 
 
 def test_endpoints_are_asked_for_with_the_token() -> None:
-    """GET https://<host>:443/api/v1/namespaces/<ns>/endpoints/<service>, Bearer <token>."""
+    """The newline at the end of the token's file is not sent."""
     about = K8s(namespace="qa", service_name="rmq", token="a-token\n", node="rabbit@x")
     done = play(EndpointsBackend(about).list_nodes(), ENDPOINTS)
 
@@ -40,7 +40,7 @@ def test_endpoints_are_asked_for_with_the_token() -> None:
 
 
 def test_ours_lists_a_node_that_is_not_ready_and_the_first_release_does_not() -> None:
-    """notReady endpoints filtered: the first pods never see each other (operators' case 19)."""
+    """Without such nodes, the first pods never see each other (operators' case 19)."""
     ours = play(EndpointsBackend(K8s()).list_nodes(), ENDPOINTS)
     real = play(EndpointsBackend(K8s(variant=Variant.REAL)).list_nodes(), ENDPOINTS)
     later = K8s(variant=Variant.REAL, not_ready=True)
@@ -51,7 +51,6 @@ def test_ours_lists_a_node_that_is_not_ready_and_the_first_release_does_not() ->
 
 
 def test_the_suffix_is_added_to_host_names_unchanged() -> None:
-    """Field ip or hostname, + hostname_suffix."""
     about = K8s(address_type=AddressType.HOSTNAME, hostname_suffix=".rmq.eng.example.local")
     done = play(EndpointsBackend(about).list_nodes(), ENDPOINTS)
 
@@ -59,7 +58,7 @@ def test_the_suffix_is_added_to_host_names_unchanged() -> None:
 
 
 def test_an_error_is_not_an_empty_list() -> None:
-    """API server down, cleanup removes healthy nodes: error taken for an empty list (case 10)."""
+    """After an empty list, cleanup removes healthy nodes (operators' case 10)."""
     wrong = [ok(status=403), ok(status=404), ok(status=500), ok(""), ok("[]"), BROKEN]
     wrong += [ok({"kind": "Status"}), ok({"kind": "Endpoints", "subsets": [{"addresses": [{}]}]})]
     for one in wrong:
@@ -74,7 +73,6 @@ def test_an_error_is_not_an_empty_list() -> None:
 
 
 def test_registering_writes_an_event() -> None:
-    """POST ../events on register (up to 4.0)."""
     done = play(EndpointsBackend(K8s(node="rabbit@r-1.x")).register(), ok(status=201))
 
     assert ["POST /api/v1/namespaces/default/events"] == lines(done)
@@ -90,7 +88,7 @@ def test_registering_writes_an_event() -> None:
     ],
 )
 def test_the_seed_is_the_pod_with_the_first_number(node: str, start: int, seed: str) -> None:
-    """Own name must match prefix@<set>-<digits>[.domain]; replace digits by ordinal_start."""
+    """The number at the end of the first label is replaced by ordinal_start."""
     assert Selected(seed) == pods(Pod(node=node, ordinal_start=start, variant=Variant.REAL))
 
 
@@ -98,12 +96,11 @@ def test_the_seed_is_the_pod_with_the_first_number(node: str, start: int, seed: 
     "node", ["rabbit@server", "rabbit@", "rabbit", "rabbit@s-1x", "rabbit@s.x-1"]
 )
 def test_a_name_without_a_number_is_an_error(node: str) -> None:
-    """No match: error, retried for ever."""
     assert isinstance(pods(Pod(node=node)), Failed)
 
 
-def test_pod_zero_selects_itself_with_or_without_its_volume() -> None:
-    """k8s 4.1 and later: pod 0 is its own seed even if it lost its volume; ours knows all pods."""
+def test_real_selects_pod_zero_and_ours_lists_all_pods_of_the_set() -> None:
+    """Real: pod 0 selects itself, even if it has lost its volume.  A configured seed counts."""
     assert Selected("rabbit@r-0") == pods(Pod(node="rabbit@r-0", variant=Variant.REAL))
     ours = Pod(node="rabbit@r-0.n", replicas=3)
     assert Listed(("rabbit@r-0.n", "rabbit@r-1.n", "rabbit@r-2.n")) == pods(ours)
@@ -119,7 +116,6 @@ def lease(holder: str | None, version: str = "7") -> dict[str, object]:
 
 
 def test_a_missing_lease_is_created() -> None:
-    """D1: Lease."""
     done = play(EndpointsBackend(K8s(node="rabbit@a")).lock(), ok(status=201))
 
     assert Outcome.HELD is done.outcome

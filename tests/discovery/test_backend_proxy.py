@@ -6,31 +6,30 @@ import pytest
 
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Refused
-from joinproto.discovery.proxy import Proxies, address, excludes, way
+from joinproto.discovery.proxy import Proxies, address, excludes, route_of
 
 
 def test_each_scheme_has_its_proxy_and_exclusions_go_directly() -> None:
-    """Separate settings for HTTP and HTTPS; requests to excluded hosts do not go via a proxy."""
     about = Proxies(
         http_proxy="192.168.0.98",
         https_proxy="http://192.168.0.99:3128",
         exclusions=("169.254.169.254", "*.internal"),
     )
 
-    assert "http://192.168.0.98:80" == way(about, "http", "consul.eng.example.local").proxy
-    assert "http://192.168.0.99:3128" == way(about, "https", "ec2.amazonaws.com").proxy
-    assert way(about, "http", "169.254.169.254").proxy is None
-    assert way(about, "https", "k8s.internal").proxy is None
-    assert way(Proxies(), "http", "anywhere").proxy is None
+    assert "http://192.168.0.98:80" == route_of(about, "http", "consul.eng.example.local").proxy
+    assert "http://192.168.0.99:3128" == route_of(about, "https", "ec2.amazonaws.com").proxy
+    assert route_of(about, "http", "169.254.169.254").proxy is None
+    assert route_of(about, "https", "k8s.internal").proxy is None
+    assert route_of(Proxies(), "http", "anywhere").proxy is None
 
 
 def test_the_environment_alone_sets_no_proxy_for_real() -> None:
-    """The proxy is configured iff any proxy key is present: env alone is not enough."""
+    """Ours takes a proxy from the environment alone."""
     real = Proxies(variant=Variant.REAL, http_proxy="p", in_file=False)
     ours = Proxies(http_proxy="p", in_file=False)
 
-    assert way(real, "http", "h").proxy is None
-    assert "http://p:80" == way(ours, "http", "h").proxy
+    assert route_of(real, "http", "h").proxy is None
+    assert "http://p:80" == route_of(ours, "http", "h").proxy
 
 
 @pytest.mark.parametrize(
@@ -41,9 +40,11 @@ def test_the_environment_alone_sets_no_proxy_for_real() -> None:
     ],
 )
 def test_a_request_to_the_metadata_service_goes_through_no_proxy(host: str) -> None:
-    """Its keys are in the answer; real uses the proxy unless the host is excluded."""
-    assert way(Proxies(http_proxy="p"), "http", host).proxy is None
-    assert "http://p:80" == way(Proxies(variant=Variant.REAL, http_proxy="p"), "http", host).proxy
+    """The answer has secret keys; real uses the proxy unless the host is excluded."""
+    assert route_of(Proxies(http_proxy="p"), "http", host).proxy is None
+    assert (
+        "http://p:80" == route_of(Proxies(variant=Variant.REAL, http_proxy="p"), "http", host).proxy
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_a_request_to_the_metadata_service_goes_through_no_proxy(host: str) -> N
     ],
 )
 def test_an_address_of_a_proxy_is_read(text: str, expected: str) -> None:
-    """Scheme optional, port default 80, for both."""
+    """The scheme is optional, and the default port is 80."""
     assert expected == address(text)
 
 

@@ -52,7 +52,7 @@ def vector_request(*pairs: tuple[str, str], path: str = "/", **changed: object) 
 def test_a_signature_equals_its_published_vector(
     name: str, request_: Request, signature: str
 ) -> None:
-    """AWS's test suite for signature version 4; the signed headers are host and x-amz-date."""
+    """The vectors are from AWS's test suite; the signed headers are host and x-amz-date."""
     done = sign(request_, KEYS, TIME, usual(request_, TIME, None))
 
     assert signature == done.signature, name
@@ -63,7 +63,7 @@ def test_a_signature_equals_its_published_vector(
 
 
 def test_the_signature_equals_the_example_of_the_reference() -> None:
-    """IAM ListUsers, as AWS's general reference signs it step by step."""
+    """AWS's general reference signs this request step by step."""
     by = Signing(
         access_key=KEYS.access_key, secret_key=KEYS.secret_key, region="us-east-1", service="iam"
     )
@@ -108,7 +108,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), ma
 def test_every_signature_equals_that_of_awss_own_signer(
     pairs: dict[str, str], body: str, token: str | None, is_shipped: bool
 ) -> None:
-    """Both sets of headers: content-length;date;host;x-amz-content-sha256, and host;x-amz-date."""
+    """The headers are those of the shipped plugin, or those of AWS's examples."""
     by = Signing(access_key="AK", secret_key="sk/+", region="eu-west-1", service="ec2", token=token)
     request = Request(
         method="POST",
@@ -126,7 +126,7 @@ def test_every_signature_equals_that_of_awss_own_signer(
 
 
 def test_the_shipped_headers_are_signed_with_the_time_in_date() -> None:
-    """Signed headers: content-length;date;host;x-amz-content-sha256[;x-amz-security-token]."""
+    """A token is signed, too."""
     request = vector_request(("Action", "DescribeInstances"))
     plain = sign(request, KEYS, TIME, shipped(request, TIME, None))
     with_token = sign(request, KEYS, TIME, shipped(request, TIME, "a-token"))
@@ -138,8 +138,7 @@ def test_the_shipped_headers_are_signed_with_the_time_in_date() -> None:
     assert Header("x-amz-content-sha256", empty) in plain.headers
 
 
-def test_a_request_is_signed_once_and_its_keys_are_not_sent() -> None:
-    """The sent request has the signature, and no key."""
+def test_a_request_is_signed_once_and_its_secret_key_is_not_sent() -> None:
     request = Request(method="GET", scheme="https", host="h", port=443, path="/", signing=KEYS)
     sent = signed(request, TIME)
 
@@ -150,7 +149,6 @@ def test_a_request_is_signed_once_and_its_keys_are_not_sent() -> None:
 
 
 def test_china_has_a_domain_of_its_own() -> None:
-    """China regions use .amazonaws.com.cn."""
     assert "amazonaws.com.cn" == domain("cn-north-1")
     assert "amazonaws.com" == domain("ca-central-1")
 

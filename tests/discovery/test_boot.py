@@ -17,7 +17,7 @@ BLANK, SERVES = Properties(), Properties(ready=True, in_cluster=True)
 BOOTING = Properties(started=-1, ready=False)
 
 
-def boots(
+def action_of(
     rules: Rules, answer: Answer = ABC, tries: int | None = 5, **seen: Properties
 ) -> tuple[Step, str]:
     """Return the action of `b`, and the case."""
@@ -43,25 +43,25 @@ def boots(
 def test_the_shipped_rules_decide_as_in_the_table(
     answer: Answer, seen: dict[str, Properties], expected: tuple[Step, str]
 ) -> None:
-    """4.x: two that answer are enough, an error is tried again, unknown readiness counts."""
-    assert expected == boots(Rules.REAL, answer, 5, **seen)
+    """4.x: two answering nodes are enough, an error is tried again, unknown readiness counts."""
+    assert expected == action_of(Rules.REAL, answer, 5, **seen)
 
 
-def test_without_a_try_left_the_shipped_rules_stand_alone() -> None:
-    """Retries exhausted: an error in the log, and a standalone node; ours waits without end."""
-    assert Step.ALONE is boots(Rules.REAL, Failed("503"), tries=0)[0]
-    assert Step.WAIT is boots(Rules.OURS, Failed("503"), tries=0)[0]
-    assert Step.CRASH is boots(Rules.SEED, Failed("503"), tries=0)[0]
+def test_after_the_last_try_each_variant_takes_another_step() -> None:
+    """Since 3.13 the node stands alone, until 3.12 it crashes; ours waits without end."""
+    assert Step.ALONE is action_of(Rules.REAL, Failed("503"), tries=0)[0]
+    assert Step.WAIT is action_of(Rules.OURS, Failed("503"), tries=0)[0]
+    assert Step.CRASH is action_of(Rules.SEED, Failed("503"), tries=0)[0]
 
 
 def test_until_3_12_a_node_joins_the_first_listed_node_that_has_its_tables() -> None:
-    """A node that still boots is left out, and so is this node; alone after the last try."""
-    assert (Step.JOIN, "the first that answers") == boots(Rules.SEED, a=BLANK, c=SERVES)
-    assert Step.RETRY is boots(Rules.SEED, a=BLANK, c=BOOTING)[0]
-    assert Step.RETRY is boots(Rules.SEED, Failed("503"))[0]
-    assert (Step.JOIN, "the first that answers") == boots(Rules.SEED, c=SERVES, a=SERVES)
-    assert Step.RETRY is boots(Rules.SEED)[0]
-    assert Step.ALONE is boots(Rules.SEED, tries=0)[0]
+    """A node that still boots is left out, and so is this node, which stands alone in the end."""
+    assert (Step.JOIN, "the first that answers") == action_of(Rules.SEED, a=BLANK, c=SERVES)
+    assert Step.RETRY is action_of(Rules.SEED, a=BLANK, c=BOOTING)[0]
+    assert Step.RETRY is action_of(Rules.SEED, Failed("503"))[0]
+    assert (Step.JOIN, "the first that answers") == action_of(Rules.SEED, c=SERVES, a=SERVES)
+    assert Step.RETRY is action_of(Rules.SEED)[0]
+    assert Step.ALONE is action_of(Rules.SEED, tries=0)[0]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_until_3_12_a_node_joins_the_first_listed_node_that_has_its_tables() -> 
 def test_our_rules_decide_as_in_the_table(
     answer: Answer, seen: dict[str, Properties], expected: tuple[Step, str]
 ) -> None:
-    """No node stands alone; a waiting node says for which nodes; an unlisted node counts itself."""
+    """No node stands alone; a node that its list lacks counts itself."""
     asked = Round(me="b", answer=answer, seen={"b": BLANK, **seen}, expected=3)
     found = decide(asked, Rules.OURS)
 

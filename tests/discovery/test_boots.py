@@ -1,7 +1,7 @@
 """Nodes as processes that start at once and find each other by a server; discovery, D1 to D3.
 
-Each is done five times, by the command that does it 200 times: `python -m tools.boots`.  Consul and
-Kubernetes are servers made from recorded shapes.
+The command `python -m tools.boots` repeats each start two or five times.  Consul and Kubernetes are
+servers made from recorded shapes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tools.faults.ports import free_ports
 
 pytestmark = pytest.mark.soak("boots")
 WITHIN = 120.0
-# What a word of the command needs to be installed.
+# The programs that a word of the command needs.
 NEEDS = {
     "aws": ("moto",),
     "dns": ("dnsmasq",),
@@ -51,7 +51,6 @@ def boots(*words: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_five_nodes_started_at_once_are_one_cluster(backend: str) -> None:
-    """Five times on each backend: always one cluster."""
     assert {"1": 5} == boots("--backend", backend, "--times", "5")["clusters"]
 
 
@@ -69,8 +68,8 @@ def test_a_server_that_fails_in_every_manner_still_leads_to_one_cluster(
 
 
 @pytest.mark.parametrize("backend", ["etcd", "consul"])
-def test_a_register_chooses_for_nodes_that_start_at_once(backend: str) -> None:
-    """The first view is a key that is set once; a later node is told the view that is there."""
+def test_nodes_that_start_at_once_with_a_register_are_one_cluster(backend: str) -> None:
+    """The first view is a key that is set once; a later node reads it."""
     told = boots("--backend", backend, "--register", backend, "--times", "2", "--weather", "500")
 
     assert {"1": 2} == told["clusters"]
@@ -135,23 +134,23 @@ class Nodes:
         except EnvironmentProblem:
             return {}
 
-    def said(self, at: int) -> str:
+    def log_of(self, at: int) -> str:
         return (self.top / f"{at}.log").read_text("utf-8", "replace")
 
-    def serve(self, *which: int) -> bool:
+    def all_serve(self, *which: int) -> bool:
         found = [self.status(at) for at in which]
         return all(one.get("serves") for one in found) and 1 == len(
             {one["view"]["id"] for one in found}
         )
 
     def is_alone(self, at: int) -> bool:
-        return self.serve(at) and 1 == len(self.status(at)["view"]["members"])
+        return self.all_serve(at) and 1 == len(self.status(at)["view"]["members"])
 
     def until(self, holds: Callable[[], bool]) -> None:
         until = time.monotonic() + WITHIN
         while not holds():
             assert time.monotonic() < until, "\n".join(
-                self.said(at)[-2000:] for at in self.processes
+                self.log_of(at)[-2000:] for at in self.processes
             )
             time.sleep(0.05)
 
@@ -191,12 +190,12 @@ def test_two_members_with_a_register_survive_the_loss_of_one(tmp_path: Path) -> 
     ):
         both.start(1)
         both.start(2)
-        both.until(lambda: both.serve(1, 2))
+        both.until(lambda: both.all_serve(1, 2))
         for gone, left in ((2, 1), (1, 2)):
             both.kill(gone)
             both.until(partial(both.is_alone, left))
             both.start(gone)
-            both.until(lambda: both.serve(1, 2))
+            both.until(lambda: both.all_serve(1, 2))
     valid = subprocess.run(
         [sys.executable, "-m", "joinproto", "validate", str(tmp_path / "events")],
         capture_output=True,
@@ -215,11 +214,11 @@ def test_a_node_registers_a_forgotten_record_again_and_unregisters_at_its_end(
         nodes(tmp_path, consul(state), expected=1) as one,
     ):
         one.start(1)
-        one.until(lambda: one.serve(1))
+        one.until(lambda: one.all_serve(1))
         assert 1 == len(state.services)
         state.services.clear()
         one.until(lambda: len(state.services) == 1)
-        assert one.serve(1)
+        assert one.all_serve(1)
         one.processes[1].send_signal(signal.SIGTERM)
         assert 0 == one.processes[1].wait(WITHIN)
         assert not state.services
@@ -235,12 +234,12 @@ def test_a_node_refuses_if_more_nodes_are_listed_than_expected(tmp_path: Path) -
         some.start(1)
         some.start(2)
         assert [2, 2] == [some.processes[at].wait(WITHIN) for at in (1, 2)]
-        assert "3 nodes are listed, with n@127.0.0.31" in some.said(1)
-        assert "nothing was founded" in some.said(1)
+        assert "3 nodes are listed, with n@127.0.0.31" in some.log_of(1)
+        assert "nothing was founded" in some.log_of(1)
 
 
-def test_a_node_waits_for_records_that_name_no_host(tmp_path: Path) -> None:
-    """Any node may write a record; a record that cannot be called is reported, and ends no node."""
+def test_a_record_that_names_no_host_does_not_end_a_node(tmp_path: Path) -> None:
+    """Any node may write a record; a record that cannot be called is logged."""
     names = ["n@127.0.0.31", "n@a..b", "n@ho st", "n@xn--a", "n@\\u0001"]
     settings = (
         'backend = "config"\n[discovery.settings]\nclassic_config.nodes ='
@@ -248,7 +247,7 @@ def test_a_node_waits_for_records_that_name_no_host(tmp_path: Path) -> None:
     )
     with nodes(tmp_path, settings, expected=5) as one:
         one.start(1)
-        one.until(lambda: "no connection to n@a..b" in one.said(1))
+        one.until(lambda: "no connection to n@a..b" in one.log_of(1))
         with pytest.raises(subprocess.TimeoutExpired):
             one.processes[1].wait(3.0)
         assert "no majority answers" == one.status(1)["discovery"]["case"]
@@ -280,7 +279,7 @@ def test_a_node_that_founds_at_once_listens_on_the_same_address(tmp_path: Path) 
     with nodes(tmp_path, settings, expected=1) as one:
         for _ in range(3):
             one.start(1)
-            one.until(lambda: one.serve(1))
+            one.until(lambda: one.all_serve(1))
             one.kill(1)
             shutil.rmtree(tmp_path / "1")
 
@@ -288,12 +287,12 @@ def test_a_node_that_founds_at_once_listens_on_the_same_address(tmp_path: Path) 
 def test_a_newcomer_beyond_the_expected_number_is_admitted_if_a_cluster_answers(
     tmp_path: Path,
 ) -> None:
-    """If a member answers, it joins; the number of founders does not limit later members."""
+    """A newcomer joins if a member answers; the number of founders does not limit later members."""
     with serving(state := ConsulServer()), nodes(tmp_path, consul(state), expected=2) as some:
         some.start(1)
         some.start(2)
-        some.until(lambda: some.serve(1, 2))
+        some.until(lambda: some.all_serve(1, 2))
         some.interval = 0.02  # its list is too long many times before a node is connected
         some.start(3)
-        some.until(lambda: some.serve(1, 2, 3))
+        some.until(lambda: some.all_serve(1, 2, 3))
         assert 1 == len({some.status(at)["initial"] for at in (1, 2, 3)})

@@ -38,10 +38,10 @@ def checked(
         (Listed(ALL), Release(4, 2), (Action.NOTHING, ())),
     ],
 )
-def test_the_shipped_rules_remove_nodes_after_an_error_and_by_one_name(
+def test_the_shipped_rules_decide_as_in_the_table(
     answer: Answer, at: Release, expected: tuple[Action, tuple[str, ...]]
 ) -> None:
-    """Operators' cases 10 and 11: both nodes were members that were only cut off."""
+    """Operators' cases 10 and 11: the removed nodes were members that were only cut off."""
     assert expected == checked("real", answer, {"d": 1.0, "e": 1.0}, at=at)
 
 

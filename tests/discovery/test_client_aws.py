@@ -171,10 +171,11 @@ def test_instances_with_the_tag_that_run_are_listed(
 def test_the_instances_own_group_is_listed_by_private_address(
     port: int, instances: dict[str, list[dict[str, Any]]], tokens: bool
 ) -> None:
-    """Metadata v1 and v2, role, region, group, instances: a whole listing without a key set.
+    """The metadata, with or without tokens, give the keys, the region and the instance's id.
 
-    EC2 reads InstanceId whose numbers begin at 3, but moto does not, and answers with all; ours
-    takes those that it asked for.  Therefore real's listing by group is not tested here.
+    EC2 reads InstanceId whose numbers begin at 3, but moto does not, and answers with all
+    instances; ours keeps the instances that it asked for.  Therefore real's listing by group is not
+    tested here.
     """
     state = MetadataServer(instance=instances["group"][0]["InstanceId"], tokens=tokens)
     with serving(state):
@@ -198,7 +199,6 @@ def test_the_instances_own_group_is_listed_by_private_address(
 def test_host_names_are_found_by_a_path_through_interfaces(
     port: int, instances: dict[str, list[dict[str, Any]]]
 ) -> None:
-    """networkInterfaceSet,1,privateIpAddressesSet,1,privateIpAddress."""
     path = ("networkInterfaceSet", "1", "privateIpAddressesSet", "1", "privateIpAddress")
     by_path = backend(
         port, 1, names=Names(hostname_paths=(path,)), instance_tags={"service": "rabbitmq"}
@@ -213,7 +213,6 @@ def test_host_names_are_found_by_a_path_through_interfaces(
 def test_an_instance_in_no_group_is_an_error_in_ours_and_an_empty_list_in_real(
     port: int, instances: dict[str, list[dict[str, Any]]]
 ) -> None:
-    """Own instance in no ASG: []."""
     with serving(state := MetadataServer(instance=instances["tagged"][1]["InstanceId"])):
         ours = backend(port, state.port, use_autoscaling_group=True)
         real = backend(port, state.port, variant=Variant.REAL, use_autoscaling_group=True)
@@ -222,7 +221,7 @@ def test_an_instance_in_no_group_is_an_error_in_ours_and_an_empty_list_in_real(
 
 
 @pytest.mark.landing
-def test_a_real_api_conforms_with_the_keys_of_a_profile(
+def test_the_api_of_moto_conforms_with_the_keys_of_a_profile(
     port: int,
     instances: dict[str, list[dict[str, Any]]],
     tmp_path: Path,
@@ -252,7 +251,7 @@ def test_a_real_api_conforms_with_the_keys_of_a_profile(
 def test_keys_that_are_replaced_in_a_file_are_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before, a node that ran for long used the keys of its start, which had expired."""
+    """Otherwise a node that runs for long would use the keys of its start, which have expired."""
     file = tmp_path / "credentials"
     for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "PROFILE", "DEFAULT_PROFILE"):
         monkeypatch.delenv(f"AWS_{name}", raising=False)
@@ -267,7 +266,7 @@ def test_keys_that_are_replaced_in_a_file_are_taken(
 
     async def noted(_: object, request: Request) -> Broken:
         signed.append(None if request.signing is None else request.signing.access_key)
-        return Broken(why="nobody is there")
+        return Broken(why="no server is there")
 
     async def lists() -> None:
         async with opened(chosen(text, LintInput(), node="rabbit@a")) as port:

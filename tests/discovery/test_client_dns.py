@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from joinproto.apps.discovery.conform_file import StandIns, conform_file
-from joinproto.apps.discovery.port import Served
+from joinproto.apps.discovery.port import BackendPort
 from joinproto.apps.discovery.resolver import Resolver
 from joinproto.discovery import dns
 from joinproto.discovery.answers import Answer, Failed, Listed
@@ -43,12 +43,12 @@ def listed(port: int, name: str, variant: Variant = Variant.OURS, seconds: float
     """Return the nodes that the server at this port names."""
     about = dns.Dns(variant=variant, hostname=f"{name}.eng.example.local", long_names=True)
     resolver = Resolver(servers=("127.0.0.1",), port=port, seconds=seconds)
-    return anyio.run(Served(dns.DnsBackend(about), look_up=resolver.look).list_nodes)
+    return anyio.run(BackendPort(dns.DnsBackend(about), look_up=resolver.look).list_nodes)
 
 
 @pytest.mark.parametrize("variant", Variant)
 def test_the_names_of_all_addresses_are_listed(port: int, variant: Variant) -> None:
-    """The example of the guide: two addresses, two names; here with IPv6 as well."""
+    """An IPv6 address is added to the two addresses of the guide's example."""
     found = listed(port, "discovery", variant)
 
     expected = ("rabbit@node1.eng.example.local", "rabbit@node2.eng.example.local")
@@ -57,7 +57,7 @@ def test_the_names_of_all_addresses_are_listed(port: int, variant: Variant) -> N
 
 
 def test_an_address_without_a_name_is_skipped_by_real_alone(port: int) -> None:
-    """Failures skipped: a partial list."""
+    """For ours, a list that lacks a node is an error."""
     found = listed(port, "partly", Variant.REAL)
     assert Listed(("rabbit@node1.eng.example.local",)) == found
 
@@ -75,10 +75,10 @@ def test_a_name_without_addresses_is_an_empty_list_and_a_missing_name_an_error(p
 
 def test_a_server_that_is_down_is_an_error() -> None:
     """The answer is never an empty list, except in the real variant."""
-    (nobody,) = free_ports(1)
+    (unused,) = free_ports(1)
 
-    assert isinstance(listed(nobody, "discovery", seconds=0.5), Failed)
-    assert Listed(()) == listed(nobody, "discovery", Variant.REAL, seconds=0.5)
+    assert isinstance(listed(unused, "discovery", seconds=0.5), Failed)
+    assert Listed(()) == listed(unused, "discovery", Variant.REAL, seconds=0.5)
 
 
 @pytest.mark.parametrize("name", ["a..b", "x" * 64, "ü" * 300, " "])
@@ -104,9 +104,9 @@ def test_a_real_dns_conforms_and_a_name_without_records_does_not(port: int) -> N
 
 
 def test_a_dns_server_that_is_down_is_not_judged() -> None:
-    """The exit code is 4, without a list of its errors."""
-    (nobody,) = free_ports(1)
-    stand_ins = StandIns(resolver=Resolver(servers=("127.0.0.1",), port=nobody, seconds=0.5))
+    """The error is the environment's: exit code 4."""
+    (unused,) = free_ports(1)
+    stand_ins = StandIns(resolver=Resolver(servers=("127.0.0.1",), port=unused, seconds=0.5))
     backend = "cluster_formation.peer_discovery_backend = dns"
     text = f"{backend}\ncluster_formation.dns.hostname = a.example\n"
     with pytest.raises(EnvironmentProblem, match="does not answer"):

@@ -14,13 +14,13 @@ from joinproto.apps.discovery.conformance import conformance
 from joinproto.apps.discovery.http import Http
 from joinproto.apps.discovery.opened import Address, addressed
 from joinproto.apps.discovery.perform import perform
-from joinproto.apps.discovery.port import Served
+from joinproto.apps.discovery.port import BackendPort
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
 from joinproto.discovery.contract import Done, Held, Variant
 from joinproto.discovery.etcd2 import Etcd2, Etcd2Backend
 from joinproto.discovery.etcd3 import Etcd3, Etcd3Backend, plain
 from joinproto.discovery.exchange import Response, arguments
-from joinproto.discovery.register import EtcdRegister, Stands
+from joinproto.discovery.register import EtcdRegister, RegisterValue
 from tests.discovery.asking import ask, hurried
 from tools.boots.servers import Etcd, etcds
 
@@ -38,7 +38,7 @@ def v3(etcd: Etcd, name: str, cluster: str, variant: Variant = Variant.OURS) -> 
 
 @pytest.mark.parametrize("kind", ["etcd2", "etcd3"])
 def test_a_real_etcd_conforms(etcd: Etcd, kind: str) -> None:
-    """The conformance suite against Debian's etcd, v2 and v3."""
+    """The conformance suite runs for v2 and v3."""
     done = conformance(f"{kind}+http://127.0.0.1:{etcd.client}")
 
     assert [] == [one for one in done.checks if not one.holds]
@@ -91,8 +91,8 @@ def test_real_keeps_its_record_alive_by_its_lease(etcd: Etcd) -> None:
     assert isinstance(ask(backend, lambda port: port.list_nodes()), Failed)  # [], so it ends
 
 
-def test_the_lock_of_a_dead_holder_is_free_only_after_its_lease_ends(etcd: Etcd) -> None:
-    """A waiting node learns in time that it did not get the lock, and leaves the queue."""
+def test_a_node_that_does_not_get_a_lock_in_time_leaves_the_queue(etcd: Etcd) -> None:
+    """Otherwise a third node would wait behind it for the lock that the holder gives back."""
     one, two = v3(etcd, "rabbit@a", "lock"), v3(etcd, "rabbit@b", "lock")
     held = ask(one, lambda port: port.lock())
     assert isinstance(held, Held)
@@ -106,7 +106,6 @@ def test_the_lock_of_a_dead_holder_is_free_only_after_its_lease_ends(etcd: Etcd)
 
 
 def test_v2_records_of_real_end_and_ours_stay(etcd: Etcd) -> None:
-    """PUT ../nodes/<node>?ttl=N."""
     at = {"host": "127.0.0.1", "port": etcd.client, "cluster_name": "ttl"}
     real = Etcd2Backend(Etcd2(variant=REAL, node="rabbit@real", node_ttl=1, **at))  # type: ignore[arg-type]
     ours = Etcd2Backend(Etcd2(node="rabbit@ours", **at))  # type: ignore[arg-type]
@@ -125,8 +124,8 @@ def test_v2_records_of_real_end_and_ours_stay(etcd: Etcd) -> None:
         listed = ask(ours, lambda port: port.list_nodes())
 
 
-def test_one_of_three_etcds_may_die_or_hang_but_two_may_not(tmp_path: Path) -> None:
-    """With one of three killed or hanging, the list comes; with two, an error comes in time."""
+def test_a_list_comes_without_one_of_three_etcds_and_an_error_without_two(tmp_path: Path) -> None:
+    """The first is killed, and the second hangs for a while; the error comes in time."""
     with etcds(tmp_path, 3) as (one, two, three):
         backend = v3(one, "rabbit@a", "three")
         addresses = [Address("127.0.0.1", it.client) for it in (one, two, three)]
@@ -134,7 +133,7 @@ def test_one_of_three_etcds_may_die_or_hang_but_two_may_not(tmp_path: Path) -> N
         async def story(*questions: str) -> list[Answer | Done | Failed]:
             async with Http() as http:
                 exchange = addressed(hurried(http.exchange, 3.0), addresses)
-                port = Served(backend, exchange)
+                port = BackendPort(backend, exchange)
                 return [await getattr(port, question)() for question in questions]
 
         assert [Done(), Listed(("rabbit@a",))] == anyio.run(story, "register", "list_nodes")
@@ -162,12 +161,12 @@ def _retried(story: object, *questions: str) -> list[Answer | Done | Failed]:
 
 
 def test_five_nodes_at_once_are_all_listed_and_each_locks_alone(etcd: Etcd) -> None:
-    """Five nodes start at once; each registers, locks, and sees the nodes registered before."""
+    """Each of the five registers and takes the lock; the last one lists all."""
     inside, most, seen = 0, 0, []
 
     async def node(number: int, http: Http) -> None:
         nonlocal inside, most
-        port = Served(v3(etcd, f"rabbit@n{number}", "five"), http.exchange)
+        port = BackendPort(v3(etcd, f"rabbit@n{number}", "five"), http.exchange)
         assert Done() == await port.register()
         held = await port.lock()
         assert isinstance(held, Held), held
@@ -188,7 +187,7 @@ def test_five_nodes_at_once_are_all_listed_and_each_locks_alone(etcd: Etcd) -> N
 
 
 def test_one_of_many_nodes_that_set_a_key_sets_it(etcd: Etcd) -> None:
-    """Join protocol, 3.7: the register takes the first that is written."""
+    """Join protocol, 3.7: the register keeps the first value."""
     register = EtcdRegister(Etcd3(host="127.0.0.1", port=etcd.client, cluster_name="once"))
     name = f"view-{os.getpid()}"
 
@@ -206,7 +205,7 @@ def test_one_of_many_nodes_that_set_a_key_sets_it(etcd: Etcd) -> None:
             return said, before, await perform(register.read(name), http.exchange)
 
     said, before, after = anyio.run(story)
-    assert Stands(None) == before
-    assert isinstance(after, Stands)
+    assert RegisterValue(None) == before
+    assert isinstance(after, RegisterValue)
     assert after.value is not None
     assert {after} == set(said)

@@ -12,7 +12,7 @@ import trustme
 
 from joinproto.apps.discovery.http import Http
 from joinproto.apps.discovery.opened import Address, addressed, opened
-from joinproto.apps.discovery.port import Served
+from joinproto.apps.discovery.port import BackendPort
 from joinproto.discovery.answers import Failed, Listed
 from joinproto.discovery.aws import Aws, AwsBackend, Endpoint, Names
 from joinproto.discovery.aws_metadata import Metadata
@@ -26,7 +26,7 @@ from joinproto.discovery.k8s import EndpointsBackend, K8s
 from joinproto.discovery.lint import LintInput
 from joinproto.discovery.proxy import Proxies
 from joinproto.discovery.releases import release
-from tests.discovery.asking import Patient, ask
+from tests.discovery.asking import PatientHttp, ask
 from tests.discovery.proxying import proxy
 from tests.discovery.rude import Manner, rude
 from tools.boots.recorded import ConsulServer, K8sServer, serving
@@ -57,8 +57,8 @@ def backends(port: int) -> dict[str, Backend]:
 
 
 @pytest.mark.parametrize("manner", Manner, ids=lambda one: one.value)
-def test_however_a_server_misbehaves_its_list_is_an_error_in_time(manner: Manner) -> None:
-    """Dies, hangs, 500, half an answer, garbage: never an empty list, never a silent wait."""
+def test_the_list_of_a_misbehaving_server_is_an_error_in_time(manner: Manner) -> None:
+    """The server dies, hangs, or sends an error, half an answer or garbage."""
     with rude(manner) as server:
         for name, backend in backends(server.port).items():
             answer = ask(backend, lambda port: port.list_nodes(), seconds=SECONDS)
@@ -69,8 +69,8 @@ def test_however_a_server_misbehaves_its_list_is_an_error_in_time(manner: Manner
 
 
 @pytest.mark.parametrize("manner", [Manner.HANGS, Manner.HALF, Manner.S500, Manner.REFUSES])
-def test_however_a_server_misbehaves_writing_is_an_error(manner: Manner) -> None:
-    """A write without a clear answer is an error; for etcd v3 real says ok, which is its defect."""
+def test_a_write_to_a_misbehaving_server_is_an_error(manner: Manner) -> None:
+    """A write, or a request for a lock, without a clear answer is an error."""
     with rude(manner) as server:
         for name, backend in backends(server.port).items():
             if not backend.registers:
@@ -79,8 +79,8 @@ def test_however_a_server_misbehaves_writing_is_an_error(manner: Manner) -> None
             assert isinstance(ask(backend, lambda port: port.lock(), seconds=SECONDS), Failed), name
 
 
-def test_real_takes_two_of_these_errors_for_an_empty_list() -> None:
-    """The shipped defects, on real sockets: 404 of etcd v2 from any server, a failing tag query."""
+def test_real_takes_two_errors_for_an_empty_list() -> None:
+    """Real: a 404 of any server to the etcd v2 client, and an error to a query of AWS by tags."""
     with rude(Manner.S404) as server:
         real = Etcd2Backend(Etcd2(variant=Variant.REAL, host="127.0.0.1", port=server.port))
         assert Listed(()) == ask(real, lambda port: port.list_nodes())
@@ -88,7 +88,7 @@ def test_real_takes_two_of_these_errors_for_an_empty_list() -> None:
 
 
 def exchanged(request: Request, http: Http | None = None) -> Response | Broken:
-    """Send one request."""
+    """Send one request; return its answer."""
 
     async def sent() -> Response | Broken:
         async with http or Http() as client:
@@ -111,7 +111,7 @@ def get(port: int, *headers: Header, host: str = "127.0.0.1") -> Request:
 
 
 def test_a_request_is_sent_unchanged() -> None:
-    """Method, path and arguments are sent in their order, and no further header."""
+    """The client adds only the headers Host and Connection."""
     with serving(state := ConsulServer()):
         about = Consul(
             variant=Variant.REAL,
@@ -127,7 +127,7 @@ def test_a_request_is_sent_unchanged() -> None:
     assert {"host", "x-consul-token", "connection"} == set(headers)
 
 
-def test_an_endless_answer_is_given_up_at_a_maximal_size() -> None:
+def test_an_answer_that_is_too_long_is_given_up() -> None:
     """A server must not be able to fill the client's memory."""
     with rude(Manner.HUGE) as server:
         got = exchanged(get(server.port))
@@ -149,10 +149,10 @@ def test_a_header_that_cannot_be_sent_is_an_error_that_does_not_repeat_it(value:
 def test_requests_and_statuses_are_logged_and_secrets_are_not(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Every request and status at debug level, secrets never in a log."""
+    """Each request is logged with its status at debug level."""
     caplog.set_level(logging.DEBUG)
     with rude(Manner.S403) as server, proxy(server.port) as way:
-        http = Patient(Proxies(http_proxy=f"http://user:proxy-secret@127.0.0.1:{way.port}"))
+        http = PatientHttp(Proxies(http_proxy=f"http://user:proxy-secret@127.0.0.1:{way.port}"))
         consul = Consul(acl_token="consul-secret", host="127.0.0.1", port=server.port)
         ask(ConsulBackend(consul), lambda port: port.list_nodes(), http=http)
         ask(aws(server.port), lambda port: port.list_nodes())
@@ -166,7 +166,6 @@ def test_requests_and_statuses_are_logged_and_secrets_are_not(
 
 
 def test_http_goes_through_its_proxy_unless_the_host_is_excluded() -> None:
-    """HTTP proxies with exclusions."""
     with serving(state := ConsulServer()), proxy(state.port) as way:
         proxies = Proxies(http_proxy=f"127.0.0.1:{way.port}", exclusions=("127.0.0.1",))
         through = get(8500, host="consul.eng.example.local")
@@ -198,11 +197,11 @@ def trusting(authority: trustme.CA) -> ssl.SSLContext:
 
 
 def test_https_goes_through_a_tunnel(authority: trustme.CA) -> None:
-    """HTTPS proxies: the proxy sees only the host."""
+    """The proxy sees only the host."""
     name = "kubernetes.default.svc.cluster.local"
     state = K8sServer(endpoints={"rabbitmq": [{"addresses": [{"ip": "10.0.0.1"}]}]})
     with serving(state, server_context(authority, name)), proxy(state.port) as way:
-        http = Patient(Proxies(https_proxy=f"127.0.0.1:{way.port}"), trusting(authority))
+        http = PatientHttp(Proxies(https_proxy=f"127.0.0.1:{way.port}"), trusting(authority))
         backend = EndpointsBackend(K8s(token="a-token"))
         assert Listed(("rabbit@10.0.0.1",)) == ask(backend, lambda p: p.list_nodes(), http=http)
 
@@ -213,13 +212,13 @@ def test_https_goes_through_a_tunnel(authority: trustme.CA) -> None:
 def test_a_server_that_is_not_trusted_or_has_another_name_is_an_error(
     authority: trustme.CA,
 ) -> None:
-    """TLS: the CA is at cert_path; the server's name must fit."""
+    """The client does not trust the authority, or the certificate names another host."""
     state = K8sServer(endpoints={"rabbitmq": []})
     for name, context in (("127.0.0.1", None), ("other.example", trusting(authority))):
         with serving(state, server_context(authority, name)):
             about = K8s(host="127.0.0.1", port=state.port, token="a-token")
             answer = ask(
-                EndpointsBackend(about), lambda p: p.list_nodes(), http=Patient(tls=context)
+                EndpointsBackend(about), lambda p: p.list_nodes(), http=PatientHttp(tls=context)
             )
 
         assert isinstance(answer, Failed)
@@ -272,7 +271,7 @@ def test_a_malformed_host_is_an_error(host: str) -> None:
 def test_a_proxy_that_is_down_is_an_error() -> None:
     """The request never goes around the proxy."""
     with serving(state := ConsulServer()), rude(Manner.REFUSES) as way:
-        http = Patient(Proxies(http_proxy=f"127.0.0.1:{way.port}"))
+        http = PatientHttp(Proxies(http_proxy=f"127.0.0.1:{way.port}"))
         assert isinstance(exchanged(get(state.port), http), Broken)
 
     assert [] == state.seen
@@ -284,8 +283,8 @@ def test_the_next_address_is_asked_if_one_gives_no_answer() -> None:
         addresses = [Address("127.0.0.1", one.port) for one in (bad, busy, good)]
 
         async def twice() -> list[Done | Failed]:
-            async with Patient() as http:
-                port = Served(ConsulBackend(Consul()), addressed(http.exchange, addresses))
+            async with PatientHttp() as http:
+                port = BackendPort(ConsulBackend(Consul()), addressed(http.exchange, addresses))
                 return [await port.register(), await port.register()]
 
         assert [Done(), Done()] == anyio.run(twice)

@@ -16,7 +16,7 @@ import pytest
 from joinproto.apps.discovery.conform_file import conform_file
 from joinproto.apps.discovery.conformance import conformance
 from joinproto.apps.discovery.http import Http
-from joinproto.apps.discovery.port import Served
+from joinproto.apps.discovery.port import BackendPort
 from joinproto.discovery import k8s
 from joinproto.discovery.answers import Failed, Listed, Selected
 from joinproto.discovery.consul import Consul, ConsulBackend
@@ -26,7 +26,7 @@ from joinproto.discovery.k8s import EndpointsBackend, K8s
 from joinproto.discovery.lint import LintInput
 from joinproto.discovery.releases import release
 from joinproto.errors import EnvironmentProblem
-from tests.discovery.asking import Patient, ask, directly, hurried
+from tests.discovery.asking import PatientHttp, ask, directly, hurried
 from tests.discovery.rude import Manner, rude
 from tools.boots.recorded import Answer, ConsulServer, K8sServer, serving
 from tools.swarms.virtual import VIRTUAL
@@ -60,14 +60,14 @@ def node(state: ConsulServer, name: str, variant: Variant = Variant.OURS) -> Con
 
 def test_a_server_of_the_recorded_shapes_conforms(consul: ConsulServer) -> None:
     """The conformance suite runs over real sockets."""
-    done = conformance(f"consul+http://127.0.0.1:{consul.port}", Patient)
+    done = conformance(f"consul+http://127.0.0.1:{consul.port}", PatientHttp)
 
     assert [] == [one for one in done.checks if not one.holds]
     assert 15 < len(done.checks)
     assert ({}, {}, set()) == (consul.services, consul.keys, consul.sessions)
 
 
-class Forgetful(ConsulServer):
+class ForgetfulAgent(ConsulServer):
     """An agent that keeps no record."""
 
     def answer(self, method: str, path: list[str], query: dict[str, str], body: str) -> Answer:
@@ -78,8 +78,8 @@ class Forgetful(ConsulServer):
 
 def test_a_server_that_forgets_does_not_conform() -> None:
     """The suite must be able to fail."""
-    with serving(state := Forgetful()):
-        done = conformance(f"consul+http://127.0.0.1:{state.port}", Patient)
+    with serving(state := ForgetfulAgent()):
+        done = conformance(f"consul+http://127.0.0.1:{state.port}", PatientHttp)
 
     assert not done.conforms
     wrong = {one.name for one in done.checks if not one.holds}
@@ -88,7 +88,7 @@ def test_a_server_that_forgets_does_not_conform() -> None:
 
 
 def test_a_server_that_is_down_is_not_judged() -> None:
-    """A silent server is not judged; a server that answers garbage does not conform."""
+    """A server that answers garbage is judged, and does not conform."""
     with (
         rude(Manner.REFUSES) as server,
         pytest.raises(EnvironmentProblem, match=f"{server.port} does not answer"),
@@ -96,7 +96,7 @@ def test_a_server_that_is_down_is_not_judged() -> None:
         conformance(f"etcd3+http://127.0.0.1:{server.port}")
 
     with rude(Manner.GARBAGE) as server:
-        done = conformance(f"etcd3+http://127.0.0.1:{server.port}", Patient)
+        done = conformance(f"etcd3+http://127.0.0.1:{server.port}", PatientHttp)
 
     assert not any(one.holds for one in done.checks)
 
@@ -118,7 +118,7 @@ def test_real_selects_the_oldest_passing_record_and_then_its_own(consul: ConsulS
 def test_two_nodes_of_one_agent_overwrite_each_other_in_real_but_not_in_ours(
     consul: ConsulServer,
 ) -> None:
-    """Consul service ID without address is just "rabbitmq"."""
+    """Without an address, real's id of a record is the name of the service."""
     at = {"host": "127.0.0.1", "port": consul.port}
     for variant, expected in ((Variant.REAL, 1), (Variant.OURS, 2)):
         consul.services.clear()
@@ -129,7 +129,7 @@ def test_two_nodes_of_one_agent_overwrite_each_other_in_real_but_not_in_ours(
 
 
 def test_a_forgotten_record_is_written_again(consul: ConsulServer) -> None:
-    """Consul forgets a service: 404, and a crash loop (operators' case 9)."""
+    """Consul forgets the service (operators' case 9)."""
     ours = node(consul, "rabbit@a")
     ask(ours, lambda port: port.register())
     consul.services.clear()
@@ -138,7 +138,7 @@ def test_a_forgotten_record_is_written_again(consul: ConsulServer) -> None:
     assert Done() == ask(ours, lambda port: port.keep_alive())
 
 
-class Endless(threading.Condition):
+class UntimedCondition(threading.Condition):
     """A server's lock with which a blocking read ends only when a key changes, not by its time."""
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -148,11 +148,13 @@ class Endless(threading.Condition):
 
 def test_the_wait_for_a_lock_ends_when_it_is_given_back() -> None:
     """The blocking read is answered as soon as the key changes; real fails after 2250 ms."""
-    consul = ConsulServer(lock=Endless())
+    consul = ConsulServer(lock=UntimedCondition())
 
     async def story() -> list[Held | Failed]:
-        async with Patient() as http:
-            first, second = (Served(node(consul, f"rabbit@{it}"), http.exchange) for it in "ab")
+        async with PatientHttp() as http:
+            first, second = (
+                BackendPort(node(consul, f"rabbit@{it}"), http.exchange) for it in "ab"
+            )
             held = await first.lock()
             assert isinstance(held, Held)
             got: list[Held | Failed] = []
@@ -176,17 +178,17 @@ def test_the_wait_for_a_lock_ends_when_it_is_given_back() -> None:
 
 
 def test_real_leaves_its_session_behind(consul: ConsulServer) -> None:
-    """Lock wait capped by the HTTP timeout, sessions leak (consul#30); ours ends its session."""
+    """Real's request ends before the lock is free (consul#30); ours ends its session."""
 
     async def story() -> None:
-        async with Http() as http, Patient() as patient:
+        async with Http() as http, PatientHttp() as patient:
             short = hurried(http.exchange, 0.5)
 
             async def exchange(request: Request) -> Response | Broken:
                 return await (short if "index=" in request.target else patient.exchange)(request)
 
-            def at(name: str, variant: Variant = Variant.OURS) -> Served:
-                return Served(node(consul, name, variant), exchange)
+            def at(name: str, variant: Variant = Variant.OURS) -> BackendPort:
+                return BackendPort(node(consul, name, variant), exchange)
 
             assert isinstance(await at("rabbit@a").lock(), Held)
             for one in (at("rabbit@b", Variant.REAL), at("rabbit@c")):
@@ -213,17 +215,17 @@ def test_endpoints_are_listed_and_a_wrong_token_is_an_error() -> None:
         assert 1 == len(state.events)
 
 
-def leased(state: K8sServer, name: str) -> Served:
+def leased(state: K8sServer, name: str) -> BackendPort:
     """Return a node's backend at this server, in virtual time."""
     about = K8s(token=state.token, node=name)
-    return Served(EndpointsBackend(about), directly(state))
+    return BackendPort(EndpointsBackend(about), directly(state))
 
 
 def test_each_of_five_nodes_that_lock_a_lease_holds_it_alone() -> None:
     """D3: five nodes at once take a lock that is a Lease."""
     state, inside, most = K8sServer(), 0, 0
 
-    async def one(port: Served) -> None:
+    async def one(port: BackendPort) -> None:
         nonlocal inside, most
         held = await port.lock()
         assert isinstance(held, Held), held

@@ -44,7 +44,6 @@ def listing(text: str, at: str = "4.2") -> Listing:
 
 
 def test_the_configured_nodes_are_listed_in_the_order_of_their_numbers() -> None:
-    """classic_config.nodes.$n."""
     text = conf(
         "classic_config",
         classic_config__nodes__10="rabbit@c",
@@ -87,7 +86,6 @@ def test_a_file_asks_its_consul_and_writes_nothing(caplog: pytest.LogCaptureFixt
 
 
 def test_the_secret_of_the_environment_wins_over_the_files() -> None:
-    """ENV = environment variable that overrides the file."""
     text = conf("consul", consul__acl_token="of-the-file")
 
     assert "of-the-file" == of(text).consul.acl_token
@@ -95,7 +93,7 @@ def test_the_secret_of_the_environment_wins_over_the_files() -> None:
 
 
 def test_each_release_has_its_own_etcd_and_kubernetes() -> None:
-    """v3 only since 3.8.4; pod names from 4.1 on."""
+    """The client speaks etcd v3 since 3.8.4, and computes the names of pods since 4.1."""
     etcd, k8s = conf("etcd", etcd__host="e"), conf("k8s")
 
     assert (True, False) == (of(etcd, "3.8").is_etcd2, of(etcd, "3.8.4").is_etcd2)
@@ -106,8 +104,7 @@ def test_each_release_has_its_own_etcd_and_kubernetes() -> None:
     assert (("rabbit@r-3",), True) == (found.nodes, found.selected)
 
 
-def test_all_settings_reach_their_backend() -> None:
-    """This holds for every key of consul, etcd and aws that a backend knows."""
+def test_settings_reach_their_backend() -> None:
     consul = of(
         conf(
             "consul",
@@ -151,7 +148,7 @@ def test_all_settings_reach_their_backend() -> None:
 
 
 def test_one_variable_of_the_environment_holds_a_whole_map_or_list() -> None:
-    """AWS_EC2_TAGS (JSON), CONSUL_SVC_TAGS (comma list): they override the file."""
+    """AWS_EC2_TAGS is JSON, and CONSUL_SVC_TAGS a list with commas."""
     aws = of(conf("aws", aws__instance_tags__a="file"), AWS_EC2_TAGS='{"b": "c", "a": "d"}').aws
     consul = of(conf("consul", consul__host="h"), CONSUL_SVC_TAGS="qa, 3.8").consul
 
@@ -162,7 +159,7 @@ def test_one_variable_of_the_environment_holds_a_whole_map_or_list() -> None:
 
 
 def test_pods_that_are_not_ready_count_from_a_release_on() -> None:
-    """notReadyAddresses[] from 3.8.x on; ours always."""
+    """Real counts them in 3.9, and ours in 3.7 already."""
     k8s = conf("k8s")
     counts = [of(k8s, at, Variant.REAL).k8s.counts_not_ready for at in ("3.7", "3.8", "3.9")]
 
@@ -171,7 +168,6 @@ def test_pods_that_are_not_ready_count_from_a_release_on() -> None:
 
 
 def test_a_file_with_which_no_node_starts_is_refused_with_its_line() -> None:
-    """The exit code is 2; the error has the found value and the next step."""
     with pytest.raises(UsageProblem, match="line 2"):
         of(conf("consul", consul__hots="x"))
 
@@ -190,15 +186,13 @@ def test_settings_that_cannot_be_used_are_refused(text: str, said: str) -> None:
         listing(text)
 
 
-def test_the_files_of_a_pod_are_read(tmp_path: Path) -> None:
-    """token_path must be a readable file."""
+def test_a_token_file_of_a_pod_that_is_missing_is_reported(tmp_path: Path) -> None:
     missing = conf("k8s", k8s__token_path=tmp_path / "token")
     with pytest.raises(UsageProblem, match="cannot be read"):
         listing(missing, "4.0")
 
 
-def test_verify_none_disables_verification_and_without_options_there_is_no_context() -> None:
-    """The TLS client options are the usual ones."""
+def test_verify_none_checks_no_host_name_and_without_options_there_is_no_context() -> None:
     assert tls_context({}) is None
     context = tls_context({"verify": "verify_none"})
     assert context is not None
@@ -206,7 +200,6 @@ def test_verify_none_disables_verification_and_without_options_there_is_no_conte
 
 
 def test_the_address_of_an_interface_is_found() -> None:
-    """The IP address of a NIC."""
     assert "127.0.0.1" == nic_address("lo")
     assert nic_address("no-such-nic") is None
 
@@ -225,14 +218,14 @@ def test_the_address_of_an_interface_is_found() -> None:
     ],
 )
 def test_a_malformed_address_of_a_server_is_refused(url: str) -> None:
-    """KIND+http://HOST:PORT."""
+    """The form is KIND+http://HOST:PORT, or https."""
     with pytest.raises(UsageProblem, match="not the address of a server"):
         server_of(url)
 
 
 @pytest.mark.parametrize("port", ["", "0", "²", "70000", "1" * 5_000])
 def test_a_malformed_port_is_refused(port: str) -> None:
-    """`int` refuses one port because it is not a number, and the other because it is too long."""
+    """`int` raises one error for a text that is no number, and another for too many digits."""
     with pytest.raises(UsageProblem, match="is not an address"):
         opening._address(f"etcd1:{port}")
     with pytest.raises(Refused, match="cannot be read"):

@@ -13,8 +13,8 @@ from joinproto.discovery.contract import Done, Held
 
 
 @define
-class Careless:
-    """Gives the lock to each node that asks.  `held`: the nodes that hold it now."""
+class CarelessBackend:
+    """A backend that gives its lock to each node.  `held`: the nodes that hold the lock now."""
 
     name: str
     held: list[str] = field(factory=list)
@@ -32,9 +32,9 @@ class Careless:
 
 
 def test_a_lock_that_was_given_to_two_nodes_is_reported_and_released_by_both() -> None:
-    """Otherwise the next check of that server would wait for the lock of the last one."""
+    """Otherwise the next check of that server would wait for this lock."""
     held: list[str] = []
-    one, two = (cast(Port, Careless(name, held)) for name in ("one", "two"))
+    one, two = (cast(Port, CarelessBackend(name, held)) for name in ("one", "two"))
 
     checks = anyio.run(locks, one, two)
 

@@ -1,4 +1,4 @@
-"""Files as they are found in public repositories, and problems in them that were missed before.
+"""Files as they are found in public repositories, and the problems that `lint` reports in them.
 
 Source: discovery, D1 and D6.
 """
@@ -71,7 +71,7 @@ def test_a_file_with_which_the_boot_crashes_is_not_searched() -> None:
 
 
 def test_a_ram_node_does_not_start_since_4_3() -> None:
-    """Before, the type in Erlang terms was not read, and no schema refuses it."""
+    """No schema refuses the type in Erlang terms."""
     other = f"[{{rabbit, [{{{F}, [{{node_type, ram}}]}}]}}]."
 
     assert ["error"] == [one for one, why, _ in said(RAM, "4.3") if "RAM" in why]
@@ -137,7 +137,7 @@ def test_settings_of_a_backend_that_is_not_chosen_are_reported_as_unsafe(text: s
 def test_a_search_has_no_list_if_no_setting_names_a_server(
     text: str, told: tuple[str, ...] | None
 ) -> None:
-    """Before, all nodes counted as listed, and three single brokers were called one cluster."""
+    """Otherwise all nodes would count as listed, and three single brokers as one cluster."""
     start = start_of(text.encode(), "4.2", 3)
 
     first = start.answers.get("n1")

@@ -150,10 +150,8 @@ def test_the_environment_wins_over_the_file_and_secrets_are_hidden() -> None:
         (f"{F}.node_cleanup.interval = 7", "4.3", {"CLEANUP_INTERVAL": "8"}, "keep one of the two"),
     ],
 )
-def test_advice_names_a_key_of_the_same_backend_and_ignored_settings_are_reported(
-    text: str, at: str, given: dict[str, str], next: str
-) -> None:
-    """Advice never names another backend's key; an unknown backend and overridden settings show."""
+def test_each_problem_has_its_advice(text: str, at: str, given: dict[str, str], next: str) -> None:
+    """No advice names a key of another backend."""
     found = of(text, at, environment=given).problems
 
     assert any(one.next.startswith(next) for one in found), found
@@ -206,7 +204,7 @@ def test_an_unsafe_or_useless_setting_is_reported(
 
 
 def test_a_plain_list_of_three_has_no_problem() -> None:
-    """A sound configuration has no problem."""
+    """On a node that the list lacks, the list has a problem."""
     lines = [f"{F}.classic_config.nodes.{at} = rabbit@host{at}" for at in (1, 2, 3)]
 
     found = of("\n".join(lines), node="rabbit@host2")
@@ -241,7 +239,7 @@ def judged(number: int, text: str) -> list[str]:
 
 
 def test_the_examples_of_the_guide_are_judged() -> None:
-    """All 42 have the problems in guide.txt; today's release refuses one, and says why."""
+    """All 42 have the problems in guide.txt; release 4.3 refuses one."""
     told = [line for number, text in examples().items() for line in judged(number, text)]
 
     assert (EXAMPLES / "guide.txt").read_text("utf-8").splitlines() == told
@@ -292,7 +290,7 @@ CLASSIC = """\
 
 
 def test_the_older_form_is_read_with_the_keys_of_the_newer_one() -> None:
-    """Erlang terms: same settings, each with its line; secrets are hidden."""
+    """Each setting has its line, and secrets are hidden."""
     found = {one.key.removeprefix("cluster_formation."): one for one in of(CLASSIC).settings}
 
     assert ("consul.example", 10) == (found["consul.host"].value, found["consul.host"].line)
@@ -303,7 +301,7 @@ def test_the_older_form_is_read_with_the_keys_of_the_newer_one() -> None:
 
 
 def test_in_the_older_form_unknown_names_are_ignored_and_not_refused() -> None:
-    """No schema checks it: such settings are ignored; in the newer form the node does not start."""
+    """No schema checks the older form; with the newer form, the node does not start."""
     found = of(CLASSIC)
 
     assert found.starts
@@ -325,7 +323,7 @@ def test_in_the_older_form_unknown_names_are_ignored_and_not_refused() -> None:
     ],
 )
 def test_terms_that_cannot_be_read_are_reported(text: bytes, why: str) -> None:
-    """Any unreadable input: an error with a line, and no traceback."""
+    """The one error has a line."""
     (problem,) = [one for one in lint(text, LintInput()).problems if one.severity is Severity.ERROR]
 
     assert why in problem.why

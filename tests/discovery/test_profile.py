@@ -39,7 +39,7 @@ def test_a_profile_is_read_from_both_files(tmp_path: Path) -> None:
     assert ("other", "t", "eu-north-1") == (mine.keys.access_key, mine.keys.token, mine.region)
 
 
-def test_the_environment_wins(tmp_path: Path) -> None:
+def test_the_environment_wins_over_the_files(tmp_path: Path) -> None:
     home = written(tmp_path, KEYS.format("default", "usual"))
     said = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "r"}
     found = profile(said | {"AWS_ENDPOINT_URL": "https://aws.example"}, home)

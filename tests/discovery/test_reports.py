@@ -51,8 +51,7 @@ def said(found: Linted, severity: Severity) -> list[tuple[int, str]]:
 def test_a_setting_that_keeps_the_node_from_starting_is_reported_with_its_line(
     name: str, at: str, line: int, why: str
 ) -> None:
-    """An unknown key; a module that does not exist (6753); 1630; a scheme that lost its newline
-    (rabbitmq-peer-discovery-etcd 9); 2379; 15191."""
+    """Issues 1630, 2379, 6753 and 15191, and rabbitmq-peer-discovery-etcd 9."""
     found = linted(name, at)
 
     assert not found.starts
@@ -70,14 +69,13 @@ def test_a_setting_that_keeps_the_node_from_starting_is_reported_with_its_line(
         ("F12.conf", "4.3.0"),
     ],
 )
-def test_the_next_release_starts(name: str, at: str) -> None:
-    """A defect ends with the release that fixed it."""
+def test_a_file_is_accepted_since_the_release_that_fixed_its_defect(name: str, at: str) -> None:
     assert linted(name, at).starts
 
 
 @pytest.mark.parametrize("name", ["F04a.json", "F04b.json"])
 def test_until_3_12_a_node_joins_the_first_that_has_its_tables(name: str) -> None:
-    """It does not choose itself, or by the time of a start (cluster-operator 662)."""
+    """The node chooses neither itself nor the node that started first (cluster-operator 662)."""
     asked = fitted(answer_boot.asks, parse((REPORTS / name).read_bytes()))
     told = answer_boot.answer(asked)
 
@@ -112,8 +110,8 @@ def test_a_node_that_its_own_list_lacks_adds_itself_since_3_13() -> None:
 def test_a_first_start_follows_from_the_release(
     name: str, splits: bool, joins: bool | None
 ) -> None:
-    """Late registration until 3.13.4 (10760, 11594), the service's lock of 3.8.3, and 30 tries
-    after which a node gives up (bitnami/charts 29989)."""
+    """Nodes register late until 3.13.4 (10760, 11594), the service has a lock in 3.8.3, and a node
+    gives up after 30 tries (bitnami/charts 29989)."""
     found = searched(start_of((REPORTS / name).read_bytes(), None, 3))
 
     assert splits is found.splits
@@ -145,7 +143,7 @@ def test_a_first_start_follows_from_a_configuration(backend: str, at: str, split
 
 
 @pytest.mark.parametrize("tries", [30, 1000])
-def test_the_number_of_tries_of_each_release_is_accepted(tries: int) -> None:
+def test_a_first_start_splits_if_nodes_give_up_after_their_tries(tries: int) -> None:
     facts = f'{{"nodes": ["a", "b", "c"], "release": "4.0.2", "tries": {tries}}}'
 
     assert searched(start_of(facts.encode(), None, 3)).splits
@@ -180,7 +178,7 @@ def test_a_name_of_erlang_terms_is_not_a_key() -> None:
 
 
 def test_addresses_do_not_fit_short_names() -> None:
-    """AWS with private addresses, and nodes with short names (rabbitmq-peer-discovery-aws 11)."""
+    """AWS lists private addresses, and nodes have short names (rabbitmq-peer-discovery-aws 11)."""
     text = f"{F}.peer_discovery_backend = aws\n{F}.aws.use_autoscaling_group = true\n"
     text += f"{F}.aws.use_private_ip = true\n"
 
@@ -225,7 +223,7 @@ def test_tags_in_brackets_are_refused(at: str, why: str) -> None:
 
 
 def test_pods_of_a_deployment_that_start_together_split() -> None:
-    """Three replicas, by address, in the first releases (rabbitmq-peer-discovery-k8s 27)."""
+    """The first releases have neither a lock nor a delay (rabbitmq-peer-discovery-k8s 27)."""
     text = f"{F}.peer_discovery_backend = rabbit_peer_discovery_k8s\n{F}.k8s.address_type = ip\n"
 
     assert searched(start_of(text.encode(), "3.7.4", 3)).splits
@@ -291,7 +289,7 @@ def test_without_plugins_the_answer_says_what_it_depends_on() -> None:
         ("4.3.5", "dns", Guard.NOTHING),
     ],
 )
-def test_the_guard_that_keeps_two_nodes_apart_by_release(
+def test_each_release_has_its_own_guard_against_two_clusters(
     at: str, backend: str, expected: Guard
 ) -> None:
     """The lock among nodes came with 3.8.18; before it AWS delayed since 3.7.4."""
@@ -299,7 +297,7 @@ def test_the_guard_that_keeps_two_nodes_apart_by_release(
 
 
 def test_erlang_terms_are_not_checked_by_a_schema() -> None:
-    """A port that the schema refuses, a name that the code ignores, and a name that it reads."""
+    """The schema would refuse this port, and the code ignores the name `host`."""
     text = (
         "[{rabbit, [{cluster_formation, [{peer_discovery_backend, rabbit_peer_discovery_consul},"
         " {lock_acquisition_failure_mode, ignore}, {node_type, disk}, {peer_discovery_consul,"

@@ -22,7 +22,7 @@ def test_every_run_ends_with_one_cluster_or_a_refusal() -> None:
     assert any(one.refused for one in found)
 
 
-def test_a_run_is_known_by_its_seed() -> None:
+def test_runs_of_the_same_seed_are_equal() -> None:
     assert run(3, 40) == run(3, 40)
 
 

@@ -101,7 +101,7 @@ DISCOVERY = System(
     effect=joinproto.discovery.exchange.Effect,
     ports=joinproto.discovery.perform.Ports,
     performers=(
-        "joinproto/apps/discovery/perform.py Acting",
+        "joinproto/apps/discovery/perform.py ClientPorts",
         "joinproto/discovery/asked.py RecordedPorts",  # its answers are given by the caller
     ),
     values=frozenset({"nodes", "node", "variant", "status", "rules", "step", "release", "kind"}),

@@ -1,10 +1,10 @@
 """Random runs of blank nodes that start by our rules, with the shipped clients.
 
-The flows of Consul and etcd, the client that performs them (`Served`), and `decide` are the shipped
-code.  These are simulated: the service, which may be down, fail to answer, or perform a request
-without an answer; the network between nodes; and the founding by votes, where a node keeps its vote
-on its disk.  A step is a round that a node decides, or an answer that a client's flow takes.  The
-claims:
+The flows of Consul and etcd, the client that performs them (`BackendPort`), and `decide` are
+shipped code.  These are simulated: the service, which may be down, fail to answer, or perform a
+request without an answer; the network between nodes; and the founding by votes, where a node keeps
+its vote on its disk.  A step is a round that a node decides, or an answer that a client's flow
+takes.  The claims:
 
     there is at most one cluster
     when all links have healed, all nodes are started and the service answers, all nodes are in the
@@ -28,7 +28,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from joinproto.apps.discovery.port import Served
+from joinproto.apps.discovery.port import BackendPort
 from joinproto.discovery import round as rounds
 from joinproto.discovery.answers import Failed
 from joinproto.discovery.boot import Rules, Step
@@ -130,7 +130,7 @@ class Node:
     """One node, with `cluster` and `vote` on its disk.  `why`: the reason why it ended, or ""."""
 
     name: str
-    port: Served
+    port: BackendPort
     run: Run
     cluster: str | None = None
     vote: str | None = None
@@ -224,7 +224,7 @@ class Run:
         make = self.chance.choice((_consul, _etcd))
         for name in "abcde"[: self.chance.randint(1, 5)]:
             node = f"rabbit@{name}"
-            self.nodes[node] = Node(node, Served(make(node), self.service.exchange), self)
+            self.nodes[node] = Node(node, BackendPort(make(node), self.service.exchange), self)
         self.expected = len(self.nodes)
         if self.expected > 2 and self.chance.random() < 0.2:
             self.expected -= self.chance.randint(1, 2)

@@ -21,7 +21,7 @@ from joinproto.apps.discovery.conformance import (
     unreached,
 )
 from joinproto.apps.discovery.opened import opened
-from joinproto.apps.discovery.port import Served
+from joinproto.apps.discovery.port import BackendPort
 from joinproto.apps.discovery.resolver import Resolver
 from joinproto.discovery import values
 from joinproto.discovery.answers import Answer, Failed, Listed
@@ -90,13 +90,13 @@ def conform_file(
     return anyio.run(asked)
 
 
-async def _lists(port: Served, node: str | None) -> list[Check]:
+async def _lists(port: BackendPort, node: str | None) -> list[Check]:
     first, again = await port.list_nodes(), await port.list_nodes()
     nodes = first.nodes if isinstance(first, Listed) else ()
     whole = all(prefix_of(one) and host_of(one) for one in nodes)
     checks = [
-        Check("it lists nodes, and no error", bool(nodes), first),
-        Check("asked again it names the same nodes", _same(first, again), again),
+        Check("the backend lists nodes, and reports no error", bool(nodes), first),
+        Check("a second list names the same nodes", _same(first, again), again),
         Check(
             "each node is named once, as PREFIX@HOST",
             bool(nodes) and whole and len(set(nodes)) == len(nodes),
@@ -114,8 +114,8 @@ def _same(first: Answer, again: Answer) -> bool:
     return set(first.nodes) == set(again.nodes)
 
 
-async def _absent(port: Served) -> list[Check]:
-    """D1: a missing entry is an error, not an empty list."""
+async def _absent(port: BackendPort) -> list[Check]:
+    """Return the check of D1: a missing entry is an error, not an empty list."""
     unused = f"joinproto-{secrets.token_hex(8)}"
     match port.backend:
         case EndpointsBackend(about):
@@ -128,11 +128,11 @@ async def _absent(port: Served) -> list[Check]:
         case _:
             return []  # AWS correctly answers an unused tag with an empty list
     got = await evolve(port, backend=backend).list_nodes()
-    name = "a name that was never made is an error, and no empty list"
+    name = "a name that does not exist is an error, not an empty list"
     return [Check(name, isinstance(got, Failed), got)]
 
 
-async def _lease(port: Served, backend: EndpointsBackend) -> list[Check]:
+async def _lease(port: BackendPort, backend: EndpointsBackend) -> list[Check]:
     unused = f"joinproto-{secrets.token_hex(8)}"
     one, two = (evolve(backend.about, service_name=unused, node=node) for node in (ONE, TWO))
     return await locks(

@@ -17,7 +17,7 @@ from attrs import evolve, field, frozen
 
 from joinproto.apps.discovery.http import Http
 from joinproto.apps.discovery.perform import perform
-from joinproto.apps.discovery.port import Port, Served
+from joinproto.apps.discovery.port import BackendPort, Port
 from joinproto.discovery.answers import Failed, Listed
 from joinproto.discovery.consul import Consul, ConsulBackend
 from joinproto.discovery.contract import Backend, Done, Held
@@ -25,7 +25,7 @@ from joinproto.discovery.etcd2 import Etcd2, Etcd2Backend
 from joinproto.discovery.etcd3 import Etcd3, Etcd3Backend, after, key
 from joinproto.discovery.exchange import Broken, Request, Response, arguments
 from joinproto.discovery.names import port_of
-from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register, Stands
+from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register, RegisterValue
 from joinproto.errors import EnvironmentProblem, UsageProblem
 
 LOCK_WAIT = 3.0
@@ -107,7 +107,7 @@ async def conform(server: str, make: MakeBackend) -> Conformance:
     return Conformance(server=server, checks=tuple(checks))
 
 
-async def require_answer(port: Served, server: str) -> None:
+async def require_answer(port: BackendPort, server: str) -> None:
     """List the nodes once; raises `EnvironmentProblem` if no request got a complete answer."""
     answers: list[Response] = []
 
@@ -117,7 +117,7 @@ async def require_answer(port: Served, server: str) -> None:
             answers.append(got)
         return got
 
-    said = await Served(port.backend, noted).list_nodes()
+    said = await BackendPort(port.backend, noted).list_nodes()
     if isinstance(said, Failed) and not answers:
         raise unreached(server, said.why)
 
@@ -164,7 +164,7 @@ async def locks(one: Port, two: Port) -> list[Check]:
 async def conform_register(register: Register, http: Http, name: str) -> tuple[Check, ...]:
     """Return the checks of a server's compare-and-set; the key `name` remains set."""
     before = await perform(register.read(name), http.exchange)
-    said: list[Stands | Failed] = []
+    said: list[RegisterValue | Failed] = []
 
     async def writes(value: str) -> None:
         said.append(await perform(register.set_once(name, value), http.exchange))
@@ -174,9 +174,9 @@ async def conform_register(register: Register, http: Http, name: str) -> tuple[C
             group.start_soon(writes, f"value-{number}")
     after = await perform(register.read(name), http.exchange)
     different = sorted({str(one) for one in said})
-    is_one = len(different) == 1 and all(isinstance(one, Stands) for one in said)
+    is_one = len(different) == 1 and all(isinstance(one, RegisterValue) for one in said)
     return (
-        Check("a key that was never set is free", before == Stands(None), before),
+        Check("a key that was never set is free", before == RegisterValue(None), before),
         Check(
             f"of {WRITERS} writers that set a key at once, one succeeds, and all get that writer's"
             " value",
@@ -272,8 +272,8 @@ def conformance(
     async def asked() -> Conformance:
         async with http() as open_http:
 
-            def port(node: str) -> Served:
-                return Served(cluster.backend(node), open_http.exchange)
+            def port(node: str) -> BackendPort:
+                return BackendPort(cluster.backend(node), open_http.exchange)
 
             await require_answer(port(ONE), url)
             try:

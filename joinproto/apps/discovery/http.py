@@ -23,7 +23,7 @@ from joinproto.discovery.exchange import (
     Response,
     netloc,
 )
-from joinproto.discovery.proxy import Proxies, way
+from joinproto.discovery.proxy import Proxies, route_of
 from joinproto.discovery.sigv4 import signed
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class Http:
         return got
 
     async def _sent(self, request: Request) -> Response:
-        found = way(self.proxies, request.scheme, request.host)
+        found = route_of(self.proxies, request.scheme, request.host)
         client = self._client(request.scheme, found.proxy)
         url = httpx.URL(f"{request.scheme}://{netloc(request.host, request.port)}")
         asked = signed(request, utc()) if request.signing else request

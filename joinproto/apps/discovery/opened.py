@@ -18,7 +18,7 @@ from attrs import define, evolve, frozen
 from joinproto.apps.discovery.aws_profile import profile
 from joinproto.apps.discovery.http import Http
 from joinproto.apps.discovery.perform import Exchange
-from joinproto.apps.discovery.port import Served
+from joinproto.apps.discovery.port import BackendPort
 from joinproto.apps.discovery.resolver import Resolver
 from joinproto.apps.discovery.successors import Successors
 from joinproto.discovery import values
@@ -77,7 +77,7 @@ def addressed(exchange: Exchange, addresses: Sequence[Address]) -> Exchange:
 
 
 @frozen
-class Configured(Backend):
+class ConfiguredBackend(Backend):
     """A backend whose list is written in the file."""
 
     nodes: tuple[str, ...]
@@ -88,7 +88,7 @@ class Configured(Backend):
 
 
 @frozen
-class Remade(Backend):
+class RemadeBackend(Backend):
     """A backend that only lists nodes, and is made again for each list, so that it has new keys."""
 
     make: Callable[[], Backend]
@@ -113,7 +113,7 @@ async def opened(
     resolver: Resolver | None = None,
     metadata: Metadata | None = None,
     endpoint: Endpoint | None = None,
-) -> AsyncIterator[Served]:
+) -> AsyncIterator[BackendPort]:
     """Open the backend; raises `UsageProblem` for settings that cannot hold on this machine.
 
     `locked`: take Consul's lock for a list if the release does so; False for a list that only an
@@ -122,19 +122,19 @@ async def opened(
     """
     match chosen.backend:
         case values.CLASSIC:
-            yield Served(Configured(chosen.nodes))
+            yield BackendPort(ConfiguredBackend(chosen.nodes))
             return
         case values.DNS:
-            yield Served(DnsBackend(chosen.dns), look_up=(resolver or Resolver()).look)
+            yield BackendPort(DnsBackend(chosen.dns), look_up=(resolver or Resolver()).look)
             return
     tls, backend, addresses = _backend(chosen, locked, metadata, endpoint)
     async with Http(chosen.proxies, tls_context(tls)) as http:
         exchange = addressed(http.exchange, addresses)
         if isinstance(backend, AwsBackend):
-            backend = Remade(lambda: _aws(chosen, metadata, endpoint))
+            backend = RemadeBackend(lambda: _aws(chosen, metadata, endpoint))
         if isinstance(backend, EndpointsBackend):
             exchange = _renewed(exchange, str(chosen.get("k8s.token_path")))
-        yield Served(backend, exchange)
+        yield BackendPort(backend, exchange)
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ from joinproto.discovery.perform import perform as performed
 
 R = TypeVar("R")
 Exchange = Callable[[Request], Awaitable[Response | Broken]]
-"""Sends one request; returns within the request's seconds, whatever the server does."""
+"""Sends one request; returns within the request's seconds, even if no answer comes."""
 LookUp = Callable[[Lookup], Awaitable[LookedUp]]
 """Makes one look-up in DNS; returns within a limited time."""
 LAST_SECONDS, LAST_REQUESTS = 3.0, 2
@@ -34,7 +34,7 @@ async def refusing(effect: object) -> Any:
 
 
 @frozen
-class Acting:
+class ClientPorts:
     """The ports of a client.  `waits`: False skips the waits of a flow, in its cleanup."""
 
     exchange: Exchange
@@ -59,16 +59,16 @@ async def perform(flow: Flow[R], exchange: Exchange, look_up: LookUp = refusing)
     that does not answer delays this by at most `LAST_SECONDS`.
     """
     try:
-        return await _played(flow, Acting(exchange, look_up))
+        return await _played(flow, ClientPorts(exchange, look_up))
     except anyio.get_cancelled_exc_class():
         with anyio.move_on_after(LAST_SECONDS, shield=True):
-            await _taken_back(flow, Acting(exchange, look_up, waits=False))
+            await _undone(flow, ClientPorts(exchange, look_up, waits=False))
         raise
     finally:
         flow.close()
 
 
-async def _played(flow: Flow[R], ports: Acting) -> R:
+async def _played(flow: Flow[R], ports: ClientPorts) -> R:
     try:
         effect = next(flow)
         while True:
@@ -78,7 +78,7 @@ async def _played(flow: Flow[R], ports: Acting) -> R:
         return result
 
 
-async def _taken_back(flow: Flow[Any], ports: Acting) -> None:
+async def _undone(flow: Flow[Any], ports: ClientPorts) -> None:
     try:
         effect = flow.throw(Refused("it was given up"))
         for _ in range(LAST_REQUESTS):

@@ -37,7 +37,7 @@ class Port(Protocol):
 
 
 @define(eq=False)
-class Served:
+class BackendPort:
     """A port that performs the flows of a backend."""
 
     backend: Backend

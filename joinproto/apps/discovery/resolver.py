@@ -22,14 +22,17 @@ log = logging.getLogger(__name__)
 
 @frozen(kw_only=True)
 class Resolver:
-    """A resolver.  `servers`: addresses; () means the system's.  `seconds`: for one look-up."""
+    """A resolver.  `servers`: addresses; () means the system's servers.
+
+    `seconds`: the time limit of one look-up.
+    """
 
     servers: tuple[str, ...] = ()
     port: int = 53
     seconds: float = 5.0
 
     async def look(self, lookup: Lookup) -> LookedUp:
-        """Return the answer, or the error instead of one."""
+        """Return the answer, or why there is none."""
         got = await self._looked(lookup)
         told = got.error or f"{len(got.values)} found"
         log.debug("DNS %s %s: %s", lookup.kind.value, lookup.name, told)

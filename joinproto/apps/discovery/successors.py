@@ -1,7 +1,8 @@
 """The register of the view chain: the successor of each view in a key of etcd or Consul.
 
-`chosen` performs the effect `CompareAndSet`, `successor` performs `ReadRegister`.  None means no
-answer: the member asks again, or closes in time.  Source: join protocol, 3.7.
+`chosen` performs the effect `CompareAndSet`, and `successor` performs `ReadRegister`.  The result
+None means that no answer came: the member asks again, or closes in time.  Source: join protocol,
+3.7.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from attrs import define
 from joinproto.apps.discovery.perform import Exchange, perform
 from joinproto.codec.malformed import Malformed
 from joinproto.discovery.answers import Failed
-from joinproto.discovery.register import Register, Stands
+from joinproto.discovery.register import Register, RegisterValue
 from joinproto.join.choice_messages import Chosen
 from joinproto.join.ids import ViewId
 from joinproto.join.messages import NoSuccessor
@@ -39,26 +40,28 @@ class Successors:
         Return the successor that the register then holds, or None without an answer.
         """
         text = encode(Chosen(parent, (view,))).decode()
-        stands = await perform(self.register.set_once(_name(parent), text), self.exchange)
-        found = self._view(parent, stands)
+        present = await perform(self.register.set_once(_name(parent), text), self.exchange)
+        found = self._view(parent, present)
         return None if isinstance(found, NoSuccessor) else found
 
     async def successor(self, parent: ViewId) -> View | NoSuccessor | None:
         """Return the successor of `parent`; None without an answer."""
-        stands = await perform(self.register.read(_name(parent)), self.exchange)
-        return self._view(parent, stands)
+        present = await perform(self.register.read(_name(parent)), self.exchange)
+        return self._view(parent, present)
 
-    def _view(self, parent: ViewId | None, stands: Stands | Failed) -> View | NoSuccessor | None:
-        if isinstance(stands, Failed):
-            if stands.why != self.failed:
-                log.warning("the register gave no answer: %s", stands.why)
-            self.failed = stands.why
+    def _view(
+        self, parent: ViewId | None, present: RegisterValue | Failed
+    ) -> View | NoSuccessor | None:
+        if isinstance(present, Failed):
+            if present.why != self.failed:
+                log.warning("the register gave no answer: %s", present.why)
+            self.failed = present.why
             return None
         self.failed = None
-        if stands.value is None:
+        if present.value is None:
             return NoSuccessor()
         try:
-            message = decode(stands.value.encode())
+            message = decode(present.value.encode())
         except Malformed as error:
             log.error("the register holds a value that no member wrote: %s", error)
             return None
