@@ -84,7 +84,7 @@ def linked(state: Following, primary: str) -> Step:
 
 
 def lost(state: Following) -> Following:
-    """Return the state without the link; the replica keeps all that was received so far: H8."""
+    """Return the state without the link; the replica keeps every change received so far: H8."""
     return evolve(state, primary=None, done=0, wired=None, early=(), missing=frozenset())
 
 
@@ -152,8 +152,8 @@ def _wired(state: Following, sender: str, wired: Wired) -> Taken:
     if not rules.generations or is_anothers or view.age >= state.view.age:
         effects.append(KeepView(view))
         state = evolve(state, view=view)
-    told = {thing.key for thing in wired.things}
-    wants = [name for name in found.replica.copied() if (Kind.QUEUE.value, name) in told]
+    wired_keys = {thing.key for thing in wired.things}
+    wants = [name for name in found.replica.copied() if (Kind.QUEUE.value, name) in wired_keys]
     early = state.early
     state = evolve(
         state, replica=found.replica, wired=wired.events, early=(), missing=frozenset(wants)
@@ -175,7 +175,7 @@ def _subscribe(state: Following, name: str) -> Subscribe:
 def _event(state: Following, sender: str, content: Declared | Deleted) -> Taken:
     """Do a declaration or deletion unless the primary's wiring includes it already: LC6.
 
-    The prototype cannot tell whether the wiring includes it.
+    Keep it until the wiring comes.  The prototype cannot tell whether the wiring includes it.
     """
     if state.who.rules.numbers_wiring:
         if state.wired is None:

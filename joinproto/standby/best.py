@@ -76,7 +76,7 @@ def best(stores: Sequence[Store], missing: Sequence[str] = (), chain: View = NO_
     if not primaries and not whole:
         why = f"{chosen.name} had not caught up in generation {youngest}, and no other broker had"
         return Best(chosen, False, needs, "only a broker that was catching up", why)
-    what = "was the last primary" if chosen.primary else "had all that was confirmed"
+    what = "was the last primary" if chosen.primary else "had every confirmed message"
     said = f"{chosen.name} {what} in generation {youngest}"
     if not chosen.primary and not needs:
         why = (
@@ -100,7 +100,7 @@ def _promoted(last: Sequence[Store], needs: tuple[str, ...], chain: View) -> Bes
     for store in able:
         if store.name == chain.primary:
             why = (
-                f"{said}; it has all that was confirmed before, and has confirmed no message since"
+                f"{said}; it has every message confirmed before, and has confirmed no message since"
             )
             return Best(store, not needs, needs, "its store does not know its promotion", why)
     case, why = "the last primary's store was not seen", f"{said}; its store was not seen"

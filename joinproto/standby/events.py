@@ -36,7 +36,7 @@ class Start:
 
 @frozen
 class Linked:
-    """A link is up to this broker, which said that it is primary."""
+    """There is a link with this broker, which said that it is primary."""
 
     primary: str
 
@@ -212,7 +212,7 @@ class KeepView:
 
 @frozen
 class KeepMark:
-    """Stores the mark that the next start reads in our own store.
+    """Stores in our own store the mark that the next start reads.
 
     The mark is dirty while the broker runs.  At the end it says how the broker ended.
     """

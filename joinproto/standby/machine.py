@@ -53,7 +53,7 @@ class Broker:
 
     `standing`: the role that counts at a promotion (H8); a broker that loses its primary keeps it.
     `mark`: the mark of its store when it started, or clean as soon as the broker is a backup or a
-    primary, because then it has all that was confirmed.  `side`: the broker's data, as a follower
+    primary, because then it has every confirmed message.  `side`: the broker's data, as a follower
     or as a primary; None while the broker does not run.
     """
 

@@ -210,7 +210,7 @@ FromPrimary: TypeAlias = Wired | Declared | Deleted | Surplus | Copy | CaughtUp 
 Content: TypeAlias = FromBackup | FromPrimary | Refuse
 
 
-# The messages of a link as JSON values, by their types: `[tag, fields]`.
+# As a JSON value, a message of a link is `[tag, fields]`; the tag names its type.
 #
 # A message of a queue is sent without its content; the host sends the content itself.
 #

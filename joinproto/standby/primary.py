@@ -58,8 +58,7 @@ from joinproto.standby.replication import (
     wiring_spread,
 )
 
-# The items and messages that a primary replicates: by a queue's and a message's own settings, and
-# by the default.
+# The settings of a queue and of a message, or else the default, decide whether they replicate.
 #
 # Source: hot standby, H7; LC5.
 

@@ -35,10 +35,7 @@ BETTER_OURS = frozenset({Role.BACKUP, Role.RECOVERING, Role.PRIMARY})
 
 @frozen(kw_only=True)
 class Peer:
-    """Another broker.
-
-    `generation`, `number`: of the youngest view that it knows.
-    """
+    """Another broker.  `generation`, `number`: those of the youngest view that it knows."""
 
     name: Annotated[str, "the broker's name"]
     role: Annotated[
@@ -56,9 +53,9 @@ class Peer:
 
 @frozen(kw_only=True)
 class Promotion:
-    """A broker that is told to be primary.
+    """A broker that is told to become primary.
 
-    `generation`, `number`: of the youngest view that it knows.
+    `generation`, `number`: those of the youngest view that it knows.
     """
 
     variant: WHOSE = Variant.OURS
@@ -123,7 +120,7 @@ def promote(about: Promotion) -> Promoted:
     why = WHY[case.name].format(
         me=about.me,
         role=word_of(about.role, about.variant),
-        better=_said(better, "answers, and has", "answer, and have"),
+        better=_said(better, "answers, and may have", "answer, and may have"),
         ahead=_said(ahead, "knows", "know"),
         generation=about.generation,
     )
@@ -178,11 +175,11 @@ def _row(about: Promotion, peer: Peer) -> Row:
 def _was_left(peer: Peer, about: Promotion) -> bool:
     """Return whether this peer lost its primary, and knows only an older view than the broker's.
 
-    A broker in a written view has all that was confirmed until then, so such a backup has no more
-    than the promoted broker.  Otherwise: a is cut off, drops b and c, confirms alone, dies, and its
-    store is marked clean.  b and c refuse because a knows a younger view, and a would refuse
-    because of b and c, until an operator restarts both.  A backup that still has a primary counts
-    as better: that primary runs, though perhaps only this backup can reach it.
+    A broker in a written view has every message confirmed until then, so such a backup has no more
+    messages than the promoted broker.  Otherwise: a is cut off, drops b and c, confirms alone,
+    dies, and its store is marked clean.  b and c refuse because a knows a younger view, and a would
+    refuse because of b and c, until an operator restarts both.  A backup that still has a primary
+    counts as better: that primary runs, though perhaps only this backup can reach it.
     """
     return peer.lost and (peer.generation, peer.number) < (about.generation, about.number)
 

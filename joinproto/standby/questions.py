@@ -145,7 +145,7 @@ def answer_best(
 
 @frozen(kw_only=True)
 class QueuedMessage:
-    """One message."""
+    """A message of a queue."""
 
     id: Annotated[str, "its identity"]
     sequence: Annotated[int, AtLeast(0), "its number in the queue; numbers wrap at 2**32"] = 0

@@ -66,7 +66,7 @@ class MessageQueue:
         """Return the queue with the message in its place, after any with the same number."""
         if not self.blocks:
             return MessageQueue(((message,),))
-        where, place = self._find(message.sequence, behind=True)
+        where, place = self._find(message.sequence, after=True)
         block = self.blocks[where]
         return self._with(where, (*block[:place], message, *block[place:]))
 
@@ -95,13 +95,13 @@ class MessageQueue:
                 blocks.insert(len(blocks) if back else 0, rest)
         return MessageQueue(tuple(blocks)), tuple(taken)
 
-    def _find(self, sequence: int, *, behind: bool = False) -> tuple[int, int]:
+    def _find(self, sequence: int, *, after: bool = False) -> tuple[int, int]:
         """Return the block and place of the first message whose number is not below `sequence`.
 
-        With `behind`, return those of the first message whose number is above it.  The place is the
-        block's length if the last block has no such message.
+        With `after`, of the first message whose number is above it.  The place is the block's
+        length if the last block has no such message.
         """
-        search = bisect_right if behind else bisect_left
+        search = bisect_right if after else bisect_left
         where = search(self.blocks, sequence, key=lambda block: _number(block[-1]))
         where = min(where, len(self.blocks) - 1)
         return where, search(self.blocks[where], sequence, key=_number)

@@ -105,17 +105,17 @@ def mirrored(rules: VariantRules, replica: ReplicaState, things: Iterable[Wiring
     Of the items that replicate, an item that the primary lacks is removed, and an item with another
     identity is replaced.  The prototype does neither (LC3, LC4).
     """
-    told = {thing.key: thing for thing in things}
+    wired = {thing.key: thing for thing in things}
     removes: tuple[WiringItem, ...] = ()
     if rules.deletes_absent:
         removes = tuple(
             one
             for _, one in sorted(replica.things.items())
-            if one.level is not Level.NONE and (one.key not in told or told[one.key].id != one.id)
+            if one.level is not Level.NONE and (one.key not in wired or wired[one.key].id != one.id)
         )
     for one in removes:
         replica = deleted(replica, one)
-    makes = tuple(one for key, one in sorted(told.items()) if key not in replica.things)
+    makes = tuple(one for key, one in sorted(wired.items()) if key not in replica.things)
     for one in makes:
         replica = declared(replica, one)
     return Mirrored(replica, removes, makes)

@@ -72,9 +72,9 @@ def joined(step: PrimaryStep, join: Join) -> None:
         who.rules.generations
         and theirs.generation == state.view.generation
         and theirs.primary != state.view.primary
-        # Without this line: c is promoted, waits for b, and dies before b hears of it; b is
-        # promoted into the same generation, and refuses c for ever.  It need not: c's view has b as
-        # a member, so c confirmed no message without b, and b did not follow c.
+        # Without this line: c is promoted, waits for b, and dies before b hears of this; b is
+        # promoted into the same generation, and refuses c for ever.  This is needless: c's view has
+        # b as a member, so c confirmed no message without b, and b did not follow c.
         and who.me not in theirs.members
     ):
         rule = "H2"
@@ -203,14 +203,14 @@ def _apart(changes: tuple[Change, ...]) -> tuple[tuple[Change, ...], ...]:
 
 
 def wiring_spread(step: PrimaryStep, content: FromPrimary, thing: WiringItem) -> dict[str, int]:
-    """Tell all backups of a declaration or deletion; return the message's number on each link."""
+    """Tell all backups of a change of an item that replicates; return its number on each link."""
     if not is_mirrored(step.state, thing):
         return {}
     return {name: step.tell(name, content) for name in sorted(step.state.followers)}
 
 
 def forget(step: PrimaryStep, queue: str) -> None:
-    """Forget the copies under way for a queue that was deleted."""
+    """Forget how far each backup has copied a queue that was deleted."""
     followers = {
         name: evolve(one, copying=_without(one.copying, queue), level=_without(one.level, queue))
         for name, one in step.state.followers.items()

@@ -25,7 +25,7 @@ class Facts:
 
     Facts about a broker that stops: `dirty`: its store was dirty at the start, and it has been
     neither backup nor primary since; `copying`: it may have only a part of the primary's messages;
-    `in_order`: it was told to stop; `untouched`: it has still the role that it had at its start.
+    `in_order`: it was told to stop; `untouched`: it still has the role that it had at its start.
     """
 
     member: bool = False

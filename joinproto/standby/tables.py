@@ -116,7 +116,7 @@ WHY = {
     "a younger generation answers": "{ahead} of a younger generation than {generation}",
     "the primary went on without it": "the primary dropped {me}, and may have gone on without it",
     "its store is dirty": "the store of {me} is dirty: mark it clean if it is the best store",
-    "a better one answers": "{better} more than a broker without a primary",
+    "a better one answers": "{better} messages that {me} lacks",
     "promoted": "{me} was {role}, and no broker that answers is better",
 }
 """The reason of each case, in a sentence."""

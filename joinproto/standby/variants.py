@@ -17,16 +17,16 @@ class VariantRules:
     """The rules of one variant.
 
     `generations` (H2): each promotion raises the generation; messages of an older one are refused.
-    `holds_transfers` (H4): a transfer is confirmed when all backups that are up to date have it;
-    `holds_acknowledgements` (LM4) and `holds_declarations` (LC2): so are these.  `holds_early` (H8,
-    LM5): no request is confirmed that a missing expected backup lacks.  `records_drops`
-    (H4): a dropped backup is written down before the next confirmation.  `by_identity` (H9, LM1,
-    LM2): a backup names its messages by identities, not by the last number.  `whole_transactions`
-    (LM3): a transaction is sent as a whole.  `mirrors_bindings` (LC1): bindings replicate.
-    `deletes_absent` (LC3, LC4): items that the primary lacks are removed, items with another
-    identity are replaced.  `numbers_wiring` (LC6): the snapshot says which events it includes.
-    `chooses` (LC5): the level of replication can be chosen.  `keeps_standing` (H8): a broker that
-    loses its primary keeps its role.  `names_primary` (H11): a refused client is told the primary.
+    `holds_transfers` (H4), `holds_acknowledgements` (LM4), `holds_declarations` (LC2): such a
+    request is confirmed when all backups that are up to date have it.  `holds_early` (H8, LM5): no
+    request is confirmed that a missing expected backup lacks.  `records_drops` (H4): a dropped
+    backup is written down before the next confirmation.  `by_identity` (H9, LM1, LM2): a backup
+    names its messages by identities, not by the last number.  `whole_transactions` (LM3): a
+    transaction is sent as a whole.  `mirrors_bindings` (LC1): bindings replicate.  `deletes_absent`
+    (LC3, LC4): items that the primary lacks are removed, items with another identity are replaced.
+    `numbers_wiring` (LC6): the snapshot says which events it includes.  `chooses` (LC5): the level
+    of replication can be chosen.  `keeps_standing` (H8): at a promotion, the role counts that a
+    broker had with its lost primary.  `names_primary` (H11): a refused client is told the primary.
     """
 
     generations: bool

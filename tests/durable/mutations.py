@@ -149,7 +149,7 @@ NOTICED_BY = {
     "tests/standby/test_kept.py::test_after_a_power_failure_the_old_or_the_new_store_is_there": (
         "disk:_folder:without sync_directory:1",
     ),
-    "tests/standby/test_kept.py::test_an_older_store_is_never_written_over_a_younger_one": (
+    "tests/standby/test_kept.py::test_a_record_is_not_replaced_by_an_older_or_foreign_one": (
         "disk:Disk._require_goes_on:always no:1",
     ),
     "tests/store/test_damage.py::test_a_damaged_previous_file_is_reported_and_the_member_starts": (

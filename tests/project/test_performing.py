@@ -122,7 +122,7 @@ STANDBY = System(
     effect=joinproto.standby.events.Effect,
     ports=joinproto.standby.perform.Ports,
     performers=(
-        "joinproto/apps/standby/acting.py Acting",
+        "joinproto/apps/standby/acting.py BrokerPorts",
         "models/joinproto_worlds/standby/ports.py Ports",
     ),
     values=frozenset(

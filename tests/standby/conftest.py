@@ -32,7 +32,7 @@ def proton() -> None:
 
 
 @pytest.fixture
-def syncs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write without waiting for the disk: no test loses data that the operating system has."""
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, lambda _: None)

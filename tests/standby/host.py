@@ -1,4 +1,4 @@
-"""One broker in this process, without sockets: for tests of its reactions to messages."""
+"""One broker in this process, without sockets, for tests of how it handles messages."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from joinproto.standby.messages import Kind, View, Wired, WiringItem, to_tree
 PUBLIC = Address("127.0.0.1", 5672)
 
 
-def says(core: Core, name: str, role: Role, **more: Any) -> None:
+def hear_report(core: Core, name: str, role: Role, **more: Any) -> None:
     """Receive another broker's report."""
-    core.links.met(name, PUBLIC)
+    core.links.session_began(name, PUBLIC)
     facts = {
         "role": role.value,
         "standing": role.value,
@@ -29,20 +29,20 @@ def says(core: Core, name: str, role: Role, **more: Any) -> None:
         "answers": False,
         **more,
     }
-    core.links.heard(name, Envelope("state", facts))
+    core.links.received(name, Envelope("state", facts))
 
 
-def follows(core: Core, view: View) -> None:
+def follow_b(core: Core, view: View) -> None:
     """Make the broker follow `b`, which has a queue; none of its messages has arrived yet."""
-    says(core, "b", Role.PRIMARY, view=encoded(view), cluster="c" * 32)
+    hear_report(core, "b", Role.PRIMARY, view=encoded(view), cluster="c" * 32)
     queue = WiringItem(kind=Kind.QUEUE, name="q", id="1", durable=True)
     wired = to_tree(Wired(view=view, things=(queue,), events=0))
-    core.links.heard("b", Envelope("link", {"link": core.links._link, "content": wired}))
+    core.links.received("b", Envelope("link", {"link": core.links._link, "content": wired}))
 
 
 @define
 class Wire(asyncio.Transport):
-    """The bytes written by a port, and whether it has ended."""
+    """A transport that keeps the bytes that a port writes."""
 
     written: bytes = b""
     has_ended: bool = False

@@ -35,8 +35,8 @@ SECONDS = 60.0
 
 
 @define
-class Taker:
-    """A client with credit for `credit` messages."""
+class Consumer:
+    """A client of one queue.  `credit`: how many more messages it takes."""
 
     core: Core
     queue: str
@@ -58,7 +58,7 @@ class Taker:
 
 
 @define(eq=False)
-class Inside:
+class LocalBrokers:
     """Brokers with these names, whose stores are below `top`."""
 
     top: Path
@@ -92,7 +92,7 @@ class Inside:
             self._tasks[name] = [self.loop.create_task(peers), self.loop.create_task(ticks)]
 
     async def kill(self, name: str, *, orderly: bool = False) -> None:
-        """End a broker, as kill -9 does, or in order."""
+        """End a broker, as kill -9 does, or with an orderly stop."""
         core = self.cores.pop(name)
         assert core.failure is None
         if orderly:
@@ -155,17 +155,17 @@ class Inside:
         `into`: gets each message at once, even if this call is cancelled.
         """
         core = self.cores[name]
-        taker = Taker(core, queue, count, [] if into is None else into)
-        core.clients.live[queue].add(taker)
+        consumer = Consumer(core, queue, count, [] if into is None else into)
+        core.clients.live[queue].add(consumer)
         if count:
-            await asyncio.wait_for(taker.done.wait(), SECONDS)
-        return taker.delivered
+            await asyncio.wait_for(consumer.done.wait(), SECONDS)
+        return consumer.delivered
 
 
 def play(
     top: Path,
     names: str,
-    story: Callable[[Inside], Awaitable[None]],
+    story: Callable[[LocalBrokers], Awaitable[None]],
     *,
     sync: Callable[[], float] | None = None,
     **more: Any,
@@ -176,11 +176,11 @@ def play(
     """
     failures: list[Any] = []
 
-    async def told() -> None:
+    async def run_story() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         loop.set_exception_handler(lambda _, context: failures.append(context))
-        brokers = Inside(top, names, loop, more, sync)
+        brokers = LocalBrokers(top, names, loop, more, sync)
         try:
             await story(brokers)
         finally:
@@ -188,7 +188,7 @@ def play(
                 await brokers.kill(name)
 
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(told())
+        runner.run(run_story())
     assert [] == failures
 
 

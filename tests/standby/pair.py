@@ -156,26 +156,26 @@ class Cluster:
 class _Ports:
     """The ports of one broker: all writes are durable at once."""
 
-    it: Cluster
+    cluster: Cluster
     name: str
 
     def send(self, to: str, content: Content) -> None:
-        self.it.links.setdefault((self.name, to), deque()).append(to_tree(content))
+        self.cluster.links.setdefault((self.name, to), deque()).append(to_tree(content))
 
     def confirm(self, token: int) -> None:
-        self.it.confirmed.append(token)
+        self.cluster.confirmed.append(token)
 
     def write(self, token: int, changes: Sequence[Change]) -> None:
-        self.it.do(self.name, Written(token))
+        self.cluster.do(self.name, Written(token))
 
     def write_view(self, view: View) -> None:
-        if self.it.holds_views:
-            self.it.views_wait.append(view)
+        if self.cluster.holds_views:
+            self.cluster.views_wait.append(view)
         else:
-            self.it.do(self.name, ViewWritten(view))
+            self.cluster.do(self.name, ViewWritten(view))
 
     def leave(self, broker: str, why: str) -> None:
-        self.it.cut(self.name, broker, tell=False)
+        self.cluster.cut(self.name, broker, tell=False)
 
     def _seen(self, *_: object) -> None:
         """Do nothing: tests look at the broker instead."""

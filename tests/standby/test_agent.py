@@ -21,7 +21,7 @@ from tests.needs import need
 from tools.failover.manager import TIMEOUT_MS, Manager, running
 
 
-def as_a_manager(action: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def call_as_manager(action: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Call the agent as Pacemaker does: as a process with the parameters in its environment."""
     return subprocess.run(
         [sys.executable, "-m", "joinproto", "standby", "agent", action],
@@ -33,8 +33,10 @@ def as_a_manager(action: str, **environment: str) -> subprocess.CompletedProcess
     )
 
 
-def test_the_agents_metadata_are_what_the_api_asks_for(capsys: pytest.CaptureFixture[str]) -> None:
-    """meta-data: well formed, every parameter and action with its required parts."""
+def test_the_agents_metadata_have_all_parts_that_the_api_requires(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The metadata are well formed; every parameter and action has its required parts."""
     done = run_here(capsys, "standby", "agent", "meta-data")
     tree = ET.fromstring(done.out)
 
@@ -61,7 +63,7 @@ def test_the_agents_metadata_are_what_the_api_asks_for(capsys: pytest.CaptureFix
 def test_each_error_before_the_agent_acts_has_its_exit_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """2 arguments, 3 no such action, 5 not installed, 6 configuration, 7 not running."""
+    """Codes: 2 is for arguments, 3 no such action, 5 not installed, 6 settings, 7 not running."""
     fine = Manager.of(tmp_path, "a").files["a"]
     bad = tmp_path / "bad.toml"
     bad.write_text('broker = "a"\n')
@@ -102,7 +104,7 @@ def test_a_manager_starts_promotes_demotes_and_stops(tmp_path: Path) -> None:
         }
 
         codes = [
-            (action, as_a_manager(action, **given).returncode)
+            (action, call_as_manager(action, **given).returncode)
             for action in (
                 *("monitor", "start", "start", "monitor"),
                 *("promote", "promote", "monitor", "demote", "demote", "monitor"),

@@ -23,27 +23,27 @@ from joinproto.standby.events import Promote
 from joinproto.standby.messages import Join, Subscribe, View, to_tree
 from joinproto.standby.primary_state import PrimaryState
 from joinproto.standby.replicates import Default
-from tests.standby.host import follows, says
+from tests.standby.host import follow_b, hear_report
 
 
-def comes(session: Session, envelope: Envelope) -> list[Envelope]:
+def joined(session: Session, envelope: Envelope) -> list[Envelope]:
     """Return the messages that the other side joins from the pieces of this one."""
-    return [one for piece in envelope.pieces() if (one := session.taken(piece)) is not None]
+    return [one for piece in envelope.pieces() if (one := session.take(piece)) is not None]
 
 
 def test_a_long_message_is_sent_in_pieces_and_arrives_as_one_message() -> None:
     """A commit may have any number of messages of up to 960 KiB, too long for one frame."""
     long = Envelope("link", {"has": ["1.a.1"] * 400_000}, b"x" * 5_000_000)
-    session = Session(is_met=True)
+    session = Session(has_greeted=True)
 
-    assert [long] == comes(session, long)
-    assert [Envelope("ask", {})] == comes(session, Envelope("ask", {}))
+    assert [long] == joined(session, long)
+    assert [Envelope("ask", {})] == joined(session, Envelope("ask", {}))
     assert max(map(len, long.pieces())) <= peers.PIECE_BYTES + 1
 
 
 def test_pieces_of_a_broker_that_has_not_greeted_are_refused() -> None:
     with pytest.raises(Refused, match="pieces of 1048576 bytes"):
-        comes(Session(), Envelope("link", {}, b"x" * 5_000_000))
+        joined(Session(), Envelope("link", {}, b"x" * 5_000_000))
 
 
 def test_a_message_that_is_too_long_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,19 +71,19 @@ def test_a_broker_whose_clients_have_no_address_is_dropped(
     assert [] == peers.sessions
 
 
-def joins(core: Core, link: str, *queues: str) -> None:
+def join_a(core: Core, link: str, *queues: str) -> None:
     """Join `a` on this link, and ask for queues."""
     said: list[Any] = [Join(name="a", view=View(), default=Default.ALL)]
     things = {name: core.state.replica.thing(name) for name in queues}
     said += [Subscribe(queue=name, id=one.id, has=()) for name, one in things.items() if one]
     for content in said:
-        core.links.heard("a", Envelope("link", {"link": link, "content": to_tree(content)}))
+        core.links.received("a", Envelope("link", {"link": link, "content": to_tree(content)}))
 
 
-def serves(core: Core, *queues: str, messages: int = 0) -> None:
+def make_primary(core: Core, *queues: str, messages: int = 0) -> None:
     """Make the broker primary, with queues and messages in them."""
     core.promoted(Promote(now=core.now()))
-    says(core, "a", Role.CONNECTING)
+    hear_report(core, "a", Role.CONNECTING)
     for name in queues:
         core.clients.queue(name, lambda _: None)
         for _ in range(messages):
@@ -100,9 +100,9 @@ def test_queues_are_copied_alongside_each_other(
     slow = evolve(core.settings.copying, per_second=1_000.0)
     core.settings = evolve(core.settings, copying=slow)
 
-    async def told() -> None:
-        serves(core, "q", "r", messages=1_000)
-        joins(core, "1", "q", "r")
+    async def scenario() -> None:
+        make_primary(core, "q", "r", messages=1_000)
+        join_a(core, "1", "q", "r")
         for _ in range(20):
             core.copies.go_on()
 
@@ -112,14 +112,14 @@ def test_queues_are_copied_alongside_each_other(
         assert 2 == len(copied)
         assert copied[1] < 3 * copied[0]
 
-    asyncio.run(told())
+    asyncio.run(scenario())
 
 
 def test_fewer_long_messages_than_short_ones_are_copied_at_once(core: Core) -> None:
     """A frame of a hundred long messages would be in memory three times."""
 
-    async def told() -> None:
-        serves(core, "q", messages=5)
+    async def scenario() -> None:
+        make_primary(core, "q", messages=5)
         assert 100 == core.copies.fitting("q", (*core.state.replica.queues["q"].messages,))
         core.clients.publish("q", b"x" * 700_000, False, lambda _: None)
         core.clients.publish("q", b"x" * 700_000, False, lambda _: None)
@@ -128,7 +128,7 @@ def test_fewer_long_messages_than_short_ones_are_copied_at_once(core: Core) -> N
         _, *long = core.state.replica.queues["q"].messages.split(3, back=True)[1][::-1]
         assert 2 == core.copies.fitting("q", long)
 
-    asyncio.run(told())
+    asyncio.run(scenario())
 
 
 def test_a_message_that_waits_for_the_disk_is_sent_on_its_own_link(
@@ -142,17 +142,17 @@ def test_a_message_that_waits_for_the_disk_is_sent_on_its_own_link(
             sent.append((facts["link"], facts["content"][0]))
         return True
 
-    async def told() -> None:
-        serves(core)
-        joins(core, "1")
+    async def scenario() -> None:
+        make_primary(core)
+        join_a(core, "1")
         monkeypatch.setattr(Peers, "send", send)
         core.clients.queue("q", lambda _: None)
-        joins(core, "2")
+        join_a(core, "2")
         core.turn_ends()
 
         assert [("1", "declared"), ("2", "wired")] == sent
 
-    asyncio.run(told())
+    asyncio.run(scenario())
 
 
 def test_a_backup_refuses_a_newcomer_on_the_newcomers_link(
@@ -166,13 +166,13 @@ def test_a_backup_refuses_a_newcomer_on_the_newcomers_link(
             sent.append((facts["link"], facts["content"][0]))
         return True
 
-    async def told() -> None:
-        follows(core, View(generation=3, number=1, primary="b", members=("b", "c")))
-        says(core, "a", Role.CONNECTING)
+    async def scenario() -> None:
+        follow_b(core, View(generation=3, number=1, primary="b", members=("b", "c")))
+        hear_report(core, "a", Role.CONNECTING)
         core.turn_ends()
         monkeypatch.setattr(Peers, "send", send)
-        joins(core, "7")
+        join_a(core, "7")
 
         assert [("7", "refuse")] == sent
 
-    asyncio.run(told())
+    asyncio.run(scenario())

@@ -43,7 +43,7 @@ def pair(tmp_path: Path) -> Iterator[Manager]:
 
 
 def test_a_confirmed_message_is_there_when_another_broker_takes_over(pair: Manager) -> None:
-    """H4: durable or not; the message is marked, because a client may have had it before."""
+    """H4: also without durability; the message is marked, as a client may have had it before."""
     publish(pair.urls(), "1", "2", "3")
     publish(pair.urls(), "only in memory", durable=False)
     assert [("1", False)] == consume(pair.urls(), 1)
@@ -59,9 +59,7 @@ def test_a_confirmed_message_is_there_when_another_broker_takes_over(pair: Manag
 
 
 def test_a_backup_refuses_clients_and_names_the_primarys_address(pair: Manager) -> None:
-    """H11: a client that asks is told; another client tries the next address; an administrator is
-    admitted.
-    """
+    """H11: only a client that asks for it is told; an administrator is admitted."""
     primary, backup = pair.urls()
     with (
         pytest.raises(ConnectionException, match="redirect"),
@@ -81,7 +79,7 @@ def test_a_backup_refuses_clients_and_names_the_primarys_address(pair: Manager) 
 def test_the_commands_show_and_change_a_running_broker(
     pair: Manager, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """The commands status, promote, demote and set: their text, JSON and exit codes."""
+    """The commands are status, promote, set and demote."""
     config = ("--config", str(pair.files["a"]))
     status = run_here(capsys, "standby", "status", *config)
     again = run_here(capsys, "standby", "promote", *config, "--json")
@@ -119,7 +117,7 @@ def _elsewhere(tmp_path: Path) -> Path:
 
 
 def test_an_administrator_does_not_wait_for_a_broker_that_no_longer_serves(pair: Manager) -> None:
-    """Its messages are no longer confirmed, so this connection ends like all others."""
+    """The broker no longer confirms messages, so this connection ends like all others."""
     pid = pair.agent("b")._pid()
     assert pid is not None
     admin = {symbol("qpid.ha-admin"): 1}
@@ -135,8 +133,8 @@ def test_an_administrator_does_not_wait_for_a_broker_that_no_longer_serves(pair:
             os.kill(pid, signal.SIGCONT)
 
 
-def test_an_endless_message_does_not_fill_the_memory(pair: Manager) -> None:
-    """A message that is too long is refused; a far too long message before it is complete."""
+def test_a_far_too_long_message_does_not_fill_the_memory(pair: Manager) -> None:
+    """The message is refused before it is complete."""
     with pytest.raises(ConnectionException), connected(pair.urls()[:1]) as connection:
         connection.create_sender("q").send(Message(body="x" * 80_000_000))
 

@@ -44,7 +44,7 @@ def test_the_second_of_two_concurrent_promotions_does_not_fit() -> None:
 
 
 def test_a_view_that_came_with_the_state_of_the_log_is_written() -> None:
-    """H4: the view comes a second time; before, its primary waited for ever."""
+    """H4: the view comes a second time; otherwise its primary would wait for ever."""
     written: list[View] = []
     core = SimpleNamespace(
         state=SimpleNamespace(view=LAST, serves=True),
@@ -98,13 +98,13 @@ def test_any_broker_may_be_promoted_first_and_then_only_members_of_the_last_view
 
 def test_turns_differ_and_the_former_primary_comes_last() -> None:
     """A broker that is not up to date, or does not take part in the chain, has no turn."""
-    everybody = {"a", "b", "c", "d"}
-    turns = {name: turn(LAST, name, everybody) for name in everybody}
+    all_brokers = {"a", "b", "c", "d"}
+    turns = {name: turn(LAST, name, all_brokers) for name in all_brokers}
 
     assert {"b": 0, "c": 1, "a": 2, "d": None} == turns
     assert 0 == turn(LAST, "c", {"c", "d"})
     assert turn(LAST, "b", {"a", "c"}) is None
-    assert 3 == turn(View(), "d", everybody)
+    assert 3 == turn(View(), "d", all_brokers)
 
 
 @pytest.mark.parametrize(

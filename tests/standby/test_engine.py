@@ -24,8 +24,8 @@ from tests.standby.host import Wire
 
 
 @define
-class Taking:
-    """A broker that takes all that is published."""
+class AcceptingBroker:
+    """A broker that takes every message."""
 
     ports: set[ClientPort] = field(factory=set)
     bodies: list[bytes] = field(factory=list)
@@ -69,11 +69,14 @@ def talk(engine: Transport, port: ClientPort, wire: Wire) -> None:
             return
 
 
-def said_to(begin: Callable[[Connection], None], raw: bytes = b"") -> bool:
-    """Return whether the port ends the connection of a client that sends this, then `raw`."""
+def ends_connection(begin: Callable[[Connection], None], raw: bytes = b"") -> bool:
+    """Return whether the port ends the connection of a client.
 
-    async def spoken() -> bool:
-        port, wire = ClientPort("a", service=cast("Clients", Taking())), Wire()
+    `begin`: opens the connection; `raw`: the bytes that the client sends after that.
+    """
+
+    async def has_ended() -> bool:
+        port, wire = ClientPort("a", service=cast("Clients", AcceptingBroker())), Wire()
         port.connection_made(wire)
         engine, connection = Transport(), Connection()
         engine.bind(connection)
@@ -90,10 +93,10 @@ def said_to(begin: Callable[[Connection], None], raw: bytes = b"") -> bool:
         port._wire = None
         return wire.has_ended
 
-    return asyncio.run(spoken())
+    return asyncio.run(has_ended())
 
 
-def opened(connection: Connection) -> None:
+def open_session(connection: Connection) -> None:
     connection.open()
     connection.session().open()
 
@@ -108,19 +111,19 @@ def test_an_address_that_is_no_text_ends_the_connection(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """An attach names a target by the bytes FF FE, which are not UTF-8."""
-    assert not said_to(opened)
-    assert said_to(opened, ATTACHED)
+    assert not ends_connection(open_session)
+    assert ends_connection(open_session, ATTACHED)
     assert "a client broke the protocol: 'utf-8' codec" in caplog.text
 
 
-def test_lists_in_lists_without_end_are_no_request_to_the_coordinator() -> None:
-    """The client gets an answer, and goes on; before, this was an unhandled error of Python."""
+def test_deeply_nested_lists_do_not_end_the_connection() -> None:
+    """Python cannot decode this request to the coordinator, and raises RecursionError."""
     inner = b"\x45"
     for _ in range(3_000):
         inner = b"\xd0" + (len(inner) + 4).to_bytes(4, "big") + b"\0\0\0\x01" + inner
 
     def begin(connection: Connection) -> None:
-        opened(connection)
+        open_session(connection)
         link = connection.session().sender("tx")
         link.session.open()
         link.target.type = Terminus.COORDINATOR
@@ -131,7 +134,7 @@ def test_lists_in_lists_without_end_are_no_request_to_the_coordinator() -> None:
 
     with pytest.raises(RecursionError):
         Message().decode(b"\0\x53\x77\0\x53\x31" + inner)
-    assert not said_to(begin)
+    assert not ends_connection(begin)
 
 
 # The body is a string of three bytes, and the first of them is not UTF-8.
@@ -146,8 +149,8 @@ def test_a_message_that_cannot_be_read_goes_out_as_it_came() -> None:
 def test_a_piece_larger_than_protons_room_is_taken_whole() -> None:
     """The system may give many bytes at once; if some are left out, all later frames break."""
 
-    async def told() -> None:
-        taking, wire = Taking(), Wire()
+    async def scenario() -> None:
+        taking, wire = AcceptingBroker(), Wire()
         port = ClientPort("c", service=cast("Clients", taking))
         port.connection_made(wire)
         connection, engine = Connection(), Transport()
@@ -171,16 +174,16 @@ def test_a_piece_larger_than_protons_room_is_taken_whole() -> None:
         assert body == taking.bodies[0]
         assert not wire.has_ended
 
-    asyncio.run(told())
+    asyncio.run(scenario())
 
 
 def test_a_connection_that_no_client_opens_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Proton's timer starts with the first bytes, so a thousand silent clients stayed for ever."""
+    """Proton's timer starts with the first bytes, so a silent client would stay for ever."""
     monkeypatch.setattr(engine_of_port, "TICK_SECONDS", 0.01)
 
     async def ended(*, opens: bool, seconds: float) -> bool:
         monkeypatch.setattr(engine_of_port, "OPEN_SECONDS", seconds)
-        port, wire = ClientPort("a", service=cast("Clients", Taking())), Wire()
+        port, wire = ClientPort("a", service=cast("Clients", AcceptingBroker())), Wire()
         port.connection_made(wire)
         port.is_opened = opens
         await asyncio.sleep(0.1)
@@ -197,7 +200,7 @@ def test_a_silent_client_is_closed_to_make_room_for_another(core: Core) -> None:
     core.clients.most = 2
     wires = [Wire() for _ in range(4)]
 
-    async def told() -> None:
+    async def scenario() -> None:
         ports = [ClientPort(name, service=core.clients) for name in "abcd"]
         ports[0].connection_made(wires[0])
         ports[0].is_opened = True
@@ -209,5 +212,5 @@ def test_a_silent_client_is_closed_to_make_room_for_another(core: Core) -> None:
         for port in ports:
             port._wire = None
 
-    asyncio.run(told())
+    asyncio.run(scenario())
     assert [False, True, False, True] == [wire.has_ended for wire in wires]

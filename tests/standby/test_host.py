@@ -32,14 +32,14 @@ from joinproto.standby.events import Promote
 from joinproto.standby.messages import Join, View, to_tree
 from joinproto.standby.primary_state import PrimaryState
 from joinproto.standby.replicates import Default
-from tests.standby.host import follows, says
+from tests.standby.host import follow_b, hear_report
 from tools.failover.manager import Manager
 
 
-def joins(core: Core, session: str, name: str) -> set[str]:
-    """Receive a join in the name of `name` over a session; return the brokers that it answers."""
+def followers_after_join(core: Core, session: str, name: str) -> set[str]:
+    """Receive a join in the name of `name` over a session; return the primary's followers."""
     join = to_tree(Join(name=name, view=View(), default=Default.ALL))
-    core.links.heard(session, Envelope("link", {"link": "1", "content": join}))
+    core.links.received(session, Envelope("link", {"link": "1", "content": join}))
     assert isinstance(core.state.side, PrimaryState)
     return {*core.state.side.followers}
 
@@ -51,16 +51,16 @@ def test_a_join_counts_only_in_the_name_of_the_session(
     ended: list[str] = []
     monkeypatch.setattr(Peers, "end", lambda _, name: ended.append(name))
 
-    async def told() -> None:
+    async def scenario() -> None:
         core.promoted(Promote(now=core.now()))
         for name in "ab":
-            says(core, name, Role.CONNECTING)
+            hear_report(core, name, Role.CONNECTING)
 
-        assert set() == joins(core, "a", "b")
+        assert set() == followers_after_join(core, "a", "b")
         assert ["a"] == ended
-        assert {"a"} == joins(core, "a", "a")
+        assert {"a"} == followers_after_join(core, "a", "a")
 
-    asyncio.run(told())
+    asyncio.run(scenario())
 
 
 def test_a_view_with_impossible_numbers_ends_the_session(
@@ -70,12 +70,12 @@ def test_a_view_with_impossible_numbers_ends_the_session(
     ended: list[str] = []
     monkeypatch.setattr(Peers, "end", lambda _, name: ended.append(name))
 
-    async def told() -> None:
-        says(core, "b", Role.PRIMARY, view={**encoded(View()), "generation": -1})
+    async def scenario() -> None:
+        hear_report(core, "b", Role.PRIMARY, view={**encoded(View()), "generation": -1})
 
         assert ["b"] == ended
 
-    asyncio.run(told())
+    asyncio.run(scenario())
 
 
 def test_a_broker_that_has_only_started_yields_to_one_that_lost_its_primary(
@@ -84,36 +84,36 @@ def test_a_broker_that_has_only_started_yields_to_one_that_lost_its_primary(
     """H3, H8: the other broker had all messages, and this broker's store may be older."""
     monkeypatch.setattr(links, "ASK_SECONDS", 0.0)
 
-    async def told() -> None:
-        says(core, "b", Role.CONNECTING, standing="backup")
+    async def scenario() -> None:
+        hear_report(core, "b", Role.CONNECTING, standing="backup")
         refused = await core.promote()
-        says(core, "b", Role.CONNECTING)
+        hear_report(core, "b", Role.CONNECTING)
         accepted = await core.promote()
 
         assert ("refused", "H3") == (refused["verdict"], refused["rule"])
         assert "accepted" == accepted["verdict"]
 
-    asyncio.run(told())
+    asyncio.run(scenario())
 
 
 def test_an_orderly_stop_does_not_mark_a_half_copied_store_clean(core: Core) -> None:
-    """H3, H10: its directory was emptied; it is in the view, but its copy is incomplete."""
+    """H3, H10: the broker's directory was emptied, and its copy is incomplete."""
 
-    async def told() -> None:
-        follows(core, View(generation=3, number=1, primary="b", members=("b", "c")))
+    async def scenario() -> None:
+        follow_b(core, View(generation=3, number=1, primary="b", members=("b", "c")))
         assert Role.CATCHUP is core.role
 
         await core.stop()
 
         assert Mark.DIRTY is core.kept.mark
 
-    asyncio.run(told())
+    asyncio.run(scenario())
 
 
 def test_a_view_that_cannot_be_stored_ends_the_broker(core: Core) -> None:
     """The built-in manager has written the view, but the broker's own disk fails."""
 
-    async def told() -> None:
+    async def scenario() -> None:
         core.promoted(Promote(now=core.now()))
         folder = core.settings.data / "standby"
         (folder / PREVIOUS).unlink(missing_ok=True)
@@ -124,11 +124,11 @@ def test_a_view_that_cannot_be_stored_ends_the_broker(core: Core) -> None:
         assert isinstance(core.failure, StoreWriteFailed)
         assert core.ended.is_set()
 
-    asyncio.run(told())
+    asyncio.run(scenario())
 
 
 def no_port(*_: Any, **__: Any) -> asyncio.Protocol:
-    """No client comes."""
+    """Raise an error, because no client comes."""
     raise NotImplementedError
 
 
@@ -159,7 +159,6 @@ def test_a_start_that_fails_leaves_a_clean_store_clean(tmp_path: Path, port: str
 def test_an_event_log_that_cannot_be_created_is_reported_as_the_machines_problem(
     tmp_path: Path,
 ) -> None:
-    """Exit code 4 and a sentence, for any obstacle."""
     settings = read_settings(Manager.of(tmp_path, "abc").files["c"])
     (tmp_path / "file").touch()
 
@@ -170,7 +169,7 @@ def test_an_event_log_that_cannot_be_created_is_reported_as_the_machines_problem
 def test_an_unsent_message_stays_in_its_queue() -> None:
     """A consumer that fails must not cost a message."""
 
-    class Failing:
+    class FailingConsumer:
         credit = 1
 
         def send(self, held: Held) -> None:
@@ -179,7 +178,7 @@ def test_an_unsent_message_stays_in_its_queue() -> None:
     queue = LiveQueue("q")
     queue.offer(Held("1", 1, b""))
     with pytest.raises(RuntimeError):
-        queue.add(Failing())
+        queue.add(FailingConsumer())
 
     assert 1 == len(queue)
 
@@ -188,7 +187,7 @@ def test_blocking_work_does_not_hold_up_the_event_loop() -> None:
     """The work waits until the loop has done something; a blocked loop would take ten seconds."""
     gone_on, found = threading.Event(), list[bool]()
 
-    async def told() -> None:
+    async def scenario() -> None:
         loop, helper = asyncio.get_running_loop(), ThreadWorker()
         done = loop.create_future()
         loop.call_soon(gone_on.set)
@@ -196,6 +195,6 @@ def test_blocking_work_does_not_hold_up_the_event_loop() -> None:
         assert await done is None
         helper.close()
 
-    asyncio.run(told())
+    asyncio.run(scenario())
 
     assert [True] == found

@@ -23,15 +23,15 @@ from joinproto.net.security import Proofs
 from joinproto.standby.broker import Role
 from joinproto.standby.catch_up import Order
 from tests.recovery.asking import ask_json
-from tests.standby.inside import Inside, play
+from tests.standby.inside import LocalBrokers, play
 
-pytestmark = pytest.mark.usefixtures("syncs_nothing")
+pytestmark = pytest.mark.usefixtures("no_sync")
 
 
 def test_a_confirmed_message_is_there_when_another_broker_takes_over(tmp_path: Path) -> None:
-    """H4: durable or not; it is marked as redelivered, because a client may have had it before."""
+    """H4: also without durability; it is marked as redelivered, as a client may have had it."""
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         await brokers.pair()
         await brokers.publish("a", "1", "2", "3")
         await brokers.publish("a", "only in memory", durable=False)
@@ -44,13 +44,13 @@ def test_a_confirmed_message_is_there_when_another_broker_takes_over(tmp_path: P
         assert [("2", True), ("3", True), ("only in memory", True)] == found
         assert 2 == brokers.status("b")["generation"]
 
-    play(tmp_path, "ab", told)
+    play(tmp_path, "ab", story)
 
 
-def test_a_dead_primary_that_comes_back_follows(tmp_path: Path) -> None:
-    """H9, H10: it may not be promoted; it drops messages that only it has, and catches up."""
+def test_a_dead_primary_that_comes_back_follows_the_new_primary(tmp_path: Path) -> None:
+    """H9: it catches up, and may then be promoted again."""
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         await brokers.pair()
         await brokers.publish("a", "1")
         await brokers.kill("a")
@@ -65,14 +65,14 @@ def test_a_dead_primary_that_comes_back_follows(tmp_path: Path) -> None:
         assert "a" == await brokers.promote("a")
         assert ["1", "2"] == [body for body, _ in await brokers.consume("a", 2)]
 
-    play(tmp_path, "ab", told)
+    play(tmp_path, "ab", story)
 
 
 def test_no_message_is_confirmed_that_a_backup_lacks(tmp_path: Path) -> None:
-    """H4: while a backup is cut off, nothing is confirmed; then the primary goes on without it,
-    and writes that down first.  The backup catches up when it is back."""
+    """H4: a backup is cut off; before the next confirmation, the primary writes down that it goes
+    on without this backup.  The backup catches up when it is back."""
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         await brokers.pair()
         await brokers.publish("a", "0")
         brokers.loop.apart.add("b")
@@ -93,7 +93,7 @@ def test_no_message_is_confirmed_that_a_backup_lacks(tmp_path: Path) -> None:
         assert await brokers.until_in_view("a", "ab")
         assert {"q": 2} == brokers.status("b")["queues"]
 
-    play(tmp_path, "ab", told)
+    play(tmp_path, "ab", story)
 
 
 def test_after_a_total_failure_the_last_primary_serves_once_its_store_is_marked_clean(
@@ -102,7 +102,7 @@ def test_after_a_total_failure_the_last_primary_serves_once_its_store_is_marked_
     """H10: both are killed; `recover pick` names the last primary, whose store is marked clean."""
     paths = [tmp_path / "a", tmp_path / "b"]
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         await brokers.pair()
         await brokers.publish("a", "1", "2")
         for name in "ba":
@@ -127,16 +127,16 @@ def test_after_a_total_failure_the_last_primary_serves_once_its_store_is_marked_
         assert "a" == await brokers.promote("a")
         assert ["1", "2"] == [body for body, _ in await brokers.consume("a", 2)]
 
-    play(tmp_path, "ab", told)
+    play(tmp_path, "ab", story)
 
 
 def test_a_primary_that_was_cut_off_follows_the_younger_generation(tmp_path: Path) -> None:
-    """H2: it was not fenced; when it hears of the other primary, it stops serving.
+    """H2: the old primary was not fenced; when it hears of the new one, it stops serving.
 
     Messages that it confirmed alone meanwhile would be lost, so a manager outside must fence.
     """
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         await brokers.pair()
         await brokers.publish("a", "1")
         brokers.loop.apart.add("a")
@@ -151,7 +151,7 @@ def test_a_primary_that_was_cut_off_follows_the_younger_generation(tmp_path: Pat
         assert 2 == brokers.status("a")["generation"]
         assert ["1", "2"] == [body for body, _ in await brokers.consume("b", 2)]
 
-    play(tmp_path, "ab", told)
+    play(tmp_path, "ab", story)
 
 
 def test_two_brokers_promoted_apart_have_one_generation_until_one_is_promoted_again(
@@ -162,7 +162,7 @@ def test_two_brokers_promoted_apart_have_one_generation_until_one_is_promoted_ag
     The conflict ends when both are demoted and one is promoted.
     """
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         await brokers.start()
         assert "a" == await brokers.promote("a")
         assert await brokers.until_in_view("a", "abc")
@@ -186,7 +186,7 @@ def test_two_brokers_promoted_apart_have_one_generation_until_one_is_promoted_ag
         assert await brokers.until_in_view("b", "bc")
         assert 3 == brokers.status("b")["generation"]
 
-    play(tmp_path, "abc", told)
+    play(tmp_path, "abc", story)
 
 
 @pytest.mark.parametrize(
@@ -201,10 +201,10 @@ def test_two_brokers_promoted_apart_have_one_generation_until_one_is_promoted_ag
 def test_a_malformed_greeting_ends_only_its_own_connection(
     tmp_path: Path, body: bytes, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The greeting is refused with a line in the log that mentions an earlier version."""
+    """The log has one line, with the reason."""
     caplog.set_level("INFO")
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         await brokers.pair()
         stranger, _ = await brokers.loop.create_connection(asyncio.Protocol, "stranger-a")
         caplog.clear()
@@ -217,7 +217,7 @@ def test_a_malformed_greeting_ends_only_its_own_connection(
         assert ["b"] == brokers.status("a")["peers"]
         assert Role.BACKUP is brokers.cores["b"].role
 
-    play(tmp_path, "ab", told)
+    play(tmp_path, "ab", story)
 
 
 def test_brokers_with_a_secret_let_in_only_those_that_know_it(
@@ -228,7 +228,7 @@ def test_brokers_with_a_secret_let_in_only_those_that_know_it(
         (tmp_path / secret).chmod(0o600)
         return {"security": Proofs(secret_file=secret)}
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         brokers.more = knows("ours")
         await brokers.start("a", "b")
         await brokers.promote("a")
@@ -241,7 +241,7 @@ def test_brokers_with_a_secret_let_in_only_those_that_know_it(
         assert "does not know the secret of this cluster" in caplog.text
         assert ["b"] == brokers.status("a")["peers"]
 
-    play(tmp_path, "abc", told)
+    play(tmp_path, "abc", story)
 
 
 def test_brokers_with_tls_let_in_only_a_broker_that_its_certificate_names(
@@ -257,7 +257,7 @@ def test_brokers_with_tls_let_in_only_a_broker_that_its_certificate_names(
         (tmp_path / f"{name}.key").chmod(0o600)
         return {"security": Proofs(certificate=f"{name}.pem", key=f"{name}.key", ca="ca")}
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         for name, certificate in (("a", "a"), ("b", "b"), ("c", "other")):
             brokers.more = shows(certificate)
             await brokers.start(name)
@@ -270,13 +270,13 @@ def test_brokers_with_tls_let_in_only_a_broker_that_its_certificate_names(
         assert "its certificate names other" in caplog.text
         assert {"q": 1} == brokers.status("b")["queues"]
 
-    play(tmp_path, "abc", told)
+    play(tmp_path, "abc", story)
 
 
 def test_messages_of_any_length_are_copied_and_followed(tmp_path: Path) -> None:
     """H4, H5: messages of 60 KB that were there before the backup, then many of 900 KB at once."""
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         await brokers.pair()
         await brokers.kill("b")
         await brokers.publish("a", *["x" * 60_000] * 100)
@@ -288,7 +288,7 @@ def test_messages_of_any_length_are_copied_and_followed(tmp_path: Path) -> None:
         assert ["a", "b"] == brokers.status("a")["up_to_date"]
         assert {"q": 124} == brokers.status("b")["queues"]
 
-    play(tmp_path, "ab", told)
+    play(tmp_path, "ab", story)
 
 
 @pytest.mark.parametrize("order", ["lifo", "fifo"])
@@ -297,7 +297,7 @@ def test_a_backup_catches_up_with_a_queue_under_load_only_from_the_back(
 ) -> None:
     """H5: more messages are published and taken than copied in the same time."""
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         await brokers.start("a")
         await brokers.promote("a")
         await brokers.publish("a", *["x"] * 300)
@@ -319,7 +319,7 @@ def test_a_backup_catches_up_with_a_queue_under_load_only_from_the_back(
         assert catches_up == (left == 0)
         assert catches_up or left > 250
 
-    play(tmp_path, "ab", told, copying=Copying(order=Order(order), per_second=70.0))
+    play(tmp_path, "ab", story, copying=Copying(order=Order(order), per_second=70.0))
 
 
 def test_a_disk_that_hangs_for_five_seconds_delays_answers_but_drops_no_backup(
@@ -328,7 +328,7 @@ def test_a_disk_that_hangs_for_five_seconds_delays_answers_but_drops_no_backup(
     """H4: a session ends after 3 s of silence, but the event loop waits for no disk."""
     slow = [0.0]
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         await brokers.start()
         await brokers.promote("a")
         assert await brokers.until_in_view("a", "abc")
@@ -342,14 +342,14 @@ def test_a_disk_that_hangs_for_five_seconds_delays_answers_but_drops_no_backup(
         assert ["b", "c"] == brokers.status("a")["peers"]
         assert {"q": 2} == brokers.status("b")["queues"] == brokers.status("c")["queues"]
 
-    play(tmp_path, "abc", told, sync=lambda: slow[0])
+    play(tmp_path, "abc", story, sync=lambda: slow[0])
 
 
 def test_a_queue_is_given_once_its_declaration_is_on_the_disk(tmp_path: Path) -> None:
     """LC2, H4: this holds for a primary without backups, too."""
     slow = [0.0]
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         await brokers.start("a")
         await brokers.promote("a")
         core, given = brokers.cores["a"], asyncio.Event()
@@ -362,14 +362,14 @@ def test_a_queue_is_given_once_its_declaration_is_on_the_disk(tmp_path: Path) ->
         assert 4.9 < brokers.loop.time() - began
         assert "new" in core.disk.queues
 
-    play(tmp_path, "ab", told, sync=lambda: slow[0])
+    play(tmp_path, "ab", story, sync=lambda: slow[0])
 
 
 def test_a_promotion_is_not_reported_to_others_before_it_is_on_the_disk(tmp_path: Path) -> None:
     """H2: the generation is durable before the broker serves; a crash before that forgets it."""
     slow = [0.0]
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         await brokers.start("a", "b")
         slow[0] = 5.0
         promoting = asyncio.create_task(brokers.promote("a"))
@@ -390,7 +390,7 @@ def test_a_promotion_is_not_reported_to_others_before_it_is_on_the_disk(tmp_path
         assert await brokers.until(lambda: brokers.status("a")["generation"] == 1)
         assert "clean" == brokers.status("a")["store"]
 
-    play(tmp_path, "ab", told, sync=lambda: slow[0])
+    play(tmp_path, "ab", story, sync=lambda: slow[0])
 
 
 @pytest.mark.parametrize("is_slow", [False, True], ids=["quick", "slow"])
@@ -407,7 +407,7 @@ def test_no_confirmed_message_is_lost_while_the_primary_is_killed_twelve_times(
     confirmed: set[str] = set()
     delivered: list[tuple[str, bool]] = []
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         numbers = map(str, count())
         await brokers.start()
         primary = await brokers.promote("a")
@@ -430,7 +430,7 @@ def test_no_confirmed_message_is_lost_while_the_primary_is_killed_twelve_times(
             await brokers.start(dead)
         await brokers.consume(primary, brokers.status(primary)["queues"]["q"], into=delivered)
 
-    play(tmp_path, "abc", told, sync=sync)
+    play(tmp_path, "abc", story, sync=sync)
 
     times = Counter(body for body, _ in delivered)
     unmarked = Counter(body for body, is_marked in delivered if not is_marked)
@@ -442,13 +442,13 @@ def test_no_confirmed_message_is_lost_while_the_primary_is_killed_twelve_times(
 
 
 def test_a_broker_that_is_no_longer_primary_does_not_confirm_a_transaction(tmp_path: Path) -> None:
-    """LM3: its disk is slow, so its clients are still connected when it stops being primary.
+    """LM3: its disk is slow, so clients are still connected when it is no longer primary.
 
-    Before, such a transaction was confirmed and never stored.
+    Otherwise such a transaction would be confirmed and never stored.
     """
     slow = [0.0]
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         await brokers.pair()
         await brokers.publish("a", "1")
         slow[0] = 5.0
@@ -465,7 +465,7 @@ def test_a_broker_that_is_no_longer_primary_does_not_confirm_a_transaction(tmp_p
         slow[0] = 0.0
         assert await brokers.until(lambda: not core.clients.live)
 
-    play(tmp_path, "ab", told, sync=lambda: slow[0])
+    play(tmp_path, "ab", story, sync=lambda: slow[0])
 
 
 def test_brokers_of_two_versions_work_together_or_refuse_each_other_by_name(
@@ -474,7 +474,7 @@ def test_brokers_of_two_versions_work_together_or_refuse_each_other_by_name(
     """A broker of the next version speaks this one; one without a common version is refused."""
     caplog.set_level("INFO")
 
-    async def told(brokers: Inside) -> None:
+    async def story(brokers: LocalBrokers) -> None:
         for name, versions in (("a", (2, 2)), ("b", (2, 3)), ("c", (3, 3))):
             with mock.patch.object(settings, "VERSIONS", versions):
                 await brokers.start(name)
@@ -488,4 +488,4 @@ def test_brokers_of_two_versions_work_together_or_refuse_each_other_by_name(
             "it speaks wire versions 2 to 2, c speaks 3 to 3" in said for said in caplog.messages
         )
 
-    play(tmp_path, "abc", told)
+    play(tmp_path, "abc", story)

@@ -1,4 +1,4 @@
-"""A broker's store on disk is whole after every kill, and an older one never replaces a younger."""
+"""A broker's store is whole after every kill, and no older record replaces a younger one."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def test_written_records_are_read_again(tmp_path: Path) -> None:
         assert evolve(LIFE[2], brokers=("a", "b")) == again.kept
         assert ["1.a.2", "1.a.3"] == ids(again)
         assert ["q"] == list(again.queues)
-        assert 9 == again.position  # two of them say how many stand together
+        assert 9 == again.position  # two of the frames say how many actions belong together
 
 
-@pytest.mark.usefixtures("syncs_nothing")
+@pytest.mark.usefixtures("no_sync")
 def test_a_torn_tail_leaves_all_or_none_of_the_actions_written_together(tmp_path: Path) -> None:
     """LM3: a transaction that is only partly on disk was not confirmed, and is left out."""
     with open_disk(tmp_path, "a") as disk:
@@ -99,28 +99,28 @@ def test_an_action_comes_back_from_its_bytes(action: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "older",
+    "other",
     [
         evolve(LIFE[4], view=view(2, "a")),
         evolve(LIFE[4], broker="b"),
         evolve(LIFE[4], cluster="another"),
     ],
 )
-def test_an_older_store_is_never_written_over_a_younger_one(
-    tmp_path: Path, older: BrokerRecord
+def test_a_record_is_not_replaced_by_an_older_or_foreign_one(
+    tmp_path: Path, other: BrokerRecord
 ) -> None:
-    """H2: a message of an older generation than a broker's own is refused."""
+    """H2: the other record has an older generation, or is of another broker or cluster."""
     with open_disk(tmp_path, "a") as disk:
         disk.write(LIFE[4])
 
         with pytest.raises(MisuseError, match="over"):
-            disk.write(older)
+            disk.write(other)
 
         assert LIFE[4] == disk.kept
 
 
 def test_a_copied_back_file_is_refused(tmp_path: Path) -> None:
-    """The file of the write before shows that a younger record was there."""
+    """The previous file shows that a younger record was written."""
     at = tmp_path / "standby" / "store.meta"
     with open_disk(tmp_path, "a") as disk:
         disk.write(LIFE[1])
@@ -189,7 +189,7 @@ def test_a_missing_part_of_the_store_is_detected(tmp_path: Path) -> None:
 
 
 def test_a_flipped_byte_is_found(tmp_path: Path) -> None:
-    """In the metadata, and in the durable part of the messages."""
+    """The byte is in the metadata, or in the durable part of the messages."""
     with open_disk(tmp_path, "a") as disk:
         disk.write(LIFE[1])
         disk.append([QUEUE, put(1)])
@@ -204,7 +204,7 @@ def test_a_flipped_byte_is_found(tmp_path: Path) -> None:
         at.write_bytes(whole)
 
 
-@pytest.mark.usefixtures("syncs_nothing")
+@pytest.mark.usefixtures("no_sync")
 def test_a_long_journal_is_made_shorter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages that left the queues are removed from the disk; the others stay."""
     monkeypatch.setattr(keeping, "COMPACT_BYTES", 40_000)
@@ -231,7 +231,7 @@ def test_a_long_journal_is_made_shorter(tmp_path: Path, monkeypatch: pytest.Monk
 # -- kills ---------------------------------------------------------------------------------
 
 
-class Opens(Judge):
+class StoreJudge(Judge):
     """Opens a state as a broker would after a restart."""
 
     def _opened(self, files: Files | None) -> object:
@@ -247,11 +247,11 @@ class Opens(Judge):
                 return f"{type(error).__name__}: {error}"
 
 
-JUDGE = Opens()
+JUDGE = StoreJudge()
 
 
 def live(path: Path, files: Recording) -> None:
-    """Write the metadata of LIFE in turn; record what may be found after a crash at each point."""
+    """Write the metadata of LIFE in turn; record the legal states after a crash at each point."""
     files.diary.append(Legal(frozenset({LIFE[0]})))
     disk = open_disk(path, "a", files=files)
     for before, kept in pairwise(LIFE):
@@ -261,7 +261,7 @@ def live(path: Path, files: Recording) -> None:
     files.die()
 
 
-@pytest.mark.usefixtures("syncs_nothing")
+@pytest.mark.usefixtures("no_sync")
 def test_after_a_power_failure_the_old_or_the_new_store_is_there(tmp_path: Path) -> None:
     """This holds in each state that a crash after any operation may leave on the disk."""
     files = Recording()
@@ -274,7 +274,7 @@ def test_after_a_power_failure_the_old_or_the_new_store_is_there(tmp_path: Path)
     assert 2 * (len(LIFE) - 1) == found.choices
 
 
-@pytest.mark.usefixtures("syncs_nothing")
+@pytest.mark.usefixtures("no_sync")
 @pytest.mark.parametrize("leaves", [LeftOut.FILE_SYNC, LeftOut.DIRECTORY_SYNC, LeftOut.RENAME])
 def test_a_step_that_is_left_out_is_found(tmp_path: Path, leaves: LeftOut) -> None:
     """The test above can fail."""

@@ -1,4 +1,4 @@
-"""What follows from the others' reports, and the actions of the built-in manager.
+"""Decisions from the others' reports, and the actions of the built-in manager.
 
 Source: hot standby, H2, H3, H8, H10.
 """
@@ -168,8 +168,8 @@ def test_a_promotion_counts_only_if_it_directly_follows_the_last_view(
 def test_a_dropped_backup_does_not_stop_the_promotion_of_a_member() -> None:
     """H3, H10: the backup runs on and lacks later messages; a member's store was marked clean.
 
-    Before, that member was refused because the dropped backup "has more", although by the chain no
-    other broker may be promoted.
+    Otherwise that member would be refused because the dropped backup "has more", although by the
+    chain no other broker may be promoted.
     """
     me = waiting("a")
     state = Managing(chain=View(generation=2, number=1, primary="a", members=("a",)))

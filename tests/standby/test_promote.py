@@ -81,7 +81,7 @@ def test_a_broker_without_a_primary_accepts_only_if_no_better_broker_answers(
 def test_a_backup_that_lost_its_primary_in_an_older_view_is_not_better(
     peer: dict[str, Any], verdict: Verdict
 ) -> None:
-    """H3: a broker in a view has all that was confirmed before that view."""
+    """H3: a broker in a view has every message that was confirmed before that view."""
     found = promoted(Variant.OURS, Role.CONNECTING, evolve(BACKUP, **peer), number=2)
 
     assert verdict is found.verdict
@@ -95,7 +95,7 @@ def test_only_ours_refuses_the_promotion_of_an_older_generation() -> None:
     assert [YES, YES, NO] == behind == dropped
 
 
-def test_a_dirty_store_refuses_until_it_is_marked() -> None:
+def test_a_broker_with_a_dirty_store_refuses_until_the_store_is_marked() -> None:
     """H10: the document has this rule; the shipped broker never had it."""
     found = [promoted(one, Role.CONNECTING, mark=Mark.DIRTY).verdict for one in Variant]
 
@@ -104,7 +104,7 @@ def test_a_dirty_store_refuses_until_it_is_marked() -> None:
 
 
 def test_a_new_primary_raises_the_generation_before_it_serves() -> None:
-    """H2: it is above its own and all that it heard of; the other variants have no generation."""
+    """H2: the new generation is above all that it knows; the real variant has no generation."""
     found = promoted(Variant.OURS, Role.BACKUP, BACKUP)
 
     assert 4 == found.generation
@@ -131,7 +131,7 @@ def test_a_refusal_has_a_reason_and_changes_nothing() -> None:
     ("peer", "of_one", "of_several"),
     [
         (PRIMARY, "c knows of", "a, c and d know of"),
-        (STARTS, "c answers, and has more", "a, c and d answer, and have more"),
+        (STARTS, "c answers, and may have", "a, c and d answer, and may have"),
     ],
 )
 def test_a_reason_has_the_grammar_of_one_or_several_brokers(

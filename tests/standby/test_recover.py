@@ -1,4 +1,4 @@
-"""`joinproto recover` on real directories of brokers: which should be primary, and whether proven.
+"""`joinproto recover` on brokers' directories: which broker should be primary, and is it proven.
 
 Source: hot standby, H10.
 """
@@ -127,7 +127,7 @@ def test_two_primaries_of_one_generation_diverged(
 def test_each_kind_of_store_has_its_own_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The stores: of another cluster, a copy, an empty, an open and a damaged store."""
+    """The stores are of another cluster, a copy, empty, open, or damaged."""
     a = lay(tmp_path, "a", 1, "a")
     (tmp_path / "x").mkdir()
     other = lay(tmp_path / "x", "b", 1, "b", cluster="d" * 32)
@@ -174,7 +174,7 @@ def test_inspect_and_compare_show_a_brokers_role_and_change_no_store(
 def test_an_info_file_carries_a_broker_to_another_machine(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`collect`: the same verdict as from the directories."""
+    """`collect` writes the file, and `pick` reads it."""
     stores = [lay(tmp_path, name, 2, *ALL, primary="b") for name in ALL]
     for at, host in zip(stores, ALL, strict=True):
         text = ask(capsys, "collect", "--host", host, at).out
@@ -227,11 +227,11 @@ def test_a_store_that_lost_frames_is_not_the_best(
 
     assert (5, "unproven", "corrupt") == (code, found["verdict"], found["stores"][1]["state"])
     said = ask(capsys, "pick", a, b).out
-    assert "UNPROVEN: a had all that was confirmed" in said
+    assert "UNPROVEN: a had every confirmed message" in said
 
 
 def chain_on(at: Path, *views: View, keeps: int = 9) -> None:
-    """Write the chain of views there; only its last `keeps` frames are kept, behind a base."""
+    """Write the chain of views there, with only its last `keeps` frames, after a base."""
     folder = at / "chain"
     folder.mkdir(exist_ok=True)
     frames = [

@@ -57,7 +57,7 @@ def messages(path: Path) -> set[str]:
 def test_the_promotion_of_the_wrong_broker_loses_confirmed_messages(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """H10: a broker that was primary before the last failover lacks what came after it."""
+    """H10: a broker that was primary before the last failover lacks all later messages."""
     paths = failed_over(tmp_path)
     before = snapshot(tmp_path)
 
@@ -114,7 +114,7 @@ def test_the_exit_code_is_0_if_each_choice_is_safe(
 def test_the_later_primary_loses_a_message_that_the_earlier_one_confirmed_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """H4: it had dropped all, and the manager outside promoted a broker that did not know this."""
+    """H4: the earlier one had dropped all backups, and the promoted broker did not know this."""
     paths = failed_over(tmp_path, alone=True)
 
     _, found = rehearsed(capsys, *paths)
@@ -197,7 +197,7 @@ def test_a_store_that_cannot_be_read_stops_its_broker(
 def test_a_store_that_was_not_seen_makes_the_rehearsal_unproven(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 5: its broker may have been primary last.  `.info` files carry the other stores."""
+    """Its broker may have been the last primary.  `.info` files carry the other stores."""
     words = []
     for path in failed_over(tmp_path):
         words.append(tmp_path / f"{path.name}.info")
@@ -227,7 +227,7 @@ def test_a_search_that_was_stopped_is_not_safe(
 def test_stores_that_cannot_be_rehearsed_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Stores of both kinds, too many, without data, of two primaries, a copy, an open store."""
+    """The stores are of both kinds, too many, empty, of two primaries, a copy, or open."""
     for name in ("x", "y", "z", "m"):
         (tmp_path / name).mkdir()
     a = lay(tmp_path, "a", 4, "a", brokers=("a", "b"))

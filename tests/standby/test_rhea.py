@@ -1,6 +1,6 @@
 """Another AMQP client, rhea, publishes and consumes; it finds the primary by its addresses.
 
-It is taken from where node finds it, else from npm; without both the test is skipped.
+The test takes the rhea that node finds, else npm's, and is skipped without both.
 
 Source: hot standby, H4, H8, H11.
 """
@@ -45,10 +45,10 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(top / "node_modules")
 
 
-def told(modules: str, what: str, *addresses: str) -> dict[str, Any]:
+def output_of(modules: str, command: str, *addresses: str) -> dict[str, Any]:
     """Return the client's final output."""
     done = subprocess.run(
-        ["node", str(SCRIPT), what, str(COUNT), *addresses],
+        ["node", str(SCRIPT), command, str(COUNT), *addresses],
         env={**os.environ, "NODE_PATH": modules},
         capture_output=True,
         text=True,
@@ -60,18 +60,18 @@ def told(modules: str, what: str, *addresses: str) -> dict[str, Any]:
     return found
 
 
-def test_rhea_publishes_and_another_primary_has_it_all(tmp_path: Path, modules: str) -> None:
-    """The backup is first in its list; messages consumed after the failover are marked."""
+def test_rhea_publishes_and_the_next_primary_has_all_messages(tmp_path: Path, modules: str) -> None:
+    """The backup is first in rhea's list; messages consumed after the failover are marked."""
     with running(Manager.of(tmp_path, "ab")) as manager:
         manager.start()
         assert "a" == manager.promote("a")
         assert manager.wait_role("b", "backup")
         a, b = manager.urls()
 
-        published = told(modules, "publish", b, a)
+        published = output_of(modules, "publish", b, a)
         manager.kill("a")
         assert "b" == manager.promote("b")
-        consumed = told(modules, "consume", a, b)
+        consumed = output_of(modules, "consume", a, b)
         left = manager.status("b")["queues"]
 
     assert COUNT == published["settled"]

@@ -23,7 +23,7 @@ WRITES = 60
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make pieces a few hundred bytes long, and do not wait for this machine's disk."""
     monkeypatch.setattr(keeping, "COMPACT_BYTES", 5_000)
     monkeypatch.setattr(shortening, "ACTIONS_A_PIECE", 4)
@@ -40,7 +40,7 @@ def actions(number: int, stay: int = 5) -> list[Action]:
     return [*came, *(gone if number > stay else ())]
 
 
-def there(writes: int, stay: int = 5) -> list[str]:
+def messages_after(writes: int, stay: int = 5) -> list[str]:
     """Return the messages after this many writes."""
     first = 2 + 2 * max(0, writes - stay)
     return [f"1.a.{number}" for number in range(first, 2 * writes + 2)]
@@ -76,14 +76,14 @@ def test_the_journal_is_shortened_in_small_pieces_between_writes(
         for number in range(1, 201):
             sizes.append(0)
             disk.append(actions(number, stay=60))
-            assert there(number, stay=60) == ids(disk)
+            assert messages_after(number, stay=60) == ids(disk)
         assert disk.journal.first_seq > 1
         state = disk.journal.base.state_bytes if disk.journal.base else 0
 
     # A write has its own bytes and three pieces.
     assert max(sizes) < 1_500 < 4_000 < state
     with open_disk(store, "a") as again:
-        assert there(200, stay=60) == ids(again)
+        assert messages_after(200, stay=60) == ids(again)
     assert {"frames.index", "frames.log", "standby"} == {one.name for one in store.iterdir()}
 
 
@@ -93,7 +93,7 @@ def test_a_shortening_can_be_finished_without_further_writes(store: Path) -> Non
         before = disk.journal.size
         while disk.go_on():
             pass
-        assert there(last) == ids(disk)
+        assert messages_after(last) == ids(disk)
         assert disk.journal.size < before
 
 
@@ -116,7 +116,7 @@ def test_actions_that_are_written_before_the_first_piece_are_kept(store: Path) -
             each()
 
     with open_disk(store, "a") as again:
-        assert there(42) == ids(again)
+        assert messages_after(42) == ids(again)
 
 
 def _lives(path: Path) -> Iterator[int]:
@@ -135,10 +135,10 @@ def test_a_store_has_all_confirmed_writes_after_a_kill_at_any_step(
         told, is_end = last_told_before_kill(begin, step, half=half)
         with open_disk(path, "a") as disk:
             shortening.clear(disk.journal)
-            assert ids(disk) in (there(told), there(told + 1)), step
-            last = told if ids(disk) == there(told) else told + 1
+            assert ids(disk) in (messages_after(told), messages_after(told + 1)), step
+            last = told if ids(disk) == messages_after(told) else told + 1
             for number in live(disk, last + 1, WRITES + 20):
-                assert there(number) == ids(disk)
+                assert messages_after(number) == ids(disk)
             while disk.go_on():
                 pass
             assert disk.journal.first_seq > 1, step

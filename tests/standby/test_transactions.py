@@ -37,8 +37,8 @@ def pair(tmp_path: Path) -> Iterator[Manager]:
         yield manager
 
 
-class Moving(MessagingHandler, TransactionHandler):  # type: ignore[misc]
-    """Takes `at_once` messages from `q` and puts them into `r`, in a transaction; again and again.
+class MovingClient(MessagingHandler, TransactionHandler):  # type: ignore[misc]
+    """A client that moves `at_once` messages from `q` to `r` in each of its transactions.
 
     `ends`: whether each transaction is committed.  After the last one, the client keeps a further
     transaction open until the connection ends.
@@ -135,7 +135,7 @@ def counts(manager: Manager, name: str = "a") -> dict[str, int]:
 
 def test_a_commit_is_whole_at_the_primary_and_at_the_backup(pair: Manager) -> None:
     publish(pair.urls(), "1", "2", "3")
-    moving = Moving(pair.url("a"), [True])
+    moving = MovingClient(pair.url("a"), [True])
 
     Container(moving).run()
 
@@ -149,7 +149,7 @@ def test_a_commit_is_whole_at_the_primary_and_at_the_backup(pair: Manager) -> No
 def test_an_aborted_transaction_leaves_no_trace(pair: Manager, early: bool) -> None:
     """Taken messages come again, and are marked; the next transaction can have them."""
     publish(pair.urls(), "1", "2")
-    moving = Moving(pair.url("a"), [False, True], early=early)
+    moving = MovingClient(pair.url("a"), [False, True], early=early)
 
     Container(moving).run()
 
@@ -160,7 +160,7 @@ def test_an_aborted_transaction_leaves_no_trace(pair: Manager, early: bool) -> N
 
 def test_a_transaction_that_is_open_when_the_connection_ends_leaves_no_trace(pair: Manager) -> None:
     publish(pair.urls(), "1", "2")
-    moving = Moving(pair.url("a"), [])
+    moving = MovingClient(pair.url("a"), [])
     thread = threading.Thread(target=Container(moving).run, daemon=True)
     thread.start()
     assert moving.is_full.wait(SECONDS)
@@ -181,7 +181,7 @@ def test_a_primary_that_dies_during_a_transaction_leaves_all_or_none_of_it(
     """LM3: each message is in one of the two queues; three are moved at a time."""
     bodies = [str(at) for at in range(900)]
     publish(pair.urls(), *bodies)
-    moving = Moving(pair.url("a"), [True] * 300, at_once=3)
+    moving = MovingClient(pair.url("a"), [True] * 300, at_once=3)
     thread = threading.Thread(target=Container(moving).run, daemon=True)
     thread.start()
     assert pair.agent("a")._until(lambda: counts(pair).get("r", 0) >= moved, SECONDS)
@@ -201,7 +201,7 @@ def test_a_primary_that_dies_during_a_transaction_leaves_all_or_none_of_it(
 
 
 def test_an_unknown_transaction_is_refused_with_the_condition_of_amqp(pair: Manager) -> None:
-    """A transaction that was never declared, and bytes that are not a request."""
+    """The transaction was never declared, or the bytes are not a request."""
 
     class Coordinator:
         def apply(self, link: Any) -> None:

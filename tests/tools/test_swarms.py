@@ -14,7 +14,7 @@ import pytest
 from attrs import evolve
 from click.testing import CliRunner
 
-from joinproto.apps.standby.acting import Acting
+from joinproto.apps.standby.acting import BrokerPorts
 from joinproto.apps.standby.links import Outgoing
 from joinproto_worlds.mutations.mutation import applied
 from joinproto_worlds.mutations.named import mutation
@@ -164,7 +164,7 @@ def test_a_signal_ends_the_command_with_a_report_of_the_runs_until_then() -> Non
 
 FAULTS: dict[str, Callable[[], AbstractContextManager[object]]] = {
     # H4: a backup says that it has a message before its disk has it.
-    "says-at-once": lambda: mock.patch.object(Acting, "_send", _sends_at_once),
+    "says-at-once": lambda: mock.patch.object(BrokerPorts, "_send", _sends_at_once),
     # H4: a message is confirmed before the backups have it.
     "transfers-at-once": lambda: applied(mutation("transfers-at-once")),
     # H5: a backup counts as up to date before its copy has ended.
@@ -174,7 +174,7 @@ FAULTS: dict[str, Callable[[], AbstractContextManager[object]]] = {
 }
 
 
-def _sends_at_once(self: Acting, one: Outgoing) -> None:
+def _sends_at_once(self: BrokerPorts, one: Outgoing) -> None:
     self.core.links.send(one)
 
 

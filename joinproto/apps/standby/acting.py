@@ -1,4 +1,4 @@
-"""The action of this process for each effect of the machine.
+"""The ports of a broker's process: its action for each effect of the machine.
 
 Each method reads at once the data of its effect: the present link, the contents of its messages.
 The method returns the rest of the action, which is done when all effects before it are done.
@@ -35,7 +35,7 @@ log = logging.getLogger("joinproto.standby")
 
 
 @define(eq=False)
-class Acting:
+class BrokerPorts:
     """The actions of one broker (`Ports` of `joinproto/standby/perform.py`)."""
 
     core: Core
@@ -43,12 +43,12 @@ class Acting:
     _outbox: list[Outgoing] = field(factory=list)  # to send when the pending changes are durable
 
     def send(self, to: str, content: Content) -> Task:
-        return partial(self._send, self.core.links.bound(to, content))
+        return partial(self._send, self.core.links.frame_for(to, content))
 
     def _send(self, one: Outgoing) -> None:
         if self.core.bodies.has_unwritten or self._outbox:
             self._outbox.append(one)
-            self.core.touched()
+            self.core.schedule_turn_end()
         else:
             self.core.links.send(one)
 
@@ -101,7 +101,7 @@ class Acting:
 
     def _at_the_end(self, action: Callable[[], object]) -> None:
         self._once_written.append(action)
-        self.core.touched()
+        self.core.schedule_turn_end()
 
     def keep(self, changes: Sequence[Change]) -> Task:
         return partial(self._change, *(partial(self.core.bodies.change, one) for one in changes))
@@ -116,7 +116,7 @@ class Acting:
     def _change(self, *changes: Callable[[], object]) -> None:
         for change in changes:
             change()
-        self.core.touched()
+        self.core.schedule_turn_end()
 
     def confirm(self, token: int) -> Task:
         return partial(self.core.clients.confirm, token)
@@ -157,7 +157,7 @@ class Acting:
             return
         core.copies.go_on()
         if core.disk.has_more:
-            asyncio.get_running_loop().call_later(AGAIN_SECONDS, core.touched)
+            asyncio.get_running_loop().call_later(AGAIN_SECONDS, core.schedule_turn_end)
 
     def _append(self, actions: Sequence[Action]) -> None:
         self.core.disk.append(actions)

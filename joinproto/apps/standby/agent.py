@@ -125,10 +125,10 @@ class Agent:
         return ActionResult(Exit.SUCCESS)
 
     def stop(self) -> ActionResult:
-        """Stop the broker in order; kill it if that takes too long."""
+        """Stop the broker; kill its process if that takes too long."""
         pid = self._pid()
         if pid is None:
-            return ActionResult(Exit.SUCCESS, "does not run")
+            return ActionResult(Exit.SUCCESS, "the broker does not run")
         for number, share in ((signal.SIGTERM, STOP_SHARE), (signal.SIGKILL, 1 - STOP_SHARE)):
             try:
                 os.kill(pid, number)
@@ -137,7 +137,7 @@ class Agent:
             except PermissionError:
                 return ActionResult(Exit.PERMISSION, f"process {pid} belongs to another user")
             if self._until(lambda: self._pid() is None, self.seconds * share):
-                return ActionResult(Exit.SUCCESS, "" if number is signal.SIGTERM else "killed")
+                return ActionResult(Exit.SUCCESS, "" if number is signal.SIGTERM else "killed it")
         return ActionResult(Exit.GENERIC, f"process {pid} does not end")
 
     def monitor(self) -> ActionResult:
@@ -158,7 +158,7 @@ class Agent:
         """Promote the broker; a refusal is a failure, so that the manager tries another broker."""
         found = self._ask("promote")
         if found is None:
-            return ActionResult(Exit.NOT_RUNNING, "does not run")
+            return ActionResult(Exit.NOT_RUNNING, "the broker does not run")
         if found.get("verdict") not in ("accepted", "ignored"):
             return ActionResult(Exit.GENERIC, f"refused ({found.get('rule')}): {found.get('why')}")
         if not self._until(lambda: (self._status() or {}).get("role") in PRIMARY):
@@ -170,7 +170,7 @@ class Agent:
         """Tell the broker to be a backup again."""
         found = self._ask("demote")
         if found is None:
-            return ActionResult(Exit.NOT_RUNNING, "does not run")
+            return ActionResult(Exit.NOT_RUNNING, "the broker does not run")
         if not self._until(lambda: (self._status() or {}).get("role") not in (None, *PRIMARY)):
             return ActionResult(Exit.GENERIC, "the broker is still primary")
         self._score()

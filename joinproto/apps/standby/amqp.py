@@ -35,7 +35,7 @@ from joinproto.apps.standby.queues import Held, LiveQueue
 from joinproto.apps.standby.transacting import (
     UNKNOWN,
     Reply,
-    Taken,
+    SettledMessage,
     Transactions,
     accept_within,
     answer_declared,
@@ -135,7 +135,7 @@ class Consumer:
 
     def settle(self, delivery: Delivery, state: int) -> None:
         """Tell the client the outcome of a message."""
-        if not self.port.is_there:
+        if not self.port.is_connected:
             return
         if not delivery.settled:
             delivery.update(state)
@@ -204,7 +204,7 @@ class ClientPort(EnginePort):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.service.ports.discard(self)
-        if not self.is_there:
+        if not self.is_connected:
             return
         for consumer in list(self._consumers.values()):
             consumer.gone()
@@ -212,7 +212,7 @@ class ClientPort(EnginePort):
         self._transactions.gone()
         super().connection_lost(error)
 
-    def _see(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         if self._is_refused:
             return
         match event.type:
@@ -318,9 +318,9 @@ class ClientPort(EnginePort):
             if delivery.readable and not delivery.partial:
                 self._received(link, delivery)
             elif delivery.pending > 2 * MESSAGE_BYTES_MAX:
-                # A long message is refused when it is complete; a message without an end would
-                # fill the memory before that.
-                log.warning("a client's message has no end: %d bytes so far", delivery.pending)
+                # A long message is refused when it is complete; this one could fill the memory
+                # before that.
+                log.warning("a client's message is too long: %d bytes so far", delivery.pending)
                 self._end()
             elif delivery.aborted:
                 delivery.settle()
@@ -410,7 +410,7 @@ class ClientPort(EnginePort):
         if told is not None:
             name, outcome = told
             is_gone = outcome in (Delivery.ACCEPTED, Delivery.REJECTED)
-            if self._transactions.take(name, Taken(consumer, delivery, held, is_gone)):
+            if self._transactions.take(name, SettledMessage(consumer, delivery, held, is_gone)):
                 del consumer.sent[delivery.tag]
             else:
                 self._no_transaction(link)

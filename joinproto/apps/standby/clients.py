@@ -73,7 +73,7 @@ class Publishing:
 
 
 @define
-class Work:
+class QueueChanges:
     """Changes of one queue: the messages put, and the messages taken with functions to call."""
 
     puts: list[Publishing] = field(factory=list)
@@ -109,7 +109,7 @@ class Clients:
     live: dict[str, LiveQueue] = field(factory=dict)
     most: int = field(factory=connections_max)
     counts: dict[str, int] = field(factory=lambda: dict.fromkeys(COUNTS, 0))
-    _gathered: dict[str, Work] = field(factory=dict)
+    _gathered: dict[str, QueueChanges] = field(factory=dict)
     _waiting: dict[int, list[Callable[[], None]]] = field(factory=dict)
     _declaring: dict[str, list[Callable[[LiveQueue | str], None]]] = field(factory=dict)
     _token: int = 0
@@ -241,15 +241,15 @@ class Clients:
             return
         self._made += 1
         name = f"{self.core.state.view.generation}.{self.core.settings.broker}.{self._made}"
-        work = self._gathered.setdefault(queue, Work())
+        work = self._gathered.setdefault(queue, QueueChanges())
         work.puts.append(Publishing(name, body, durable, done))
-        self.core.touched()
+        self.core.schedule_turn_end()
 
     def take(self, queue: str, held: Held, done: Callable[[], None]) -> None:
         """Remove a message; `done` is called when the backups know that (LM4)."""
         if self.core.serves and queue in self.live:
-            self._gathered.setdefault(queue, Work()).takes.append((held, done))
-            self.core.touched()
+            self._gathered.setdefault(queue, QueueChanges()).takes.append((held, done))
+            self.core.schedule_turn_end()
 
     def commit_whole(
         self,
@@ -316,10 +316,12 @@ class Clients:
             for message in draft.takes:
                 self.core.bodies.forget(draft.queue, message)
 
-    def _say(self, gathered: Mapping[str, Work]) -> None:
+    def _say(self, gathered: Mapping[str, QueueChanges]) -> None:
         """Log the changes of durable messages in replicated queues; other messages may be lost."""
 
-        def said(ids: Callable[[Work], Iterable[str]]) -> dict[str, dict[str, list[list[int]]]]:
+        def said(
+            ids: Callable[[QueueChanges], Iterable[str]],
+        ) -> dict[str, dict[str, list[list[int]]]]:
             is_shared = self.core.state.replica.is_shared
             found = {name: spans(ids(work)) for name, work in gathered.items() if is_shared(name)}
             return {name: one for name, one in found.items() if one}
@@ -331,7 +333,7 @@ class Clients:
             takes=said(lambda work: (held.id for held, _ in work.takes if held.durable)),
         )
 
-    def _confirmed(self, live: LiveQueue, helds: list[Held], work: Work) -> None:
+    def _confirmed(self, live: LiveQueue, helds: list[Held], work: QueueChanges) -> None:
         self.counts["confirmed"] += len(helds)
         for held, put in zip(helds, work.puts, strict=True):
             put.done("")

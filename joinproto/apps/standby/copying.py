@@ -71,7 +71,7 @@ class Copies:
                     core.do(More(name, queue, count))
         leading = core.state.leading
         if leading is not None and leading.copies:
-            asyncio.get_running_loop().call_later(AGAIN_SECONDS, core.touched)
+            asyncio.get_running_loop().call_later(AGAIN_SECONDS, core.schedule_turn_end)
 
     def fitting(self, queue: str, coming: Sequence[Message]) -> int:
         """Return how many of the next messages are copied at once, by their size."""

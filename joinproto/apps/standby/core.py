@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from joinproto.apps.standby.acting import Acting
+from joinproto.apps.standby.acting import BrokerPorts
 from joinproto.apps.standby.bodies import Bodies
 from joinproto.apps.standby.clients import Clients
 from joinproto.apps.standby.copying import Copies
@@ -70,7 +70,7 @@ class Core:
     ended: asyncio.Event = field(factory=asyncio.Event)
     failure: BaseException | None = None
     patience: float = field(init=False)
-    acting: Acting = field(init=False)
+    acting: BrokerPorts = field(init=False)
     _line: TaskQueue = field(init=False)
     _turn_is_due: bool = False
     _is_stopping: bool = False
@@ -91,7 +91,7 @@ class Core:
         self.links = Links(self)
         self.clients = Clients(self)
         self.copies = Copies(self)
-        self.acting = Acting(self)
+        self.acting = BrokerPorts(self)
 
     def start(self) -> None:
         """Start as a backup that looks for its primary; a later crash leaves a dirty store."""
@@ -171,7 +171,7 @@ class Core:
         self.say("role", was=before.role.value, role=state.role.value, generation=generation)
         self.links.tell_all()
 
-    def touched(self) -> None:
+    def schedule_turn_end(self) -> None:
         """Schedule `turn_ends` for this turn of the event loop."""
         if not self._turn_is_due:
             self._turn_is_due = True

@@ -26,7 +26,7 @@ BROKEN = (ProtonException, UnicodeError, RecursionError)
 
 @define(eq=False)
 class EnginePort(asyncio.Protocol, ABC):
-    """Passes bytes to Proton's engine and back; `_see` gets the engine's events."""
+    """Passes bytes to Proton's engine and back; `_handle` gets the engine's events."""
 
     container: str
     is_opened: bool = False
@@ -38,12 +38,12 @@ class EnginePort(asyncio.Protocol, ABC):
     _is_due: bool = False
 
     @property
-    def is_there(self) -> bool:
+    def is_connected(self) -> bool:
         """Return whether there is a connection."""
         return self._wire is not None
 
     @abstractmethod
-    def _see(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         """Handle an event."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -69,7 +69,7 @@ class EnginePort(asyncio.Protocol, ABC):
                     return
                 self._engine.push(data[:room])
                 data = data[room:]
-                self._obey()
+                self._handle_events()
         except BROKEN as error:
             log.warning("a client broke the protocol: %s", error)
             self._end()
@@ -92,14 +92,14 @@ class EnginePort(asyncio.Protocol, ABC):
         if self._wire is None:
             return
         try:
-            self._obey()
+            self._handle_events()
             while (size := self._engine.pending()) > 0:
                 data = self._engine.peek(size)
                 if not data:
                     break
                 self._wire.write(data)
                 self._engine.pop(len(data))
-                self._obey()
+                self._handle_events()
         except BROKEN as error:
             log.warning("a client broke the protocol: %s", error)
             self._end()
@@ -126,7 +126,7 @@ class EnginePort(asyncio.Protocol, ABC):
         self.soon()
         asyncio.get_running_loop().call_later(TICK_SECONDS, self._later)
 
-    def _obey(self) -> None:
+    def _handle_events(self) -> None:
         while (event := self._collector.peek()) is not None:
-            self._see(event)
+            self._handle(event)
             self._collector.pop()

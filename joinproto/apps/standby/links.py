@@ -113,13 +113,13 @@ class Links:
 
     # -- sessions --------------------------------------------------------------------------
 
-    def met(self, name: str, public: Address) -> None:
+    def session_began(self, name: str, public: Address) -> None:
         """Handle a new session with a broker.  `public`: its address for clients."""
         self.others[name] = Other(public)
         self._around = met(self.around, name)
         self._tell(name)
 
-    def parted(self, name: str) -> None:
+    def session_ended(self, name: str) -> None:
         """Handle the end of the session with a broker."""
         self.others.pop(name, None)
         self._around = parted(self.around, name)
@@ -128,7 +128,7 @@ class Links:
         self.follow_primary()
         self._answered.set()
 
-    def heard(self, name: str, envelope: Envelope) -> None:
+    def received(self, name: str, envelope: Envelope) -> None:
         """Handle a frame of another broker."""
         try:
             match envelope.kind:
@@ -183,7 +183,7 @@ class Links:
         is_answer = self.core.serves or isinstance(content, Refuse)
         return joined if is_answer else self._link
 
-    def bound(self, to: str, content: Content) -> Outgoing:
+    def frame_for(self, to: str, content: Content) -> Outgoing:
         """Return a frame for the present link, with the contents of the messages that it names."""
         bodies = self.core.bodies
         parts = tuple(bodies.body(queue, name) for queue, name in _messages(content))
@@ -215,7 +215,7 @@ class Links:
             self.core.bodies.arrived(queue, message, envelope.body[at - length : at])
         self.core.do(Received(name, content))
         if isinstance(content, Subscribe):
-            self.core.touched()  # there are messages to copy
+            self.core.schedule_turn_end()  # there are messages to copy
         self.follow_primary()
 
     def _tell(self, name: str, *, answers: bool = False) -> None:

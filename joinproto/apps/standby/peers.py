@@ -80,19 +80,19 @@ class Envelope:
 class Session:
     """A session with another broker.
 
-    `is_met`: the broker has sent its hello; `is_over`: this side has ended the session.
+    `has_greeted`: the other broker has sent its hello; `is_over`: this side has ended the session.
     """
 
-    is_met: bool = False
+    has_greeted: bool = False
     is_over: bool = False
     _pieces: bytearray = field(factory=bytearray)
 
-    def taken(self, data: bytes) -> Envelope | None:
+    def take(self, data: bytes) -> Envelope | None:
         """Return the frame that these bytes complete, or None; raises `Refused`."""
         if data[:1] not in (MORE, LAST):
             return Envelope.parse(data)
         self._pieces += data[1:]
-        if not self.is_met or len(self._pieces) > WHOLE_BYTES_MAX:
+        if not self.has_greeted or len(self._pieces) > WHOLE_BYTES_MAX:
             raise Refused(f"pieces of {len(self._pieces)} bytes in all, or before a hello")
         if data[:1] == MORE:
             return None
@@ -117,7 +117,7 @@ class Peers:
     @property
     def sessions(self) -> list[str]:
         """Return the names of the brokers with which there is a session."""
-        return [name for name, one in self._all.items() if one.is_met]
+        return [name for name, one in self._all.items() if one.has_greeted]
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Listen and dial until cancelled; raises `EnvironmentProblem` if it cannot listen."""
@@ -160,25 +160,25 @@ class Peers:
                 self._came(peer, data)
             case Down(peer):
                 session = self._all.pop(peer, None)
-                if session is not None and session.is_met:
-                    self.links.parted(peer)
+                if session is not None and session.has_greeted:
+                    self.links.session_ended(peer)
 
     def _came(self, name: str, data: bytes) -> None:
         session = self._all.get(name)
         if session is None or session.is_over:
             return
         try:
-            envelope = session.taken(data)
+            envelope = session.take(data)
             if envelope is None:
                 return
-            if not session.is_met:
+            if not session.has_greeted:
                 if envelope.kind != HELLO:
                     raise Refused(f"a frame {envelope.kind} before a hello")
                 public = Address.parse(str(envelope.facts.get("public")))
-                session.is_met = True
-                self.links.met(name, public)
+                session.has_greeted = True
+                self.links.session_began(name, public)
             elif envelope.kind != BEAT:
-                self.links.heard(name, envelope)
+                self.links.received(name, envelope)
         except (Refused, JoinprotoError) as refused:
             session.is_over = True
             self._transport.drop(name, str(refused))

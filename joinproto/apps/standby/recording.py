@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-STRETCH_MOST = 10_000_000
+SPAN_MAX = 10_000_000
 """The most numbers in a span; no broker writes a longer span."""
 
 
@@ -19,28 +19,28 @@ def spans(ids: Iterable[str]) -> dict[str, list[list[int]]]:
         origin, _, last = name.rpartition(".")
         numbers.setdefault(origin, []).append(int(last))
     found: dict[str, list[list[int]]] = {}
-    for origin, those in numbers.items():
-        stretches: list[list[int]] = []
-        found[origin] = stretches
-        for number in sorted(those):
-            if stretches and stretches[-1][1] == number - 1:
-                stretches[-1][1] = number
+    for origin, taken in numbers.items():
+        merged: list[list[int]] = []
+        found[origin] = merged
+        for number in sorted(taken):
+            if merged and merged[-1][1] == number - 1:
+                merged[-1][1] = number
             else:
-                stretches.append([number, number])
+                merged.append([number, number])
     return found
 
 
 def ids_in(queues: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield queue and identity of each message in the spans of some queues.
 
-    Raises `ValueError` for a span of more than `STRETCH_MOST` messages.
+    Raises `ValueError` for a span of more than `SPAN_MAX` messages.
     """
     for queue, found in queues.items():
-        for origin, stretches in found.items():
-            for first, last in stretches:
-                if last - first >= STRETCH_MOST:
+        for origin, pairs in found.items():
+            for first, last in pairs:
+                if last - first >= SPAN_MAX:
                     raise ValueError(
-                        f"a span of {last - first + 1:,} messages, at most {STRETCH_MOST:,} fit"
+                        f"a span of {last - first + 1:,} messages, at most {SPAN_MAX:,} fit"
                     )
                 for number in range(first, last + 1):
                     yield queue, f"{origin}.{number}"

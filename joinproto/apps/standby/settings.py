@@ -59,8 +59,9 @@ class Timing:
     """Times, in seconds.
 
     `backups`: how long a new primary waits for the backups that were up to date (H8) before it
-    continues without them.  `heartbeat`, `silence`: of sessions with other brokers; a primary goes
-    on without a backup whose session is over.  `retry`: between two attempts to reach a broker.
+    continues without them.  `heartbeat`: the time between two heartbeats of a session.  `silence`:
+    the time after which a silent session ends; a primary then goes on without that backup.
+    `retry`: the time between two attempts to reach a broker.
     """
 
     backups: Duration = 10.0
@@ -83,7 +84,7 @@ class Copying:
 
 @frozen(kw_only=True)
 class BrokerFile:
-    """The file as it stands; its paths are relative to its directory."""
+    """The file before its validation; its paths are relative to its directory."""
 
     broker: str
     cluster: str

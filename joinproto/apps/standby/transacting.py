@@ -45,7 +45,7 @@ ROLLBACK = "amqp:transaction:rollback"
 
 
 @frozen
-class Taken:
+class SettledMessage:
     """A message that a consumer settles in a transaction.
 
     `is_gone`: the consumer accepts or rejects it, so a commit removes it from its queue.
@@ -58,12 +58,12 @@ class Taken:
 
 
 @define
-class Work:
+class Transaction:
     """One transaction.  `problem`: why it must fail, "" if it may be committed."""
 
     link: Link
     puts: Puts = field(factory=list)
-    takes: list[Taken] = field(factory=list)
+    takes: list[SettledMessage] = field(factory=list)
     problem: str = ""
 
 
@@ -84,7 +84,7 @@ class Transactions:
     """The open transactions of a connection.  `commit`: `Clients.commit_whole`."""
 
     commit: Commit
-    work: dict[bytes, Work] = field(factory=dict)
+    work: dict[bytes, Transaction] = field(factory=dict)
     held_bytes: int = 0
 
     def ask(self, link: Link, body: bytes, reply: Callable[[Reply], None]) -> None:
@@ -97,12 +97,14 @@ class Transactions:
                 reply(Reply("amqp:resource-limit-exceeded", why))
             case (int(code), _) if code == DECLARE:
                 name = token_bytes(8)
-                self.work[name] = Work(link)
+                self.work[name] = Transaction(link)
                 reply(Reply(id=name))
             case (int(code), [name, *rest]) if code == DISCHARGE:
                 self._discharge(_id(name), bool(rest and rest[0]), reply)
             case _:
-                reply(Reply("amqp:invalid-field", "neither a declare nor a discharge"))
+                reply(
+                    Reply("amqp:invalid-field", "the request is neither a declare nor a discharge")
+                )
 
     def _discharge(self, name: bytes, fails: bool, reply: Callable[[Reply], None]) -> None:
         work = self.work.pop(name, None)
@@ -129,7 +131,7 @@ class Transactions:
         gone = [(one.consumer.queue.name, one.held) for one in work.takes if one.is_gone]
         self.commit(work.puts, gone, done)
 
-    def _undo(self, work: Work) -> None:
+    def _undo(self, work: Transaction) -> None:
         for one in work.takes:
             one.consumer.have_again(one.delivery, one.held)
 
@@ -153,7 +155,7 @@ class Transactions:
         work.puts.append((queue, body, durable))
         return True
 
-    def take(self, name: bytes, taken: Taken) -> bool:
+    def take(self, name: bytes, taken: SettledMessage) -> bool:
         """Record a consumer's acknowledgement in a transaction; return whether the transaction
         exists.
         """

@@ -266,7 +266,10 @@ def apply(queues: Queues, action: Action) -> None:
 
 @define
 class Replay:
-    """Makes queues from actions.  `is_open`: some of the last actions that belong together lack."""
+    """Makes queues from actions.
+
+    `is_open`: of the last actions that belong together, some are missing.
+    """
 
     queues: Queues
     _held: list[Action] = field(factory=list)
