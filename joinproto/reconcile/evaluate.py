@@ -13,7 +13,7 @@ from joinproto.machine.terms import Group
 from joinproto.machine.values import evolve
 from joinproto.reconcile.placement import Choice, Placement, placement_of
 from joinproto.reconcile.queue import EVALUATING, Node, Situation, Variant
-from joinproto.reconcile.tables import CANDIDATES, DROPPED, GONE, TABLES, Action, Spot
+from joinproto.reconcile.tables import CANDIDATES, DROPPED, GONE, TABLES, Action, NodeRow
 from joinproto.reconcile.target import Wanted, wanted
 
 
@@ -22,14 +22,14 @@ class Decision:
     """The next action for a queue, and all facts for its explanation.
 
     `nodes`: the nodes to add or to remove; more than one only when the shipped broker removes.
-    `spots`, `me`: the rows that the table read, and the index of the evaluating node's row.
+    `rows`, `me`: the rows that the table read, and the index of the evaluating node's row.
     `choice`: the reason for a node that is added.
     """
 
     situation: Situation
     wanted: Wanted
     case: Case[Action]
-    spots: tuple[Spot, ...]
+    rows: tuple[NodeRow, ...]
     me: int
     nodes: tuple[str, ...] = ()
     choice: Choice | None = None
@@ -44,7 +44,7 @@ class Decision:
 
     def names(self, group: Group) -> tuple[str, ...]:
         """Return the names of the nodes in one of the sets of the tables."""
-        return tuple(self.spots[at].name for at in members_of(group, self.spots, self.me))
+        return tuple(self.rows[at].name for at in members_of(group, self.rows, self.me))
 
 
 def evaluate(situation: Situation, place: Placement | None = None) -> Decision:
@@ -53,10 +53,10 @@ def evaluate(situation: Situation, place: Placement | None = None) -> Decision:
     `place`: the function that chooses a node, instead of the function that the settings name.
     """
     target = wanted(situation.queue.target, situation.variant)
-    spots = spots_of(situation, target.count)
+    rows = rows_of(situation, target.count)
     here = situation.evaluates or ""
-    me = next(at for at, spot in enumerate(spots) if spot.name == here)
-    decision = Decision(situation, target, TABLES[situation.variant].choose(spots, me), spots, me)
+    me = next(at for at, row in enumerate(rows) if row.name == here)
+    decision = Decision(situation, target, TABLES[situation.variant].choose(rows, me), rows, me)
     if decision.action is Action.ADD:
         takes = decision.names(CANDIDATES)
         candidates = tuple(node for node in situation.nodes if node.name in takes)
@@ -68,7 +68,7 @@ def evaluate(situation: Situation, place: Placement | None = None) -> Decision:
     return decision
 
 
-def spots_of(situation: Situation, target: int) -> tuple[Spot, ...]:
+def rows_of(situation: Situation, target: int) -> tuple[NodeRow, ...]:
     """Return the rows for the tables, in the order of names."""
     nodes = {node.name: node for node in situation.nodes}
     queue, here = situation.queue, situation.evaluates or ""
@@ -80,11 +80,11 @@ def spots_of(situation: Situation, target: int) -> tuple[Spot, ...]:
     has_majority = 2 * sum(runs.values()) > len(members)
     survives_less = situation.spare < (target - 1) // 2
     is_odd, changing = len(members) % 2 == 1, queue.changing is not None
-    spots = []
+    rows = []
     for name in sorted({here, *nodes, *members}):
         node = nodes.get(name)
-        spots.append(
-            Spot(
+        rows.append(
+            NodeRow(
                 name=name,
                 has_replica=name in members,
                 in_cluster=node is not None,
@@ -107,7 +107,7 @@ def spots_of(situation: Situation, target: int) -> tuple[Spot, ...]:
                 target=target,
             )
         )
-    return tuple(spots)
+    return tuple(rows)
 
 
 def _is_lost(situation: Situation, name: str, node: Node | None) -> bool:

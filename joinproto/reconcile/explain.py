@@ -26,8 +26,8 @@ WHY = {
     "the members are not known": "the queue did not say which its members are",
     "no leader": "no node leads: the replicas have not elected a leader, so no message is"
     " committed, and no replica can be added or removed",
-    "another node leads": "{leader} leads the queue and evaluates it, not {here}",
-    "the leader is down": "{here} has to evaluate it, and does not run",
+    "another node leads": "{leader} leads and evaluates the queue, not {here}",
+    "the leader is down": "{here} must evaluate the queue, and does not run",
     "it fails": "{wanted}: its process ends, and no queue is evaluated",
     "in maintenance": "{here} is in maintenance and evaluates no queue",
     "no target": "{wanted}",
@@ -53,7 +53,7 @@ CHANGES = {
     "the nodes are not known": "an answer with the cluster's nodes",
     "the members are not known": "an answer of the queue with its members",
     "no leader": "an election: look at the logs of {up}, and restart one of them",
-    "another node leads": "{leader} evaluates it at its next turn",
+    "another node leads": "{leader} evaluates the queue at its next turn",
     "the leader is down": "another leader, or {here} running",
     "it fails": "a configured size of 1 or more, or no configured size",
     "in maintenance": "the end of the maintenance of {here}",
@@ -62,9 +62,9 @@ CHANGES = {
     "no majority": "{missing} more of {down} running{shrink}",
     "one catches up": "{behind} being caught up, or lost",
     "enough": "{not_enough}",
-    "no free node": "{room}",
-    "it would be even": "{room}",
-    "a member is down": "{room}",
+    "no free node": "{too_few}",
+    "it would be even": "{too_few}",
+    "a member is down": "{too_few}",
     "away, not for long": "{away} staying away for {left:g} more seconds",
 }
 """For each case without a change: the facts that would lead to a change."""
@@ -113,8 +113,8 @@ def _words(decision: Decision) -> _Words:
 
     def survives() -> str:
         failures = max(0, situation.spare)
-        told = f"; the queue survives {failures} failure" + "s" * (failures != 1)
-        return "" if counts_all else told
+        words = f"; the queue survives {failures} failure" + "s" * (failures != 1)
+        return "" if counts_all else words
 
     def counted() -> int:
         return size if counts_all else size - len(decision.names(LOST))
@@ -131,7 +131,8 @@ def _words(decision: Decision) -> _Words:
         up = [name for name in situation.members if situation.runs(name)]
         return (
             f"; or, as {listed(lost)} may never come back, a forced shrink to one of {listed(up)},"
-            " which loses what only the others had: force_shrink_member_to_current_member"
+            " which loses the messages that only the others had:"
+            " force_shrink_member_to_current_member"
         )
 
     return _Words(
@@ -159,7 +160,7 @@ def _words(decision: Decision) -> _Words:
         choice=lambda: "" if decision.choice is None else decision.choice.why,
         although=lambda: _despite(down, gone()) if counts_all else "",
         not_enough=lambda: _not_enough(decision, counted(), down, gone()),
-        room=lambda: _too_few(decision, down, gone()),
+        too_few=lambda: _too_few(decision, down, gone()),
     )
 
 
@@ -179,8 +180,8 @@ def _not_enough(decision: Decision, counted: int, down: Sequence[str], gone: Seq
         if counted - len(down) >= decision.wanted.count:
             down = ()  # enough are left without these
         return _ways_of_shipped(decision, down, gone, also=also)
-    room = _nodes_missing(decision, counted)
-    ways = [_joined(more, room, ())]
+    nodes = _nodes_missing(decision, counted)
+    ways = [_joined(more, nodes, ())]
     size, left = len(situation.members), len(decision.names(PRESENT)) - spare - 1
     if left > 0 and (2 * left > size or situation.variant is Variant.SEED):
         lost = f"{spare + 1} replicas" if spare else "a replica"
@@ -192,10 +193,10 @@ def _not_enough(decision: Decision, counted: int, down: Sequence[str], gone: Seq
 
 def _too_few(decision: Decision, down: Sequence[str], gone: Sequence[str]) -> str:
     """Return the facts with which the variant would add a replica to a queue with too few."""
-    room = _nodes_missing(decision, len(decision.situation.members))
+    nodes = _nodes_missing(decision, len(decision.situation.members))
     if decision.situation.variant is not Variant.REAL:
-        return room
-    return _ways_of_shipped(decision, down, gone, also=_joined("", room, down))
+        return nodes
+    return _ways_of_shipped(decision, down, gone, also=_joined("", nodes, down))
 
 
 def _ways_of_shipped(
@@ -209,8 +210,8 @@ def _ways_of_shipped(
     size = len(situation.members)
     ways = [also] if also and not gone else []
     if down:
-        room = _nodes_missing(decision, size - len(down))
-        ways.insert(0, _joined(f"{listed(down)} removed from the queue by hand", room, ()))
+        nodes = _nodes_missing(decision, size - len(down))
+        ways.insert(0, _joined(f"{listed(down)} removed from the queue by hand", nodes, ()))
     if gone:
         ways.insert(0, "auto_remove")
     elif situation.removes and size > 1:
@@ -239,9 +240,9 @@ def _nodes_missing(decision: Decision, size: int, *, loses: bool = False) -> str
     return f"{nodes} without a replica, not in maintenance{full}"
 
 
-def _joined(first: str, room: str, down: Sequence[str]) -> str:
+def _joined(first: str, nodes: str, down: Sequence[str]) -> str:
     running = f"{listed(down)} running" if down else ""
-    return ", and ".join(filter(None, (first, room, running)))
+    return ", and ".join(filter(None, (first, nodes, running)))
 
 
 def listed(names: Sequence[str]) -> str:

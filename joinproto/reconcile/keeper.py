@@ -228,8 +228,8 @@ class Keeper:
         if intent.key not in self.queues or replicas is None:
             return None
         verdict = self.judge(intent.key, now, replicas)
-        is_left = ended is Ended.DONE and verdict.intent is None
-        return None if is_left else verdict
+        can_wait = ended is Ended.DONE and verdict.intent is None
+        return None if can_wait else verdict
 
     def begun(self, intent: Intent) -> Keeper:
         """Return the keeper with this change among the begun changes."""
@@ -255,8 +255,8 @@ class Keeper:
         """
         if not changed:
             return self
-        told = {key: self.clocks[key].looked(now, changed=one) for key, one in changed.items()}
-        return evolve(self, clocks={**self.clocks, **told})
+        clocks = {key: self.clocks[key].looked(now, changed=one) for key, one in changed.items()}
+        return evolve(self, clocks={**self.clocks, **clocks})
 
     def _situation(self, key: Key, now: float, replicas: tuple[Replica, ...] | None) -> Situation:
         queue = self.queues[key]
@@ -317,10 +317,10 @@ def _members(
     It does not count for running nodes, because a tool that failed half-way may have changed only
     the list.
     """
-    told = {one.node for one in replicas}
+    nodes = {one.node for one in replicas}
     if queue.kind is Kind.STREAM:
-        told |= {*(queue.members or ())} - running
-    return tuple(sorted(told))
+        nodes |= {*(queue.members or ())} - running
+    return tuple(sorted(nodes))
 
 
 def _events(before: tuple[Node, ...], after: tuple[Node, ...]) -> Iterator[Happens]:

@@ -90,7 +90,7 @@ _ALL = ""
 
 
 class _Copies:
-    """Which nodes copy, and until when.  Times of questions must never decrease."""
+    """Which nodes copy, and until when.  `now` must never decrease from call to call."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -166,11 +166,11 @@ class _Loads:
         """Return the situation with the present loads of its nodes."""
         return evolve(situation, nodes=tuple(map(self._now, situation.nodes)))
 
-    def _now(self, told: Node) -> Node:
-        load = max(0.0, self.of[told.name])
-        node = self._nodes.get(id(told), told)
+    def _now(self, given: Node) -> Node:
+        load = max(0.0, self.of[given.name])
+        node = self._nodes.get(id(given), given)
         if node.load != load:
-            node = self._nodes[id(told)] = evolve(told, load=load)
+            node = self._nodes[id(given)] = evolve(given, load=load)
         return node
 
 

@@ -147,9 +147,9 @@ class Situation:
 
         Without both, it is the first member that runs, or else the first member.
         """
-        told = self.at or self.queue.leader
-        if told or not self.members:
-            return told or None
+        named = self.at or self.queue.leader
+        if named or not self.members:
+            return named or None
         return next((name for name in self.members if self.runs(name)), self.members[0])
 
     def runs(self, name: str) -> bool:
@@ -169,5 +169,5 @@ class Situation:
 
     @property
     def removes(self) -> bool:
-        told = self.settings.auto_remove
-        return self.variant is not Variant.REAL if told is None else told
+        setting = self.settings.auto_remove
+        return self.variant is not Variant.REAL if setting is None else setting

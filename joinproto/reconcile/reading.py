@@ -193,8 +193,8 @@ def _names(one: Mapping[str, Any], name: str) -> tuple[str, ...] | None:
     return tuple(sorted(set(found)))
 
 
-def _number(told: Any, name: str) -> int | None:
-    found = told.get(name) if isinstance(told, dict) else None
+def _number(fields: Any, name: str) -> int | None:
+    found = fields.get(name) if isinstance(fields, dict) else None
     if found is None:
         return None
     if isinstance(found, bool) or not isinstance(found, int) or found < 0:

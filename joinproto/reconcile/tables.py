@@ -27,7 +27,7 @@ class Action(Enum):
 
 
 @frozen(kw_only=True)
-class Spot:
+class NodeRow:
     """One node, and the replica on it if it has one.
 
     `in_cluster`: the node is in the cluster now.  `lost`: its replica no longer counts.  `takes`:
@@ -62,7 +62,7 @@ class Spot:
     target: int = 0
 
 
-NODES = Members("N", Spot)
+NODES = Members("N", NodeRow)
 M = NODES.where(has_replica=True).named("M")
 GONE = M.where(in_cluster=False, stays=False).named("G")
 LOST = M.where(lost=True).named("L")

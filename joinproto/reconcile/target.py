@@ -15,7 +15,7 @@ from joinproto.reconcile.queue import Target, Variant
 
 RULE = "Q1"
 ANY = 1_000_000
-"""The number that the shipped broker reads from a queue's argument, whatever its value.
+"""The number as which the shipped broker counts every argument of a queue except 0.
 
 The broker compares the argument as a pair with its type, and in the order of terms of its language
 any pair is larger than any number.  Seen in 3.13.7, 4.2.9 and 4.3.5 (rabbitmq-server 17307, 17310).
@@ -58,7 +58,7 @@ def wanted(target: Target, variant: Variant) -> Wanted:
     for level in levels:
         if any(count is not None for count in level.values()):
             found = _largest(level)
-            others = [f"the {n} {c}" for one in levels if one is not level for n, c in _told(one)]
+            others = [f"the {n} {c}" for one in levels if one is not level for n, c in _given(one)]
             if not others:
                 return found
             over = " and ".join(others)
@@ -67,15 +67,15 @@ def wanted(target: Target, variant: Variant) -> Wanted:
 
 
 def _largest(counts: dict[str, int | None]) -> Wanted:
-    told = _told(counts)
-    if not told:
+    given = _given(counts)
+    if not given:
         return Wanted(0, None, "no target is set")
-    name, count = max(told, key=lambda one: one[1])
+    name, count = max(given, key=lambda one: one[1])
     why = f"the {name} says {count}"
-    if len(told) > 1:
-        why += ", the largest of " + ", ".join(f"{other} {value}" for other, value in told)
+    if len(given) > 1:
+        why += ", the largest of " + ", ".join(f"{other} {value}" for other, value in given)
     return Wanted(count, name, why)
 
 
-def _told(counts: dict[str, int | None]) -> list[tuple[str, int]]:
+def _given(counts: dict[str, int | None]) -> list[tuple[str, int]]:
     return [(name, count) for name, count in counts.items() if count is not None]

@@ -196,7 +196,7 @@ def test_queues_of_two_virtual_hosts_are_distinguished(run: Run) -> None:
         ({"target": {"argument": 0}}, "the argument says 0"),
         ({"nodes": []}, "the nodes of the cluster are not known: the question failed"),
         ({"members": None}, "the queue did not say which its members are"),
-        ({"leader": "c"}, "c has to evaluate it, and does not run"),
+        ({"leader": "c"}, "c must evaluate the queue, and does not run"),
     ],
 )
 def test_an_undecidable_condition_is_clear_and_changes_nothing(

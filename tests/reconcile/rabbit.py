@@ -51,7 +51,7 @@ class Rabbits:
     `names`: the names of all nodes, such as `a@localhost`; requests go to the first node.
     """
 
-    room: Path
+    folder: Path
     sbin: Path
     names: tuple[str, ...]
     ports: dict[str, int]
@@ -60,7 +60,7 @@ class Rabbits:
 
     def start(self, name: str) -> None:
         """Start a node, without waiting for it."""
-        place = self.room / name.partition("@")[0]
+        place = self.folder / name.partition("@")[0]
         place.mkdir(exist_ok=True)
         (place / "enabled").write_text("[rabbitmq_management].")
         amqp, distribution = free_ports(2)
@@ -96,9 +96,9 @@ class Rabbits:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
-    def anew(self, name: str) -> None:
+    def start_blank(self, name: str) -> None:
         """Start a node that was killed and forgotten, with an empty disk."""
-        shutil.rmtree(self.room / name.partition("@")[0])
+        shutil.rmtree(self.folder / name.partition("@")[0])
         self.start(name)
 
     def tool(self, program: str, *words: str) -> str:
@@ -148,18 +148,18 @@ class Rabbits:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "HOME": str(self.room), "ERL_EPMD_PORT": str(self.epmd)}
+        return {**os.environ, "HOME": str(self.folder), "ERL_EPMD_PORT": str(self.epmd)}
 
 
 @contextmanager
-def rabbits(room: Path, envelopes: str) -> Iterator[Rabbits]:
+def rabbits(folder: Path, envelopes: str) -> Iterator[Rabbits]:
     """Yield a cluster whose nodes all run; the first founds it, the others join it."""
     sbin = home()
     names = tuple(f"{envelope}@localhost" for envelope in envelopes)
     epmd_port, *ports = free_ports(1 + len(names))
-    write_cookie(room)
+    write_cookie(folder)
     epmd = subprocess.Popen(["epmd", "-port", str(epmd_port), "-address", "127.0.0.1"])
-    cluster = Rabbits(room, sbin, names, dict(zip(names, ports, strict=True)), epmd_port)
+    cluster = Rabbits(folder, sbin, names, dict(zip(names, ports, strict=True)), epmd_port)
     try:
         first, *others = names
         cluster.start(first)

@@ -17,7 +17,7 @@ from attrs import define, field
 
 TOOL = """#!/bin/sh
 # Called: --node NODE --quiet VERB --vhost=/ [--formatter=json] -- QUEUE [MEMBER]
-cd "{room}"
+cd "{folder}"
 verb=$4
 while [ "$1" != -- ]; do shift; done
 echo "$verb $2 $3" >>calls
@@ -30,20 +30,22 @@ if [ -e "on-$verb" ]; then . "./on-$verb"; fi
 class Broker:
     """A broker that answers by a script.
 
-    `how`: by path, the answer that is sent instead of the value: a status, or bytes.
+    `answers`: by path, the answer that is sent instead of the value: a status, or bytes.
     """
 
-    room: Path
+    folder: Path
     nodes: list[dict[str, Any]] = field(factory=list)
     queues: dict[str, dict[str, Any]] = field(factory=dict)
-    how: dict[str, int | bytes] = field(factory=dict)
+    answers: dict[str, int | bytes] = field(factory=dict)
     asked: list[str] = field(factory=list)
     url: str = ""
 
-    def runs(self, names: str, down: str = "") -> None:
+    def set_nodes(self, names: str, down: str = "") -> None:
         self.nodes = [{"name": one, "running": one not in down} for one in names + down]
 
-    def has(self, name: str, members: str, *, online: str | None = None, at: int = 9) -> None:
+    def set_members(
+        self, name: str, members: str, *, online: str | None = None, at: int = 9
+    ) -> None:
         """Set the nodes with a replica, in the API and in the answer of the leader, the first."""
         up = members if online is None else online
         self.queues[name] = {
@@ -55,9 +57,9 @@ class Broker:
             "online": list(up),
             "arguments": {},
         }
-        self.says(name, members, online=up, at=at)
+        self.set_leader_answer(name, members, online=up, at=at)
 
-    def says(
+    def set_leader_answer(
         self, name: str, members: str, *, online: str | None = None, at: int = 9, file: str = ""
     ) -> None:
         """Set the leader's answer; a node that is not online has no index."""
@@ -73,29 +75,29 @@ class Broker:
             else {"Node Name": one, "Raft State": "noproc", "Log Index": "", "Commit Index": ""}
             for one in members
         ]
-        (self.room / (file or f"{name}.json")).write_text(json.dumps(status))
+        (self.folder / (file or f"{name}.json")).write_text(json.dumps(status))
 
-    def on(self, verb: str, script: str) -> None:
+    def set_tool(self, verb: str, script: str) -> None:
         """Set a tool's behaviour for a call with this verb."""
-        (self.room / f"on-{verb}").write_text(script)
+        (self.folder / f"on-{verb}").write_text(script)
 
     @property
     def tool(self) -> Path:
-        return self.room / "tool"
+        return self.folder / "tool"
 
     @property
     def calls(self) -> list[str]:
         """Return the calls that change a queue."""
-        file = self.room / "calls"
+        file = self.folder / "calls"
         lines = file.read_text().splitlines() if file.exists() else []
         return [line for line in lines if "_status" not in line]
 
 
 @contextmanager
-def scripted(room: Path) -> Iterator[Broker]:
+def scripted(folder: Path) -> Iterator[Broker]:
     """Yield a broker whose API listens."""
-    broker = Broker(room)
-    broker.tool.write_text(TOOL.format(room=room))
+    broker = Broker(folder)
+    broker.tool.write_text(TOOL.format(folder=folder))
     broker.tool.chmod(0o700)
 
     class Handler(BaseHTTPRequestHandler):
@@ -103,12 +105,12 @@ def scripted(room: Path) -> Iterator[Broker]:
             path = self.path.partition("?")[0]
             broker.asked.append(path)
             value = broker.nodes if path == "/api/nodes" else list(broker.queues.values())
-            how = broker.how.get(path, 200)
+            answer = broker.answers.get(path, 200)
             whole = json.dumps(value).encode()
-            body = how if isinstance(how, bytes) else whole
+            body = answer if isinstance(answer, bytes) else whole
             # If the bytes begin the true answer, it is sent as one that was cut off.
             length = len(whole if whole.startswith(body) else body)
-            self.send_response(200 if isinstance(how, bytes) else how)
+            self.send_response(200 if isinstance(answer, bytes) else answer)
             self.send_header("Content-Length", str(length))
             self.end_headers()
             self.wfile.write(body)

@@ -120,14 +120,14 @@ def test_the_shortlist_has_the_node_that_would_be_chosen_of_all() -> None:
         cluster.add_load(dice.randrange(40), dice.randrange(1, 5))
     for queue in range(200):
         own = cluster.members[queue]
-        everybody = tuple(cluster._node(node) for node in range(40))
+        all_nodes = tuple(cluster._node(node) for node in range(40))
         asked = Queue(
             members=tuple(cluster.machines[node].name for node in own),
             target=Target(configuration=4),
         )
         chosen = [
             evaluate(Situation(queue=asked, nodes=nodes)).nodes
-            for nodes in (everybody, cluster.shortlist(queue))
+            for nodes in (all_nodes, cluster.shortlist(queue))
         ]
         assert chosen[0] == chosen[1]
 

@@ -61,8 +61,8 @@ class Rig:
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
     with scripted(tmp_path) as found:
-        found.runs("abcde")
-        found.has("q", "ab")
+        found.set_nodes("abcde")
+        found.set_members("q", "ab")
         yield found
 
 
@@ -72,7 +72,7 @@ def rig(
     told: list[dict[str, Any]] = []
     now = [1000.0]
     rules = Rules(Timers(interval=10, trigger_interval=0), limits=Limits(copies_at_once=copies))
-    journal = Journal.open(broker.room / "state.json") if applies else None
+    journal = Journal.open(broker.folder / "state.json") if applies else None
     loop = Loop(
         Api((*urls, broker.url), "u", "p", timeout=60, target=3),
         Tools((str(broker.tool),), (str(broker.tool),), timeout=60),
@@ -91,7 +91,7 @@ def test_a_read_only_run_reports_changes_and_makes_none(broker: Broker) -> None:
 
     assert [] == found.rounds(4)
     assert ["add c"] == found.said("decision", "does")
-    assert not (broker.room / "calls").exists()
+    assert not (broker.folder / "calls").exists()
 
 
 def test_no_queue_is_due_before_its_time(broker: Broker) -> None:
@@ -108,14 +108,14 @@ def test_no_queue_is_due_before_its_time(broker: Broker) -> None:
 
 def test_a_replica_is_added_once_and_awaited_until_it_is_caught_up(broker: Broker) -> None:
     """Q4: the next change begins only when the last replica has caught up."""
-    broker.on("add_member", "cp behind.json q.json")
-    broker.says("q", "abc", at=3, file="behind.json")
+    broker.set_tool("add_member", "cp behind.json q.json")
+    broker.set_leader_answer("q", "abc", at=3, file="behind.json")
     found = rig(broker)
 
     assert ["add_member q c"] == found.rounds(4)
     assert ["begun"] == found.said("change", "ended")
 
-    broker.has("q", "abc")
+    broker.set_members("q", "abc")
     assert ["add_member q c"] == found.rounds(3)
     assert ["begun", "done"] == found.said("change", "ended")
     assert "enough" in found.said("decision", "case")
@@ -134,7 +134,7 @@ HALF: dict[str, dict[str, int | bytes]] = {
 }
 
 
-class Endless(BaseRequestHandler):
+class EndlessAnswer(BaseRequestHandler):
     """Sends a body without an end: one piece every 0.01 seconds."""
 
     def handle(self) -> None:
@@ -157,7 +157,7 @@ def test_an_endless_answer_is_given_up(
     clock = SimpleNamespace(monotonic=count(step=seconds_a_look).__next__)
     monkeypatch.setattr("joinproto.apps.reconcile.api.BYTES_MAX", bytes_max)
     monkeypatch.setattr("joinproto.apps.reconcile.api.time", clock)
-    with ThreadingTCPServer(("127.0.0.1", 0), Endless) as server:
+    with ThreadingTCPServer(("127.0.0.1", 0), EndlessAnswer) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_address[1]}"
         with pytest.raises(NoAnswer, match=why):
@@ -169,7 +169,7 @@ def test_a_missing_tool_is_reported_before_any_change_begins(
     broker: Broker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The exit code is 4 at the start, not at the first change."""
-    state = str(broker.room / "state.json")
+    state = str(broker.folder / "state.json")
     words = ("--url", broker.url, "--apply", "--state", state, "--once")
     told = run_here(capsys, "reconcile", "run", *words, "--rabbitmq-queues", "/no/such/tool")
 
@@ -181,12 +181,12 @@ def test_a_missing_tool_is_reported_before_any_change_begins(
 def test_an_incomplete_answer_causes_no_change(broker: Broker, what: str) -> None:
     """If the API is down or gives half an answer, no fact is guessed, and the run goes on."""
     found = rig(broker)
-    broker.how.update(HALF[what])
+    broker.answers.update(HALF[what])
 
     assert [] == found.rounds(3)
     assert ["api"] == found.said("problem", "what")
 
-    broker.how.clear()
+    broker.answers.clear()
     assert ["add_member q c"] == found.rounds(2)
 
 
@@ -196,7 +196,7 @@ def test_empty_lists_of_nodes_and_members_count_as_unknown_and_not_as_gone(broke
     broker.nodes = []
     assert [] == found.rounds(2)
 
-    broker.runs("abcde")
+    broker.set_nodes("abcde")
     del broker.queues["q"]["members"]
     assert [] == found.rounds(2)
     assert ["the nodes are not known", "the members are not known"] == found.said(
@@ -206,7 +206,7 @@ def test_empty_lists_of_nodes_and_members_count_as_unknown_and_not_as_gone(broke
 
 def test_a_queue_with_a_text_as_argument_is_reported_and_the_others_go_on(broker: Broker) -> None:
     """RabbitMQ 3.10 takes any value as x-quorum-target-group-size."""
-    broker.has("bad", "ab")
+    broker.set_members("bad", "ab")
     broker.queues["bad"]["arguments"] = {"x-quorum-target-group-size": "3"}
     found = rig(broker)
 
@@ -217,7 +217,7 @@ def test_a_queue_with_a_text_as_argument_is_reported_and_the_others_go_on(broker
 
 def test_bad_credentials_at_the_start_are_a_mistake_of_the_command_line(broker: Broker) -> None:
     """The exit code is 2, and no message has the password."""
-    broker.how["/api/nodes"] = 401
+    broker.answers["/api/nodes"] = 401
 
     with pytest.raises(Refused) as raised:
         rig(broker, applies=False).loop.round(refused_is_fatal=True)
@@ -234,9 +234,9 @@ def test_the_next_node_is_asked_if_one_is_down(broker: Broker) -> None:
     assert [] == found.said("problem", "what")
 
 
-def test_the_leader_has_the_last_word(broker: Broker) -> None:
-    """The API's list is seconds old; by the leader's answer the queue has three already."""
-    broker.says("q", "abd")
+def test_the_leaders_answer_counts_more_than_the_list(broker: Broker) -> None:
+    """The API's list is seconds old; by the leader's answer the queue has three replicas."""
+    broker.set_leader_answer("q", "abd")
     found = rig(broker)
 
     assert [] == found.rounds(3)
@@ -247,19 +247,19 @@ def test_no_change_is_made_if_the_leader_does_not_answer(broker: Broker) -> None
     """The status fails, is not JSON, or names no leader."""
     found = rig(broker)
     for text in ("", "Error: noproc", "{}", '[{"Node Name": "a", "Raft State": "follower"}]'):
-        (broker.room / "q.json").write_text(text)
+        (broker.folder / "q.json").write_text(text)
         assert [] == found.rounds(2)
 
 
 def test_a_node_that_dies_during_a_change_is_given_up_after_the_interval(broker: Broker) -> None:
     """No other change begins meanwhile; then another node gets the replica, and it counts."""
-    broker.on("add_member", "cp half.json q.json")
-    broker.says("q", "abc", online="ab", file="half.json")
+    broker.set_tool("add_member", "cp half.json q.json")
+    broker.set_leader_answer("q", "abc", online="ab", file="half.json")
     found = rig(broker)
     assert ["add_member q c"] == found.rounds(2)
 
-    broker.runs("abde", down="c")
-    broker.has("q", "abc", online="ab")
+    broker.set_nodes("abde", down="c")
+    broker.set_members("q", "abc", online="ab")
     assert ["add_member q c"] == found.rounds(6)
     assert ["begun"] == found.said("change", "ended")
 
@@ -268,16 +268,16 @@ def test_a_node_that_dies_during_a_change_is_given_up_after_the_interval(broker:
 
 
 def test_a_command_that_fails_is_followed_like_one_that_succeeds(broker: Broker) -> None:
-    """Its exit code does not show the outcome: the change is done, or tried again after a while."""
-    broker.on("add_member", "cp done.json q.json; exit 69")
-    broker.says("q", "abc", file="done.json")
+    """The exit code does not show the outcome: the change is done, or tried again after a while."""
+    broker.set_tool("add_member", "cp done.json q.json; exit 69")
+    broker.set_leader_answer("q", "abc", file="done.json")
     found = rig(broker)
     found.rounds(3)
     assert ["begun", "done"] == found.said("change", "ended")
     assert ["command"] == found.said("problem", "what")
 
-    broker.has("r", "ab")
-    broker.on("add_member", "exit 69")
+    broker.set_members("r", "ab")
+    broker.set_tool("add_member", "exit 69")
     found.rounds(4)
     assert 2 == len(broker.calls)
     found.rounds(6)
@@ -286,7 +286,7 @@ def test_a_command_that_fails_is_followed_like_one_that_succeeds(broker: Broker)
 
 def test_a_queue_may_be_named_like_an_option(broker: Broker) -> None:
     """The tools of 3.10 take the words after `--` as they are; otherwise `-q` has no status."""
-    broker.has("-q", "ab")
+    broker.set_members("-q", "ab")
     found = rig(broker)
 
     assert {"add_member q c", "add_member -q c"} == set(found.rounds(2))
@@ -295,7 +295,7 @@ def test_a_queue_may_be_named_like_an_option(broker: Broker) -> None:
 def test_no_node_makes_more_copies_than_its_limit(broker: Broker) -> None:
     """Q5: if a node may copy one queue, three queues that lack a replica take turns."""
     for name in ("r", "s"):
-        broker.has(name, "ab")
+        broker.set_members(name, "ab")
     found = rig(broker, copies=1)
 
     assert 1 == len(found.rounds(3))
@@ -305,9 +305,9 @@ def test_no_node_makes_more_copies_than_its_limit(broker: Broker) -> None:
 def test_the_queue_with_least_to_spare_is_changed_first_and_then_the_smallest(
     broker: Broker,
 ) -> None:
-    """Q5: all are due; three of three may lose one replica, two of two none, whatever the size."""
+    """Q5: all are due; three of three may lose one replica, but two of two may lose none."""
     for name, members, size in (("a", "abc", 9), ("b", "abc", 1), ("q", "abc", 5), ("z", "ab", 99)):
-        broker.has(name, members)
+        broker.set_members(name, members)
         broker.queues[name]["message_bytes_persistent"] = size
         broker.queues[name]["arguments"] = {"x-quorum-target-group-size": len(members) + 1}
     found = rig(broker, copies=8)
@@ -319,7 +319,7 @@ def test_an_embedders_function_chooses_and_its_failure_stops_no_other_queue(
     broker: Broker, keep: Run, tmp_path: Path
 ) -> None:
     """Q3: the placement is a port here, too."""
-    broker.has("r", "ab")
+    broker.set_members("r", "ab")
     (tmp_path / "mine.py").write_text(
         "from joinproto.reconcile.placement import Choice\n"
         "def last(candidates, situation):\n"
@@ -335,41 +335,41 @@ def test_an_embedders_function_chooses_and_its_failure_stops_no_other_queue(
 
 def test_a_node_that_left_is_dropped_after_another_node_was_added(broker: Broker) -> None:
     """Scenario One: a replica is added before the old one is removed."""
-    broker.runs("abde")
-    broker.has("q", "abc", online="ab")
-    broker.on("add_member", "cp more.json q.json")
-    broker.says("q", "abcd", online="abd", file="more.json")
-    broker.on("delete_member", "cp less.json q.json")
-    broker.says("q", "abd", file="less.json")
+    broker.set_nodes("abde")
+    broker.set_members("q", "abc", online="ab")
+    broker.set_tool("add_member", "cp more.json q.json")
+    broker.set_leader_answer("q", "abcd", online="abd", file="more.json")
+    broker.set_tool("delete_member", "cp less.json q.json")
+    broker.set_leader_answer("q", "abd", file="less.json")
     found = rig(broker)
     found.rounds(2)
-    broker.has("q", "abcd", online="abd")
+    broker.set_members("q", "abcd", online="abd")
 
     assert ["add_member q d", "delete_member q c"] == found.rounds(3)
 
 
-def loses_c(broker: Broker, *, removes: str) -> None:
+def lose_c(broker: Broker, *, removes: str) -> None:
     """Kill c for good; d, then e, become members when they are added."""
-    broker.runs("abde", down="c")
-    broker.has("q", "abc", online="ab")
-    broker.on("add_member", 'cp "with-$3.json" q.json')
-    broker.says("q", "abcd", online="abd", file="with-d.json")
-    broker.says("q", "abcde", online="abde", file="with-e.json")
-    broker.on("delete_member", removes)
-    broker.says("q", "abd", file="less.json")
+    broker.set_nodes("abde", down="c")
+    broker.set_members("q", "abc", online="ab")
+    broker.set_tool("add_member", 'cp "with-$3.json" q.json')
+    broker.set_leader_answer("q", "abcd", online="abd", file="with-d.json")
+    broker.set_leader_answer("q", "abcde", online="abde", file="with-e.json")
+    broker.set_tool("delete_member", removes)
+    broker.set_leader_answer("q", "abd", file="less.json")
 
 
 def test_a_dead_member_is_dropped_as_soon_as_its_replacement_is_there(broker: Broker) -> None:
     """Q4: of a, b, c and d three run, and the failure of d would stop the queue that a and b had
     kept.
     """
-    loses_c(broker, removes="cp less.json q.json")
+    lose_c(broker, removes="cp less.json q.json")
     found = rig(broker)
     found.rounds(7)
     assert ["add_member q d"] == broker.calls
 
     assert ["add_member q d", "delete_member q c"] == found.rounds(1)
-    broker.has("q", "abd")
+    broker.set_members("q", "abd")
     found.rounds(2)
     assert (
         "3 of 3 wanted replicas are there; the queue survives 1 failure"
@@ -379,17 +379,17 @@ def test_a_dead_member_is_dropped_as_soon_as_its_replacement_is_there(broker: Br
 
 def test_the_number_becomes_odd_if_a_dead_replica_of_a_stream_stays(broker: Broker) -> None:
     """Q4: 3.10 removes no replica of a stream from a node that is down; four of five run then."""
-    loses_c(broker, removes="exit 69")
+    lose_c(broker, removes="exit 69")
     broker.queues["q"]["type"] = "stream"
-    broker.on("add_replica", 'cp "with-$3.json" q.json')
+    broker.set_tool("add_replica", 'cp "with-$3.json" q.json')
     for name in ("q", "with-d", "with-e"):
-        rows = json.loads((broker.room / f"{name}.json").read_text())
+        rows = json.loads((broker.folder / f"{name}.json").read_text())
         status = [
             {"node": one["Node Name"], "role": "writer", "offset": 9, "committed_offset": 9}
             for one in rows
             if one["Log Index"]
         ]
-        (broker.room / f"{name}.json").write_text(json.dumps(status))
+        (broker.folder / f"{name}.json").write_text(json.dumps(status))
     found = rig(broker)
     while len(broker.calls) < 1:
         found.rounds()
@@ -407,24 +407,23 @@ def test_the_number_becomes_odd_if_a_dead_replica_of_a_stream_stays(broker: Brok
 
 def test_a_wait_is_reported_once_and_waiting_queues_are_counted(broker: Broker) -> None:
     """A wait is not reported again each second; no queue waits once the node is back."""
-    broker.runs("abde", down="c")
-    broker.has("q", "abc", online="ab")
+    broker.set_nodes("abde", down="c")
+    broker.set_members("q", "abc", online="ab")
     found = rig(broker, applies=False)
     found.rounds(4)
     assert ["away, not for long"] == found.said("decision", "case")
 
-    broker.runs("abcde")
-    broker.has("q", "abc")
+    broker.set_nodes("abcde")
+    broker.set_members("q", "abc")
     found.rounds(3)
     assert ["away, not for long", "enough"] == found.said("decision", "case")
     assert b"joinproto_reconcile_queues_left 0.0" in generate_latest(found.loop.reporter.registry)
 
 
 def test_metrics_count_looks_changes_and_errors(broker: Broker) -> None:
-    """The metrics are for Prometheus."""
     found = rig(broker)
     found.rounds(2)
-    broker.how["/api/nodes"] = 500
+    broker.answers["/api/nodes"] = 500
     found.rounds()
     text = generate_latest(found.loop.reporter.registry).decode()
 
@@ -445,7 +444,7 @@ def one_round(broker: Broker, *words: str) -> tuple[str, ...]:
     """Return the command for one round; the API gets a minute, a sixth of the tools' time."""
     return (
         *("reconcile", "run", "--url", broker.url, "--target", "3", "--apply", "--once"),
-        *("--state", str(broker.room / "state.json"), "--timeout", "360"),
+        *("--state", str(broker.folder / "state.json"), "--timeout", "360"),
         *("--rabbitmq-queues", str(broker.tool), *words),
     )
 
@@ -469,21 +468,21 @@ def keep(broker: Broker, run: Run) -> Run:
 def test_a_run_that_was_killed_during_a_change_does_not_begin_it_twice(
     broker: Broker, keep: Run, effect: str
 ) -> None:
-    """The tool kills its caller with kill -9, after or before the effect; then it starts again."""
-    broker.says("q", "abc", file="done.json")
-    broker.on("add_member", f"{effect}; kill -9 $PPID")
+    """The tool kills the run with kill -9, after or before the effect; then the run is repeated."""
+    broker.set_leader_answer("q", "abc", file="done.json")
+    broker.set_tool("add_member", f"{effect}; kill -9 $PPID")
 
     assert -9 == run_apart(*one_round(broker)).code
-    broker.on("add_member", "cp done.json q.json")
+    broker.set_tool("add_member", "cp done.json q.json")
     again = keep()
 
     assert (0, ["add_member q c"]) == (again.code, broker.calls)
     if effect == "true":
         assert 0 == keep("--settle", "0").code
         assert ["add_member q c"] * 2 == broker.calls
-    broker.has("q", "abc")
+    broker.set_members("q", "abc")
     keep()
-    kept = unseal((broker.room / "state.json").read_bytes())
+    kept = unseal((broker.folder / "state.json").read_bytes())
     assert isinstance(kept, Envelope)
     assert {"intents": []} == json.loads(kept.payload)
 
@@ -492,8 +491,8 @@ def test_a_change_of_the_list_alone_is_decided_again_by_the_leaders_answer(
     broker: Broker, keep: Run
 ) -> None:
     """Incident 30: the call ends, the list looks right, but the group has no new replica."""
-    broker.runs("abd")
-    broker.has("q", "abc", online="ab")
+    broker.set_nodes("abd")
+    broker.set_members("q", "abc", online="ab")
     listed = broker.queues["q"]
     keep()
     assert ["add_member q d"] == broker.calls
@@ -509,15 +508,15 @@ def test_a_status_of_4_x_is_read(broker: Broker) -> None:
         {"Node Name": one, "Raft State": state, "Membership": votes, "Last Log Index": 9}
         for one, state, votes in (("a", "leader", "voter"), ("d", "follower", "promotable"))
     ]
-    told = replicas_of(Kind.QUORUM, [{**row, "Commit Index": 9} for row in rows])
+    replicas = replicas_of(Kind.QUORUM, [{**row, "Commit Index": 9} for row in rows])
 
-    assert [True, True] == [one.answers for one in told]
-    assert {"a"} == caught_up(told)
+    assert [True, True] == [one.answers for one in replicas]
+    assert {"a"} == caught_up(replicas)
 
 
 def test_a_state_file_in_use_or_damaged_is_refused(broker: Broker, keep: Run) -> None:
     """Two keepers have the same file, or no keeper wrote the file."""
-    file = broker.room / "state.json"
+    file = broker.folder / "state.json"
     journal = Journal.open(file)
     with pytest.raises(StoreInUse):
         Journal.open(file)

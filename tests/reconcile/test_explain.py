@@ -1,4 +1,4 @@
-"""Explanations of what would change a decision: the tests apply each, and the decision changes."""
+"""Explanations name facts that would change a decision; the tests apply each of these facts."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ ACTIONS: dict[str, Callable[[Situation, str], Situation]] = {
 }
 
 
-def done(asked: Situation, part: str) -> Situation:
-    """Return the situation after a part of the answer has come true."""
+def applied(asked: Situation, part: str) -> Situation:
+    """Return the situation in which a part of the explanation is true."""
     for words, action in ACTIONS.items():
         if found := re.fullmatch(words, part):
             return action(asked, found[1])
@@ -102,7 +102,7 @@ def done(asked: Situation, part: str) -> Situation:
 @pytest.mark.parametrize("removes", [True, False])
 @pytest.mark.parametrize("variant", Variant)
 def test_each_named_way_to_change_a_noop_changes_it(variant: Variant, *, removes: bool) -> None:
-    """Explaining: once anything that is named has come true, a replica is added or removed."""
+    """Explaining: once one of the named facts is true, a replica is added or removed."""
     seen = set()
     for asked in situations(variant, removes=removes):
         decision = evaluate(asked)
@@ -113,7 +113,7 @@ def test_each_named_way_to_change_a_noop_changes_it(variant: Variant, *, removes
         for way in told.split("; or "):
             after = asked
             for part in way.split(", and "):
-                after = done(after, part)
+                after = applied(after, part)
                 seen.add(part)
             assert evaluate(after).nodes, (asked, way, evaluate(after).case.name)
     assert len(seen) > 5
@@ -122,7 +122,7 @@ def test_each_named_way_to_change_a_noop_changes_it(variant: Variant, *, removes
 def test_a_queue_that_is_named_twice_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """This is so in one virtual host; queues without names, or in two hosts, are told apart."""
+    """Queues without names, or of one name in two virtual hosts, are different queues."""
     state = tmp_path / "state.json"
 
     def explained(*queues: dict[str, object]) -> Done:

@@ -138,7 +138,7 @@ def test_every_plan_ends_and_takes_no_queue_below_the_minimum(
 
 
 class Polling:
-    """Looks at all waiting queues whenever one could go on, which is slow and simple."""
+    """The waiting queues in a slow and simple form: each turn looks at all of them."""
 
     def __init__(self, _: object) -> None:
         self.all: list[tuple[float, Any]] = []
@@ -183,7 +183,7 @@ def test_waiting_queues_go_on_as_if_all_queues_were_asked_each_time(
 def test_many_queues_that_wait_for_one_node_are_not_all_asked_each_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Before, each turn looked at all queues, so the time grew with the square of their number."""
+    """Otherwise the time would grow with the square of the number of queues."""
     asked, count = _Copies.free_at, Counter[str]()
 
     def counted(self: _Copies, node: str, now: float) -> float:

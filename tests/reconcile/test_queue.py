@@ -38,7 +38,7 @@ ROWS = [
 def test_each_variant_does_what_its_worked_table_says(
     members: str, nodes: str, running: str, drained: str, removes: bool | None, does: tuple[str]
 ) -> None:
-    """The target is 3; the table of the shipped code, with those of the design and ours."""
+    """The target is 3; each row has the actions of the shipped code, of the design and of ours."""
     found = []
     for variant in (Variant.REAL, Variant.SEED, Variant.OURS):
         asked = situation(
@@ -153,7 +153,7 @@ def test_a_replica_that_is_away_for_the_interval_is_replaced() -> None:
 def test_ours_begins_no_change_before_the_last_change_is_done(
     more: dict[str, str], case: str
 ) -> None:
-    """Q4: it is committed, caught up, and has a majority; only the design's table would add."""
+    """Q4: the last change must be committed and caught up; only the design's table would add."""
     asked = situation("AB", "ABCD", **more)  # type: ignore[arg-type]
 
     assert case == evaluate(asked).case.name
@@ -178,7 +178,7 @@ def test_only_the_leader_evaluates(variant: Variant) -> None:
     asked = evolve(situation("AB", "ABC", variant=variant, leader="B"), at="A")
 
     assert "another node leads" == evaluate(asked).case.name
-    assert "B leads the queue and evaluates it, not A" == why(evaluate(asked))
+    assert "B leads and evaluates the queue, not A" == why(evaluate(asked))
 
 
 def test_a_queue_without_a_target_is_not_changed() -> None:
@@ -200,7 +200,7 @@ def test_a_full_node_takes_no_replica() -> None:
     assert ("C",) == evaluate(evolve(asked, variant=Variant.SEED)).nodes
 
 
-def test_streams_follow_the_same_rules() -> None:
+def test_a_stream_gets_the_same_replica_as_a_quorum_queue() -> None:
     """Q6."""
     queue, stream = (situation("AB", "ABC", kind=kind) for kind in Kind)
 
@@ -250,7 +250,7 @@ def test_settings_may_keep_replicas_of_nodes_that_left() -> None:
     assert "enough" == evaluate(kept).case.name
 
 
-def ended(asked: Situation) -> list[str]:
+def final_members(asked: Situation) -> list[str]:
     """Return the nodes that have a replica when no change is left."""
     for _ in range(20):
         decision = evaluate(asked)
@@ -262,7 +262,7 @@ def ended(asked: Situation) -> list[str]:
         else:
             members -= set(decision.nodes)
         asked = evolve(asked, queue=evolve(asked.queue, members=tuple(sorted(members))))
-    raise AssertionError("it never ends")
+    raise AssertionError("the changes never end")
 
 
 @pytest.mark.parametrize("variant", [Variant.SEED, Variant.OURS])
@@ -272,12 +272,12 @@ def test_the_scenarios_of_the_design_end_as_the_design_says(variant: Variant) ->
     two = situation("ABCD", "ABDE", variant=variant, away={"C": 60.0})
     three = situation("ABC", "ABCDE", variant=variant)
 
-    assert ["A", "B", "D"] == ended(one)
-    assert ["A", "B", "D"] == ended(two)
-    assert ["A", "B", "D", "E"] == ended(
+    assert ["A", "B", "D"] == final_members(one)
+    assert ["A", "B", "D"] == final_members(two)
+    assert ["A", "B", "D", "E"] == final_members(
         evolve(two, queue=evolve(two.queue, members=tuple("ABCDE")))
     )
-    assert ["A", "B", "C"] == ended(three)
+    assert ["A", "B", "C"] == final_members(three)
 
 
 @pytest.mark.parametrize("variant", Variant)
@@ -288,7 +288,7 @@ def test_a_leader_that_does_not_run_changes_nothing(variant: Variant) -> None:
 
     for asked in (down, left):
         assert "the leader is down" == evaluate(asked).case.name
-        assert "A has to evaluate it, and does not run" == why(evaluate(asked))
+        assert "A must evaluate the queue, and does not run" == why(evaluate(asked))
         assert () == evaluate(asked).nodes
 
 
@@ -323,7 +323,7 @@ def test_queues_of_one_name_have_two_titles() -> None:
     assert ["q", "q in v"] == [Queue(name="q", vhost=one).title for one in ("/", "v")]
 
 
-def test_a_queue_without_a_leader_does_not_count_as_enough_whichever_nodes_run() -> None:
+def test_a_queue_without_a_leader_does_not_count_as_enough() -> None:
     """Q2: all replicas follow, and no message is committed (rabbitmq-server 15725, 14779)."""
     for variant in Variant:
         asked = situation("ABC", "ABCD", leader=None, variant=variant)
@@ -342,7 +342,9 @@ def test_a_forced_shrink_is_named_if_a_majority_is_lost_for_good() -> None:
 
     for asked in (lost, gone):
         told = str(would_change(evaluate(asked)))
-        assert "a forced shrink to one of A, which loses what only the others had" in told
+        assert (
+            "a forced shrink to one of A, which loses the messages that only the others had" in told
+        )
     assert "1 more of B and C running" == would_change(evaluate(soon))
 
 
@@ -353,8 +355,8 @@ def test_an_argument_makes_the_shipped_broker_grow_a_queue_to_all_nodes() -> Non
     pair = evolve(asked, queue=evolve(asked.queue, target=Target(argument=3, **target)))
     number = evolve(asked, queue=evolve(asked.queue, target=Target(**target)))
 
-    assert 9 == len(ended(pair))
-    assert 3 == len(ended(number))
+    assert 9 == len(final_members(pair))
+    assert 3 == len(final_members(number))
     assert "3 replicas are there, and the argument asks for one on each node" in why(evaluate(pair))
 
 

@@ -49,7 +49,7 @@ class RunningReconciler:
         return str([one["case"] for one in self.lines("decision") if one["queue"] == queue][-1])
 
     def wait_for_two_more_looks(self) -> None:
-        """Wait until the daemon has looked at its two queues twice more, whatever it decides."""
+        """Wait until the daemon has looked at its two queues twice more."""
         enough = self._looks() + 4
         until("the daemon looks again", lambda: self._looks() >= enough)
 
@@ -69,12 +69,12 @@ def running_reconciler(
     queues: Path | None = None,
     zones: Mapping[str, str] | None = None,
 ) -> Iterator[RunningReconciler]:
-    """Yield the daemon, then stop it in order; it must end with exit code 0."""
-    log = cluster.room / f"{name}.log"
+    """Yield the daemon, then stop it with SIGTERM; it must end with exit code 0."""
+    log = cluster.folder / f"{name}.log"
     (metrics,) = free_ports(1)
     words = [
         *("--url", f"http://127.0.0.1:{cluster.ports[cluster.names[0]]}", "--apply"),
-        *("--state", str(cluster.room / "state.json"), "--failure-interval", str(failure)),
+        *("--state", str(cluster.folder / "state.json"), "--failure-interval", str(failure)),
         *("--poll", "1", "--interval", "1", "--trigger-interval", "1", "--settle", "20"),
         *("--metrics-port", str(metrics)),
         *("--rabbitmq-queues", str(queues or cluster.sbin / "rabbitmq-queues")),
@@ -105,7 +105,7 @@ def victim(cluster: Rabbits, *queues: str) -> str:
     return max(both - leaders - {cluster.names[0]})
 
 
-def three(cluster: Rabbits) -> None:
+def scenario_three(cluster: Rabbits) -> None:
     """C was rebooted, and came back in time, so no replica changes."""
     cluster.declare("qq.3", **THREE)
     until("qq.3 has three", lambda: 3 == len(cluster.members("qq.3")))
@@ -127,7 +127,7 @@ def three(cluster: Rabbits) -> None:
     assert before == cluster.members("qq.3")
 
 
-def one(cluster: Rabbits) -> None:
+def scenario_one(cluster: Rabbits) -> None:
     """C is deleted from the cluster by an operator: D is chosen because of the zones.
 
     C's replica is dropped.
@@ -153,22 +153,22 @@ def one(cluster: Rabbits) -> None:
 
         assert [f"add {d}"] == keeper.changes("qq.1", "begun")
         assert "enough" == keeper.case("qq.1")
-    cluster.anew(lost)
+    cluster.start_blank(lost)
     until("a blank node in its place", lambda: set(cluster.names) == cluster.up())
 
 
-def two(cluster: Rabbits) -> None:
+def scenario_two(cluster: Rabbits) -> None:
     """C is lost for good; an operator adds a replica at the same moment as the daemon."""
     cluster.declare("qq.2", **THREE)
     until("qq.2 has three", lambda: 3 == len(cluster.members("qq.2")))
     lost = victim(cluster, "qq.2")
     free = sorted(set(cluster.names) - cluster.members("qq.2"))
     kept = cluster.members("qq.2") - {lost}
-    operator = cluster.room / "with-operator.sh"
+    operator = cluster.folder / "with-operator.sh"
     add = f"{cluster.sbin}/rabbitmq-queues --node {cluster.names[0]} --quiet add_member --vhost /"
     operator.write_text(
         "#!/bin/sh\n"
-        f'case "$*" in *add_member*qq.2*) if mkdir "{cluster.room}/asked"; then\n'
+        f'case "$*" in *add_member*qq.2*) if mkdir "{cluster.folder}/asked"; then\n'
         f'    for node in {" ".join(free)}; do case "$*" in *"$node") ;; *)\n'
         f"        (until {add} qq.2 $node; do sleep 1; done) & ;; esac; done; fi ;; esac\n"
         f'{cluster.sbin}/rabbitmq-queues "$@"; code=$?; wait; exit $code\n'
@@ -199,16 +199,16 @@ def test_the_scenarios_of_the_design_end_as_the_design_says(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Scenarios Three, One and Two in one cluster of five nodes, because it starts slowly."""
-    room = tmp_path_factory.mktemp("rabbits")
-    with rabbits(room, "abcde") as cluster:
+    folder = tmp_path_factory.mktemp("rabbits")
+    with rabbits(folder, "abcde") as cluster:
         cluster.declare(
             STREAM,
             kind="stream",
             **{"x-initial-cluster-size": 3, "x-quorum-target-group-size": 3},
         )
-        three(cluster)
-        one(cluster)
-        two(cluster)
+        scenario_three(cluster)
+        scenario_one(cluster)
+        scenario_two(cluster)
 
 
 @pytest.mark.soak("rabbitmq")
@@ -216,8 +216,8 @@ def test_a_queue_serves_on_when_the_added_replica_dies(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Of a, b and c, c dies and d is added: if c stays listed, the death of d stops the queue."""
-    room = tmp_path_factory.mktemp("rabbits")
-    with rabbits(room, "abcd") as cluster:
+    folder = tmp_path_factory.mktemp("rabbits")
+    with rabbits(folder, "abcd") as cluster:
         cluster.declare("qq.7", **THREE)
         until("qq.7 has three", lambda: 3 == len(cluster.members("qq.7")))
         lost = victim(cluster, "qq.7")

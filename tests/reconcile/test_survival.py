@@ -60,7 +60,7 @@ def changes(asked: Situation) -> Iterator[Decision]:
         if not found.nodes:
             return
         asked = after(found)
-    raise AssertionError("it never ends")
+    raise AssertionError("the changes never end")
 
 
 def lives_without(asked: Situation, name: str) -> bool:
@@ -70,7 +70,7 @@ def lives_without(asked: Situation, name: str) -> bool:
 
 
 def judge(asked: Situation) -> int:
-    """Check the promise in one situation; return how many changes were made."""
+    """Check the claims for one situation; return how many changes were made."""
     found = list(changes(asked))
     for one in found[:-1]:
         assert one.situation.spare <= after(one).spare, one
@@ -104,7 +104,7 @@ def tried(count: int, seed: int) -> None:
 
 
 def test_a_reconciled_queue_survives_as_many_failures_as_before() -> None:
-    """Q4: no change lets it survive fewer failures; in the end it survives the promised number."""
+    """Q4: no change lowers the number of failures; in the end the queue survives as promised."""
     tried(1_500, seed=1)
 
 

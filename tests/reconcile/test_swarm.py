@@ -40,7 +40,7 @@ def test_every_claim_holds() -> None:
     assert sum(one.commands for one in found) > 40
 
 
-def test_a_run_is_known_by_its_seed() -> None:
+def test_runs_of_the_same_seed_are_equal() -> None:
     assert run(draw(3, 40)) == run(draw(3, 40))
     assert draw(3, 40) != draw(4, 40)
 
@@ -57,7 +57,7 @@ def test_a_run_is_known_by_its_seed() -> None:
     ],
 )
 def test_the_swarm_finds_a_missing_rule(left_out: str, seed: int, problem: str) -> None:
-    """It runs in its own process, so that patches of other tests cannot play a part."""
+    """Each run has its own process, so that patches of other tests have no effect."""
     program = (
         "import sys; from joinproto_worlds.mutations.mutation import applied;"
         " from joinproto_worlds.mutations.named import mutation;"
@@ -109,7 +109,7 @@ def test_a_removal_that_was_refused_before_a_node_was_forgotten_is_tried_again()
 
 
 def test_a_change_is_tried_again_only_once_its_tool_cannot_act_any_more() -> None:
-    """Found when tools acted after their end; after a restart, the first reading counts as it."""
+    """After a restart, the first look at the broker counts as the tool's end."""
     keeper = Keeper(RULES).observe(facts("ab", "a", NODES), 0.0)
     add = Intent(Key("/", "q"), Kind.STREAM, Action.ADD, "c", "a", 100.0)
     leads = replicas_of(
