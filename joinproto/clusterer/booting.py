@@ -134,7 +134,7 @@ def booted(step: Step) -> Step:
 
 
 def stop_broker(step: Step, *, ran: bool, leaves: bool = False) -> Step:
-    """Return the step that stops the broker in order.  `ran`: the broker had booted."""
+    """Return the step that stops the broker.  `ran`: the broker had booted."""
     after = step.then(StopBroker(leaves), boots=None, peers_running=NO_NODES)
     return store_members(after, evolve(step.state.record, stopped=True)) if ran else after
 
@@ -241,7 +241,7 @@ def missed_its_leaving(state: State, remote: Held, sender: str) -> bool:
 
     The answer is true only if the sender has this node's data, or knows of later data of the
     gospel.  The story that needs it: b is cut off, and a is given version 2 without b; version 3,
-    given to b, names both, and both would continue with the data that they have by then.
+    given to b, names both; without this rule, each would continue with the data that it has then.
     """
     held, gospel = state.config_now, state.config_now.config.gospel
     if not was_out(remote, held, state.who.me) or gospel is None:

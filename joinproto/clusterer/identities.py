@@ -5,6 +5,7 @@ the node's set of data, and changes with the set: `NODE~COUNT=SET`.  SET is the 
 node that founded the set; the founder leaves `=SET` out.  Thus two nodes that never heard of each
 other know that they have the same data, and the count tells which of two identities of one node is
 later.
+
 After every operation, `tidy` drops the identities of nodes that the config does not name, and sets
 the node's own.
 
@@ -163,7 +164,8 @@ def is_apart(new: Held, old: Held, me: str) -> bool:
     The gospel was left out after the old config.  Or it was left out before the old config, and did
     not hear of that.  A gospel that has joined again has a later identity.  The story that needs
     this: a is cut off, b is given version 2 without a, then version 3, which names both; version 4,
-    given to a, has the gospel a, and each would continue with the data that it has by then.
+    given to a, has the gospel a; without this rule, each would continue with the data that it has
+    then.
     """
     gospel = new.config.gospel
     if gospel is None or gospel == me or new.config == old.config:

@@ -2,7 +2,7 @@
 
 All nodes take the locks in the order of names, so no two nodes can each hold a lock that the other
 needs.  The lock of a node that is away counts as granted.  A node that is refused a lock gives back
-all that it holds.
+all its locks.
 
 Source: Clusterer, U5.
 """
@@ -21,7 +21,7 @@ from joinproto.machine.values import evolve
 def begin_locking(state: State) -> Step:
     """Return the step that asks for the first lock."""
     if state.yields:
-        # It has told the others which nodes it awaits, so one with the same or newer data can go.
+        # The others know which nodes this node awaits, so one with the same or newer data can go.
         return rested(evolve(state, why=Why("U5", "another is to go first")))
     nodes = state.config_now.config.nodes
     locks = OpenRound(what=RoundKind.LOCKS, token=state.round_now.token, left=nodes)

@@ -27,7 +27,7 @@ class Members:
     """The stored list of the nodes that a broker ran with, and whether the node's data count.
 
     `given_up`: the present data no longer count, even if they are still there.  `stopped`: the last
-    run of the broker ended in order; None if an earlier version wrote the record.
+    run of the broker ended with an orderly stop; None if an earlier version wrote the record.
     """
 
     members: Annotated[
@@ -41,7 +41,7 @@ class Members:
 
     @property
     def is_doubtful(self) -> bool:
-        """Return whether the data count, and the broker ended out of order while others ran."""
+        """Return whether the data count, and the broker ended without a stop while others ran."""
         return self.stopped is False and not self.given_up and len(self.ran) > 1
 
 

@@ -5,7 +5,7 @@ cut loses the messages under way.  Polling takes no story time.  A round without
 repeated only after a change, or up to `RETRIES_MAX` times after a lock was refused or the round was
 given up; so a step of a story comes to an end.
 
-The caller decides what happens: `choose(n)` returns the number of one of n possible events.
+The caller chooses the next event: `choose(n)` returns the number of one of n possible events.
 """
 
 from __future__ import annotations

@@ -138,8 +138,8 @@ class State:
 
         In ours, a node with a paused broker says that it boots, because no node can join it.
         """
-        stands = self.paused and self.who.rules.ours and self.status is Status.READY
-        return Status.BOOTING if stands else self.status
+        is_paused = self.paused and self.who.rules.ours and self.status is Status.READY
+        return Status.BOOTING if is_paused else self.status
 
     @property
     def runs(self) -> bool:

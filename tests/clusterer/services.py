@@ -17,14 +17,14 @@ class BootBreaks(Labelled):
 
 
 class StatusBreaks(Labelled):
-    """It cannot report its state."""
+    """A service whose `status` raises an error that no code handles."""
 
     def status(self) -> ServiceStatus:
         raise KeyError("says")
 
 
 class Counted(Labelled):
-    """It reports how many messages its disk has, and lets a node that has more go first."""
+    """A service that reports how many messages its disk has, and lets nodes with more go first."""
 
     def holds(self) -> Mapping[str, str]:
         return {"messages": str(self._count())}
@@ -39,7 +39,7 @@ class Counted(Labelled):
 
 
 class NoEnd:
-    """It lacks the method that a node calls when it ends."""
+    """A service that lacks the method `end`."""
 
     def __init__(self, **_: object) -> None:
         """Accept the arguments of every service."""
@@ -51,7 +51,7 @@ MAY_STOP = "may-stop"
 
 
 class StopWaits(Labelled):
-    """Once it runs, its stop waits for the file MAY_STOP next to its data."""
+    """A service that, once it runs, stops only if the file MAY_STOP is next to its data."""
 
     def stop(self, *, leaves: bool) -> None:
         file = self.data.parent / MAY_STOP
@@ -61,7 +61,7 @@ class StopWaits(Labelled):
 
 
 class StopHangs(Labelled):
-    """Once it runs, its stop takes a minute."""
+    """A service that, once it runs, takes a minute to stop."""
 
     def stop(self, *, leaves: bool) -> None:
         if self.status().runs:

@@ -1,4 +1,4 @@
-"""Short forms of stories for tests, and playing them."""
+"""Short forms of stories for tests, and functions that play them."""
 
 from __future__ import annotations
 
@@ -30,12 +30,10 @@ def config(
 
 
 def start(node: str, given: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the action."""
     return {"op": "start", "node": node} | ({} if given is None else {"config": given})
 
 
 def apply(node: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the action."""
     return {"op": "apply", "node": node, "config": given}
 
 
@@ -50,7 +48,7 @@ def story(*steps: Sequence[dict[str, Any]], nodes: str = "abcd", **more: Any) ->
 
 
 def shipped(name: str, **more: Any) -> Story:
-    """Return a shipped story; `more` replaces its fields, as `variant`."""
+    """Return a shipped story; `more` replaces its fields, such as `variant`."""
     return story_of({**parse((SHIPPED / f"{name}.json").read_bytes()), **more})
 
 
@@ -60,7 +58,7 @@ def steps_of(story: Story) -> tuple[StepTold, ...]:
 
 
 def orders_of(story: Story, seeds: int) -> StoryRun:
-    """Return the run of a story in the plain order and `seeds` others."""
+    """Return the run of a story in the plain order and in `seeds` random ones."""
     return play_orders(story, seeds, lambda seed: Random(seed).randrange)
 
 

@@ -37,14 +37,16 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
         ({"shutdown_timeout": 31}, Age.INVALID),
     ],
 )
-def test_content_comes_first_then_the_version(changed: dict[str, Any], age: Age) -> None:
+def test_the_age_of_a_config_follows_from_content_and_version(
+    changed: dict[str, Any], age: Age
+) -> None:
     """U1: the same content is coeval; the same version with other content is invalid."""
     assert age is compare(ONE, evolve(ONE, **changed))
 
 
 @pytest.mark.parametrize("status", [Status.READY, Status.PENDING, *WAITING])
 def test_another_content_of_the_same_version_is_refused_and_both_are_shown(status: Status) -> None:
-    """U1: also by a node in transition; before, it accepted the second and then ignored it."""
+    """U1: a node in transition refuses it, too."""
     state = State(who=Who("a"), status=status, identity="a~1", held=Held(ONE), achieved=Held(ONE))
     given = evolve(ONE, gospel="b")
 
@@ -55,7 +57,7 @@ def test_another_content_of_the_same_version_is_refused_and_both_are_shown(statu
     assert all(f"{{gospel, {{node, {one}}}}}" in why for one in "ab")
 
 
-def test_validate_prints_the_line_and_what_to_write(run: Run, tmp_path: Path) -> None:
+def test_validate_prints_the_line_of_an_error(run: Run, tmp_path: Path) -> None:
     """The exit code is 1 for a config that is not valid, and 2 without the file."""
     file = tmp_path / "cluster.config"
     file.write_text(SEED)

@@ -1,4 +1,4 @@
-"""Nodes that cannot go on end and say why; no message of others can make a node wait for ever."""
+"""Nodes that cannot go on end and say why; and configs that come at a bad moment."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ def said_at_its_end(fleet: Fleet, name: str) -> str:
     return (fleet.place(name) / "out").read_text()
 
 
-@pytest.mark.parametrize(("what", "word"), [("BootBreaks", "electors"), ("StatusBreaks", "says")])
+@pytest.mark.parametrize(
+    ("service", "word"), [("BootBreaks", "electors"), ("StatusBreaks", "says")]
+)
 def test_a_node_ends_if_its_service_raises_an_unexpected_error(
-    fleet: Fleet, what: str, word: str
+    fleet: Fleet, service: str, word: str
 ) -> None:
-    """Before, the node booted for ever, or never polled again, and did not say why."""
-    object_ = f"tests.clusterer.services:{what}"
+    """Otherwise the node would boot for ever, or never poll again, and not say why."""
+    object_ = f"tests.clusterer.services:{service}"
     fleet.service = lambda _: (
         LABELLED.replace("tools.faults.clusterer_service:Labelled", object_) % "0.02"
     )
@@ -74,7 +76,7 @@ def test_a_node_with_an_invalid_host_counts_as_away_and_no_round_waits_for_it(fl
     fleet.addresses = {("a", "b"): "x" * 70 + ".example:1"}
     fleet.start("a", Config(1, frozenset("ab"), gospel="a", shutdown_timeout=9))
 
-    fleet.until("a says for whom", lambda: (fleet.status("a") or {}).get("waits_for") == ["b"])
+    fleet.until("a waits for b", lambda: (fleet.status("a") or {}).get("waits_for") == ["b"])
 
 
 def test_apply_asks_the_operator_if_a_node_is_about_to_join(
@@ -112,8 +114,8 @@ def test_a_port_that_is_taken_ends_the_node_with_a_sentence(fleet: Fleet) -> Non
     assert not list(fleet.folder.glob("events/*")) + list(fleet.folder.glob("events/.*"))
 
 
-def test_an_operator_who_no_longer_waits_does_not_give_the_config(fleet: Fleet) -> None:
-    """Before, a config that was given during a long stop began later, unknown to the operator."""
+def test_a_config_of_an_operator_who_no_longer_waits_is_not_taken(fleet: Fleet) -> None:
+    """Otherwise it would be taken when a long stop has ended, unknown to the operator."""
     fleet.service = lambda _: (
         LABELLED.replace(
             "tools.faults.clusterer_service:Labelled", "tests.clusterer.services:StopWaits"
@@ -129,5 +131,7 @@ def test_an_operator_who_no_longer_waits_does_not_give_the_config(fleet: Fleet) 
     (fleet.place("a") / MAY_STOP).touch()
 
     fleet.until_ready("a", 1)
-    fleet.until("a says so", lambda: "has disconnected" in (fleet.place("a") / "out").read_text())
+    fleet.until(
+        "a notices it", lambda: "has disconnected" in (fleet.place("a") / "out").read_text()
+    )
     assert fleet.is_ready("a", 1)

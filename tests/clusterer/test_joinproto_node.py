@@ -1,4 +1,4 @@
-"""`joinproto node` under the Clusterer: formed, grown, shrunk, reset and restored by configs alone.
+"""`joinproto node` under the Clusterer: configs form, grow, shrink, reset and restore a cluster.
 
 All processes, kill -9, and the frames that clients write and read are real.
 """
@@ -52,7 +52,7 @@ class Logs:
             f'clients = "127.0.0.1:{self.clients[name]}"\n[service.members]\n{rows}'
         )
 
-    def asked(self, name: str, line: str) -> list[str]:
+    def answer(self, name: str, line: str) -> list[str]:
         """Return the lines of an answer; ask again until the node serves."""
         end = time.monotonic() + PATIENCE
         said = ["nothing"]
@@ -71,8 +71,8 @@ class Logs:
         raise AssertionError(f"{name} to {line!r}: {said}\n{self.fleet.statuses()}")
 
     def read(self, name: str) -> list[str]:
-        """Return the written file, as this node reads it."""
-        return [line.partition(" ")[2] for line in self.asked(name, "read")[:-1]]
+        """Return the log's lines, as this node reads them."""
+        return [line.partition(" ")[2] for line in self.answer(name, "read")[:-1]]
 
 
 @pytest.fixture
@@ -86,19 +86,19 @@ def logs(tmp_path: Path) -> Iterator[Logs]:
         found.fleet.close()
 
 
-def test_a_reset_elector_of_two_names_what_it_waits_for(
+def test_a_reset_elector_of_two_and_the_other_elector_say_that_they_wait(
     logs: Logs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It has forgotten its votes, and the other elector is no majority, so an operator decides."""
+    """The one has forgotten its votes, and the other is no majority, so an operator must decide."""
     fleet = logs.fleet
     for name in "ab":
         fleet.start(name, config(1, "ab", "a") if name == "a" else None)
     fleet.until_ready("ab", 1)
-    logs.asked("a", "append one")
+    logs.answer("a", "append one")
     fleet.reset("b")
     fleet.start("b")
 
-    fleet.until("both say for what", lambda: all("waits" in says(fleet, name) for name in "ab"))
+    fleet.until("both wait", lambda: all("waits" in says(fleet, name) for name in "ab"))
     said = run_here(capsys, "clusterer", "status", "--to", str(fleet.ports["b"])).out
     assert "service waits: " in said
     said = run_here(capsys, "clusterer", "status", "--to", str(fleet.ports["a"])).out
@@ -112,18 +112,18 @@ def says(fleet: Fleet, name: str) -> dict[str, str]:
 
 
 def test_members_form_and_change_a_cluster_by_configs_alone(logs: Logs) -> None:
-    """The clients' writes are there after each change, at all nodes of the config."""
+    """The clients' writes can be read after each change."""
     fleet = logs.fleet
     for name in "abc":
         fleet.start(name, config(1, "abc", "a") if name == "a" else None)
     fleet.until_ready("abc", 1)
-    logs.asked("b", "append one")
+    logs.answer("b", "append one")
 
     fleet.start("d")
     fleet.until_ready("d", 0)
     assert "beginning transition" == fleet.apply("c", config(2, "abcd", "a"))
     fleet.until_ready("abcd", 2)
-    logs.asked("d", "append two")
+    logs.answer("d", "append two")
     assert ["one", "two"] == logs.read("a")
 
     # The config stays the same: c comes back blank, and takes all data over again.
@@ -136,7 +136,7 @@ def test_members_form_and_change_a_cluster_by_configs_alone(logs: Logs) -> None:
     assert "beginning transition" == fleet.apply("a", config(3, "ab", "a"))
     fleet.until_ready("ab", 3)
     fleet.until("c is out", lambda: (fleet.status("c") or {}).get("status") == "pending")
-    logs.asked("a", "append three")
+    logs.answer("a", "append three")
     assert ["one", "two", "three"] == logs.read("b")
 
     for name in "ab":

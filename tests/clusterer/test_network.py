@@ -1,4 +1,4 @@
-"""Connections between nodes: over TLS, called by both at one moment, to a node that is away."""
+"""Connections between nodes: over TLS, opened by both nodes at once, or to a node that is away."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SECONDS = 60.0
 
 @define
 class Node:
-    """A network and its callbacks."""
+    """A network, and the arguments of its callbacks."""
 
     network: Network
     messages: list[Any] = Factory(list)
@@ -77,7 +77,7 @@ def play(
     """Connect two nodes.  `versions`: of b's connections; `more`: of each network, by name."""
     ports = dict(zip("ab", free_ports(2), strict=True))
 
-    async def told() -> None:
+    async def connected() -> None:
         pair = [node(name, ports, **more.get(name, {})) for name in "ab"]
         for one in pair:
             speaks = versions if one is pair[1] else VERSIONS
@@ -89,11 +89,11 @@ def play(
             for one in pair:
                 await one.network.close()
 
-    asyncio.run(told())
+    asyncio.run(connected())
 
 
 def test_if_both_nodes_call_at_once_each_message_comes_once() -> None:
-    async def told(a: Node, b: Node) -> None:
+    async def story(a: Node, b: Node) -> None:
         for round_ in range(5):
             a.network.send("b", AskStatus("a", round_))
             b.network.send("a", AskStatus("b", round_))
@@ -101,13 +101,13 @@ def test_if_both_nodes_call_at_once_each_message_comes_once() -> None:
         assert [("a", AskStatus("a", at)) for at in range(5)] == b.messages
         assert [("b", AskStatus("b", at)) for at in range(5)] == a.messages
 
-    play(told)
+    play(story)
 
 
 def test_a_node_of_the_next_version_talks_to_a_node_of_this_version() -> None:
     """Connections take the highest version that both speak; the hello has its own versions."""
 
-    async def told(a: Node, b: Node) -> None:
+    async def story(a: Node, b: Node) -> None:
         b.network.me = evolve(b.network.me, newest=wire.VERSIONS[1] + 1)
         a.network.send("b", AskStatus("a", 1))
         b.network.send("a", AskStatus("b", 2))
@@ -115,7 +115,7 @@ def test_a_node_of_the_next_version_talks_to_a_node_of_this_version() -> None:
 
         assert ([("b", AskStatus("b", 2))], [("a", AskStatus("a", 1))]) == (a.messages, b.messages)
 
-    play(told, versions=(2, 3))
+    play(story, versions=(2, 3))
 
 
 def test_a_node_without_a_common_version_is_refused_by_name(
@@ -124,7 +124,7 @@ def test_a_node_without_a_common_version_is_refused_by_name(
     """The error names both versions, and no sent message counts as received."""
     caplog.set_level("INFO")
 
-    async def told(a: Node, b: Node) -> None:
+    async def story(a: Node, b: Node) -> None:
         a.network.send("b", AskStatus("a", 1))
         await until(lambda: bool(a.lost))
         reader, writer = await asyncio.open_connection(*_place(a.network.addresses["b"]))
@@ -133,25 +133,25 @@ def test_a_node_without_a_common_version_is_refused_by_name(
         writer.close()
 
         assert not b.messages
-        told = ("it speaks wire versions 2 to 2, b speaks 3 to 3", "3 to 3, a speaks 2 to 2")
-        assert any(one in said for one in told for said in caplog.messages), caplog.messages
+        expected = ("it speaks wire versions 2 to 2, b speaks 3 to 3", "3 to 3, a speaks 2 to 2")
+        assert any(one in said for one in expected for said in caplog.messages), caplog.messages
 
-    play(told, versions=(3, 3))
+    play(story, versions=(3, 3))
 
 
 def _place(address: Address) -> tuple[str, int]:
     return address.host, address.port
 
 
-def test_a_message_to_an_absent_node_is_lost_soon() -> None:
-    async def told(a: Node, b: Node) -> None:
+def test_a_message_to_an_absent_node_is_reported_as_lost() -> None:
+    async def story(a: Node, b: Node) -> None:
         await b.network.close()
         a.network.send("b", AskStatus("a", 1))
         await until(lambda: bool(a.lost))
 
         assert ([("b", AskStatus("a", 1))], ["b"]) == (a.lost, a.down)
 
-    play(told)
+    play(story)
 
 
 def test_an_answer_may_take_longer_than_the_time_limit_of_a_request(
@@ -160,7 +160,7 @@ def test_an_answer_may_take_longer_than_the_time_limit_of_a_request(
     """A config begins even if the service takes minutes to stop."""
     monkeypatch.setattr(network, "OPERATOR_SECONDS", 0.2)
 
-    async def told(a: Node, b: Node) -> None:
+    async def story(a: Node, b: Node) -> None:
         at = a.network.addresses["b"]
         answer = await asyncio.to_thread(ask, at, {"op": "apply", "takes": 1}, SECONDS)
         assert ({"asked": "apply"}, [False]) == (answer, b.gone)
@@ -169,7 +169,7 @@ def test_an_answer_may_take_longer_than_the_time_limit_of_a_request(
         await until(lambda: len(b.gone) == 2)
         assert b.gone[1]
 
-    play(told)
+    play(story)
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ def certificates(tmp_path: Path) -> dict[str, TlsFiles]:
 def test_nodes_and_operators_are_identified_by_their_certificates(
     certificates: dict[str, TlsFiles], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def told(a: Node, _: Node) -> None:
+    async def story(a: Node, _: Node) -> None:
         a.network.send("b", AskStatus("a", 1))
         at = a.network.addresses["b"]
         await until(lambda: a.network.reaches("b"))
@@ -206,17 +206,17 @@ def test_nodes_and_operators_are_identified_by_their_certificates(
             with pytest.raises((PeerError, EnvironmentProblem)):
                 await asyncio.to_thread(asked, wrong)
 
-    play(told, a={"tls": certificates["a"]}, b={"tls": certificates["b"]})
+    play(story, a={"tls": certificates["a"]}, b={"tls": certificates["b"]})
     assert "its certificate names other" in caplog.text
 
 
 def test_a_node_with_another_nodes_certificate_is_not_reached(
     certificates: dict[str, TlsFiles],
 ) -> None:
-    async def told(a: Node, b: Node) -> None:
+    async def story(a: Node, b: Node) -> None:
         a.network.send("b", AskStatus("a", 1))
         await until(lambda: bool(a.lost))
 
         assert [] == b.messages
 
-    play(told, a={"tls": certificates["other"]}, b={"tls": certificates["b"]})
+    play(story, a={"tls": certificates["other"]}, b={"tls": certificates["b"]})

@@ -43,7 +43,7 @@ def ends(told: Story, orders: int) -> list[StepTold]:
     return [play(told)[-1], *(play(told, Random(seed).randrange)[-1] for seed in range(orders))]
 
 
-def all_stay(nodes: str, orders: int) -> None:
+def assert_all_stay(nodes: str, orders: int) -> None:
     """Assert that no node is wiped, and that each member that runs stays ready.
 
     The last node is named the gospel, whether it is off or not.
@@ -66,18 +66,18 @@ def test_a_member_that_is_named_the_gospel_wipes_no_member(nodes: str) -> None:
     Before this rule, two nodes that joined at one moment took each other for strangers.  With three
     nodes, a third of the orders ended with a member that had stopped, or was wiped.
     """
-    all_stay(nodes, 25)
+    assert_all_stay(nodes, 25)
 
 
 @pytest.mark.soak("system-worlds")
 @pytest.mark.parametrize("nodes", ["abc", "abcd", "abcde"])
 def test_a_member_that_is_named_the_gospel_wipes_no_member_in_1000_orders(nodes: str) -> None:
     """The test above, in more orders."""
-    all_stay(nodes, 1_000)
+    assert_all_stay(nodes, 1_000)
 
 
 @pytest.mark.parametrize("gospel", [None, "a"])
-def test_members_know_each_other_in_whatever_way_they_joined(gospel: str | None) -> None:
+def test_members_that_start_together_know_each_other(gospel: str | None) -> None:
     """U3: each member knows the identity of all members, and all have the same data."""
     for seed in range(40):
         told = story([start(name, config(1, "abcd", gospel)) for name in "abcd"])

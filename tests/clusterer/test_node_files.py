@@ -117,7 +117,7 @@ def test_a_message_is_read_as_it_was_written(content: Any) -> None:
 
 
 def test_bytes_that_are_no_message_raise_no_other_error_than_a_refusal() -> None:
-    """Every message with a value replaced, a key removed, and bytes changed."""
+    """Each message has a value replaced, a key removed, or a byte changed."""
     chance = Random(1)
     others: list[Any] = [None, True, -1, 1.5, "", "x" * 300, [], [[]], {}, {"a": []}, 10**18]
     refused = 0
@@ -138,7 +138,7 @@ def test_bytes_that_are_no_message_raise_no_other_error_than_a_refusal() -> None
 
 
 def test_a_hello_of_another_kind_is_refused() -> None:
-    """Another protocol, version or release, and a node without a name."""
+    """The hello has another protocol, version or release, or no name."""
     good = json.loads(wire.hello(Hello(node="a", release=Release.SEED)))
     for changes in ({"protocol": "x"}, {"version": 2}, {"release": "head"}, {"node": ""}):
         with pytest.raises(Refused):
@@ -159,7 +159,7 @@ def test_the_list_of_nodes_that_ran_is_stored_and_a_damaged_file_is_refused(tmp_
 
 
 def test_apply_names_a_node_that_does_not_answer(tmp_path: Path, run: Run) -> None:
-    """No answer, another protocol, half an answer: the error names the node; no traceback."""
+    """The node is silent, speaks another protocol, or sends half an answer."""
     config = tmp_path / "c.config"
     config.write_text("[{version, 1}, {nodes, [a]}, {gospel, reset}, {shutdown_timeout, 1}].")
     with socket.create_server(("127.0.0.1", *free_ports(1))) as server:
@@ -194,7 +194,7 @@ def spoken(one: tuple[int, int], other: tuple[int, int]) -> int | str:
 
 
 def test_two_versions_of_the_protocol_work_together_or_refuse_each_other_by_name() -> None:
-    """The next version speaks this one, too; a node without a common version is told both."""
+    """The next version speaks this one, too; an error names the versions of both nodes."""
     this, next_, later = wire.VERSIONS, (1, 2), (2, 3)
 
     assert (1, 1) == (spoken(this, next_), spoken(next_, this))

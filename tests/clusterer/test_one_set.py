@@ -1,4 +1,4 @@
-"""One config has one set of data in any order: findings of random stories, as small stories."""
+"""Nodes with one config have one set of data: small stories in which random ones found two."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_joining_node_takes_the_data_of_a_node_that_runs_with_its_config() -> 
     assert {frozenset({"b/1"})} == sets_of(told, 200)
 
 
-def test_a_blank_gospel_that_comes_back_alongside_others_gives_its_data_up() -> None:
+def test_a_blank_gospel_that_comes_back_with_others_leaves_one_set_of_data() -> None:
     """U3, U5: the ready node never had the gospel as a member."""
     told = story(
         [start("c"), start("d")],
@@ -80,11 +80,11 @@ def test_a_node_that_is_left_out_sends_the_gospels_identity_that_it_knew() -> No
     assert {frozenset({"a/1"})} == sets_of(told, 60)
 
 
-def test_a_node_that_missed_that_the_gospel_came_asks_before_it_sends_its_config() -> None:
-    """U3: b joined while c was cut off from it, and is blank now; c is given a config, gospel b.
+def test_a_node_that_missed_that_the_gospel_joined_leaves_one_set_of_data() -> None:
+    """U3: b joined while c was cut off from b, and is blank now; c gets a config with gospel b.
 
-    Random stories found this: c told the blank b, which took the config as naming itself; a, which
-    knew the old b, kept the old data.
+    Otherwise: c sends the config to the blank b, which takes itself for the gospel; a, which knew
+    the old b, keeps the old data.
     """
     for nodes in ("ab", "abc"):
         told = story(
@@ -100,7 +100,7 @@ def test_a_node_that_missed_that_the_gospel_came_asks_before_it_sends_its_config
         assert all(len(found) == 1 for found in sets_of(told, 200))
 
 
-def test_a_message_that_comes_during_a_round_may_be_missed() -> None:
+def test_a_report_that_comes_during_a_round_leaves_one_set_of_data() -> None:
     """U3: b reports that it joined while c waits for the answers of a round, which are older."""
     told = story(
         [start("a", config(1, "abc", "a")), start("b"), start("c")],
@@ -112,7 +112,7 @@ def test_a_message_that_comes_during_a_round_may_be_missed() -> None:
 
 
 def test_two_sides_of_a_cut_report_two_sets_of_data_and_a_younger_config_makes_them_one() -> None:
-    """The remaining case: one config is given on both sides; what operators see, and can do."""
+    """A case that remains: an operator gives the same config on both sides of a cut."""
     told = story(
         [start("a", config(1, "ab", "a")), start("b")],
         [{"op": "cut", "between": [["a"], ["b"]]}, action("reset", "b")],
@@ -129,7 +129,7 @@ def test_two_sides_of_a_cut_report_two_sets_of_data_and_a_younger_config_makes_t
     assert {frozenset({"a/1"})} == sets_of(told, 100)
 
 
-def test_a_node_that_was_left_out_while_it_was_off_is_wiped_whatever_config_it_brings() -> None:
+def test_a_node_that_was_left_out_while_it_was_off_is_wiped_despite_a_younger_config() -> None:
     """U3, D6: version 2 left b out; b brings version 3, and a knows that b was out."""
     told = story(
         [start("a", config(1, "ab", "a")), start("b")],
@@ -145,7 +145,7 @@ def test_a_node_that_was_left_out_while_it_was_off_is_wiped_whatever_config_it_b
 
 
 @pytest.mark.parametrize(("gospel", "is_out"), [("a", False), ("b", True)])
-def test_a_ready_node_tells_another_node_but_not_the_gospel_that_it_was_left_out(
+def test_a_node_that_is_not_the_gospel_counts_as_one_that_was_left_out(
     gospel: str, is_out: bool
 ) -> None:
     """D6: a missed a config that left it out; with version 4 the gospel's data count."""
@@ -159,9 +159,9 @@ def test_a_ready_node_tells_another_node_but_not_the_gospel_that_it_was_left_out
 
 @pytest.mark.parametrize("says", [Status.JOINING, Status.REJOINING])
 def test_a_node_does_not_keep_its_data_for_a_gospel_that_joins(says: Status) -> None:
-    """U3, seed 5000748: b goes first with a new set of data, unless it rejoins."""
+    """U3, seed 5000748: b starts first with a new set of data, unless it rejoins."""
     given = evolve(AB, version=2, gospel="b")
-    is_a = State(
+    state_of_a = State(
         who=Who("a"),
         status=Status.JOINING,
         identity="a~1",
@@ -170,7 +170,7 @@ def test_a_node_does_not_keep_its_data_for_a_gospel_that_joins(says: Status) -> 
         round=OpenRound(what=RoundKind.STATUS, token=1, left=frozenset("b")),
     )
 
-    found = step(is_a, Receive("b", Told(1, Held(given, IDS), says))).state
+    found = step(state_of_a, Receive("b", Told(1, Held(given, IDS), says))).state
 
     assert says is found.status
 

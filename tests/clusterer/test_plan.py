@@ -28,7 +28,7 @@ def config(version: int, nodes: str, gospel: str | None) -> Config:
 AB = config(1, "ab", "a")
 
 
-def said(found: Plan) -> dict[str, str]:
+def effects_of(found: Plan) -> dict[str, str]:
     """Return the plan's effect on each node, with `!` where data are lost."""
     return {one.name: one.does.value + ("!" if one.wiped else "") for one in found.nodes}
 
@@ -54,7 +54,7 @@ def test_a_plan_says_which_node_is_wiped_leaves_restarts_and_waits(
     new: Config, statuses: dict[str, Up], does: dict[str, str]
 ) -> None:
     """The cluster of a and b has reached version 1 with gospel a."""
-    assert does == said(plan(AB, new, statuses))
+    assert does == effects_of(plan(AB, new, statuses))
 
 
 def test_a_plan_names_the_nodes_that_a_waiting_node_waits_for() -> None:
@@ -68,7 +68,9 @@ def test_a_plan_shows_a_node_that_is_not_told_of_the_config() -> None:
     """U7: the config names no node of the old one, so the nodes that it names are not told."""
     found = plan(config(1, "ab", "a"), config(2, "xy", "x"), {})
 
-    assert {"a": "leaves", "b": "leaves", "x": "is not told", "y": "is not told"} == said(found)
+    assert {"a": "leaves", "b": "leaves", "x": "is not told", "y": "is not told"} == effects_of(
+        found
+    )
     assert "give the config to a node that it names" in found.nodes[2].why
 
 
@@ -76,7 +78,7 @@ def test_a_plan_shows_a_node_that_is_not_told_of_the_config() -> None:
 def test_an_invalid_status_file_is_reported_with_its_path(
     text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """The error names the place, and what fits; it names no option that the command lacks."""
+    """The error names the file, and no option that the command lacks."""
     (tmp_path / "now").write_text(as_erlang(Held(config(1, "ab", "a"))))
     (tmp_path / "statuses").write_text(text)
     files = str(tmp_path / "now"), str(tmp_path / "now"), "--status", str(tmp_path / "statuses")
@@ -106,7 +108,7 @@ def test_the_command_prints_the_plan(capsys: pytest.CaptureFixture[str], tmp_pat
         assert 2 == run(str(current), str(new), "--status", str(status)).code
 
 
-def asked(sim: Simulator) -> dict[str, NodeSaid]:
+def statuses_of(sim: Simulator) -> dict[str, NodeSaid]:
     """Return the statuses of the running nodes of a simulation."""
     return {
         one.name: NodeSaid(
@@ -145,12 +147,14 @@ def test_a_plan_uses_the_configs_that_the_nodes_report() -> None:
     sim = cut_off_while_c_came()
     current, new = config(2, "abc", "a"), config(3, "bc", "c")
     off = {"a": Up.OFF, "c": Up.OFF}
-    now = as_said("abc", asked(sim), Release.SEED)
+    now = as_said("abc", statuses_of(sim), Release.SEED)
     found = plan(current, new, {}, at="b", now=now, chances=chances())
     (b,) = (one for one in found.nodes if one.name == "b")
     sim.play(story([apply("b", json_config(3, "bc", "c"))], nodes="abc").steps[0].do)
 
-    assert {"a": "is away", "b": "stays", "c": "is away"} == said(plan(current, new, off, at="b"))
+    assert {"a": "is away", "b": "stays", "c": "is away"} == effects_of(
+        plan(current, new, off, at="b")
+    )
     assert ("waits", ("c",), True) == (b.does.value, b.waits_for, b.at_risk)
     assert "joining" == told(sim).nodes["b"].state
     assert b.orders == found.orders == 101
@@ -161,13 +165,13 @@ def test_a_plan_does_not_change_the_nodes_that_it_is_given() -> None:
     told_ = story([start("a", json_config(1, "ab", "a")), start("b")], nodes="ab")
     sim = Simulator.of_story(told_)
     sim.play(told_.steps[0].do)
-    now = as_said("ab", asked(sim), Release.SEED)
+    now = as_said("ab", statuses_of(sim), Release.SEED)
     plans = [
         plan(AB, config(2, "ab", None), {}, now=now, chances=orders)
         for orders in ((), chances(), chances())
     ]
 
-    assert {"a": "restarts!", "b": "restarts!"} == said(plans[0]) == said(plans[1])
+    assert {"a": "restarts!", "b": "restarts!"} == effects_of(plans[0]) == effects_of(plans[1])
     assert plans[1] == plans[2]
 
 

@@ -42,7 +42,7 @@ COMPATIBLE = [
 def test_compatible_is_decided_on_unmerged_configs(
     new: dict[str, Any], old: dict[str, Any] | None, compatible: bool
 ) -> None:
-    """U3: from the point of view of node b."""
+    """U3: node b decides."""
     assert compatible is asked("compatible", node="b", new=new, old=old)["compatible"]
 
 
@@ -59,10 +59,10 @@ BOOT = [
 
 
 @pytest.mark.parametrize(("given", "stored", "takes", "becomes", "version"), BOOT)
-def test_boot_takes_the_given_config_only_if_it_is_younger(
+def test_boot_takes_the_given_config_if_it_is_younger_or_none_is_stored(
     given: Any, stored: Any, takes: str, becomes: str, version: int
 ) -> None:
-    """U1: the table of given configs and results, for node a."""
+    """U1: node a starts."""
     found = asked("boot", node="a", given=given, stored=stored)
 
     assert (takes, becomes, version) == (
@@ -103,14 +103,14 @@ APPLY = [
 def test_apply_is_answered_by_status_and_age(
     status: str, new: Any, current: Any, does: str, becomes: str
 ) -> None:
-    """U1, U7: node a's action on an operator's config."""
+    """U1, U7: an operator gives node a a config."""
     found = asked("apply", node="a", status=status, config=new, current=current)
 
     assert (does, becomes) == (found["does"], found["becomes"])
     assert found["reply"]
 
 
-def test_apply_while_something_else_stopped_the_broker_is_refused() -> None:
+def test_a_config_is_refused_while_another_program_has_stopped_the_broker() -> None:
     """This happens in the head release, under partition handling."""
     found = asked("apply", node="a", status="ready", config=TWO, current=ONE, paused=True)
 
@@ -137,7 +137,7 @@ NEWS = [
 def test_a_new_config_is_treated_by_status_and_age(
     status: str, new: Any, current: Any, does: str
 ) -> None:
-    """U7: node a's action on b's messages."""
+    """U7: node b sends node a a config."""
     found = asked("new-config", node="a", status=status, config=new, current=current, sender="b")
 
     assert does == found["does"]
@@ -145,7 +145,7 @@ def test_a_new_config_is_treated_by_status_and_age(
 
 
 def test_a_younger_config_is_forwarded_to_the_nodes_of_the_current_one() -> None:
-    """All of them except this node and the sender."""
+    """This node and the sender are left out."""
     current = config(1, "abcd", "a")
     found = asked("new-config", node="a", status="joining", config=TWO, current=current, sender="b")
 
@@ -169,7 +169,7 @@ IDS = [
 def test_only_identities_of_the_configs_nodes_are_kept_and_the_nodes_own_is_set(
     fields: dict[str, Any], ids: dict[str, str], changed: bool
 ) -> None:
-    """U3: transfer, update, add, add one; and tidy after each."""
+    """U3: this holds after each of the four operations."""
     found = asked(
         "ids", node="b", identity="me", nodes=["a", "b", "d"], ids={"a": "1", "c": "2"}, **fields
     )
@@ -177,8 +177,8 @@ def test_only_identities_of_the_configs_nodes_are_kept_and_the_nodes_own_is_set(
     assert (ids, changed) == (found["ids"], found["changed"])
 
 
-def test_ours_keeps_the_identities_that_a_config_brings() -> None:
-    """The departure that closes the first, second and fifth hole."""
+def test_our_rules_keep_the_identities_that_a_config_brings() -> None:
+    """This departure closes the first, second and fifth hole."""
     fields = {"node": "b", "identity": "me", "nodes": ["a", "b"], "ids": {"a": "new"}}
     found = {
         variant: asked("ids", op="transfer", other={"a": "old"}, variant=variant, **fields)["ids"]
@@ -208,10 +208,10 @@ JOIN = [
 
 
 @pytest.mark.parametrize(("node", "given", "statuses", "does", "waits"), JOIN)
-def test_join_goes_to_a_node_that_is_ready_or_all_join(
+def test_a_node_joins_a_ready_node_or_starts_if_all_join_or_waits(
     node: str, given: Any, statuses: Any, does: str, waits: list[str]
 ) -> None:
-    """U4: join a ready node; else found if all nodes are joining; else wait for named nodes."""
+    """U4: the nodes that a waiting node waits for are named."""
     found = asked("join", node=node, config=given, statuses=statuses)
 
     assert (does, waits) == (found["does"], found["waits_for"])
@@ -234,7 +234,7 @@ REJOIN = [
 def test_rejoin_never_goes_before_a_node_that_may_have_newer_data(
     statuses: Any, ran: str, does: str, waits: list[str]
 ) -> None:
-    """U5: disc nodes of the config that ran when this one stopped last."""
+    """U5: only disc nodes of the config that ran when this node last stopped count."""
     found = asked("rejoin", node="a", config=ABC, statuses=statuses, ran=list(ran))
 
     assert (does, waits) == (found["does"], found["waits_for"])
@@ -264,7 +264,7 @@ WAITS = [
 
 @pytest.mark.parametrize(("awaits", "goes"), WAITS, ids=range(len(WAITS)))
 def test_a_node_that_may_go_has_no_edge_out_of_its_component(awaits: Any, goes: list[str]) -> None:
-    """U5: the strongly connected component without an edge out."""
+    """U5: the component is a strongly connected component of the wait-for graph."""
     assert goes == asked("waits", awaits=awaits)["goes"]
 
 

@@ -1,4 +1,4 @@
-"""Real RabbitMQ nodes: formed, grown, shrunk, reset and restored by configs alone.
+"""Real RabbitMQ nodes: configs alone form, grow, shrink, reset and restore a cluster.
 
 The servers, `rabbitmqctl`, kill -9 and the data (one virtual host for each node) are real.
 """
@@ -63,7 +63,7 @@ class Rabbits:
         """Return the virtual hosts that a node knows, which stand for its data."""
         return set(self.ctl(letter, "list_vhosts", "--no-table-headers").split()) - {"/"}
 
-    def together(self, letter: str) -> tuple[set[str], set[str]]:
+    def members(self, letter: str) -> tuple[set[str], set[str]]:
         """Return the members, and the running members, as RabbitMQ reports them."""
         found = json.loads(self.ctl(letter, "cluster_status", "--formatter", "json"))
         return {*found["disk_nodes"], *found["ram_nodes"]}, {*found["running_nodes"]}
@@ -117,7 +117,7 @@ def end_server(place: Path) -> None:
                     end(int(number), signal.SIGKILL)
 
 
-def stopped(rabbits: Rabbits) -> None:
+def refuse_while_stopped(rabbits: Rabbits) -> None:
     """A broker that `pause_minority` has stopped takes no config, though its server runs on.
 
     `stop_app` stops it in the same way.
@@ -141,7 +141,7 @@ def stopped(rabbits: Rabbits) -> None:
     rabbits.until("a", 1)
 
 
-def formed(rabbits: Rabbits) -> None:
+def follow_configs(rabbits: Rabbits) -> None:
     """A cluster is formed, grows and shrinks, and its nodes come back.
 
     In the end they have only the gospel's data.
@@ -155,18 +155,18 @@ def formed(rabbits: Rabbits) -> None:
 
     assert "beginning transition" == fleet.apply("b@localhost", config(2, "abc", "a"))
     rabbits.until("abc", 2)
-    assert set(named("abc")) == rabbits.together("c")[1]
+    assert set(named("abc")) == rabbits.members("c")[1]
     assert {"of-a"} == rabbits.vhosts("b")
 
     assert "beginning transition" == fleet.apply("a@localhost", config(3, "abcd", "a"))
     rabbits.until("abcd", 3)
-    assert set(named("abcd")) == rabbits.together("d")[1]
+    assert set(named("abcd")) == rabbits.members("d")[1]
 
     # The gospel changes to c, whose data are a's; a is among the nodes that leave.
     assert "beginning transition" == fleet.apply("d@localhost", config(4, "cd", "c"))
     rabbits.until("cd", 4)
     both = set(named("cd"))
-    fleet.until("c and d alone", lambda: (both, both) == rabbits.together("c"), PATIENCE)
+    fleet.until("c and d alone", lambda: (both, both) == rabbits.members("c"), PATIENCE)
 
     # d is killed with its server, and its data are gone; no operator gives it a config.
     fleet.kill("d@localhost")
@@ -174,7 +174,7 @@ def formed(rabbits: Rabbits) -> None:
     fleet.reset("d@localhost")
     fleet.start("d@localhost")
     rabbits.until("cd", 4)
-    assert both == rabbits.together("d")[1]
+    assert both == rabbits.members("d")[1]
 
     # All nodes stop, and one is killed; they come back with their data.
     fleet.kill("c@localhost")
@@ -183,15 +183,15 @@ def formed(rabbits: Rabbits) -> None:
     for letter in "cd":
         fleet.start(f"{letter}@localhost")
     rabbits.until("cd", 4)
-    assert both == rabbits.together("c")[1]
+    assert both == rabbits.members("c")[1]
     assert {"of-a"} == rabbits.vhosts("c") == rabbits.vhosts("d")
 
 
-def powered_off(rabbits: Rabbits) -> None:
+def cut_power(rabbits: Rabbits) -> None:
     """c and d go down at one moment, and c's disk lacks the last writes: d starts first.
 
-    Both lists of running nodes are equal.  Otherwise: c goes first because of its name, and d gives
-    up the definitions that c lacks.
+    Both lists of running nodes are equal.  Otherwise: c starts first because of its name, and d
+    gives up the definitions that c lacks.
     """
     fleet = rabbits.fleet
     data = fleet.place("c@localhost") / "data"
@@ -224,6 +224,6 @@ def powered_off(rabbits: Rabbits) -> None:
 
 def test_real_nodes_follow_their_configs_alone(rabbits: Rabbits) -> None:
     """The parts share their nodes, because starting a node takes long."""
-    stopped(rabbits)
-    formed(rabbits)
-    powered_off(rabbits)
+    refuse_while_stopped(rabbits)
+    follow_configs(rabbits)
+    cut_power(rabbits)

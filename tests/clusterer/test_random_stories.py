@@ -30,7 +30,7 @@ def steps_of(chance: Random, *, cuts: bool) -> tuple[str, list[list[dict[str, An
         gospel = None if chance.random() < 0.12 else chance.choice(some)
         return config(version, "".join(some), gospel, "infinity")
 
-    def one() -> dict[str, Any]:
+    def random_action() -> dict[str, Any]:
         op, name = chance.choice(OPS + CUTS * cuts), chance.choice(names)
         if op == "heal":
             return {"op": op}
@@ -44,7 +44,8 @@ def steps_of(chance: Random, *, cuts: bool) -> tuple[str, list[list[dict[str, An
     first = config(version, names, chance.choice(names), "infinity")
     steps = [[action("start", name) | {"config": first} for name in names]]
     steps += [
-        [one() for _ in range(chance.choice((1, 1, 2, 3)))] for _ in range(chance.randint(2, 6))
+        [random_action() for _ in range(chance.choice((1, 1, 2, 3)))]
+        for _ in range(chance.randint(2, 6))
     ]
     heal = [{"op": "heal"}] if cuts else []
     return names, [*steps, heal + [action("start", name) for name in names]]
@@ -77,8 +78,10 @@ def test_one_config_has_one_set_of_data_and_no_node_waits(cuts: bool) -> None:
 
 
 @pytest.mark.parametrize(("variant", "newest"), [("ours", {"b+"}), ("seed", {"a", "b+"})])
-def test_a_node_that_another_saw_stop_does_not_go_first(variant: str, newest: set[str]) -> None:
-    """c did not see a stop, and b did not see c stop, so each waits for another."""
+def test_by_our_rules_a_node_that_another_saw_stop_does_not_go_first(
+    variant: str, newest: set[str]
+) -> None:
+    """Node c did not see node a stop, and b did not see c stop, so each waits for another."""
     all_ = [action("start", name) for name in "abc"]
     first = [one | {"config": config(1, "abc", "a", "infinity")} for one in all_]
     told = story(first, *([action("stop", name)] for name in "abc"), all_, variant=variant)
@@ -102,7 +105,7 @@ def test_a_node_that_another_saw_stop_does_not_go_first(variant: str, newest: se
 @pytest.mark.soak("system-worlds")
 @pytest.mark.parametrize("cuts", [False, True])
 def test_one_config_has_one_set_of_data_in_5000_random_stories(cuts: bool) -> None:
-    """The same in more stories; the document's rules fail in more than one story of a hundred."""
+    """The document's rules fail in more than one story of a hundred."""
     found = [sets_and_waiting(seed, "ours", cuts=cuts) for seed in range(5_000)]
     others = [sets_and_waiting(seed, "seed", cuts=cuts) for seed in range(2_000)]
 

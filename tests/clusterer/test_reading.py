@@ -45,7 +45,7 @@ def test_the_first_example_of_the_seed_is_refused_with_what_to_write() -> None:
 
 
 def test_the_corrected_example_is_read_with_a_note_on_its_missing_full_stop() -> None:
-    """The three nodes and their kinds, as its text describes them."""
+    """Its three nodes have the kinds that its text describes."""
     found = read(MENDED)
 
     assert (
@@ -120,7 +120,7 @@ errors show which comes first.
 def test_each_error_names_its_line_and_comes_in_its_order(
     text: str, line: int, place: str, found: str
 ) -> None:
-    """U2: the form, missing keys, version, nodes, gospel, shutdown_timeout, node_ids."""
+    """U2: the form comes first, then missing keys, then the values of the keys in their order."""
     with pytest.raises(NotConfig) as refused:
         read(text)
 
@@ -139,8 +139,7 @@ def test_each_error_names_its_line_and_comes_in_its_order(
         (config_with(gospel='{node, "a"}'), "the name without double quotes: a"),
     ],
 )
-def test_the_suggested_text_has_the_intended_meaning(text: str, write: str) -> None:
-    """A wrong kind, two nodes in one tuple, a quoted host name, a text in place of a name."""
+def test_the_suggested_text_fits_the_fault(text: str, write: str) -> None:
     with pytest.raises(NotConfig) as refused:
         read(text)
 
@@ -148,7 +147,7 @@ def test_the_suggested_text_has_the_intended_meaning(text: str, write: str) -> N
 
 
 def test_a_key_that_the_real_clusterer_ignores_is_noted() -> None:
-    """A repeated key, and a timeout in a release without this setting."""
+    """The key is repeated, or is a timeout in a release without this setting."""
     twice = config_with().replace("{nodes", "{version, 2},\n{nodes")
 
     assert 1 == read(twice).held.config.version
@@ -177,7 +176,6 @@ def test_an_empty_list_of_nodes_is_accepted_with_reset() -> None:
 
 
 def test_a_ram_node_may_be_the_gospel() -> None:
-    """A ram node is accepted as the gospel."""
     assert "b" == read(config_with(gospel="{node, b}")).held.config.gospel
 
 
@@ -191,7 +189,7 @@ def test_the_head_release_has_no_shutdown_timeout() -> None:
 
 
 def test_comments_quotes_and_the_form_on_disk_are_read() -> None:
-    """Quoted names, comments, binaries, `infinity`; identities of a stored config."""
+    """The text is a stored config, with identities."""
     text = """%% ours
     [{node_id, <<"me">>}, {node_ids, [{'a-1', <<97, 98>>}]},  % ids
      {nodes, ['a-1' , b]}, {version, 16#10}, {gospel, reset}, {shutdown_timeout, infinity}]."""

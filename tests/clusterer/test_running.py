@@ -120,7 +120,9 @@ def test_a_node_that_is_cut_off_waits_and_names_the_others(fleet: Fleet) -> None
     fleet.kill("b")
     fleet.cut("b", "ac")
     fleet.start("b")
-    fleet.until("b says for whom", lambda: (fleet.status("b") or {}).get("waits_for") == ["a", "c"])
+    fleet.until(
+        "b waits for both", lambda: (fleet.status("b") or {}).get("waits_for") == ["a", "c"]
+    )
     assert "beginning transition" == fleet.apply("a", config(2, "abc", None))
 
     fleet.heal()
@@ -212,7 +214,7 @@ def test_nodes_that_join_at_once_know_each_other_and_a_plan_uses_that(
 ) -> None:
     """U3: b and c join a while they are cut off from each other; then c is named the gospel.
 
-    Before, b did not take c for a member, stopped, and gave up acknowledged writes.
+    Otherwise b would not count c as a member, would stop, and would give up acknowledged writes.
     """
     fleet.start("a", config(1, "a", "a"))
     fleet.until_ready("a", 1)

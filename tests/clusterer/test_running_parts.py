@@ -1,4 +1,4 @@
-"""Single parts of a running node: questions, addresses, event logs, left processes."""
+"""Single parts of a running node: addresses, nodes that ran, locks, left processes, wiping."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def node(data: Path) -> JoinprotoNode:
 
 
 def test_a_disk_that_cannot_be_written_is_reported_as_the_services_failure(tmp_path: Path) -> None:
-    """A boot that fails is tried again; before, an error of the disk ended the node as a bug."""
+    """Such a boot is tried again, and does not end the node as a bug would."""
     with pytest.raises(ServiceFailed, match="No such file"):
         node(tmp_path / "gone" / "data")._keep_electors(["a"])
 
@@ -141,7 +141,7 @@ def test_a_process_that_a_killed_node_left_is_found_without_a_file(tmp_path: Pat
 def test_wiping_empties_the_data_directory_but_keeps_the_directory(
     kind: str, is_link: bool, tmp_path: Path
 ) -> None:
-    """U3: the directory may be a mount point or a link; before, its node could never join."""
+    """U3: the directory may be a mount point or a link."""
     place, data = tmp_path / "disk", tmp_path / "data" if is_link else tmp_path / "disk"
     (place / "queues" / "1").mkdir(parents=True)
     (place / "lost+found").mkdir()

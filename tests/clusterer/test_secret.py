@@ -16,7 +16,7 @@ SECRET = b"0123456789abcdef"
 AB = Config(1, frozenset("ab"), gospel="a", shutdown_timeout=9)
 
 
-def test_nodes_with_one_secret_form_a_cluster_and_take_no_config_from_another_node(
+def test_nodes_with_one_secret_form_a_cluster_and_refuse_operators_without_it(
     fleet: Fleet, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """An operator without the secret, or with another secret, cannot ask or change a node."""

@@ -55,7 +55,7 @@ class Killed(BaseException):
 
 
 @define
-class Dying(RealFileSystem):
+class DyingDisk(RealFileSystem):
     """The disk of a process that is killed after `left` operations; each byte is an operation."""
 
     left: int
@@ -95,7 +95,7 @@ def test_a_kill_at_every_byte_leaves_the_old_or_the_new_config(tmp_path: Path) -
         stored = StoredConfig(data)
         stored.keep(ONE, "a#1")
         try:
-            StoredConfig(data, files=Dying(operations)).keep(TWO, "a#1")
+            StoredConfig(data, files=DyingDisk(operations)).keep(TWO, "a#1")
         except Killed:
             found = stored.load()
             assert found is not None
@@ -114,8 +114,8 @@ def test_a_kill_at_every_byte_leaves_the_old_or_the_new_config(tmp_path: Path) -
     assert operations > 200
 
 
-def test_no_flipped_byte_goes_unnoticed(tmp_path: Path) -> None:
-    """A damaged file is refused, and not taken for a blank node."""
+def test_a_file_with_a_flipped_bit_in_any_byte_is_refused(tmp_path: Path) -> None:
+    """Its node is not taken for a blank one."""
     stored = StoredConfig(tmp_path / "data")
     stored.keep(ONE, "a#1")
     raw = stored.path.read_bytes()
@@ -129,7 +129,7 @@ def test_no_flipped_byte_goes_unnoticed(tmp_path: Path) -> None:
 
 
 @frozen
-class Failing(RealFileSystem):
+class FailingDisk(RealFileSystem):
     """A disk whose fsync fails."""
 
     def sync(self, file: int) -> None:
@@ -137,9 +137,9 @@ class Failing(RealFileSystem):
 
 
 def test_errors_of_the_disk_are_named(tmp_path: Path) -> None:
-    """The failed operation, and whether the new config may be stored."""
+    """The error of a write says whether the new config may be stored."""
     with pytest.raises(StoreWriteFailed, match=r"fsync of .*Input/output error\n.* no store yet"):
-        StoredConfig(tmp_path / "data", files=Failing()).keep(ONE, "a#1")
+        StoredConfig(tmp_path / "data", files=FailingDisk()).keep(ONE, "a#1")
     with pytest.raises(StoreUnreadable):
         StoredConfig(tmp_path / "none" / "data").load()
 

@@ -32,8 +32,8 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return lambda *words: run_here(capsys, "clusterer", "run", *words)
 
 
-def test_a_first_timer_that_is_stopped_while_it_waits_is_reset_again() -> None:
-    """A config is stored only on becoming ready or leaving."""
+def test_a_blank_node_that_is_stopped_while_it_waits_is_blank_again() -> None:
+    """A node stores a config only when it becomes ready or leaves."""
     steps = steps_of(story([start("a", AB)], [action("stop", "a")], [start("a")], nodes="ab"))
 
     assert {"a": "joining 1 -"} == seen(steps[0])
@@ -98,7 +98,7 @@ def test_a_shutdown_timer_runs_only_in_wait() -> None:
     ]
 
 
-def test_the_network_is_perfect_unless_cut() -> None:
+def test_nodes_reach_each_other_unless_they_are_cut_off() -> None:
     """`cut` separates two lists of nodes; `heal` without lists heals all."""
     cut = {"op": "cut", "between": [["a"], ["b"]]}
     steps = steps_of(story([cut], [start("a", AB), start("b")], [{"op": "heal"}], nodes="ab"))
@@ -121,8 +121,8 @@ def test_a_node_speaks_only_to_nodes_of_its_configs() -> None:
     assert ("a", "b") == steps[0].nodes["a"].cluster
 
 
-def test_an_action_that_does_not_apply_is_answered_and_changes_nothing() -> None:
-    """A config for a node that is off, a second start, a stop of a node that is off."""
+def test_an_action_that_does_not_apply_changes_nothing() -> None:
+    """A node that is off is given a config or stopped, or a running node is started."""
     steps = steps_of(
         story([apply("a", AB)], [start("a"), start("a"), action("stop", "b")], nodes="ab")
     )
@@ -191,7 +191,7 @@ def test_an_invalid_story_is_reported_with_its_field(value: Any, path: str) -> N
 
 
 def test_run_prints_the_steps(run: Run, tmp_path: Path) -> None:
-    """`run --json`: the promised keys; exit 2 for a bad story, with the field."""
+    """`run --json` has the promised keys; for a bad story, the exit code is 2."""
     file = tmp_path / "story.json"
     file.write_text(json.dumps({"nodes": ["a"], "steps": [{"do": [start("a")]}]}))
     (step,) = run(str(file), "--json").object["steps"]
@@ -220,8 +220,7 @@ def test_run_takes_a_shipped_story_by_its_name(
     assert 2 == run("no-such-story").code
 
 
-def test_the_same_seed_is_the_same_run() -> None:
-    """Orders depend on the seed only."""
+def test_orders_of_the_same_seeds_are_the_same() -> None:
     told = story([start("a", AB), start("b")], [apply("a", config(2, "ab", None))], nodes="ab")
 
     assert encoded(orders_of(told, 5)) == encoded(orders_of(told, 5))
@@ -312,7 +311,7 @@ def test_every_outcome_is_shown_with_the_number_of_its_orders(run: Run) -> None:
 def test_an_order_that_does_not_come_to_rest_is_an_outcome(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is reported with the others, and does not end the command."""
+    """The outcome is reported with the others, and does not end the command."""
     monkeypatch.setattr("joinproto.clusterer.simulator.ACTIONS_MAX", 22)
     done = run("two-younger-at-once", "--seeds", "40", "--json").object
     endless = [one for one in done["ends"] if not one["rests"]]

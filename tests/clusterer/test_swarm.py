@@ -97,14 +97,14 @@ def test_a_node_that_is_left_out_during_a_look_at_its_broker_takes_the_next_conf
     assert again == after.config_now.config
 
 
-def test_a_ready_gospel_may_stop_if_a_config_means_the_node_before_its_reset() -> None:
+def test_a_ready_gospel_may_stop_if_a_config_names_the_node_before_its_reset() -> None:
     """U3: a knew b before b was reset, so b cannot know which data version 2 means.
 
     If a was ready with the present b, b does know, and must go on.
     """
     config = evolve(AB, version=2, gospel="b")
     now = Notes.of({"a": "a#1~1", "b": "b#9~1"})
-    is_b = State(
+    state_of_b = State(
         who=Who("b"),
         status=Status.READY,
         identity="b#9~1",
@@ -112,19 +112,19 @@ def test_a_ready_gospel_may_stop_if_a_config_means_the_node_before_its_reset() -
         held=Held(AB, now),
     )
     word = Receive("a", NewConfig(Held(config, IDS), False))
-    after = step(is_b, word).state
+    after = step(state_of_b, word).state
 
     assert Status.JOINING is after.status
-    assert GospelChecker().check_step(is_b, word, after) is None
+    assert GospelChecker().check_step(state_of_b, word, after) is None
     assert "the gospel of version 2" in str(
-        GospelChecker({("a#1", "b#9")}).check_step(is_b, word, after)
+        GospelChecker({("a#1", "b#9")}).check_step(state_of_b, word, after)
     )
 
 
 @pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("fault", ["word-refused", "later-ignored", "late-lock-kept"])
 def test_a_fault_that_is_put_back_is_found(fault: str) -> None:
-    """U3, U5: the reports of two newcomers, the notes of a stranger, an earlier round's lock."""
+    """U3, U5: each fault breaks a rule about newcomers, a stranger's notes, or a late lock."""
     with applied(mutation(fault)):
         found = any(run(seed, 40).problems for seed in range(1000, 2000))
 

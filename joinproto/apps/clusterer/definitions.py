@@ -1,4 +1,4 @@
-"""The definitions in RabbitMQ's tables on a stopped node; the first node to start must have all.
+"""The definitions in a stopped node's RabbitMQ tables; the first node to start must have them all.
 
 After a power cut the nodes' lists of running nodes may be equal although their data differ: each
 node wrote its log up to two seconds late.  The node that starts first decides which definitions are
@@ -8,7 +8,7 @@ an operator chooses (`choice_file`).
 
     one node has all definitions of all nodes       it starts first, and the others wait for it
     each node lacks a definition                    no node starts
-    one node does not answer, or cannot read its    no node starts
+    one node has not reported, or cannot report     no node starts
 
 Messages are not compared.  A node with Khepri has no such tables and is not asked: with Khepri a
 majority of the nodes has the latest definitions.
@@ -69,7 +69,8 @@ def require_first(me: str, data: Path, others: Mapping[str, Mapping[str, str] | 
     for name, said in sorted({**others, me: mine}.items()):
         if said is None or not said:
             raise NotFirst(
-                f"{name} has not reported the contents of its tables", next="it asks again"
+                f"{name} has not reported the contents of its tables",
+                next="wait: this node asks again",
             )
         if said.get(TABLES) == NONE:
             continue
@@ -88,8 +89,8 @@ def require_first(me: str, data: Path, others: Mapping[str, Mapping[str, str] | 
             else len(found[full[0]].values)
         )
         raise NotFirst(
-            f"{full[0]} has {count} definitions that are not here, and all that are here: it starts"
-            " first",
+            f"{full[0]} has {count} definitions that this node lacks, and all that this node has:"
+            " it starts first",
             next="wait for it",
         )
     counts = [f"{name} lacks {_beyond(found, name)}" for name in found]

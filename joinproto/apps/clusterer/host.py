@@ -137,7 +137,7 @@ class Host(Ports[Awaitable[None]]):
     _timer: asyncio.TimerHandle | None = None
     _boot: asyncio.Task[None] | None = None
     _answer: asyncio.Future[Answer] | None = None
-    _fails_at_once_for: float = 0.0
+    _seconds_to_yield: float = 0.0
     _one_at_a_time: asyncio.Lock = Factory(asyncio.Lock)
     _forgetting: asyncio.Task[None] | None = None
 
@@ -195,7 +195,7 @@ class Host(Ports[Awaitable[None]]):
 
     @property
     def note(self) -> str:
-        """Return what the operator should know, "" if there is nothing."""
+        """Return a warning for the operator, or ""."""
         return self.doubt(self.state.is_doubtful) or self.refused
 
     def doubt(self, is_doubtful: bool) -> str:
@@ -269,7 +269,8 @@ class Host(Ports[Awaitable[None]]):
 
     def boot_nothing(self) -> None:
         self._boot = _watched(
-            self.post, self._failed("no node reports that it runs with this config: it asks again")
+            self.post,
+            self._failed("no node reports that it runs with this config; ask again"),
         )
 
     def forget(self, nodes: frozenset[str]) -> None:
@@ -328,7 +329,7 @@ class Host(Ports[Awaitable[None]]):
             await self._call(lambda: self.service.boot(booting))
         except ServiceFailed as error:
             # After `NotFirst` the boot fails without a pause, so that other nodes need not wait.
-            self._fails_at_once_for = self.timing.retry if isinstance(error, NotFirst) else 0.0
+            self._seconds_to_yield = self.timing.retry if isinstance(error, NotFirst) else 0.0
             await self._failed(error.message)
             return
         self.failure = ""
@@ -340,7 +341,7 @@ class Host(Ports[Awaitable[None]]):
         self.failure = why
         log.warning("the service does not boot: %s", why)
         self.events.write("boot failed", why=why)
-        await asyncio.sleep(self.timing.retry - max(0.0, self._fails_at_once_for))
+        await asyncio.sleep(self.timing.retry - max(0.0, self._seconds_to_yield))
         self._boot = None
         self.post(BootFailed())
 
@@ -375,8 +376,8 @@ class Host(Ports[Awaitable[None]]):
             await asyncio.sleep(self.timing.poll)
             elapsed += self.timing.poll
             if self._inbox.empty():
-                self._fails_at_once_for -= self.timing.poll
-                self.post(Tick(next(self._tokens), self._fails_at_once_for > 0))
+                self._seconds_to_yield -= self.timing.poll
+                self.post(Tick(next(self._tokens), self._seconds_to_yield > 0))
             if elapsed >= self.timing.poke:
                 elapsed = 0.0
                 self.post(Poke())

@@ -78,7 +78,7 @@ class JoinprotoNode:
             (one for _, one in sorted(booting.running.items()) if "electors" in one), {}
         )
         if booting.how is Boot.JOIN and not says:
-            raise ServiceFailed("no running node names electors", next="it asks again")
+            raise ServiceFailed("no running node names electors", next="wait: this node asks again")
         if says:
             self._keep_electors(_names(says["electors"]))
         elif not self._found():

@@ -105,7 +105,7 @@ class Timing:
     retry: Annotated[Duration, "time until a failed boot is tried again"] = 5.0
     heartbeat: Annotated[Duration, "time between two heartbeats"] = 1.0
     silence: Annotated[Duration, "time after which a silent peer counts as lost"] = 5.0
-    stop: Annotated[Duration, "time after which a stopping node ends, whatever hangs"] = 300.0
+    stop: Annotated[Duration, "time after which a stopping node ends, even if a call hangs"] = 300.0
 
 
 @frozen(kw_only=True)
@@ -125,14 +125,14 @@ class MessageReceiver:
 class Peer:
     """Another node.  `unanswered`: open questions, each with how often it was sent.
 
-    `is_there`: there is a connection.  `is_met`: the node has sent its hello on that connection.
+    `has_greeted`: the node has sent its hello on the present connection.
     `run`: the run of the node's process, "" before the first hello.
     """
 
     name: str
     address: Address | None = None
-    is_there: bool = False
-    is_met: bool = False
+    is_connected: bool = False
+    has_greeted: bool = False
     outbox: list[Any] = Factory(list)
     unanswered: dict[tuple[type, int], tuple[Any, int]] = Factory(dict)
     calling: asyncio.Task[None] | None = None
@@ -179,10 +179,10 @@ class Network:
 
     def reaches(self, name: str) -> bool:
         """Return whether there is a connection with this node."""
-        return name in self.peers and self.peers[name].is_there
+        return name in self.peers and self.peers[name].is_connected
 
     def _flush(self, peer: Peer) -> None:
-        if not peer.is_there:
+        if not peer.is_connected:
             if peer.calling is None:
                 peer.calling = self._spawn(self._call(peer))
             return
@@ -216,7 +216,7 @@ class Network:
                 self._transport.refusals.record(current_time(), peer.name, why)
         finally:
             peer.calling = None
-        if not reached and not peer.is_there:
+        if not reached and not peer.is_connected:
             self._gone(peer)
 
     def _gone(self, peer: Peer) -> None:
@@ -235,20 +235,20 @@ class Network:
         match item:
             case Up(name):
                 peer = self.peer(name)
-                peer.is_there, peer.is_met = True, False
+                peer.is_connected, peer.has_greeted = True, False
                 self._say(name, wire.hello(self.me))
                 self._flush(peer)
             case Came(name, _, body):
                 self._came(self.peer(name), body)
             case Down(name):
                 peer = self.peer(name)
-                peer.is_there = peer.is_met = False
+                peer.is_connected = peer.has_greeted = False
                 if not self._closing:
                     self._lost_connection(peer)
 
     def _came(self, peer: Peer, body: bytes) -> None:
         try:
-            if not peer.is_met:
+            if not peer.has_greeted:
                 self._met(peer, wire.hello_of(body, self.release))
             elif body != PING:
                 content = wire.taken(body, self.release)
@@ -266,7 +266,7 @@ class Network:
             raise Refused(f"{peer.name} says that it is {one_line(str(said.node))}")
         if peer.run and said.run != peer.run:
             self.heard.down(peer.name)  # the node was restarted since the last hello
-        peer.run, peer.is_met = said.run, True
+        peer.run, peer.has_greeted = said.run, True
         if peer.address is None and said.listen is not None and self._transport is not None:
             with suppress(UsageProblem):
                 peer.address = _address_of(said.listen, self._transport.host_of(peer.name))
@@ -288,7 +288,7 @@ class Network:
         while True:
             await asyncio.sleep(self.timing.heartbeat)
             for name, peer in self.peers.items():
-                if peer.is_there:
+                if peer.is_connected:
                     self._say(name, PING)
 
     # -- the port ----------------------------------------------------------------------------

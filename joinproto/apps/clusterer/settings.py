@@ -36,7 +36,7 @@ Command = Annotated[Words, Sized(1, 1_000)]
 class CommandsFile:
     """A service behind commands; each is a list of words."""
 
-    kind: Annotated[Literal["commands"], "this kind"]
+    kind: Annotated[Literal["commands"], "the kind of the service"]
     start: Annotated[Command, "starts the service"]
     stop: Annotated[Command, "stops the service"]
     wipe: Annotated[Command, "removes the service's data"]
@@ -51,7 +51,7 @@ class CommandsFile:
 class PythonFile:
     """A service that is a Python object."""
 
-    kind: Annotated[Literal["python"], "this kind"]
+    kind: Annotated[Literal["python"], "the kind of the service"]
     object: Annotated[str, "MODULE:NAME, called with node, data (Path) and settings"]
     settings: Annotated[Mapping[str, str], "settings for the object"] = {}
 
@@ -60,7 +60,7 @@ class PythonFile:
 class JoinprotoFile:
     """The service `joinproto node`."""
 
-    kind: Annotated[Literal["joinproto"], "this kind"]
+    kind: Annotated[Literal["joinproto"], "the kind of the service"]
     listen: Annotated[str, "HOST:PORT for the other members"]
     clients: Annotated[str, "HOST:PORT for its clients"]
     members: Annotated[Mapping[str, str], "NAME = HOST:PORT of the other members"] = {}
@@ -72,7 +72,7 @@ class JoinprotoFile:
 class RabbitFile:
     """RabbitMQ with Mnesia; tested with 3.10 and 4.0."""
 
-    kind: Annotated[Literal["rabbitmq"], "this kind"]
+    kind: Annotated[Literal["rabbitmq"], "the kind of the service"]
     server: Annotated[Words, "starts the server in the foreground"] = ("rabbitmq-server",)
     ctl: Annotated[Words, "the server's tool"] = ("rabbitmqctl",)
     environment: Annotated[Mapping[str, str], "variables of both, besides the node's own"] = {}
@@ -89,7 +89,7 @@ KINDS: Mapping[str, type] = {
 
 @frozen(kw_only=True)
 class NodeFile:
-    """The file as it stands; its paths are relative to its directory.
+    """The file before its validation; its paths are relative to its directory.
 
     `service`: one of `KINDS`.
     """

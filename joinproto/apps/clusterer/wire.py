@@ -129,7 +129,7 @@ def taken(body: bytes, release: Release) -> Any:
     found = unpacked(body)
     kind = KINDS.get(str(found.get("kind")))
     if kind is None:
-        raise Refused(f"a message of kind {one_line(repr(found.get('kind')), 60)}")
+        raise Refused(f"a message of the unknown kind {one_line(repr(found.get('kind')), 60)}")
     return _read(kind, found, release)
 
 

@@ -38,7 +38,7 @@ class ElectorsFile:
         keep(self.files, self.path, self._kind, json.dumps(electors).encode())
 
     def remove(self) -> None:
-        """Remove the file, whatever is in it; raises `StoreError`."""
+        """Remove the file, even if it is damaged; raises `StoreError`."""
         discard(self.files, self.path, self._kind)
 
     @property
