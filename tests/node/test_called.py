@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from joinproto.apps.node.discovering import CALLED_MAX, MISSED_MAX, Discovering
+from joinproto.apps.node.discovering import CALLED_MAX, MISSED_MAX, PeerDiscovery
 from joinproto.discovery.answers import Answer, Failed, Listed
 from joinproto.net.addresses import Address
 
@@ -32,7 +32,7 @@ def calling(*answers: Answer) -> list[frozenset[str]]:
         address=lambda _: Address("127.0.0.1", 1),
     )
     port: Any = None
-    found, transport = Discovering(about, "n@me", port, None), Transport()
+    found, transport = PeerDiscovery(about, "n@me", port, None), Transport()
     cluster: Any = SimpleNamespace(engine=SimpleNamespace(member=SimpleNamespace(view=None)))
     seen = []
     for answer in answers:

@@ -10,7 +10,14 @@ from pathlib import Path
 import attrs
 import pytest
 
-from joinproto.apps.node.settings import Faulty, LogKept, NodeFile, Security, Timing, read_settings
+from joinproto.apps.node.settings import (
+    FaultSettings,
+    LogRetention,
+    NodeFile,
+    Security,
+    Timing,
+    read_settings,
+)
 from joinproto.host.process import exits, http
 from joinproto.join.phases import Phase
 
@@ -26,7 +33,7 @@ def test_the_page_names_every_setting() -> None:
     named = set(re.findall(r"^(?:# )?([a-z_]+) = ", BLOCK, re.MULTILINE)) | set(
         re.findall(r"^\[([a-z]+)\]", BLOCK, re.MULTILINE)
     )
-    for kind in (NodeFile, Timing, LogKept, Security, Faulty):
+    for kind in (NodeFile, Timing, LogRetention, Security, FaultSettings):
         for field in attrs.fields(kind):
             assert field.name in named or re.search(rf"\b{field.name}\b", BLOCK), field.name
 

@@ -56,7 +56,7 @@ def test_a_wait_is_logged_again_after_another_event(caplog: pytest.LogCaptureFix
 def test_absent_members_are_logged_when_they_change(caplog: pytest.LogCaptureFixture) -> None:
     reporter = Reporter()
     for away in (["b", "c"], ["b", "c"], ["c"], ["c"], [], ["c"]):
-        reporter.see_who_is_away(away)
+        reporter.see_absent(away)
 
     assert [
         "not active; no connection to b, c",

@@ -1,6 +1,6 @@
 """A node that finds its peers: registers itself, lists nodes in rounds, and reports its waits.
 
-The table `discovery-ours` decides what follows from a round (docs/discovery.md).  Until the table
+The table `discovery-ours` decides the next step after a round (docs/discovery.md).  Until the table
 says *found*, the member has placeholders for electors, so it cannot found a cluster.  An existing
 cluster can admit it in that time.  After *found* the member restarts in the same process with the
 listed nodes as electors.  All of them must answer before a view is proposed.  A majority must vote
@@ -52,7 +52,7 @@ CALM = 5
 
 
 @define(eq=False)
-class Discovering:
+class PeerDiscovery:
     """A node that finds its peers.
 
     `electors`: the nodes that were found, None before that.  `seen`: the result of the last round.
@@ -188,7 +188,7 @@ class Discovering:
     def _call(self, answer: Answer, cluster: Cluster, transport: TcpTransport) -> None:
         """Connect to the listed members; forget members that are no longer listed.
 
-        D5: a member of a cluster knows the others from its view, whatever the backend says.
+        D5: a member of a cluster knows the others from its view, not from the backend.
         """
         view = cluster.engine.member.view
         seats = frozenset() if view is None else view.members | view.electors
@@ -235,13 +235,13 @@ class Discovering:
 
 
 @asynccontextmanager
-async def discovering(about: Discovery, member: str) -> AsyncIterator[Discovering]:
+async def open_discovery(about: Discovery, member: str) -> AsyncIterator[PeerDiscovery]:
     """Open the backend, and the register if one is configured."""
     where = about.nameserver
     resolver = None if where is None else Resolver(servers=(where.host,), port=where.port)
     async with opened(about.backend, resolver=resolver) as port:
         if about.register is None:
-            yield Discovering(about, member, port, None)
+            yield PeerDiscovery(about, member, port, None)
             return
         async with opened_register(about.register) as successors:
-            yield Discovering(about, member, port, successors)
+            yield PeerDiscovery(about, member, port, successors)

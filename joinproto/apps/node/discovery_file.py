@@ -27,8 +27,8 @@ REGISTERS = ("etcd", "consul")
 ENDPOINTS = Release(4, 0)
 """The last release that asks Kubernetes for the nodes; later releases compute the pods' names."""
 EXPECTED_MAX = 64
-PLACES = {"etcd.host", "etcd.endpoints.1", "consul.host"}
-"""The settings of which one gives the address of a register."""
+REGISTER_ADDRESSES = {"etcd.host", "etcd.endpoints.1", "consul.host"}
+"""The settings that give the address of a register; one of them must be set."""
 
 
 @frozen(kw_only=True)
@@ -170,7 +170,9 @@ def _asking(about: Chosen) -> Chosen:
 def _placed(about: Chosen, backend: Chosen) -> Chosen:
     """Return the register; raises `UsageProblem` if the settings do not give its address."""
     name = about.backend.rpartition("_")[2]
-    if about.backend != backend.backend and not (about.about.below(name).keys() & PLACES):
+    if about.backend != backend.backend and not (
+        about.about.below(name).keys() & REGISTER_ADDRESSES
+    ):
         raise UsageProblem(
             f"discovery.register is {name!r}, but discovery.settings do not give its address",
             next=f"set {name}.host",

@@ -37,7 +37,7 @@ from joinproto.log.replicated import Application, ReplicatedLog
 from joinproto.net.tcp import TcpTransport
 
 if TYPE_CHECKING:
-    from joinproto.apps.node.discovering import Discovering
+    from joinproto.apps.node.discovering import PeerDiscovery
 
 
 class Front(Application, Protocol):
@@ -85,7 +85,7 @@ def run_node(settings: Settings, front: Callable[[], Front] | None = None) -> in
 
 
 @frozen
-class Running:
+class RunningMember:
     """A running member with its log, its transport and its server for clients."""
 
     cluster: Cluster
@@ -122,8 +122,8 @@ class Node:
 
     `code`: the exit code.  `is_away`: a signal ends the member, which stays in its view; `gone` is
     set when the others know that.  `limits`: functions that cancel the time limits for ending.
-    `finding`: None if the file names the electors.  `is_anew`: the member restarts with other
-    electors.
+    `finding`: None if the file names the electors.  `restarts`: whether the member restarts, with
+    other electors.
     """
 
     settings: Settings
@@ -131,8 +131,8 @@ class Node:
     code: int = 0
     reporter: Reporter = field(factory=Reporter)
     is_away: bool = False
-    is_anew: bool = False
-    finding: Discovering | None = None
+    restarts: bool = False
+    finding: PeerDiscovery | None = None
     began: float = field(factory=time.monotonic)
     gone: anyio.Event = field(factory=anyio.Event)
     limits: list[Callable[[], None]] = field(factory=list)
@@ -148,16 +148,16 @@ class Node:
             await self._run_member(config)
             return
         # Discovery needs an extra that a node without discovery does not need.
-        from joinproto.apps.node.discovering import discovering
+        from joinproto.apps.node.discovering import open_discovery
 
         async with (
-            discovering(settings.discovery, config.member) as self.finding,
+            open_discovery(settings.discovery, config.member) as self.finding,
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(self.finding.keep_registered)
-            self.is_anew = True
-            while self.is_anew:
-                self.is_anew = False
+            self.restarts = True
+            while self.restarts:
+                self.restarts = False
                 await self._run_member(config)
                 config = evolve(config, electors=self.finding.electors or config.electors)
             tasks.cancel_scope.cancel()
@@ -198,33 +198,33 @@ class Node:
             )
             async with Cluster(config, host, record=disk.record) as cluster:
                 with self._ending(cluster):
-                    await self._serve(Running(cluster, replicated, transport, front))
+                    await self._serve(RunningMember(cluster, replicated, transport, front))
             if self.is_away:
                 permit_restart(disk.store)
 
-    async def _serve(self, it: Running) -> None:
+    async def _serve(self, running: RunningMember) -> None:
         """Return when the member has ended."""
         http = self.settings.http
         async with AsyncExitStack() as stack:
             if http is not None:
-                await stack.enter_async_context(http_server(http, it.numbers))
+                await stack.enter_async_context(http_server(http, running.numbers))
             tasks = await stack.enter_async_context(anyio.create_task_group())
-            tasks.start_soon(it.front.serve, it.cluster, it.log)
-            tasks.start_soon(self._control, it)
-            tasks.start_soon(self._obey_signals, it.cluster, tasks.cancel_scope)
-            tasks.start_soon(self._say_while_waiting, it)
+            tasks.start_soon(running.front.serve, running.cluster, running.log)
+            tasks.start_soon(self._control, running)
+            tasks.start_soon(self._obey_signals, running.cluster, tasks.cancel_scope)
+            tasks.start_soon(self._say_while_waiting, running)
             if self.finding is not None:
-                tasks.start_soon(self._find, self.finding, it)
+                tasks.start_soon(self._find, self.finding, running)
             tasks.start_soon(keep_watchdog)
             notify("READY=1")
-            await self._until_ended(it.cluster)
+            await self._until_ended(running.cluster)
             tasks.cancel_scope.cancel()
 
     @contextmanager
     def _ending(self, cluster: Cluster) -> Iterator[None]:
         """Limit the time to end after the block.
 
-        If the time is over, the process exits with the code of the block's error, or with `code`.
+        After this time, the process exits with the code of the block's error, or with `code`.
         """
         try:
             yield
@@ -236,7 +236,7 @@ class Node:
                 self._end_within(END_SECONDS, BUG)
             raise
         else:
-            if not self.is_anew:
+            if not self.restarts:
                 self._end_within(END_SECONDS, self.code)
 
     def _end_within(self, seconds: float, code: int) -> None:
@@ -249,32 +249,32 @@ class Node:
             try:
                 await cluster.wait_active(timeout=max(left, 0.0))
             except NotActive:
-                if cluster.ended is None and not self.is_anew:
+                if cluster.ended is None and not self.restarts:
                     raise NotActive.because(cluster.phase, cluster.engine.waiting, wait) from None
         ended = await cluster.wait_ended()
         if isinstance(ended, Stop):
             log.info("stopped in order; its store is %s", "clean" if ended.is_clean else "dirty")
-        elif self.is_anew:
+        elif self.restarts:
             log.info("restarts, to found the cluster with the nodes that were found")
         elif self.is_away:
             await self.gone.wait()
             log.info("stopped; this member stays in its view, and comes back when it is started")
 
-    async def _find(self, finding: Discovering, it: Running) -> None:
+    async def _find(self, finding: PeerDiscovery, running: RunningMember) -> None:
         """Look for peers; end the member when it must restart with other electors."""
-        await finding.look(it.cluster, it.transport)
+        await finding.look(running.cluster, running.transport)
         if not self.is_away:
-            self.is_anew = True
-            await it.cluster.halt()
+            self.restarts = True
+            await running.cluster.halt()
 
-    async def _obey_signals(self, cluster: Cluster, all_of_it: anyio.CancelScope) -> None:
+    async def _obey_signals(self, cluster: Cluster, scope: anyio.CancelScope) -> None:
         async with anyio.create_task_group() as tasks:
             async for number in stop_signals():
                 leaves = self.settings.stop is Stopping.LEAVE
                 does = "leaves the cluster" if leaves else "stops, and stays a member"
                 log.info("%s: %s; a second signal ends it at once", number.name, does)
                 if leaves:
-                    tasks.start_soon(self._leave, cluster, all_of_it)
+                    tasks.start_soon(self._leave, cluster, scope)
                 else:
                     tasks.start_soon(self._go_away, cluster)
 
@@ -287,7 +287,7 @@ class Node:
         finally:
             self.gone.set()
 
-    async def _leave(self, cluster: Cluster, all_of_it: anyio.CancelScope) -> None:
+    async def _leave(self, cluster: Cluster, scope: anyio.CancelScope) -> None:
         limit = self.settings.timing.leave
         if limit:
             self._end_within(limit + END_SECONDS, AT_ONCE)
@@ -300,23 +300,23 @@ class Node:
             return
         log.warning("could not leave within %g s: ends without leaving; others will notice", limit)
         self.code = AT_ONCE
-        all_of_it.cancel()
+        scope.cancel()
 
-    async def _say_while_waiting(self, it: Running) -> None:
-        config = it.cluster.config
+    async def _say_while_waiting(self, running: RunningMember) -> None:
+        config = running.cluster.config
         while True:
             await anyio.sleep(WAITING_SECONDS)
-            away = sorted(config.electors - {config.member, *it.transport.peers})
-            self.reporter.see_who_is_away([] if it.log.is_open else away)
+            away = sorted(config.electors - {config.member, *running.transport.peers})
+            self.reporter.see_absent([] if running.log.is_open else away)
 
-    async def _control(self, it: Running) -> None:
+    async def _control(self, running: RunningMember) -> None:
         def status() -> Mapping[str, Any]:
             found = None if self.finding is None else self.finding.seen
-            return status_of(it.cluster, it.log, it.transport.peers, found)
+            return status_of(running.cluster, running.log, running.transport.peers, found)
 
         async def shutdown() -> Mapping[str, Any]:
             with suppress(NotActive):
-                await it.cluster.shutdown_cluster()
+                await running.cluster.shutdown_cluster()
             return status()
 
         await serve_control(self.settings.control, {"status": status, "shutdown": shutdown})

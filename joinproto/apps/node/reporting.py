@@ -49,7 +49,7 @@ class Reporter:
             case Refusal(peer, what):
                 log.warning("refused %s: %s", peer, what)
 
-    def see_who_is_away(self, away: list[str]) -> None:
+    def see_absent(self, away: list[str]) -> None:
         """Log which members have no connection while no client is served; [] means none."""
         if tuple(away) == self._away:
             return

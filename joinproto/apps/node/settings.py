@@ -64,7 +64,7 @@ class Timing:
 
     `patience`: how long a member waits for answers before it continues without them.  `silence`:
     how long a peer may send nothing before it counts as lost.  `wait`, `leave`: limits for becoming
-    active and for leaving in order; 0 means no limit.
+    active and for leaving the cluster; 0 means no limit.
     """
 
     patience: Duration = 0.5
@@ -86,7 +86,7 @@ class Security(Proofs):
 
 
 @frozen(kw_only=True)
-class LogKept:
+class LogRetention:
     """The frames that a node keeps.
 
     `snapshot_every`: frames between two snapshots.  `keep_frames`: the least number of last frames
@@ -98,7 +98,7 @@ class LogKept:
 
 
 @frozen(kw_only=True)
-class Faulty:
+class FaultSettings:
     """Settings for fault tests only.
 
     `clock_offset`: a file with the number of seconds by which this node's clock is ahead; the path
@@ -110,7 +110,7 @@ class Faulty:
 
 @frozen(kw_only=True)
 class NodeFile:
-    """The file as it stands; its paths are relative to its directory."""
+    """The file before its validation; its paths are relative to its directory."""
 
     member: str
     cluster: str
@@ -133,8 +133,8 @@ class NodeFile:
     options: dict[str, Any] = field(factory=dict)
     timing: Timing = field(factory=Timing)
     security: Security = field(factory=Security)
-    log: LogKept = field(factory=LogKept)
-    testing: Faulty = field(factory=Faulty)
+    log: LogRetention = field(factory=LogRetention)
+    testing: FaultSettings = field(factory=FaultSettings)
 
 
 @frozen(kw_only=True)
@@ -158,8 +158,8 @@ class Settings:
     stop: Stopping
     reads: Reads
     timing: Timing
-    log: LogKept
-    testing: Faulty
+    log: LogRetention
+    testing: FaultSettings
     discovery: Discovery | None = None
     warnings: tuple[str, ...] = ()
 
