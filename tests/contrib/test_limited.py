@@ -15,7 +15,7 @@ from amqtt.errors import NoDataError
 from amqtt.mqtt.packet import MQTTFixedHeader
 from amqtt.mqtt.publish import PublishPacket
 
-from joinproto.apps.contrib.amqtt import Limited
+from joinproto.apps.contrib.amqtt import PacketLimiter
 
 
 def header(length: int) -> bytes:
@@ -39,7 +39,7 @@ def read_lengths(most: int, packets: Sequence[bytes]) -> list[int]:
         stream = asyncio.StreamReader()
         stream.feed_data(b"".join(packets))
         stream.feed_eof()
-        reader, found = Limited(StreamReaderAdapter(stream), most, do_nothing), list[int]()
+        reader, found = PacketLimiter(StreamReaderAdapter(stream), most, do_nothing), list[int]()
         with suppress(NoDataError):
             while fixed := await MQTTFixedHeader.from_stream(reader):
                 packet = await PublishPacket.from_stream(reader, fixed_header=fixed)

@@ -57,7 +57,7 @@ SHUTDOWN_SECONDS = 10.0
 END_SECONDS = 3.0
 
 
-class Limited(ReaderAdapter):  # type: ignore[misc]  # amqtt ships no types
+class PacketLimiter(ReaderAdapter):  # type: ignore[misc]  # amqtt ships no types
     """A client's stream, which ends at the first packet longer than `most` bytes.
 
     `end`: closes the client's connection, which amqtt would leave open.
@@ -145,7 +145,7 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
     # -- its life ------------------------------------------------------------------------------
 
     async def run(self) -> Stop | Abort | None:
-        """Be a member until it has ended; returns how, or raises why."""
+        """Be a member until the member has ended; return the reason, or raise its error."""
         name, cluster_name = self.member_config.member, self.member_config.cluster_name
         disk = open_disk(self.data, name, cluster_name)
         try:
@@ -172,12 +172,12 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
         try:
             await self._follow()
         finally:
-            # The broker ends with the member, whatever ended the member: an abort, for example.
+            # The broker ends with the member, also after an abort.
             self._cut()
             await self._stop_broker(END_SECONDS)
 
     async def stop(self, *, timeout: float = 10.0) -> None:  # noqa: ASYNC109
-        """Leave the cluster in order; `run` returns then."""
+        """Leave the cluster; `run` then returns."""
         if self.cluster is not None:
             await self.cluster.stop(timeout=timeout)
 
@@ -267,7 +267,7 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
     # -- clients -------------------------------------------------------------------------------
 
     async def _client_connected(self, listener_name: str, reader: Any, writer: Any) -> None:
-        limited = Limited(reader, self.packet_bytes_max, lambda: _abort(writer))
+        limited = PacketLimiter(reader, self.packet_bytes_max, lambda: _abort(writer))
         await super()._client_connected(listener_name, limited, writer)
 
     async def _handle_client_session(
@@ -318,7 +318,7 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
             await self.replicate(topic_name, said[2], qos)  # the will of a client that is gone
 
     async def replicate(self, topic: str, data: bytes, qos: int | None) -> bool:
-        """Return True once all members of the view have the message; False: it is unknown."""
+        """Return True once all members of the view have the message, False if this is unknown."""
         body = write_message(topic, qos, data)
         if self.cluster is None or self._log is None or len(body) > FRAME_BYTES_MAX - 1_000:
             return False
