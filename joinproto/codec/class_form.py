@@ -90,7 +90,7 @@ def put_object(
 
 
 def _skipped(part: Part) -> tuple[Any, bool]:
-    """Return the value for which a part is left out, and whether the value's keys are merged."""
+    """Return the value for which a part is omitted, and whether the part's keys are merged."""
     absent, is_merged = part.mark(Absent), part.mark(Merged) is not None
     return (None if is_merged else absent.value if absent else NOTHING), is_merged
 
@@ -125,7 +125,7 @@ def take_object(
         if people:
             faults += [UnknownField(str(key), keys) for key in tree if key not in keys]
         if faults:
-            raise faults[0].beside(faults[1:])
+            raise faults[0].with_others(faults[1:])
         return _construct(cls, **given)
 
     return take

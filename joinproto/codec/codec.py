@@ -19,8 +19,8 @@ Marks next to a type (`marks.py`) add conditions that the type cannot express.  
 the functions of a type by hand.  Otherwise they are made once, when the type is first used.
 
 Reading converts no types except an integer to a float: the text "5" is not a number, nor is True.
-It raises `Malformed` with the path to the faulty value.  A tree that fits is as deep as its type;
-a part of type `Any` is at most `DEPTH_MAX` deep.
+It raises `Malformed` with the path to the faulty value.  A part of type `Any` has at most
+`DEPTH_MAX` levels.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from joinproto.codec.functions import (
     Put,
     Take,
     built,
+    chained,
     conditional,
     converted,
     rounded,
     same,
     sized,
+    take_any,
     take_float,
     take_int,
-    take_open,
     take_plain,
-    then,
 )
 from joinproto.codec.malformed import Malformed, Verbatim
 from joinproto.codec.marks import (
@@ -156,7 +156,7 @@ class Codec:
         if not marks:
             return self._put_bare(kind)
         if written := mark_in(marks, Written):
-            return then(written.put, self.put_of(written.kind))
+            return chained(written.put, self.put_of(written.kind))
         digits = mark_in(marks, Digits)
         return rounded(digits.digits) if digits else self.put_of(kind)
 
@@ -241,7 +241,7 @@ class Codec:
         if origin is Literal:
             return self._take_word({one: one for one in args})
         if origin in (Any, object):
-            return take_open
+            return take_any
         if not isinstance(origin, type):
             raise TypeError(f"{kind} cannot be read: give it a class, or a plain type")
         if origin is NoneType:
@@ -314,7 +314,7 @@ class Codec:
         return either
 
     def _trees_of(self, hint: Any) -> tuple[type, ...]:
-        """Return the types that the trees of `hint` have; they tell the types of a union apart."""
+        """Return the types of the trees of `hint`; a union's types must have different ones."""
         kind, marks = stripped(hint)
         if written := mark_in(marks, Written):
             return self._trees_of(written.kind)
@@ -341,7 +341,7 @@ class Codec:
             if fixed and len(found) != len(takes):
                 raise Malformed("", Verbatim(f"{len(found)} items"), f"{len(takes)} items")
             if len(found) > most:
-                raise Malformed("", Verbatim(f"{len(found)} items"), f"at most {most}")
+                raise Malformed("", Verbatim(f"{len(found)} items"), f"at most {most} items")
             values = []
             try:
                 for one, inner in zip(found, takes if fixed else takes * len(found), strict=True):
@@ -350,7 +350,8 @@ class Codec:
                 error.within(f"[{len(values)}]")
                 raise
             if is_sorted and not all(one < other for one, other in pairwise(found)):
-                raise Malformed("", Verbatim("items in another order"), "each once, sorted")
+                said = Verbatim("unsorted or repeated items")
+                raise Malformed("", said, "each item once, sorted")
             return made(values)
 
         return take
@@ -364,7 +365,7 @@ class Codec:
             if not isinstance(found, dict):
                 raise Malformed("", found, word)
             if len(found) > most:
-                raise Malformed("", Verbatim(f"{len(found)} keys"), f"at most {most}")
+                raise Malformed("", Verbatim(f"{len(found)} keys"), f"at most {most} keys")
             values = {}
             for name, one in found.items():
                 try:

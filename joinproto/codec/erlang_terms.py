@@ -195,17 +195,17 @@ def _term(tokens: list[_Token], at: int, last: int, depth: int) -> tuple[Term, i
         case "number":
             return Number(_number(token), line=line), at + 1
         case "char":
-            return Number(ord(_plain(token.text[1:])), line=line), at + 1
+            return Number(ord(_unescaped(token.text[1:])), line=line), at + 1
         case "atom":
             return Atom(token.text, line=line), at + 1
         case "quoted":
-            return Atom(_plain(token.text[1:-1]), line=line), at + 1
+            return Atom(_unescaped(token.text[1:-1]), line=line), at + 1
         case "binary":
-            return Binary(_bytes(token), line=line), at + 1
+            return Binary(_binary_text(token), line=line), at + 1
         case "text":
             said = ""
             while at < len(tokens) and tokens[at].kind == "text":  # adjacent texts are one
-                said += _plain(tokens[at].text[1:-1])
+                said += _unescaped(tokens[at].text[1:-1])
                 at += 1
             return Text(said, line=line), at
         case "mark" if token.text in CLOSES:
@@ -247,17 +247,17 @@ def _number(token: _Token) -> int | float:
         raise NotTerms(token.line, f"{token.text[:40]}, not a number", "an integer") from None
 
 
-def _bytes(token: _Token) -> str:
+def _binary_text(token: _Token) -> str:
     inside = token.text[2:-2].strip()
     if inside.startswith('"'):
-        return _plain(inside[1:-1])
+        return _unescaped(inside[1:-1])
     codes = [int(one) for one in inside.split(",") if one.strip()]
     if any(code > 255 for code in codes):
         raise NotTerms(token.line, f"{max(codes)} in a binary", "bytes from 0 to 255")
     return "".join(map(chr, codes))
 
 
-def _plain(text: str) -> str:
+def _unescaped(text: str) -> str:
     def one(found: re.Match[str]) -> str:
         code = found.group(1) or found.group(2)
         if code:

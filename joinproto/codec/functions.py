@@ -44,7 +44,7 @@ def built(made: dict[Any, Put], kind: Any, build: Callable[[Any], Put]) -> Put:
     try:
         made[kind] = build(kind)
     finally:
-        if made[kind] is later:  # it cannot be built
+        if made[kind] is later:  # `build` failed
             del made[kind]
     return made[kind]
 
@@ -60,7 +60,7 @@ def converted(take: Take, make: Callable[[Any], Any]) -> Take:
     return made
 
 
-def then(first: Put, second: Put) -> Put:
+def chained(first: Put, second: Put) -> Put:
     return lambda value: second(first(value))
 
 
@@ -81,7 +81,7 @@ def conditional(take: Take, holds: Callable[[Any], Any], expected: str) -> Take:
 def sized(take: Take, least: int, most: int) -> Take:
     def checked(found: Any) -> Any:
         if isinstance(found, list | dict) and not least <= len(found) <= most:
-            raise Malformed("", Verbatim(f"{len(found)}"), f"{least} to {most}")
+            raise Malformed("", Verbatim(f"{len(found)} items"), f"{least} to {most} items")
         return take(found)
 
     return checked
@@ -122,12 +122,12 @@ def take_float(word: str) -> Take:
     return take
 
 
-def take_open(found: Any, depth: int = 0) -> Any:
+def take_any(found: Any, depth: int = 0) -> Any:
     if depth > DEPTH_MAX:
         raise Malformed("", Verbatim("more levels"), f"at most {DEPTH_MAX} levels of nesting")
     inner = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
     for one in inner:
-        take_open(one, depth + 1)
+        take_any(one, depth + 1)
     if isinstance(found, float) and not isfinite(found):
         raise Malformed("", found, "a finite number")
     return found

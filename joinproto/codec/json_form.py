@@ -6,7 +6,7 @@ belong to the object:
     trace_length: Annotated[int | None, AtLeast(0), "steps of the shortest run; null: none"]
 
 So output, input and documentation cannot differ.  Keys are only added, never removed: a program
-ignores keys that it does not know, and no schema of output forbids any.
+ignores keys that it does not know, and no schema of output forbids unknown keys.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def read(kind: Any, tree: Any) -> Any:
     """Return the value from which `encoded` makes these JSON values; ignore unknown keys.
 
     The class must have no `Merged` parts; fields that are not printed get their defaults.  Raises
-    `Malformed` for a tree that `encoded` does not make.
+    `Malformed` for a tree that does not fit.
     """
     return _FORM.take(kind, tree)
 
@@ -98,7 +98,7 @@ def canonical_hash(tree: Any) -> str:
 
     Histories, plans and .info files contain it, so it must never change.
     """
-    from hashlib import sha256  # here, because it takes a while to load
+    from hashlib import sha256  # here, because its import takes time
 
     text = json.dumps(tree, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
@@ -110,8 +110,8 @@ def canonical_hash(tree: Any) -> str:
 def schema_of(cls: type, about: str = "", *, read: bool = False) -> Schema:
     """Return the JSON Schema (draft 2020-12) of a class's output.
 
-    `read`: return the schema of the class's input, in which fields with a default may be left out,
-    and unknown keys are errors.
+    `about`: its description, "" for the class's first paragraph.  `read`: return the schema of the
+    class's input, in which fields with a default may be left out, and unknown keys are errors.
     """
     properties: Schema = {}
     required: list[str] = []
@@ -152,7 +152,7 @@ def _schema(kind: Any, about: str, marks: tuple[Any, ...] = (), *, read: bool = 
     marks = (*marks, *inner_marks)
     kinds = _without_none(kind)
     or_null = len(kinds) < len(get_args(kind)) and get_origin(kind) in (Union, UnionType)
-    schemas = [_one(part, about, read=read) for part in kinds]
+    schemas = [_type_schema(part, about, read=read) for part in kinds]
     schema: Schema = schemas[0]
     if len(schemas) > 1:
         schema = {"type": [one["type"] for one in schemas], "description": about}
@@ -171,7 +171,7 @@ def _schema(kind: Any, about: str, marks: tuple[Any, ...] = (), *, read: bool = 
     return schema
 
 
-def _one(kind: Any, about: str, *, read: bool) -> Schema:
+def _type_schema(kind: Any, about: str, *, read: bool) -> Schema:
     kind, _ = stripped(kind)
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Any:

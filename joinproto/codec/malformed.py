@@ -49,17 +49,17 @@ class Malformed(ValueError):
             one.what = f"{place}{dot}{one.what}"
         return self
 
-    def beside(self, others: Iterable[Malformed]) -> Self:
+    def with_others(self, others: Iterable[Malformed]) -> Self:
         """Add other faults of the same tree; return this error."""
         self.others += tuple(flat for one in others for flat in (one, *one.others))
         return self
 
 
 class MissingField(Malformed):
-    """A field without a default is missing.  Its key is the last part of the path."""
+    """A required field is missing.  Its key is the last part of the path."""
 
     def __init__(self) -> None:
-        super().__init__("", Verbatim("no value"), "a value: this field has no default")
+        super().__init__("", Verbatim("no value"), "a value, because this field is required")
 
     @property
     def key(self) -> str:
@@ -75,7 +75,7 @@ class UnknownField(Malformed):
 
 
 class Refusal(Malformed):
-    """A value that fits its type but is refused for another reason, with a message and advice."""
+    """A value that fits its type, but is refused with a message and advice of its own."""
 
     def __init__(self, message: str, *, next: str) -> None:
         super().__init__("", Verbatim(message), next)
@@ -107,7 +107,7 @@ def require(what: str, holds: bool, found: object, expected: str) -> None:
 
 
 def require_type(what: str, value: object, kind: type, *, or_none: bool = False) -> None:
-    """Raise `Malformed` unless `value` is a `kind`; a bool is not taken for an int."""
+    """Raise `Malformed` unless `value` is a `kind`; a bool is not an int here."""
     # Called for every field of every value, so texts are made for bad values only.
     if isinstance(value, kind) and (kind is not int or type(value) is int):
         return
@@ -116,7 +116,7 @@ def require_type(what: str, value: object, kind: type, *, or_none: bool = False)
 
 
 def require_text(what: str, value: object) -> None:
-    """Raise `Malformed` unless `value` is a name that can be shown and hashed."""
+    """Raise `Malformed` unless `value` is a text with a character, and with no `FORBIDDEN` one."""
     require_type(what, value, str)
     text = str(value)
     if not text:

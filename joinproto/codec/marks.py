@@ -47,7 +47,7 @@ class Condition:
 
 @frozen
 class Sized:
-    """The numbers of items that a list or an object may have, from `least` to `most`."""
+    """The least and the most items that a list or an object may have."""
 
     least: int
     most: int
@@ -69,7 +69,7 @@ class Absent:
 
 @frozen
 class Written:
-    """In the tree the value is one of type `kind`: `put` makes it, `take` reverses this.
+    """The value is written as a value of type `kind`, which `put` makes and `take` turns back.
 
     `take` raises `ValueError` for a value that `put` never makes.
     """
@@ -83,7 +83,7 @@ class Written:
 class Merged:
     """The value's keys are printed among the keys of its object; such a part cannot be read.
 
-    `optional`: all of them may be absent.
+    `optional`: the value may be None, and then it has no keys.
     """
 
     optional: bool = False
@@ -91,7 +91,7 @@ class Merged:
 
 @frozen
 class Last:
-    """The part comes after those without this mark; of marked parts, the lower `place` first."""
+    """The part comes after all parts without this mark; marked parts are sorted by `place`."""
 
     place: int
 
@@ -127,7 +127,6 @@ class Part:
         return stripped(self.hint)[1]
 
     def mark(self, kind: type) -> Any:
-        """Return the mark of that kind, or None."""
         return mark_in(self.marks, kind)
 
     @property

@@ -1,4 +1,4 @@
-"""Text that people write, read strictly: nothing is guessed, and an error names the path."""
+"""The strict reader of JSON that people write; an error names the path of the faulty field."""
 
 from __future__ import annotations
 

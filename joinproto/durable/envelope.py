@@ -32,7 +32,7 @@ FORMAT = 2
 Format 2: the journal may begin with a base that stands for dropped frames (`joinproto/log`).
 
 A new field that may be ignored needs no new format, because unknown fields are kept.  Every other
-change needs one, because an older version must not continue with half of a store's promises.
+change needs a new format: an older version must not continue with half of a store's promises.
 """
 
 FILE_BYTES_MAX = 64 << 20
@@ -50,7 +50,7 @@ class Validity(Enum):
     VALID = "valid"
     ABSENT = "absent"
     CORRUPT = "corrupt"  # begins like a joinproto store or with zeros, but is not as written
-    NEWER = "written by a newer version"  # whether it is whole is unknown
+    NEWER = "written by a newer version"  # it may be damaged as well
     FOREIGN = "not a joinproto store"
     UNREADABLE = "unreadable"  # the system returned an error instead of the content
 
@@ -66,7 +66,7 @@ class Envelope:
 
 @frozen
 class Fault:
-    """Why a file is refused.  `generation`: as the file claims, without any proof."""
+    """Why a file is refused.  `generation`: the number in the file, which no checksum proves."""
 
     validity: Validity
     problem: str
@@ -74,7 +74,7 @@ class Fault:
 
 
 def seal(envelope: Envelope) -> bytes:
-    """Return the bytes of the file with this envelope."""
+    """Return the bytes of a file with this envelope."""
     head = b"%bformat %d\ngeneration %d\nlength %d\n" % (
         MAGIC,
         envelope.format,

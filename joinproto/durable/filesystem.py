@@ -31,7 +31,7 @@ class FileSystem(Protocol):
     """
 
     def open_directory(self, path: Path) -> int:
-        """Open a directory; links on the way are followed."""
+        """Open a directory; symbolic links are followed."""
 
     def open_directory_in(self, directory: int, name: str) -> int:
         """Open a directory in a directory; a link is refused."""
@@ -46,16 +46,16 @@ class FileSystem(Protocol):
         """Create a file, and open it for reading and writing; it must not exist before."""
 
     def open_to_read(self, directory: int, name: str) -> int:
-        """Open a regular file for reading; links and everything else are refused."""
+        """Open a regular file for reading; a link, or a file of another type, is refused."""
 
     def open_to_update(self, directory: int, name: str, mode: int = 0o640) -> int:
         """Open a regular file for reading and writing, or create it; a link is refused."""
 
     def is_same(self, directory: int, name: str, file: int) -> bool:
-        """Return whether the name stands for the open file."""
+        """Return whether the open file has this name."""
 
     def read(self, file: int, count: int) -> bytes:
-        """Return up to `count` bytes after the last read; b"" at the end of the file."""
+        """Return the next bytes of a file, at most `count`; b"" at the end of the file."""
 
     def write(self, file: int, data: bytes) -> int:
         """Write some of `data`, and return how many bytes were written."""
@@ -83,7 +83,7 @@ class FileSystem(Protocol):
 
 
 class JournalFileSystem(FileSystem, Protocol):
-    """The further operations that a journal needs: access to any byte of a file, and links."""
+    """The file system that a journal needs: also access to any byte of a file, and hard links."""
 
     def size(self, file: int) -> int:
         """Return how many bytes an open file has."""
@@ -95,7 +95,7 @@ class JournalFileSystem(FileSystem, Protocol):
         """Write some of `data` at `at`, and return how many bytes were written."""
 
     def sync_data(self, file: int) -> None:
-        """Return once the content and the size of a file are on the disk, perhaps not its times."""
+        """Return once the content and the size of a file are on the disk."""
 
     def link(self, directory: int, old: str, new: str) -> None:
         """Give a file a second name; raises `FileExistsError` if this name is in use."""
@@ -255,9 +255,10 @@ def make_directories(
 ) -> None:
     """Make a directory durably; an existing directory stays unchanged.
 
-    `above`: make the missing directories above it, too.  The name is synced even if it exists: the
-    process that made it may have been killed before its sync, and everything below is lost if the
-    name is lost.  The directories above an existing directory are durable already.
+    `above`: make the missing directories above it, too.  The name of an existing directory is
+    synced as well: a process that made it may have been killed before its sync, and if the name is
+    lost, all files below it are lost.  The directories above an existing directory are taken to be
+    durable.
     """
     try:
         let_go(files, files.open_directory(path))
@@ -297,9 +298,9 @@ def replace(
 ) -> None:
     """Replace the file `name` by `data`; this is durable after the next `sync_directory`.
 
-    `shows`: readers use the new content from its rename on; `prefix`: the beginning of the
-    temporary file's name, "" for `name`.  Raises `OSError`.  The temporary file then stays;
-    `Record.recover` removes those of a record.
+    `shows`: readers see the new content from the rename on; `prefix`: the beginning of the
+    temporary file's name, "" for `name`.  Raises `OSError`, and may leave the temporary file;
+    `Record.recover` removes the temporary files of a record.
     """
     temporary = f"{prefix or name}.{token_hex(8)}.tmp"
     progress.step = f"creating {temporary}"
@@ -353,7 +354,7 @@ def put_new(files: FileSystem, path: Path, data: bytes) -> None:
 
 @contextmanager
 def _closing(files: FileSystem, file: int, progress: Progress, name: str) -> Iterator[None]:
-    """Close the file at the end.  An error of closing does not hide an earlier error."""
+    """Close the file at the end.  An error of the close does not hide an earlier error."""
     try:
         yield
     except BaseException:

@@ -25,7 +25,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 HOLDER_BYTES_MAX = 1_000
 
 TRIES, PAUSE_SECONDS = 5, 0.02
-"""A process that only inspects a store holds the lock for a moment, so the lock is tried again."""
+"""A process that inspects a store holds the lock for a moment, so `take_lock` tries again."""
 
 
 class LockState(Enum):
@@ -52,7 +52,10 @@ class Holder:
 
 @frozen
 class LockReport:
-    """Whether the lock is held, by which process, and `problem`: why this is unknown."""
+    """Whether the lock is held, and by which process.
+
+    `problem`, `errno`: why this is unknown, "" and None if it is known.
+    """
 
     state: LockState
     holder: Holder | None = None

@@ -79,10 +79,10 @@ ASK = f"`joinproto recover inspect` shows both files; do not rename the previous
 class Kind(Generic[T]):
     """The kind of a record.
 
-    `name`: of the file.  `decode`: reads a payload; raises `ValueError`.  `bare`: reads a file of
-    an early version, which wrote no envelope; None if all versions wrote one.  `format_max`: the
-    highest format that is read.  `went_back`: why the first value cannot have been written after
-    the second, "" if it can.  `next`: the advice for a damaged record.
+    `name`: the file's name.  `decode`: reads a payload; raises `ValueError`.  `bare`: reads a file
+    of an early version, which wrote no envelope; None if all versions wrote one.  `format_max`: the
+    highest format that is read.  `went_back`: returns why the first value cannot have been written
+    after the second, "" if it can.  `next`: the advice for a damaged record.
     """
 
     name: str
@@ -108,9 +108,9 @@ class Kind(Generic[T]):
 class Slot(Generic[T]):
     """One of the two files.
 
-    `generation`: as the file claims, 0 if it has no envelope; believe it only for a valid file.
-    `problem`: the fault, "" for a valid or an absent file.  `error`: the system's error, if it
-    could not read the file.  `raw`: the bytes of the file.
+    `generation`: the number in the file, 0 if it has no envelope, None if no number was read; it is
+    certain only for a valid file.  `problem`: the fault, "" for a valid or an absent file.
+    `error`: the system's error, if it could not read the file.  `raw`: the bytes of the file.
     """
 
     path: Path
@@ -236,11 +236,11 @@ def problems(slots: Slots[T], kind: Kind[T]) -> tuple[str, ...]:
         found.insert(0, f"{kind.name}: not there, although {kind.previous} is")
     if current.validity is Validity.VALID:
         found += filter(None, [_evidence_of_age(slots, kind)])
-        # After the first write there is no previous file, and after the second one there is none if
-        # the power fails between the two renames.  Later there always is one.
-        is_lost = (current.generation or 0) > 2
-        if previous.validity is Validity.ABSENT and is_lost:
-            found.append(f"{kind.previous}: not there, although this is not the first generation")
+        # After the first write there is no previous file, and after the second write there is none
+        # if the power fails between the two renames.  From the third write on there is one.
+        generation = current.generation or 0
+        if previous.validity is Validity.ABSENT and generation > 2:
+            found.append(f"{kind.previous}: not there, although this is generation {generation}")
     return tuple(found)
 
 
@@ -303,8 +303,8 @@ def _previous(previous: Slot[T]) -> str:
 class Record(Generic[T]):
     """A record in the open directory `folder`, which is at `path`.  For one writer at a time.
 
-    `generation`, `raw`: of the record on the disk, 0 and b"" if there is none.  `ended`: why this
-    object writes no more, "" as long as it may write.
+    `generation`, `raw`: the generation and the bytes of the record on the disk, 0 and b"" if there
+    is none.  `ended`: why this object writes no more, "" as long as it may write.
     """
 
     files: FileSystem
@@ -331,7 +331,7 @@ class Record(Generic[T]):
         """
         self.make_durable()
         for name in self.files.names(self.folder):
-            # Without the lock, a running process may be writing it.
+            # Without the lock, another process may be writing this file.
             if self.kind.is_leftover(name):
                 self.files.unlink(self.folder, name)
 
@@ -349,7 +349,7 @@ class Record(Generic[T]):
         self.files.sync_directory(self.folder)
 
     def write(self, payload: bytes, *, version: int = PLAIN) -> None:
-        """Replace the record by `payload`, durably; `version`: its format.
+        """Replace the record by `payload`, durably; `version`: the number of the payload's format.
 
         Raises `StoreWriteFailed` after a fault of the disk; then this object writes no more.
         """

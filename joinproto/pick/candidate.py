@@ -40,9 +40,9 @@ class State(Enum):
     EMPTY = "empty"  # a store without a cluster
     CLEAN = "clean"
     DIRTY = "dirty"
-    UNFINISHED = "unfinished"  # an update of it was interrupted: its numbers mean nothing
+    UNFINISHED = "unfinished"  # an update was interrupted, so its numbers prove nothing
     UNREADABLE = "unreadable"  # the system returned an error, or a part of the store is missing
-    CORRUPT = "corrupt"  # not as it was written
+    CORRUPT = "corrupt"  # its content is not as it was written
     UNKNOWN = "not-read"  # a store of a program whose stores joinproto cannot read
     NEWER = "newer"  # written by a newer version: not corrupt, and not readable here
     IN_USE = "in-use"  # a process has it open
@@ -80,12 +80,11 @@ class Candidate:
 
     The rest is for other brokers.  `seq`: the count of its frames, comparable within one cluster.
     `final`: the final signature of a clean store.  `stopped_last`: the store says that no other
-    member was running when it stopped.  `may_be_last`: the store does
-    not rule out that its member stopped last.
-    `lost_view`: the store was not stopped in order, and its last view cannot be read, so it may
-    have been on any side of a partition.  `history`: the hash of each frame that the store
-    still has, by number; None if no file has these.  `node`: the node's list of other nodes,
-    if the broker keeps one under names that never change (RabbitMQ).
+    member was running when its member stopped.  `may_be_last`: the store does not rule out that its
+    member stopped last.  `lost_view`: its member was not stopped in order, and its last view cannot
+    be read, so it may have been on any side of a partition.  `history`: the hash of each frame that
+    the store still has, by number; None if no file has these.  `node`: the node's list of other
+    nodes, if the broker keeps one under names that never change (RabbitMQ).
     """
 
     name: str

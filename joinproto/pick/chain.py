@@ -1,8 +1,8 @@
 """The evidence of joinproto's own stores of one cluster, each of which keeps its chain of views.
 
-*Never served* and *covers* mean the same as in `Evidence`.  `Evidence` was made for the answers of
-members in a ballot.  Here each store counts as an answer, because a store on a disk does not
-change, just like a member that answers a ballot.
+`Evidence`, with its terms *never served* and *covers*, was made for the answers of members in a
+ballot.  Here each store counts as an answer, because a store that no process has open does not
+change, just as a member that has answered a ballot keeps its answer.
 
 Source: recovery, verdicts 2 to 7; join protocol, 3.3 and 3.4; Skeen 1985, "Determining the
 last process to fail".
@@ -22,9 +22,9 @@ from joinproto.join.outside import ONE as REGISTER
 from joinproto.join.position import PositionOrder, compare_positions
 from joinproto.join.view import Seat, View
 from joinproto.pick.candidate import Candidate, sharing_key
-from joinproto.pick.chain_words import Store, lines_of, of_empty_stores, position_text
-from joinproto.pick.findings import Findings, Fork, Missing, Place, row_of
-from joinproto.pick.table import Row
+from joinproto.pick.chain_words import ComparedStore, lines_of, of_empty_stores, position_text
+from joinproto.pick.findings import ChainPlace, Findings, MissingStore, StoreFork, row_of
+from joinproto.pick.table import StoreRow
 
 
 def examine(
@@ -64,7 +64,7 @@ def examine(
     # is needed.
     needed = frozenset() if clean else _needed(active, supplied, without)
     missing = tuple(
-        Missing(
+        MissingStore(
             seat.member,
             seat.store_id,
             is_elector=seat in newest.tip.electors,
@@ -90,7 +90,7 @@ def examine(
             is_closed=is_closed,
         )
     absent = [
-        Row(
+        StoreRow(
             id=f"{item.member} {item.store_id}",
             is_supplied=False,
             is_needed=any(seat.store_id == item.store_id for seat in needed),
@@ -128,9 +128,11 @@ def _newest(candidates: Sequence[Candidate]) -> Lineage:
     return max(lineages, key=lambda one: (one.length, len(one.views)), default=Lineage())
 
 
-def _stores(candidates: Sequence[Candidate], newest: Lineage) -> tuple[list[Store], dict[str, str]]:
+def _stores(
+    candidates: Sequence[Candidate], newest: Lineage
+) -> tuple[list[ComparedStore], dict[str, str]]:
     """Return the readable stores, and the problems of those that cannot be compared."""
-    stores: list[Store] = []
+    stores: list[ComparedStore] = []
     wrong: dict[str, str] = {}
     # Stores that were read together share one lineage object, which is compared only once.
     compared: dict[int, Comparison] = {}
@@ -151,28 +153,28 @@ def _stores(candidates: Sequence[Candidate], newest: Lineage) -> tuple[list[Stor
             wrong[item.name] = f"{item.name}: {malformed}"
             continue
         compared[id(lineage)] = comparison
-        stores.append(Store(item, item.record, item.seat, comparison))
+        stores.append(ComparedStore(item, item.record, item.seat, comparison))
     return stores, wrong
 
 
-def _copies(stores: Sequence[Store]) -> set[str]:
+def _copies(stores: Sequence[ComparedStore]) -> set[str]:
     """Return the names of stores that share their member or their store id with another store."""
     return sharing_key((item.seat.member, item.candidate.name) for item in stores) | sharing_key(
         (item.seat.store_id, item.candidate.name) for item in stores
     )
 
 
-def _put_back(stores: Sequence[Store], newest: Lineage) -> set[str]:
+def _put_back(stores: Sequence[ComparedStore], newest: Lineage) -> set[str]:
     """Return the names of stores that were put back from an older copy.
 
-    They are not evidence that a view was never served.  If they were, an older store could be
+    Such a store does not prove that a view was never served.  Otherwise an older store could be
     called the latest.
     """
     odd = Evidence.of(newest, map(_answer, stores)).went_back
     return {item.candidate.name for item in stores if _answer(item) in odd}
 
 
-def _answer(item: Store) -> Answer:
+def _answer(item: ComparedStore) -> Answer:
     record = item.record
     return Answer(
         seat=item.seat,
@@ -216,7 +218,7 @@ def _highest(
     return set(best), incomparable
 
 
-# -- possible events without these stores ----------------------------------------------------
+# -- members whose stores are not here -------------------------------------------------------
 
 
 def _needed(active: View, supplied: frozenset[Seat], without: Collection[str]) -> frozenset[Seat]:
@@ -226,8 +228,8 @@ def _needed(active: View, supplied: frozenset[Seat], without: Collection[str]) -
 
 def _seats_beyond(
     tip: View,
-    stores: Sequence[Store],
-    believed: Sequence[Store],
+    stores: Sequence[ComparedStore],
+    believed: Sequence[ComparedStore],
     supplied: frozenset[Seat],
     without: Collection[str],
     *,
@@ -243,7 +245,7 @@ def _seats_beyond(
 
 
 def _electors_beyond(
-    tip: View, stores: Sequence[Store], supplied: frozenset[Seat]
+    tip: View, stores: Sequence[ComparedStore], supplied: frozenset[Seat]
 ) -> frozenset[Seat]:
     """Return the missing electors that may have continued from the tip; empty if they are too few.
 
@@ -268,7 +270,7 @@ def _electors_beyond(
     return frozenset()
 
 
-def _accepted(stores: Sequence[Store], tip: View) -> Iterator[View]:
+def _accepted(stores: Sequence[ComparedStore], tip: View) -> Iterator[View]:
     seen: set[ViewId] = set()
     for item in stores:
         accepted = item.record.accepted
@@ -278,11 +280,11 @@ def _accepted(stores: Sequence[Store], tip: View) -> Iterator[View]:
         yield accepted.view
 
 
-def _accepts(item: Store, view: View) -> bool:
+def _accepts(item: ComparedStore, view: View) -> bool:
     return item.record.accepted is not None and item.record.accepted.view.id == view.id
 
 
-def _pending(stores: Sequence[Store], tip: View) -> tuple[str, ...]:
+def _pending(stores: Sequence[ComparedStore], tip: View) -> tuple[str, ...]:
     """Return sentences about accepted successors of the tip; a start completes these views."""
     return tuple(
         f"{view} was accepted by"
@@ -296,17 +298,17 @@ def _pending(stores: Sequence[Store], tip: View) -> tuple[str, ...]:
 
 
 def _forks(
-    stores: Sequence[Store],
+    stores: Sequence[ComparedStore],
     newest: Lineage,
     incomparable: Collection[str],
     answers: dict[str, Answer],
-) -> dict[str, Fork]:
-    found: dict[str, Fork] = {}
+) -> dict[str, StoreFork]:
+    found: dict[str, StoreFork] = {}
     for item in stores:
         if item.comparison.order is not Order.DIVERGED:
             continue
         at = item.comparison
-        found[item.candidate.name] = Fork(
+        found[item.candidate.name] = StoreFork(
             item.candidate.name,
             common_number=at.common_number,
             common_max=at.common_max,
@@ -318,23 +320,23 @@ def _forks(
         where = position_text(answers[name].position, newest)
         found.setdefault(
             name,
-            Fork(
+            StoreFork(
                 name,
                 common_number=newest.length,
                 common_max=newest.length,
                 common=None if newest.tip is None else short(newest.tip.id),
-                one_beyond=(f"data up to {where}, which is not on the way to the others'",),
+                one_beyond=(f"data up to {where}, which do not fit the other stores' data",),
             ),
         )
     return found
 
 
-def _place(item: Store, evidence: Evidence, answers: dict[str, Answer]) -> Place:
+def _place(item: ComparedStore, evidence: Evidence, answers: dict[str, Answer]) -> ChainPlace:
     """Return where a store is on the chain, for a person who compares the stores."""
     name = item.candidate.name
     newest = evidence.lineage
     ahead = newest.length - item.record.lineage.length
-    return Place(
+    return ChainPlace(
         name,
         order=item.comparison.order.value,
         views_behind=max(0, ahead) if item.is_on_chain else None,

@@ -15,7 +15,7 @@ from joinproto.pick.candidate import Candidate
 
 
 @frozen
-class Store:
+class ComparedStore:
     """A readable store, and how its chain compares with the newest known chain."""
 
     candidate: Candidate
@@ -29,7 +29,7 @@ class Store:
 
 
 def lines_of(
-    stores: Sequence[Store],
+    stores: Sequence[ComparedStore],
     copies: Collection[str],
     evidence: Evidence,
     active: View,
@@ -39,8 +39,8 @@ def lines_of(
 ) -> Iterator[str]:
     """Yield the findings about these stores.
 
-    `copies`: names of stores that are no evidence.  `evidence`: that of the stores on the longest
-    chain that are no copies.  `active`: the newest view in which clients may have been served.
+    `copies`: names of stores that are no evidence.  `evidence`: the evidence of the other stores on
+    the longest chain.  `active`: the newest view in which clients may have been served.
     `covering`: names of the stores that have every committed frame.  `latest`: names of the
     covering stores that have the most frames.  `newest`: the longest chain of these stores.
     """
@@ -76,7 +76,7 @@ def _why_never_served(view: View, evidence: Evidence) -> str:
 
 
 def _line(
-    item: Store,
+    item: ComparedStore,
     copies: Collection[str],
     covering: Sequence[str],
     latest: Collection[str],
@@ -100,7 +100,7 @@ def _line(
         )
     position = position_text(record.position, newest)
     if record.update_unfinished:
-        return f"{where} was being updated: its position is not used, and it is never picked"
+        return f"{where} was being updated: its position is not used, and this store is not picked"
     frames = "every committed frame" + (" of its branch" if is_forked else "")
     if name in latest:
         others = len(latest) - 1
@@ -114,7 +114,7 @@ def _line(
     return f"{where} was {ready}, so committed frames may be missing in it"
 
 
-def of_empty_stores(stores: Sequence[Store]) -> tuple[str, ...]:
+def of_empty_stores(stores: Sequence[ComparedStore]) -> tuple[str, ...]:
     """Return the findings about stores of which none knows a view."""
     found = [f"{item.seat.member} ({item.candidate.name}) is empty" for item in stores]
     views = {

@@ -7,19 +7,19 @@ from attrs import field, frozen
 from joinproto.join.lineage import Lineage
 from joinproto.join.view import View
 from joinproto.pick.candidate import Candidate, State
-from joinproto.pick.table import Row
+from joinproto.pick.table import StoreRow
 
 
 @frozen(kw_only=True)
-class Missing:
+class MissingStore:
     """A store that was not supplied, or cannot be read, and why it matters.
 
     `is_elector`: its member is an elector of the newest view.  `is_member`: its member is in the
-    newest view that may have been active.  `may_know_more`: together with other missing stores it
-    may have chosen a later view.  `may_have_data`: no supplied store has every committed frame, so
-    this store may have them.  `was_older`: by the given stores it stopped before others, but only
-    the store itself can tell whether it was started alone later.  `text`: replaces the text of
-    `why`, for brokers without views.
+    newest view that may have been active.  `may_know_more`: its member may have chosen a later
+    view, together with the members of other missing stores.  `may_have_data`: no supplied store has
+    every committed frame, so this store may have them.  `was_older`: by the given stores its member
+    stopped before others, but only the store itself can tell whether its member was started alone
+    later.  `text`: replaces the text of `why`, for brokers without views.
     """
 
     member: str = field(kw_only=False)
@@ -46,11 +46,12 @@ class Missing:
 
 
 @frozen(kw_only=True)
-class Fork:
+class StoreFork:
     """A store that is not on the longest branch: the fork, and the views of each branch after it.
 
     `common_number`, `common`: number and short id of the last common view.  `common_max`: the
-    highest number that it can have, if the views between were forgotten.
+    highest number that this view can have, if the views between were forgotten.  `one_beyond`,
+    `other_beyond`: the later views, or data, of this store and of the longest branch.
     """
 
     name: str = field(kw_only=False)
@@ -62,7 +63,7 @@ class Fork:
 
 
 @frozen(kw_only=True)
-class Place:
+class ChainPlace:
     """The relation of a store to the newest chain.
 
     `views_behind`: None if unknown, or if the store is not on the chain.
@@ -78,31 +79,32 @@ class Place:
 class Findings:
     """All that a set of stores of at most one cluster shows.
 
-    `covering`: names of the stores that have every committed frame.  `latest`: those of them with
-    the most data.  `pending`: work that a start will complete by itself, in words.  `is_safe`: a
-    restart from `latest` loses no acknowledged frame; this can hold without a proof that `latest`
-    is right.  `has_chain`: the stores are joinproto's.
+    `active`: the newest view in which clients may have been served.  `covering`: names of the
+    stores that have every committed frame.  `latest`: the covering stores with the most data.
+    `clean`: the stores with all data of a cluster that was stopped in order.  `pending`: work that
+    a start completes, in words.  `is_safe`: a restart from `latest` loses no acknowledged frame;
+    this can hold without a proof that `latest` is right.  `has_chain`: the stores are joinproto's.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[StoreRow, ...]
     lines: tuple[str, ...] = ()
     lineage: Lineage = field(factory=Lineage, repr=False)
     active: View | None = None
     covering: tuple[str, ...] = ()
     latest: tuple[str, ...] = ()
     clean: tuple[str, ...] = ()
-    missing: tuple[Missing, ...] = ()
-    forks: tuple[Fork, ...] = ()
-    places: tuple[Place, ...] = ()
+    missing: tuple[MissingStore, ...] = ()
+    forks: tuple[StoreFork, ...] = ()
+    places: tuple[ChainPlace, ...] = ()
     pending: tuple[str, ...] = ()
     is_safe: bool = False
     has_chain: bool = False
 
 
-def row_of(candidate: Candidate) -> Row:
+def row_of(candidate: Candidate) -> StoreRow:
     """Return the row of a store before it is compared with others."""
     is_readable = candidate.state.is_readable
-    return Row(
+    return StoreRow(
         id=candidate.name,
         is_in_use=candidate.state is State.IN_USE,
         is_unknown=candidate.state is State.UNKNOWN,

@@ -29,13 +29,13 @@ from itertools import combinations
 from attrs import evolve
 
 from joinproto.pick.candidate import Candidate, LastView, State, sharing_key, shown_name
-from joinproto.pick.findings import Findings, Fork, Missing, Place, row_of
-from joinproto.pick.table import Row
+from joinproto.pick.findings import ChainPlace, Findings, MissingStore, StoreFork, row_of
+from joinproto.pick.table import StoreRow
 from joinproto.pick.wait_graph import Start, WaitGraph, clusters, wait_graph
 
 
 class Age(Enum):
-    """The relation of one store's data to another's."""
+    """How the data of one store relate to the data of another store."""
 
     SAME = "same"
     OLDER = "older"
@@ -121,10 +121,14 @@ def examine(
         rows=(
             *rows.values(),
             *(
-                Row(id=item.member, is_supplied=False, is_needed=True, may_know_more=True)
+                StoreRow(id=item.member, is_supplied=False, is_needed=True, may_know_more=True)
                 for item in missing
             ),
-            *((Row(id="not counted", is_supplied=False, may_know_more=True),) if uncounted else ()),
+            *(
+                (StoreRow(id="not counted", is_supplied=False, may_know_more=True),)
+                if uncounted
+                else ()
+            ),
         ),
         lines=(
             *(_line(item, copies, latest, ages, believed) for item in stores),
@@ -134,9 +138,11 @@ def examine(
         covering=names,
         clean=tuple(item.name for item in latest if item.state is State.CLEAN),
         missing=missing,
-        forks=tuple(map(Fork, sorted(forks))),
+        forks=tuple(map(StoreFork, sorted(forks))),
         places=tuple(
-            Place(item.name, order="latest" if item in latest else "behind", covers=item in latest)
+            ChainPlace(
+                item.name, order="latest" if item in latest else "behind", covers=item in latest
+            )
             for item in stores
         ),
     )
@@ -145,7 +151,7 @@ def examine(
 def _ages(
     believed: Sequence[Candidate],
 ) -> tuple[dict[tuple[str, str], Age], set[tuple[str, str]]]:
-    """Return the age of each store relative to each other store, and the pairs shown by frames."""
+    """Return the age of each store relative to each other, and the pairs whose frames show it."""
     pairs = [(one, other) for one in believed for other in believed if one is not other]
     ages = {(one.name, other.name): compare(one, other) for one, other in pairs}
     shown = {(one.name, other.name) for one, other in pairs if _by_history(one, other) is not None}
@@ -168,7 +174,7 @@ def _sides(latest: Sequence[Candidate]) -> Iterator[str]:
             hand = (
                 f"; {' and '.join(forced)} {were} forced by hand (bootstrap: 1)" if forced else ""
             )
-            yield f"{said}{hand}: each may have data that the other lacks, whatever their numbers"
+            yield f"{said}{hand}: each may have data that the other store lacks, at any numbers"
 
 
 def _may_have_run(
@@ -198,21 +204,21 @@ def _may_have_run(
 
 
 def _are_renamed(stores: Sequence[Candidate]) -> bool:
-    """Return whether nodes have a new name after each start, as Galera's have: views name these."""
+    """Return whether the broker's nodes have a new name after each start (Galera)."""
     views = [item.last_view for item in stores if item.last_view is not None]
     return any(view.step is not None for view in views)
 
 
 def _missing(
     absent: Sequence[str], older: Collection[str], here: int, nodes: int | None
-) -> Iterator[Missing]:
+) -> Iterator[MissingStore]:
     """Yield the missing nodes, and one entry for the nodes that are missing without a name.
 
     `absent`: names of missing nodes; `older`: those that stopped before others.  `here`: how many
     stores were given, of a cluster of `nodes` nodes (None: not known).
     """
     for member in absent:
-        yield Missing(
+        yield MissingStore(
             member,
             "",
             is_member=True,
@@ -222,12 +228,12 @@ def _missing(
         )
     more = 0 if nodes is None else nodes - here - len(absent)
     if more > 0:
-        yield Missing(f"{more} of {nodes} nodes", "", may_know_more=True, was_older=True)
+        yield MissingStore(f"{more} of {nodes} nodes", "", may_know_more=True, was_older=True)
 
 
 def _rows_of_unread(
-    candidates: Sequence[Candidate], rows: Mapping[str, Row], cluster: str | None
-) -> dict[str, Row]:
+    candidates: Sequence[Candidate], rows: Mapping[str, StoreRow], cluster: str | None
+) -> dict[str, StoreRow]:
     """Return the rows of the stores that cannot be read, or whose update was interrupted.
 
     Any of them may have been the latest store.  A store that does not name its cluster is taken to
@@ -421,9 +427,9 @@ def _line(
 ) -> str:
     where = f"{shown_name(item.member) or 'a store'} ({item.name})"
     if item.name in copies:
-        return f"{where} is a copy: another store says that it is {shown_name(item.member)}, too"
+        return f"{where} is a copy: another store also belongs to {shown_name(item.member)}"
     if item.state is State.UNFINISHED:
-        return f"{where} was being updated: its numbers are not used, and it is never picked"
+        return f"{where} was being updated: its numbers are not used, and this store is not picked"
     says = [item.state.value]
     if item.seq is not None:
         says.append(f"at {item.seq}")

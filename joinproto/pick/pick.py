@@ -15,12 +15,12 @@ from joinproto.machine.tables import Case
 from joinproto.pick import chain, others
 from joinproto.pick.candidate import Candidate, State
 from joinproto.pick.findings import Findings, row_of
-from joinproto.pick.table import Row, Verdict, verdicts
+from joinproto.pick.table import StoreRow, Verdict, verdicts
 
 
 @frozen(kw_only=True)
 class Group:
-    """The stores of one cluster; `cluster`: None if they belong to none, or do not name it."""
+    """The stores of one cluster; `cluster`: None for stores of no cluster, or of an unknown one."""
 
     cluster: str | None
     names: tuple[str, ...]
@@ -30,8 +30,8 @@ class Group:
 class Pick:
     """The verdict about a set of stores.
 
-    `rule`, `case`: the deciding ones.  `groups`: all given stores, by cluster.  `findings`: the
-    evidence if there is one cluster at most; with several clusters only a row for each store.
+    `rule`, `case`: label and name of the deciding case.  `groups`: all given stores, by cluster.
+    `findings`: the evidence for at most one cluster; with several, only a row for each store.
     """
 
     verdict: Verdict
@@ -52,7 +52,7 @@ class Pick:
 
     @property
     def loses_nothing(self) -> bool:
-        """Return whether a restart from `latest` loses no frame that was acknowledged."""
+        """Return whether a restart from `latest` loses no acknowledged frame."""
         return bool(self.latest) and self.findings.is_safe
 
 
@@ -66,10 +66,10 @@ def pick(
 ) -> Pick:
     """Return the latest of these stores, and whether that is proven.
 
-    `candidates`: with different names.  `without`: members that keep no store, by the operator's
-    word, so that no store of them is missing.  `outside`: an outside register chooses the views.
-    `nodes`: how many nodes a cluster of another broker has; few brokers write this down.
-    `uncounted`: the number of nodes matters, and neither the stores nor the operator gave it.
+    The names of `candidates` must differ.  `without`: members that keep no store, by the operator's
+    word, so that none of their stores is missing.  `outside`: an outside register chooses the
+    views.  `nodes`: the number of nodes in a cluster of another broker, if known.  `uncounted`:
+    this number matters, and neither the stores nor the operator gave it.
     """
     groups = group(candidates)
     contradictions = _contradictions(candidates)
@@ -122,6 +122,6 @@ def _contradictions(candidates: Sequence[Candidate]) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-def _decide(rows: Sequence[Row]) -> Case[Verdict]:
+def _decide(rows: Sequence[StoreRow]) -> Case[Verdict]:
     # Every row has the same answer.  Without any store, an empty row is asked about.
-    return verdicts().choose(rows or (Row(id="", is_supplied=False),), 0)
+    return verdicts().choose(rows or (StoreRow(id="", is_supplied=False),), 0)

@@ -39,7 +39,6 @@ class Configuration:
     """The voters from this index on.
 
     Two configurations with one index are a joint configuration, which needs both majorities.
-    `index`: of the entry, or of the snapshot that holds it; `term`: of that entry, 0 if not known.
     """
 
     index: Annotated[int, "index of the entry, or of the snapshot"]
@@ -99,10 +98,10 @@ class RaftVerdict:
     """The verdict on the stores of one group.
 
     `latest`: names of the stores with the latest log; if several, they have the same entries.
-    `voters`, `learners`: of the newest configuration in that log.  `missing`: voters whose stores
-    are not here, or do not count; `needed`: how many of them make a majority with those that are
-    here.  `committed`: entries up to this index are known to be committed; those from there to
-    `last_index` may or may not have been acknowledged, and the latest stores have them.
+    `voters`, `learners`: the members of the newest configuration in that log.  `missing`: voters
+    whose stores are not here, or do not count; `needed`: how many of them complete a majority.
+    `committed`: entries up to this index are known to be committed; later entries, up to
+    `last_index`, may or may not have been acknowledged, and the latest stores have them.
     `went_back`: the evidence that a store was put back or wiped, in words.  `branches`: the
     evidence that two stores are on two branches, in words.  `duplicates`: names of stores that
     share their member with another store.
@@ -127,9 +126,9 @@ class RaftVerdict:
 
 
 def judge(logs: Sequence[RaftLog], *, at_commit: bool) -> RaftVerdict:
-    """Return the stores of one group that have every committed entry.
+    """Return the verdict on the stores of one group.
 
-    `logs`: of one group, with different names; logs of learners and removed members may be there.
+    `logs`: the group's logs, with different names; learners and removed members may be among them.
     `at_commit`: a configuration is used once it is committed (etcd), else once it is in the log.
     """
     times = Counter(log.member for log in logs)
@@ -146,8 +145,8 @@ def judge(logs: Sequence[RaftLog], *, at_commit: bool) -> RaftVerdict:
     here = {log.member for log in sound if times[log.member] == 1}
     voters = frozenset[str]().union(*(one.voters for one in in_use))
     short = max((majority(one) - len(one.voters & here) for one in in_use), default=1)
-    once = [log for log in sound if times[log.member] == 1]
-    branches = (*_branches(once), *(() if at_commit else _forced_starts(once)))
+    unshared = [log for log in sound if times[log.member] == 1]
+    branches = (*_branches(unshared), *(() if at_commit else _forced_starts(unshared)))
     went_back = tuple(_went_back(logs, sound, best, is_majority=short <= 0, spare=not at_commit))
     return RaftVerdict(
         is_proven=short <= 0 and not went_back and not branches,
@@ -177,7 +176,11 @@ def _in_use(best: RaftLog, committed: int) -> tuple[Configuration, ...]:
 
 
 def _branches(logs: Sequence[RaftLog]) -> Iterator[str]:
-    """Yield the pairs of logs that differ in entries both know to be committed."""
+    """Yield a sentence for each difference between two logs that proves two branches.
+
+    They differ in an entry that both know to be committed, in the voters after it, or in the
+    number of changes up to an entry.
+    """
     for one, other in combinations(logs, 2):
         both = min(one.commit, other.commit)
         # If two logs have one entry in common, all entries before it are the same.  Two branches
@@ -223,10 +226,10 @@ def _revisions_differ(one: RaftLog, other: RaftLog) -> str:
 
 
 def _forced_starts(logs: Sequence[RaftLog]) -> Iterator[str]:
-    """Yield each member that was started alone by force, with a member that has entries it lacks.
+    """Yield a sentence for each member that was started alone by force, and lacks others' entries.
 
     Normally one member at a time is removed.  So two or more are removed at once only by force, and
-    the removed members do not have the entry that does it.
+    the removed members do not have the entry that removes them.
     """
     for one in logs:
         for before, after in pairwise(one.configurations):
@@ -267,9 +270,9 @@ def _went_back(
 ) -> Iterator[str]:
     """Yield the evidence that a store was put back or wiped.
 
-    `is_majority`: the sound logs are a majority of the voters.  `spare`: one voter more may have
-    counted, in a configuration that a leader had in its log, that was never committed, and that
-    left no trace.
+    `is_majority`: the sound logs are a majority of the voters.  `spare`: one more voter may have
+    counted, in a configuration that was only in a leader's log, was never committed, and left no
+    trace.
     """
     yield from filter(None, (_lost_end(log) for log in logs if not log.damaged))
     knows = max(logs if is_majority else sound, key=lambda log: log.commit)

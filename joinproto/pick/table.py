@@ -36,7 +36,7 @@ class Verdict(Enum):
 
 
 @frozen(kw_only=True)
-class Row:
+class StoreRow:
     """A store as the table sees it.
 
     `is_unknown`: it belongs to a program whose stores joinproto cannot read.  `is_readable`: its
@@ -71,7 +71,7 @@ class Row:
     may_know_more: bool = False
 
 
-STORES = Members("stores", Row)
+STORES = Members("stores", StoreRow)
 G = STORES.where(is_supplied=True).named("G")  # the given stores
 R = G.where(is_readable=True).named("R")
 BAD = G.where(is_readable=False).named("not readable")

@@ -51,9 +51,9 @@ class NodeList:
     """The list of nodes in one node's directory.
 
     `members`: all nodes of the cluster; `disc`: the nodes that keep data; `running`: the nodes
-    that ran when this node stopped, itself included; None if not known.  `definitions`: on its
-    disk; None if they were not read.  `is_damaged`: its definitions are not whole, and it may have
-    had more.
+    that ran when this node stopped, itself included; None if not known.  `definitions`: the
+    definitions on its disk; None if they were not read.  `is_damaged`: a part of its definitions
+    may be lost.
     """
 
     name: str
@@ -65,7 +65,7 @@ class NodeList:
 
     @property
     def waits_for(self) -> frozenset[str]:
-        """Return the disc nodes that this node waits for at its start; a ram node waits for any."""
+        """Return the disc nodes that this node waits for; a ram node waits for any one of them."""
         if self.name not in self.disc:
             return self.disc
         ran = self.disc if self.running is None else self.running
@@ -86,15 +86,15 @@ class Start(Enum):
 
 
 @frozen(kw_only=True)
-class Row:
+class NodeRow:
     """A disc node as the table sees it.
 
     `is_known`: its list is here.  `is_last`: it stopped last, by the lists that are here.
     `is_free`: it is last and waits for no node.  `is_unordered`: it is last, and so is a node with
-    other data, or some data were not read whole.  `contradicts`: its list and another node's cannot
-    both be right, unless there was a split.  `may_be_later`: its list is not here, and it may have
-    run longer than the last nodes.  `is_gone`: lost for good.  `is_too_soon`: it is older, and
-    would load its own data before the last nodes do if all were started.
+    other data, or some data were not read whole.  `contradicts`: its list and another node's list
+    cannot both be right, unless there was a split.  `may_be_later`: its list is not here, and it
+    may have run longer than the last nodes.  `is_gone`: its disc is lost for good.  `is_too_soon`:
+    it is older, and if all were started, it would load its own data before the last nodes do.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Row:
     is_too_soon: bool = False
 
 
-DISC = Members("disc nodes", Row)
+DISC = Members("disc nodes", NodeRow)
 KNOWN = DISC.where(is_known=True).named("known")
 LAST = DISC.where(is_last=True).named("last")
 LATER = DISC.where(may_be_later=True).named("later")
@@ -119,7 +119,7 @@ def starts() -> Table[Start]:
     """Return the table of ways to start; the answer does not depend on which row is asked about."""
     return Table(
         "rabbitmq-start",
-        "RabbitMQ 3.10 with Mnesia 4.21: who loads its tables, and when",
+        "RabbitMQ 3.10 with Mnesia 4.21: which node loads its tables, and when",
         (
             Case("W1", "no list is here", KNOWN.is_empty, Start.UNKNOWN),
             Case("W2", "two sides", KNOWN.some(contradicts=True), Start.SPLIT),
@@ -148,12 +148,13 @@ class WaitGraph:
 
     `rule`, `case`: label and name of the deciding case.  `last`: the disc nodes that ran longest,
     by the lists that are here; with SPLIT and UNORDERED they have different data.  `unheard`: disc
-    nodes without a list here; `later`: those that may have run longer than `last`.  `force`: the
-    nodes one of which may be forced, if one must be.  This loses the changes that only `later` have
-    (FORCE_AND_LOSE), or that only the other nodes have (SPLIT, UNORDERED).  `order`: stages, one
-    after the other; the nodes of one stage may start together; if `force` is not empty, the node of
-    the first stage is forced.  `order` is empty if it depends on unknown facts.  `lost_ram`: ram
-    nodes that ran when one of `last` stopped; changes made while only they ran are on no disc.
+    nodes without a list here; `later`: the unheard nodes that may have run longer than `last`.
+    `force`: nodes of which exactly one must be forced; () if none must be.  This loses the changes
+    that only `later` have (FORCE_AND_LOSE), or only the other nodes (SPLIT, UNORDERED).  `order`:
+    stages, one after the other; the nodes of one stage may start together; if `force` is not empty,
+    the node of the first stage is forced.  `order` is empty if it depends on unknown facts.
+    `lost_ram`: ram nodes that ran when one of `last` stopped; changes made while only they ran are
+    on no disc.
     """
 
     start: Start
@@ -226,7 +227,7 @@ def wait_graph(lists: Sequence[NodeList], *, gone: Collection[str] = ()) -> Wait
     # With only ram nodes left, they may have seen all disc nodes stop, and then they wait for none.
     hasty = unheard if ram else frozenset()
     rows = tuple(
-        Row(
+        NodeRow(
             name=name,
             is_known=name in ran,
             is_last=name in last,
@@ -239,7 +240,7 @@ def wait_graph(lists: Sequence[NodeList], *, gone: Collection[str] = ()) -> Wait
         )
         for name in sorted(disc)
     )
-    case = starts().choose(rows or (Row(name="", is_known=False),), 0)
+    case = starts().choose(rows or (NodeRow(name="", is_known=False),), 0)
     saw = frozenset().union(*(ran[name] for name in last))
     return WaitGraph(
         start=case.outcome,

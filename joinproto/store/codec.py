@@ -4,8 +4,8 @@
 the fields that an operator looks for, the long list of views last.  It is separate from the
 member's classes, because a name in those classes may change, and a name on a disk must not.
 
-Reading checks everything: types are not converted, no key may occur twice, and `lineage_of` checks
-every id and every link.  Any error is a `Malformed`.
+Reading converts no types, refuses a key that occurs twice, and checks every view's id and its link
+to the view before.  Any error is a `Malformed`.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def encode(contents: Contents) -> bytes:
 
 
 def decode(payload: bytes) -> Contents:
-    """Return the decoded payload; raises `Malformed` if no version of joinproto wrote it."""
+    """Return the decoded payload; raises `Malformed` if it does not have this form."""
     tree: dict[str, Json] = parsed(payload, "payload")
     require("payload", isinstance(tree, dict), tree, "an object")
     verify_carried("payload", tree)
@@ -128,13 +128,13 @@ def _from_disk(found: ContentsOnDisk, source: Mapping[str, Json]) -> Contents:
 
 
 def _put_id(view_id: ViewId) -> str:
-    # Searched worlds use names as ids; they have no files.
+    # Worlds that are searched use other ids, and have no files.
     require_type("id of a view on disk", view_id, str)
     return str(view_id)
 
 
 def _put_seats(seats: frozenset[Seat]) -> dict[str, str]:
-    """Return the id of the store for each member's name."""
+    """Return the store ids by member."""
     return {seat.member: seat.store_id for seat in sorted(seats, key=lambda seat: seat.member)}
 
 

@@ -30,11 +30,11 @@ class Contents:
     """The contents of one metadata file.
 
     `member`: the member's name, so that an operator knows whose directory this is. `cluster_name`:
-    None if not known; if there is a tip, it must be the tip's.  `frames`: the name of the file with
-    the frames, in the data directory; None if the host keeps the frames elsewhere.
+    None if not known; if the record has a tip, the tip's cluster name.  `frames`: the name of the
+    file with the frames, in the data directory; None if the host keeps the frames elsewhere.
     `frames_dropped`: the first frames may be gone from that file; this needs format 2.  `history`:
-    operators' actions on this store, the oldest first; it is carried, and not judged here.
-    `source`: the payload that this was read from, with the fields of other versions; not compared.
+    operators' actions on this store, the oldest first; here only their form is checked.
+    `source`: the payload that these contents were read from, with the fields of other versions.
     """
 
     member: str

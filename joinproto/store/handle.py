@@ -65,14 +65,14 @@ class StoreHandle:
 
     @property
     def generation(self) -> int:
-        """Return how many writes there have been, with the making of the store."""
+        """Return the number of writes of this store, of which its creation was the first."""
         return self._kept.generation
 
     def write(self, record: StoreRecord) -> None:
-        """Return once `record` is on the disk, in the place of the former one.
+        """Return once `record` has replaced the former record on the disk.
 
-        Raises `MisuseError` for a record that this store cannot have; then nothing happened.
-        Raises `StoreWriteFailed` after a fault of the disk; then this handle no longer writes.
+        Raises `MisuseError` for a record that this store cannot have; the store is then unchanged.
+        Raises `StoreWriteFailed` after a fault of the disk; this handle then writes no more.
         """
         try:
             contents = evolve(self.contents, record=record)
@@ -98,7 +98,7 @@ class StoreHandle:
             self._busy.release()
 
     def close(self) -> None:
-        """Give the store back.  Every write is on the disk already; nothing is saved here."""
+        """Release the store.  Every write is on the disk already, so no data is saved here."""
         if self._lock < 0:
             return
         lock, self._lock = self._lock, -1
@@ -141,9 +141,9 @@ class StoreHandle:
         self._contents = as_read
 
     def _payload(self, contents: Contents) -> tuple[bytes, Contents]:
-        """Return the payload, and the contents read back from it.
+        """Return the payload, and the contents that were decoded from it.
 
-        So contents that could not be read again are never written.
+        Raises `MisuseError` for contents that cannot be read again, so these are never written.
         """
         try:
             payload = encode(contents)
@@ -158,7 +158,7 @@ class StoreHandle:
         return payload, as_read
 
     def _require_still_ours(self) -> None:
-        # If the lock file was removed, another process may lock a new file: two members would run.
+        # If the lock file is removed, another process may lock a new file, and two members run.
         kept = self._kept
         try:
             if kept.ended or kept.files.is_same(kept.folder, LOCK, self._lock):
@@ -177,9 +177,9 @@ class StoreHandle:
 def open_store(path: Path, *, files: FileSystem = REAL) -> StoreHandle:
     """Return the store in the data directory `path`, locked for this process.
 
-    Its contents are on the disk when this returns.  Raises `StoreError`: `StoreMissing`,
-    `StoreInUse`, `StoreNewer`, `StoreForeign`, `StoreCorrupt`, `StoreUnreadable`; then the store is
-    as it was.
+    Its contents are on the disk when this returns.  Raises `StoreMissing`, `StoreInUse`,
+    `StoreNewer`, `StoreForeign`, `StoreCorrupt` or `StoreUnreadable`; the metadata is then
+    unchanged.
     """
     with _taken(path, files) as store:
         slots = store._kept.read()
@@ -200,10 +200,10 @@ def create_store(
     frames: str | None = None,
     files: FileSystem = REAL,
 ) -> StoreHandle:
-    """Make a store in the data directory `path`, which is there, and return it open.
+    """Make a store in the existing data directory `path`, and return it open.
 
     The record is on the disk when this returns.  Raises `StoreExists` if there is a store, or the
-    remains of one; otherwise as `open_store` and `StoreHandle.write`.
+    remains of one, and the errors of `open_store` and `StoreHandle.write`.
     """
     try:
         contents = Contents(member=member, record=record, cluster_name=cluster_name, frames=frames)
@@ -236,7 +236,7 @@ def create_store(
 
 @contextmanager
 def _taken(path: Path, files: FileSystem) -> Iterator[StoreHandle]:
-    """Lock a store's directory and give a handle for it; after an error both are closed again."""
+    """Lock a store's directory and give a handle; after an error, close the directory and lock."""
     folder = open_folder(files, path)
     lock = -1
     try:

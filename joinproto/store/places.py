@@ -1,4 +1,4 @@
-"""Open the directory of a store, or raise an error that says why this is not possible."""
+"""Open the directories of a member and its store, with errors for the operator."""
 
 from __future__ import annotations
 

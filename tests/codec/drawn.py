@@ -1,4 +1,4 @@
-"""One message and one record of every kind, of all systems, with how each is written and read."""
+"""Messages and records of each kind, of all packages, with their encoders and decoders."""
 
 from __future__ import annotations
 
@@ -50,16 +50,13 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 @frozen
-class Drawn:
-    """A value, its encoder, and its decoder.
-
-    `says_less`: the bytes lack some of its fields.
-    """
+class Sample:
+    """A value, its encoder, and its decoder.  `lacks_fields`: the bytes lack some of its fields."""
 
     value: Any
     write: Callable[[Any], bytes]
     read: Callable[[bytes], Any]
-    says_less: bool = False
+    lacks_fields: bool = False
 
     @property
     def name(self) -> str:
@@ -177,7 +174,7 @@ ACTIONS = (
 )
 
 
-def _says_less(message: Any, version: int) -> bool:
+def _lacks_fields(message: Any, version: int) -> bool:
     is_cut = isinstance(message, join.Refused) and len(message.expected) > wire.TEXT_MAX
     if isinstance(message, choice.Chosen):
         return version < wire.CONFIRMS and message.has_frames
@@ -186,21 +183,23 @@ def _says_less(message: Any, version: int) -> bool:
 
 def _of(
     values: Any, write: Callable[[Any], bytes], take: Callable[[bytes], Any]
-) -> Iterator[Drawn]:
+) -> Iterator[Sample]:
     for value in values:
-        yield Drawn(value, write, take)
+        yield Sample(value, write, take)
 
 
 def _line(tree: Any) -> bytes:
     return json.dumps(tree, separators=(",", ":")).encode()
 
 
-def drawn() -> dict[str, list[Drawn]]:
-    """Return all drawn values, by the name of the file with their bytes."""
-    found: dict[str, list[Drawn]] = {}
+def samples() -> dict[str, list[Sample]]:
+    """Return all samples, by the name of the file with their bytes."""
+    found: dict[str, list[Sample]] = {}
     for version in (1, 2, 3, 4):
         found[f"join-{version}"] = [
-            Drawn(one, partial(wire.encode, speaks=version), wire.decode, _says_less(one, version))
+            Sample(
+                one, partial(wire.encode, speaks=version), wire.decode, _lacks_fields(one, version)
+            )
             for one in (*JOIN, *(SINCE_4 if version >= wire.CONFIRMS else ()))
         ]
     found["log"] = list(_of(MESSAGES, log.write, log.read))
@@ -233,6 +232,6 @@ def drawn() -> dict[str, list[Drawn]]:
     return found
 
 
-def golden(rows: list[Drawn]) -> str:
+def golden(rows: list[Sample]) -> str:
     """Return the contents of a file: for each value a line of JSON with its name and its bytes."""
     return "".join(f"{one.name} {json.dumps(one.data.decode('latin-1'))}\n" for one in rows)

@@ -116,14 +116,18 @@ WRONG: list[tuple[str, Any, str]] = [
     ("places", [{"x": 0, "y": 10**400}], "places[0].y: found a huge number"),
     ("places", [{"x": 13, "y": 1}], "places[0], x: found 13, expected a number of luck"),
     ("places", "ab", "places: found 'ab', expected list"),
-    ("places", [{"x": 0, "y": 1}] * 21, "places: found 21 items, expected at most 20"),
+    ("places", [{"x": 0, "y": 1}] * 21, "places: found 21 items, expected at most 20 items"),
     ("pair", [1], "pair: found 1 items, expected 2 items"),
     ("pair", [1, 2], "pair[1]: found 2, expected str"),
     ("names", ["a", None], "names[1]: found None, expected str"),
     ("counts", {"n": 0}, "counts.n: found 0, expected at least 1"),
     ("counts", [], "counts: found [], expected an object"),
-    ("counts", dict.fromkeys(map(str, range(21)), 1), "counts: found 21 keys, expected at most 20"),
-    ("few", [], "few: found 0, expected 1 to 2"),
+    (
+        "counts",
+        dict.fromkeys(map(str, range(21)), 1),
+        "counts: found 21 keys, expected at most 20 keys",
+    ),
+    ("few", [], "few: found 0 items, expected 1 to 2 items"),
     ("back", [1], "back[0]: found 1, expected str"),
     ("open", [math.inf], "open: found inf, expected a finite number"),
     ("inner", {}, "inner.flag: found no value"),
@@ -157,7 +161,7 @@ def test_all_faults_of_an_object_that_people_write_are_reported_at_once() -> Non
     assert [
         "flag: found 'yes', expected true or false",
         'colour: found \'green\', expected one of "red", "blue" or null',
-        "word: found no value, expected a value: this field has no default",
+        "word: found no value, expected a value, because this field is required",
     ] == faults[:3]
     assert faults[3].startswith("colur: found an unknown field, expected one of flag, colour, ")
 
@@ -165,8 +169,8 @@ def test_all_faults_of_an_object_that_people_write_are_reported_at_once() -> Non
 def test_a_list_of_fields_is_as_long_as_the_class_and_a_set_has_one_order() -> None:
     tree = ARRAYS.put(VALUE)
     for at, value, said in (
-        (6, ["b", "a"], "names: found items in another order, expected each once, sorted"),
-        (6, ["a", "a"], "names: found items in another order, expected each once, sorted"),
+        (6, ["b", "a"], "names: found unsorted or repeated items, expected each item once, sorted"),
+        (6, ["a", "a"], "names: found unsorted or repeated items, expected each item once, sorted"),
         (8, 2**63, f"size: found {2**63}, expected at least {-INT_MAX}, at most {INT_MAX}"),
     ):
         with pytest.raises(Malformed) as raised:
@@ -195,7 +199,7 @@ JSON = st.recursive(
 
 @given(st.sampled_from(list(TREE)), JSON, st.sampled_from([OBJECTS, PEOPLE]))
 def test_any_tree_is_a_value_or_malformed(key: str, tree: Any, codec: Codec) -> None:
-    """No other error is raised, and a decoded value is encoded again as it stood."""
+    """No other error is raised, and a decoded value equals itself after a second round."""
     try:
         found = codec.take(Everything, TREE | {key: tree})
     except Malformed:

@@ -60,7 +60,7 @@ class Outer:
 
 
 def test_described_fields_are_printed_and_no_others() -> None:
-    """Renamed, rounded, enums as their values; `hidden` says nothing of itself."""
+    """A key may be renamed and a number rounded; `hidden` has no description."""
     tree = {"seconds": 1.235, "inner": [{"from": "a"}], "times": {"x": 1}, "colour": "red"}
 
     assert tree | {"first": None} == encoded(Outer())
@@ -94,9 +94,7 @@ class Wrong:
 
 
 def test_a_type_without_a_place_in_json_is_refused() -> None:
-    """The refusal comes when the schema is made, which a test does: no command prints a value
-    without a schema.
-    """
+    """It is refused when the schema is made, and every printed class has a schema."""
     with pytest.raises(TypeError, match="no place in a JSON object"):
         schema_of(Wrong)
 

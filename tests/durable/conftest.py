@@ -11,8 +11,8 @@ from tests.durable.damage import BASE_BYTES
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of an index, pieces of a copy, and a broker's journal of some hundred bytes."""
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten an index's blocks, a copy's pieces, a base and a broker's journal."""
     monkeypatch.setattr(index, "STRETCH_BYTES", 300)
     monkeypatch.setattr(keeping, "COMPACT_BYTES", 1_500)
     monkeypatch.setattr(rebasing, "BASE_BYTES_MAX", BASE_BYTES)

@@ -26,7 +26,7 @@ from joinproto.log.rebasing import BasePieces
 from joinproto.swarm.disk import Disk, Node
 from tests.durable.kind import APPLICATION, PLACE, Kind, Value
 from tests.durable.logs import LogOpen
-from tests.durable.schedules import Wrong
+from tests.durable.schedules import WrongValue
 
 WRITES = 12
 FLIPS = 40
@@ -35,7 +35,7 @@ BASE_BYTES = 2_000
 
 
 def count_refused(kind: Kind, seed: int, *, flips: int = FLIPS) -> int:
-    """Damage a disk after some writes; return how many damages were refused; raises `Wrong`."""
+    """Damage a written disk; return how many damages were refused; raises `WrongValue`."""
     if not kind.is_checked:
         return 0
     chance = Random(f"damage {kind.name} {seed}")
@@ -63,7 +63,7 @@ def count_refused(kind: Kind, seed: int, *, flips: int = FLIPS) -> int:
             copy = disk.copied()
             dict(copy.files())[name].shown[:] = other
             if not _is_refused(kind, copy, value, f"{what} {name}"):
-                raise Wrong(f"{kind.name}, seed {seed}: {what} {name} was believed")
+                raise WrongValue(f"{kind.name}, seed {seed}: {what} {name} was believed")
     return refused
 
 
@@ -84,7 +84,7 @@ def _damaged_while_open(kind: Kind, disk: Disk, value: Value) -> None:
             continue
         texts = value[opened.journal.first_seq - 1 :]
         if tuple(frame.data for frame in frames) != texts[: len(frames)]:
-            raise Wrong(f"{kind.name}: a frame that has changed was read")
+            raise WrongValue(f"{kind.name}: a frame that has changed was read")
 
 
 def _damaged_while_copied(kind: Kind, disk: Disk, value: Value) -> None:
@@ -116,7 +116,7 @@ def _damaged_while_copied(kind: Kind, disk: Disk, value: Value) -> None:
 
 def _require_whole(kind: Kind, disk: Disk, value: Value) -> None:
     if _is_refused(kind, disk, value, "a shorter journal"):
-        raise Wrong(f"{kind.name}: a frame that had changed was copied")
+        raise WrongValue(f"{kind.name}: a frame that had changed was copied")
 
 
 def _wrong_bases(disk: Disk) -> None:
@@ -135,13 +135,13 @@ def _wrong_bases(disk: Disk) -> None:
         pieces.take(data)
         pieces.finish(lambda: None)
         if not pieces.problem:
-            raise Wrong(f"log: {len(data)} bytes of {said}, {of} were taken for a base")
+            raise WrongValue(f"log: {len(data)} bytes of {said}, {of} were taken for a base")
     pieces = BasePieces(
         journal=Journal.open(PLACE, files=disk.copied()), common=0, runs=runs, kind=APPLICATION
     )
     pieces.take(bytes(HEAD.size + BASE_BYTES + 1))
     if not pieces.problem:
-        raise Wrong("log: a base that is too long was written")
+        raise WrongValue("log: a base that is too long was written")
 
 
 def _cut_in_a_base(kind: Kind, disk: Disk, value: Value) -> None:
@@ -167,7 +167,7 @@ def _require_torn_tail_cut() -> None:
     again.append([Frame("2" * 64, 1, b"in place")])
     again.close()
     if (last := Journal.open(PLACE, files=disk).last_seq) != 1:
-        raise Wrong(f"log: frame {last} came back")
+        raise WrongValue(f"log: frame {last} came back")
 
 
 def _written(kind: Kind, disk: Disk) -> tuple[Value, dict[str, bytes]]:
@@ -190,7 +190,9 @@ def _written(kind: Kind, disk: Disk) -> tuple[Value, dict[str, bytes]]:
     if not kind.is_record:
         return value, {}
     if not history[-1]:
-        raise Wrong(f"{kind.name}: after {number} writes there is no record before the last one")
+        raise WrongValue(
+            f"{kind.name}: after {number} writes there is no record before the last one"
+        )
     return value, history[-4] if len(history) > 3 else {}
 
 
@@ -212,7 +214,7 @@ def _is_refused(kind: Kind, disk: Disk, value: Value, what: str) -> bool:
     found = opened.value
     opened.close()
     if found != value:
-        raise Wrong(f"{kind.name}: {what}: found {found}, expected {value}")
+        raise WrongValue(f"{kind.name}: {what}: found {found}, expected {value}")
     return False
 
 

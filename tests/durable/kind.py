@@ -43,8 +43,8 @@ class Opened(Protocol):
 class Kind:
     """A kind of durable state.  `is_final`: after a fault in a write, it is written no more.
 
-    `bare`: a file of an earlier version, and its value.  `is_record`: there is a record in it;
-    `is_checked`: damage is noticed.
+    `bare`: name, bytes and value of a file of an earlier version.  `is_record`: the state is in a
+    record; `is_checked`: damage is noticed.
     """
 
     name: str

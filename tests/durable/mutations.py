@@ -1,8 +1,8 @@
 """Mutations of the code that writes durably, and the kinds whose schedules must notice them.
 
 Each sync, rename and truncation of the files below is left out in turn, and each comparison of a
-checksum, a size or a generation says always yes, or always no.  The code of the one function is
-replaced in this process: no module is imported again.
+checksum, a size or a generation says always yes, or always no.  The function's code is replaced in
+this process: no module is imported again.
 
     python -m tests.durable.mutations NAME      runs the test of this mutation, with it applied
 """
@@ -136,7 +136,7 @@ NOTICED_BY = {
     "tests/recovery/test_apply.py::test_the_former_metadata_is_kept": (
         "writing:_keep:without replace:1",
     ),
-    "tests/recovery/test_crash_states.py::test_an_apply_that_was_killed_and_repeated_holds": (
+    "tests/recovery/test_crash_states.py::test_an_apply_that_was_killed_and_repeated_is_durable": (
         "writing:_make_durable:without make_durable:1",
     ),
     "tests/standby/test_kept.py::test_a_long_journal_is_made_shorter": (
@@ -174,7 +174,7 @@ WORDS = {"checksum", "expected", "computed", "crc32", "sha256", "size", "generat
 class Mutation:
     """A mutation of one function.
 
-    `name`: the file, the function, the change, and its number.  `code`: of the changed function.
+    `name`: the file, the function, the change, and its number.  `code`: the changed function's.
     """
 
     name: str

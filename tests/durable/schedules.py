@@ -33,7 +33,7 @@ def _lay_file(disk: Disk, name: str, data: bytes, *, durable: bool) -> None:
         folder.kept[name] = node
 
 
-class Wrong(AssertionError):
+class WrongValue(AssertionError):
     """A durable value was lost, or a torn value was believed."""
 
 
@@ -68,7 +68,7 @@ class Schedule:
         self.disk.make(PLACE)
 
     def run(self) -> Schedule:
-        """Play the schedule; raises `Wrong`."""
+        """Play the schedule; raises `WrongValue`."""
         if self.kind.bare is not None and self.chance.random() < 0.5:
             name, data, value = self.kind.bare
             self._is_copied = self.chance.random() < 0.5
@@ -185,7 +185,7 @@ class Schedule:
         after = self.disk.copied(self._keeps() if self.chance.random() < 0.8 else None)
         try:
             found = self._found(after, call)
-        except Wrong:
+        except WrongValue:
             if self._may_be_torn:
                 return
             raise
@@ -224,5 +224,5 @@ class Schedule:
         if self.legal is not None and found not in self.legal:
             raise self._wrong(f"{where}: found {found}, expected one of {self.legal}")
 
-    def _wrong(self, what: str) -> Wrong:
-        return Wrong(f"{self.kind.name}, seed {self.seed}: {what}")
+    def _wrong(self, what: str) -> WrongValue:
+        return WrongValue(f"{self.kind.name}, seed {self.seed}: {what}")

@@ -157,8 +157,8 @@ def test_a_tail_of_a_magic_word_and_zeros_is_cut(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("times", [3, 4, 6, 7])
 @pytest.mark.parametrize("off", [-70, -1, 0])
-def test_a_whole_record_after_damage_is_found_wherever_it_begins(times: int, off: int) -> None:
-    """It may cross the border of two of the pieces that are read."""
+def test_a_whole_record_after_damage_is_found_at_each_place(times: int, off: int) -> None:
+    """The record may cross the border of two of the pieces that are read."""
     data = bytes(times * RECORD_BYTES_MAX + off) + record(Frame(VIEW, 5, bytes(2**20)), 400)
 
     found = surveys.survey(lambda at, length: data[at : at + length], len(data))
@@ -191,7 +191,7 @@ def test_a_base_with_a_line_longer_than_the_base_is_damaged() -> None:
 
 
 def test_a_base_that_is_shorter_than_its_length_says_is_damaged() -> None:
-    """No checksum covers its length."""
+    """No checksum covers the length."""
     body = base_line((Run(VIEW, 1, 3),), APPLICATION) + b"state"
     data = base_head(len(body) + 8, crc32(body)) + body
     assert data.startswith(BASE_MAGIC)
@@ -222,11 +222,11 @@ def test_a_journal_with_dropped_frames_has_its_own_index_at_the_next_start(
         work()
     opened.append(3, [b"last"]).do()
     opened.close()
-    taken: list[int] = []
+    parsed_from: list[int] = []
     plain = surveys.read_stretch
 
     def read_stretch(read: surveys.Read, start: int, first: int, *rest: int) -> object:
-        taken.append(first)
+        parsed_from.append(first)
         return plain(read, start, first, *rest)
 
     monkeypatch.setattr(surveys, "read_stretch", read_stretch)
@@ -234,24 +234,24 @@ def test_a_journal_with_dropped_frames_has_its_own_index_at_the_next_start(
     again = open_log(disk)
 
     assert (11, 51) == (again.journal.first_seq, again.journal.last_seq)
-    assert all(11 < first for first in taken)
+    assert all(11 < first for first in parsed_from)
 
 
-@pytest.mark.parametrize("behind", [40, 0])
-def test_a_shorter_journal_has_the_base_and_all_later_frames(behind: int) -> None:
-    """The base, and the later frames if there are any, are of several pieces."""
+@pytest.mark.parametrize("later", [40, 0])
+def test_a_shorter_journal_has_the_base_and_all_later_frames(later: int) -> None:
+    """The base is copied in several pieces, and so are the later frames, if there are any."""
     disk = Disk(Random(1))
     opened = log_on(disk)
     opened.append(2, [b"%d" % at * 20 for at in range(50)]).do()
     opened.make_snapshot()
-    opened.append(3, [b"behind it %d" % at for at in range(behind)]).do()
+    opened.append(3, [b"behind it %d" % at for at in range(later)]).do()
     for work in islice(dropping(opened.journal, lambda: None), 200):
         work()
     opened.close()
 
     again = open_log(disk)
 
-    assert (61, 60 + behind) == (again.journal.first_seq, again.journal.last_seq)
+    assert (61, 60 + later) == (again.journal.first_seq, again.journal.last_seq)
     assert opened.texts == again.texts
 
 
@@ -275,7 +275,7 @@ def test_a_snapshot_that_was_made_is_there_after_a_loss_of_power() -> None:
         work()
         waiting += [len(node.waiting) for name, node in disk.files() if snapshot.FILE in name]
 
-    assert not any(waiting), "what is written is on the disk before the log goes on"
+    assert not any(waiting), "a piece of the snapshot was not on the disk when its work ended"
     after = disk.copied(lambda: False)
     found = snapshot.load(Journal.open(PLACE, files=after), snapshot.FILE, APPLICATION)
     assert found is not None
@@ -285,7 +285,7 @@ def test_a_snapshot_that_was_made_is_there_after_a_loss_of_power() -> None:
 # -- recovery --------------------------------------------------------------------------------------
 
 
-class Noting(RealFileSystem):
+class NotingDisk(RealFileSystem):
     """Records each rename, and each sync of a directory."""
 
     def __init__(self) -> None:
@@ -301,10 +301,10 @@ class Noting(RealFileSystem):
 
 
 def test_the_former_metadata_is_kept_durably_before_a_store_is_marked(tmp_path: Path) -> None:
-    """A mark that is there after a loss of power is not written again, nor is its backup."""
+    """Otherwise a loss of power may leave the mark without the backup."""
     create_store(tmp_path, disk_record("a", "F F.5", "F"), member="a").close()
     plan = plan_for(judge([read(gather(tmp_path, host="h"))]), unproven=True)
-    files = Noting()
+    files = NotingDisk()
 
     apply(plan, host="h", made={"who": "an operator", "when": "now"}, files=files)
 

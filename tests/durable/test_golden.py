@@ -1,7 +1,7 @@
 """Files of earlier versions are read and continued.
 
-`golden.json` has the files of each kind as the version before the records' package wrote them, in
-base64: a bare JSON of the Clusterer's members and of the keeper's changes, a journal with a base.
+`golden.json` has the files of each kind as an earlier version wrote them, in base64: among them
+bare JSON of the Clusterer's members and of the keeper's changes, and a journal with a base.
 """
 
 from __future__ import annotations

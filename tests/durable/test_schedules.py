@@ -18,11 +18,11 @@ from tests.durable.mutations import ELSEWHERE, FILES, ROOT, Mutation, mutations
 from tests.durable.schedules import Schedule
 from tools.mutate.unit import TooLong, limited
 
-EACH = 10
-ALL = 1_000
+SCHEDULES = 10
+SOAK_SCHEDULES = 1_000
 SEEDS = 64
-"""Schedules that a mutation may need; most are noticed by the first."""
-DAMAGED = 16
+"""The most schedules that are run for a mutation; most are noticed by the first."""
+DAMAGED_SEEDS = 16
 MOST_SECONDS = 6
 """Seconds of processor time for one seed; a loop without an end exceeds them."""
 
@@ -41,29 +41,29 @@ MUTATIONS = [one for one in ALL_MUTATIONS if one.name not in ELSEWHERE]
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_loss_of_power_at_each_call_loses_no_durable_value(kind: str) -> None:
     """The same holds for an error of any call, a full disk, and the end of the process."""
-    done = [Schedule(KINDS[kind], seed).run() for seed in range(EACH)]
+    done = [Schedule(KINDS[kind], seed).run() for seed in range(SCHEDULES)]
 
-    assert sum(one.looks for one in done) > 25 * EACH
+    assert sum(one.looks for one in done) > 25 * SCHEDULES
     # Many looks were during a write, when its value may be there or not.
-    assert sum(one.choices for one in done) > 5 * EACH
+    assert sum(one.choices for one in done) > 5 * SCHEDULES
     assert any(one.faults for one in done)
 
 
 @pytest.mark.soak("durable")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_loss_of_power_at_each_call_of_many_schedules_loses_no_durable_value(kind: str) -> None:
-    done = [Schedule(KINDS[kind], seed).run() for seed in range(ALL)]
+    done = [Schedule(KINDS[kind], seed).run() for seed in range(SOAK_SCHEDULES)]
 
-    assert sum(one.looks for one in done) > 25 * ALL
+    assert sum(one.looks for one in done) > 25 * SOAK_SCHEDULES
 
 
 @pytest.mark.soak("durable")
 def test_each_call_of_the_disk_except_link_has_failed_in_some_schedule() -> None:
     """A failed `link`, which makes a snapshot the floor, only leaves out the snapshot."""
-    told = {fault for kind in KINDS.values() for seed in range(200)
-            for fault in Schedule(kind, seed).run().faults}  # fmt: skip
+    failed = {fault for kind in KINDS.values() for seed in range(200)
+              for fault in Schedule(kind, seed).run().faults}  # fmt: skip
 
-    assert CALLS - told <= {"link"}
+    assert CALLS - failed <= {"link"}
 
 
 @pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.is_checked])
@@ -80,7 +80,7 @@ def test_a_damaged_or_restored_file_is_refused_or_changes_no_value(kind: str) ->
     ],
 )
 def test_each_mutation_is_noticed(mutation: Mutation) -> None:
-    """Each sync, each rename, each comparison of values read."""
+    """It leaves out a sync, a rename or a truncation, or changes the result of a comparison."""
     with mutation.applied():
         noticed = any(_is_noticed(mutation, seed) for seed in range(SEEDS))
 
@@ -92,9 +92,9 @@ def _is_noticed(mutation: Mutation, seed: int) -> bool:
         with limited(MOST_SECONDS):
             for kind in mutation.kinds:
                 Schedule(KINDS[kind], seed).run()
-                if seed < DAMAGED:
+                if seed < DAMAGED_SEEDS:
                     count_refused(KINDS[kind], seed)
-    except (Exception, TooLong):  # noqa: BLE001 - whatever it is, it is noticed
+    except (Exception, TooLong):  # noqa: BLE001 - each error notices the mutation
         return True
     return False
 

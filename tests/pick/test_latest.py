@@ -118,7 +118,7 @@ def _do(life: Life, step: str, number: int) -> None:
             life.disks[rest] = StoreRecord(store_id=f"{rest}{life.lives}")
             life.frames[rest] = ()
         case "mark" if rest not in life.members:
-            # Right or wrong, or several: the mark permits, and never chooses.
+            # A mark in any store, or in several, permits a restart, and does not choose its data.
             record = life.disks[rest]
             if record.tip is not None:
                 life.disks[rest] = evolve(record, mark=record.tip.id)
@@ -143,13 +143,13 @@ def candidates(life: Life, names: str) -> list[Candidate]:
 
 
 def subsets(names: str) -> list[str]:
-    """Return all ways to supply some of the stores, all of them last."""
+    """Return the names in each set of stores; the set of all stores is last."""
     counts = range(1, len(names) + 1)
     return ["".join(some) for count in counts for some in combinations(names, count)]
 
 
 def judge(life: Life) -> dict[str, Pick]:
-    """Return the verdict on each way to supply some of the stores, after checking each."""
+    """Return the verdict on each set of the stores, after checking it."""
     picks = {names: pick(candidates(life, names)) for names in subsets(life.names)}
     whole = picks[life.names]
     for names, found in picks.items():
@@ -169,7 +169,7 @@ def judge(life: Life) -> dict[str, Pick]:
 @settings(max_examples=60)
 @given(lives)
 def test_a_proven_latest_store_has_every_acknowledged_frame(steps: Steps) -> None:
-    """Proven, tie and clean: no acknowledged frame is lost, whatever is not supplied."""
+    """This holds for the verdicts PROVEN, TIE and CLEAN, with any set of the stores."""
     life = live(steps)
 
     picks = judge(life)
@@ -189,8 +189,8 @@ def test_a_proven_latest_store_of_four_members_has_every_acknowledged_frame(
 
 
 def test_random_lives_meet_four_verdicts_and_most_end_with_a_proof() -> None:
-    """With each never, a sometimes: random lives meet proof, tie, clean and unproven."""
-    met: Counter[str] = Counter()
+    """Otherwise the claims above could be empty."""
+    counts: Counter[str] = Counter()
     acknowledged = 0
 
     for seed in range(80):
@@ -199,20 +199,21 @@ def test_random_lives_meet_four_verdicts_and_most_end_with_a_proof() -> None:
         life = live(steps)
         acknowledged += len(life.acknowledged)
         for names, found in judge(life).items():
-            met[f"{found.verdict.value} of {len(names)}"] += 1
+            counts[f"{found.verdict.value} of {len(names)}"] += 1
 
     assert acknowledged > 60
     for wanted in ("proven of 3", "tie of 3", "clean of 3", "unproven of 2", "unproven of 1"):
-        assert met[wanted] > 0, met
+        assert counts[wanted] > 0, counts
     # A wiped disk leaves less to prove with; most lives end with a proof all the same.
-    assert met["unproven of 3"] < met["proven of 3"] + met["tie of 3"] + met["clean of 3"]
+    sure = counts["proven of 3"] + counts["tie of 3"] + counts["clean of 3"]
+    assert counts["unproven of 3"] < sure
 
 
 def test_the_largest_number_would_lose_frames() -> None:
-    """The claim can fail: a long tail that was never acknowledged next to a shorter, newer view."""
+    """The claim can fail: a has a long tail that was never acknowledged, and lacks a newer view."""
     life = _running()
     for _ in range(5):
-        life.write()  # no message about it leaves a
+        life.write()  # no message about these frames arrives
     life.kill("a")
     life.settle()
     life.write()
@@ -229,7 +230,7 @@ def test_the_largest_number_would_lose_frames() -> None:
 
 
 def test_the_newest_tip_would_lose_frames() -> None:
-    """The claim can fail: a store learns of the newest view before it has any of its data."""
+    """The claim can fail: c learns of the newest view before it has any data of the view."""
     life = _running()
     life.kill("c")
     life.settle()

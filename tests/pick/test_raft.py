@@ -52,9 +52,9 @@ def test_the_latest_of_a_majority_has_every_committed_entry() -> None:
 
 
 def test_logs_with_different_committed_entries_are_two_branches() -> None:
-    """a was started alone by force in term 2; b and c, which did not know, continued in term 3.
+    """a was started alone by force, and b and c continued without it.
 
-    Each side knows its entries to be committed, so no log has all, whatever the terms are.
+    Each side knows its own entries to be committed, so no log has all of them.
     """
     alone = Configuration(index=5, term=2, voters=frozenset("a"))
     forced = evolve(log("a", (2, 9), commit=9), configurations=(ABC, alone))
@@ -303,7 +303,7 @@ def test_a_proven_store_has_all_acknowledged_entries(
 
 
 def test_played_groups_change_leaders_and_voters_and_some_logs_lack_entries() -> None:
-    """Sometimes a log lacks an acknowledged entry, and leaders and voters change."""
+    """Otherwise the claim above could be empty."""
     lacking = changed = led = 0
     for seed in range(150):
         group = Group.begun(random.Random(seed), at_commit=seed % 2 == 0)

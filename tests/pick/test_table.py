@@ -1,4 +1,4 @@
-"""The table of verdicts, case by case, and possible events without the stores at hand.
+"""The table of verdicts, case by case, and the events that missing stores allow.
 
 Source: recovery, "Verdicts of `pick`"; protocol, 3.3 and 3.4.
 """
@@ -18,12 +18,12 @@ from tests.recovery.disks import record
 BAD = "corrupt"
 
 
-def stores(drawn: str, **members: str) -> list[Candidate]:
-    """Return stores as `tests.recovery.disks` draws them; "corrupt": an unreadable store."""
+def stores(chain: str, **members: str) -> list[Candidate]:
+    """Return stores: of a state that `members` names, or as `tests.recovery.disks` draws them."""
     return [
         Candidate(name=name, state=State(text), member=name[0])
         if text in {state.value for state in State}
-        else _candidate(name, text, drawn)
+        else _candidate(name, text, chain)
         for name, text in members.items()
     ]
 
@@ -95,7 +95,7 @@ def test_without_any_store_the_verdict_is_corrupt() -> None:
 
 
 def test_a_wrong_signature_alongside_views_of_another_cluster_is_damage() -> None:
-    """The same founding facts under another signature: corruption, not a group."""
+    """One of the two stores is damaged; they are no two clusters."""
     one, other = stores("F C", a="C F.5", b="C F.5")
     assert other.record is not None
     lineage = evolve(other.record.lineage, views=other.record.lineage.views[1:], initial="x")
@@ -107,7 +107,7 @@ def test_a_wrong_signature_alongside_views_of_another_cluster_is_damage() -> Non
 
 
 def test_a_store_older_than_all_kept_views_makes_the_verdict_unproven() -> None:
-    """Behind or diverged: the deciding views are forgotten, so nothing is proven."""
+    """The store may be behind or diverged, because the deciding views are forgotten."""
     a, b, c = stores("F C1 C2 C3", a="C3 F.5", b="C3 F.5", c="F F.5 of F C1")
     views = a.record.lineage.views if a.record else ()
     short = [
@@ -140,7 +140,7 @@ def test_a_store_older_than_all_kept_views_makes_the_verdict_unproven() -> None:
 def test_a_missing_member_may_know_more_if_it_could_serve_alone_in_an_accepted_view(
     accepted: str, may_know_more: bool
 ) -> None:
-    """c is missing; whether b's vote and c's may have chosen a view in which c continued."""
+    """c is missing.  b's vote and c's vote may have chosen the view that b accepted."""
     found = pick(stores("F", a="F F.5", b=f"F F.5 {accepted}".strip()))
 
     assert Verdict.UNPROVEN is found.verdict
@@ -158,7 +158,7 @@ def test_two_of_three_stores_lose_no_acknowledged_frame_and_one_store_may() -> N
 
 
 def test_a_member_that_the_operator_calls_transient_is_not_missing() -> None:
-    """`--transient d`: this member keeps no store, so none can be supplied."""
+    """`--transient d`: this member keeps no store."""
     drawn = stores("F C:abd", a="C C.6", b="C C.6", c=F)
 
     assert Verdict.UNPROVEN is pick(drawn).verdict
@@ -166,18 +166,18 @@ def test_a_member_that_the_operator_calls_transient_is_not_missing() -> None:
 
 
 def test_with_an_outside_register_a_single_elector_may_have_gone_on() -> None:
-    """Three of four are here and are a majority; the register needs none."""
+    """Three of four stores are here.  With a register, d alone may have continued."""
     drawn = stores("F:abcd C:abc", a="C F.5", b="C F.5", c="C F.5")
 
-    asked, told = pick(drawn), pick(drawn, outside=True)
+    without, outside = pick(drawn), pick(drawn, outside=True)
 
-    assert (Verdict.TIE, True) == (asked.verdict, asked.loses_nothing)
-    assert (Verdict.UNPROVEN, False) == (told.verdict, told.loses_nothing)
-    assert ["d"] == [item.member for item in told.findings.missing]
+    assert (Verdict.TIE, True) == (without.verdict, without.loses_nothing)
+    assert (Verdict.UNPROVEN, False) == (outside.verdict, outside.loses_nothing)
+    assert ["d"] == [item.member for item in outside.findings.missing]
 
 
 def test_a_promise_to_the_register_shows_that_there_is_a_register() -> None:
-    """No operator has to say that there is one."""
+    """`--register` is not needed then."""
     a, b, c = stores("F:abcd C:abc", a="C F.5", b="C F.5", c="C F.5")
     assert c.record is not None
     promised = evolve(c, record=evolve(c.record, promised=Ballot(1, "register")))

@@ -42,8 +42,8 @@ class Cluster:
         for node in self.up:
             self.lists[node] = set(self.up)
 
-    def go(self, *nodes: str) -> None:
-        """Take nodes down at one moment: none of them sees another node stop."""
+    def stop(self, *nodes: str) -> None:
+        """Stop nodes at one moment: none of them sees another of them stop."""
         self.up -= set(nodes)
         for node in set(nodes) - set(DISC):
             self.data[node] = set()
@@ -62,7 +62,7 @@ class Cluster:
         self.up.add(node)
         self.notice()
 
-    def said(self, node: str) -> NodeList:
+    def list_of(self, node: str) -> NodeList:
         return NodeList(
             name=node,
             members=frozenset(ALL),
@@ -78,10 +78,10 @@ class Cluster:
             started |= set(stage)
             for _ in ALL:  # until no node is left: each round loads at least one
                 for node in sorted(started - loaded.keys()):
-                    saw_all_go = self.lists[node] & set(DISC) == {node}
+                    saw_all_stop = self.lists[node] & set(DISC) == {node}
                     if loaded:
                         loaded[node] = next(iter(loaded.values()))
-                    elif node != RAM and (saw_all_go or node == force):
+                    elif node != RAM and (saw_all_stop or node == force):
                         loaded[node] = self.data[node]
                 if not loaded and set(DISC) <= started:
                     loaded[min(DISC)] = self.data[min(DISC)]
@@ -96,36 +96,36 @@ def latest(cluster: Cluster, among: Collection[str] = DISC) -> set[str]:
 
 Action = tuple[str, frozenset[str]]
 ACTIONS = st.lists(
-    st.tuples(st.sampled_from(["go", "start"]), st.frozensets(st.sampled_from(ALL), min_size=1)),
+    st.tuples(st.sampled_from(["stop", "start"]), st.frozensets(st.sampled_from(ALL), min_size=1)),
     max_size=14,
 )
 
 
-def lived(actions: Sequence[Action]) -> Cluster:
+def cluster_after(actions: Sequence[Action]) -> Cluster:
     """Return a cluster after these actions, all nodes down."""
     cluster = Cluster()
     cluster.commit()
     for what, nodes in actions:
-        if what == "go":
-            cluster.go(*(nodes & cluster.up))
+        if what == "stop":
+            cluster.stop(*(nodes & cluster.up))
         else:
             for node in sorted(nodes - cluster.up):
                 cluster.start(node)
         cluster.commit()
-    cluster.go(*cluster.up)
+    cluster.stop(*cluster.up)
     return cluster
 
 
 def graph_of(
     cluster: Cluster, nodes: Collection[str] = ALL, gone: Collection[str] = ()
 ) -> WaitGraph:
-    return wait_graph([cluster.said(node) for node in nodes], gone=gone)
+    return wait_graph([cluster.list_of(node) for node in nodes], gone=gone)
 
 
 @given(ACTIONS)
 def test_with_all_lists_the_order_loses_no_commit(actions: list[Action]) -> None:
     """The last nodes have every commit, and the order starts all nodes with every commit."""
-    cluster = lived(actions)
+    cluster = cluster_after(actions)
 
     graph = graph_of(cluster)
 
@@ -142,8 +142,8 @@ def test_with_all_lists_the_order_loses_no_commit(actions: list[Action]) -> None
 
 @given(ACTIONS)
 def test_a_node_waits_for_none_if_and_only_if_it_comes_up_alone(actions: list[Action]) -> None:
-    """The slow definition of waiting: start it alone, and look."""
-    cluster = lived(actions)
+    """The slow definition of waiting: the node is started alone."""
+    cluster = cluster_after(actions)
 
     graph = graph_of(cluster)
 
@@ -155,8 +155,8 @@ def test_a_node_waits_for_none_if_and_only_if_it_comes_up_alone(actions: list[Ac
 def test_without_some_lists_no_node_is_wrongly_called_the_last(
     actions: list[Action], withheld: frozenset[str]
 ) -> None:
-    """An order is given only if it loses nothing, whatever the missing lists say."""
-    cluster = lived(actions)
+    """An order is given only if it loses no commit for any contents of the missing lists."""
+    cluster = cluster_after(actions)
 
     graph = graph_of(cluster, set(ALL) - withheld)
 
@@ -177,7 +177,7 @@ def test_with_lost_discs_the_other_nodes_start_with_the_latest_data_left(
     actions: list[Action], lost: frozenset[str]
 ) -> None:
     """No data are lost but those on the lost discs alone, or the order is withheld."""
-    cluster = lived(actions)
+    cluster = cluster_after(actions)
     rest = set(DISC) - lost
 
     graph = graph_of(cluster, {*rest, RAM}, gone=lost)
@@ -234,7 +234,7 @@ def picture(text: str, *, disc: str = "abc", members: str = "abc") -> list[NodeL
         ("", "", Start.UNKNOWN, "", ""),
     ],
 )
-def test_each_set_of_lists_gives_this_start(
+def test_each_set_of_lists_gives_its_start(
     lists: str, gone: str, start: Start, last: str, order: str
 ) -> None:
     """Three nodes: the nodes that each saw run, and the order of the start."""
@@ -293,13 +293,13 @@ def test_nodes_that_count_each_other_are_one_cluster() -> None:
 
 
 def test_two_lists_of_one_node_are_refused() -> None:
-    """One of them is a copy, and nobody knows which."""
+    """One of them is a copy, and it is unknown which."""
     with pytest.raises(MisuseError, match="a copy"):
         wait_graph(picture("a:a a:ab"))
 
 
 def test_the_last_of_300_nodes_is_found() -> None:
-    """As many stores as the tool must compare."""
+    """The tool must compare hundreds of stores."""
     names = [f"n{number:03}" for number in range(300)]
     lists = [
         NodeList(

@@ -1,4 +1,4 @@
-"""The possible contents of a disk after a power failure: every state, from a log of operations.
+"""All possible contents of a disk after a power failure, from a log of operations.
 
 The assumptions about a disk, which guarantee less than most disks do:
 
@@ -37,7 +37,7 @@ Files = frozenset[tuple[str, bytes]]
 
 
 @frozen
-class Bad:
+class BadState:
     """A state that must not occur: the found value, and the legal values."""
 
     operations: int
@@ -49,7 +49,7 @@ class Bad:
 
 @mutable
 class _Disk:
-    """The disk, and writes under way to it.  `folder`: the directory of the store."""
+    """The disk, with unsynced writes.  `folder`: the directory of the store."""
 
     folder: str = FOLDER
     names: dict[tuple[str, str], set[int | None]] = field(factory=dict)
@@ -103,12 +103,11 @@ class _Disk:
 class Enumerated:
     """The result of an enumeration.
 
-    `bad`: the first state that is not legal.  `states`: how many were judged.
-
-    `choices`: at how many moments more than one legal outcome was really found.
+    `bad`: the first state that is not legal.  `states`: how many were judged.  `choices`: at how
+    many moments more than one outcome was found.
     """
 
-    bad: Bad | None
+    bad: BadState | None
     states: int
     choices: int
 
@@ -116,7 +115,7 @@ class Enumerated:
 def enumerate_crashes(
     diary: Sequence[Operation], judge: "Judge", *, folder: str = FOLDER
 ) -> Enumerated:
-    """Return the states that a crash after each operation may leave, up to the first bad one."""
+    """Judge the states that a crash after each operation may leave, up to the first bad state."""
     disk = _Disk(folder)
     legal: frozenset[object] = frozenset({None})
     states = choices = 0
@@ -130,7 +129,7 @@ def enumerate_crashes(
         choices += len(set(found.values())) > 1
         for files, outcome in found.items():
             if outcome not in legal:
-                bad = Bad(done, operation, files or frozenset(), outcome, legal)
+                bad = BadState(done, operation, files or frozenset(), outcome, legal)
                 return Enumerated(bad, states, choices)
     return Enumerated(None, states, choices)
 

@@ -1,4 +1,4 @@
-"""`inspect(path)`: everything that can be seen of a store, without changing a byte.
+"""`inspect(path)`: the contents of a store and its lock's state; no file is changed.
 
 Works on a read-only mount, and alongside a running member: it does not keep the lock.
 """

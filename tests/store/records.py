@@ -9,7 +9,7 @@ CLOSED = "F C1:ab@F.5 X@C1.6"
 
 
 def life() -> tuple[StoreRecord, ...]:
-    """Return nine records: from empty, over a founding, a promise and an orderly end."""
+    """Return nine records: an empty one, a founding, a promise, an orderly end, and a mark."""
     drawn = views(CLOSED)
     ballot = Ballot(2, "b'")
     empty = StoreRecord(store_id="a'")

@@ -128,7 +128,7 @@ MUST_FAIL: dict[LeftOut, tuple[list[Step], str]] = {
 
 @pytest.mark.parametrize("left_out", MUST_FAIL)
 def test_a_step_left_out_is_found(left_out: LeftOut) -> None:
-    """An enumeration that finds nothing anywhere would prove nothing."""
+    """An enumeration that never finds a bad state would prove nothing."""
     steps, outcome = MUST_FAIL[left_out]
 
     bad = run(steps, RECORDERS[left_out]()).bad
@@ -139,5 +139,5 @@ def test_a_step_left_out_is_found(left_out: LeftOut) -> None:
 
 @pytest.mark.parametrize("left_out", MUST_FAIL)
 def test_the_same_steps_without_leaving_one_out_are_safe(left_out: LeftOut) -> None:
-    """This shows that the test above finds the missing step, and not a fault of the run."""
+    """So the test above finds the missing step, and not a fault of the run."""
     assert run(MUST_FAIL[left_out][0], Recording()).bad is None

@@ -98,7 +98,7 @@ def test_damage_of_the_previous_file_is_reported(damages: Damages) -> None:
 
 @given(st.data())
 def test_a_file_with_several_damages_is_never_read_as_another_record(data: st.DataObject) -> None:
-    """Whatever bytes change, the result is the written record or an error."""
+    """Some bytes are replaced by others; the result is the written record or an error."""
     whole = image(4)
     start = data.draw(st.integers(0, len(whole)))
     end = data.draw(st.integers(start, len(whole)))

@@ -82,7 +82,7 @@ def test_the_golden_file_is_read() -> None:
 def test_every_record_with_ids_by_hash_is_read_back_as_it_was(
     tree: Tree, data: st.DataObject
 ) -> None:
-    """Any record of a member with ids by hash; a name of a searched world has no file."""
+    """A record with the ids of a searched world has no form in a file."""
     tip = data.draw(st.sampled_from(tree.views))
     record = StoreRecord(
         store_id="s",
@@ -333,7 +333,7 @@ def test_no_file_causes_a_traceback(data: bytes) -> None:
         assert judge(GOLDEN, file).contents is None
 
 
-def test_nesting_is_limited_so_that_what_is_read_can_be_written() -> None:
+def test_a_payload_that_is_nested_too_deep_to_be_written_is_not_read() -> None:
     """Python reads deeper values than it writes; otherwise a store could become read-only."""
     deep: Any = 1
     for _ in range(DEPTH_MAX - 2):

@@ -33,8 +33,8 @@ LIFE = life()
 NOBODY = 65_534
 
 
-def made(path: Path) -> Path:
-    """Return the directory of a store that was written twice."""
+def make_store(path: Path) -> Path:
+    """Make a store, write it twice, and return its directory."""
     with create_store(path, LIFE[2], member="a", cluster_name="cluster") as store:
         store.write(LIFE[3])
     return path / FOLDER
@@ -72,7 +72,7 @@ def test_an_inspection_shows_both_generations_and_the_lock_and_changes_no_file(
     tmp_path: Path,
 ) -> None:
     """An inspection shows whether each generation is valid, and changes no file."""
-    folder = made(tmp_path)
+    folder = make_store(tmp_path)
     before = {one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in folder.iterdir()}
 
     seen = inspect(tmp_path)
@@ -92,7 +92,7 @@ def test_an_inspection_shows_both_generations_and_the_lock_and_changes_no_file(
 
 def test_an_inspection_closes_its_files(tmp_path: Path) -> None:
     """Otherwise a tool that watches stores would run out of file descriptors."""
-    made(tmp_path)
+    make_store(tmp_path)
     before = len(list(Path("/dev/fd").iterdir()))
 
     inspect(tmp_path)
@@ -102,7 +102,7 @@ def test_an_inspection_closes_its_files(tmp_path: Path) -> None:
 
 def test_an_existing_store_is_not_created_again(tmp_path: Path) -> None:
     """This holds even if only a part is left: a new store would destroy that part."""
-    folder = made(tmp_path)
+    folder = make_store(tmp_path)
 
     with pytest.raises(StoreExists):
         create_store(tmp_path, LIFE[0], member="a")
@@ -162,7 +162,7 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path, name: str
     """Otherwise a user with access to this directory could choose which file we write."""
     data = tmp_path / "data"
     data.mkdir()
-    folder = made(data)
+    folder = make_store(data)
     target = tmp_path / "precious"
     shutil.copy(folder / name, target)
     before = target.read_bytes()
@@ -186,7 +186,7 @@ def test_a_link_in_the_place_of_the_directory_is_not_followed(tmp_path: Path) ->
     data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
     data.mkdir()
     elsewhere.mkdir()
-    made(elsewhere)
+    make_store(elsewhere)
     (data / FOLDER).symlink_to(elsewhere / FOLDER)
 
     for opening in (open_store, inspect, _create):
@@ -199,7 +199,7 @@ def test_a_link_in_the_place_of_the_directory_is_not_followed(tmp_path: Path) ->
 
 def test_links_in_the_place_of_temporary_files_are_removed_not_followed(tmp_path: Path) -> None:
     """Temporary files are created with O_EXCL and random names; only the link is removed."""
-    folder = made(tmp_path)
+    folder = make_store(tmp_path)
     target = tmp_path / "precious"
     target.write_bytes(b"precious")
     (folder / f"{CURRENT}.0123456789abcdef.tmp").symlink_to(target)
@@ -214,7 +214,7 @@ def test_links_in_the_place_of_temporary_files_are_removed_not_followed(tmp_path
 @pytest.mark.parametrize("name", [CURRENT, LOCK])
 def test_a_file_that_is_not_regular_is_refused_at_once(tmp_path: Path, name: str) -> None:
     """Opening a pipe would wait for ever; a directory has no content."""
-    folder = made(tmp_path)
+    folder = make_store(tmp_path)
     (folder / name).unlink()
     os.mkfifo(folder / name)
     with pytest.raises(StoreUnreadable, match=r"not a regular file|No such device"):
@@ -230,7 +230,7 @@ def test_a_file_that_is_not_regular_is_refused_at_once(tmp_path: Path, name: str
 def test_a_store_that_may_not_be_read_is_unreadable() -> None:
     """The error names the file."""
     with unprivileged() as path:
-        folder = made(path)
+        folder = make_store(path)
         (folder / CURRENT).chmod(0)
 
         with pytest.raises(StoreUnreadable, match=r"store\.meta: cannot be read: Permission den"):
@@ -255,9 +255,9 @@ def test_a_store_that_may_not_be_read_is_unreadable() -> None:
 
 
 def test_a_store_in_a_directory_without_write_permission_can_only_be_inspected() -> None:
-    """`inspect` changes nothing, so it needs no permission to write."""
+    """`inspect` changes no file, so it needs no permission to write."""
     with unprivileged() as path:
-        folder = made(path)
+        folder = make_store(path)
         (folder / LOCK).unlink()
         folder.chmod(0o555)
         try:
@@ -271,7 +271,7 @@ def test_a_store_in_a_directory_without_write_permission_can_only_be_inspected()
 @pytest.mark.needs("unshare", "mounts without being root")
 def test_a_store_on_a_read_only_mount_can_only_be_inspected(tmp_path: Path) -> None:
     """An inspection needs no writable file system; opening the store fails with an error."""
-    made(tmp_path)
+    make_store(tmp_path)
     looking = (
         "import sys; from pathlib import Path;"
         "from tests.store.inspection import inspect;"
@@ -303,7 +303,7 @@ def test_a_closed_store_may_be_closed_again(tmp_path: Path) -> None:
 
 
 def test_errors_of_opening_a_store_have_one_base_class() -> None:
-    """The operator acts on all of them."""
+    """Each has the exit code 1."""
     for error in (StoreExists, StoreForeign, StoreInUse, StoreMissing, StoreNewer):
         assert issubclass(error, StoreError)
         assert 1 == error.default_code

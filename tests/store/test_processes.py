@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 LIFE = life()
 
 
-def writer(path: Path, *words: str) -> "subprocess.Popen[bytes]":
+def start_writer(path: Path, *words: str) -> "subprocess.Popen[bytes]":
     """Start a process that writes to the store in `path`."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.store.writer", str(path), *words],
@@ -34,7 +34,7 @@ def writer(path: Path, *words: str) -> "subprocess.Popen[bytes]":
     )
 
 
-def killed_after(process: "subprocess.Popen[bytes]", said: bytes) -> int:
+def kill_writer(process: "subprocess.Popen[bytes]", said: bytes) -> int:
     """Kill a writer that has printed the line `said`; return the last number that it printed."""
     process.send_signal(signal.SIGKILL)
     out, _ = process.communicate()
@@ -48,11 +48,11 @@ def test_a_killed_writer_leaves_the_last_record_or_the_next(tmp_path: Path, roun
     """After each kill -9, the store has either the old record or the new one."""
     chance = Random(rounds)
     for _ in range(rounds):
-        process = writer(tmp_path)
+        process = start_writer(tmp_path)
         assert process.stdout is not None
         said = process.stdout.readline()
         time.sleep(chance.random() * 0.1)
-        last = killed_after(process, said)
+        last = kill_writer(process, said)
 
         with open_store(tmp_path) as store:
             assert number_of(store.record) in (last, last + 1)
@@ -60,14 +60,14 @@ def test_a_killed_writer_leaves_the_last_record_or_the_next(tmp_path: Path, roun
 
 
 def test_a_store_is_open_in_one_process_only(tmp_path: Path) -> None:
-    """A running process is named; a dead process's store is free, whatever its lock file says."""
-    process = writer(tmp_path, "0")
+    """A running process is named; a dead one's store is free, although its lock file stays."""
+    process = start_writer(tmp_path, "0")
     process.communicate()
     stale = (tmp_path / FOLDER / LOCK).read_text()
     assert f"pid {process.pid}\n" in stale
     assert LockState.FREE is inspect(tmp_path).lock.state
 
-    process = writer(tmp_path)
+    process = start_writer(tmp_path)
     assert process.stdout is not None
     process.stdout.readline()
     with pytest.raises(StoreInUse, match=rf"in use by process {process.pid} on host \S+ \(boot"):
@@ -81,7 +81,7 @@ def test_a_store_is_open_in_one_process_only(tmp_path: Path) -> None:
     # While a process writes, an inspection finds no damage and no stale record.
     for _ in range(100):
         assert () == inspect(tmp_path).problems
-    killed_after(process, b"0\n")
+    kill_writer(process, b"0\n")
 
     with open_store(tmp_path):
         assert f"pid {os.getpid()}\n" in (tmp_path / FOLDER / LOCK).read_text()

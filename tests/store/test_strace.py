@@ -71,7 +71,7 @@ def calls(path: Path, log: Path) -> list[Call]:
 
 @pytest.mark.parametrize("scenario", ["create", "open"])
 @pytest.mark.parametrize("fault", ["error=EIO", "error=ENOSPC", "signal=KILL"])
-def test_a_fault_in_any_call_leaves_a_whole_record_and_says_so(
+def test_a_fault_in_any_call_leaves_a_whole_record(
     tmp_path: Path, scenario: str, fault: str
 ) -> None:
     """strace injects EIO, ENOSPC or a kill at every call."""

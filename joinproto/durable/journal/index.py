@@ -41,7 +41,7 @@ _BLOCK_BYTES_MAX = 64 << 20
 
 @define
 class Index:
-    """The open index; after an error it is used no more.  For one thread at a time."""
+    """The open index, for one thread at a time.  After an error it is no longer used."""
 
     path: Path
     files: JournalFileSystem
@@ -65,12 +65,11 @@ class Index:
         return index
 
     def close(self) -> None:
-        """Close the file."""
         let_go(self.files, self._file)
         self._file = -1
 
     def give_up(self, why: str) -> None:
-        """Close the index and write no more; `why`: for the log."""
+        """Log the reason `why`, close the index, and write no more."""
         log.warning("%s: %s; the next start reads each frame", self.path, why)
         self.close()
 
@@ -121,7 +120,10 @@ class Index:
         return self._file >= 0 and end - self._start >= STRETCH_BYTES
 
     def write_block(self, end: int, runs: Sequence[Run], offsets: array[int], dropped: int) -> None:
-        """Write a block.  `end`: of the journal; `offsets`: of all frames after frame `dropped`."""
+        """Write a block for the frames that no block has yet.
+
+        `end`: the journal's end; `offsets`: where each frame after frame `dropped` begins.
+        """
         last = dropped + len(offsets)
         views = [
             (bytes.fromhex(run.view), max(run.first, self._first))
@@ -142,8 +144,8 @@ class Index:
     def cut(self, last_seq: int, *, start: int, first: int) -> tuple[int, int]:
         """Forget the blocks with frames after `last_seq`; return where the other blocks end.
 
-        The result is the byte and the number of the next frame: `start` and `first`, which are the
-        journal's, if no block is left.  Then `begin` must be called.
+        The result is the byte and the number of the next frame.  If no block is left, these are
+        `start` and `first`, where the journal begins.  The caller must call `begin` afterwards.
         """
         while self._blocks and self._blocks[-1][0] > last_seq:
             self._blocks.pop()
@@ -176,7 +178,7 @@ class Index:
             self._blocks.append((stretch.last, stretch.end, at + len(data)))
             self._start, self._first, self._checksum = stretch.end, stretch.last + 1, 0
         elif self._file >= 0:
-            self.give_up("only a part of a block was written")
+            self.give_up(f"only {written} of {len(data)} bytes of a block were written")
 
 
 def _block(stretch: Stretch) -> bytes:

@@ -1,7 +1,7 @@
 """The journal: frames of a log on disk, one after the other, each with its view and number.
 
     frames.log      base, record, record, ...     (`records.py`; most have no base)
-    frames.index    makes a restart faster (`index.py`)
+    frames.index    the index, for a faster restart (`index.py`)
 
 A write that was not durable when the power failed leaves a torn tail, which is cut at the next
 start, because no process was told of these frames.  Each record says up to where the file was
@@ -85,8 +85,8 @@ RECENT_BYTES = 8 * 2**20
 class Replacement:
     """Another journal, open and durable, that will replace this one.
 
-    `name`: its file name, in the same directory.  `runs`: of all its frames, dropped ones included.
-    `offsets`: of the frames after its base.  `end`: the byte after its last frame.
+    `name`: its file name, in the same directory.  `runs`: the runs of all its frames, dropped ones
+    included.  `offsets`: where each frame after its base begins.  `end`: the byte after them.
     """
 
     name: str
@@ -120,7 +120,6 @@ class Journal:
     cuts: int = 0  # how often frames were removed or replaced since then
 
     def __attrs_post_init__(self) -> None:
-        """Set an index that is not open yet."""
         self._index = Index(self.path.with_name(INDEX), self.files, self.folder)
 
     @classmethod
@@ -234,7 +233,7 @@ class Journal:
         return frames
 
     def recent(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
-        """Return the same as `read` from memory; [] if frame `first` is not in memory any more."""
+        """Return the same as `read` from memory; [] if frame `first` is not in memory."""
         skip = first - (self.last_seq - len(self._recent) + 1)
         frames, size = list[Frame](), 0
         if skip < 0:
@@ -269,7 +268,7 @@ class Journal:
         self._offsets.extend(offsets)
         self._end = self._durable = end
         for frame in frames:
-            _count(self._runs, frame)
+            _extend(self._runs, frame)
         self._index.add(data)
         if self._index.is_due(end):
             self._index.write_block(end, self._runs, self._offsets, self._dropped)
@@ -304,7 +303,7 @@ class Journal:
         self._index_from(start, first)
 
     def replace_by(self, other: Replacement) -> None:
-        """Continue in another file, which gets this journal's name, durably.
+        """Give the file of `other` this journal's name, durably, and continue in it.
 
         Raises `StoreWriteFailed`.
         """
@@ -325,7 +324,7 @@ class Journal:
             self.cuts += 1
 
     def begins(self, seq: int) -> int:
-        """Return the byte where frame `seq` begins, or where the next frame will begin."""
+        """Return the byte where frame `seq` begins, or the journal's end for a later frame."""
         return self._offsets[seq - self._dropped - 1] if seq <= self.last_seq else self._end
 
     @property
@@ -333,7 +332,7 @@ class Journal:
         return 0 if self.base is None else self.base.size
 
     def _index_from(self, start: int, first: int) -> None:
-        """Make the index continue from this byte and frame; the journal is parsed from there on."""
+        """Parse and index the records from the byte `start` and the frame `first` on."""
         rest: list[Stretch] = []
         try:
             while start < self._end:
@@ -376,7 +375,7 @@ class Journal:
         self._index = Index.open(self.files, self.folder, self.path.with_name(INDEX))
         size = self.files.size(self._file)
         stretches = self._index.stretches()
-        found = survey(self.raw, size, index=stretches, said=partial(_say_how_far, self.path))
+        found = survey(self.raw, size, index=stretches, report=partial(_log_progress, self.path))
         problem = found.problem or too_short(found.runs, durable)
         if problem:
             raise StoreCorrupt(
@@ -400,8 +399,8 @@ class Journal:
         )
 
 
-def _count(runs: list[Run], frame: Frame) -> None:
-    """Add a frame after the others to `runs`."""
+def _extend(runs: list[Run], frame: Frame) -> None:
+    """Add the next frame to `runs`."""
     if runs and runs[-1].view == frame.view:
         runs[-1] = Run(frame.view, runs[-1].first, frame.seq)
     else:
@@ -410,10 +409,10 @@ def _count(runs: list[Run], frame: Frame) -> None:
 
 def _write_again(journal: Journal) -> None:
     """Make the frames that were read durable before they are used; they may be in memory only."""
-    # The former process appended frames, its fsync failed, and the system dropped the unwritten
-    # pages but still shows the frames.  Then the success of the next fsync means nothing.  So
-    # the frames after the place up to which the last record calls the file durable are written
-    # again, and the last frame in any case.
+    # Otherwise: a process appends frames, its fsync fails, and the system drops the unwritten pages
+    # but still shows the frames.  The next fsync succeeds without writing them.  So the last frame,
+    # and all frames after the place up to which it says that the file was durable, are written
+    # again.
     at = journal._start
     if journal.last_seq > journal._dropped:
         place = journal.begins(journal.last_seq)
@@ -428,7 +427,7 @@ def _write_again(journal: Journal) -> None:
     journal.files.sync(journal._file)
 
 
-def _say_how_far(path: Path, frames: int, at: int, size: int) -> None:
+def _log_progress(path: Path, frames: int, at: int, size: int) -> None:
     log.info("%s: %d frames read, %d %%", path, frames, 100 * at // size)
 
 

@@ -37,8 +37,8 @@ _LINE = struct.Struct(">I")
 class Frame:
     """One entry of the log.
 
-    `view`: id of the view in which it was sent.  `seq`: its number: 1 for the first frame of the
-    cluster, and counted on from view to view.
+    `view`: id of the view in which it was sent.  `seq`: its number, which is 1 for the cluster's
+    first frame, and does not begin again with a new view.
     """
 
     view: str
@@ -73,8 +73,9 @@ def until(runs: Sequence[Run], last: int) -> tuple[Run, ...]:
 class Base:
     """The beginning of a journal whose first frames were dropped.
 
-    `runs`: of the dropped frames, from 1.  `kind`: of the application whose state follows the line.
-    `state_at`, `size`: the bytes of the file where the state and the first record begin.
+    `runs`: the dropped frames, from frame 1.  `kind`: the kind of the application whose state
+    follows the line.  `state_at`, `size`: the bytes of the file where the state and the first
+    record begin.
     """
 
     runs: tuple[Run, ...]
@@ -99,9 +100,9 @@ def record(frame: Frame, durable: int) -> bytes:
 
 
 def parsed(raw: bytes) -> tuple[Frame, int, int] | None:
-    """Return the frame at the start of `raw`, its record's length and the durable bytes in it.
+    """Return the frame at the start of `raw`, its record's length, and its count of durable bytes.
 
-    None if there is no whole frame.
+    Return None if there is no whole frame.
     """
     if len(raw) < HEAD.size + BODY.size:
         return None
@@ -114,7 +115,7 @@ def parsed(raw: bytes) -> tuple[Frame, int, int] | None:
 
 
 def base_line(runs: Sequence[Run], kind: str) -> bytes:
-    """Return the line in a base, which precedes the state, with its length before it."""
+    """Return the line of a base with its length before it; the state follows the line."""
     tree = {"kind": kind, "runs": listed(runs)}
     line = json.dumps(tree).encode()
     return _LINE.pack(len(line)) + line

@@ -35,16 +35,16 @@ from joinproto.join.view import Position
 Read: TypeAlias = Callable[[int, int], bytes]
 """Returns bytes of an open file, by place and length; fewer at its end.  Raises `OSError`."""
 
-SAY_SECONDS = 2.0
-"""Seconds between two reports of progress while a journal is read."""
+REPORT_SECONDS = 2.0
+"""The least seconds between two reports of progress while a journal is read."""
 
 
 @frozen(kw_only=True)
 class Stretch:
     """Whole consecutive records, from the byte `start` to `end`.
 
-    `first`: number of the first frame; `checksum`: of all their bytes; `views`: each view with its
-    first frame; `offsets`: where each record begins.
+    `first`: number of the first frame; `checksum`: the CRC-32 of the bytes; `views`: each view
+    with its first frame; `offsets`: where each record begins.
     """
 
     start: int
@@ -63,10 +63,10 @@ class Stretch:
 class Survey:
     """The contents of a journal's file.
 
-    `runs`: of all frames, dropped ones included.  `offsets`: where each frame after the base
-    begins.  `end`: the byte after the last whole frame; the rest up to `size` is a torn tail that
-    no process was told of.  `problem`: why the file cannot be believed, "" if it can.
-    `stretches`: all records in parts; the first `indexed_count` of them were in the index.
+    `runs`: the runs of all frames, dropped ones included.  `offsets`: where each frame after the
+    base begins.  `end`: the byte after the last whole frame; the rest up to `size` is a torn tail,
+    and no process was told that it is durable.  `problem`: why the file cannot be believed, "" if
+    it can.  `stretches`: all records; the first `indexed_count` stretches were in the index.
     """
 
     base: Base | None = None
@@ -105,12 +105,12 @@ def survey(
     *,
     index: Iterable[Stretch] = (),
     piece_bytes: int = PIECE_BYTES,
-    said: Callable[[int, int, int], None] | None = None,
+    report: Callable[[int, int, int], None] | None = None,
 ) -> Survey:
     """Return the contents of an open journal of `size` bytes; raises `OSError`.
 
-    The file is not changed.  `index`: stretches that were whole once.  `said`: called about every
-    `SAY_SECONDS` with the number of frames that were read, the byte after them, and `size`.
+    The file is not changed.  `index`: stretches that were whole earlier.  `report`: called at
+    most every `REPORT_SECONDS`, with the number of frames read, the byte after them, and `size`.
     """
     base = None
     if read(0, len(BASE_MAGIC)) == BASE_MAGIC:
@@ -124,19 +124,19 @@ def survey(
         last=0 if base is None else base.last.seq,
         views=[(bytes.fromhex(run.view), run.first) for run in runs],
     )
-    told = time.monotonic()
+    reported = time.monotonic()
 
-    def say() -> None:
-        nonlocal told
-        if said is not None and time.monotonic() - told >= SAY_SECONDS:
-            told = time.monotonic()
-            said(len(found.offsets), found.end, size)
+    def report_if_due() -> None:
+        nonlocal reported
+        if report is not None and time.monotonic() - reported >= REPORT_SECONDS:
+            reported = time.monotonic()
+            report(len(found.offsets), found.end, size)
 
     for stretch in index:
         if not _is_unchanged(read, stretch, found):
             break
         found.take(stretch)
-        say()
+        report_if_due()
     indexed_count = len(found.stretches)
     problem = ""
     while not problem and found.end < size:
@@ -144,7 +144,7 @@ def survey(
         if following is None:
             break
         found.take(following)
-        say()
+        report_if_due()
     if not problem and _durable_after(read, found.end, size) > found.end:
         problem = f"byte {found.end}: a damaged frame, which a later frame calls durable"
     if problem:
@@ -180,7 +180,7 @@ def read_stretch(
     """Return the whole records in about `piece_bytes` bytes from `start` on, and the first fault.
 
     The first result is None if there is no whole record, the second is "" if there is no fault.
-    `first`: the number that the first frame must have; `size`: of the file.
+    `first`: the number that the first frame must have; `size`: the bytes of the file.
     """
     held = read(start, min(piece_bytes, size - start))
     while True:
@@ -195,7 +195,7 @@ def read_stretch(
 
 
 def _whole_records(held: bytes, start: int, first: int) -> tuple[Stretch | None, str]:
-    # For speed no frame is copied and lookups are outside the loop: a restart reads millions.
+    # A restart may read millions of frames, so none is copied, and lookups are outside the loop.
     whole, known = memoryview(held), len(held)
     read_head, read_body = HEAD.unpack_from, BODY.unpack_from
     head_bytes, least, most = HEAD.size, BODY.size, BODY.size + FRAME_BYTES_MAX
@@ -235,7 +235,7 @@ def _whole_records(held: bytes, start: int, first: int) -> tuple[Stretch | None,
 
 
 def _durable_after(read: Read, at: int, size: int) -> int:
-    """Return up to where the whole records after `at` say that the file was durable, or 0."""
+    """Return the most bytes that a whole record after `at` says were durable, 0 for no record."""
     found = 0
     # Pieces overlap by the length of the longest record, so each record is whole in one of them.
     for begin in range(at, size, 3 * RECORD_BYTES_MAX):
@@ -248,7 +248,7 @@ def _durable_after(read: Read, at: int, size: int) -> int:
     return found
 
 
-# -- whether a member may start from it ------------------------------------------------------------
+# -- whether a member may start from a journal -----------------------------------------------------
 
 
 def start_from(
@@ -256,12 +256,12 @@ def start_from(
 ) -> tuple[StoreRecord, str]:
     """Return the record with the position of the journal, and why no member may start from it.
 
-    The second result is "" if a member may start.  Members and the recovery tool both use this.
-    `runs`: of the journal, None if there is no journal; `is_torn`: a part of a frame followed them.
+    The second result is "" if a member may start.  `runs`: the journal's runs, None if there is no
+    journal; `is_torn`: a part of a frame follows the last whole frame.
     """
     if record.update_unfinished:
-        # A cut had begun, or an older version, which marked every update, wrote this record.  The
-        # journal is a beginning of the chain at each moment, unless a frame was torn.
+        # A cut had begun, or an older version, which marked every update, wrote this record.
+        # Unless a frame is torn, the journal's frames are the first frames of the chain.
         if runs is None or is_torn:
             return record, ""  # the data do not count until the member is updated again
         whole, problem = _ending_at(evolve(record, update_unfinished=False), runs)
@@ -269,7 +269,7 @@ def start_from(
     if runs is None:
         # The journal is made before a member learns of any view.
         is_new = record.tip is None and record.position is None
-        return record, "" if is_new else "is not there, and the metadata names a view or a frame"
+        return record, "" if is_new else "is not there, but the metadata names a view or a frame"
     if record.position is not None and not holds(runs, record.position):
         last = last_of(runs)
         ends = "has no frame" if last is None else f"ends at frame {last.seq}"
