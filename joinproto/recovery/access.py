@@ -28,7 +28,7 @@ def require_reachable(raw: Raw, *, near: str = "") -> None:
     """
     if raw.problem and raw.errnos & ABSENT:
         raise UsageProblem(
-            f"{shown(raw.path)}: is not there as a data directory, nor as an .info file",
+            f"{shown(raw.path)}: is not there: no data directory and no .info file has this path",
             next=near or "check the path, and whether its disk is mounted",
         )
     require_permitted(raw)

@@ -11,14 +11,14 @@ from joinproto.pick.candidate import shown_name
 from joinproto.pick.pick import Pick
 from joinproto.pick.table import MEMBER_MISSING, NOT_READ, OTHERS_MAY_HAVE_GONE_ON, Verdict
 from joinproto.recovery.access import DISK
-from joinproto.recovery.foreign.galera import STATE as SAVED
+from joinproto.recovery.foreign.galera import STATE as GALERA_STATE
 from joinproto.recovery.foreign.galera import has_state_file
 from joinproto.recovery.foreign.gcache import FILE as CACHE
 from joinproto.recovery.foreign.mnesia import LATEST
-from joinproto.recovery.foreign.others import Other, other_in
+from joinproto.recovery.foreign.others import UnreadProgram, program_in
 from joinproto.recovery.found import EMPTY, Format, Found, State
 from joinproto.recovery.unused import takes_lost
-from joinproto.recovery.words import WORDS_MAX, collect_on, given, has, stores_in, typed
+from joinproto.recovery.words import WORDS_MAX, collect_on, has, quoted_arguments, stores_in, typed
 
 RANDOM = re.compile("[0-9a-f-]{36,}")
 
@@ -82,12 +82,12 @@ def sentence(found: Pick, stores: Sequence[Found]) -> str:
     return f"{guess}: {found.case}."
 
 
-def _not_read(stores: Sequence[Found]) -> list[tuple[Other, str]]:
+def _not_read(stores: Sequence[Found]) -> list[tuple[UnreadProgram, str]]:
     """Return the program and the place of each store that joinproto cannot read."""
     return [
         (other, _where(one))
         for one in stores
-        if one.state is State.UNKNOWN and (other := other_in(_top_names(one))) is not None
+        if one.state is State.UNKNOWN and (other := program_in(_top_names(one))) is not None
     ]
 
 
@@ -133,7 +133,7 @@ def next_step(
 
     `nodes`: how many nodes the cluster of another broker has; None if it was not given.
     """
-    again = given(words)
+    again = quoted_arguments(words)
     pending = bool(found.findings.pending)
     foreign = {one.format for one in stores} - {Format.JOINPROTO, None}
     match found.verdict:
@@ -147,7 +147,7 @@ def next_step(
                 return "start all members: a restart from here is permitted already"
             return f"joinproto recover plan {again} -o plan.json"
         case Verdict.CLEAN if foreign and not found.latest:
-            return "look for the stores that have data: these are of new nodes, or of reset ones"
+            return "look for the stores that have data: these stores are of new or reset nodes"
         case Verdict.CLEAN if foreign:
             return _start_foreign(found, stores)
         case Verdict.CLEAN if not found.latest:
@@ -173,8 +173,8 @@ def next_step(
                     f" store is lost, pick without it and with {_lost_option(stores)}"
                 )
             return (
-                f"joinproto recover inspect {at}   (shows what can be read; if it is lost, pick"
-                f" without it and with {_lost_option(stores)})"
+                f"joinproto recover inspect {at}   (shows its readable part; if the store is lost,"
+                f" pick without it and with {_lost_option(stores)})"
             )
         case Verdict.DIFFERENT_CLUSTERS:
             return f"joinproto recover pick --cluster {_one_cluster(found, stores)} {again}"
@@ -235,7 +235,7 @@ def _unread_step(stores: Sequence[Found]) -> str:
 
 
 def start_order_if_known(found: Pick, advice: str, lost: Collection[str]) -> str:
-    """Return how to start RabbitMQ's nodes, "" if that is not known."""
+    """Return `advice`, the order in which RabbitMQ's nodes start; "" if it may be wrong."""
     missing = {item.member for item in found.findings.missing}
     # The order by the lists is wrong if other evidence is against it.
     is_lost = found.case in (OTHERS_MAY_HAVE_GONE_ON, MEMBER_MISSING) and missing <= set(lost)
@@ -250,9 +250,9 @@ def plan_if_lost(found: Pick, lost: Collection[str], words: Sequence[str]) -> st
     if not is_ours or not missing or not {item.member for item in missing} <= set(lost):
         return ""
     if found.loses_nothing:
-        return f"joinproto recover plan --unproven {given(words)} -o plan.json"
+        return f"joinproto recover plan --unproven {quoted_arguments(words)} -o plan.json"
     return (
-        f"joinproto recover plan --electors NAME,NAME {given(words)} -o plan.json"
+        f"joinproto recover plan --electors NAME,NAME {quoted_arguments(words)} -o plan.json"
         "   (the data that only the lost stores had are lost)"
     )
 
@@ -271,7 +271,7 @@ def _one_cluster(found: Pick, stores: Sequence[Found]) -> str:
 def _lacks_its_state_file(one: Found) -> bool:
     """Return whether a node of Galera has data but no file with its history's id."""
     is_there = one.state not in (State.NONE, State.NEWER) and not one.raw.problem
-    is_read = not one.raw.file(SAVED).problem
+    is_read = not one.raw.file(GALERA_STATE).problem
     return one.format is Format.GALERA and is_there and is_read and not has_state_file(one.raw)
 
 
@@ -320,8 +320,8 @@ def not_examined(stores: Sequence[Found], *, outside: bool, nodes: int | None) -
             if one.node is not None and one.node.definitions is None and not one.problems
         ]
     lines += [
-        f"which write-sets {one.name} has: {CACHE} is not among its files, so its number may count"
-        " another history than the others'"
+        f"which write-sets {one.name} has: {CACHE} is not among its files, so its number may belong"
+        " to another history than the numbers of the other stores"
         for one in stores
         if one.format is Format.GALERA and one.history is None and one.cluster
     ]

@@ -1,6 +1,7 @@
 """The reader of hot standby's stores, and the verdict on which of several stores is the best.
 
-The same code reads them when a broker starts.  H10 (`joinproto/standby/best.py`) judges them.
+A broker that starts reads its store with the same code.  H10 (`joinproto/standby/best.py`) is the
+verdict.
 
 Source: hot standby, H10.
 """
@@ -18,12 +19,12 @@ from joinproto.apps.standby.keeping.views import FRAMES, last_view
 from joinproto.durable.envelope import Validity
 from joinproto.durable.record import Slot, Slots, refusal
 from joinproto.pick.candidate import LastView, State
-from joinproto.pick.findings import Missing
+from joinproto.pick.findings import MissingStore
 from joinproto.pick.pick import Pick
 from joinproto.pick.table import Verdict
 from joinproto.recovery.found import Fact, Found, Raw
 from joinproto.recovery.frames import Run, too_short
-from joinproto.recovery.judged import Judged, pick_of
+from joinproto.recovery.judged import FormatVerdict, pick_of
 from joinproto.recovery.words import and_, collect_on, stores_in, typed
 from joinproto.standby.best import Best, best
 from joinproto.standby.broker import Mark
@@ -53,18 +54,18 @@ def read(raw: Raw) -> Found:
         member = "" if known is None else known.broker
         return Found.of(raw, state, said, member=member, facts=_slot_facts(slots))
     state = STATES[kept.mark]
-    lost = _lost_frames(raw, kept)
-    if lost:
+    frames_problem = _frames_problem(raw, kept)
+    if frames_problem:
         is_unread = raw.journal is not None and raw.journal.is_unread
         state = State.UNREADABLE if is_unread else State.CORRUPT
-    unchained = "" if _chain(raw) is not None else f"{FRAMES}: its beginning is damaged"
-    if unchained:
+    chain_problem = "" if _chain(raw) is not None else f"{FRAMES}: its beginning is damaged"
+    if chain_problem:
         state = State.CORRUPT
     return Found.of(
         raw,
         state,
-        unchained,
-        lost,
+        chain_problem,
+        frames_problem,
         raw.lock_problem,
         member=kept.broker,
         cluster=kept.cluster or "",
@@ -96,7 +97,7 @@ def _chain(raw: Raw) -> View | None:
     return last_view(raw.file(FRAMES).data or b"")
 
 
-def _lost_frames(raw: Raw, kept: BrokerRecord) -> str:
+def _frames_problem(raw: Raw, kept: BrokerRecord) -> str:
     """Return why the messages cannot be believed, "" if they can; a broker judges the same way."""
     if raw.journal is None:
         return "" if kept.cluster is None else "frames.log is not there: its messages are gone"
@@ -148,7 +149,9 @@ def _slot_facts(slots: Slots[BrokerRecord]) -> tuple[Fact, ...]:
 # -- which store is the best ---------------------------------------------------------------
 
 
-def verdict_on(stores: Sequence[Found], *, lost: Collection[str], words: Sequence[str]) -> Judged:
+def verdict_on(
+    stores: Sequence[Found], *, lost: Collection[str], words: Sequence[str]
+) -> FormatVerdict:
     """Return the verdict about stores of hot standby: the store of the last primary is the best.
 
     `lost`: brokers whose stores are lost.  `words`: the words of the command line, which the next
@@ -177,9 +180,9 @@ def verdict_on(stores: Sequence[Found], *, lost: Collection[str], words: Sequenc
         rule="H10",
         case=case,
         latest=latest,
-        missing=tuple(Missing(name, "", may_know_more=True) for name in missing),
+        missing=tuple(MissingStore(name, "", may_know_more=True) for name in missing),
     )
-    return Judged(
+    return FormatVerdict(
         pick=pick,
         sentence=_sentence(pick, found),
         lines=(*(f"{one.name}: {_line(kept)}" for one, kept in readable), *_chain_lines(chain)),

@@ -35,7 +35,7 @@ def target_of(judgement: Judgement, path: Path) -> Found:
     settled = (Verdict.PROVEN, Verdict.UNPROVEN)
     best = judgement.pick.latest
     if judgement.pick.case == FORMER:
-        best = best[:1]  # the other stores may have more, and are not the best
+        best = best[:1]  # the other stores may have more messages, but are not the best
     if judgement.verdict not in settled or one.name not in best:
         raise Refused(judgement.sentence, next=judgement.next, code=judgement.code or 5)
     return one

@@ -30,7 +30,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 
 
-class _Lazy(click.Group):
+class LazyGroup(click.Group):
     """A group that imports a command only when the command is called."""
 
     def list_commands(self, _context: click.Context) -> list[str]:
@@ -59,7 +59,7 @@ Example, with one file from each machine:
 
 
 @click.command(
-    cls=_Lazy,
+    cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=EPILOG,
 )

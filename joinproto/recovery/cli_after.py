@@ -1,4 +1,4 @@
-"""`joinproto recover verify` and `rehearse`: after the restart, and before it is tried."""
+"""`joinproto recover verify`, for after the restart, and `rehearse`, for before it."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from joinproto.recovery.cli_look import (
     with_options,
 )
 from joinproto.recovery.found import Format, State
-from joinproto.recovery.judgement import Judgement, judge, store_told, told
+from joinproto.recovery.judgement import Judgement, judge, result_of, store_result
 from joinproto.recovery.plan import (
     DECLINED,
     HASH_SHOWN,
@@ -146,7 +146,7 @@ def plan(
         after = f"on {made.step.host}: joinproto recover apply {typed(output)}"
     if as_object:
         planned = schema.Planned(output, made.hash)
-        click.echo(printed(evolve(told(judgement), next=after, plan=planned)))
+        click.echo(printed(evolve(result_of(judgement), next=after, plan=planned)))
     else:
         click.echo(show.judgement_text(judgement, is_brief=True))
         click.echo("\nthe plan; no store is changed yet")
@@ -313,7 +313,7 @@ def _maker(why: str) -> dict[str, str]:
 def _refused(judgement: Judgement, refused: Refused, as_object: bool) -> int:
     """Print why there is no plan, and return the exit code."""
     if as_object:
-        click.echo(printed(evolve(told(judgement), next=refused.next)))
+        click.echo(printed(evolve(result_of(judgement), next=refused.next)))
         return refused.code
     click.echo(show.judgement_text(judgement, is_brief=True))
     # If the verdict is the reason, it was printed above.
@@ -340,8 +340,8 @@ def _print_done(
         return
     found = look(words, kind=kind)
     result = evolve(
-        told(judge(found.stores, words=words)),
-        stores=tuple(map(store_told, found.stores)),
+        result_of(judge(found.stores, words=words)),
+        stores=tuple(map(store_result, found.stores)),
         evidence=tuple(done.said),
         next=after,
         done=schema.Done(done.outcome.value, done.backup or None),

@@ -17,15 +17,15 @@ from joinproto.recovery.found import Format, Found, State
 from joinproto.recovery.judgement import (
     EXIT,
     Judgement,
-    groups_told,
+    group_results,
     judge,
-    store_told,
-    told,
+    result_of,
+    store_result,
 )
 from joinproto.recovery.schema import Result
 from joinproto.recovery.sources import Sources, look
 from joinproto.recovery.unused import unused
-from joinproto.recovery.words import given, typed
+from joinproto.recovery.words import quoted_arguments, typed
 
 FORMATS = ("auto", *(each.value for each in Format))
 
@@ -40,7 +40,7 @@ def _set_progress(context: click.Context, _parameter: click.Parameter, wanted: b
 
 
 def look_with_progress(words: Sequence[str], *, kind: str, **how: Any) -> Sources:
-    """Return the findings of `look`, and show the progress if requested, or on a terminal.
+    """Return the result of `look`; show the progress if requested, or on a terminal.
 
     `kind`: the requested format; "auto" detects it.  With `--json`, which programs use, progress is
     shown only if requested.
@@ -101,24 +101,24 @@ judging_options = with_options(
     click.option(
         "--cluster",
         default="",
-        help="If the stores are of several: its name, or the first digits of its signature.",
+        help="The cluster to judge, by name or the first digits of its signature.",
     ),
     click.option(
         "--transient",
         multiple=True,
         metavar="NAME",
-        help="A member that keeps no store, so none can be supplied.",
+        help="A member that keeps no store, so its store is not missing.",
     ),
     click.option(
         "--lost",
         multiple=True,
         metavar="NAME",
-        help="A member whose store is lost for good.  This does not prove the others complete.",
+        help="A member whose store is lost for good.  This proves nothing about the other stores.",
     ),
     click.option(
         "--nodes",
         type=click.IntRange(min=1),
-        help="How many nodes a cluster of Qpid, Galera or PostgreSQL has; no file says it.",
+        help="The number of nodes of a cluster of Qpid, Galera or PostgreSQL; no file has it.",
     ),
     click.option(
         "--register",
@@ -179,14 +179,14 @@ def inspect(words: tuple[str, ...], as_object: bool, **how: Any) -> int:
 
 
 def _inspected(words: Sequence[str], command: str, as_object: bool, **how: Any) -> Sources:
-    """Return the findings; if `as_object`, print them as a JSON object."""
+    """Return the stores, and warn of unused options; if `as_object`, print them as JSON."""
     found = look_with_progress(words, command=command, options=tuple(_options(**how)), **how)
     for line in unused(found.stores):
         click.echo(show.warning_text(line), err=True)
     if as_object:
         result = Result(
-            stores=tuple(map(store_told, found.stores)),
-            groups=groups_told(found.stores),
+            stores=tuple(map(store_result, found.stores)),
+            groups=group_results(found.stores),
             evidence=tuple(found.notes),
             next="joinproto recover pick, with the stores of all members",
         )
@@ -230,10 +230,12 @@ def compare(as_object: bool, words: tuple[str, ...], **asked: Any) -> int:
     """
     judgement = judgement_of(words=words, command="compare", **asked)
     if as_object:
-        click.echo(printed(told(judgement)))
+        click.echo(printed(result_of(judgement)))
     else:
         click.echo(show.comparison_text(judgement.stores, judgement))
-        click.echo(f"\nnext: joinproto recover pick {given((*_options(**asked), *words))}")
+        click.echo(
+            f"\nnext: joinproto recover pick {quoted_arguments((*_options(**asked), *words))}"
+        )
     # The comparison succeeded, even if it proves nothing.
     return 0 if judgement.verdict is Verdict.UNPROVEN else judgement.code
 
@@ -253,11 +255,11 @@ def pick(as_object: bool, policy: str | None, **asked: Any) -> int:
         click.echo(show.judgement_text(judgement))  # first, because the policy may fail
     theirs = None
     if policy is not None:
-        from joinproto.recovery.policy.real import asked_of
+        from joinproto.recovery.policy.real import ask_policy
 
-        theirs = asked_of(policy, judgement)
+        theirs = ask_policy(policy, judgement)
     if as_object:
-        click.echo(printed(evolve(told(judgement), policy=theirs)))
+        click.echo(printed(evolve(result_of(judgement), policy=theirs)))
     elif theirs is not None:
         show.say(f"\npolicy: {theirs.line}")
     return judgement.code

@@ -131,8 +131,8 @@ class RawFile:
     file was read, if any; known on this machine only.
     """
 
-    name: Annotated[str, "its path below the directory"]
-    data: Annotated[bytes | None, _DEFLATED, "its bytes"] = field(default=None, repr=False)
+    name: Annotated[str, "the file's path below the directory"]
+    data: Annotated[bytes | None, _DEFLATED, "the file's bytes"] = field(default=None, repr=False)
     problem: Annotated[str, "why it could not be read"] = ""
     modified: Annotated[float | None, "when it was written"] = None
     errno: int | None = field(default=None, eq=False, repr=False)
@@ -147,12 +147,9 @@ class Raw:
     """A directory as it was read on `host`, at the time `read_at` (seconds since 1970).
 
     `format`: None if it is unknown; then `files` has names without bytes, to recognize a program
-    whose stores cannot be read.  `in_use`: the process that has the store open, "" if none.
-    `lock_problem`: why it is unknown whether a process has it open.  `problem`: why the directory
-    could not be read.  `called`: the last part of the path as it was typed, if a link led to
-    `path`; "" if it is the same.  `leftovers`: names of files that were being written.  `journal`:
-    of joinproto's own log, None if there is none.  `recovered`: the operator's position.
-    `errnos`: errors of the system that belong to no file, known on this machine only.
+    whose stores cannot be read.  `in_use`: "" if no process has the store open.  `called`: set if
+    it differs from the last part of `path`, because a link led there.  `errnos`: errors of the
+    system that belong to no file, known on this machine only.
     """
 
     path: Annotated[str, "the directory"]
@@ -190,7 +187,7 @@ class Raw:
 
     @property
     def digest(self) -> str:
-        """Return a hash of everything that was read; it is equal only if nothing changed.
+        """Return a hash of the files, the journal, the given position, and all problems.
 
         It does not cover the process that has the store open, which is determined each time.
         """
@@ -216,7 +213,7 @@ class Fact:
 class Found:
     """The meaning of one directory's bytes; the module's docstring explains the fields.
 
-    `label`: its name if `host` and `path` do not distinguish it from another store.
+    `label`: a name for a store whose `host` and `path` another store has as well.
     """
 
     path: str
@@ -269,6 +266,6 @@ class Found:
 
     @property
     def candidate(self) -> Candidate:
-        """Return the facts with which the latest store is found."""
+        """Return the facts by which `pick` compares this store."""
         cluster, final = self.cluster or None, self.final or None
         return filled(Candidate, self, cluster=cluster, final=final)

@@ -1,8 +1,8 @@
 """The real end of a store's frames: the journal of joinproto's own log, which is only read.
 
-A host writes its position into the metadata only now and then, but with each frame into the
-journal.  So the journal (`joinproto/durable/journal/journal.py`), if there is one, says how far the
-store is.  If a broker keeps its frames elsewhere, the operator gives the position with --position.
+The metadata has the position only as of its last write, but the journal has each frame.  So the
+journal (`joinproto/durable/journal/journal.py`), if there is one, says how far the store is.  If a
+broker keeps its frames elsewhere, the operator gives the position with --position.
 """
 
 from __future__ import annotations
@@ -35,17 +35,12 @@ _RUNS = Written(
 
 @frozen(kw_only=True)
 class Journal:
-    """The contents of a journal: runs of frames, in order.
+    """The contents of a journal: runs of frames, in order."""
 
-    `problem`: why it cannot be believed; `is_unread`: because the system could not read it.
-    `is_torn`: a part of a frame follows the runs.
-    `sha256`: of all its bytes, "" if it was not read to its end.
-    """
-
-    problem: Annotated[str, "why it cannot be believed"] = ""
+    problem: Annotated[str, "why the journal cannot be believed"] = ""
     # Earlier versions did not write these three fields.
     is_unread: Annotated[bool, Absent(), "whether the system could not read it"] = False
-    sha256: Annotated[str, Absent(), "hash of all its bytes"] = ""
+    sha256: Annotated[str, Absent(), "hash of all its bytes, if it was read to its end"] = ""
     is_torn: Annotated[bool, Absent(), "whether it ends in a part of a frame"] = False
     runs: Annotated[tuple[Run, ...], _RUNS, "runs of frames"] = ()
     errno: int | None = field(default=None, eq=False, repr=False)

@@ -22,11 +22,16 @@ from joinproto.durable.lock import LockState, look_at_lock
 from joinproto.errors import StoreError, UsageProblem
 from joinproto.recovery import own
 from joinproto.recovery.foreign import gcache
-from joinproto.recovery.foreign.others import NOT_DATA, TELLING, UNKNOWN_PROGRAM, other_in
+from joinproto.recovery.foreign.others import (
+    IDENTIFYING_NAMES,
+    NOT_DATA,
+    UNKNOWN_PROGRAM,
+    program_in,
+)
 from joinproto.recovery.foreign.ra import folders as ra
-from joinproto.recovery.foreign.ra.folders import BESIDE, FLAGS
+from joinproto.recovery.foreign.ra.folders import FLAGS, FLAGS_SUFFIX
 from joinproto.recovery.foreign.text import NotAsWritten
-from joinproto.recovery.foreign.tree import OnDisk, inside
+from joinproto.recovery.foreign.tree import DiskTree, opened_folder
 from joinproto.recovery.found import EMPTY, FILE_BYTES_MAX, Format, Found, Raw, RawFile, State
 from joinproto.recovery.frames import look_at_journal
 from joinproto.store.places import open_data_directory
@@ -39,7 +44,7 @@ _DIGESTED = (Format.ETCD, Format.POSTGRESQL, Format.KRAFT)
 """Formats whose files are too large to carry: a digest of them is made in place, by a `Tree`."""
 
 NAMES_MAX = 16
-"""How many names of a directory of an unknown program are carried."""
+"""The most names that are carried of a directory of an unknown program."""
 
 _FOLDERS = {Format.JOINPROTO: FOLDER, Format.STANDBY: "standby"}
 """Directories that hold a lock; the journal is next to them."""
@@ -47,16 +52,16 @@ _FOLDERS = {Format.JOINPROTO: FOLDER, Format.STANDBY: "standby"}
 
 def reader_of(kind: Format) -> Any:
     """Return the module that reads this format; `found.py` describes such a module."""
-    # Imported on demand, because most readers are not needed.
+    # Each reader is imported on demand, because few are needed.
     return import_module(f"joinproto.recovery.{_OURS.get(kind) or f'foreign.{kind.value}'}")
 
 
 def read(raw: Raw) -> Found:
-    """Return the findings in a directory; the reader of its format makes them."""
+    """Return the meaning of a directory's bytes, from the reader of its format."""
     if raw.problem:
         return Found.of(raw, State.UNREADABLE, raw.problem)
     if raw.format is None:
-        if other := other_in([file.name for file in raw.files]):
+        if other := program_in([file.name for file in raw.files]):
             said = f"a data directory of {other.name}, which joinproto cannot read"
             if other is UNKNOWN_PROGRAM:
                 said = f"holds {', '.join(file.name for file in raw.files)}: of {other.name}"
@@ -143,7 +148,7 @@ def _files_by_format(
         names = reversed(reader_of(each).NAMES)
         found = tuple(_read(files, directory, name) for name in names)[::-1]
         is_there = any(not file.is_absent for file in found)
-        if is_there or kind or _has_folder(files, directory, each):
+        if is_there or kind or _has_signs(files, directory, each):
             there[each] = found
     if len(there) > 1 and any(map(_has_data, there.values())):
         # A file that cannot be read is no evidence of another broker.
@@ -201,8 +206,8 @@ def hint(entries: Collection[str]) -> str:
 
 def _is_node(name: str) -> bool:
     node, _, host = name.partition("@")
-    beside = (BESIDE, "-plugins-expand", ".pid", "-cluster.config")
-    return bool(node and host) and not name.endswith(beside)
+    suffixes = (FLAGS_SUFFIX, "-plugins-expand", ".pid", "-cluster.config")
+    return bool(node and host) and not name.endswith(suffixes)
 
 
 def _cache_digest(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
@@ -226,7 +231,7 @@ def _flags(files: JournalFileSystem, typed: Path) -> tuple[RawFile, ...]:
     except StoreError:
         return ()
     try:
-        found = _read(files, above, f"{typed.name}{BESIDE}")
+        found = _read(files, above, f"{typed.name}{FLAGS_SUFFIX}")
     finally:
         let_go(files, above)
     return () if found.data is None else (evolve(found, name=FLAGS),)
@@ -234,7 +239,7 @@ def _flags(files: JournalFileSystem, typed: Path) -> tuple[RawFile, ...]:
 
 def _logs(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
     """Return the digests of the logs of RabbitMQ's Raft groups, which are too large to carry."""
-    with closing(OnDisk(files, directory)) as tree:
+    with closing(DiskTree(files, directory)) as tree:
         try:
             return tuple(RawFile(name, data) for name, data in ra.digests(tree))
         except NotAsWritten as error:
@@ -246,7 +251,7 @@ def _large_digest(
 ) -> RawFile | None:
     """Return the digest of a directory with large files, None if it is not of this format."""
     reader = reader_of(kind)
-    with closing(OnDisk(files, directory)) as tree:
+    with closing(DiskTree(files, directory)) as tree:
         try:
             if not is_asked and not reader.is_here(tree):
                 return None
@@ -297,7 +302,11 @@ def _locking_process(path: Path, locked: Sequence[str]) -> str:
 def _identifying_names(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
     """Return the names that identify an unsupported program, or all names if none does."""
     names = {name for name in _names(files, directory) if name[0] != "."} - NOT_DATA
-    known = TELLING & names if other_in(TELLING & names) not in (None, UNKNOWN_PROGRAM) else names
+    known = (
+        IDENTIFYING_NAMES & names
+        if program_in(IDENTIFYING_NAMES & names) not in (None, UNKNOWN_PROGRAM)
+        else names
+    )
     return tuple(map(RawFile, sorted(known)[:NAMES_MAX]))
 
 
@@ -308,25 +317,28 @@ def _names(files: JournalFileSystem, directory: int) -> tuple[str, ...]:
         return ()
 
 
-def _has_folder(files: JournalFileSystem, directory: int, kind: Format) -> bool:
+def _has_signs(files: JournalFileSystem, directory: int, kind: Format) -> bool:
+    """Return whether the directory is of this format, although it has none of the usual files."""
     if kind is Format.RABBITMQ:
         # A node with Khepri may have no list of nodes.
-        other = other_in(_names(files, directory))
+        other = program_in(_names(files, directory))
         has_khepri = other is not None and "coordination" in other.has
-        return has_khepri and any(ra.says_more(file.data) for file in _logs(files, directory))
+        return has_khepri and any(
+            ra.has_log_or_problem(file.data) for file in _logs(files, directory)
+        )
     if kind is Format.GALERA:
         # A node that lost its state file may still have the latest rows.
         return gcache.FILE in _names(files, directory)
     if kind is not Format.JOINPROTO:
         return False
-    # It counts even if something is wrong with it.
+    # A store with damaged or missing files is a store.
     return FOLDER in _names(files, directory)
 
 
 def _with_folder(files: JournalFileSystem, directory: int, raw: Raw, name: str) -> Raw:
     """Return `raw` with the lock and the leftovers of the store's directory `name`."""
     try:
-        with inside(files, directory, name) as folder:
+        with opened_folder(files, directory, name) as folder:
             names = files.names(folder)
             lock = look_at_lock(files, folder)
     except FileNotFoundError:
@@ -345,7 +357,7 @@ def _read(files: JournalFileSystem, directory: int, name: str) -> RawFile:
     """Return one file; `name`: its path below the open directory."""
     above, _, last = name.rpartition("/")
     try:
-        with inside(files, directory, above) as folder:
+        with opened_folder(files, directory, above) as folder:
             file = files.open_to_read(folder, last)
             try:
                 data = read_all(files, file, bytes_max=FILE_BYTES_MAX)

@@ -15,7 +15,7 @@ from joinproto.recovery.found import Found
 
 
 @frozen(kw_only=True)
-class Judged:
+class FormatVerdict:
     """The verdict about stores of one format, with its texts.
 
     `lines`: the evidence.  `raft`: the verdicts about RabbitMQ's Raft groups.  `sentence` and

@@ -1,7 +1,4 @@
-"""The result of a command: verdict, evidence, missing stores, next step.  No I/O.
-
-It adds what the operator needs to a verdict: sentences, the exit code and the next command.
-"""
+"""The result of a command: verdict, evidence, missing stores, next step.  No I/O."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from attrs import evolve, frozen
 from joinproto.codec.json_form import filled
 from joinproto.errors import UsageProblem
 from joinproto.join.ids import short
-from joinproto.pick.findings import Missing
+from joinproto.pick.findings import MissingStore
 from joinproto.pick.pick import Pick, group, pick
 from joinproto.pick.table import Verdict
 from joinproto.recovery import rafts, schema
@@ -23,11 +20,11 @@ from joinproto.recovery.advice import (
     sentence,
     start_order_if_known,
 )
-from joinproto.recovery.foreign.choice import broker_would
+from joinproto.recovery.foreign.choice import broker_choice
 from joinproto.recovery.foreign.ra.nodes import has_khepri
 from joinproto.recovery.foreign.ra.verdicts import GroupVerdict, GroupVerdicts
 from joinproto.recovery.found import Format, Found, State
-from joinproto.recovery.judged import Judged, pick_of
+from joinproto.recovery.judged import FormatVerdict, pick_of
 from joinproto.recovery.unused import unused
 from joinproto.recovery.words import grouped, has
 
@@ -72,7 +69,7 @@ class Judgement:
         return EXIT[self.verdict]
 
     @property
-    def missing(self) -> tuple[Missing, ...]:
+    def missing(self) -> tuple[MissingStore, ...]:
         return self.pick.findings.missing
 
     @property
@@ -97,8 +94,9 @@ def judge(
     `cluster`: a name, or the beginning of a signature, if stores of several clusters are given.
     `transient`: members that keep no store.  `lost`: members whose store is lost; this proves
     nothing, but changes the next step.  `outside`: an outside register chooses the views.
-    `nodes`: how many nodes a cluster of another broker has.  `notes`: lines for `not_examined`.
-    `words`: of the command line, for the next command.  Raises `UsageProblem`.
+    `nodes`: the number of nodes in a cluster of another broker.  `notes`: lines for
+    `not_examined`.  `words`: the words of the command line, for the next command.  Raises
+    `UsageProblem`.
     """
     chosen, others = _of_cluster(stores, cluster)
     kinds = {one.format for one in chosen}
@@ -152,7 +150,7 @@ def _by_table(
     outside: bool,
     nodes: int | None,
     words: Sequence[str],
-) -> Judged:
+) -> FormatVerdict:
     """Return the verdict by `pick`'s table, for stores of joinproto, Qpid, Galera or RabbitMQ."""
     formats = {one.format for one in chosen if one.state.is_readable}
     found = pick(
@@ -162,13 +160,12 @@ def _by_table(
         nodes=nodes,
         uncounted=nodes is None and Format.GALERA in formats,
     )
-    told, advice = _texts_of_all(chosen, lost)
+    lines, advice = _texts_of_all(chosen, lost)
     raft = _groups(chosen)
     settled = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN, Verdict.IN_USE)
     is_sure = found.verdict in (Verdict.PROVEN, Verdict.TIE) or Format.RABBITMQ not in formats
     is_open = found.verdict not in (*settled, Verdict.DIFFERENT_CLUSTERS)
-    would = broker_would(chosen) if is_open else ""
-    said = f"{sentence(found, chosen)} {would}".rstrip()
+    said = f"{sentence(found, chosen)} {broker_choice(chosen) if is_open else ''}".rstrip()
     after = (
         plan_if_lost(found, lost, words)
         or start_order_if_known(found, advice, lost)
@@ -183,14 +180,14 @@ def _by_table(
             after = raft.advice(lost)
         elif set(raft.missing) <= set(lost):
             after = f"{after}; then {raft.advice(lost)}"
-        told = (*raft.lines, *told)
-    return Judged(
+        lines = (*raft.lines, *lines)
+    return FormatVerdict(
         pick=found,
         sentence=said,
         lines=(
             *found.findings.lines,
             *_safety(found),
-            *told,
+            *lines,
             *([f"by these lists alone: {advice}"] if advice and not is_sure else []),
             *found.findings.pending,
         ),
@@ -200,7 +197,7 @@ def _by_table(
     )
 
 
-def _of_khepri(stores: Sequence[Found], lost: Collection[str]) -> Judged:
+def _of_khepri(stores: Sequence[Found], lost: Collection[str]) -> FormatVerdict:
     """Return the verdict about nodes of RabbitMQ with Khepri, whose data is in Raft groups."""
     found = _groups(stores)
     assert found is not None
@@ -216,8 +213,8 @@ def _of_khepri(stores: Sequence[Found], lost: Collection[str]) -> Judged:
         said = f"{', '.join(best)} {has(best)} all metadata, and that is proven. But {found.doubt}"
     else:
         said = f"It is not proven which node has the latest metadata: {found.doubt}"
-    missing = tuple(Missing(node, "", may_know_more=True) for node in found.missing)
-    return Judged(
+    missing = tuple(MissingStore(node, "", may_know_more=True) for node in found.missing)
+    return FormatVerdict(
         pick=pick_of(
             stores,
             verdict,
@@ -300,7 +297,7 @@ def _of_cluster(stores: Sequence[Found], cluster: str) -> tuple[list[Found], lis
 
 
 def _texts_of_all(stores: Sequence[Found], lost: Collection[str]) -> tuple[tuple[str, ...], str]:
-    """Return lines and advice that the readers of RabbitMQ or Galera make of all stores."""
+    """Return the evidence and the advice from all stores together, of RabbitMQ or Galera."""
     formats = {one.format for one in stores}
     if Format.RABBITMQ in formats:
         from joinproto.recovery.foreign import rabbitmq
@@ -326,7 +323,7 @@ def _safety(found: Pick) -> tuple[str, ...]:
 # -- as JSON ---------------------------------------------------------------------------------
 
 
-def store_told(found: Found) -> schema.Store:
+def store_result(found: Found) -> schema.Store:
     """Return one store in the form of `--json`."""
     record = found.record
     tip = None if record is None else record.tip
@@ -349,17 +346,17 @@ def store_told(found: Found) -> schema.Store:
     )
 
 
-def groups_told(stores: Sequence[Found]) -> tuple[schema.Group, ...]:
+def group_results(stores: Sequence[Found]) -> tuple[schema.Group, ...]:
     """Return the stores of each cluster in the form of `--json`."""
     groups = group([one.candidate for one in stores])
     return tuple(schema.Group(each.cluster, tuple(each.names)) for each in groups)
 
 
-def told(judgement: Judgement) -> schema.Result:
+def result_of(judgement: Judgement) -> schema.Result:
     """Return the object of `--json`."""
     found = judgement.pick
     return schema.Result(
-        stores=tuple(map(store_told, judgement.stores)),
+        stores=tuple(map(store_result, judgement.stores)),
         groups=tuple(schema.Group(each.cluster, tuple(each.names)) for each in found.groups),
         verdict=found.verdict,
         latest=tuple(found.latest),
@@ -371,12 +368,12 @@ def told(judgement: Judgement) -> schema.Result:
         next=judgement.next,
         raft_groups=None
         if judgement.raft is None
-        else tuple(map(_group_told, judgement.raft.rows)),
+        else tuple(map(_group_result, judgement.raft.rows)),
         unused=judgement.unused or None,
     )
 
 
-def _group_told(row: GroupVerdict) -> schema.RaftGroup:
+def _group_result(row: GroupVerdict) -> schema.RaftGroup:
     return schema.RaftGroup(
         name=row.title,
         vhost=row.any_log.vhost or None,

@@ -1,7 +1,7 @@
 """Ask a node on this machine for its status: send a line to its control socket, and read a line.
 
-`joinproto status` sends the same request.  It changes nothing.  The port of the members is not
-used, because a greeting there would look like a member's, and could end a connection.
+`joinproto status` sends the same request, which changes nothing.  The port of the members is not
+used, because a greeting there looks like a member's greeting, and could end a connection.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ ADDRESS_BYTES_MAX = 107
 class LiveView:
     """A view in a node's status; `kind` is in lower case."""
 
-    id: Annotated[str, "its id"]
+    id: Annotated[str, "the view's id"]
     number: Annotated[int, "how many views there have been"]
-    kind: Annotated[str, "its kind"]
+    kind: Annotated[str, "the view's kind"]
     members: Annotated[tuple[str, ...], "the members of the view"]
 
 
@@ -38,7 +38,7 @@ class LiveView:
 class LiveFrame:
     """The last frame on a node's disk."""
 
-    seq: Annotated[int, "its number"]
+    seq: Annotated[int, "the frame's number"]
 
 
 @frozen(kw_only=True)
@@ -56,10 +56,10 @@ class LiveWait:
 class Live:
     """The parts of a running member's status that `verify` uses; see `joinproto status`."""
 
-    member: Annotated[str, "its name"]
+    member: Annotated[str, "the member's name"]
     cluster_name: Annotated[str, Key("cluster"), "the cluster's name"]
     initial: Annotated[str | None, "the initial signature; null: it has none yet"]
-    phase: Annotated[str, "where it is between its start and its end"]
+    phase: Annotated[str, "the member's phase"]
     serves: Annotated[bool, "whether it serves clients now"]
     view: Annotated[LiveView | None, "the newest view it knows"]
     position: Annotated[LiveFrame | None, "the last frame on its disk"]
@@ -83,7 +83,7 @@ def ask(path: Path) -> Live | str:
             return f"a path of more than {ADDRESS_BYTES_MAX} bytes is too long for a socket"
         return _decoded(_answer_of(path))
     except FileNotFoundError:
-        return "is not there: no node runs, or another file is its configuration"
+        return "is not there: no node runs, or the node has another configuration file"
     except ConnectionRefusedError:
         return "no process answers: the node has ended, and left its socket behind"
     except TimeoutError:

@@ -23,16 +23,16 @@ CONTROL = "control.sock"
 class NodeSettings:
     """The settings that `verify` uses; paths are relative to the file's directory."""
 
-    member: Annotated[Shown, "its name"]
+    member: Annotated[Shown, "the member's name"]
     cluster: Annotated[Shown, "the cluster's name"]
-    data: Annotated[Shown, "its data directory"]
+    data: Annotated[Shown, "the data directory"]
     electors: Annotated[tuple[str, ...], "members that choose views"]
-    control: Annotated[Shown | None, Absent(), "its control socket"] = None
+    control: Annotated[Shown | None, Absent(), "the control socket"] = None
 
 
 @frozen(kw_only=True)
 class NodeFile:
-    """The settings with whole paths.  `file`: its path as given.  `electors`: sorted names."""
+    """The settings with whole paths.  `file`: the file's path as given.  `electors`: sorted."""
 
     file: str
     member: str

@@ -30,7 +30,7 @@ MARKS = (FOLDER,)
 """Names that a store still has if its files are gone; a blank disk does not have them."""
 
 SALVAGED_MAX = 120
-"""Characters of a damaged value that are shown."""
+"""The most characters of a damaged value that are shown."""
 
 
 def read(raw: Raw, *, has_log: bool = False) -> Found:
@@ -51,7 +51,7 @@ def read(raw: Raw, *, has_log: bool = False) -> Found:
     state = State.CORRUPT
     if isinstance(refused, StoreMissing):
         state = State.NONE
-        found.append(f"there is a directory {FOLDER}, and no store in it")
+        found.append(f"the directory {FOLDER} has no store in it")
     elif isinstance(refused, StoreNewer):
         state = State.NEWER
     elif isinstance(refused, StoreUnreadable):
@@ -68,10 +68,10 @@ def read(raw: Raw, *, has_log: bool = False) -> Found:
 
 
 def with_shared_log(stores: Sequence[Found]) -> tuple[Found, ...]:
-    """Return the stores; one without a journal is read again if its cluster keeps journals.
+    """Return the stores; a store without a journal is read again if its cluster keeps journals.
 
     Earlier versions did not write down that the frames are in a journal.  But all members of a
-    cluster keep their frames in the same way, so one store with a journal shows it for all.
+    cluster keep their frames in the same way, so one store with a journal shows this for all.
     """
     with_log = {one.cluster for one in stores if one.raw.journal is not None and one.cluster}
     return tuple(
@@ -88,7 +88,7 @@ def contents_of(found: Found) -> Contents | None:
 
 
 def _recovered(raw: Raw, record: StoreRecord) -> tuple[StoreRecord, str]:
-    """Return the record with the position that the operator gave, and why that is impossible.
+    """Return the record with the position that the operator gave, and why it does not fit, or "".
 
     A broker that keeps positions with its frames writes them here only now and then.  The broker's
     own recovery says where the data really ends.
@@ -130,11 +130,11 @@ def state_of(record: StoreRecord) -> State:
 
 
 def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str], *, has_log: bool) -> Found:
-    record, lost = contents.record, ""
+    record, problem = contents.record, ""
     if raw.journal is not None or contents.frames is not None or has_log:
-        record, lost = with_frames(record, raw.journal)
-    if lost:
-        found.insert(0, lost)
+        record, problem = with_frames(record, raw.journal)
+    if problem:
+        found.insert(0, problem)
         # A member refuses this store, too, because acknowledged frames may be missing.
         is_unread = raw.journal is not None and raw.journal.is_unread
         state = State.UNREADABLE if is_unread else State.CORRUPT
@@ -142,9 +142,9 @@ def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str], *, has_lo
     if raw.lock_problem:
         # A process may have it open, and no member opens a store that it cannot lock.
         return _not_taken(raw, State.UNREADABLE, slot, contents, found)
-    record, wrong = _recovered(raw, record)
-    if wrong:
-        found.insert(0, wrong)
+    record, problem = _recovered(raw, record)
+    if problem:
+        found.insert(0, problem)
         # The operator's position does not fit the metadata, so the store proves nothing.
         return _not_taken(raw, State.UNREADABLE, slot, contents, found)
     contents = evolve(contents, record=record)

@@ -1,7 +1,7 @@
 """A pack: the files of a store that `joinproto-pack.sh` collects on a machine without joinproto.
 
-The script is made from the readers' lists of files (`tools/pack_script.py`), so it packs exactly
-these.  It needs a POSIX shell with `cat`, `cksum` and `uname`, and only writes to standard output.
+The script is made from the readers' lists of files (`tools/pack_script.py`).  It needs a POSIX
+shell with `cat`, `cksum` and `uname`, and writes to standard output only.
 
     joinproto-pack 1
     host NAME
@@ -27,7 +27,7 @@ from typing import BinaryIO
 from attrs import define, evolve, field
 
 from joinproto.errors import StoreCorrupt, StoreNewer
-from joinproto.recovery.foreign.ra.folders import BESIDE, FLAGS
+from joinproto.recovery.foreign.ra.folders import FLAGS, FLAGS_SUFFIX
 from joinproto.recovery.found import Raw
 from joinproto.recovery.gather import gather
 
@@ -50,7 +50,7 @@ def is_pack(beginning: bytes) -> bool:
 def read(file: BinaryIO, *, name: str) -> tuple[Raw, ...]:
     """Return the directories in a pack; raises `StoreError` if it is not whole.
 
-    `name`: of the pack, for messages.
+    `name`: the pack's name, for messages.
     """
     with TemporaryDirectory(prefix="joinproto-pack-") as place:
         return _Unpacking(file, name, Path(place)).unpack()
@@ -157,7 +157,9 @@ class _Unpacking:
         if not self.found or not is_below or self.files > FILES_MAX:
             raise self._broken("has a file that no script of ours packs")
         folder = self.found[-1][0]
-        target = folder.with_name(f"{folder.name}{BESIDE}") if name == FLAGS else folder / path
+        target = (
+            folder.with_name(f"{folder.name}{FLAGS_SUFFIX}") if name == FLAGS else folder / path
+        )
         above = target.parent
         ours = [one for one in (target, *target.parents) if self.place in one.parents]
         if any(one.is_symlink() for one in ours):

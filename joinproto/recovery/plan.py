@@ -55,19 +55,18 @@ _POSITION = Written(
 
 @frozen(kw_only=True)
 class Input:
-    """A store on which the plan depends, and a hash of what was read of it.
+    """A store on which the plan depends, and the hashes of its files.
 
-    `format`, `recovered`: how it was read, so that it can be read again in the same way.
-    `sha256`: without the generation before.  `previous`: the hash of the generation before; it is
-    separate, because an interrupted apply may have replaced that generation.
+    `format`, `recovered`: with these the store is read again in the same way.  `previous`: a hash
+    of its own, because an interrupted apply may have replaced the generation before.
     """
 
     name: Annotated[str, "the store's name"]
-    host: Annotated[str, "where it was read"]
-    path: Annotated[str, "its directory there"]
-    format: Annotated[Format | None, "the program that wrote it"]
-    recovered: Annotated[str, "the position that was given"]
-    sha256: Annotated[str, "hash of all that was read"]
+    host: Annotated[str, "the machine where the store was read"]
+    path: Annotated[str, "the store's directory"]
+    format: Annotated[Format | None, "the program that wrote the store"]
+    recovered: Annotated[str, "the position that the operator gave"]
+    sha256: Annotated[str, "hash of the files, without the generation before"]
     previous: Annotated[str, "hash of the generation before"]
 
     @classmethod
@@ -90,7 +89,7 @@ class Force:
     """A RESTART with other electors, for hosts that are lost for good.
 
     It is never proven, and outside the protocol's promises.  The plan fixes `nonce` and `time`, so
-    that applying it twice makes the same view.
+    a plan that is applied twice makes the same view.
     """
 
     parent: Annotated[str, "id of the view before"]
@@ -126,10 +125,10 @@ class Step:
 
 @frozen(kw_only=True)
 class Plan:
-    """What `apply` will write, and the evidence for it."""
+    """The write that `apply` makes, and the evidence for it."""
 
-    cluster: Annotated[str, "its initial signature"]
-    cluster_name: Annotated[Shown, "its name"]
+    cluster: Annotated[str, "the cluster's initial signature"]
+    cluster_name: Annotated[Shown, "the cluster's name"]
     verdict: Annotated[str, "the verdict of `pick`"]
     is_proven: Annotated[bool, "whether the verdict is proven"]
     loses_nothing: Annotated[bool, "whether no acknowledged frame can be lost"]
@@ -145,7 +144,7 @@ class Plan:
 
     @property
     def to_type(self) -> str:
-        """Return the words that the operator must type to agree; they say if it is unproven."""
+        """Return the words that the operator must type to agree; they name an unproven plan so."""
         if self.step.force is not None:
             return f"force {self.cluster_name}"
         return self.cluster_name if self.is_proven else f"{self.cluster_name} unproven"
@@ -154,8 +153,8 @@ class Plan:
 def plan_for(judgement: Judgement, *, unproven: bool = False) -> Plan:
     """Return the plan that permits a restart from the latest store.
 
-    `unproven`: the operator accepts a verdict that is not proven.  Raises `Refused` if there is
-    nothing to write, or if nothing may be written.
+    `unproven`: the operator accepts a verdict that is not proven.  Raises `Refused` if no write is
+    needed, or if none is allowed.
     """
     verdict = judgement.verdict
     latest = [one for one in judgement.latest if one.format is Format.JOINPROTO]
@@ -202,7 +201,8 @@ def forced_plan(
     """Return the plan of a RESTART with these electors, although nothing is proven.
 
     `electors`: names of members whose stores are here.  `wait_for`: the new N, None to keep it.
-    `nonce`, `time` (milliseconds since 1970): of the view.  Raises `Refused`, `UsageProblem`.
+    `nonce`, `time`: the view's, the time in milliseconds since 1970.  Raises `Refused`,
+    `UsageProblem`.
     """
     lineage = judgement.pick.findings.lineage
     tip = lineage.tip
@@ -333,7 +333,7 @@ def dump(plan: Plan) -> str:
 
 
 def load(data: bytes, *, name: str) -> Plan:
-    """Return the plan in a file; `name`: of the file, for messages.
+    """Return the plan in a file; `name`: the file's name, for messages.
 
     Raises `StoreError` if it is not as it was written, `UsageProblem` if it is not a plan, and
     `Refused` for a plan of version 1.
@@ -383,7 +383,7 @@ def describe(plan: Plan) -> tuple[str, ...]:
         f"cluster   {plan.cluster_name} ({short(plan.cluster)})",
         f"store     {step.member} at {step.host}:{shown(step.path)}",
         f"writes    {what}",
-        f"keeps     joinproto/{backup_name(plan)}, as it is now",
+        f"keeps     the present metadata, in joinproto/{backup_name(plan)}",
         f"verdict   {plan.verdict}{lost}",
         *(f"missing   {line}" for line in plan.missing),
         f"plan      {plan.hash}",

@@ -22,7 +22,7 @@ MEGABYTE = 1_000_000
 
 
 class Progress(RealFileSystem):
-    """The disks of this machine; shows how much of which file was read."""
+    """The disks of this machine; it shows the file that is read, and how much of it was read."""
 
     def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream

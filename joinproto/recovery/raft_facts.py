@@ -1,4 +1,4 @@
-"""The facts in the store of a member of a Raft group: of etcd, or of Kafka's controllers."""
+"""The facts in a store of etcd, or of a controller of Kafka: a member of one Raft group."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from joinproto.pick.raft import Configuration, RaftLog
 
 
 def add_term(terms: list[tuple[int, int]], index: int, term: int) -> None:
-    """Add an entry to `terms`, the first entries of terms; it replaces entries from `index` on."""
+    """Add an entry to `terms`, each term's first entry; it replaces entries from `index` on."""
     while terms and terms[-1][0] >= index:
         terms.pop()
     if not terms or terms[-1][1] != term:

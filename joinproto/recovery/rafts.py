@@ -11,19 +11,19 @@ from collections.abc import Collection, Sequence
 from attrs import frozen
 
 from joinproto.errors import UsageProblem
-from joinproto.pick.findings import Missing
+from joinproto.pick.findings import MissingStore
 from joinproto.pick.raft import ASSUMED, RaftVerdict, judge
 from joinproto.pick.table import NOT_READ, Verdict
-from joinproto.recovery.foreign.etcd import released
+from joinproto.recovery.foreign.etcd import release_numbers
 from joinproto.recovery.found import Format, Found, State
-from joinproto.recovery.judged import Judged, pick_of
+from joinproto.recovery.judged import FormatVerdict, pick_of
 from joinproto.recovery.words import and_, collect_on, has, typed
 
 FORMATS = (Format.ETCD, Format.KRAFT)
 TWICE = "a store is there twice"
 BACK = "a store went back"
 PARTED = "two branches"
-EMPTY = "nothing is in their logs"
+EMPTY = "their logs are empty"
 UNREAD = (State.CORRUPT, State.UNREADABLE)
 NOT_EXAMINED = (
     "the data themselves: only the log, and a few facts about it, were read",
@@ -34,7 +34,7 @@ MORE = "it may have entries that were acknowledged, and are in no store here"
 ELSEWHERE = "look for other stores of this cluster, or for a snapshot"
 
 
-def verdict_on(stores: Sequence[Found], *, lost: Collection[str] = ()) -> Judged:
+def verdict_on(stores: Sequence[Found], *, lost: Collection[str] = ()) -> FormatVerdict:
     """Return the verdict about the stores of one product.
 
     `lost`: names or ids of members whose stores are lost for good, from `--lost`.
@@ -54,7 +54,7 @@ def verdict_on(stores: Sequence[Found], *, lost: Collection[str] = ()) -> Judged
     _refuse_unknown(lost, stores, {*names, *names.values(), *found.voters})
     verdict, case = _verdict(stores, found)
     missing = tuple(
-        Missing(names.get(one, one), "", is_member=True, may_know_more=True, text=MORE)
+        MissingStore(names.get(one, one), "", is_member=True, may_know_more=True, text=MORE)
         for one in found.missing
     )
     pick = pick_of(
@@ -67,12 +67,12 @@ def verdict_on(stores: Sequence[Found], *, lost: Collection[str] = ()) -> Judged
         missing=() if found.is_proven else missing,
         is_safe=found.is_proven,
     )
-    words = _Words(kind, stores, found, verdict, case, names)
-    sentence, after = words.sentence_and_next(lost)
-    return Judged(
+    texts = _VerdictTexts(kind, stores, found, verdict, case, names)
+    sentence, after = texts.sentence_and_next(lost)
+    return FormatVerdict(
         pick=pick,
         sentence=sentence,
-        lines=tuple(words.lines()),
+        lines=tuple(texts.lines()),
         not_examined=NOT_EXAMINED,
         next=after,
     )
@@ -88,7 +88,7 @@ def _refuse_unknown(lost: Collection[str], stores: Sequence[Found], known: set[s
             )
         if known and name not in known:
             raise UsageProblem(
-                f"--lost {name}: no member is called so",
+                f"--lost {name}: no member has this name",
                 next=f"members are {', '.join(sorted({*known} - {''}))}",
             )
 
@@ -116,8 +116,8 @@ def _verdict(stores: Sequence[Found], found: RaftVerdict) -> tuple[Verdict, str]
 
 
 @frozen
-class _Words:
-    """Makes the texts of a verdict.  `names`: of members, by their ids."""
+class _VerdictTexts:
+    """The texts of a verdict.  `names`: the members' names by id."""
 
     kind: Format
     stores: Sequence[Found]
@@ -249,8 +249,9 @@ class _Words:
         facts = one.raft_log
         assert facts is not None
         dropped = facts.last_index - facts.commit
+        entries = "1 entry" if dropped == 1 else f"{dropped} entries"
         also = (
-            f"; it drops {dropped} after entry {facts.commit}, which may be acknowledged"
+            f"; it drops {entries} after entry {facts.commit} that may be acknowledged"
             if dropped
             else ""
         )
@@ -266,7 +267,7 @@ def _force(one: Found) -> str:
     etcdutl reads the database only, so entries that are only in the log would be lost.
     """
     facts = one.raft_log
-    has_tool = facts is not None and released(facts.release) >= (3, 5)
+    has_tool = facts is not None and release_numbers(facts.release) >= (3, 5)
     if facts is not None and has_tool and facts.applied == facts.last_index:
         source = typed(f"{one.path}/member/snap/db")
         return (

@@ -13,7 +13,7 @@ import click
 
 from joinproto.join.ids import short
 from joinproto.pick.candidate import shown_name
-from joinproto.pick.findings import Place
+from joinproto.pick.findings import ChainPlace
 from joinproto.pick.pick import group
 from joinproto.pick.table import Verdict
 from joinproto.recovery.found import Found, State
@@ -69,10 +69,10 @@ def table(stores: Sequence[Found], latest: Sequence[str] = ()) -> str:
     """Return one line for each store.  `>`: the latest, `!`: it has a problem.
 
     A cell that differs from the latest store, or else from the store with most views, ends in `*`.
-    Columns without any value are left out.  If a line would be too long, the place of each store is
-    on a second line.
+    Columns without any value are left out.  If a line is too long, each store's path is on a second
+    line.
     """
-    like = _model(stores, latest)
+    like = _reference_cells(stores, latest)
     rows = [HEAD, *(_marked(_cells(found), like) for found in stores)]
     columns = [at for at, head in enumerate(HEAD) if _is_shown(at, head, rows, stores)]
     rows = [tuple(row[at] for at in columns) for row in rows]
@@ -118,7 +118,7 @@ def _is_shown(at: int, head: str, rows: Sequence[tuple[str, ...]], stores: Seque
     return head in ALWAYS_SHOWN or any(row[at] != "-" for row in rows[1:])
 
 
-def _model(stores: Sequence[Found], latest: Sequence[str]) -> tuple[str, ...] | None:
+def _reference_cells(stores: Sequence[Found], latest: Sequence[str]) -> tuple[str, ...] | None:
     chosen = [found for found in stores if found.name in latest]
     chosen = chosen or [found for found in stores if found.record is not None]
     if not chosen or len(stores) < 2:
@@ -246,14 +246,14 @@ def wrapped(text: str, first: str = "", indent: str = "") -> str:
     )
 
 
-def _order(place: Place) -> str:
+def _order(place: ChainPlace) -> str:
     behind = place.views_behind
     if behind is None:
         return place.order
     return f"{_count(behind, 'view')} behind the newest" if behind else "knows the newest view"
 
 
-def _frames(place: Place, behind: int) -> str:
+def _frames(place: ChainPlace, behind: int) -> str:
     """Return how many frames are missing; "" for none, or if committed frames may be missing."""
     return f", {_count(behind, 'frame')} behind the latest" if place.covers and behind > 0 else ""
 
@@ -263,10 +263,7 @@ def _count(count: int, what: str) -> str:
 
 
 def comparison_text(stores: Sequence[Found], judgement: Judgement) -> str:
-    """Return how the stores compare: clusters, chains, and how far each store is behind.
-
-    The verdict is that of `pick`, so the latest store need not be proven to be the latest.
-    """
+    """Return how the stores compare: clusters, chains, and how far each store is behind."""
     parts = [judgement_text(judgement, is_brief=True)]
     for each in group([found.candidate for found in stores]):
         members = [found for found in stores if found.name in each.names]
@@ -294,8 +291,8 @@ def comparison_text(stores: Sequence[Found], judgement: Judgement) -> str:
         parts += _list(
             f"{fork.name} and the longest chain have {common} in common",
             [
-                *(f"only there: {view}" for view in fork.one_beyond),
-                *(f"only in the longest: {view}" for view in fork.other_beyond),
+                *(f"only in {fork.name}: {view}" for view in fork.one_beyond),
+                *(f"only in the longest chain: {view}" for view in fork.other_beyond),
             ],
         )
     parts += _list("evidence", judgement.evidence)

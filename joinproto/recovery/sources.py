@@ -37,7 +37,7 @@ def this_host() -> str:
 class Sources:
     """All stores that were named, read once.
 
-    `stores`: with different names.  `notes`: sentences about words that were not counted, and about
+    The names of `stores` differ.  `notes`: sentences about words that were not counted, and about
     facts that were not examined.
     """
 
@@ -55,13 +55,13 @@ def look(
     options: Sequence[str] = (),
     files: JournalFileSystem = REAL,
 ) -> Sources:
-    """Return the findings in these directories, .info files and packs (`-`: standard input).
+    """Return the stores in these directories, .info files and packs (`-`: standard input).
 
     `kind`: the format, None to detect it.  `positions`: values of `--position`.  `host`: a name
     for this machine, None for its host name.  `command`: the command of `recover` to type again if
     a directory holds several stores, with these `options`, each quoted for a shell.  Problems of a
-    store are part of the findings.  Raises `StoreError` for a file that is not whole,
-    `UsageProblem` for a wrong path or position.
+    store are part of the result.  Raises `StoreError` for a file that is not whole, `UsageProblem`
+    for a wrong path or position.
     """
     here = host or this_host()
     recovered = _positions(positions)
@@ -75,7 +75,7 @@ def look(
             notes += [] if note in ("", *notes) else [note]
             continue
         path = Path(word)
-        place = _place(path)
+        place = _device_and_inode(path)
         if place is not None and place in seen:
             notes.append(f"{word} is given twice, and counted once")
             continue
@@ -113,7 +113,7 @@ def _named(raws: Sequence[tuple[Raw, str]], notes: list[str]) -> tuple[Found, ..
             if (before.digest, before.in_use) == (raw.digest, raw.in_use):
                 notes.append(f"{one.name} is given twice, and counted once")
                 continue
-            # Two machines with the same name, or one store at two times: it is unknown which.
+            # These are two machines with the same name, or one store at two times.
             number = f"number {given[one.name]}"
             origin = f"from {source}" if source and source != "-" else number
             if f"{one.name} ({origin})" in found:
@@ -136,7 +136,7 @@ def _is_file(word: str) -> bool:
 
 
 def _near(path: Path) -> str:
-    """Return a hint at stores next to this path, "" if there are none."""
+    """Return a hint that names the stores next to this path, "" if there are none."""
     above = Path(os.path.abspath(path)).parent  # noqa: PTH100  links are not followed
     stores = stores_inside(above)
     if not stores:
@@ -152,7 +152,7 @@ def _require_no_parent(
     The error names the command with these stores or files in place of the directory.
     """
     path = Path(word)
-    inside = stores_inside(path) or tuple(sorted(path.glob("*.info"))) or _deeper(path)
+    inside = stores_inside(path) or tuple(sorted(path.glob("*.info"))) or _two_levels_below(path)
     if not inside:
         return
     if closed := _closed_in(path):
@@ -187,7 +187,7 @@ def _closed_in(path: Path) -> list[str]:
     ][:DIRECTORIES_SHOWN_MAX]
 
 
-def _deeper(path: Path) -> tuple[Path, ...]:
+def _two_levels_below(path: Path) -> tuple[Path, ...]:
     """Return the stores two levels below `path`."""
     try:
         inside = sorted(one for one in path.iterdir() if one.is_dir() and not one.is_symlink())
@@ -210,7 +210,7 @@ def _require_not_inside(
 
 
 _OUTPUT = {"collect": " > NAME.info", "plan": " -o plan.json"}
-"""What these commands need at the end, so that their output goes to a file."""
+"""The ends of commands whose output goes to a file."""
 
 
 def _again(
@@ -226,7 +226,7 @@ def _again(
     return f"joinproto recover {' '.join([command, *options, *given])}{_OUTPUT.get(command, '')}"
 
 
-def _place(path: Path) -> tuple[int, int] | None:
+def _device_and_inode(path: Path) -> tuple[int, int] | None:
     try:
         status = path.stat()
     except OSError:

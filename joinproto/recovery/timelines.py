@@ -1,8 +1,8 @@
 """The verdict about directories of PostgreSQL: which has the whole log, and which forked.
 
-What a client was told depends on `synchronous_commit` and on which server was the primary, and no
-file shows these.  So the verdict is about the log alone: a directory that has the whole log of each
-other directory is the latest.
+No file shows which commits were acknowledged to clients: that depends on `synchronous_commit` and
+on which server was the primary.  So the verdict is about the log alone: a directory that has the
+whole log of each other directory is the latest.
 
 Source: PostgreSQL, `pg_rewind`; "Timelines" in its manual.
 """
@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from joinproto.errors import UsageProblem
-from joinproto.pick.findings import Missing
+from joinproto.pick.findings import MissingStore
 from joinproto.pick.table import NOT_READ, Verdict
-from joinproto.recovery.foreign.postgresql import Control, Parting, control_of, parting, place
+from joinproto.recovery.foreign.postgresql import CommonLog, Control, common_log, control_of, lsn
 from joinproto.recovery.found import Found, State
-from joinproto.recovery.judged import Judged, pick_of
+from joinproto.recovery.judged import FormatVerdict, pick_of
 from joinproto.recovery.rafts import NOT_EXAMINED
 from joinproto.recovery.words import and_, collect_on, has
 
@@ -27,7 +27,7 @@ NOT_KNOWN = (State.NEWER, State.UNKNOWN)
 MORE = "it may have a part of the log that is in no directory here"
 
 
-def verdict_on(stores: Sequence[Found], *, nodes: int | None) -> Judged:
+def verdict_on(stores: Sequence[Found], *, nodes: int | None) -> FormatVerdict:
     """Return the verdict about directories of PostgreSQL.
 
     `nodes`: how many nodes there are, None if not known.  Raises `UsageProblem` for more stores.
@@ -39,7 +39,7 @@ def verdict_on(stores: Sequence[Found], *, nodes: int | None) -> Judged:
         )
     read = [(one, control) for one in stores if (control := control_of(one)) is not None]
     pairs = [
-        (one, other, parting(mine, theirs))
+        (one, other, common_log(mine, theirs))
         for (one, mine), (other, theirs) in combinations(read, 2)
     ]
     latest = [one for one, control in read if _has_all(control, read)]
@@ -85,19 +85,19 @@ def verdict_on(stores: Sequence[Found], *, nodes: int | None) -> Judged:
                 f"start {latest[0].name} as the primary (pg_ctl promote, if it is a standby); the"
                 " others follow it"
             )
-    return Judged(
+    return FormatVerdict(
         pick=pick_of(
             stores,
             verdict,
             rule="timelines",
             case=case,
             latest=tuple(one.name for one in latest),
-            missing=(Missing(unknown, "", may_know_more=True, text=MORE),) if unknown else (),
+            missing=(MissingStore(unknown, "", may_know_more=True, text=MORE),) if unknown else (),
         ),
         sentence=sentence,
         lines=(
             *lines,
-            "no file shows which commits a client was told of (synchronous_commit)",
+            "no file shows which commits were acknowledged to clients (synchronous_commit)",
             "assumed, as no file shows it: each directory is of a different node; none is a copy",
         ),
         not_examined=NOT_EXAMINED,
@@ -106,7 +106,7 @@ def verdict_on(stores: Sequence[Found], *, nodes: int | None) -> Judged:
 
 
 def _has_all(control: Control, read: Sequence[tuple[Found, Control]]) -> bool:
-    parts = (parting(control, other) for _, other in read)
+    parts = (common_log(control, other) for _, other in read)
     return all(found is not None and found.theirs <= 0 for found in parts)
 
 
@@ -139,16 +139,16 @@ def _verdict(
     return (Verdict.TIE if len(latest) > 1 else Verdict.PROVEN), "all are here"
 
 
-def _line(one: Found, other: Found, found: Parting | None) -> str:
+def _line(one: Found, other: Found, found: CommonLog | None) -> str:
     if found is None:
         return f"{one.name} and {other.name} have no beginning in common"
-    at = f"{place(found.at)} of timeline {found.timeline}"
+    at = f"{lsn(found.at)} of timeline {found.timeline}"
     if found.mine > 0 and found.theirs > 0:
         return (
             f"{one.name} and {other.name} part at {at}: beyond it the one has {found.mine} bytes"
             f" of log, the other {found.theirs}"
         )
-    left = "" if found.left is None else f", and it left that timeline at {place(found.left)}"
+    left = "" if found.left is None else f", and it left that timeline at {lsn(found.left)}"
     if found.mine == found.theirs:
         return f"{one.name} and {other.name} both end at {at}"
     ahead, behind = (one, other) if found.mine > 0 else (other, one)

@@ -29,7 +29,7 @@ NAMES: Mapping[Format, str] = {
 class _Option:
     """An option.
 
-    `used_by`: formats whose verdict it can change.  `why`: why it does not for other formats.
+    `used_by`: formats whose verdict it can change.  `why`: why it changes no verdict for others.
     """
 
     used_by: frozenset[Format]
@@ -117,7 +117,7 @@ def _of_members(
         if not meaning.used_by.intersection(kinds):
             yield f"{said}: {meaning.why.format(kind=kind)}"
         elif known and name not in known:
-            yield f"{said}: no member of these stores is called so; {_listed(known)}"
+            yield f"{said}: no member of these stores has this name; {_listed(known)}"
         elif name in here and here[name].state.is_readable:
             yield f"{said}: the store of {shown(name)} was given ({here[name].name})"
 

@@ -29,7 +29,7 @@ from joinproto.join.view import Kind, View
 from joinproto.pick.table import Verdict
 from joinproto.recovery import schema
 from joinproto.recovery.found import Found
-from joinproto.recovery.judgement import groups_told, store_told
+from joinproto.recovery.judgement import group_results, store_result
 from joinproto.recovery.live import Live, LiveView
 from joinproto.recovery.node_file import NodeFile
 from joinproto.recovery.words import typed
@@ -127,7 +127,12 @@ def _judged(asked: Sequence[AskedMember]) -> tuple[int, Verdict | None, str, str
     forked = _two_branches(asked)
     if forked:
         stores = " ".join(str(item.node.data) for item in asked)
-        return 4, Verdict.DIVERGED, forked, f"stop them; then joinproto recover compare {stores}"
+        return (
+            4,
+            Verdict.DIVERGED,
+            forked,
+            f"stop all members; then joinproto recover compare {stores}",
+        )
     silent = [item for item in asked if item.live is None]
     if silent:
         names = ", ".join(item.name for item in silent)
@@ -269,8 +274,8 @@ def result_of(found: Verification) -> schema.Result:
     """Return the object of `--json`."""
     stores = tuple(item.store for item in found.asked)
     return schema.Result(
-        stores=tuple(map(store_told, stores)),
-        groups=groups_told(stores),
+        stores=tuple(map(store_result, stores)),
+        groups=group_results(stores),
         verdict=found.verdict,
         evidence=(found.sentence, *found.evidence),
         missing=tuple(schema.Missing(member=name, why=why) for name, why in found.missing),

@@ -1,4 +1,4 @@
-"""Texts of a command line, for messages and for typing them again; and lists of words."""
+"""The words of a command line, as they are shown or typed again; and lists in sentences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from joinproto.codec.marks import Written
 Key = TypeVar("Key")
 
 WORDS_MAX = 8
-"""How many directories and files of a command are repeated; if there are more, only a count."""
+"""The most directories and files of a command that are repeated; of more, the count is shown."""
 
 COLLECT = "joinproto recover collect DIR > NAME.info"
 
@@ -37,10 +37,10 @@ def typed(word: str) -> str:
     return f"$'{''.join(_escaped(char, quotes=True) for char in word)}'"
 
 
-def given(words: Sequence[str]) -> str:
+def quoted_arguments(words: Sequence[str]) -> str:
     """Return the words of a command for the next command, quoted for a shell.
 
-    `words`: its stores, and before them its options, each with its value and quoted by now.
+    `words`: the options, each with its value and already quoted, and the stores.
     """
     options = [word for word in words if word.startswith("--")]
     stores = stores_in(words)
@@ -73,7 +73,7 @@ def grouped(pairs: Iterable[tuple[Key, str]]) -> dict[Key, list[str]]:
 
 
 def collect_on(hosts: str) -> str:
-    """Return the advice for supplying the stores of these hosts."""
+    """Return the advice to collect the stores of these hosts."""
     return f"on {hosts}: {COLLECT}; then pick again, with those files too"
 
 

@@ -54,7 +54,7 @@ class Stale(JoinprotoError):
 
 
 class Outcome(Enum):
-    """What a writing command did."""
+    """The outcome of a writing command."""
 
     DONE = "done"
     DONE_BEFORE = "done before"
@@ -73,7 +73,7 @@ class Done:
 def check(plan: Plan, *, host: str, files: JournalFileSystem = REAL) -> Done | None:
     """Return the result if the plan was applied before, None if it can be applied now.
 
-    `host`: the name of this machine.  Changes nothing.  Raises `Stale`, or `StoreError`.
+    `host`: the name of this machine.  No file is changed.  Raises `Stale`, or `StoreError`.
     """
     path = Path(plan.step.path)
     raw = gather(path, host=host, kind=Format.JOINPROTO, files=files)
@@ -139,7 +139,7 @@ def apply(
 def undo(
     path: Path, *, host: str, made: Mapping[str, str], files: JournalFileSystem = REAL
 ) -> Done:
-    """Take back what `apply` wrote, durably.
+    """Take the mark or the forced restart that `apply` wrote back, durably.
 
     A mark can be taken back until a successor of its tip has been accepted, and a forced
     restart until the store has been used.  Raises `Stale` after that.
@@ -179,7 +179,7 @@ def _codes() -> Iterator[None]:
 
 
 def last_permission(contents: Contents) -> Mapping[str, Any] | None:
-    """Return the newest entry of the history that is a mark or a force and not taken back."""
+    """Return the newest mark or forced restart in the history that was not taken back."""
     undone = {entry.get("plan") for entry in contents.history if entry.get("what") == "undo"}
     for entry in reversed(contents.history):
         if entry.get("what") in ("mark", "force") and entry.get("plan") not in undone:
@@ -297,7 +297,7 @@ def _undone(path: Path, store: Store, entry: Mapping[str, Any]) -> StoreRecord:
     is_unused = str(store.generation) == entry.get("generation")
     if tip is None or not is_unused or record.position != tip.position:
         raise Stale(
-            f"{path}: the forced restart cannot be taken back: the store was used since\n"
+            f"{path}: the forced restart cannot be taken back: the store was used after it\n"
             "  nothing was changed",
             next="start the members; the restart has begun",
         )

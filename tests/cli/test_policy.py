@@ -13,8 +13,8 @@ from joinproto.__main__ import main
 from joinproto.check import check
 from joinproto.cli.reports.policy import HARMS
 from joinproto.recovery.found import State
-from joinproto.recovery.judgement import store_told
-from joinproto.recovery.policy.asked import Questioner, Record, StateQuestion, summed
+from joinproto.recovery.judgement import store_result
+from joinproto.recovery.policy.asked import AskedQuestion, Questioner, StateQuestion, totals_of
 from joinproto.recovery.policy.question import Question
 from joinproto_worlds.policy import galera, ours
 from joinproto_worlds.policy.built_in import pick
@@ -129,7 +129,7 @@ def test_only_a_harmful_choice_is_blamed_on_reading_unknown_as_absent(
 
     assert "a" == asker.answer(silent)
 
-    assert counted == summed(asker, is_whole=True).unknown_as_absent
+    assert counted == totals_of(asker, is_whole=True).unknown_as_absent
 
 
 @pytest.mark.landing
@@ -165,13 +165,13 @@ def test_pick_is_too_careful_only_where_a_node_is_silent_or_blank() -> None:
     assert not any(more[line].safe for line in silent)
 
 
-def asked_of_galera(left: Left) -> dict[str, Record]:
+def asked_of_galera(left: Left) -> dict[str, AskedQuestion]:
     asker = Questioner(pick, ("choose-founder",))
     assert "holds" == check(galera.world(asker, left)).result
     return asker.records
 
 
-def is_too_careful(record: Record) -> bool:
+def is_too_careful(record: AskedQuestion) -> bool:
     return record.answer == "wait" and bool(record.safe)
 
 
@@ -179,7 +179,7 @@ def test_a_disk_that_is_not_mounted_looks_blank_and_keeps_what_it_has() -> None:
     node = Node("a", runs=False, serves=False, data=(0, 1), view=("a.1", "b.1"))
     blank, unmounted = evolve(node, disk="blank", data=()), evolve(node, disk="unmounted")
 
-    assert [store_told(found(blank))] == [store_told(found(unmounted))]
+    assert [store_result(found(blank))] == [store_result(found(unmounted))]
     assert (found(node).seq, unmounted.data, unmounted.at_hand) == (2, (0, 1), ())
 
 
@@ -271,13 +271,13 @@ def test_the_run_is_written_for_a_reviewer(capsys: Any, tmp_path: Path) -> None:
 def test_the_knowledge_of_a_policy_decides_which_answers_are_safe() -> None:
     """A founder is safe for a question if it is safe in every state that leads to it."""
     store = found(Node("a", runs=False, serves=False, data=(0,), view=("a.1", "b.1")))
-    question = Question(ask="choose-founder", nodes=("a", "b"), stores=(store_told(store),))
+    question = Question(ask="choose-founder", nodes=("a", "b"), stores=(store_result(store),))
 
     def careful(*safe: frozenset[str]) -> int | None:
         asker = Questioner(lambda asked: "wait")
         for each in safe:
             asker.answer(StateQuestion(question=question, found=(store,), safe=each))
-        return summed(asker, is_whole=True).too_careful
+        return totals_of(asker, is_whole=True).too_careful
 
     assert careful(frozenset("a")) == 1
     assert careful(frozenset("a"), frozenset()) == 0

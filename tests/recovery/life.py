@@ -1,4 +1,4 @@
-"""A small cluster of real members: their disks are values, everything else may fail.
+"""A small cluster of real members: their disks are values; members and the network may fail.
 
 The members decide everything.  The host performs the actions of `Member.poll`.  A frame and the
 position are written in one step.  A frame is acknowledged when every member of its view has it,
@@ -35,9 +35,9 @@ from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position
 
 ROUNDS_IDLE = 4
-"""After this many rounds without progress, none is expected: each member has backed off once."""
+"""Rounds without progress, after which no progress is expected: each member has backed off once."""
 
-Written = tuple[ViewId, int]
+FrameId = tuple[ViewId, int]
 
 
 @define
@@ -59,7 +59,7 @@ class FrameSent:
 class DataSent:
     view: ViewId
     position: Position | None
-    frames: tuple[Written, ...]
+    frames: tuple[FrameId, ...]
 
 
 @define
@@ -77,11 +77,11 @@ class Life:
     electors: str = ""
     now: float = 0.0
     disks: dict[str, StoreRecord] = Factory(dict)
-    frames: dict[str, tuple[Written, ...]] = Factory(dict)
+    frames: dict[str, tuple[FrameId, ...]] = Factory(dict)
     members: dict[str, Member] = Factory(dict)
     envelopes: list[Envelope] = Factory(list)
     split: tuple[frozenset[str], ...] = ()
-    acknowledged: list[Written] = Factory(list)
+    acknowledged: list[FrameId] = Factory(list)
     lives: int = 0
     waiting: list[Waiting] = Factory(list)
     on_write: Callable[[str, StoreRecord], None] = field(default=lambda _name, _record: None)
@@ -123,7 +123,7 @@ class Life:
                 self.perform(name)
 
     def kill(self, name: str) -> None:
-        """End a member's process; the others notice this in `settle`."""
+        """End a member's process; the members that it reached notice this at once."""
         if self.members.pop(name, None) is None:
             return
         self.envelopes = [one for one in self.envelopes if name not in (one.sender, one.to)]
@@ -154,7 +154,7 @@ class Life:
         self.envelopes = [one for one in self.envelopes if self.reaches(one.sender, one.to)]
 
     def deliver(self, at: int = 0) -> None:
-        """Deliver one envelope."""
+        """Deliver the envelope number `at`."""
         envelope = self.envelopes.pop(at)
         member = self.members.get(envelope.to)
         if member is None or not self.reaches(envelope.sender, envelope.to):
@@ -197,7 +197,7 @@ class Life:
         return False
 
     def settle(self, *, rounds_max: int = 100) -> None:
-        """Deliver all messages and advance the time, until nothing changes any more."""
+        """Deliver all messages and advance the time, until there is no more progress."""
         idle = 0
         for _ in range(rounds_max):
             before = self._progress()
@@ -264,8 +264,8 @@ class Life:
         """Return the members that serve clients."""
         return [name for name in sorted(self.members) if self.members[name].is_serving]
 
-    def lost(self, name: str) -> list[Written]:
-        """Return the acknowledged frames that this store does not have, by the slow definition."""
+    def lost(self, name: str) -> list[FrameId]:
+        """Return the acknowledged frames that this store does not have."""
         return [one for one in self.acknowledged if one not in self.frames[name]]
 
 

@@ -13,7 +13,7 @@ from tests.log.engines import Applied
 from tests.recovery.disks import record
 
 
-def of_node(path: Path, text: str, chain: str, *runs: tuple[str, int]) -> Path:
+def make_node(path: Path, text: str, chain: str, *runs: tuple[str, int]) -> Path:
     """Make the directory of the node `path.name`; `runs`: how many frames of each view it has."""
     path.mkdir(parents=True)
     what = record(path.name, text, chain)

@@ -27,7 +27,7 @@ from tests.cli.running import ROOT, Done, run_apart
 from tests.needs import AS_NOBODY
 from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay
-from tests.recovery.nodes import of_node
+from tests.recovery.nodes import make_node
 
 MADE = {"who": "an operator", "when": "now", "host": "here", "tool": "0"}
 
@@ -62,7 +62,7 @@ def test_a_missing_path_gives_exit_code_2_and_is_not_called_corrupt(
 def test_undo_of_a_missing_path_gives_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The exit code is the same for all commands."""
+    """The error says that the path is not there."""
     done = ask(capsys, "undo", tmp_path / "mistyped")
 
     assert 2 == done.code
@@ -119,7 +119,7 @@ def test_a_file_that_may_not_be_read_gives_exit_code_2_and_advises_sudo(
     what: str, shared: Path
 ) -> None:
     """A file whose content is unknown is not called corrupt."""
-    paths = [of_node(shared / name, "F -", "F", ("F", 2)) for name in "abc"]
+    paths = [make_node(shared / name, "F -", "F", ("F", 2)) for name in "abc"]
     for path in shared.rglob("*"):
         path.chmod(0o755)
     (shared / what).chmod(0)
@@ -138,7 +138,7 @@ def test_the_error_about_a_directory_of_stores_names_the_forbidden_directories(
 ) -> None:
     """Otherwise the line `next` would name two stores, and the third would be forgotten."""
     for name in "abc":
-        of_node(shared / name, "F -", "F", ("F", 2))
+        make_node(shared / name, "F -", "F", ("F", 2))
     for path in shared.rglob("*"):
         path.chmod(0o755)
     (shared / "b").chmod(0)
@@ -154,8 +154,8 @@ def test_the_error_about_a_directory_of_stores_names_the_forbidden_directories(
 def test_a_write_by_a_user_who_may_only_read_gives_exit_code_2_and_advises_sudo(
     shared: Path,
 ) -> None:
-    """The exit code is 2, the advice is sudo, and nothing is written."""
-    path = of_node(shared / "a", "F -", "F", ("F", 2))
+    """apply and undo leave the store's directory as it was."""
+    path = make_node(shared / "a", "F -", "F", ("F", 2))
     for each in shared.rglob("*"):
         each.chmod(0o755)
     plan = run_apart("recover", "plan", "--unproven", str(path), "-o", str(shared / "p"), "--json")
@@ -172,7 +172,7 @@ def test_a_write_by_a_user_who_may_only_read_gives_exit_code_2_and_advises_sudo(
 # -- another disk --------------------------------------------------------------------------------
 
 
-class _Bad(RealFileSystem):
+class _BadDisk(RealFileSystem):
     """A disk that returns an error for one name."""
 
     def __init__(self, name: str) -> None:
@@ -192,9 +192,9 @@ class _Bad(RealFileSystem):
 @pytest.mark.parametrize("name", ["store.meta", "store.lock", "frames.log", "joinproto"])
 def test_a_store_with_an_error_of_the_disk_is_unreadable(name: str, tmp_path: Path) -> None:
     """The store is unreadable, and neither corrupt nor absent."""
-    path = of_node(tmp_path / "a", "F -", "F", ("F", 2))
+    path = make_node(tmp_path / "a", "F -", "F", ("F", 2))
 
-    (found,) = look([str(path)], files=_Bad(name)).stores
+    (found,) = look([str(path)], files=_BadDisk(name)).stores
 
     assert "unreadable" == found.state.value
     assert any("Input/output error" in problem for problem in found.problems)
@@ -207,17 +207,17 @@ def test_a_write_to_a_disk_with_errors_gives_exit_code_9(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The disk returns EIO for one of the files or for the folder."""
-    path = of_node(tmp_path / "a", "F -", "F", ("F", 2))
+    path = make_node(tmp_path / "a", "F -", "F", ("F", 2))
     assert 0 == ask(capsys, "plan", "--unproven", path, "-o", tmp_path / "p").code
     plan = load((tmp_path / "p").read_bytes(), name="p")
 
     with pytest.raises(JoinprotoError) as applied:
-        writing.apply(plan, host="here", made=MADE, files=_Bad(name))
+        writing.apply(plan, host="here", made=MADE, files=_BadDisk(name))
 
     assert 9 == applied.value.code
     if name in ("store.meta", "joinproto"):
         with pytest.raises(JoinprotoError) as undone:
-            writing.undo(path, host="here", made=MADE, files=_Bad(name))
+            writing.undo(path, host="here", made=MADE, files=_BadDisk(name))
         assert 9 == undone.value.code
 
 
@@ -228,7 +228,7 @@ def test_the_real_command_reports_errors_of_the_kernel_without_a_traceback(
     call: str, tmp_path: Path
 ) -> None:
     """Each call that touches the store fails once with EIO, which is never reported as a bug."""
-    paths = [of_node(tmp_path / "a", "F -", "F", ("F", 2))]
+    paths = [make_node(tmp_path / "a", "F -", "F", ("F", 2))]
     command = [sys.executable, "-B", "-m", "joinproto", "recover", "pick", *map(str, paths)]
 
     def traced(*words: str) -> subprocess.CompletedProcess[str]:
@@ -304,7 +304,7 @@ FOLDERS = ["two words", 'a\'b "c"', "$HOME;`id`", "\x1b[31mred", "-dash"]
     "folder", ["new\nline", *(pytest.param(name, marks=pytest.mark.landing) for name in FOLDERS)]
 )
 def test_the_next_command_can_be_typed(folder: str, tmp_path: Path) -> None:
-    """Each line `next` from pick to undo can be typed; names cannot control a terminal."""
+    """This holds for pick, plan and compare; names of folders cannot control a terminal."""
     top = tmp_path / folder
     top.mkdir()
     _three(top)

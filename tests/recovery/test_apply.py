@@ -74,7 +74,7 @@ def test_apply_marks_only_the_latest_store(
 
 
 def test_planning_changes_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """No file is written without apply, undo or mark-clean."""
+    """The picked store stays as it was."""
     disks = _disks(tmp_path)
     before = snapshot(disks["b"])
 
@@ -101,7 +101,7 @@ def test_without_a_file_the_plan_is_only_printed(
 def test_equal_stores_give_plans_with_equal_hashes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The hash covers the inspected and the written data, not the time or the person."""
+    """The hash covers the inspected and the written data, not the time or the reason."""
     disks = _disks(tmp_path)
 
     _, one = _planned(tmp_path, capsys, *disks.values(), "--why", "this")
@@ -176,7 +176,7 @@ def test_a_plan_that_was_changed_is_refused(
 def test_without_a_terminal_apply_needs_yes_and_the_hash_of_the_plan(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """8: without a terminal; 7: with a hash that is not the plan's."""
+    """8: without a terminal; 7: without the plan's hash, or with another hash."""
     disks = _disks(tmp_path)
     file, _ = _planned(tmp_path, capsys, *disks.values())
     before = snapshot(tmp_path)
@@ -213,7 +213,7 @@ def test_a_store_in_use_is_not_marked(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_apply_on_a_machine_without_the_store_names_its_host(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Applied on another machine, the message names the host and the path."""
+    """On another machine the error names the host; on that host it names the disk."""
     disks = _disks(tmp_path)
     file, plan = _planned(tmp_path, capsys, *disks.values())
     disks["b"].rename(tmp_path / "gone")
@@ -231,7 +231,7 @@ def test_apply_on_a_machine_without_the_store_names_its_host(
 def test_clean_and_unproven_stores_get_no_plan(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Clean: 0, because there is nothing to do.  Unproven: 5, and nothing is written."""
+    """The exit code is 0 for clean stores and 5 for unproven stores; no plan's file is made."""
     clean = lay(tmp_path / "one", "F X@F.5", a="F F.5", b="F F.5")
     alone = lay(tmp_path / "two", "F", a="F F.5", b="F F.5")
 
@@ -326,7 +326,7 @@ def test_undo_takes_the_mark_back_and_keeps_promises(
 def test_undo_is_refused_once_a_successor_was_accepted(
     learned: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """After a successor of the mark was accepted, undo says so, and changes nothing."""
+    """The record stays as it was."""
     disks, _ = _marked(tmp_path, capsys)
     later = f"{CHAIN} R:ab"
     view = views(later)["R"]
@@ -345,10 +345,10 @@ def test_undo_is_refused_once_a_successor_was_accepted(
     assert before == _record(disks["b"])
 
 
-def test_a_history_that_was_changed_is_noticed(
+def test_a_history_without_its_first_entry_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The hashes form a chain: a changed or removed entry is noticed."""
+    """Each entry has the hash of the entry before."""
     disks, _ = _marked(tmp_path, capsys)
     ask(capsys, "undo", disks["b"])
     with open_store(disks["b"]) as store:
@@ -433,11 +433,8 @@ class _Killed(BaseException):
     """Stands for the end of the process."""
 
 
-class _Ends(RealFileSystem):
-    """Counts calls; the call number `at` ends the process instead, or fails with `error`.
-
-    `writes_only`: count only changes of the disk.
-    """
+class _EndingDisk(RealFileSystem):
+    """Counts calls; in place of call number `at` the process ends, or the call raises `error`."""
 
     def __init__(self, at: int, *, error: OSError | None = None) -> None:
         self.at = at
@@ -471,7 +468,7 @@ class _Ends(RealFileSystem):
 
 
 def _count(action: Callable[[RealFileSystem], object]) -> int:
-    files = _Ends(0)
+    files = _EndingDisk(0)
     action(files)
     return files.count
 
@@ -490,7 +487,7 @@ def test_apply_may_be_interrupted_between_any_two_system_calls(
     for at in range(1, calls + 1):
         path = lay(tmp_path / str(at), CHAIN, b="C1 C1.7")["b"]
         moved = evolve(plan, step=evolve(plan.step, path=str(path)), inputs=())
-        files = _Ends(at)
+        files = _EndingDisk(at)
         with pytest.raises(_Killed):
             writing.apply(moved, host="here", made=MADE, files=files)
         files.die()
@@ -525,7 +522,7 @@ def test_undo_may_be_interrupted_between_any_two_system_calls(
         path = lay(tmp_path / str(at), CHAIN, b="C1 C1.7")["b"]
         moved = evolve(plan, step=evolve(plan.step, path=str(path)), inputs=())
         writing.apply(moved, host="here", made=MADE)
-        files = _Ends(at)
+        files = _EndingDisk(at)
         with pytest.raises(_Killed):
             writing.undo(path, host="here", made=MADE, files=files)
         files.die()
@@ -540,7 +537,7 @@ def test_undo_may_be_interrupted_between_any_two_system_calls(
 def test_a_disk_that_fails_at_any_call_gives_an_error_with_a_next_step(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """9: a write error that names the state on disk; never an unexpected Python error."""
+    """Each error has the exit code 1, 7 or 9, and no call leads to another Python error."""
     disks = _disks(tmp_path / "0")
     _, plan = _planned(tmp_path, capsys, *disks.values())
     before = _record(disks["b"])
@@ -551,7 +548,7 @@ def test_a_disk_that_fails_at_any_call_gives_an_error_with_a_next_step(
     for at in range(1, calls + 1):
         path = lay(tmp_path / str(at), CHAIN, b="C1 C1.7")["b"]
         moved = evolve(plan, step=evolve(plan.step, path=str(path)), inputs=())
-        files = _Ends(at, error=OSError(5, "Input/output error"))
+        files = _EndingDisk(at, error=OSError(5, "Input/output error"))
         try:
             writing.apply(moved, host="here", made=MADE, files=files)
         except JoinprotoError as error:

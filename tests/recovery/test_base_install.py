@@ -94,7 +94,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def test_hundreds_of_stores_are_compared(run: Run, stores: list[Path]) -> None:
-    """One command compares all, from directories or from collected files."""
+    """`inspect`, `compare` and `pick` each take all directories at once."""
     verdicts = []
     for command in ("inspect", "compare", "pick"):
         done = run(command, "--json", *stores)
@@ -132,7 +132,7 @@ def test_each_command_works_or_names_the_missing_extra(
 
 
 def test_verify_works_without_the_extra_of_a_node(run: Run, tmp_path: Path) -> None:
-    """verify: the person who checks the restart may not have the extra `run`."""
+    """A person who checks the restart may have the base install only."""
     config = tmp_path / "node.toml"
     config.write_text('member = "a"\ncluster = "c"\ndata = "a"\nelectors = ["a"]\n')
 

@@ -15,16 +15,16 @@ from joinproto.durable.journal.journal import FILE
 from joinproto.recovery.plan import load
 from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay
-from tests.recovery.nodes import append, of_node
+from tests.recovery.nodes import append, make_node
 
 CHAIN = "F C1:ab@F.2"
 META = Path("joinproto") / "store.meta"
 
 
 def _three(folder: Path) -> dict[str, Path]:
-    of_node(folder / "a", "C1 F.2", CHAIN, ("F", 2), ("C1", 2))
-    of_node(folder / "b", "C1 F.2", CHAIN, ("F", 2), ("C1", 4))
-    of_node(folder / "c", "F -", "F", ("F", 2))
+    make_node(folder / "a", "C1 F.2", CHAIN, ("F", 2), ("C1", 2))
+    make_node(folder / "b", "C1 F.2", CHAIN, ("F", 2), ("C1", 4))
+    make_node(folder / "c", "F -", "F", ("F", 2))
     return {name: folder / name for name in "abc"}
 
 

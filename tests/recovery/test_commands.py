@@ -41,10 +41,10 @@ def _three(tmp_path: Path) -> list[Path]:
 # -- JSON ----------------------------------------------------------------------------------------
 
 
-def test_every_command_prints_one_object_as_the_schema_says(
+def test_every_command_but_rehearse_prints_one_object_as_the_schema_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """--json for every command, with a documented schema."""
+    """`tests/recovery/test_rehearse.py` compares the object of `rehearse`."""
     paths = _three(tmp_path)
     plan = tmp_path / "plan.json"
     (tmp_path / "node.toml").write_text(
@@ -75,7 +75,7 @@ def test_every_command_prints_one_object_as_the_schema_says(
 
 
 def test_a_failure_is_an_error_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The object has the same form for every command of joinproto."""
+    """The object has the exit code and the next step."""
     code, said = ask_json(capsys, "apply", tmp_path / "nothing")
 
     assert (1, 1) == (code, said["error"]["code"])
@@ -179,7 +179,7 @@ def test_a_full_disk_is_a_write_error(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_an_info_file_that_was_changed_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The checksum covers everything, including the host's name."""
+    """The checksum covers the host's name, too."""
     text = ask(capsys, "collect", "--host", "one", _three(tmp_path)[0]).out
     (tmp_path / "a.info").write_text(text.replace('"one"', '"two"'))
 
@@ -338,7 +338,7 @@ WHOLE = seal(Envelope(1, b"{}"))
 @settings(max_examples=150)
 @given(st.binary(max_size=400))
 def test_random_bytes_are_never_a_readable_store(data: bytes) -> None:
-    """No input causes a traceback, or the verdict that an unproven store is proven."""
+    """`pick` has no exit code 0 for such a store."""
     assert not _judged(data).state.is_readable
 
 
@@ -425,7 +425,7 @@ def test_an_info_file_with_a_right_checksum_and_wrong_fields_is_refused() -> Non
 def test_names_from_a_disk_cannot_command_a_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Control characters from any source are not printed."""
+    """Control characters of a path, a host, a file or a lock are not printed."""
     raw = Raw(
         path="/x\x1b[2J",
         host="h\x07",
@@ -467,7 +467,7 @@ def test_picking_needs_the_base_install_only(tmp_path: Path) -> None:
 
 
 def test_each_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    """The example can be typed next."""
+    """The example is a call of this command."""
     for name in COMMANDS:
         done = ask(capsys, name, "--help")
 
@@ -476,7 +476,7 @@ def test_each_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str
 
 
 def test_pick_takes_300_stores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One command takes hundreds of stores; how long 300 take is measured, not tested."""
+    """One .info file has the stores of 300 members."""
     chain = "F " + " ".join(f"C{number}" for number in range(1, 10))
     raws = []
     for number in range(300):
@@ -539,10 +539,10 @@ def test_the_next_step_with_other_brokers_can_be_taken(
     assert "this order: c@localhost; then b@localhost; then a@localhost" in ordered["next"]
 
 
-def test_stores_of_other_brokers_are_never_written(
+def test_a_store_of_qpid_gets_no_plan_and_no_mark(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Foreign directories are read, compared and picked; never written."""
+    """Stores of other brokers are read, and never written."""
     (tmp_path / "q" / "cluster").mkdir(parents=True)
     text = "11111111-1111-1111-1111-111111111111\n00000000-0000-0000-0000-000000000000\n"
     (tmp_path / "q" / "cluster" / "store.status").write_text(text)

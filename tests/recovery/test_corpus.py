@@ -25,8 +25,8 @@ CURRENT = Path("joinproto") / "store.meta"
 
 
 @frozen
-class Drawn:
-    """Stores, and the expected verdict.  `chain`: of each store that has no chain of its own."""
+class StoresAndVerdict:
+    """Stores, and the expected verdict.  `chain`: for each store without a chain of its own."""
 
     chain: str
     stores: dict[str, str]
@@ -37,89 +37,93 @@ class Drawn:
 
 
 CORPUS = {
-    "all empty": Drawn("F", {"a": "- - of -", "b": "- - of -", "c": "- - of -"}, "clean", 0),
-    "all clean and equal": Drawn(
+    "all empty": StoresAndVerdict(
+        "F", {"a": "- - of -", "b": "- - of -", "c": "- - of -"}, "clean", 0
+    ),
+    "all clean and equal": StoresAndVerdict(
         "F X@F.5", {"a": "F F.5", "b": "F F.5", "c": "F F.5"}, "clean", 0, "abc"
     ),
-    "one clean, the rest dirty": Drawn(
+    "one clean, the rest dirty": StoresAndVerdict(
         "F X@F.5", {"a": "F F.5", "b": "F F.4", "c": "F F.3 of F"}, "clean", 0, "a"
     ),
-    "all dirty and ordered": Drawn(
+    "all dirty and ordered": StoresAndVerdict(
         "F", {"a": "F F.5", "b": "F F.4", "c": "F F.3"}, "proven", 0, "a"
     ),
-    "a tie": Drawn("F", {"a": "F F.5", "b": "F F.5", "c": "F F.3"}, "tie", 0, "ab"),
-    "an older survivor of a minority": Drawn(
+    "a tie": StoresAndVerdict("F", {"a": "F F.5", "b": "F F.5", "c": "F F.3"}, "tie", 0, "ab"),
+    "an older survivor of a minority": StoresAndVerdict(
         "F C1:bc@F.5",
         {"a": "F F.9 of F", "b": "C1 C1.6", "c": "C1 C1.7"},
         "proven",
         0,
         "c",
     ),
-    "a sole survivor": Drawn(
+    "a sole survivor": StoresAndVerdict(
         "F C1:ab@F.5 C2:a@C1.6",
         {"a": "C2 C2.9", "b": "C1 C1.6 of F C1:ab@F.5", "c": "F F.5 of F"},
         "proven",
         0,
         "a",
     ),
-    "a sole survivor, with less in it than an old tail": Drawn(
+    "a sole survivor, with less in it than an old tail": StoresAndVerdict(
         "F C1:ab@F.5 C2:a@C1.6",
         {"a": "C2 C1.6", "b": "C1 C1.99 of F C1:ab@F.5", "c": "F F.5 of F"},
         "proven",
         0,
         "a",
     ),
-    "two clusters mixed": Drawn(
+    "two clusters mixed": StoresAndVerdict(
         "F1", {"a": "F1 F1.5", "b": "F1 F1.5", "x": "F2 F2.5 of F2"}, "different-clusters", 3
     ),
-    "forked": Drawn(
+    "forked": StoresAndVerdict(
         "F C1:ab@F.5",
         {"a": "C1 C1.6", "b": "C1 C1.6", "c": "C2 C2.7 of F C2:c@F.5"},
         "diverged",
         4,
     ),
-    "a member of the last view is missing": Drawn(
+    "a member of the last view is missing": StoresAndVerdict(
         "F", {"a": "F F.5", "b": "F F.4"}, "unproven", 5, "a", "c"
     ),
-    "most of the last view is missing": Drawn("F", {"a": "F F.5"}, "unproven", 5, "a", "bc"),
-    "no store has all data": Drawn(
+    "most of the last view is missing": StoresAndVerdict(
+        "F", {"a": "F F.5"}, "unproven", 5, "a", "bc"
+    ),
+    "no store has all data": StoresAndVerdict(
         "F C1:ab@F.5", {"c": "F F.5", "d": "- - of -"}, "unproven", 5, "", "ab"
     ),
-    "an unfinished update has the largest numbers": Drawn(
+    "an unfinished update has the largest numbers": StoresAndVerdict(
         "F C1:abc@F.5",
         {"a": "C1 C1.6", "b": "C1 C1.6", "c": "C1 C1.9 unfinished"},
         "tie",
         0,
         "ab",
     ),
-    "no member was ready in the newest view": Drawn(
+    "no member was ready in the newest view": StoresAndVerdict(
         "F C1:ab@F.5",
         {"a": "F F.5", "b": "F F.6", "c": "F F.5 of F"},
         "proven",
         0,
         "b",
     ),
-    "the clean store is of an earlier stop": Drawn(
+    "the clean store is of an earlier stop": StoresAndVerdict(
         "F X@F.5 R:bc C:b",
         {"a": "F F.5 of F X@F.5", "b": "C C.9", "c": "R F.5 of F X@F.5 R:bc"},
         "proven",
         0,
         "b",
     ),
-    "stopped in order, the clean store is missing": Drawn(
+    "stopped in order, the clean store is missing": StoresAndVerdict(
         "F X@F.5", {"a": "F F.4", "b": "F F.3"}, "unproven", 5, "a", "c"
     ),
-    "a disk was put back from a backup": Drawn(
+    "a disk was put back from a backup": StoresAndVerdict(
         "F C1:ab@F.5",
         {"a": "C1 C1.6", "b": "F F.5 of F", "c": "F F.5 of F"},
         "unproven",
         5,
         "",
     ),
-    "a close was accepted and not learned": Drawn(
+    "a close was accepted and not learned": StoresAndVerdict(
         "F", {"a": "F F.5 accepted=X@F.5", "b": "F F.5", "c": "F F.4"}, "tie", 0, "ab"
     ),
-    "a member that accepted may have continued with the missing member": Drawn(
+    "a member that accepted may have continued with the missing member": StoresAndVerdict(
         "F",
         {"a": "F F.5", "b": "F F.5 accepted=C1:c@F.5"},
         "unproven",
@@ -131,10 +135,10 @@ CORPUS = {
 
 
 @pytest.mark.parametrize("name", CORPUS)
-def test_each_set_of_drawn_stores_has_this_verdict(
+def test_each_set_of_stores_has_its_verdict(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each set of stores has its verdict, latest stores, missing stores and exit code."""
+    """Its latest stores, missing stores and exit code are as expected, too."""
     drawn = CORPUS[name]
     disks = lay(tmp_path, drawn.chain, **drawn.stores)
     before = snapshot(tmp_path)
@@ -152,7 +156,7 @@ def test_each_set_of_drawn_stores_has_this_verdict(
 def test_the_verdict_does_not_depend_on_the_order(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The order on the command line has no effect."""
+    """The verdict, the latest stores and the missing stores are the same in reverse order."""
     drawn = CORPUS[name]
     disks = list(lay(tmp_path, drawn.chain, **drawn.stores).values())
 
@@ -168,7 +172,7 @@ def test_the_verdict_does_not_depend_on_the_order(
 def test_the_text_has_the_verdict_the_next_step_and_the_facts_not_examined(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The output is easy to read for a tired operator, and never says "edit the file"."""
+    """The output has no colour outside a terminal, and never says "edit"."""
     drawn = CORPUS[name]
     disks = lay(tmp_path, drawn.chain, **drawn.stores)
 
@@ -185,7 +189,7 @@ def test_the_text_has_the_verdict_the_next_step_and_the_facts_not_examined(
 def test_one_cluster_of_two_can_be_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Several clusters: exit code 3, unless --cluster names one."""
+    """`--cluster` takes the beginning of a signature."""
     disks = lay(tmp_path, "F1", a="F1 F1.5", b="F1 F1.5", c="F1 F1.4", x="F2 F2.5 of F2")
     _, groups = ask_json(capsys, "pick", *disks.values())
     signature = groups["groups"][0]["cluster"]
@@ -255,14 +259,14 @@ def test_compare_shows_where_two_branches_part(
 
     assert 4 == done.code
     assert "have view 2" in text
-    assert "only there: CHANGE 3 of c" in text
-    assert "only in the longest: CHANGE 3 of a b" in text
+    assert "/c: CHANGE 3 of c" in text
+    assert "only in the longest chain: CHANGE 3 of a b" in text
 
 
 def test_compare_shows_how_far_each_store_is_behind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Clusters, chains and how far each store is; an unproven verdict is no failure here."""
+    """The exit code is 0 although the verdict is unproven, and 3 with two clusters."""
     disks = lay(tmp_path, "F C1 C2", a="C2 C2.6", b="F F.5 of F", x="F2 F2.5 of F2")
 
     some = ask(capsys, "compare", disks["a"], disks["b"])
@@ -324,7 +328,7 @@ def test_an_empty_metadata_file_is_corrupt(
 
 
 def test_a_file_cut_off_anywhere_is_never_readable(tmp_path: Path) -> None:
-    """A file that is truncated at any byte gives no facts."""
+    """This holds for a file that is truncated at any byte."""
     path = put(tmp_path / "a", "a", record("a", "F F.5", "F"))
     whole = (path / CURRENT).read_bytes()
     raw = gather(path, host="here")
@@ -338,7 +342,7 @@ def test_a_file_cut_off_anywhere_is_never_readable(tmp_path: Path) -> None:
 
 
 def test_a_flipped_bit_is_never_believed(tmp_path: Path) -> None:
-    """With any bit flipped, the store is damaged, newer or foreign, and gives no facts."""
+    """With any bit flipped, the store is corrupt or newer, and not readable."""
     path = put(tmp_path / "a", "a", record("a", "F F.5", "F"))
     whole = (path / CURRENT).read_bytes()
     raw = gather(path, host="here")
@@ -378,7 +382,7 @@ def test_a_newer_version_is_not_called_corrupt(
 def test_a_damaged_store_is_shown_field_by_field(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A corrupt store is never repaired silently; `inspect` shows the fields it can read."""
+    """`inspect` shows the fields that it can read."""
     path = put(tmp_path / "a", "a", record("a", "F F.5", "F"))
     file = path / CURRENT
     data = file.read_bytes()
@@ -421,7 +425,7 @@ def test_a_leftover_temporary_file_is_shown_and_stays(
     assert before == snapshot(tmp_path)
 
 
-class _Refuses(RealFileSystem):
+class _UnreadableDisk(RealFileSystem):
     """A disk on which one file cannot be read."""
 
     def open_to_read(self, directory: int, name: str) -> int:
@@ -434,7 +438,7 @@ def test_an_unreadable_file_is_unreadable_and_not_absent(tmp_path: Path) -> None
     """Unreadable is not missing, not empty and not clean."""
     path = put(tmp_path / "a", "a", record("a", "F F.5", "F"))
 
-    found = read(gather(path, host="here", files=_Refuses()))
+    found = read(gather(path, host="here", files=_UnreadableDisk()))
 
     assert State.UNREADABLE is found.state
     assert "Permission denied" in found.problems[0]

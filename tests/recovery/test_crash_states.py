@@ -36,10 +36,10 @@ MADE = {"who": "an operator", "when": "now"}
 class Step:
     """A step of a run.
 
-    `what`: promise, apply, again or undo.  `kill_in`: after how many changes the process ends.
+    `action`: promise, apply, again or undo.  `kill_in`: after how many changes the process ends.
     """
 
-    what: str
+    action: str
     kill_in: int | None = None
 
 
@@ -61,7 +61,7 @@ def _take(step: Step, path: Path, plan: Plan | None, files: Recording) -> Plan |
         before = store.record
     files.diary.append(Legal(frozenset({before})))
     after: StoreRecord = before
-    match step.what:
+    match step.action:
         case "promise":
             number = 1 if before.promised is None else before.promised.round + 1
             after = evolve(before, promised=Ballot(number, "b'"))
@@ -78,11 +78,11 @@ def _take(step: Step, path: Path, plan: Plan | None, files: Recording) -> Plan |
     files.diary.append(Legal(frozenset({before, after})))
     files.kill_in = step.kill_in
     try:
-        _do(step.what, path, plan, after, files)
+        _do(step.action, path, plan, after, files)
         files.diary.append(Legal(frozenset({after})))
     except Killed:
         files.die()
-        if step.what == "apply" and plan is not None:
+        if step.action == "apply" and plan is not None:
             # The same command again, immediately: its report must stay true.
             writing.apply(plan, host="h", made=MADE, files=files)
             files.diary.append(Legal(frozenset({after})))
@@ -91,14 +91,14 @@ def _take(step: Step, path: Path, plan: Plan | None, files: Recording) -> Plan |
     return plan
 
 
-def _do(what: str, path: Path, plan: Plan | None, after: StoreRecord, files: Recording) -> None:
-    match what:
+def _do(action: str, path: Path, plan: Plan | None, after: StoreRecord, files: Recording) -> None:
+    match action:
         case "promise":
             with open_store(path, files=files) as store:
                 store.write(after)
         case "apply" | "again":
             assert plan is not None
-            if what == "apply" or plan.hash == _newest_plan(path):
+            if action == "apply" or plan.hash == _newest_plan(path):
                 writing.apply(plan, host="h", made=MADE, files=files)
         case "undo":
             writing.undo(path, host="h", made=MADE, files=files)
@@ -129,18 +129,18 @@ def test_after_a_crash_the_store_is_marked_or_not_marked(drawn: list[Step]) -> N
 
 
 @pytest.mark.parametrize("kill_in", range(20))
-def test_an_apply_that_was_killed_and_repeated_holds(kill_in: int) -> None:
+def test_an_apply_that_was_killed_and_repeated_is_durable(kill_in: int) -> None:
     """The second run may find the mark in memory only, so it must make it durable."""
     assert run([Step("apply", kill_in)], Recording()).bad is None
 
 
 def test_a_missing_fsync_is_found() -> None:
-    """An enumeration that never finds anything would prove nothing."""
+    """An enumeration that never finds a wrong state would prove nothing."""
     assert run([Step("apply")], WithoutDirectorySync()).bad is not None
 
 
 def test_two_marks_and_two_undos_are_safe_at_every_moment() -> None:
-    """One undo takes back both marks; the second undo once said that the restart had begun."""
+    """The first undo takes back both marks, and the second undo finds no mark."""
     steps = [Step("apply"), Step("apply"), Step("undo"), Step("undo")]
 
     assert run(steps, Recording()).bad is None

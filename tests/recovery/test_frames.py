@@ -1,4 +1,4 @@
-"""The recovery tool finds in a journal what a member would find, and changes nothing."""
+"""The recovery tool finds the same frames in a journal as a member, and changes no file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from joinproto.durable.filesystem import REAL
 from joinproto.durable.journal.journal import FILE, Frame
-from joinproto.durable.journal.journal import Journal as Written
+from joinproto.durable.journal.journal import Journal as MemberJournal
 from joinproto.errors import StoreCorrupt, StoreError
 from joinproto.log.disk import open_disk
 from joinproto.recovery import frames
@@ -22,7 +22,7 @@ from joinproto.recovery.frames import Journal, look_at_journal
 from tests.join.pictures import views
 from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay
-from tests.recovery.nodes import of_node
+from tests.recovery.nodes import make_node
 
 CHAIN = "F C1:ab@F.2"
 
@@ -30,7 +30,7 @@ CHAIN = "F C1:ab@F.2"
 def write(path: Path, *runs: tuple[str, int], size: int = 5) -> None:
     """Write frames; `runs`: a view's name in `CHAIN`, and how many frames of this view."""
     drawn = views(CHAIN)
-    journal = Written.open(path)
+    journal = MemberJournal.open(path)
     try:
         for view, count in runs:
             for _ in range(count):
@@ -53,7 +53,7 @@ def as_member(path: Path) -> object:
     with TemporaryDirectory() as name:
         copy = Path(shutil.copytree(path, Path(name) / "copy"))
         try:
-            journal = Written.open(copy)
+            journal = MemberJournal.open(copy)
         except StoreCorrupt:
             return "corrupt"
         try:
@@ -108,7 +108,7 @@ def test_a_damaged_journal_is_judged_as_a_member_judges_it(seed: int) -> None:
 def test_the_journal_says_where_a_store_ends(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The metadata is written only now and then; in both stores here it says frame 2."""
+    """The metadata of a and b says frame 2, but their journals end at frames 5 and 7."""
     disks = lay(tmp_path, CHAIN, a="C1 F.2", b="C1 F.2", c="F F.1 of F")
     write(disks["a"], ("F", 2), ("C1", 3))
     write(disks["b"], ("F", 2), ("C1", 5))
@@ -168,8 +168,7 @@ def test_a_store_with_a_journal_of_unknown_views_is_corrupt(
     assert (1, "corrupt") == (code, said["stores"][0]["state"])
 
 
-# -- journals that a member refuses
-# -------------------------------------------------------------------
+# -- journals that a member refuses --------------------------------------------------------------
 
 
 def _remove(path: Path) -> None:
@@ -194,9 +193,9 @@ HARM = {"removed": _remove, "its first 16 bytes zeroed": _zero, "a link in its p
 def test_stores_that_their_members_refuse_are_never_proven_clean_or_a_tie(
     harm: str, story: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The verdict is never PROVEN, CLEAN or TIE if the node refuses the latest store."""
+    """A node refuses each of these stores."""
     at = "F.3" if "X" in story else "-"
-    paths = [of_node(tmp_path / name, f"F {at}", story, ("F", 3)) for name in "abc"]
+    paths = [make_node(tmp_path / name, f"F {at}", story, ("F", 3)) for name in "abc"]
     before, _ = ask_json(capsys, "pick", *paths)
     for path in paths:
         HARM[harm](path)
@@ -230,7 +229,7 @@ def test_a_store_without_a_journal_is_corrupt_if_another_member_has_a_journal(
 def test_without_any_journal_the_metadata_decides(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For other brokers only the metadata is read."""
+    """A broker may keep its frames elsewhere."""
     disks = lay(tmp_path, "F", a="F F.5", b="F F.4", c="F F.4")
 
     code, said = ask_json(capsys, "pick", *disks.values())
@@ -241,8 +240,8 @@ def test_without_any_journal_the_metadata_decides(
 def test_the_metadata_of_a_store_without_its_journal_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`pick` names `inspect` as the next step; it shows the store's member and promises."""
-    path = of_node(tmp_path / "a", "F -", "F", ("F", 3))
+    """`inspect` shows the store's id and its promise."""
+    path = make_node(tmp_path / "a", "F -", "F", ("F", 3))
     (path / FILE).unlink()
 
     done = ask(capsys, "inspect", path)

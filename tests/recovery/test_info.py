@@ -1,4 +1,4 @@
-"""Files carried between machines: small, complete, and unable to exhaust memory."""
+"""The .info files, which are carried to other machines: small, complete, and with limits."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def raw(data: bytes) -> Raw:
     )
 
 
-def test_the_carried_store_equals_the_one_read() -> None:
-    """Each byte is the same."""
+def test_a_store_in_an_info_file_equals_the_original() -> None:
+    """All bytes of its files are the same, and the text is smaller than they are."""
     carried = [raw(b""), raw(bytes(range(256)) * 50), Raw(path="/y", host="h", format=None)]
 
     text = info.write(carried, tool="0")

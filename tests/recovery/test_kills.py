@@ -34,8 +34,8 @@ MOMENTS = 40
 """More than the number of changes by apply or undo; `test_every_moment_is_tried` checks this."""
 
 
-def made(path: Path, files: Recording) -> Plan:
-    """Make a store, and the plan that marks it."""
+def make_store_and_plan(path: Path, files: Recording) -> Plan:
+    """Make a store, and return the plan that marks it."""
     create_store(path, FIRST, member="a", files=files).close()
     return plan_for(judge([look(path)]), unproven=True)
 
@@ -67,13 +67,13 @@ MARKED = "a restart from the tip is permitted"
 # -- the process is killed, and the machine continues --------------------------------------------
 
 
-def killed(action: str, kill_in: int, path: Path) -> tuple[Plan, Recording, bool]:
-    """Do apply or undo, killed after `kill_in` changes.
+def run_and_kill(action: str, kill_in: int, path: Path) -> tuple[Plan, Recording, bool]:
+    """Run apply or undo, and kill it after `kill_in` changes.
 
     Return the plan, the files, and whether the action ended before the kill.
     """
     files = Recording()
-    plan = made(path, files)
+    plan = make_store_and_plan(path, files)
     if action == "undo":
         apply(plan, files)
     files.kill_in = kill_in
@@ -95,7 +95,7 @@ def test_after_a_killed_apply_every_command_agrees_on_the_mark(
     kill_in: int, tmp_path: Path
 ) -> None:
     """inspect, pick and the same command again agree on whether the store is marked."""
-    plan, files, ended = killed("apply", kill_in, tmp_path)
+    plan, files, ended = run_and_kill("apply", kill_in, tmp_path)
     before = (tmp_path / "joinproto" / "store.meta").read_bytes()
 
     is_marked = mark_shown(tmp_path) == MARKED
@@ -111,7 +111,7 @@ def test_after_a_killed_apply_every_command_agrees_on_the_mark(
     contents = contents_of(look(tmp_path))
     assert contents is not None
     assert 1 == len(contents.history)
-    # The backup is the former metadata, whichever process wrote it.
+    # The backup is the former metadata, also if the second process wrote it.
     kept = (tmp_path / "joinproto" / backup_name(plan)).read_bytes()
     assert is_marked or before == kept
     assert [] == [one.name for one in (tmp_path / "joinproto").glob("*.tmp")] or is_marked
@@ -119,8 +119,8 @@ def test_after_a_killed_apply_every_command_agrees_on_the_mark(
 
 @pytest.mark.parametrize("kill_in", range(MOMENTS))
 def test_after_a_killed_undo_the_mark_and_the_next_undo_agree(kill_in: int, tmp_path: Path) -> None:
-    """The mark exists or not, and the same command again takes it back or has nothing to do."""
-    plan, files, ended = killed("undo", kill_in, tmp_path)
+    """If the mark exists, the next undo takes it back, else it has nothing to do."""
+    plan, files, ended = run_and_kill("undo", kill_in, tmp_path)
 
     is_marked = mark_shown(tmp_path) == MARKED
     again = undo(tmp_path, files)
@@ -142,7 +142,7 @@ def test_every_moment_is_tried(action: str, tmp_path: Path) -> None:
     for kill_in in range(MOMENTS):
         path = tmp_path / str(kill_in)
         path.mkdir()
-        _, _, ended = killed(action, kill_in, path)
+        _, _, ended = run_and_kill(action, kill_in, path)
         ends.append((ended, mark_shown(path) == MARKED))
 
     assert (False, action == "undo") == ends[0]
@@ -165,8 +165,8 @@ class ToolReport:
 BEFORE, AFTER = ToolReport("none", False), ToolReport(MARKED, True)
 
 
-class Asking(Judge):
-    """Inspects a state with the tool, which changes nothing, instead of opening the store."""
+class ToolJudge(Judge):
+    """Inspects a state with the tool instead of opening the store."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__()
@@ -193,11 +193,11 @@ class Asking(Judge):
 def first_wrong_report(files: Recording, path: Path) -> object:
     """Return the first state after a loss of power during apply that the tool reports wrongly."""
     files.diary.append(Legal(frozenset({None, BEFORE, State.NONE, State.CORRUPT})))
-    plan = made(path, files)
+    plan = make_store_and_plan(path, files)
     files.diary.append(Legal(frozenset({BEFORE, AFTER})))
     apply(plan, files)
     files.diary.append(Legal(frozenset({AFTER})))
-    return enumerate_crashes(files.diary, Asking(plan)).bad
+    return enumerate_crashes(files.diary, ToolJudge(plan)).bad
 
 
 def test_after_a_loss_of_power_the_tool_says_whether_the_store_is_marked(tmp_path: Path) -> None:
@@ -207,5 +207,5 @@ def test_after_a_loss_of_power_the_tool_says_whether_the_store_is_marked(tmp_pat
 
 @pytest.mark.parametrize("recorder", [WithoutFileSync, WithoutDirectorySync])
 def test_an_unsynced_write_is_found(recorder: type[Recording], tmp_path: Path) -> None:
-    """An enumeration that never finds anything would prove nothing."""
+    """An enumeration that never finds a wrong report would prove nothing."""
     assert first_wrong_report(recorder(), tmp_path) is not None

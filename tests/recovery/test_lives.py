@@ -20,7 +20,7 @@ from tests.recovery.life import Life, start_and_settle
 NAMES = "abc"
 
 
-def lay_down(life: Life, folder: Path) -> list[Path]:
+def write_stores(life: Life, folder: Path) -> list[Path]:
     """Write every disk as a store below `folder`."""
     paths = []
     for name in NAMES:
@@ -31,7 +31,7 @@ def lay_down(life: Life, folder: Path) -> list[Path]:
     return paths
 
 
-def take_up(life: Life, folder: Path) -> None:
+def read_stores(life: Life, folder: Path) -> None:
     """Read every disk back from its store."""
     for name in NAMES:
         with open_store(folder / name) as store:
@@ -59,7 +59,7 @@ def test_the_right_store_is_picked_and_the_cluster_restarts(
 ) -> None:
     """Three members, every order of death: no acknowledged frame is lost."""
     life = _ended(order)
-    paths = lay_down(life, tmp_path)
+    paths = write_stores(life, tmp_path)
     start_and_settle(life, NAMES)
     assert [] == life.serving  # without a mark no member serves (I6)
     for name in NAMES:
@@ -71,7 +71,7 @@ def test_the_right_store_is_picked_and_the_cluster_restarts(
     _, planned = ask_json(capsys, "plan", *paths, "-o", file)
     agreed = ("--yes", "--plan-hash", planned["plan"]["hash"])
     applied = ask(capsys, "apply", file, *agreed)
-    take_up(life, tmp_path)
+    read_stores(life, tmp_path)
     start_and_settle(life, NAMES)
 
     assert 0 == code
@@ -84,9 +84,9 @@ def test_the_right_store_is_picked_and_the_cluster_restarts(
 
 
 def test_several_marks_make_one_restart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A mark only permits: in the right store, the wrong one, or both, no data is lost."""
+    """With a mark in each of the three stores, no acknowledged frame is lost."""
     life = _ended(("c", "a", "b"))
-    paths = lay_down(life, tmp_path)
+    paths = write_stores(life, tmp_path)
     for path in paths:
         planned = ask(capsys, "plan", path, "--unproven", "-o", tmp_path / f"{path.name}.json")
         assert 0 == planned.code
@@ -101,7 +101,7 @@ def test_several_marks_make_one_restart(tmp_path: Path, capsys: pytest.CaptureFi
             _hash(tmp_path / f"{path.name}.json"),
         )
         assert 0 == done.code
-    take_up(life, tmp_path)
+    read_stores(life, tmp_path)
 
     start_and_settle(life, NAMES)
 
@@ -119,16 +119,16 @@ def _hash(plan: Path) -> str:
 def test_two_forced_beginnings_refuse_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two operators force two stores, so one view has two successors, and the members say so."""
+    """Two operators force two stores, so one view has two successors."""
     life = _ended(("c", "a", "b"))
-    lay_down(life, tmp_path)
+    write_stores(life, tmp_path)
     for name in "ab":
         file = tmp_path / f"{name}.json"
         words = ("--electors", name, "--wait-for", 1, "-o", file)
         assert 0 == ask(capsys, "plan", tmp_path / name, *words).code
         agreed = ("--yes", "--unproven", "--plan-hash", _hash(file))
         assert 0 == ask(capsys, "apply", file, *agreed).code
-    take_up(life, tmp_path)
+    read_stores(life, tmp_path)
 
     code, said = ask_json(capsys, "pick", tmp_path / "a", tmp_path / "b")
     heard = _meeting(life)
@@ -157,15 +157,15 @@ def _meeting(life: Life) -> list[Refused]:
 def test_a_forced_beginning_serves_with_the_member_that_is_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two of three hosts are lost for good: --electors, and one continues alone."""
+    """Two of three hosts are lost for good, and `plan --electors` lets a continue alone."""
     life = _ended(("c", "b", "a"))
-    lay_down(life, tmp_path)
+    write_stores(life, tmp_path)
     file = tmp_path / "plan.json"
     words = ("--electors", "a", "--wait-for", 1, "-o", file)
     assert 0 == ask(capsys, "plan", tmp_path / "a", *words).code
     agreed = ("--yes", "--unproven", "--plan-hash", _hash(file))
     assert 0 == ask(capsys, "apply", file, *agreed).code
-    take_up(life, tmp_path)
+    read_stores(life, tmp_path)
     alone = Life("a", wait_for=1, disks={"a": life.disks["a"]}, frames=dict(life.frames))
     alone.disks["a"] = life.disks["a"]
     alone.frames["a"] = life.frames["a"]
@@ -177,9 +177,9 @@ def test_a_forced_beginning_serves_with_the_member_that_is_left(
 
 
 def test_an_accepted_stop_needs_no_mark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A store with an accepted value of an unfinished ballot: starting completes it."""
+    """A start completes the ballot in which the stop was accepted."""
     life = _closing()
-    paths = lay_down(life, tmp_path)
+    paths = write_stores(life, tmp_path)
 
     _, said = ask_json(capsys, "pick", *paths)
     start_and_settle(life, NAMES)
@@ -215,7 +215,7 @@ def test_a_wiped_disk_does_not_replace_the_former_store(
     """The member is the same, but its store is new, and the evidence needs the former store."""
     life = _ended(("c", "b", "a"))
     life.disks["b"] = StoreRecord(store_id="another")
-    paths = lay_down(life, tmp_path)
+    paths = write_stores(life, tmp_path)
 
     code, said = ask_json(capsys, "pick", *paths)
 

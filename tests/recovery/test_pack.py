@@ -17,7 +17,7 @@ from joinproto.recovery import pack
 from joinproto.recovery.gather import gather
 from joinproto.recovery.sources import look
 from tests.recovery.foreign.directories import DATA
-from tests.recovery.foreign.test_etcd import written
+from tests.recovery.foreign.test_etcd import write_tree
 from tools import pack_script
 from tools.histories.trees import loaded
 
@@ -62,7 +62,7 @@ def test_a_pack_has_the_paths_and_the_files_of_its_directories(tmp_path: Path) -
 
 
 def test_a_pack_of_a_joinproto_store_has_a_note_about_the_lock(tmp_path: Path) -> None:
-    """A script cannot see a lock, and says so; the store's facts are the same."""
+    """The script cannot see a lock; the store's files are the same."""
     found = look([str(packed(tmp_path, OF_OURS / "a"))])
 
     (other,) = look([str(OF_OURS / "a")]).stores
@@ -71,8 +71,8 @@ def test_a_pack_of_a_joinproto_store_has_a_note_about_the_lock(tmp_path: Path) -
     assert [pack.UNSEEN] == list(found.notes)
 
 
-def said(tmp_path: Path, *words: str | Path) -> tuple[int, str, str]:
-    """Return the script's exit code, and what it prints."""
+def run_script(tmp_path: Path, *words: str | Path) -> tuple[int, str, str]:
+    """Return the script's exit code, standard output and standard error."""
     (tmp_path / "joinproto-pack.sh").write_text(pack_script.script())
     command = ["/bin/sh", "joinproto-pack.sh", *map(str, words)]
     done = subprocess.run(
@@ -83,22 +83,19 @@ def said(tmp_path: Path, *words: str | Path) -> tuple[int, str, str]:
 
 def test_the_script_without_arguments_prints_its_usage(tmp_path: Path) -> None:
     """The usage says which directory to give, and how to use the pack."""
-    code, out, err = said(tmp_path)
+    code, out, err = run_script(tmp_path)
 
     assert (2, "") == (code, out)
     assert all(word in err for word in ("DIR...", "/var/lib/mysql", "recover pick *.pack"))
-    assert (0, "", err) == said(tmp_path, "--help")
+    assert (0, "", err) == run_script(tmp_path, "--help")
 
 
 def test_a_directory_without_a_file_that_is_read_is_not_packed_as_blank(tmp_path: Path) -> None:
-    """An example is the directory above the data: the script lists its names and packs nothing.
-
-    A blank disk is packed.
-    """
+    """The script lists the names in such a directory, and fails.  A blank disk is packed."""
     (tmp_path / "all" / "db1").mkdir(parents=True)
     (tmp_path / "blank" / "lost+found").mkdir(parents=True)
 
-    code, out, err = said(tmp_path, "all")
+    code, out, err = run_script(tmp_path, "all")
     (blank,) = look([str(packed(tmp_path, tmp_path / "blank"))]).stores
 
     assert (2, False) == (code, out.endswith("end\n"))
@@ -116,7 +113,7 @@ def test_a_joinproto_store_whose_files_are_gone_is_not_a_blank_disk(tmp_path: Pa
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
-    """The result is the same as on the machine itself."""
+    """The link is reported as a problem of the file."""
     shutil.copytree(DATA / "galera-stopped-in-turn" / "n1", tmp_path / "a")
     (tmp_path / "a" / "grastate.dat").rename(tmp_path / "elsewhere")
     (tmp_path / "a" / "grastate.dat").symlink_to(tmp_path / "elsewhere")
@@ -210,7 +207,7 @@ def test_a_file_name_that_leads_out_of_the_pack_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["etcd-away/a.tree", "postgresql-forked/a.tree"])
 def test_a_directory_with_large_files_is_packed_too(tmp_path: Path, name: str) -> None:
-    directory = written(loaded((DATA / name).read_text("utf-8")), tmp_path / "data")
+    directory = write_tree(loaded((DATA / name).read_text("utf-8")), tmp_path / "data")
 
     (packed_one,) = look([str(packed(tmp_path, directory))]).stores
     (here,) = look([str(directory)]).stores

@@ -55,7 +55,7 @@ MARK = evolve(PLAN, step=evolve(STEP, force=None, accepted="w"))
     ],
 )
 def test_a_plan_is_read_back_and_its_hash_never_changes(plan: Plan, expected: str) -> None:
-    """A person who agrees to a hash agrees to one plan, whichever version reads it."""
+    """A person who agrees to a hash agrees to the same plan in all versions."""
     text = dump(plan)
 
     assert expected == plan.hash
@@ -76,17 +76,17 @@ def test_the_keys_of_a_plan_are_in_this_order() -> None:
     ] == [" ".join(one) for one in (tree, tree["step"], tree["step"]["force"], tree["inputs"][0])]
 
 
-def changed(tree: Any, way: str, value: object) -> bytes:
-    *way_to, last = way.split(".")
+def changed(tree: Any, path: str, value: object) -> bytes:
+    *parents, last = path.split(".")
     place = tree
-    for key in way_to:
+    for key in parents:
         place = place[int(key)] if key.isdigit() else place[key]
     place[last] = value
     return json.dumps(tree).encode()
 
 
 @pytest.mark.parametrize(
-    ("way", "value"),
+    ("path", "value"),
     [
         ("cluster", 5),
         ("cluster_name", "\x1b[31m"),
@@ -102,9 +102,9 @@ def changed(tree: Any, way: str, value: object) -> bytes:
         ("step", None),
     ],
 )
-def test_a_missing_or_wrong_field_is_reported_as_damage(way: str, value: object) -> None:
+def test_a_missing_or_wrong_field_is_reported_as_damage(path: str, value: object) -> None:
     with pytest.raises(StoreCorrupt, match="lacks a field, or has a wrong one"):
-        load(changed(json.loads(dump(PLAN)), way, value), name="x")
+        load(changed(json.loads(dump(PLAN)), path, value), name="x")
 
 
 @pytest.mark.parametrize("key", ["host", "member", "accepted", "force"])

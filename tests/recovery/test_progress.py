@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from joinproto.recovery import progress
-from joinproto.recovery.foreign.tree import OnDisk, pieces
+from joinproto.recovery.foreign.tree import DiskTree, pieces
 from tests.recovery.asking import ask, ask_json
-from tests.recovery.foreign.test_etcd import SEGMENT, member, written
+from tests.recovery.foreign.test_etcd import SEGMENT, member, write_tree
 
 
 class Terminal(io.StringIO):
@@ -25,7 +25,7 @@ def _read(place: Path, stream: io.StringIO, *, tick: float) -> str:
     clock = count(0.0, tick)
     files = progress.Progress(stream, lambda: next(clock))
     directory = files.open_directory(place)
-    tree = OnDisk(files, directory)
+    tree = DiskTree(files, directory)
     assert 3 << 20 == sum(map(len, pieces(tree, "wal", 0, 3 << 20)))
     tree.close()
     files.clear()
@@ -57,7 +57,7 @@ def test_inspect_shows_progress_only_if_it_is_requested(
     """Standard error is no terminal here.  Standard output is the same with and without it."""
     monkeypatch.setattr(progress, "AFTER_SECONDS", 0.0)
     monkeypatch.setitem(progress.EVERY_SECONDS, False, 0.0)
-    store = written(member("b"), tmp_path / "b")
+    store = write_tree(member("b"), tmp_path / "b")
 
     plain, shown = ask(capsys, "inspect", store), ask(capsys, "inspect", "--progress", store)
     code, said = ask_json(capsys, "inspect", store)

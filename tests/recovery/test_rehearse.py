@@ -32,7 +32,7 @@ searches = pytest.mark.needs("numpy")
 
 
 def died(*orders: str) -> Life:
-    """Return the stores of a cluster of three whose members died in these orders."""
+    """Return a cluster of three whose members died in these orders, with a frame before each."""
     life = Life("abc", wait_for=2)
     start_and_settle(life, "abc")
     for order in orders:
@@ -119,7 +119,7 @@ def test_a_long_common_history_is_left_out_of_the_search() -> None:
 
 
 def test_a_frame_that_every_member_of_a_view_has_may_have_been_acknowledged() -> None:
-    """a and b were in the view without c, so what both have counts, whatever c has."""
+    """a and b were in the view without c, so a frame of this view that both have counts."""
     scene = scene_of(
         {
             "a": record("a", "C1 C1.7", "F C1:ab@F.5"),
@@ -219,7 +219,7 @@ def test_a_stopped_search_is_reported_as_incomplete(
 @searches
 @pytest.mark.landing
 def test_a_frame_that_can_be_lost_is_found() -> None:
-    """A claim that cannot fail proves nothing.  Here a frame counts that not all members had."""
+    """A frame that only one member had counts as acknowledged here, and can be lost."""
     from joinproto.cli.rehearse.search import choices, rehearse
 
     life = died("c")
@@ -251,7 +251,7 @@ def test_stores_that_cannot_be_rehearsed_are_refused(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The verdict's exit code, and no search."""
+    """The exit code is that of the verdict, and 2 for an empty store."""
     assert code == ask(capsys, "rehearse", *lay(tmp_path, chain, **stores).values()).code
 
 

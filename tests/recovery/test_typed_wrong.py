@@ -14,8 +14,8 @@ import pytest
 from tests.recovery.asking import ask, ask_json
 from tests.recovery.disks import lay
 from tests.recovery.foreign.directories import DATA
-from tests.recovery.foreign.ra_files import real
-from tests.recovery.foreign.test_etcd import written
+from tests.recovery.foreign.ra_files import real_nodes
+from tests.recovery.foreign.test_etcd import write_tree
 from tools.histories.trees import loaded
 
 REPO = Path(__file__).parents[2]
@@ -39,7 +39,9 @@ def unused_options(
 
 def postgresql(tmp_path: Path) -> list[Path]:
     for name in "ab":
-        written(loaded((DATA / "postgresql-forked" / f"{name}.tree").read_text()), tmp_path / name)
+        write_tree(
+            loaded((DATA / "postgresql-forked" / f"{name}.tree").read_text()), tmp_path / name
+        )
     return [tmp_path / "a", tmp_path / "b"]
 
 
@@ -107,18 +109,18 @@ COMMANDS = {
 def test_a_directory_of_stores_leads_to_the_same_command_with_the_stores(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`collect` of a parent once named `pick`; the command's other words stay as they are."""
+    """The command's other words stay as they are."""
     shutil.copytree(DATA / "galera-killed-together", tmp_path / "all")
     inside = [str(tmp_path / "all" / name) for name in ("n1", "n2", "n3")]
 
     done = ask(capsys, command, tmp_path / "all")
-    beside = ask(capsys, command, OURS[0], tmp_path / "all")
+    with_another = ask(capsys, command, OURS[0], tmp_path / "all")
     asked = ask(capsys, command, "--format", "galera", tmp_path / "all")
 
     assert 2 == done.code
     assert "3 data directories are in it" in done.err
     assert f"next: {COMMANDS[command].format(' '.join(inside))}\n" in done.err
-    assert command == "collect" or f"{OURS[0]} {inside[0]}" in beside.err
+    assert command == "collect" or f"{OURS[0]} {inside[0]}" in with_another.err
     assert f"next: joinproto recover {command} --format galera {inside[0]}" in asked.err
 
 
@@ -200,7 +202,7 @@ def test_an_empty_file_is_reported_as_empty(
 def test_the_advice_about_an_unreadable_store_names_an_option_that_has_an_effect(
     kind: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For Galera the advice once named `--lost`, which changes nothing there."""
+    """For Galera `--lost` changes nothing."""
     if kind != "ours":
         shutil.copytree(DATA / kind, tmp_path / "all")
         stores = [tmp_path / "all" / name for name in ("n1", "n2", "n3")]
@@ -236,7 +238,7 @@ def test_a_part_of_a_rabbitmq_node_is_refused_and_the_node_is_named(
     part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`quorum/a@localhost` has a node's name, but is not a node's directory."""
-    node = real(tmp_path)["a@localhost"]
+    node = real_nodes(tmp_path)["a@localhost"]
 
     done = ask(capsys, "inspect", node / part)
 
@@ -268,11 +270,11 @@ def test_the_advice_about_an_empty_directory_asks_whether_its_disk_is_mounted(
     assert "whether its disk is mounted" in said
 
 
-def test_a_node_of_rabbitmq_is_known_by_its_files_whatever_its_directory_is_called(
+def test_a_node_of_rabbitmq_is_known_by_its_files_and_not_by_its_directory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A copy of c is a store of c, whether its directory has another name or b's."""
-    nodes = real(tmp_path / "nodes")
+    nodes = real_nodes(tmp_path / "nodes")
     copy, false = tmp_path / "copy-of-c", tmp_path / "b@localhost"
     for place in (copy, false):
         shutil.copytree(nodes["c@localhost"], place)

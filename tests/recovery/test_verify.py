@@ -25,11 +25,11 @@ from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay
 
 CHAIN = "F R:abc"
-Answers = Callable[[Path, bytes], None]
+AnswerServer = Callable[[Path, bytes], None]
 
 
 @pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answers]:
+def serve_answer(monkeypatch: pytest.MonkeyPatch) -> Iterator[AnswerServer]:
     """Return a function that makes a socket which gives one answer to all clients."""
     monkeypatch.setattr(live, "SECONDS", 60.0)
     open_sockets = []
@@ -62,7 +62,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answers]:
         thread.join()
 
 
-def configured(folder: Path, name: str, *, cluster: str = "cluster") -> Path:
+def write_config(folder: Path, name: str, *, cluster: str = "cluster") -> Path:
     """Write a node's configuration next to its data directory."""
     path = folder / f"{name}.toml"
     path.write_text(
@@ -74,7 +74,7 @@ def configured(folder: Path, name: str, *, cluster: str = "cluster") -> Path:
 
 def status(name: str, **more: Any) -> dict[str, Any]:
     """Return the status of a node that serves in view 2."""
-    initial = lay_initial()
+    initial = initial_signature()
     return {
         "member": name,
         "store_id": f"{name}'",
@@ -92,31 +92,31 @@ def status(name: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def lay_initial() -> str:
+def initial_signature() -> str:
     from tests.join.pictures import lineage
 
     return str(lineage("F").initial)
 
 
 @pytest.fixture
-def three(tmp_path: Path, answers: Answers) -> Callable[..., list[Path]]:
-    """Return a function that makes three nodes; its arguments change answers, None: no answer."""
+def three_nodes(tmp_path: Path, serve_answer: AnswerServer) -> Callable[..., list[Path]]:
+    """Return a function that makes three nodes; arguments change answers, None: no answer."""
     lay(tmp_path, CHAIN, a="R F.5", b="R F.5", c="R F.5")
 
     def make(**said: dict[str, Any] | None) -> list[Path]:
         files = []
         for name in "abc":
-            files.append(configured(tmp_path, name))
+            files.append(write_config(tmp_path, name))
             change = said.get(name, {})
             if change is not None:
                 tree = status(name, **change)
-                answers(tmp_path / f"{name}.sock", json.dumps(tree).encode() + b"\n")
+                serve_answer(tmp_path / f"{name}.sock", json.dumps(tree).encode() + b"\n")
         return files
 
     return make
 
 
-def words(files: list[Path]) -> list[object]:
+def config_options(files: list[Path]) -> list[object]:
     return [word for file in files for word in ("--config", file)]
 
 
@@ -143,18 +143,18 @@ FORK = {"view": {"id": "w2", "number": 2, "kind": "restart", "members": ["c"]}}
         (5, "NOT YET: The members serve in different views", {"a": OTHER, "b": OTHER}),
     ],
 )
-def test_each_set_of_answers_has_this_verdict_and_exit_code(
+def test_each_set_of_answers_has_its_verdict_and_exit_code(
     code: int,
     word: str,
     said: dict[str, Any],
-    three: Callable[..., list[Path]],
+    three_nodes: Callable[..., list[Path]],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The first case that holds is reported, in one sentence, with its exit code."""
-    files = three(**said)
+    """The first case that holds is reported."""
+    files = three_nodes(**said)
 
-    done = ask(capsys, "verify", *words(files))
-    found, tree = ask_json(capsys, "verify", *words(files))
+    done = ask(capsys, "verify", *config_options(files))
+    found, tree = ask_json(capsys, "verify", *config_options(files))
 
     assert (code, code) == (done.code, found)
     assert done.out.startswith(word)
@@ -167,10 +167,10 @@ def test_each_set_of_answers_has_this_verdict_and_exit_code(
 
 
 def test_one_serving_member_is_enough_for_the_verdict(
-    three: Callable[..., list[Path]], capsys: pytest.CaptureFixture[str]
+    three_nodes: Callable[..., list[Path]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A member serves only after all were ready, but does not know their present state."""
-    files = three(b=None, c=None)
+    files = three_nodes(b=None, c=None)
 
     done = ask(capsys, "verify", "--config", files[0])
 
@@ -179,30 +179,30 @@ def test_one_serving_member_is_enough_for_the_verdict(
 
 
 def test_stores_on_two_branches_are_found(
-    tmp_path: Path, answers: Answers, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, serve_answer: AnswerServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two restarts were forced; both clusters serve, and each alone looks right."""
+    """Two restarts were forced, and the members of both serve."""
     lay(tmp_path, "F", a="R1 F.5 of F R1:ab", b="R1 F.5 of F R1:ab", c="R2 F.5 of F R2:bc")
-    files = [configured(tmp_path, name) for name in "abc"]
+    files = [write_config(tmp_path, name) for name in "abc"]
     for name, number in (("a", 2), ("b", 2), ("c", 3)):
         view = {"id": f"v{number}", "number": number, "kind": "restart", "members": [name]}
         line = json.dumps(status(name, view=view)).encode() + b"\n"
-        answers(tmp_path / f"{name}.sock", line)
+        serve_answer(tmp_path / f"{name}.sock", line)
 
-    done = ask(capsys, "verify", *words(files))
+    done = ask(capsys, "verify", *config_options(files))
 
     assert 4 == done.code
     assert "view 1 is the last that both have" in done.out
 
 
 def test_verify_changes_no_file(
-    three: Callable[..., list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    three_nodes: Callable[..., list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Not even a lock file is made."""
-    files = three()
+    """No lock file is made."""
+    files = three_nodes()
     before = snapshot(tmp_path)
 
-    ask(capsys, "verify", *words(files))
+    ask(capsys, "verify", *config_options(files))
 
     assert before == snapshot(tmp_path)
 
@@ -232,17 +232,18 @@ def test_a_malformed_configuration_gives_exit_code_2(
     assert "\x1b" not in done.err
 
 
-# -- possible listeners at the other end
-# -------------------------------------------------------------------
+# -- possible listeners at the other end ---------------------------------------------------------
 
 
-def test_each_path_without_a_node_has_its_own_message(tmp_path: Path, answers: Answers) -> None:
+def test_each_path_without_a_node_has_its_own_message(
+    tmp_path: Path, serve_answer: AnswerServer
+) -> None:
     """A file, a dead socket, a socket without an answer, a missing path and a too long path."""
     (tmp_path / "file").write_text("")
     dead = socket.socket(socket.AF_UNIX)
     dead.bind(os.fspath(tmp_path / "dead"))
     dead.close()
-    answers(tmp_path / "silent", b"")
+    serve_answer(tmp_path / "silent", b"")
     long = tmp_path / ("x" * 100)
     (tmp_path / "real").mkdir()
     long.symlink_to(tmp_path / "dead")
@@ -257,7 +258,7 @@ def test_each_path_without_a_node_has_its_own_message(tmp_path: Path, answers: A
 def test_a_node_that_hangs_is_reported_after_the_time_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stopped process answers nothing, but its socket still accepts connections."""
+    """A stopped process does not answer, but its socket still accepts connections."""
     monkeypatch.setattr(live, "SECONDS", 0.05)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.fspath(tmp_path / "hangs"))
@@ -277,7 +278,7 @@ values = st.recursive(
 
 @given(key=st.sampled_from([*status("a")]), value=values)
 def test_any_answer_is_a_status_or_raises_an_expected_error(key: str, value: object) -> None:
-    """No other error is raised, whatever a listener answers."""
+    """One field of the answer has a random value."""
     try:
         found = live._decoded(json.dumps({**status("a"), key: value}).encode())
     except (KeyError, TypeError, ValueError):
@@ -311,7 +312,7 @@ def test_a_cluster_that_was_killed_is_recovered_and_verified(
             fleet[name].kill()
         fleet[order[2]].kill()
         configs = [fleet[name].config for name in "abc"]
-        assert 1 == ask(capsys, "verify", *words(configs)).code
+        assert 1 == ask(capsys, "verify", *config_options(configs)).code
         stores = [fleet[name].data for name in "abc"]
 
         _, picked = ask_json(capsys, "pick", *stores)
@@ -321,9 +322,9 @@ def test_a_cluster_that_was_killed_is_recovered_and_verified(
         agreed = ("--yes", "--plan-hash", planned["plan"]["hash"])
         assert 0 == ask(capsys, "apply", tmp_path / "plan.json", *agreed).code
         fleet.start()
-        until(lambda: 0 == ask(capsys, "verify", *words(configs)).code)
+        until(lambda: 0 == ask(capsys, "verify", *config_options(configs)).code)
 
-        _, said = ask_json(capsys, "verify", *words(configs))
+        _, said = ask_json(capsys, "verify", *config_options(configs))
         (mark,) = [line for line in said["evidence"] if "the mark of" in line]
         assert re.search(r"from view .*: view \d+ followed \(RESTART .*\): the restart", mark)
         read = Connection(fleet["b"].clients)

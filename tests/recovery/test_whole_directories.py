@@ -2,7 +2,7 @@
 
 A node opens a copy of each directory by `open_disk`, as `joinproto node` does.  A directory that
 the node refuses is never the latest of a verdict that is proven, clean or a tie.  The node opens
-each directory that the tool calls readable, with the same last frame.  Reading changes nothing.
+each directory that the tool calls readable, with the same last frame.  Reading changes no file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from joinproto.recovery.judgement import Judgement, judge
 from joinproto.recovery.sources import look
 from tests.log.engines import Applied
 from tests.recovery.asking import snapshot
-from tests.recovery.nodes import drop, of_node
+from tests.recovery.nodes import drop, make_node
 
 WRITTEN = Path(__file__).parent / "written" / "0.1.0"
 META, BEFORE, LOCK = (
@@ -44,25 +44,25 @@ MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 def _dirty(folder: Path) -> None:
-    of_node(folder / "a", "C1 F.2", "F C1:ab@F.2", ("F", 2), ("C1", 3))
-    of_node(folder / "b", "C1 -", "F C1:ab@F.2", ("F", 2), ("C1", 4))
-    of_node(folder / "c", "F -", "F", ("F", 2))
+    make_node(folder / "a", "C1 F.2", "F C1:ab@F.2", ("F", 2), ("C1", 3))
+    make_node(folder / "b", "C1 -", "F C1:ab@F.2", ("F", 2), ("C1", 4))
+    make_node(folder / "c", "F -", "F", ("F", 2))
 
 
 def _stopped(folder: Path) -> None:
     for name in "abc":
-        of_node(folder / name, "F F.3", "F X@F.3", ("F", 3))
+        make_node(folder / name, "F F.3", "F X@F.3", ("F", 3))
 
 
 def _new(folder: Path) -> None:
     for name in "ab":
-        of_node(folder / name, "- - of -", "F")
+        make_node(folder / name, "- - of -", "F")
 
 
 def _updating(folder: Path) -> None:
     _dirty(folder)
     shutil.rmtree(folder / "c")
-    of_node(folder / "c", "F - unfinished", "F C1:ab@F.2", ("F", 1))
+    make_node(folder / "c", "F - unfinished", "F C1:ab@F.2", ("F", 1))
 
 
 def _dropped(folder: Path) -> None:
@@ -230,7 +230,7 @@ def _fuzz(seeds: range) -> tuple[Counter[str], int]:
 
 
 def test_pick_never_claims_more_than_the_node_finds() -> None:
-    """This does a hundred of the two thousand rounds below."""
+    """These are a hundred of the two thousand rounds below."""
     verdicts, refused = _fuzz(range(100))
 
     assert refused > 10
@@ -239,7 +239,7 @@ def test_pick_never_claims_more_than_the_node_finds() -> None:
 
 @pytest.mark.landing
 def test_in_two_thousand_rounds_pick_never_claims_more_than_the_node_finds() -> None:
-    """The damage is in all kinds of files, and each verdict that it allows occurs."""
+    """The verdicts PROVEN, TIE, CLEAN, UNPROVEN and CORRUPT occur."""
     verdicts, refused = _fuzz(range(2_000))
 
     assert refused > 500

@@ -26,7 +26,7 @@ from joinproto.cli.show.amounts import count, plural
 from joinproto.codec.json_form import Merged, printed
 from joinproto.errors import UsageProblem
 from joinproto.recovery import show
-from joinproto.recovery.policy.asked import Answers, Policy, Questioner, summed
+from joinproto.recovery.policy.asked import Answers, Policy, Questioner, totals_of
 from joinproto.recovery.policy.program import SECONDS, Program, asks_of, command_of
 from joinproto.recovery.policy.question import ASKS
 from joinproto.recovery.words import typed
@@ -129,7 +129,7 @@ def check_command(
         report = _searched(asker, world, {"asks": acts, **left}, limits)
         again()
         stopped = any(item.result == "violated" for item in report.properties)
-        answers = summed(asker, is_whole=not stopped and report.result != "incomplete")
+        answers = totals_of(asker, is_whole=not stopped and report.result != "incomplete")
     if as_json:
         click.echo(printed(Checked(target, answers, report)))
     else:

@@ -32,7 +32,7 @@ from joinproto.codec.json_form import filled, printed
 from joinproto.errors import UsageProblem
 from joinproto.recovery import schema
 from joinproto.recovery.found import Format, Found
-from joinproto.recovery.judgement import Judgement, told
+from joinproto.recovery.judgement import Judgement, result_of
 
 SETS_SHOWN = 4
 
@@ -55,7 +55,9 @@ def rehearse_restart(
     outcomes = searched(choices(tuple(sorted(scene.disks))), search, as_object=as_object)
     is_sure = all(one.is_whole and not one.loses for one in outcomes)
     if as_object:
-        click.echo(printed(evolve(told(judgement), rehearsal=tuple(map(_as_schema, outcomes)))))
+        click.echo(
+            printed(evolve(result_of(judgement), rehearsal=tuple(map(_as_schema, outcomes))))
+        )
     else:
         click.echo(_text(judgement, stores, scene, outcomes))
     return 0 if is_sure else EXIT_UNPROVEN

@@ -29,7 +29,7 @@ from joinproto.errors import JoinprotoError, UsageProblem
 from joinproto.pick.table import Verdict
 from joinproto.recovery import schema, show
 from joinproto.recovery.brokers import chain_of, kept_of
-from joinproto.recovery.judgement import Judgement, told
+from joinproto.recovery.judgement import Judgement, result_of
 from joinproto.recovery.words import and_
 from joinproto.standby.broker import Mark
 
@@ -123,7 +123,7 @@ def rehearse_brokers(judgement: Judgement, *, states_max: int, as_object: bool) 
     outcomes = searched(choices(scene), search, as_object=as_object)
     if as_object:
         rehearsal = tuple(_as_schema(one, _broken(judgement)) for one in outcomes)
-        click.echo(printed(evolve(told(judgement), rehearsal=rehearsal)))
+        click.echo(printed(evolve(result_of(judgement), rehearsal=rehearsal)))
     else:
         click.echo(_text(judgement, scene, outcomes))
     # An absent broker may have been the last primary, with messages that no store here has.

@@ -34,7 +34,7 @@ ITEMS_MAX = 100_000
 
 @frozen
 class Database:
-    """An open file.  `page`: bytes in a page; `root`: page of the root bucket; `pages`: in use."""
+    """An open file.  `page`: bytes of a page; `root`: page of the root bucket; `pages`: used."""
 
     tree: Tree
     name: str
@@ -123,9 +123,9 @@ class Database:
 
 
 def _meta(head: bytes, size: int) -> tuple[int, int, int, int] | None:
-    """Return transaction, page size, root page and pages in use from the metadata at `size`.
+    """Return transaction, page size, root page and used pages from the metadata at `size`.
 
-    None if this page of metadata is not valid.
+    Return None if this page of metadata is not valid.
     """
     data = head[size + META_BYTES : size + META_BYTES + META.size]
     if len(data) < META.size:

@@ -15,7 +15,7 @@ SHORT_BYTES = 256
 
 
 @cache
-def _bytes() -> array[int]:
+def _byte_table() -> array[int]:
     table = array("I")
     for byte in range(256):
         crc = byte
@@ -26,9 +26,9 @@ def _bytes() -> array[int]:
 
 
 @cache
-def _words() -> tuple[array[int], array[int]]:
+def _word_tables() -> tuple[array[int], array[int]]:
     """Return two tables for a word of four bytes: for its first two bytes, and for its last two."""
-    short = _bytes()
+    short = _byte_table()
 
     def next_crc(value: int) -> int:
         return short[value & 255] ^ (value >> 8)
@@ -38,17 +38,17 @@ def _words() -> tuple[array[int], array[int]]:
 
 
 def crc32c(data: bytes | memoryview, crc: int = 0) -> int:
-    """Return the checksum of bytes with the checksum `crc` followed by `data`."""
+    """Return the checksum of `data`; `crc`: the checksum of the bytes before them."""
     crc ^= 0xFFFFFFFF
     rest = memoryview(data)
     if len(rest) >= SHORT_BYTES and sys.byteorder == "little":
-        far, near = _words()
+        far, near = _word_tables()
         end = len(rest) & ~3
         for word in rest[:end].cast("I"):
             crc ^= word
             crc = far[crc & 0xFFFF] ^ near[crc >> 16]
         rest = rest[end:]
-    table = _bytes()
+    table = _byte_table()
     for byte in rest:
         crc = table[(crc ^ byte) & 255] ^ (crc >> 8)
     return crc ^ 0xFFFFFFFF

@@ -42,7 +42,7 @@ FOUNDED = (
 )
 NEWEST = (3, 6)
 TERMS_MAX = 256
-"""How many of the newest terms are kept, to compare logs."""
+"""The most of the newest terms that are kept, to compare logs."""
 
 
 def is_here(tree: Tree) -> bool:
@@ -51,7 +51,7 @@ def is_here(tree: Tree) -> bool:
 
 
 def digest(tree: Tree) -> bytes:
-    """Return the digest of a directory, however damaged it is."""
+    """Return the facts of a directory as bytes, however damaged the directory is."""
     return packed(facts_of(tree))
 
 
@@ -75,7 +75,7 @@ def facts_of(tree: Tree) -> RaftFacts:
 
 
 def _contradiction(tree: Tree, snapshot: int, facts: RaftFacts) -> str:
-    """Return why the database cannot be of this log and its snapshot, "" if it can."""
+    """Return why the database cannot belong to this log and its snapshot, "" if it can."""
     if facts.applied is None:
         return f"{DATABASE}: is not there, or names no entry" if snapshot else ""
     if facts.applied < snapshot and f"{snapshot:016x}.snap.db" not in tree.names(etcd_wal.SNAP):
@@ -115,7 +115,7 @@ def _named(member: tuple[bytes, bytes]) -> tuple[str, str]:
     return who, str(name)
 
 
-def released(text: str) -> tuple[int, ...]:
+def release_numbers(text: str) -> tuple[int, ...]:
     """Return the first two numbers of a release, (0,) if it is not known."""
     parts = text.split(".")[:2]
     return tuple(int(one) for one in parts if one.isascii() and one.isdigit()) or (0,)
@@ -123,9 +123,9 @@ def released(text: str) -> tuple[int, ...]:
 
 def _found_of(raw: Raw, facts: RaftFacts) -> Found:
     state, problem = State.CORRUPT if facts.damaged else State.DIRTY, facts.damaged
-    if facts.damaged and released(facts.release) > NEWEST:
+    if facts.damaged and release_numbers(facts.release) > NEWEST:
         state = State.NEWER
-        problem = f"of etcd {facts.release}, which is newer than is known (3.4 to 3.6): {problem}"
+        problem = f"of etcd {facts.release}, newer than the known releases 3.4 to 3.6: {problem}"
     return Found.of(
         raw,
         State.NONE if facts.blank else state,

@@ -6,7 +6,7 @@
 
 The log is read as etcd reads it at its start: from the newest whole snapshot on.  This reader is
 stricter than etcd, because no checksum covers the type of a record: a field that etcd never writes,
-a term or a commit that goes back, and anything after the end of the log count as damage.
+a term or a commit that goes back, and bytes after the end of the log count as damage.
 
 A power failure leaves a last record that is cut off, and etcd drops it.  A disk that lost synced
 data leaves the same, so such a log does not count.  If a log was cut off between two records, its
@@ -46,7 +46,7 @@ CHANGES_MAX = 100_000
 ADD, REMOVE, UPDATE, LEARN = range(4)
 
 
-class Record(IntEnum):
+class RecordKind(IntEnum):
     """The kind of a record, with etcd's number."""
 
     METADATA = 1
@@ -58,7 +58,7 @@ class Record(IntEnum):
 
 @frozen
 class Change:
-    """An entry that changes the membership.  `changes`: etcd's number of the kind, and member."""
+    """An entry that changes the membership.  `changes`: etcd's number of the kind, and a member."""
 
     index: int
     term: int
@@ -91,7 +91,7 @@ class Log:
 
     def take(self, kind: int, crc: int, data: bytes) -> None:
         """Add the facts of a record; raises `NotAsWritten`."""
-        if kind == Record.CHECKSUM:
+        if kind == RecordKind.CHECKSUM:
             if data or (self.crc and self.crc != crc):
                 raise NotAsWritten("the checksum of the file before this one differs")
             self.crc = crc
@@ -100,21 +100,21 @@ class Log:
         if self.crc != crc:
             raise NotAsWritten("a checksum is wrong")
         match kind:
-            case Record.METADATA:
+            case RecordKind.METADATA:
                 said = Message.read(data, "1 2")
                 ids = f"{said.number(1):x}", f"{said.number(2):x}"
                 if self.member and ids != (self.member, self.cluster):
                     raise NotAsWritten("the log is of two members")
                 self.member, self.cluster = ids
-            case Record.ENTRY:
+            case RecordKind.ENTRY:
                 self._entry(data)
-            case Record.STATE:
+            case RecordKind.STATE:
                 said = Message.read(data, "1 2 3")
                 if said.number(1) < self.term or said.number(3) < self.commit:
                     raise NotAsWritten("a term or a commit goes back")
                 self.term, self.commit = said.number(1), said.number(3)
                 self.vote = f"{said.number(2):x}" if said.number(2) else ""
-            case Record.SNAPSHOT:
+            case RecordKind.SNAPSHOT:
                 self.mark = max(self.mark, Message.read(data, "1 2", "3").number(1))
             case _:
                 raise NotAsWritten(f"a record of kind {kind}")
@@ -286,7 +286,7 @@ def _segment(tree: Tree, name: str, log: Log, *, is_last: bool) -> None:
             if len(data) < count + filled:
                 raise NotAsWritten("the last record is cut off")
             kind, crc, inside = _record(data[:count])
-            if any(data[count:]) or (first and kind != Record.CHECKSUM):
+            if any(data[count:]) or (first and kind != RecordKind.CHECKSUM):
                 raise NotAsWritten("a record is not as etcd writes it")
             log.take(kind, crc, inside)
         except NotAsWritten as error:

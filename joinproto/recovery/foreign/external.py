@@ -1,7 +1,8 @@
 """Erlang terms in the external format: they are cut into parts, and never decoded as a whole.
 
-A term is given as its bytes, without the first byte (131).  Every function raises `NotAsWritten`
-for bytes that are no such term.  The cost is proportional to the bytes, however deep the term is.
+A term is given as its bytes, without the first byte (131).  A function raises `NotAsWritten` for
+bytes that are not the term it expects.  The cost is proportional to the bytes, however deep the
+term is.
 
 Source: OTP, "External Term Format".
 """

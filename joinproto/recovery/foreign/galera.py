@@ -2,8 +2,8 @@
 
     grastate.dat    uuid: the history (the cluster).  seqno: 0 or more: stopped in order at
                     this position; -1: it runs, or crashed.  safe_to_bootstrap: 1: last to leave
-    gvwstate.dat    the last primary view: this node's name in it, and the others'; removed by a
-                    stop in order.  A node gets a new my_uuid at every start
+    gvwstate.dat    the last primary view, with the names of its nodes; removed by a stop in order.
+                    A node gets a new my_uuid at every start
     galera.cache    the last write-sets with their numbers (`gcache.py`), which show whether two
                     nodes have one history
 
@@ -96,7 +96,7 @@ def _without_incarnation(uuid: str) -> list[str]:
 
 
 @frozen
-class Recovered:
+class RecoveredPosition:
     """A position that the operator supplied.  `uuid`: "" if only a number was given."""
 
     uuid: str
@@ -277,7 +277,7 @@ def view_of(file: RawFile) -> View:
     )
 
 
-def recovered_position(given: bytes) -> Recovered | None:
+def recovered_position(given: bytes) -> RecoveredPosition | None:
     """Return the position that the operator supplied, None if none; raises `NotAsWritten`.
 
     If a log has several lines with a position, the last line counts.
@@ -286,11 +286,11 @@ def recovered_position(given: bytes) -> Recovered | None:
     if not text:
         return None
     if NUMBER.fullmatch(text):
-        found = Recovered("", int(text))
+        found = RecoveredPosition("", int(text))
     elif whole := POSITION.fullmatch(text):
-        found = Recovered(whole[1], int(whole[2]))
+        found = RecoveredPosition(whole[1], int(whole[2]))
     elif lines := RECOVERED.findall(text):
-        found = Recovered(lines[-1][0], int(lines[-1][1]))
+        found = RecoveredPosition(lines[-1][0], int(lines[-1][1]))
     else:
         raise NotAsWritten(
             f"the position supplied is neither a number, nor a UUID:NUMBER, nor a log with a line"
@@ -328,7 +328,9 @@ def _state(saved: SavedState, *, is_open: bool) -> State:
     return State.CLEAN if is_clean else State.DIRTY
 
 
-def _position(saved: SavedState, recovered: Recovered | None, *, is_open: bool) -> int | None:
+def _position(
+    saved: SavedState, recovered: RecoveredPosition | None, *, is_open: bool
+) -> int | None:
     """Return the number at which the data end, None if unknown or if two sources contradict."""
     if saved.uuid == NULL_UUID:
         return None
@@ -356,7 +358,7 @@ def _may_be_last(saved: SavedState, view: View | None) -> bool:
 
 
 def _contradictions(
-    saved: SavedState, view: View | None, recovered: Recovered | None, *, is_open: bool
+    saved: SavedState, view: View | None, recovered: RecoveredPosition | None, *, is_open: bool
 ) -> tuple[str, ...]:
     found = []
     if saved.uuid == NULL_UUID:
@@ -370,8 +372,8 @@ def _contradictions(
         )
     if saved.seqno >= 0 and view is not None:
         found.append(
-            f"{STATE} says that it was stopped in order, and {VIEW} that it was started again:"
-            f" its position {saved.seqno} may be of the time before"
+            f"{STATE} says that the node was stopped in order, and {VIEW} that it started again:"
+            f" its position {saved.seqno} may be older than that start"
         )
     if view is not None and not view.is_primary:
         found.append(
@@ -410,7 +412,7 @@ def _primary(store: Found) -> View | None:
 
 
 def _facts(
-    saved: SavedState | None, view: View | None, recovered: Recovered | None
+    saved: SavedState | None, view: View | None, recovered: RecoveredPosition | None
 ) -> tuple[Fact, ...]:
     found = []
     if saved is not None:

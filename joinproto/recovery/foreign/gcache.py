@@ -1,4 +1,4 @@
-"""Galera's cache of write-sets: the transaction under each number on this node.
+"""The reader of Galera's cache of write-sets: the transaction under each number on a node.
 
     galera.cache    a ring of the last write-sets, each with its number and its bytes, which are the
                     same on every node except for a few bytes in the header

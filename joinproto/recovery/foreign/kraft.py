@@ -7,7 +7,7 @@
 
 Control records of the log have the voters: since 3.9 with the ids of their directories, or else
 those at the election of a leader.  If a node votes with another directory's id, this directory was
-formatted again, and does not vote.  A directory with nothing in its log does not vote either.
+formatted again, and does not vote.  A directory with an empty log does not vote either.
 
 An index is an offset plus one, so the log of a new directory ends at index 0.
 
@@ -60,7 +60,7 @@ def is_here(tree: Tree) -> bool:
 
 
 def digest(tree: Tree) -> bytes:
-    """Return the digest of a directory, however damaged it is."""
+    """Return the facts of a directory as bytes, however damaged the directory is."""
     try:
         return packed(facts_of(tree))
     except NotAsWritten as error:
@@ -71,8 +71,8 @@ def digest(tree: Tree) -> bytes:
 class Log:
     """The facts of the metadata log, as far as it was read.
 
-    `end`: the offset after the last record.  `voting`: the voters with directories.  `fixed`: the
-    voters at the election of the last leader.
+    `end`: the offset after the last record.  `voting`: the configurations with directories.
+    `fixed`: the voters at the election of the last leader.
     """
 
     end: int = 0
@@ -96,9 +96,9 @@ class Log:
             for key, value in _records(rest, count):
                 kind = int.from_bytes(key[2:4], "big") if len(key) >= 4 else 0
                 if kind == VOTERS:
-                    self.voting.append(_voting(_voters(value), first + 1, epoch))
+                    self.voting.append(_configuration(_voters(value), first + 1, epoch))
                 elif kind == LEADER:
-                    self.fixed = [_voting(_leader(value), first + 1, epoch)]
+                    self.fixed = [_configuration(_electing(value), first + 1, epoch)]
 
 
 def facts_of(tree: Tree) -> RaftFacts:
@@ -254,7 +254,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
     return (found >> 1) ^ -(found & 1), at
 
 
-def _voting(voters: Iterator[str], index: int, epoch: int) -> Configuration:
+def _configuration(voters: Iterator[str], index: int, epoch: int) -> Configuration:
     """Return the configuration of a control record."""
     try:
         found = frozenset(voters)
@@ -265,7 +265,7 @@ def _voting(voters: Iterator[str], index: int, epoch: int) -> Configuration:
     return Configuration(index=index, term=epoch, voters=found)
 
 
-def _leader(value: bytes) -> Iterator[str]:
+def _electing(value: bytes) -> Iterator[str]:
     """Yield the voters at the election of a leader; with directories since version 1."""
     (version,) = struct.unpack_from(">h", value)
     count, at = varint(value, 6)

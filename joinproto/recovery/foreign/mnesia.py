@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LATEST, PREVIOUS = "LATEST.LOG", "PREVIOUS.LOG"
 WHOLE, CHANGES = ".DCD", ".DCL"
-ALWAYS = tuple(
+USUAL_TABLES = tuple(
     f"rabbit_{table}{WHOLE}"
     for table in (
         "durable_exchange",
@@ -44,13 +44,14 @@ ALWAYS = tuple(
     )
 )
 """Tables that every release with Mnesia has, from a node's first start on."""
-NOT_DEFINED = {"rabbit_node_maintenance_states"}
+NODE_TABLES = {"rabbit_node_maintenance_states"}
 """Tables that a node writes for itself, without a client's request."""
 
 MAGIC, ITEM_MAGIC = bytes((1, 2, 3, 4)), bytes((98, 87, 76, 65))
 OPENED, CLOSED = bytes((6, 7, 8, 9)), bytes((99, 88, 77, 11))
-QUEUE_LASTS = 6
-"""Fields of `amqqueue` that count: tag, name, durable, auto_delete, exclusive_owner, arguments."""
+QUEUE_FIELDS = 6
+"""The first fields of `amqqueue`, which count: tag, name, durable, auto_delete, exclusive_owner,
+arguments."""
 HASHED_FROM = 65_528
 """A term of this many bytes or more has an MD5 before it."""
 
@@ -62,7 +63,7 @@ def names_in(entries: Collection[str]) -> tuple[str, ...]:
         for name in entries
         if name.startswith("rabbit_")
         and name.endswith((WHOLE, CHANGES))
-        and name.rpartition(".")[0] not in NOT_DEFINED
+        and name.rpartition(".")[0] not in NODE_TABLES
     )
     return (*(name for name in (PREVIOUS, LATEST) if name in entries), *sorted(tables))
 
@@ -103,7 +104,7 @@ def definitions_of(files: Sequence[RawFile]) -> tuple[Definitions | None, str]:
     """Return the definitions in the tables, or None and the reason, "" if no table exists."""
     here = {file.name: file for file in files if file.name.endswith((WHOLE, CHANGES, ".LOG"))}
     refused = [f"{name}: {file.problem}" for name, file in here.items() if file.problem]
-    refused += [f"{name}: is not there" for name in ALWAYS if name not in here]
+    refused += [f"{name}: is not there" for name in USUAL_TABLES if name not in here]
     if refused or not here:
         return None, f"the tables cannot be read: {refused[0]}" if here else ""
     try:
@@ -132,7 +133,7 @@ class _Tables:
         """Apply a change: the parts of `{{Table, Key}, Record, Op}`."""
         table, key, *_ = external.parts_of(parts[0], 2)
         name, op = external.atom(table), external.atom(parts[2])
-        if not name.startswith(b"rabbit_") or name.decode("utf-8", "replace") in NOT_DEFINED:
+        if not name.startswith(b"rabbit_") or name.decode("utf-8", "replace") in NODE_TABLES:
             return
         if op == b"write":
             self.write(name, key, parts[1])
@@ -181,7 +182,7 @@ def _lasting_parts(table: bytes, record: bytes) -> bytes:
     nodes lead it and have copies; it is written again when a node comes or goes.
     """
     return (
-        b"".join(external.parts_of(record)[:QUEUE_LASTS])
+        b"".join(external.parts_of(record)[:QUEUE_FIELDS])
         if table == b"rabbit_durable_queue"
         else record
     )

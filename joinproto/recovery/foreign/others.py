@@ -15,7 +15,7 @@ from attrs import frozen
 
 
 @frozen
-class Other:
+class UnreadProgram:
     """A program, and the names that its directory must have (`has`) and must not have (`lacks`)."""
 
     name: str
@@ -31,7 +31,7 @@ REPLICATED = (
 )
 
 OTHERS = (
-    Other(
+    UnreadProgram(
         "RabbitMQ with Khepri",
         frozenset({"coordination"}),
         f"{MAJORITY}; force_boot is refused; only if the majority is lost for good: rabbitmqctl"
@@ -39,46 +39,47 @@ OTHERS = (
         " other nodes had are lost",
         lacks=frozenset({"schema.DAT"}),
     ),
-    Other("etcd (its member directory)", frozenset({"snap", "wal"}), "give the directory above"),
-    Other("ZooKeeper", frozenset({"version-2"}), MAJORITY),
-    Other("NATS JetStream", frozenset({"jetstream"}), MAJORITY),
-    Other(
+    UnreadProgram(
+        "etcd (its member directory)", frozenset({"snap", "wal"}), "give the directory above"
+    ),
+    UnreadProgram("ZooKeeper", frozenset({"version-2"}), MAJORITY),
+    UnreadProgram("NATS JetStream", frozenset({"jetstream"}), MAJORITY),
+    UnreadProgram(
         "Consul",
         frozenset({"raft", "serf"}),
         f"{MAJORITY}; only if the majority is lost for good: raft/peers.json on the servers that"
         " are left",
     ),
-    Other(
+    UnreadProgram(
         "CockroachDB",
         frozenset({"STORAGE_MIN_VERSION"}),
         f"{MAJORITY}; only if the majority of a range is lost for good: cockroach debug recover",
     ),
-    Other("Redis Cluster", frozenset({"nodes.conf"}), REPLICATED),
-    Other("Redis or Valkey", frozenset({"dump.rdb"}), REPLICATED),
-    Other("Redis or Valkey", frozenset({"appendonlydir"}), REPLICATED),
-    Other(
+    UnreadProgram("Redis Cluster", frozenset({"nodes.conf"}), REPLICATED),
+    UnreadProgram("Redis or Valkey", frozenset({"dump.rdb"}), REPLICATED),
+    UnreadProgram("Redis or Valkey", frozenset({"appendonlydir"}), REPLICATED),
+    UnreadProgram(
         "MariaDB or MySQL",
         frozenset({"ibdata1"}),
         "if it was a node of Galera, its grastate.dat is lost: mariadbd --wsrep-recover shows"
-        " where its data end; of a group (Group Replication) the server with the most in"
-        " gtid_executed"
-        " bootstraps",
+        " where its data end; in a group (Group Replication) the server with the most transactions"
+        " in gtid_executed bootstraps",
     ),
-    Other(
+    UnreadProgram(
         "Kafka",
         frozenset({"meta.properties"}),
         "start the brokers, controllers first: a majority of the controllers must come",
     ),
-    Other("Elasticsearch or OpenSearch", frozenset({"_state"}), MAJORITY),
-    Other("MongoDB", frozenset({"WiredTiger", "storage.bson"}), MAJORITY),
-    Other(
+    UnreadProgram("Elasticsearch or OpenSearch", frozenset({"_state"}), MAJORITY),
+    UnreadProgram("MongoDB", frozenset({"WiredTiger", "storage.bson"}), MAJORITY),
+    UnreadProgram(
         "ActiveMQ Artemis",
         frozenset({"bindings", "journal"}),
         "start the live broker first, its backup after it",
     ),
 )
 
-UNKNOWN_PROGRAM = Other(
+UNKNOWN_PROGRAM = UnreadProgram(
     "a program that no reader here knows",
     frozenset(),
     "find out which program wrote it, and keep it: it may be whole, although joinproto cannot"
@@ -86,12 +87,12 @@ UNKNOWN_PROGRAM = Other(
 )
 NOT_DATA = frozenset({"lost+found"})
 
-TELLING = frozenset[str]().union(*(one.has | one.lacks for one in OTHERS))
+IDENTIFYING_NAMES = frozenset[str]().union(*(one.has | one.lacks for one in OTHERS))
 """All names by which a program is recognised."""
 
 
-def other_in(entries: Collection[str]) -> Other | None:
-    """Return the program that wrote a directory with these names, None if it is empty."""
+def program_in(entries: Collection[str]) -> UnreadProgram | None:
+    """Return the program that wrote a directory with these names, None without a name."""
     names = frozenset(entries)
     known = (one for one in OTHERS if one.has <= names and not one.lacks & names)
     return next(known, UNKNOWN_PROGRAM if names else None)

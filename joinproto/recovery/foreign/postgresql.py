@@ -64,11 +64,11 @@ TIMELINES_MAX, HISTORY_BYTES_MAX = 10_000, 4 << 20
 
 
 @frozen(kw_only=True)
-class Stretch:
+class TimelineSpan:
     """A timeline from one place in the log to another; the last timeline goes to the log's end."""
 
-    timeline: Annotated[int, "its number"]
-    begin: Annotated[int, "where it begins"]
+    timeline: Annotated[int, "the timeline's number"]
+    begin: Annotated[int, "where the timeline begins"]
     end: Annotated[int, "where it was left, or the log ends"]
     birth: Annotated[str, "checksums of its first records; empty: they are gone"] = ""
 
@@ -84,7 +84,7 @@ class Control:
     timeline: Annotated[int, "the last timeline"] = 0
     consistent: Annotated[int, "the place that a standby must reach"] = 0
     is_standby: Annotated[bool, "standby.signal or recovery.signal is there"] = False
-    history: Annotated[tuple[Stretch, ...], "timelines, the first one first"] = ()
+    history: Annotated[tuple[TimelineSpan, ...], "timelines, the first one first"] = ()
     why_end: Annotated[str, "why the log ends there"] = ""
     damaged: Annotated[str, "why it is not believed"] = ""
     not_known: Annotated[str, Absent(""), "its version, if joinproto cannot read it"] = ""
@@ -102,7 +102,7 @@ def is_here(tree: Tree) -> bool:
 
 
 def digest(tree: Tree) -> bytes:
-    """Return the digest of a directory, however damaged it is."""
+    """Return the facts of a directory as bytes, however damaged the directory is."""
     try:
         return packed(facts_of(tree))
     except NotAsWritten as error:
@@ -144,12 +144,10 @@ def facts_of(tree: Tree) -> Control:
     known = [*before, (control.timeline, 0)]
     walks = [Walk(tree, segment, control.system, known[: at + 1]) for at in range(len(known))]
     end, why, is_damaged = walks[-1].end(checkpoint)
-    faults = [f"{WAL}: at {place(end)}: {why}"] if is_damaged else []
+    faults = [f"{WAL}: at {lsn(end)}: {why}"] if is_damaged else []
     missing = "from the last checkpoint on" if end <= checkpoint else ""
     if not missing and end + HEAD_BYTES < consistent:
-        missing = (
-            f"from {place(end)} to {place(consistent)}, without which the server does not start,"
-        )
+        missing = f"from {lsn(end)} to {lsn(consistent)}, without which the server does not start,"
     if missing:
         why = f"the log {missing} is not there ({why})"
         faults.append(why)
@@ -157,15 +155,15 @@ def facts_of(tree: Tree) -> Control:
     ends = [*(left for _, left in before), max(end, consistent)]
     numbers = [*(number for number, _ in before), control.timeline]
     stretches = [
-        Stretch(timeline=number, begin=begin, end=stop, birth=walk.birth(begin, stop))
+        TimelineSpan(timeline=number, begin=begin, end=stop, birth=walk.birth(begin, stop))
         for number, begin, stop, walk in zip(numbers, begins, ends, walks, strict=True)
     ]
     last = stretches[-1]
     if last.begin and not last.birth and walks[-1].is_there(last.begin):
-        faults.append(f"{WAL}: timeline {last.timeline} does not begin at {place(last.begin)}")
+        faults.append(f"{WAL}: timeline {last.timeline} does not begin at {lsn(last.begin)}")
     # A standby reads its log to the end before it leaves a timeline, so no later files can follow.
     if before and any(one > last.begin // segment for one in walks[-1].written(before[-1][0])):
-        faults.append(f"{WAL}: timeline {before[-1][0]} continues after {place(last.begin)}")
+        faults.append(f"{WAL}: timeline {before[-1][0]} continues after {lsn(last.begin)}")
     damaged = faults[0] if faults else ""
     return evolve(control, history=tuple(stretches), why_end=why, damaged=damaged)
 
@@ -255,9 +253,9 @@ def _found_of(raw: Raw, control: Control) -> Found:
             Fact("state", STATES[control.state] if control.state < len(STATES) else "?"),
             Fact("is", "a standby" if control.is_standby else "a primary"),
             Fact("timeline", str(control.timeline)),
-            Fact("checkpoint", place(control.checkpoint)),
-            Fact("consistent from", place(control.consistent)),
-            Fact("the log ends", f"{place(control.end)}: {control.why_end}"),
+            Fact("checkpoint", lsn(control.checkpoint)),
+            Fact("consistent from", lsn(control.consistent)),
+            Fact("the log ends", f"{lsn(control.end)}: {control.why_end}"),
             Fact("timelines", lineage(control) or "none"),
         ),
     )
@@ -284,18 +282,18 @@ def control_of(found: Found) -> Control | None:
     return unpacked(Control, data)
 
 
-def place(at: int) -> str:
+def lsn(at: int) -> str:
     """Return a place in the log in PostgreSQL's form."""
     return f"{at >> 32:X}/{at & 0xFFFFFFFF:X}"
 
 
 def lineage(control: Control) -> str:
-    return ", ".join(f"{one.timeline} to {place(one.end)}" for one in control.history)
+    return ", ".join(f"{one.timeline} to {lsn(one.end)}" for one in control.history)
 
 
 @frozen
-class Parting:
-    """The relation of two directories: their logs are equal up to `at` on `timeline`.
+class CommonLog:
+    """The log that two directories have in common: it is equal up to `at` on `timeline`.
 
     `left`: where one of them left this timeline, the fork point; None if neither did.  `mine`,
     `theirs`: how many bytes of log each has after `at`.
@@ -314,9 +312,9 @@ def _differ(mine: Sequence[str], theirs: Sequence[str]) -> bool:
     return mine[:both] != theirs[:both]
 
 
-def parting(one: Control, other: Control) -> Parting | None:
+def common_log(one: Control, other: Control) -> CommonLog | None:
     """Return where the histories of two directories part, None without a common beginning."""
-    common: Parting | None = None
+    common: CommonLog | None = None
     for mine, theirs in zip(one.history, other.history, strict=False):
         if (mine.timeline, mine.begin) != (theirs.timeline, theirs.begin):
             break
@@ -325,7 +323,7 @@ def parting(one: Control, other: Control) -> Parting | None:
         at = min(mine.end, theirs.end)
         ends = {last.end for last, of in ((mine, one), (theirs, other)) if last != of.history[-1]}
         left = min(ends, default=None)
-        common = Parting(mine.timeline, at, left, one.end - at, other.end - at)
+        common = CommonLog(mine.timeline, at, left, one.end - at, other.end - at)
         if mine.end != theirs.end:
             break
     return common

@@ -28,14 +28,14 @@ class _Overwritten(Exception):
     """A page says that the record before it was given up after a crash, and the log continues."""
 
 
-class _Over(NotAsWritten):
+class _LogEnds(NotAsWritten):
     """The log ends as after a crash: the rest of a record, or the next page, is missing."""
 
 
 class Walk:
     """The log, from one record to the next.
 
-    `timelines`: number of each timeline, and where it begins.  `checksum`: of the last record.
+    `timelines`: number of each timeline, and where it begins.  `checksum`: the last record's.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Walk:
                 continue
             except NotAsWritten as error:
                 rest = -at % PAGE_BYTES
-                is_written = rest and any(self._peek(at, rest)) and not isinstance(error, _Over)
+                is_written = rest and any(self._peek(at, rest)) and not isinstance(error, _LogEnds)
                 return at, str(error), bool(is_written) or self._goes_on(at)
             before, at = start, following
 
@@ -166,12 +166,12 @@ class Walk:
         _, info, timeline, place, left = PAGE.unpack(self._read(at, PAGE.size))
         is_long = at % self.segment == 0
         if place != at or bool(info & 2) is not is_long or timeline > self.timelines[-1][0]:
-            raise _Over("no page follows")
+            raise _LogEnds("no page follows")
         if info & 8 and rest and info & 1 == 0:
             raise _Overwritten(at + (40 if is_long else 24))
         # `left` may be larger than `rest`, because perhaps only a record's first bytes are read.
         if bool(info & 1) is not bool(rest) or left < rest:
-            raise _Over("the next page does not go on with the record")
+            raise _LogEnds("the next page does not go on with the record")
         if is_long and struct.unpack("<Q", self._read(at + 24, 8))[0] != self.system:
             raise NotAsWritten("the next file is of another system")
         return 40 if is_long else 24
@@ -186,4 +186,4 @@ class Walk:
                     if self.tree.size(f"{WAL}/{one}") != self.segment:
                         raise NotAsWritten(f"{one} is cut off")
                     return self.tree.read(f"{WAL}/{one}", at % self.segment, count)
-        raise _Over("no file follows")
+        raise _LogEnds("no file follows")

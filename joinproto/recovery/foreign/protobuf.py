@@ -49,7 +49,7 @@ class Message(dict[int, Value]):
     def read(cls, data: bytes, numbers: str, texts: str = "") -> Message:
         """Return a message; raises `NotAsWritten`.
 
-        `numbers`, `texts`: the fields that may have numbers or bytes, as "1 2 3".
+        `numbers`, `texts`: the fields that may have numbers, or bytes, such as "1 2 3".
         """
         found = cls()
         for field, value in fields(data):

@@ -59,8 +59,7 @@ def read(raw: Raw) -> Found:
 def _from_status(raw: Raw) -> Found:
     file = raw.file(STATUS)
     lines = text_of(file).split("\n")
-    # Without its last newline the file may have been cut off.  This is harmless only after a whole
-    # id.
+    # A file without its last newline was perhaps cut off, which is harmless only after a whole id.
     if lines[-1] == "":
         lines.pop()
     if len(lines) < 2:
@@ -70,13 +69,13 @@ def _from_status(raw: Raw) -> Found:
     if len(lines) > 2:
         raise NotAsWritten(f"{file.name}: has {len(lines)} lines, expected 2")
     cluster, shutdown = (_uuid(file, line) for line in lines)
-    beside = [name for name in OLD if not raw.file(name).is_absent]
+    older = [name for name in OLD if not raw.file(name).is_absent]
     return _found_with(
         raw,
         cluster,
         shutdown,
         layout="0.8 to 0.18",
-        more=(Fact("of version 0.6, ignored", ", ".join(beside)),) if beside else (),
+        more=(Fact("of version 0.6, ignored", ", ".join(older)),) if older else (),
     )
 
 

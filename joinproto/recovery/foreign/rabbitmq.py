@@ -1,11 +1,11 @@
-"""RabbitMQ with Mnesia (up to 4.2): its nodes, and those that ran when a node stopped.
+"""The reader of RabbitMQ with Mnesia (up to 4.2): the lists of nodes on each node's disk.
 
     cluster_nodes.config         {AllNodes, DiscNodes}.
     nodes_running_at_shutdown    the running nodes, kept up to date while this node runs
-    force_load                   if it exists, this node waits for no other at its next start
+    force_load                   if it exists, this node waits for no other node at its next start
 
 The lists are the same whether a node was stopped or killed, so no store is ever clean.
-There is no cluster id: `clustered` groups nodes of which one counts the other as a member.
+There is no cluster id: `clustered` groups nodes if one counts the other as a member.
 
 An interrupted start may overwrite the list.  A node that starts and finds another node first writes
 the list of *that* node, without itself.  If it dies while it waits, its own list is gone.  So a
@@ -29,7 +29,7 @@ from joinproto.pick.wait_graph import NodeList, WaitGraph, clusters, wait_graph
 from joinproto.recovery.foreign import mnesia
 from joinproto.recovery.foreign.ra import folders, nodes
 from joinproto.recovery.foreign.text import NotAsWritten, shown, term_of
-from joinproto.recovery.foreign.wait_words import advice_of, and_, lines
+from joinproto.recovery.foreign.wait_words import advice_of, and_, graph_lines
 from joinproto.recovery.found import Fact, Found, LastView, Raw, RawFile, State
 
 CLUSTER = "cluster_nodes.config"
@@ -72,7 +72,7 @@ def read(raw: Raw) -> Found:
     """Return the contents of a node's directory; never raises, whatever the bytes are."""
     raft, broken = nodes.raft_of(raw)
     has_lists = any(not raw.file(name).is_absent for name in NAMES)
-    other = nodes.of_khepri(raw, raft, broken, has_lists=has_lists, listed=_listed(raw))
+    other = nodes.khepri_node(raw, raft, broken, has_lists=has_lists, listed=_listed(raw))
     if other is not None:
         return other
     raft = nodes.without_khepri(raft)
@@ -103,7 +103,7 @@ def read(raw: Raw) -> Found:
         last_view=None if ran is None else LastView(members=ran),
         stopped_last=ran == frozenset({said.node}),
         node=_node(said, definitions, is_damaged=unread != ""),
-        raft=nodes.of_node(raft, said.node),
+        raft=nodes.refuse_former_logs(raft, said.node),
         facts=_facts(said, definitions),
     )
 
@@ -260,7 +260,7 @@ def graph_texts(
     here = {waiting.node for graph in graphs for waiting in graph.waits}
     found = [
         *one_sided_memberships(stores),
-        *(said for graph in graphs for said in lines(graph, besides=here)),
+        *(said for graph in graphs for said in graph_lines(graph, besides=here)),
     ]
     if not graphs:
         return tuple(found), ""
@@ -334,7 +334,7 @@ def _problems(raw: Raw, said: NodeFiles) -> tuple[str, ...]:
         )
     elif ram := sorted(said.running - set(said.disc)):
         found.append(
-            f"{', '.join(ram)} ran longer and kept nothing on disc: changes made while no other"
+            f"{', '.join(ram)} ran longer and kept no data on disc: changes made while no other"
             " node ran are lost"
         )
     if said.is_forced:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 Facts = TypeVar("Facts")
 
 TEXT_BYTES_MAX = 1 << 20
-"""The most bytes of such a file.  They have a few hundred, and fewer than this limit even for
-thousands of nodes."""
+"""The most bytes of a broker's text file, which has a few hundred with a few nodes, and fewer than
+this limit even with thousands of nodes."""
 
 SHOWN_MAX = 60
-"""How many characters of a wrong value are shown."""
+"""The most characters of a wrong value that are shown."""
 
 ESCAPES = re.compile(r"(?:[^\\]|\\['\\])*")
 """A text in which only a quote or a backslash is escaped, as in names of nodes."""
@@ -75,7 +75,7 @@ def shown(value: str) -> str:
 def matched(pattern: re.Pattern[str], file: RawFile, text: str, what: str) -> str:
     """Return a text of a file if it matches `pattern`; else raise `NotAsWritten`.
 
-    `what`: the form that the pattern stands for, for the message.
+    `what`: the expected form, for the message.
     """
     if pattern.fullmatch(text) is None:
         raise NotAsWritten(f"{file.name}: {shown(text)} is not {what}")

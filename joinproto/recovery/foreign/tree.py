@@ -35,7 +35,7 @@ class Tree(Protocol):
 
 
 @contextmanager
-def inside(files: JournalFileSystem, directory: int, folder: str) -> Iterator[int]:
+def opened_folder(files: JournalFileSystem, directory: int, folder: str) -> Iterator[int]:
     """Open a folder below an open directory; "" gives the directory itself; raises `OSError`."""
     opened: list[int] = []
     try:
@@ -48,7 +48,7 @@ def inside(files: JournalFileSystem, directory: int, folder: str) -> Iterator[in
 
 
 @define
-class OnDisk:
+class DiskTree:
     """Files below an open directory.  Links are refused; no file is written or locked."""
 
     files: JournalFileSystem
@@ -57,7 +57,7 @@ class OnDisk:
 
     def names(self, folder: str) -> Sequence[str]:
         try:
-            with inside(self.files, self.directory, folder) as place:
+            with opened_folder(self.files, self.directory, folder) as place:
                 return sorted(self.files.names(place))
         except FileNotFoundError:
             return []
@@ -88,7 +88,7 @@ class OnDisk:
             return self._file[1]
         self.close()
         folder, _, last = name.rpartition("/")
-        with inside(self.files, self.directory, folder) as place:
+        with opened_folder(self.files, self.directory, folder) as place:
             self._file = (name, self.files.open_to_read(place, last))
         return self._file[1]
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from joinproto.pick.wait_graph import Start, WaitGraph
 
 
-def lines(graph: WaitGraph, *, besides: Collection[str] = ()) -> tuple[str, ...]:
+def graph_lines(graph: WaitGraph, *, besides: Collection[str] = ()) -> tuple[str, ...]:
     """Return lines about one wait-for graph; `besides`: nodes whose lists are in another graph."""
     found = [
         f"{item.node} waits for {and_(item.waits_for)}"
@@ -22,7 +22,7 @@ def lines(graph: WaitGraph, *, besides: Collection[str] = ()) -> tuple[str, ...]
     ]
     if graph.lost_ram:
         found.append(
-            f"{and_(graph.lost_ram)} kept nothing on disc and ran longer: changes made while no"
+            f"{and_(graph.lost_ram)} kept no data on disc and ran longer: changes made while no"
             " other node ran are lost"
         )
     return (*found, *([why] if (why := _why(graph)) else []))
@@ -55,13 +55,13 @@ def _why(graph: WaitGraph) -> str:
             return f"{later} may have run longer than {last}: its list decides"
         case Start.FORCE_AND_LOSE:
             return (
-                f"{later} is lost and may have run longer: its changes without the others are lost"
-                " with it"
+                f"{later} is lost and may have run longer: the changes that it made without the"
+                " other nodes are lost"
             )
 
 
 def advice_of(graph: WaitGraph) -> str:
-    """Return the advice how to start the nodes, "" if that is not known."""
+    """Return the advice on the start of the nodes, "" if the order is not known."""
     last, later = and_(graph.last), and_(graph.later)
     stages = "; then ".join(and_(stage) for stage in graph.order)
     force = ""
@@ -82,8 +82,7 @@ def advice_of(graph: WaitGraph) -> str:
             first = graph.order[0][0] if graph.order else last
             return (
                 f"{kept} with this order: {stages} (if {first} waits although it is first, it was"
-                " forced"
-                f" once: rabbitmqctl -n {first} force_boot)"
+                f" forced once: rabbitmqctl -n {first} force_boot)"
             )
         case Start.TOGETHER:
             return f"start all of them within five minutes: {stages}"
@@ -96,8 +95,9 @@ def advice_of(graph: WaitGraph) -> str:
             return f"do not just start all ({why}); {kept} by: {force}"
         case Start.SUPPLY:
             return (
-                f"supply it; if its disc is lost for good, say so: then one of {last} can be"
-                f" forced, and the changes of {later} without the others are lost"
+                f"supply the list of {later}; if its disc is lost for good, say so with --lost:"
+                f" then one of {last} can be forced, and the changes that {later} made without the"
+                " other nodes are lost"
             )
         case Start.FORCE_AND_LOSE:
             return force or f"one of {last} must be forced; no list shows which of them has more"

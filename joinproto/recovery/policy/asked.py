@@ -17,7 +17,7 @@ from joinproto.recovery.found import Found
 from joinproto.recovery.policy.question import ASKS, REFUSE, WAIT, Question
 
 TRUTHS_MAX = 50
-"""How many states are kept for each question, to compare the policy's answers in them."""
+"""The most states that are kept for each question, to compare the policy's answers in them."""
 
 
 @frozen(kw_only=True)
@@ -39,8 +39,8 @@ class StateQuestion:
 
 
 @define
-class Record:
-    """One question, for all states up to now that lead to it.
+class AskedQuestion:
+    """One question with its answer, for all states up to now that lead to it.
 
     `safe`: answers that are safe in all these states.  `truths`: for states in which the answer
     does harm, the question with all stores.
@@ -63,14 +63,14 @@ Policy = Callable[[StateQuestion], str | None]
 class Questioner:
     """Asks a policy each distinct question once, and caches the answers.
 
-    `asks`: the kinds of question that the policy knows.  `failure`: the policy's error, because a
-    search reports errors in a text of its own.
+    `asks`: the kinds of question that the policy knows.  `failure`: the policy's error, which a
+    search replaces by a text of its own.
     """
 
     def __init__(self, policy: Policy, asks: Collection[str] = ASKS) -> None:
         self.policy = policy
         self.asks = asks
-        self.records: dict[str, Record] = {}
+        self.records: dict[str, AskedQuestion] = {}
         self.failure: JoinprotoError | None = None
 
     def answer(self, asked: StateQuestion) -> str | None:
@@ -85,7 +85,7 @@ class Questioner:
             except JoinprotoError as error:
                 self.failure = error
                 raise
-            record = Record(asked.question, answer, asked.safe, blank=asked.blank)
+            record = AskedQuestion(asked.question, answer, asked.safe, blank=asked.blank)
             self.records[line] = record
         record.safe &= asked.safe
         does_harm = record.chose_a_node and record.answer not in asked.safe
@@ -100,7 +100,7 @@ class Answers:
     """The totals of a policy's answers."""
 
     questions: Annotated[Count, "distinct questions"]
-    answers: Annotated[Mapping[str, int], "kind of question and answer to how often"]
+    answers: Annotated[Mapping[str, int], "the number of questions, by kind and answer"]
     unknown_as_absent: Annotated[
         Count,
         "questions in which it chose a harmful founder, as if a silent node had an empty store, and"
@@ -115,7 +115,7 @@ class Answers:
     careful_example: Annotated[str | None, "the first such question; null: none"]
 
 
-def summed(asker: Questioner, *, is_whole: bool) -> Answers:
+def totals_of(asker: Questioner, *, is_whole: bool) -> Answers:
     """Return the totals of the questions.  `is_whole`: all states were searched."""
     counts: dict[str, int] = {}
     for record in asker.records.values():
@@ -146,7 +146,7 @@ def _unknown_as_absent(asker: Questioner) -> Iterator[str]:
             yield line
 
 
-def _is_too_careful(record: Record) -> bool:
+def _is_too_careful(record: AskedQuestion) -> bool:
     return (
         record.question.ask == "choose-founder"
         and record.answer in (None, WAIT, REFUSE)

@@ -4,9 +4,6 @@ A program reads a question from its standard input, one line, writes its answer,
 the next question.  A program that ends after one question, or that answers only when its input
 ends, is started again for each question.  If `stdbuf` is installed, it makes C programs such as
 `jq` write each line at once.  A program's standard error is shown if it fails.
-
-Different errors are reported for a policy that hangs, that dies, or that gives two answers to one
-question.
 """
 
 from __future__ import annotations
@@ -35,13 +32,13 @@ from joinproto.recovery.policy.question import ASKS, Question
 SECONDS = 5.0
 PATIENCE = 6
 """A program that computes, or waits for a processor, gets more time by this factor."""
-AGAIN_SINGLE = 200
+SINGLE_ASKED_AGAIN_MAX = 200
 ANSWER_BYTES_MAX = 65_536
 TAIL_BYTES = 600
 
 
 class PolicyFailed(UsageProblem):
-    """A policy does not give a valid answer; `how`: in which way."""
+    """A policy does not give a valid answer; `how`: the kind of failure."""
 
     def __init__(
         self, how: Literal["hangs", "dies", "differs", "malformed"], message: str, *, next: str
@@ -75,10 +72,10 @@ def command_of(policy: str) -> tuple[str, ...]:
 
 
 def asks_of(policy: str, seconds: float = SECONDS) -> tuple[str, ...]:
-    """Return the questions that a policy knows: for a Python file, those it has functions for.
+    """Return the questions that a policy knows.
 
-    For any other program it is only `choose-founder`.  Raises `PolicyFailed` for a Python file
-    that cannot be run, or that has no function for any question.
+    A Python file knows those for which it has functions, any other program `choose-founder` only.
+    Raises `PolicyFailed` for a Python file that cannot be run, or that has no such function.
     """
     if not policy.endswith(".py") or not Path(policy).is_file():
         return ASKS[:1]
@@ -171,11 +168,11 @@ class Program:
         """Ask a second process all questions in another order; raises `PolicyFailed`.
 
         An answer must depend on the question alone, and not on earlier questions.  A program that
-        is started for each question is asked at most `AGAIN_SINGLE` of them.
+        is started for each question is asked at most `SINGLE_ASKED_AGAIN_MAX` of them.
         """
         self._stop()
         lines = sorted(self._questions, key=lambda line: crc32(line.encode()))
-        for line in lines[: AGAIN_SINGLE if self._is_single else None]:
+        for line in lines[: SINGLE_ASKED_AGAIN_MAX if self._is_single else None]:
             again = self._asked(self._questions[line], line)
             if again != self.answers[line]:
                 raise PolicyFailed(
@@ -245,14 +242,14 @@ class Program:
                         if len(self._read) > ANSWER_BYTES_MAX:
                             return self._read
                     else:
-                        return self._last_words(process)
+                        return self._last_output(process)
         answer, _, self._read = self._read.partition(b"\n")
         if self._is_single:
             self._stop()
         return answer
 
     def _seconds_left(self, began: float, process: subprocess.Popen[bytes]) -> float:
-        """Return how long to wait further; a program that works after its time is up gets more."""
+        """Return how long to wait further; a program that still computes gets more time."""
         passed = time.monotonic() - began
         if passed < self.seconds:
             self._used = -1
@@ -262,7 +259,7 @@ class Program:
         return self.seconds / 10 if is_at_work and passed < PATIENCE * self.seconds else 0.0
 
     def _refuse_surplus(self) -> None:
-        """Raise `PolicyFailed` for output without a question: it would answer the next question."""
+        """Raise `PolicyFailed` for surplus output, which would answer the next question."""
         process = self._process
         if process is None or process.stdout is None:
             return
@@ -278,7 +275,7 @@ class Program:
             )
 
     def _refuse_death(self, process: subprocess.Popen[bytes]) -> None:
-        """Raise `PolicyFailed` if a program ended with an error, whatever it answered before."""
+        """Raise `PolicyFailed` if a program ended with an error, or only closed its output."""
         try:
             code = process.wait(self.seconds)
         except subprocess.TimeoutExpired:
@@ -305,7 +302,7 @@ class Program:
         except BrokenPipeError:
             return b""  # the program may answer without reading all of its input
 
-    def _last_words(self, process: subprocess.Popen[bytes]) -> bytes | None:
+    def _last_output(self, process: subprocess.Popen[bytes]) -> bytes | None:
         """Return the last output of a program that ended; None if there was none.
 
         Raises `PolicyFailed` if it failed, or if it was started for this question only and gave no

@@ -6,18 +6,18 @@ from pathlib import PurePosixPath
 
 from attrs import evolve
 
-from joinproto.recovery.judgement import Judgement, store_told
+from joinproto.recovery.judgement import Judgement, store_result
 from joinproto.recovery.policy.program import Program, command_of
 from joinproto.recovery.policy.question import FIXED, Question
 from joinproto.recovery.schema import OtherPolicy
 
 
-def asked_of(policy: str, judgement: Judgement) -> OtherPolicy:
+def ask_policy(policy: str, judgement: Judgement) -> OtherPolicy:
     """Ask the program `policy` about the stores of a judgement; raises `PolicyFailed`.
 
     If several stores are on one machine, each is named by its directory instead of its host.
     """
-    stores = tuple(map(store_told, judgement.stores))
+    stores = tuple(map(store_result, judgement.stores))
     if len({store.host for store in stores}) < len(stores):
         stores = tuple(evolve(store, host=PurePosixPath(store.path).name) for store in stores)
     missing = tuple(one.member for one in judgement.missing)

@@ -8,7 +8,7 @@ from functools import cache, partial
 from attrs import evolve
 
 from joinproto.recovery.found import Found
-from joinproto.recovery.judgement import store_told
+from joinproto.recovery.judgement import store_result
 from joinproto.recovery.policy.asked import StateQuestion
 from joinproto.recovery.policy.question import Ask, Question
 from joinproto_worlds.policy.nodes import Node, System
@@ -71,7 +71,7 @@ def _question(
         ask=ask,
         nodes=names,
         node=node,
-        stores=tuple(map(store_told, found)),
+        stores=tuple(map(store_result, found)),
         unknown=unknown,
         reasons=reasons,
     )

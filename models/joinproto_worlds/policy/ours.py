@@ -16,7 +16,7 @@ from attrs import evolve
 from joinproto.check import View, World, always, sometimes
 from joinproto.check.catalogue import entry
 from joinproto.recovery.found import Fact, Format, Found, Raw, State
-from joinproto.recovery.judgement import store_told
+from joinproto.recovery.judgement import store_result
 from joinproto.recovery.own import state_of
 from joinproto.recovery.policy.asked import Questioner, StateQuestion
 from joinproto.recovery.policy.question import Question
@@ -107,7 +107,7 @@ def _asked(
     question = Question(
         ask="choose-founder",
         nodes=names,
-        stores=tuple(map(store_told, found)),
+        stores=tuple(map(store_result, found)),
         unknown=dict.fromkeys(silent, TIMED_OUT),
     )
     return StateQuestion(question=question, found=found)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from joinproto.recovery import pack
 from joinproto.recovery.foreign.ra import dets
-from joinproto.recovery.foreign.ra.folders import BESIDE
+from joinproto.recovery.foreign.ra.folders import FLAGS_SUFFIX
 from tests.recovery.foreign.directories import DATA
 
 REAL = DATA / "ra" / "three.pack.xz"
@@ -22,8 +22,9 @@ MNESIA = DATA / "ra" / "mnesia-4.0.pack.xz"
 in `names.dets` yet.  Each node has its own log of Khepri, which is not used."""
 KHEPRI = DATA / "ra" / "khepri-4.0.pack.xz"
 """The same three nodes after the flag `khepri_db` was enabled, with 100 messages in each queue;
-then they were killed.  Before, `rabbitmq-diagnostics metadata_store_status` and `rabbitmq-queues
-quorum_status` said that all nodes had applied entry 74 of the metadata and 106 of q0, in term 1."""
+then they were killed.  Before the kill, `rabbitmq-diagnostics metadata_store_status` and
+`rabbitmq-queues quorum_status` said that all nodes had applied entry 74 of the metadata and 106 of
+q0, in term 1."""
 KHEPRI_4_3 = DATA / "ra" / "khepri-4.3.pack.xz"
 """Three nodes of RabbitMQ 4.3.6, made the same way: entry 103 of the metadata, and 106 of q0."""
 FORCED = DATA / "ra" / "forced-4.0.pack.xz"
@@ -33,18 +34,18 @@ advice says; it had all 300 messages, and was killed."""
 NODES = ("a@localhost", "b@localhost", "c@localhost")
 
 
-def real(place: Path, kept: Path = REAL) -> dict[str, Path]:
-    """Copy the real nodes' directories to `place`; return the directories."""
+def real_nodes(place: Path, kept: Path = REAL) -> dict[str, Path]:
+    """Unpack the real nodes' directories in `place`; return the directories by node."""
     (place / "all").mkdir(parents=True)
     data = lzma.decompress(kept.read_bytes())
-    laid = pack._Unpacking(io.BytesIO(data), "real", place / "all")
-    laid.unpack()
+    unpacking = pack._Unpacking(io.BytesIO(data), "real", place / "all")
+    unpacking.unpack()
     found = {}
-    for folder, path, _, _ in laid.found:
+    for folder, path, _, _ in unpacking.found:
         found[Path(path).name] = folder.rename(place / Path(path).name)
-        beside = folder.with_name(f"{folder.name}{BESIDE}")
-        if beside.exists():
-            beside.rename(place / f"{Path(path).name}{BESIDE}")
+        flags = folder.with_name(f"{folder.name}{FLAGS_SUFFIX}")
+        if flags.exists():
+            flags.rename(place / f"{Path(path).name}{FLAGS_SUFFIX}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Whatever the bytes are, a reader raises no error, and no damage makes a store clean."""
+"""A reader raises no error for any bytes, and no damage makes a dirty store clean."""
 
 import os
 from collections.abc import Iterator
@@ -127,7 +127,7 @@ def test_a_huge_file_is_not_believed(kind: Format, files: dict[str, bytes], path
 
 
 @pytest.mark.parametrize(("kind", "files", "path"), SAMPLES)
-def test_reading_a_directory_changes_nothing_in_it(
+def test_reading_a_directory_changes_no_file(
     kind: Format, files: dict[str, bytes], path: str, tmp_path: Path
 ) -> None:
     """Contents, names and times stay the same; the format is detected without `--format`."""

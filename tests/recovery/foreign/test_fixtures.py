@@ -16,7 +16,7 @@ def ignore(_: str) -> None:
 
 
 def test_every_story_was_played_and_kept() -> None:
-    """The fixtures in data/ are those of the script, and each has its story.txt."""
+    """The directories in data/ have the names of the stories."""
     assert sorted(rabbitmq.STORIES) == stories("rabbitmq")
     assert sorted(galera.STORIES) == stories("galera")
 

@@ -46,7 +46,7 @@ def test_a_node_that_was_stopped_in_order_is_clean_at_its_position() -> None:
 
 
 def test_a_crashed_node_is_dirty_and_its_position_unknown() -> None:
-    """Its seqno is -1, and the sentence says how to find the position."""
+    """Its seqno is -1, and the problem says how to find the position."""
     found = node(grastate(), gvwstate(A, B))
 
     assert (State.DIRTY, None, A) == (found.state, found.seq, found.member)
@@ -101,7 +101,7 @@ def test_a_mark_alongside_a_view_with_other_nodes_is_no_evidence() -> None:
     assert any("by hand" in line for line in by_hand.problems)
 
 
-def test_a_position_alongside_a_view_is_of_the_time_before() -> None:
+def test_a_position_alongside_a_view_is_not_used() -> None:
     """The node was stopped in order, started again, and crashed, so it is not clean."""
     found = node(grastate(seqno=7), gvwstate(A, B))
 
@@ -178,7 +178,7 @@ def test_a_missing_state_file_alongside_a_view_is_unreadable() -> None:
 
 
 def test_a_node_that_lost_its_state_file_counts_by_its_recovered_position() -> None:
-    """The server finds both in its data.  Without them the node still counts as unreadable."""
+    """The server finds the history's id and the position in its data.  Both are needed."""
     cache = {gcache.DIGEST: ""}
     cut = node(grastate()[:60], recovered=f"{HISTORY}:12")
 
@@ -252,7 +252,7 @@ def test_with_the_positions_the_right_nodes_are_picked(
 
 
 def test_the_view_files_alone_show_that_the_third_node_was_not_last() -> None:
-    """All three say -1 and 0."""
+    """All three state files say seqno -1 and safe_to_bootstrap 0."""
     found = story("galera-killed-in-turn")
 
     assert [(-1, "0")] * 3 == [

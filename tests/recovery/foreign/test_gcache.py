@@ -1,4 +1,4 @@
-"""Galera's cache shows whether two nodes have one history, whatever their numbers are."""
+"""Galera's cache shows whether two nodes have one history; their numbers alone do not."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def frames(last: int, *, fork: int = 10**6) -> bytes:
     )
 
 
-def laid(folder: Path, name: str, *, cache: bytes, seqno: int = -1, **files: str) -> str:
+def make_node(folder: Path, name: str, *, cache: bytes, seqno: int = -1, **files: str) -> str:
     place = folder / name
     place.mkdir()
     (place / "galera.cache").write_bytes(cache)
@@ -67,9 +67,9 @@ def test_the_newest_lap_of_a_full_ring_is_read(tmp_path: Path) -> None:
     old = frames(40)
     lap = [(n, f"frame {n}".encode()) for n in range(41, 52)]
     new = ring((-1, b"of another size"), *lap).rstrip(b"\0")
-    a = laid(tmp_path, "a", cache=new + old[len(new) :], view=gvwstate(A, mine=A))
-    b = laid(tmp_path, "b", cache=frames(48), seqno=48)
-    c = laid(tmp_path, "c", cache=frames(30), seqno=30)
+    a = make_node(tmp_path, "a", cache=new + old[len(new) :], view=gvwstate(A, mine=A))
+    b = make_node(tmp_path, "b", cache=frames(48), seqno=48)
+    c = make_node(tmp_path, "c", cache=frames(30), seqno=30)
 
     stores = found(a, b, c, positions=(51,))
     candidates = [one.candidate for one in stores]
@@ -83,8 +83,8 @@ def test_the_newest_lap_of_a_full_ring_is_read(tmp_path: Path) -> None:
 
 def test_an_order_of_numbers_is_proven_by_one_history(tmp_path: Path) -> None:
     """b stopped at 5; a continued alone to 9, and was killed; b is not in a's last view."""
-    a = laid(tmp_path, "a", cache=frames(9), view=gvwstate(A, mine=A))
-    b = laid(tmp_path, "b", cache=frames(5), seqno=5)
+    a = make_node(tmp_path, "a", cache=frames(9), view=gvwstate(A, mine=A))
+    b = make_node(tmp_path, "b", cache=frames(5), seqno=5)
 
     picked = pick([one.candidate for one in found(a, b, positions=(9,))], nodes=2)
 
@@ -93,9 +93,9 @@ def test_an_order_of_numbers_is_proven_by_one_history(tmp_path: Path) -> None:
 
 
 def test_two_histories_are_never_ordered(tmp_path: Path) -> None:
-    """Whatever they say about their stop, from 6 on they have different write-sets."""
-    a = laid(tmp_path, "a", cache=frames(12, fork=6), seqno=12, safe="1")
-    b = laid(tmp_path, "b", cache=frames(9), seqno=9)
+    """From 6 on they have different write-sets, although a says that it stopped last."""
+    a = make_node(tmp_path, "a", cache=frames(12, fork=6), seqno=12, safe="1")
+    b = make_node(tmp_path, "b", cache=frames(9), seqno=9)
 
     picked = pick([one.candidate for one in found(a, b)], nodes=2)
 
@@ -105,8 +105,8 @@ def test_two_histories_are_never_ordered(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cache", [b"", b"Version: 2\n", b"no cache at all" * 100])
 def test_a_damaged_cache_proves_nothing(tmp_path: Path, cache: bytes) -> None:
     """The whole cache might show two histories, so damage must not improve the verdict."""
-    a = laid(tmp_path, "a", cache=cache, seqno=7, safe="1")
-    b = laid(tmp_path, "b", cache=frames(5), seqno=5)
+    a = make_node(tmp_path, "a", cache=cache, seqno=7, safe="1")
+    b = make_node(tmp_path, "b", cache=frames(5), seqno=5)
 
     picked = pick([one.candidate for one in found(a, b)], nodes=2)
 
@@ -116,7 +116,9 @@ def test_a_damaged_cache_proves_nothing(tmp_path: Path, cache: bytes) -> None:
 def test_without_a_collected_cache_the_numbers_count(tmp_path: Path) -> None:
     """People may supply only `grastate.dat`."""
     for name, seqno, safe in (("a", 7, "1"), ("b", 5, "0")):
-        (Path(laid(tmp_path, name, cache=b"", seqno=seqno, safe=safe)) / "galera.cache").unlink()
+        (
+            Path(make_node(tmp_path, name, cache=b"", seqno=seqno, safe=safe)) / "galera.cache"
+        ).unlink()
     names = [str(tmp_path / name) for name in "ab"]
 
     picked = pick([one.candidate for one in found(*names)], nodes=2)
@@ -127,9 +129,9 @@ def test_without_a_collected_cache_the_numbers_count(tmp_path: Path) -> None:
 def test_views_without_a_node_in_common_are_two_sides(tmp_path: Path) -> None:
     """b and c continued as the majority; a was forced by hand, and has the larger number."""
     forced = gvwstate(A, mine=A).replace("bootstrap: 0", "bootstrap: 1")
-    a = laid(tmp_path, "a", cache=b"", view=forced)
+    a = make_node(tmp_path, "a", cache=b"", view=forced)
     b, c = (
-        laid(tmp_path, name, cache=b"", view=gvwstate(B, C, mine=mine))
+        make_node(tmp_path, name, cache=b"", view=gvwstate(B, C, mine=mine))
         for name, mine in (("b", B), ("c", C))
     )
 
@@ -143,8 +145,8 @@ def test_views_without_a_node_in_common_are_two_sides(tmp_path: Path) -> None:
 
 def test_without_common_write_sets_the_numbers_do_not_order_two_nodes(tmp_path: Path) -> None:
     """Seen on real nodes: a stopped with more, b was forced to found, and continued to count."""
-    a = laid(tmp_path, "a", cache=frames(9), seqno=9)
-    b = laid(tmp_path, "b", cache=ring(), view=gvwstate(B, mine=B), safe="1")
+    a = make_node(tmp_path, "a", cache=frames(9), seqno=9)
+    b = make_node(tmp_path, "b", cache=ring(), view=gvwstate(B, mine=B), safe="1")
 
     picked = pick([one.candidate for one in found(a, b, positions=(9, 40))], nodes=2)
 
@@ -156,8 +158,8 @@ def test_a_node_without_its_cache_is_named_as_not_examined(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its number orders it as far as known, but may belong to another history."""
-    a = laid(tmp_path, "a", cache=frames(9), seqno=9, safe="1")
-    b = laid(tmp_path, "b", cache=frames(5), seqno=5)
+    a = make_node(tmp_path, "a", cache=frames(9), seqno=9, safe="1")
+    b = make_node(tmp_path, "b", cache=frames(5), seqno=5)
     (tmp_path / "b" / "galera.cache").unlink()
 
     said = ask(capsys, "pick", "--nodes", 2, a, b).out.partition("not examined")[2]

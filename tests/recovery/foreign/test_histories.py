@@ -112,7 +112,7 @@ DAMAGES = [
 def test_a_damaged_file_does_not_make_an_unproven_verdict_proven(
     name: str, files: str, how: str, tmp_path: Path
 ) -> None:
-    """Each of these once led to a proof, although the whole files prove nothing."""
+    """The whole files prove nothing, so a part of them must not prove more."""
     [(_, history)] = kept(HISTORIES / name)
     whole = laid_out(history, tmp_path)
     nodes = tuple(sorted(whole.stores))
@@ -127,7 +127,7 @@ def test_a_damaged_file_does_not_make_an_unproven_verdict_proven(
 @pytest.mark.soak("stores")
 @pytest.mark.parametrize("name", FULL)
 def test_no_damage_leads_to_a_better_verdict(name: str, tmp_path: Path) -> None:
-    """`python -m tools.histories judge DIR --damages N` does the same with more of them."""
+    """`python -m tools.histories judge DIR --damages N` does more damage of this kind."""
     [(_, history)] = kept(HISTORIES / name)
     whole = laid_out(history, tmp_path / "whole")
     before = judge(whole, tuple(sorted(whole.stores)))

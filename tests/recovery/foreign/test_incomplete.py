@@ -1,10 +1,10 @@
-"""A set of stores that is not complete is never proven nor clean, whichever broker wrote it.
+"""For no broker is a set of stores that is not complete proven or clean.
 
 If nothing is proven, the sentence gives the choice of the broker itself, why that may be wrong, and
-which fact would settle it.
+the evidence.
 
-Source: Skeen 1985 (all must be supplied); qpid.md, traps 4 and 8; Galera's own documents (two
-nodes that were alone cannot be ordered by their numbers).
+Source: Skeen 1985 (all must be supplied); Galera's own documents (two nodes that were alone cannot
+be ordered by their numbers).
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ ALL = ["qpid", *stories("galera"), *stories("rabbitmq")]
 def test_with_a_store_that_cannot_be_read_the_verdict_is_never_proven_clean_or_a_tie(
     name: str, harm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Unknown is never clean; each node of each story is damaged in turn."""
+    """Each node of each story is damaged in turn."""
     whole = _stores(tmp_path / "whole", name)
     for victim in sorted(path.name for path in whole.iterdir() if path.is_dir()):
         folder = Path(shutil.copytree(whole, tmp_path / victim))
@@ -111,7 +111,7 @@ def test_with_a_store_that_cannot_be_read_the_verdict_is_never_proven_clean_or_a
         assert code in (1, 3, 4, 5)
         if code in (1, 5):
             assert "itself would" in said["evidence"][0]
-            assert "What settles it: " in said["evidence"][0]
+            assert "The evidence is " in said["evidence"][0]
 
 
 @pytest.mark.parametrize("name", stories("rabbitmq"))
@@ -206,7 +206,7 @@ def test_two_nodes_that_were_alone_are_never_ordered_not_even_by_positions(
         assert Verdict.UNPROVEN == found.verdict
 
 
-def test_a_node_that_was_alone_and_has_less_leaves_the_others_unproven() -> None:
+def test_a_node_that_was_alone_and_has_fewer_frames_leaves_the_others_unproven() -> None:
     """The others continued without it, or it was forced."""
     alone = node(grastate(safe=1), gvwstate(A, mine=A), recovered="5", path="a")
     others = [
@@ -235,7 +235,7 @@ def test_a_node_without_a_history_leaves_the_others_unproven() -> None:
 def test_qpid_would_start_from_the_clean_store_and_that_may_be_wrong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The text has Qpid's choice, why it may be wrong, and the log line that settles it."""
+    """The text has Qpid's choice, why it may be wrong, and the log line that shows it."""
     _qpid(tmp_path)
     (tmp_path / "b" / "cluster" / "store.status").write_text(f"{CLUSTER}\n{NULL_UUID}\n")
 

@@ -1,6 +1,6 @@
 """Directories of Kafka's controllers, written by the tests in the format of Kafka's source.
 
-No real Kafka was available (PyPI, npm and Debian have none), so none of them is a real directory.
+No real Kafka was available, so none of these directories is real.
 """
 
 from __future__ import annotations

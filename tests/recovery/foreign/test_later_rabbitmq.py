@@ -10,13 +10,13 @@ import pytest
 
 from joinproto.recovery.cli_look import judgement_of
 from joinproto.recovery.foreign.ra import log as log_of
-from joinproto.recovery.foreign.ra.folders import BESIDE
+from joinproto.recovery.foreign.ra.folders import FLAGS_SUFFIX
 from joinproto.recovery.found import Found, State
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.judgement import Judgement
 from joinproto.recovery.sources import look
 from tests.recovery.foreign import ra_files
-from tests.recovery.foreign.ra_files import NODES, command, node, real
+from tests.recovery.foreign.ra_files import NODES, command, node, real_nodes
 from tools.pack_script import script
 
 A, B, C = NODES
@@ -31,7 +31,7 @@ def found(directory: Path) -> Found:
 
 
 def flags(directory: Path) -> Path:
-    return directory.with_name(f"{directory.name}{BESIDE}")
+    return directory.with_name(f"{directory.name}{FLAGS_SUFFIX}")
 
 
 KHEPRI = "the metadata (Khepri)"
@@ -42,11 +42,11 @@ KHEPRI = "the metadata (Khepri)"
 
 @pytest.fixture
 def mnesia(tmp_path: Path) -> Mapping[str, Path]:
-    return real(tmp_path / "mnesia", ra_files.MNESIA)
+    return real_nodes(tmp_path / "mnesia", ra_files.MNESIA)
 
 
 def test_a_log_of_khepri_alongside_mnesia_does_not_count(mnesia: Mapping[str, Path]) -> None:
-    """From 3.13 on every node has one, with itself as the only member."""
+    """From 3.13 on every node has such a log, with itself as the only member."""
     said = judged(*mnesia.values())
 
     assert [State.DIRTY] * 3 == [one.state for one in said.stores]
@@ -120,7 +120,7 @@ def test_a_pack_has_the_flags(mnesia: Mapping[str, Path], tmp_path: Path) -> Non
 
 @pytest.fixture
 def khepri(tmp_path: Path) -> Mapping[str, Path]:
-    return real(tmp_path / "khepri", ra_files.KHEPRI)
+    return real_nodes(tmp_path / "khepri", ra_files.KHEPRI)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def khepri(tmp_path: Path) -> Mapping[str, Path]:
 def test_logs_of_khepri_have_the_entries_that_the_nodes_reported(
     tmp_path: Path, kept: Path, metadata: int, joined: list[int]
 ) -> None:
-    nodes = real(tmp_path / "nodes", kept)
+    nodes = real_nodes(tmp_path / "nodes", kept)
     logs = {
         (log.title, log.node): log
         for path in nodes.values()
@@ -169,7 +169,7 @@ def test_the_advice_for_a_real_minority_of_khepri_is_to_start_it_and_to_force_a_
 
 def test_after_a_forced_start_the_advice_leaves_the_removed_nodes_out(tmp_path: Path) -> None:
     """The removed nodes are of the same cluster, and would elect a leader of their own."""
-    forced = real(tmp_path / "forced", ra_files.FORCED)
+    forced = real_nodes(tmp_path / "forced", ra_files.FORCED)
 
     said = judged(*forced.values())
 

@@ -34,7 +34,7 @@ from joinproto.pick.table import Verdict
 from joinproto.recovery import show
 from joinproto.recovery.found import Found, State
 from joinproto.recovery.gather import gather, read
-from joinproto.recovery.judgement import Judgement, judge, told
+from joinproto.recovery.judgement import Judgement, judge, result_of
 from joinproto.recovery.own import with_shared_log
 from tests.recovery.foreign import ra_files, test_kraft
 from tests.recovery.foreign.directories import DATA
@@ -83,7 +83,7 @@ def _ra(*packs: Path) -> Sequence[Stores]:
     found = []
     for pack in packs:
         with tempfile.TemporaryDirectory(dir=MEMORY) as place:
-            nodes = ra_files.real(Path(place), pack)
+            nodes = ra_files.real_nodes(Path(place), pack)
             found.append({name: loaded(kept(path)) for name, path in nodes.items()})
     return found
 
@@ -93,8 +93,7 @@ def _kraft() -> Sequence[Stores]:
     return [{"1": test_kraft.ONE, "2": test_kraft.TWO, "3": third}]
 
 
-# -- damage that no reader can see
-# -------------------------------------------------------------------------
+# -- damage that no reader can see -----------------------------------------------------------------
 
 
 def _is_shorter(before: bytes, after: bytes, ends: Sequence[int]) -> bool:
@@ -224,7 +223,7 @@ def facts(found: Found) -> object:
 
 
 def queues(judgement: Judgement) -> Mapping[str, tuple[frozenset[str], Mapping[str, object]]]:
-    """Return the proven Raft groups: the best nodes, and what the log of each node has."""
+    """Return the proven Raft groups: the best nodes, and the end of each node's log."""
     rows = () if judgement.raft is None else judgement.raft.rows
     return {
         f"{row.any_log.vhost} {row.title}": (
@@ -300,7 +299,7 @@ def _judged(form: Form, stores: Sequence[Found]) -> Judgement:
     judgement = judge(found, nodes=form.nodes, words=words)
     text = click.unstyle(show.judgement_text(judgement))
     assert all(line.isascii() and line.isprintable() for line in text.splitlines()), text
-    assert printed(told(judgement))
+    assert printed(result_of(judgement))
     return judgement
 
 
@@ -328,31 +327,32 @@ def false_in(before: Judgement, now: Judgement, changed: Found, was: Found, also
 def mutate(kind: str, count: int, seed: int) -> tuple[list[str], Counter[str]]:
     """Return the mutations that make a false verdict, and how many there are of each sort."""
     form, chance = FORMS[kind], random.Random(f"{kind} {seed}")
-    wrong, met = list[str](), Counter[str]()
+    wrong, counts = list[str](), Counter[str]()
     with tempfile.TemporaryDirectory(dir=MEMORY) as place:
         clusters = [
             Cluster.laid(Path(place) / str(at), form, stores)
             for at, stores in enumerate(examples(kind))
         ]
-        while met.total() < count:
-            cluster = clusters[met.total() % len(clusters)]
+        while counts.total() < count:
+            cluster = clusters[counts.total() % len(clusters)]
             name = chance.choice(sorted(cluster.stores))
             tree = cluster.stores[name]
             what, file, changed = mutated(tree, chance, form.mutates)
             if changed == tree:
                 continue
-            was = f"{met.total()}: {what} of {file} of {name}"
-            met[_judge_all(cluster, name, file, changed, was, wrong)] += 1
-    return wrong, met
+            mutation = f"{counts.total()}: {what} of {file} of {name}"
+            counts[_judge_all(cluster, name, file, changed, mutation, wrong)] += 1
+    return wrong, counts
 
 
 def _judge_all(
-    cluster: Cluster, name: str, file: str, tree: Sparse, was: str, wrong: list[str]
+    cluster: Cluster, name: str, file: str, tree: Sparse, mutation: str, wrong: list[str]
 ) -> str:
     """Judge all sets with a changed store; return the sort of the change.
 
-    `damaged`: the store is damaged.  `said`: its facts differ, but no verdict is false.  `unseen`:
-    a verdict is false, as no reader can see the change.  `refused`: the command is refused.
+    If no verdict is false: `damaged`: the store is damaged; `said`: its facts differ; `harmless`:
+    they do not.  If one is false: `unseen`: no reader can see the change; `wrong`: a reader can,
+    and the mutation is added to `wrong`.  `refused`: a set is refused.
     """
     why = ""
     try:
@@ -365,7 +365,7 @@ def _judge_all(
     except JoinprotoError:
         return "refused"
     except Exception as error:
-        error.add_note(was)
+        error.add_note(mutation)
         raise
     if not why:
         is_damaged = found.state in (State.CORRUPT, State.UNREADABLE, State.NONE)
@@ -377,7 +377,7 @@ def _judge_all(
         file, cluster.stores[name].files[file], tree.files[file]
     ):
         return "unseen"
-    wrong.append(f"{was}: {why}")
+    wrong.append(f"{mutation}: {why}")
     return "wrong"
 
 
@@ -388,17 +388,17 @@ def examples(kind: str) -> Sequence[Stores]:
 
 @pytest.mark.parametrize("kind", FORMS)
 def test_no_mutation_makes_a_verdict_false(kind: str) -> None:
-    """This tries sixty of the two thousand mutations below."""
-    wrong, met = mutate(kind, 60, seed=1)
+    """Sixty mutations are tried; the test below tries two thousand others."""
+    wrong, counts = mutate(kind, 60, seed=1)
 
     assert [] == wrong
-    assert met["damaged"] + met["said"] > 10, met
+    assert counts["damaged"] + counts["said"] > 10, counts
 
 
 @pytest.mark.soak("stores")
 @pytest.mark.parametrize("kind", FORMS)
 def test_none_of_2_000_mutations_makes_a_verdict_false(kind: str) -> None:
-    wrong, met = mutate(kind, 2_000, seed=2)
+    wrong, counts = mutate(kind, 2_000, seed=2)
 
     assert [] == wrong
-    assert met["damaged"] + met["said"] > 400, met
+    assert counts["damaged"] + counts["said"] > 400, counts

@@ -21,14 +21,14 @@ from joinproto.errors import UsageProblem
 from joinproto.pick.table import Verdict
 from joinproto.recovery.foreign import postgresql
 from joinproto.recovery.foreign.crc32c import crc32c
-from joinproto.recovery.foreign.postgresql import Control, Parting, parting, place
+from joinproto.recovery.foreign.postgresql import CommonLog, Control, common_log, lsn
 from joinproto.recovery.foreign.text import NotAsWritten
 from joinproto.recovery.found import Format, Found, Raw, RawFile, State
 from joinproto.recovery.gather import gather
 from joinproto.recovery.judgement import Judgement, judge
 from tests.recovery.asking import ask_json
 from tests.recovery.foreign.directories import DATA
-from tests.recovery.foreign.test_etcd import written
+from tests.recovery.foreign.test_etcd import write_tree
 from tools.histories.trees import Bytes, Sparse, loaded
 
 LEFT = 0x4000348
@@ -68,10 +68,10 @@ def test_the_facts_of_a_directory_have_its_timelines_and_the_end_of_its_log() ->
 
 
 def test_the_fork_point_of_two_servers_is_where_one_left_the_timeline_of_the_other() -> None:
-    forked = parting(control("a"), control("b"))
-    behind = parting(control("c"), control("b"))
+    forked = common_log(control("a"), control("b"))
+    behind = common_log(control("c"), control("b"))
 
-    assert forked == Parting(1, LEFT, LEFT, 0x4000430 - LEFT, 0x4000700 - LEFT)
+    assert forked == CommonLog(1, LEFT, LEFT, 0x4000430 - LEFT, 0x4000700 - LEFT)
     assert behind is not None
     assert (behind.at, behind.left, behind.mine) == (0x4000260, LEFT, 0)
 
@@ -89,7 +89,7 @@ def test_two_forked_servers_are_reported_in_one_line_and_a_server_behind_is_not_
     assert "it left that timeline at 0/4000348" in behind.evidence[0]
 
 
-def test_nothing_is_proven_unless_all_servers_are_known_to_be_there() -> None:
+def test_no_server_is_proven_unless_all_servers_are_known_to_be_there() -> None:
     for nodes in (None, 3):
         one = judged(found("c"), found("b"), nodes=nodes)
 
@@ -103,7 +103,7 @@ def test_two_standbys_that_were_both_promoted_are_two_timelines_with_one_number(
     last = evolve(b.history[-1], end=b.end + 4096, birth="11111111 22222222")
     other = evolve(b, history=(b.history[0], last))
 
-    assert parting(b, other) == Parting(1, LEFT, LEFT, b.end - LEFT, other.end - LEFT)
+    assert common_log(b, other) == CommonLog(1, LEFT, LEFT, b.end - LEFT, other.end - LEFT)
 
 
 def test_a_directory_of_another_system_is_of_a_different_cluster(
@@ -113,7 +113,7 @@ def test_a_directory_of_another_system_is_of_a_different_cluster(
     data[0] ^= 1
     data[288:292] = crc32c(bytes(data[:288])).to_bytes(4, "little")
     foreign = server("c").with_file("global/pg_control", bytes(data))
-    places = [written(server("b"), tmp_path / "b"), written(foreign, tmp_path / "c")]
+    places = [write_tree(server("b"), tmp_path / "b"), write_tree(foreign, tmp_path / "c")]
 
     code, said = ask_json(capsys, "pick", *places)
 
@@ -163,7 +163,7 @@ def test_a_missing_log_is_damage() -> None:
     tree = Bytes({"global/pg_control": server("c").files["global/pg_control"]})
 
     assert "is not there" in postgresql.facts_of(tree).damaged
-    assert place(LEFT) == "0/4000348"
+    assert lsn(LEFT) == "0/4000348"
 
 
 SMALL = 1 << 20
@@ -200,7 +200,7 @@ def test_the_log_continues_after_a_file_that_was_left_early() -> None:
 
     found = postgresql.facts_of(tree)
 
-    assert (place(second + 104), "") == (place(found.end), found.damaged)
+    assert (lsn(second + 104), "") == (lsn(found.end), found.damaged)
 
 
 def test_more_directories_than_nodes_are_refused() -> None:
@@ -210,7 +210,7 @@ def test_more_directories_than_nodes_are_refused() -> None:
 
 def test_a_server_that_runs_is_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server's process has this working directory, and its pid file is there."""
-    written(server("a"), tmp_path)
+    write_tree(server("a"), tmp_path)
     (tmp_path / "postmaster.pid").write_text(f"{os.getpid()}\n{tmp_path}\n")
 
     assert gather(tmp_path, host="h").in_use == ""
@@ -316,7 +316,7 @@ def test_a_version_that_is_not_known_with_a_wrong_checksum_is_damage() -> None:
 
 
 LATER = {
-    # What `pg_waldump` and `pg_rewind --dry-run` said of these directories.
+    # The results of `pg_waldump` and `pg_rewind --dry-run` for these directories.
     "17": (0xC02648, {"a": 0xC026B0, "b": 0xC06F40, "c": 0xC025E0}),
     "18": (0xC026A0, {"a": 0xC02708, "b": 0xC06FF0, "c": 0xC02638}),
 }
@@ -339,8 +339,8 @@ def test_directories_of_later_releases_are_read_as_their_own_programs_read_them(
     assert ends == {name: one.end for name, one in controls.items()}
     assert {release} == {one.release for one in controls.values()}
     assert [[], [], []] == [[*one.problems] for one in (a, b, c)]
-    forked = parting(controls["a"], controls["b"])
-    assert forked == Parting(1, left, left, ends["a"] - left, ends["b"] - left)
+    forked = common_log(controls["a"], controls["b"])
+    assert forked == CommonLog(1, left, left, ends["a"] - left, ends["b"] - left)
     assert Verdict.DIVERGED is judged(a, b, c, nodes=3).verdict
     behind = judged(c, b, nodes=2)
     assert (Verdict.PROVEN, ("h:/b",)) == (behind.verdict, behind.pick.latest)

@@ -53,7 +53,7 @@ def test_a_null_shutdown_id_makes_a_store_dirty_and_unordered() -> None:
     ],
 )
 def test_a_file_that_qpid_does_not_write_is_corrupt(text: str, problem: str) -> None:
-    """The store is never clean, and the sentence shows the wrong text."""
+    """The problem says what is wrong in the text."""
     found = status(text)
 
     assert State.CORRUPT == found.state

@@ -22,14 +22,14 @@ from joinproto.recovery.foreign.ra.log import RaSystem
 from joinproto.recovery.foreign.ra.verdicts import judge_groups
 from joinproto.recovery.foreign.ra.window import STRETCH, Window
 from joinproto.recovery.foreign.text import NotAsWritten, unpacked
-from joinproto.recovery.foreign.tree import OnDisk
+from joinproto.recovery.foreign.tree import DiskTree
 from joinproto.recovery.found import State
 from joinproto.recovery.gather import gather, read
-from joinproto.recovery.judgement import Judgement, told
+from joinproto.recovery.judgement import Judgement, result_of
 from joinproto.recovery.sources import look
 from joinproto.recovery.words import typed
 from tests.recovery.foreign import ra_files
-from tests.recovery.foreign.ra_files import NODES, command, node, real
+from tests.recovery.foreign.ra_files import NODES, command, node, real_nodes
 
 A, B, C = NODES
 MAJORITY_HAS = {"q1": 241, "q2": 45, "q4": 25}
@@ -42,7 +42,7 @@ def judged(*directories: Path, lost: tuple[str, ...] = ()) -> Judgement:
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    return real(tmp_path_factory.mktemp("ra"))
+    return real_nodes(tmp_path_factory.mktemp("ra"))
 
 
 # -- the real nodes --------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def test_each_queue_has_its_own_verdict(nodes: Mapping[str, Path]) -> None:
         ("q2", True, (A, B)),
         ("q3", False, ()),
         ("q4", True, (B, C)),
-    ] == [(one.name, one.proven, one.best) for one in told(found).raft_groups or ()]
+    ] == [(one.name, one.proven, one.best) for one in result_of(found).raft_groups or ()]
     assert 5 == found.code
     assert "save all these directories before any node starts" in found.next
     assert "1 of 4 queues is not proven: q3: none of its logs counts" in found.sentence
@@ -118,7 +118,7 @@ def test_a_pack_gives_the_same_logs(nodes: Mapping[str, Path], tmp_path: Path) -
 
 def test_logs_of_a_node_that_was_renamed_do_not_count(tmp_path: Path) -> None:
     """Ra's folder has the old name, and RabbitMQ looks for a folder with the new name."""
-    nodes, new = real(tmp_path), tmp_path / "d@localhost"
+    nodes, new = real_nodes(tmp_path), tmp_path / "d@localhost"
     nodes[B].rename(new)
     for each in (*(path for name, path in nodes.items() if name != B), new):
         for file in ("cluster_nodes.config", "nodes_running_at_shutdown"):
@@ -129,7 +129,7 @@ def test_logs_of_a_node_that_was_renamed_do_not_count(tmp_path: Path) -> None:
 
     text = " ".join(found.evidence)
     assert "d@localhost" in [one.member for one in found.stores]
-    assert "is of b@localhost, and the node is called d@localhost now" in text
+    assert "is of b@localhost, and the node's name is d@localhost now" in text
     assert found.raft is not None
     assert not [row.title for row in found.raft.rows if row.is_proven]
 
@@ -142,7 +142,7 @@ KINDS = ("*.wal", "*.segment", "snapshot.dat", "meta.dets", "names.dets", "confi
 def systems(place: Path) -> tuple[RaSystem, ...]:
     directory = REAL.open_directory(place)
     try:
-        return tuple(unpacked(RaSystem, data) for _, data in digests(OnDisk(REAL, directory)))
+        return tuple(unpacked(RaSystem, data) for _, data in digests(DiskTree(REAL, directory)))
     finally:
         REAL.close(directory)
 
@@ -194,7 +194,7 @@ def mutate(nodes: Mapping[str, Path], kind: str, count: int, place: Path, seed: 
 @pytest.mark.parametrize("kind", KINDS)
 def test_damage_never_proves_a_store_that_lacks_entries(tmp_path: Path, kind: str) -> None:
     """There is no traceback, and no store that lacks entries of a majority is called proven."""
-    assert [] == mutate(real(tmp_path), kind, 40, tmp_path, 1)
+    assert [] == mutate(real_nodes(tmp_path), kind, 40, tmp_path, 1)
 
 
 @pytest.mark.soak("rabbitmq")
@@ -202,21 +202,22 @@ def test_damage_never_proves_a_store_that_lacks_entries(tmp_path: Path, kind: st
 def test_2_000_damages_of_each_file_never_prove_a_store_that_lacks_entries(
     tmp_path: Path, kind: str
 ) -> None:
-    assert [] == mutate(real(tmp_path), kind, 2_000, tmp_path, 2)
+    assert [] == mutate(real_nodes(tmp_path), kind, 2_000, tmp_path, 2)
 
 
 # -- files made byte by byte -----------------------------------------------------------------------
 
 
-def of_bytes(data: bytes) -> Window:
+def window_of(data: bytes) -> Window:
     return Window(lambda at, count: data[at : at + count], len(data))
 
 
-def taken(data: bytes) -> tuple[list[tuple[int, int]], str]:
+def read_wal(data: bytes) -> tuple[list[tuple[int, int]], str]:
+    """Return index and term of the last entry in a write-ahead log, and the problem, or ""."""
     found = log.Log()
     found.start_from(0, Configuration(index=0, voters=frozenset(NODES)))
     logs = {b"U": found}
-    torn = log.feed(logs, "x", wal.entries_in("x", of_bytes(data)))
+    torn = log.feed(logs, "x", wal.entries_in("x", window_of(data)))
     return [found.last], torn or found.problem
 
 
@@ -227,11 +228,11 @@ def record(index: int, term: int = 1, data: bytes = b"\x83data") -> ra_files.Rec
 def test_an_entry_that_was_written_again_replaces_all_later_entries() -> None:
     data = ra_files.wal([record(1), record(2), record(3), record(2, 2)])
 
-    assert ([(2, 2)], "") == taken(data)
+    assert ([(2, 2)], "") == read_wal(data)
 
 
 def test_a_file_that_was_allocated_ahead_ends_in_zeros() -> None:
-    assert ([(1, 1)], "") == taken(ra_files.wal([record(1)]) + bytes(10_000))
+    assert ([(1, 1)], "") == read_wal(ra_files.wal([record(1)]) + bytes(10_000))
 
 
 def test_a_part_cut_off_by_a_crash_or_damage_is_reported() -> None:
@@ -239,8 +240,8 @@ def test_a_part_cut_off_by_a_crash_or_damage_is_reported() -> None:
     whole = ra_files.wal([record(1), record(2)])
     for size in range(len(ra_files.wal([record(1)])) + 1, len(whole)):
         assert ([(1, 1)], True) == (
-            taken(whole[:size])[0],
-            "is not whole" in taken(whole[:size])[1],
+            read_wal(whole[:size])[0],
+            "is not whole" in read_wal(whole[:size])[1],
         )
 
 
@@ -250,11 +251,11 @@ def test_a_damaged_record_before_the_last_record_is_refused() -> None:
     whole[30] ^= 1
 
     with pytest.raises(NotAsWritten, match="byte 5"):
-        taken(bytes(whole))
+        read_wal(bytes(whole))
 
 
 def test_a_gap_in_a_log_is_a_problem() -> None:
-    assert ([(1, 1)], "x: entries 2 to 3 are not there") == taken(
+    assert ([(1, 1)], "x: entries 2 to 3 are not there") == read_wal(
         ra_files.wal([record(1), record(4)])
     )
 
@@ -280,14 +281,14 @@ def test_a_large_log_is_read_in_pieces() -> None:
 
 def test_a_segment_and_a_snapshot_are_read_as_they_were_written() -> None:
     data = ra_files.segment([(5, 1, b"\x83a"), (6, 1, command("g", [A, B], [C]))])
-    entries = list(segment.entries_in("x", b"U", of_bytes(data)))
+    entries = list(segment.entries_in("x", b"U", window_of(data)))
     term, before = snapshot.snapshot_in(
-        "x", of_bytes(ra_files.snapshot(4, 1, b"l\0\0\0\1h\2w\1gw\1nj"))
+        "x", window_of(ra_files.snapshot(4, 1, b"l\0\0\0\1h\2w\1gw\1nj"))
     )
 
     assert [(5, 1), (6, 1)] == [(one.index, one.term) for one in entries]
     assert (1, 4, {"n"}) == (term, before.index, set(before.voters))
-    assert list(segment.entries_in("x", b"U", of_bytes(ra_files.segment([])))) == []
+    assert list(segment.entries_in("x", b"U", window_of(ra_files.segment([])))) == []
 
 
 @pytest.mark.parametrize("version", [3, 0])
@@ -295,7 +296,7 @@ def test_a_segment_of_an_unknown_version_is_refused(version: int) -> None:
     data = b"RASG" + version.to_bytes(2, "big") + bytes(100)
 
     with pytest.raises(NotAsWritten, match="version"):
-        list(segment.entries_in("x", b"U", of_bytes(data)))
+        list(segment.entries_in("x", b"U", window_of(data)))
 
 
 # -- Khepri: files made by the sources' format, not by a node --------------------------------------
@@ -380,7 +381,7 @@ def test_a_log_that_is_not_named_does_not_count(tmp_path: Path) -> None:
 
 
 def test_a_log_whose_config_names_another_node_does_not_count(tmp_path: Path) -> None:
-    """`config` has no checksum: a changed letter in it added a voter and removed another."""
+    """`config` has no checksum, so a changed letter may add one voter and remove another."""
     a, b = (node(tmp_path, name, entries=entries(7)) for name in (A, B))
     assert "proven" == judged(a, b).verdict.value
     (changed,) = b.glob("coordination/*/*/config")
@@ -398,7 +399,7 @@ def test_a_log_whose_config_names_another_node_does_not_count(tmp_path: Path) ->
 # -- logs that were made at another time than the others -------------------------------------------
 
 
-def of_q(place: Path, name: str, count: int, *, made: int, data: str = "", base: int = 0) -> Path:
+def q_node(place: Path, name: str, count: int, *, made: int, data: str = "", base: int = 0) -> Path:
     """Return the directory of a node with queue q: `count` entries, `base` in a snapshot."""
     return node(
         place,
@@ -426,8 +427,8 @@ def test_a_log_of_an_older_queue_with_the_same_name_makes_the_queue_unproven(
 ) -> None:
     """c was away when q was deleted and declared again.  Its old log is longer, and the old entries
     are in a snapshot, so no index shows two different entries."""
-    a, b = (of_q(tmp_path, name, 5, made=9_000_000, data="new") for name in (A, B))
-    c = of_q(tmp_path, C, 300, made=1_000_000, data="old", base=290)
+    a, b = (q_node(tmp_path, name, 5, made=9_000_000, data="new") for name in (A, B))
+    c = q_node(tmp_path, C, 300, made=1_000_000, data="old", base=290)
 
     for some in ((a, c), (b, c), (a, b, c)):
         is_proven, _, why = verdict_on(*some)
@@ -439,8 +440,8 @@ def test_a_log_of_an_older_queue_with_the_same_name_makes_the_queue_unproven(
 
 def test_a_log_that_began_anew_does_not_count(tmp_path: Path) -> None:
     """A node lost its log, and RabbitMQ made a new one; the other two nodes are a majority."""
-    a, b = (of_q(tmp_path, name, 20, made=1_000_000 + at) for at, name in enumerate((A, B)))
-    c = of_q(tmp_path, C, 21, made=9_000_000)
+    a, b = (q_node(tmp_path, name, 20, made=1_000_000 + at) for at, name in enumerate((A, B)))
+    c = q_node(tmp_path, C, 21, made=9_000_000)
 
     is_proven, best, said = verdict_on(a, b, c)
 
@@ -451,13 +452,13 @@ def test_a_log_that_began_anew_does_not_count(tmp_path: Path) -> None:
 
 def test_a_log_without_any_entry_does_not_count(tmp_path: Path) -> None:
     """c's disk was lost, and c was started; its old log may have had entries that a has."""
-    b, c = of_q(tmp_path, B, 20, made=1_000_000), of_q(tmp_path, C, 0, made=1_000_000)
+    b, c = q_node(tmp_path, B, 20, made=1_000_000), q_node(tmp_path, C, 0, made=1_000_000)
 
     is_proven, _, said = verdict_on(b, c)
 
     assert not is_proven
     assert "has no entry: it never heard of one, or was made anew on an emptied disk" in said
-    assert verdict_on(of_q(tmp_path, A, 20, made=1_000_000), b, c)[0]
+    assert verdict_on(q_node(tmp_path, A, 20, made=1_000_000), b, c)[0]
 
 
 def test_learners_do_not_count(tmp_path: Path) -> None:

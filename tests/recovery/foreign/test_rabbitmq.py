@@ -6,7 +6,7 @@ from joinproto.pick.pick import pick
 from joinproto.pick.table import Verdict
 from joinproto.pick.wait_graph import Start
 from joinproto.recovery.foreign.rabbitmq import clustered, one_sided_memberships, wait_graphs
-from joinproto.recovery.foreign.wait_words import advice_of, lines
+from joinproto.recovery.foreign.wait_words import advice_of, graph_lines
 from joinproto.recovery.found import Format, Found, State
 from joinproto.recovery.judgement import judge
 from tests.recovery.foreign.directories import findings_in, stories, story
@@ -69,7 +69,7 @@ def test_the_node_of_a_directory_with_another_name_is_unknown(path: str) -> None
     assert "the name of this node is not known" in found.problems[0]
 
 
-def test_a_lone_node_is_known_whatever_its_directory_is_called() -> None:
+def test_a_lone_node_is_known_in_a_directory_of_another_name() -> None:
     """Its lists name only one node."""
     assert "a@h" == node("[a@h].", "{[a@h],[a@h]}.", path="copy").member
 
@@ -81,7 +81,7 @@ def test_a_ram_node_is_an_empty_store() -> None:
 
     assert State.EMPTY == ram.state
     assert not disc.stopped_last
-    assert "kept nothing on disc" in disc.problems[0]
+    assert "kept no data on disc" in disc.problems[0]
 
 
 def test_a_requested_forced_start_is_reported() -> None:
@@ -126,7 +126,7 @@ def test_quoted_names_are_read() -> None:
 def test_a_file_that_rabbitmq_does_not_write_is_corrupt(
     cluster: str, running: str, problem: str
 ) -> None:
-    """The sentence names the file and the text in it."""
+    """The problem says what is wrong in the text."""
     found = node(running, cluster)
 
     assert State.CORRUPT == found.state
@@ -220,8 +220,8 @@ def test_the_lists_of_real_nodes_give_this_start_and_verdict(
     assert verdict == pick([item.candidate for item in found]).verdict
 
 
-def test_every_story_is_tested() -> None:
-    """A new story needs its line in the list above."""
+def test_there_are_nine_stories_of_rabbitmq_and_five_of_galera() -> None:
+    """A new story must be added to the tests of its broker, too."""
     assert 9 == len(stories("rabbitmq"))
     assert 5 == len(stories("galera"))
 
@@ -254,4 +254,4 @@ def test_with_a_lost_disc_the_graph_names_the_node_to_force_and_the_lost_node() 
     assert Start.FORCE_AND_LOSE == graph.start
     assert ("b@localhost",) == graph.force
     assert ("c@localhost",) == graph.later
-    assert "c@localhost is lost" in lines(graph)[-1]
+    assert "c@localhost is lost" in graph_lines(graph)[-1]

@@ -13,7 +13,7 @@ from joinproto.recovery.policy.program import PolicyFailed, Program, asks_of, co
 from joinproto.recovery.policy.question import Question
 from joinproto.recovery.schema import Store
 
-Make = Callable[[str], str]
+ScriptMaker = Callable[[str], str]
 
 
 def store(host: str, seq: int | None = 1) -> Store:
@@ -37,7 +37,9 @@ def question(*hosts: str) -> Question:
 
 
 @pytest.fixture
-def script(tmp_path: Path) -> Make:
+def script(tmp_path: Path) -> ScriptMaker:
+    """Return a function that writes a shell script, and returns its path."""
+
     def make(text: str) -> str:
         path = tmp_path / "policy"
         path.write_text(f"#!/bin/sh\n{text}\n")
@@ -48,9 +50,9 @@ def script(tmp_path: Path) -> Make:
 
 
 def answers(policy: str, *asked: Question, seconds: float = 20) -> list[str | None]:
-    with Program(command_of(policy), seconds=seconds) as asked_one:
-        found = [asked_one.answer(one) for one in asked]
-        asked_one.ask_again()
+    with Program(command_of(policy), seconds=seconds) as running:
+        found = [running.answer(one) for one in asked]
+        running.ask_again()
     return found
 
 
@@ -63,23 +65,25 @@ def failure(policy: str, *asked: Question, seconds: float = 20) -> PolicyFailed:
 TWO = (question("a"), question("a", "b"))
 
 
-def test_a_program_answers_line_by_line(script: Make) -> None:
+def test_a_program_answers_line_by_line(script: ScriptMaker) -> None:
     assert answers(script("while read line; do echo '\"a\"'; done"), *TWO) == ["a", "a"]
 
 
-def test_a_program_that_answers_one_question_is_started_for_each(script: Make) -> None:
+def test_a_program_that_answers_one_question_is_started_for_each(script: ScriptMaker) -> None:
     assert answers(script("read line; echo wait"), *TWO) == ["wait", "wait"]
 
 
-def test_a_program_that_answers_at_the_end_of_its_input_is_started_for_each(script: Make) -> None:
+def test_a_program_that_answers_at_the_end_of_its_input_is_started_for_each(
+    script: ScriptMaker,
+) -> None:
     slow = script('lines=$(cat); echo "refuse"')
     assert answers(slow, *TWO, seconds=0.5) == ["refuse", "refuse"]
 
 
 @pytest.mark.needs("jq")
 @pytest.mark.needs("stdbuf")
-def test_a_filter_that_does_not_flush_is_one_process() -> None:
-    """`jq` buffers its output, and `stdbuf` prevents that.  `ask_again` starts another process."""
+def test_a_filter_that_buffers_its_output_is_not_started_for_each_question() -> None:
+    """`stdbuf` makes `jq` write each line at once.  The second process is that of `ask_again`."""
     with Program(command_of("jq -c .stores[0].host"), seconds=20) as asked:
         found = [asked.answer(one) for one in TWO]
         asked.ask_again()
@@ -87,7 +91,7 @@ def test_a_filter_that_does_not_flush_is_one_process() -> None:
     assert (found, asked.starts) == (["a", "a"], 2)
 
 
-def test_each_distinct_question_is_asked_once(script: Make, tmp_path: Path) -> None:
+def test_each_distinct_question_is_asked_once(script: ScriptMaker, tmp_path: Path) -> None:
     counted = script(f"while read line; do echo >> {tmp_path}/asked; echo wait; done")
     with Program(command_of(counted)) as asked:
         assert [asked.answer(question("a")) for _ in range(3)] == ["wait"] * 3
@@ -131,16 +135,16 @@ def test_a_python_file_without_usable_functions_is_reported(
     assert refused.value.how == how
 
 
-def test_a_store_may_be_named_by_its_own_name(script: Make) -> None:
+def test_a_store_may_be_named_by_its_own_name(script: ScriptMaker) -> None:
     assert answers(script("while read line; do echo b:/data; done"), TWO[1]) == ["b"]
 
 
-def test_a_program_that_hangs_is_reported(script: Make) -> None:
+def test_a_program_that_hangs_is_reported(script: ScriptMaker) -> None:
     assert failure(script("sleep 60"), TWO[0], seconds=0.3).how == "hangs"
 
 
 def test_a_program_that_computes_longer_than_its_time_is_waited_for(
-    script: Make, monkeypatch: pytest.MonkeyPatch
+    script: ScriptMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a busy machine a program that would be quick waits for a processor."""
     monkeypatch.setattr(program, "PATIENCE", 1_000)
@@ -149,29 +153,29 @@ def test_a_program_that_computes_longer_than_its_time_is_waited_for(
     assert answers(busy, TWO[0], seconds=0.2) == ["wait"]
 
 
-def test_a_program_that_computes_for_ever_is_reported_as_hanging(script: Make) -> None:
+def test_a_program_that_computes_for_ever_is_reported_as_hanging(script: ScriptMaker) -> None:
     assert failure(script("while :; do :; done"), TWO[0], seconds=0.05).how == "hangs"
 
 
-def test_a_program_that_dies_is_reported_with_its_last_words(script: Make) -> None:
+def test_a_program_that_dies_is_reported_with_its_standard_error(script: ScriptMaker) -> None:
     problem = failure(script("echo cannot open the disk >&2; exit 3"), TWO[0])
     assert problem.how == "dies"
     assert "exit code 3" in problem.message
     assert "cannot open the disk" in problem.message
 
 
-def test_a_program_that_answers_twice_is_reported(script: Make) -> None:
-    """Its second line would answer the next question, which it has not read."""
+def test_a_program_that_answers_twice_is_reported(script: ScriptMaker) -> None:
+    """The second line would answer the next question, which the program has not read."""
     twice = script("while read line; do printf 'wait\\nrefuse\\n'; done")
 
     assert failure(twice, *TWO).how == "malformed"
 
 
-def test_a_program_that_answers_and_then_fails_is_reported(script: Make) -> None:
+def test_a_program_that_answers_and_then_fails_is_reported(script: ScriptMaker) -> None:
     assert failure(script("read line; echo wait; exit 1"), *TWO).how == "dies"
 
 
-def test_a_program_that_ends_without_an_answer_is_reported(script: Make) -> None:
+def test_a_program_that_ends_without_an_answer_is_reported(script: ScriptMaker) -> None:
     assert failure(script("cat > /dev/null"), TWO[0], seconds=0.5).how == "dies"
 
 
@@ -187,7 +191,7 @@ def test_a_program_that_answers_differently_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("said", ["c", "12", "[]", '{"b": 1}', "", "\\377"])
-def test_a_malformed_answer_is_reported(script: Make, said: str) -> None:
+def test_a_malformed_answer_is_reported(script: ScriptMaker, said: str) -> None:
     problem = failure(script(f"while read line; do printf '{said}\\n'; done"), TWO[0])
     assert problem.how == "malformed"
     assert "expected" in problem.message
@@ -205,13 +209,13 @@ def test_a_file_that_is_not_executable_is_refused(tmp_path: Path) -> None:
         command_of(str(tmp_path / "policy"))
 
 
-def test_a_program_that_closes_its_output_and_goes_on_is_reported(script: Make) -> None:
+def test_a_program_that_closes_its_output_and_goes_on_is_reported(script: ScriptMaker) -> None:
     closed = script("exec 0<&-; exec 1>&-; exec sleep 60")
 
     assert failure(closed, TWO[0], seconds=0.3).how == "hangs"
 
 
-def test_a_process_that_a_program_started_ends_with_it(script: Make, tmp_path: Path) -> None:
+def test_a_process_that_a_program_started_ends_with_it(script: ScriptMaker, tmp_path: Path) -> None:
     started = script(f"sleep 60 & echo $! > {tmp_path}/child; while read line; do echo wait; done")
 
     answers(started, TWO[0])

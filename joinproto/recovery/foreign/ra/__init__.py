@@ -13,8 +13,8 @@ A node has one folder for each Ra system, with one log for each Raft group of wh
 
 `log.py` makes one `GroupLog` for each group of these, `dets.py` reads the tables, and `window.py`
 gives the bytes of huge files in pieces.  All these modules work on bytes, do no I/O, and raise only
-`NotAsWritten`.  `folders.py` opens the files, `nodes.py` has the result for a node, and `table.py`
-compares the nodes, group by group.
+`NotAsWritten`.  `folders.py` opens the files, `nodes.py` has the result for a node, and
+`verdicts.py` compares the nodes, group by group.
 
 Source: rabbitmq/ra 2.2.0 (RabbitMQ 3.10) to 3.1.10 (RabbitMQ 4.3), which write the same versions of
 these files; OTP's `dets_v9`.  Seen on real nodes of 3.10.8, and of 4.0.5 and 4.3.6 with Khepri.

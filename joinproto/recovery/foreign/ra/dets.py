@@ -1,4 +1,4 @@
-"""DETS, Erlang's tables on disk: their objects are found as by a repair after a crash.
+"""DETS, Erlang's tables on disk: their objects are found as a repair after a crash finds them.
 
 A file has a header, then areas whose sizes are powers of two.  An area in use begins with its size
 and a magic word, and has the objects of one slot, each with its size.  A table that was not closed

@@ -1,4 +1,4 @@
-"""The folders of Ra on a node's disk: they are only read, and a digest is made of each.
+"""The folders of Ra on a node's disk: a digest is made of each; no file is changed.
 
 A write-ahead log may have half a gigabyte, and it has messages, so only the digests that `log.py`
 makes of these files are carried.  No file is locked.  A link in place of a file is refused, but a
@@ -39,8 +39,9 @@ GLOBS = tuple(
 """Shell patterns of the files that are read."""
 CONFIG = "config"
 FLAGS = "feature_flags"
-BESIDE = f"-{FLAGS}"
-"""Suffix of the file with the feature flags next to the directory; a `Raw` calls it `FLAGS`."""
+FLAGS_SUFFIX = f"-{FLAGS}"
+"""Suffix of the file with the feature flags, which is next to the directory; a `Raw` names this
+file `FLAGS`."""
 DIGEST = " digest"
 HEXADECIMAL = re.compile("[0-9a-fA-F]*")
 UNREAD = f"Ra's files{DIGEST}"
@@ -60,8 +61,8 @@ def digests(tree: Tree) -> Iterator[tuple[str, bytes]]:
                 yield f"{folder}{DIGEST}", packed(_system(tree, system, folder, names))
 
 
-def says_more(digest: bytes | None) -> bool:
-    """Return whether a digest has a log or a problem in it, or could not be made."""
+def has_log_or_problem(digest: bytes | None) -> bool:
+    """Return whether a digest has a log or a problem; None is a digest that could not be made."""
     return digest is None or digest not in {packed(RaSystem(one)) for one in SYSTEMS}
 
 

@@ -51,7 +51,7 @@ class GroupLog:
     """
 
     system: Annotated[str, "quorum or coordination"]
-    group: Annotated[str, "its name"]
+    group: Annotated[str, "the group's name"]
     node: Annotated[str, "the node of the log"]
     queue: Annotated[str, "the quorum queue"] = ""
     vhost: Annotated[str, "the queue's virtual host"] = ""
@@ -85,16 +85,16 @@ class GroupLog:
         }.get(self.group, self.group)
 
     def raft(self, name: str) -> RaftLog:
-        """Return the log in the form for a verdict about the group; `name`: of the store."""
+        """Return the log in the form for a verdict about the group; `name`: the store's name."""
         return filled(RaftLog, self, name=name, member=self.node)
 
 
 @frozen
 class RaSystem:
-    """The logs of one Ra system on a node.  `problem`: why none of them counts, "" if they do."""
+    """The logs of one Ra system on a node."""
 
     system: Annotated[str, "quorum or coordination"]
-    logs: Annotated[tuple[GroupLog, ...], "one for each group"] = ()
+    logs: Annotated[tuple[GroupLog, ...], "a log for each group"] = ()
     problem: Annotated[str, "why none of them counts"] = ""
 
 
@@ -149,6 +149,8 @@ class Log:
 
 @frozen
 class MetaRow:
+    """The row of a log in `meta.dets`."""
+
     term: int = 0
     vote: str = ""
     applied: int = 0
@@ -173,7 +175,7 @@ def meta_in(data: bytes) -> Mapping[bytes, MetaRow]:
 
 
 def names_in(data: bytes) -> Mapping[str, frozenset[bytes]]:
-    """Return the ids of the logs that `names.dets` names for each group: one unless damaged."""
+    """Return the ids of each group's logs in `names.dets`; several ids are a sign of damage."""
     found: dict[str, frozenset[bytes]] = {}
     for row in dets.objects_in(NAMES, data):
         parts = external.parts_of(row, 2)

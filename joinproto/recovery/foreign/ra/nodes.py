@@ -50,7 +50,7 @@ def raft_of(raw: Raw) -> tuple[tuple[RaSystem, ...], tuple[str, ...]]:
 
 
 def named_in(raw: Raw) -> frozenset[str]:
-    """Return the names of the nodes in the names of Ra's folders."""
+    """Return the nodes that Ra's folders name."""
     return frozenset(
         file.name.removesuffix(DIGEST).partition("/")[2]
         for file in raw.files
@@ -58,8 +58,8 @@ def named_in(raw: Raw) -> frozenset[str]:
     )
 
 
-def of_node(raft: tuple[RaSystem, ...], node: str) -> tuple[RaSystem, ...]:
-    """Return the logs; those of another node's name, which a renamed node has, become damaged.
+def refuse_former_logs(raft: tuple[RaSystem, ...], node: str) -> tuple[RaSystem, ...]:
+    """Return the logs, in which logs of a renamed node's former name are marked as damaged.
 
     Ra uses the folder with the node's present name, so it does not find the former logs.
     """
@@ -71,7 +71,7 @@ def of_node(raft: tuple[RaSystem, ...], node: str) -> tuple[RaSystem, ...]:
             logs=tuple(
                 log
                 if log.node == node
-                else evolve(log, damaged=f"is of {log.node}, and the node is called {node} now")
+                else evolve(log, damaged=f"is of {log.node}, and the node's name is {node} now")
                 for log in each.logs
             ),
         )
@@ -107,14 +107,14 @@ def is_khepri(raw: Raw, metadata: GroupLog, listed: Collection[str]) -> bool | N
 
 
 def without_khepri(raft: tuple[RaSystem, ...]) -> tuple[RaSystem, ...]:
-    """Return the logs without that of Khepri, for a node whose metadata are in Mnesia."""
+    """Return the logs without Khepri's log, for a node whose metadata are in Mnesia."""
     return tuple(
         evolve(each, logs=tuple(log for log in each.logs if (each.system, log.group) != KHEPRI))
         for each in raft
     )
 
 
-def of_khepri(
+def khepri_node(
     raw: Raw,
     raft: tuple[RaSystem, ...],
     broken: tuple[str, ...],
@@ -122,7 +122,7 @@ def of_khepri(
     has_lists: bool,
     listed: Collection[str],
 ) -> Found | None:
-    """Return the facts of a node with Khepri, None for one with Mnesia.
+    """Return the facts of a node with Khepri, None for a node with Mnesia.
 
     `has_lists`: whether there are Mnesia's lists of nodes; `listed`: which nodes they name.
     """
@@ -168,7 +168,7 @@ def merged(groups: Iterable[set[str]]) -> list[set[str]]:
 
 
 def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
-    """Return the stores; those with Khepri get their `cluster`: the first name among their nodes.
+    """Return the stores; stores with Khepri get their `cluster`, the first name of their nodes.
 
     Two nodes belong to one cluster if the logs of both name the other as a member.
     """

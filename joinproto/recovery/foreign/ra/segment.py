@@ -4,8 +4,8 @@
     index: for each entry its index (8), term (8), offset (8; version 1: 4), size (4), CRC-32 or 0
     data: of one entry after another, in the same order
 
-An entry whose index is not larger than that before replaces former entries.  The data are written
-before the index.
+An entry whose index is not larger than the index before it replaces former entries.  The data are
+written before the index.
 """
 
 from __future__ import annotations

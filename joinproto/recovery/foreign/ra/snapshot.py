@@ -1,4 +1,4 @@
-"""A snapshot of Ra: which entries it replaces, and the members.
+"""A snapshot of Ra: the last entry that it replaces, and the members.
 
     RASN, version (1 byte), CRC-32 of all that follows, size of the meta data (4), meta data, state
 

@@ -1,4 +1,4 @@
-"""For each Raft group of a RabbitMQ cluster: which nodes have the latest log.
+"""The verdict on each Raft group of a RabbitMQ cluster: the nodes with the latest log.
 
 Each group (a quorum queue, the metadata of Khepri) has its own voters, so each has its own verdict
 (`joinproto/pick/raft.py`): "b is best for 311 of 312 queues; q17 only on c".
@@ -37,7 +37,7 @@ PLAIN = " _-./:@"
 
 @frozen(kw_only=True)
 class GroupVerdict:
-    """One group: its logs by the name of their store, and the verdict.
+    """One group: its logs by the store's name, and the verdict.
 
     `conflict`: a sentence about logs that contradict each other, "" if there are none.
     """

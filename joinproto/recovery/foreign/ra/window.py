@@ -1,4 +1,4 @@
-"""The bytes of a file, read in pieces: it needs constant memory, however large the file is."""
+"""The bytes of a file, read in pieces: this needs constant memory for a file of any size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from attrs import define
 
 STRETCH = 1 << 20
 
-Read = Callable[[int, int], bytes]
+ReadBytes = Callable[[int, int], bytes]
 """Returns bytes of the file by place and count, fewer at its end."""
 
 
@@ -16,7 +16,7 @@ Read = Callable[[int, int], bytes]
 class Window:
     """A file of `size` bytes, of which one piece is kept in memory."""
 
-    read: Read
+    read: ReadBytes
     size: int
     _begin: int = 0
     _kept: bytes = b""
