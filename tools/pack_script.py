@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 from joinproto.durable.journal.journal import FILE as JOURNAL
-from joinproto.recovery.foreign.others import TELLING
-from joinproto.recovery.foreign.ra.folders import BESIDE, FLAGS
+from joinproto.recovery.foreign.others import IDENTIFYING_NAMES
+from joinproto.recovery.foreign.ra.folders import FLAGS, FLAGS_SUFFIX
 from joinproto.recovery.found import Format
 from joinproto.recovery.gather import reader_of
 
@@ -19,7 +19,7 @@ TEMPLATE = Path(__file__).with_name("joinproto-pack.sh")
 
 def script() -> str:
     """Return the shell script, which packs the files that the readers of this version need."""
-    files, marks = {JOURNAL}, set(TELLING)
+    files, marks = {JOURNAL}, set(IDENTIFYING_NAMES)
     for kind in Format:
         reader = reader_of(kind)
         # A reader with a digest names no file of the disk.  Its large files (`GLOBS`) are packed,
@@ -29,7 +29,9 @@ def script() -> str:
         marks |= {*getattr(reader, "MARKS", ())}
     folders = {str(above) for name in files for above in PurePosixPath(name).parents} - {"."}
     lists = {"@FOLDERS@": folders, "@TELLING@": marks - files, "@FILES@": files}
-    text = TEMPLATE.read_text("utf-8").replace("@NEXT_TO_IT@", BESIDE).replace("@FLAGS@", FLAGS)
+    text = (
+        TEMPLATE.read_text("utf-8").replace("@NEXT_TO_IT@", FLAGS_SUFFIX).replace("@FLAGS@", FLAGS)
+    )
     for word, names in lists.items():
         text = text.replace(word, " ".join(sorted(names)))
     return text

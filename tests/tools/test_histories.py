@@ -18,8 +18,8 @@ from joinproto.pick.table import Verdict
 from joinproto.recovery.foreign.etcd import facts_of
 from tools.histories import joinproto
 from tools.histories.__main__ import main
-from tools.histories.etcd_cluster import Asked
-from tools.histories.etcd_truth import of_status
+from tools.histories.etcd_cluster import LastStatus
+from tools.histories.etcd_truth import status_faults
 from tools.histories.followed import Followed, Steps, evals_of, says_loss, steps_of
 from tools.histories.judged import History, judged
 from tools.histories.kept import keep, kept
@@ -169,7 +169,7 @@ def test_a_difference_between_etcd_s_answer_and_our_reader_is_reported(
     change: dict[str, Any], fault: str
 ) -> None:
     facts = facts_of(loaded((DATA / "etcd-away" / "a.tree").read_text("utf-8")))
-    said = Asked(
+    said = LastStatus(
         cluster="3a4e8dc277840ee3",
         member="24685c10b4a3d2d8",
         term=2,
@@ -179,7 +179,7 @@ def test_a_difference_between_etcd_s_answer_and_our_reader_is_reported(
         kill=False,
     )
 
-    found = [*of_status("a", evolve(said, **change), facts)]
+    found = [*status_faults("a", evolve(said, **change), facts)]
 
     assert len(found) == bool(fault)
     assert fault in "".join(found)

@@ -47,9 +47,7 @@ Follow = Callable[[History, str, Path], Followed | None]
 
 @click.group()
 def main() -> None:
-    """Play histories of real clusters, and compare the verdicts of `recover pick` with the
-    truth.
-    """
+    """Play histories of real clusters, and compare `recover pick` with the stores' data."""
 
 
 def _examine(
@@ -142,7 +140,7 @@ def _command(name: str) -> click.Command:
         out: Path | None,
     ) -> None:
         if find_spec(f"tools.histories.{name}") is None:
-            raise click.UsageError(f"there is no rig for {name} yet")
+            raise click.UsageError(f"there is no rig for {name}")
         rig = cast(Rig, import_module(f"tools.histories.{name}"))
         if kind is not None and kind not in rig.KINDS:
             raise click.BadParameter(f"no kind {kind}; there are: {', '.join(rig.KINDS)}")
@@ -181,7 +179,7 @@ for _name in RIGS:
 )
 @click.pass_context
 def judge(context: click.Context, folder: Path, damages: int) -> None:
-    """Judge kept histories with the present code; no broker is started."""
+    """Judge kept histories again; no broker is started."""
     table, is_wrong = Table(), False
     for _, history in kept(folder):
         with tempfile.TemporaryDirectory(prefix="histories-") as top:
@@ -191,7 +189,7 @@ def judge(context: click.Context, folder: Path, damages: int) -> None:
         table.add(one)
         is_wrong = is_wrong or bool(one.wrong)
         click.echo(one.line)
-    click.echo(table.text if table.rows else "no history here")
+    click.echo(table.text if table.rows else f"no history in {folder}")
     context.exit(int(is_wrong))
 
 

@@ -36,7 +36,10 @@ class Acknowledged:
 
 @define
 class Control:
-    """The running process; leaving the context ends it."""
+    """The running process; leaving the context ends it.
+
+    `plugins`: the folder of RabbitMQ's Erlang applications.  `acknowledged`: what clients declared.
+    """
 
     environment: Mapping[str, str]
     plugins: Path
@@ -73,8 +76,8 @@ class Control:
 
     def ask(self, node: str, cookie: str, text: str, *, seconds: float = 20.0) -> str:
         """Return the value of an Erlang expression on a node; raises `EnvironmentProblem`."""
-        said = text.replace("\\", "\\\\").replace('"', '\\"')
-        number = self._send("eval", node, cookie, f'"{said}", {int(seconds * 1000)}')
+        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+        number = self._send("eval", node, cookie, f'"{quoted}", {int(seconds * 1000)}')
         is_done, answer = self._answer(number, seconds + 10)
         if not is_done:
             raise EnvironmentProblem(f"{node}: {text} {answer[:500]}")

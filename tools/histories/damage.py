@@ -1,7 +1,7 @@
-"""Damaged copies of a history's stores: their verdict may claim no more than that of the originals.
+"""Damage copies of a history's stores: the copies' verdict must not claim more than the stores'.
 
-After a power cut or on a bad disk, a file may be shorter, have a block of zeros, be empty or
-missing.  A bit is flipped only in binary files, because a text with another digit is a valid text.
+A file is cut, gets a block of zeros, is emptied or removed, as by a power cut or a bad disk.  A bit
+is flipped only in binary files, because a text with another digit is a valid text.
 """
 
 from __future__ import annotations
@@ -15,18 +15,21 @@ from pathlib import Path
 from attrs import evolve
 
 from joinproto.errors import JoinprotoError
-from tools.histories.judged import CLAIMS, History, Judged, judge
+from tools.histories.judged import CLAIMS, History, SubsetVerdict, judge
 
 BLOCK_BYTES = 512
-# The ends of the names of files that the readers read; no bit is flipped in text.
+# The ends of the names of files that the readers read.
 TEXTS = ("cluster_nodes.config", "nodes_running_at_shutdown", "grastate.dat", "gvwstate.dat")
 BINARIES = (".DCD", ".DCL", ".LOG", "schema.DAT", "galera.cache")
 
 
 def damaged(
-    history: History, before: Judged, *, count: int, chance: random.Random, folder: Path
+    history: History, before: SubsetVerdict, *, count: int, chance: random.Random, folder: Path
 ) -> Iterator[str]:
-    """Yield the wrong verdicts about `count` damaged copies, which are made below `folder`."""
+    """Yield a text for each wrong verdict about `count` damaged copies, made below `folder`.
+
+    `before`: the verdict about the undamaged stores.
+    """
     for number in range(count):
         place = folder / f"damaged-{number}"
         copies = _linked(history.stores, place)
@@ -46,7 +49,7 @@ def damaged(
 
 
 def _linked(stores: Mapping[str, Path], place: Path) -> dict[str, Path]:
-    """Return copies of stores whose files are links; a damaged file is replaced, not changed."""
+    """Return copies of stores, whose files are hard links."""
     found = {}
     for node, store in stores.items():
         found[node] = place / node
@@ -55,7 +58,7 @@ def _linked(stores: Mapping[str, Path], place: Path) -> dict[str, Path]:
 
 
 def _damage(chance: random.Random, copies: Mapping[str, Path]) -> str:
-    """Damage one file of one store; return a description."""
+    """Damage one file of one copied store; return a description."""
     node = chance.choice(sorted(copies))
     files = _files(copies[node])
     if not files:

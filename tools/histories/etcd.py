@@ -40,8 +40,9 @@ __all__ = ("KINDS", "draw", "follow")
 
 RESTORE = re.compile(r"etcdutl snapshot restore (\S+)/member/snap/db ")
 OLDER = "OLDER_ETCD"
-"""The environment variable with the older program for the kind `upgraded`."""
+"""The environment variable that names the older program for the kind `upgraded`."""
 PLAYED: dict[int, Cluster] = {}
+"""The played clusters by seed, whose addresses `follow` uses again."""
 
 
 def draw(seed: int, folder: Path, kind: str | None = None) -> History:
@@ -87,7 +88,7 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Carry out a last line on copies of the stores; return None if it names no node to start."""
+    """Carry out a last line on copies of the stores; return None if the line starts no node."""
     whole, _, alone = line.partition("or, if only one can run:")
     named = [name for name, store in history.stores.items() if f"{store})" in whole]
     if not whole.startswith("start ") or not named:
@@ -113,7 +114,10 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
 
 
 def _restored(store: Path, folder: Path) -> frozenset[str]:
-    """Return the keys of the one-member cluster that a last line makes with `etcdutl`."""
+    """Return the keys of the one-member cluster that `etcdutl` restores from a copy of a store.
+
+    Returns none if the member does not serve.
+    """
     new, port, peer = folder / "new", free_port(), free_port()
     copy = copied(store, folder / "copy")
     words = ("--skip-hash-check", "--data-dir", str(new))
@@ -151,7 +155,10 @@ def _keys(port: int) -> frozenset[str]:
 
 
 def _started(history: History, folder: Path, nodes: list[str], *more: str) -> frozenset[str]:
-    """Return the keys of a cluster that is started from copies of these stores."""
+    """Return the keys of a cluster that is started from copies of these nodes' stores.
+
+    Returns none if not all of its members serve.
+    """
     settings = Settings(snapshot=10_000, token=f"history-{history.seed}")
     it = Cluster(folder, settings, tuple(nodes), random.Random(0), PLAYED[history.seed])
     try:

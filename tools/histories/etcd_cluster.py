@@ -29,10 +29,13 @@ API = {"PATH": "/usr/bin:/bin", "ETCDCTL_API": "3"}
 
 
 def call(
-    port: int, path: str, seconds: float = CALL_SECONDS, *, ticket: str = "", **said: Any
+    port: int, path: str, seconds: float = CALL_SECONDS, *, ticket: str = "", **fields: Any
 ) -> Any:
-    """Send a request to a member, with a user's `ticket`; raises `OSError` or `ValueError`."""
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(said).encode())
+    """Return a member's answer to a request; raises `OSError` or `ValueError`.
+
+    `ticket`: a user's token; "" for none.
+    """
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(fields).encode())
     if ticket:
         request.add_header("Authorization", ticket)
     with urllib.request.urlopen(request, timeout=seconds) as answer:
@@ -45,16 +48,18 @@ def packed(text: str) -> str:
 
 @frozen(kw_only=True)
 class Settings:
-    """The settings with which the members are started."""
+    """The settings of all members.  `snapshot`: the number of entries from snapshot to snapshot."""
 
     snapshot: int
     token: str
 
 
 @frozen(kw_only=True)
-class Asked:
-    """A member's status just before its end.  `kill`: whether it was killed; `index`: of its last
-    committed entry."""
+class LastStatus:
+    """A member's own status just before its end.
+
+    `index`: the index of its last committed entry.  `kill`: whether the member was killed.
+    """
 
     cluster: str
     member: str
@@ -69,8 +74,8 @@ class Asked:
 class Cluster:
     """Members as processes.  `like`: an earlier cluster, whose addresses these members use again.
 
-    `clients`: ports for clients; `urls`: addresses for peers, those of the proxies.  `program`: the
-    etcd to start.  `asked`: each member's own status just before its end.
+    `clients`: ports for clients.  `urls`: addresses for peers, which are the proxies'.  `program`:
+    the etcd to start.  `asked`: each member's own status just before its end.
     """
 
     folder: Path
@@ -84,7 +89,7 @@ class Cluster:
     urls: dict[str, str] = field(init=False, factory=dict)
     events: list[str] = field(init=False, factory=list)
     acknowledged: set[str] = field(init=False, factory=set)
-    asked: dict[str, Asked] = field(init=False, factory=dict)
+    asked: dict[str, LastStatus] = field(init=False, factory=dict)
     program: str = "etcd"
     written: int = 0
 
@@ -138,7 +143,7 @@ class Cluster:
         with suppress(OSError, ValueError):
             said = call(self.clients[name], "/v3/maintenance/status")
             # The JSON of Protocol Buffers omits zeros, and writes long numbers as text.
-            self.asked[name] = Asked(
+            self.asked[name] = LastStatus(
                 cluster=f"{int(said['header']['cluster_id']):x}",
                 member=f"{int(said['header']['member_id']):x}",
                 term=int(said["raftTerm"]),
@@ -196,7 +201,7 @@ class Cluster:
         return self.clients[self.one()]
 
     def saved(self, name: str) -> Path:
-        """Save a snapshot of a member in this file, as the manual says; return its path."""
+        """Save a running member's snapshot in a file of this name, as the manual says."""
         file = self.folder / name
         run(
             [
@@ -276,7 +281,7 @@ def copied(store: Path, to: Path) -> Path:
 
 
 def keys_in(store: Path) -> frozenset[str]:
-    """Return every key whose bytes are in this file, or in a file of this store."""
+    """Return every key whose bytes are in a file of this store; `store` may be a file itself."""
     found: set[bytes] = set()
     for path in [store, *store.rglob("*")]:
         if path.is_file():

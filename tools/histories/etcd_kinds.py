@@ -62,14 +62,14 @@ def _wiped(it: Cluster) -> None:
 
 
 def _wiped_back(it: Cluster) -> None:
-    """A member is started with an empty disk under its name: for etcd it is the same member."""
+    """A member is wiped, and started with an empty disk under its name, as the same member."""
     _wiped(it)
     who = next(iter({*it.names} - {*it.running}))
     it.back(who, state="existing")
 
 
 def _founded_again(it: Cluster) -> None:
-    """All end; a member that had all writes is wiped, and started with the founding's options."""
+    """All end; a member that was there to the end is wiped, and started as at the founding."""
     it.write()
     behind = it.away()
     it.down()
@@ -142,7 +142,7 @@ def _forced(it: Cluster) -> None:
 
 
 def _worked(it: Cluster) -> None:
-    """Leases end, keys are deleted and compacted, stores defragmented, users added."""
+    """Leases end and keys are deleted; perhaps keys are compacted and a store is defragmented."""
     it.write()
     port = it.at()
     for number in range(6):
@@ -178,7 +178,7 @@ def _worked(it: Cluster) -> None:
 
 
 def _secured(it: Cluster, port: int) -> None:
-    """Create a user, who makes some writes."""
+    """Create a user, who makes some writes while authentication is enabled."""
     for path, said in (
         ("user/add", {"name": "root", "password": "x"}),
         ("role/add", {"name": "root"}),
@@ -224,7 +224,7 @@ def _learner(it: Cluster) -> None:
     if it.chance.random() < 0.6:
         _changed(port, "promote", ID=added["ID"])
         it.names = (*it.names, spare)
-        it.note("it is made a voter")
+        it.note(f"{spare} is made a voter")
     it.write()
     if it.chance.random() < 0.5:
         it.away()

@@ -16,13 +16,13 @@ from joinproto.recovery.foreign.etcd import DATABASE
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.raft_facts import RaftFacts
 from tools.fixtures.servers import require, run
-from tools.histories.etcd_cluster import API, Asked
+from tools.histories.etcd_cluster import API, LastStatus
 
 
-def faults(stores: Mapping[str, Path], asked: Mapping[str, Asked]) -> Iterator[str]:
+def faults(stores: Mapping[str, Path], asked: Mapping[str, LastStatus]) -> Iterator[str]:
     """Yield the facts of our reader that etcd contradicts.
 
-    `asked`: the status of members whose stores were not put back.
+    `asked`: the last status of each member whose store shows its last state.
     """
     for name, store in stores.items():
         facts = read(gather(store, host="h")).raft_log
@@ -34,11 +34,11 @@ def faults(stores: Mapping[str, Path], asked: Mapping[str, Asked]) -> Iterator[s
             yield f"our reader calls {name} damaged: {facts.damaged}"
         yield from _database(name, store, facts)
         if name in asked:
-            yield from of_status(name, asked[name], facts)
+            yield from status_faults(name, asked[name], facts)
 
 
-def of_status(name: str, said: Asked, facts: RaftFacts) -> Iterator[str]:
-    """Yield the facts of a member's own status that our reader does not report."""
+def status_faults(name: str, said: LastStatus, facts: RaftFacts) -> Iterator[str]:
+    """Yield the facts of our reader that a member's own last status contradicts."""
     if (said.cluster, said.member) != (facts.cluster, facts.member):
         yield f"{name} is {said.member} of {said.cluster}, not {facts.member} of {facts.cluster}"
     if facts.term < said.term or facts.last_index < said.index:
@@ -66,6 +66,6 @@ def _database(name: str, store: Path, facts: RaftFacts) -> Iterator[str]:
         return
     finally:
         copy.unlink()
-    # It reports the revision of the last key in the database, without compacted ones.
+    # The tool reports the revision of the last key in the database, without compacted keys.
     if (facts.revision or 0) < int(told["revision"]):
         yield f"{name}: {tool} has revision {told['revision']}, and {facts.revision} is read"

@@ -19,7 +19,7 @@ EVAL = re.compile(rf"rabbitmqctl -n '?({NODE})'? eval ('(?:[^']|'\"'\"')*')")
 class Steps:
     """The steps of a last line: the node that is forced ("": none), and the nodes of each stage.
 
-    `evals`: nodes, and the code that is evaluated on each in the end.
+    `evals`: nodes, and the code that each evaluates at the end.
     """
 
     force: str
@@ -29,12 +29,13 @@ class Steps:
 
 @frozen(kw_only=True)
 class Followed:
-    """The outcome.  `lost`: the number of lost messages among those kept.  `is_said`: whether the
-    line says that messages are lost.
+    """The outcome of following a last line.
 
-    `is_assumed`: a store went back and no file shows it; the line assumes that it did not.
-    `messages`: the number of confirmed messages that each queue lacks.  `queues`: the number of
-    queues that were called proven, and were compared by message.
+    `kept`: the number of acknowledged writes that some store has.  `lost`: how many of them are
+    lost.  `is_said`: whether the line says that data are lost.  `not_up`: nodes that do not serve.
+    `messages`: the number of confirmed messages that each queue lacks.  `is_assumed`: a store went
+    back and no file shows it; the line assumes that no store did.  `queues`: the number of queues
+    that were called proven, and were compared by message.
     """
 
     steps: Steps
@@ -69,8 +70,8 @@ class Followed:
 
 
 def steps_of(line: str) -> Steps | None:
-    """Return the steps in a last line that gives an order or a forced start."""
-    # The part in brackets is advice for the case that the rest does not help.
+    """Return the steps of a last line, or None if it gives no order and no forced start."""
+    # Text in brackets is advice for the case that the other steps do not help.
     line = re.sub(r"\([^()]*\)", "", line)
     force = FORCE.search(line)
     orders = STAGES.findall(line[force.end() :] if force else line)

@@ -24,7 +24,8 @@ from tools.histories.judged import History, first_of
 
 __all__ = ("KINDS", "Followed", "draw", "follow")
 
-# With 0 a server writes its log once a second, so a kill may lose the writes since then.
+# Values of innodb_flush_log_at_trx_commit.  With 0 a server writes its log once a second, so a kill
+# may lose the writes since then.
 FLUSHES = (1, 1, 1, 0)
 
 
@@ -55,7 +56,10 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Found the cluster with the node that a last line names first, and join the others."""
+    """Found the cluster with the node that a last line names first, and join the others.
+
+    Returns None if the line founds no cluster.
+    """
     first = first_of(line, tuple(history.stores)) if "--wsrep-new-cluster" in line else None
     if first is None:
         return None
@@ -78,7 +82,7 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
 
 
 def _history_of(play: Play, *, kind: str, seed: int) -> History:
-    """Keep the directories, and read the data from copies of them."""
+    """Move the directories aside, read the data from copies of them, and return the history."""
     nodes = play.nodes
     left, logs = nodes.root / "left", nodes.root / "recovered"
     nodes.make(left)
@@ -120,7 +124,7 @@ def _history_of(play: Play, *, kind: str, seed: int) -> History:
 
 
 def _formed(folder: Path, count: int) -> Path:
-    """Return the folder of a cluster that was formed and shut down in order."""
+    """Return the folder of a cluster that was formed and shut down in order; make it if needed."""
     formed = folder / f"formed-{count}"
     if not (formed / "done").exists():
         shutil.rmtree(formed, ignore_errors=True)

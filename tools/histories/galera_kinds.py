@@ -11,8 +11,8 @@ from tools.histories.galera_play import Play, listed
 
 
 def stops(play: Play) -> None:
-    """Every node has an orderly stop."""
-    play.something()
+    """Every node is stopped in order."""
+    play.everyday()
     if play.perhaps(0.3):
         play.stop(play.one(play.primary))
         play.stop_together(*play.primary)
@@ -25,7 +25,7 @@ def stops(play: Play) -> None:
 
 def power(play: Play) -> None:
     """All nodes are killed at once, during writes."""
-    play.something()
+    play.everyday()
     with play.writes(*play.primary):
         play.nodes.servers.kill(*play.primary)
         play.note("all killed at one moment")
@@ -127,8 +127,8 @@ def away(play: Play) -> None:
 
 
 def wiped(play: Play) -> None:
-    """All end; then a disk is lost, and its directory is missing, empty, or as installed."""
-    play.something()
+    """All end; then a node's disk is lost: its directory is missing, empty, or newly installed."""
+    play.everyday()
     play.write()
     play.end()
     node = play.one([*play.nodes.nodes])
@@ -166,7 +166,7 @@ def old_copy(play: Play) -> None:
 
 
 def transfer(play: Play) -> None:
-    """A node is killed while the state is copied to it; the others continue."""
+    """A node is killed while the state is, perhaps, copied to it; the others continue."""
     play.write()
     node = play.one(play.primary)
     play.stop(node)
@@ -183,9 +183,9 @@ def transfer(play: Play) -> None:
         state.unlink(missing_ok=True)
         play.note(f"{node} has no grastate.dat any more")
     text = interrupted(play.nodes, node, after_seconds=play.random.uniform(0.0, 0.3))
-    is_met = NULL_UUID in text or not text
+    was_during = NULL_UUID in text or not text
     play.note(
-        f"{node} started and killed, {'in' if is_met else 'outside'} the transfer of the state"
+        f"{node} started and killed, {'in' if was_during else 'outside'} the transfer of the state"
     )
     play.nodes.go_on(*play.primary)
     play.write()
@@ -195,7 +195,7 @@ def transfer(play: Play) -> None:
 def mixed(play: Play) -> None:
     """Several everyday events are played."""
     for _ in range(play.random.randint(2, 4)):
-        play.something()
+        play.everyday()
     play.end()
 
 

@@ -48,10 +48,10 @@ class Nodes(Cluster):
         return [node for node in started if self.joins(node)]
 
     def as_debian(self, node: str, *, found: bool = False) -> bool:
-        """Start a node as Debian's service does; return whether its data allow it.
+        """Start a node as Debian's service does; return whether its position could be read.
 
         After a crash the service reads the position from the data and gives it to the server.
-        Without it, the server founds a new history, or asks for a full copy.
+        Without the position, the server founds a new history, or asks for a full copy.
         """
         state = self.data(node) / "grastate.dat"
         position = ""
@@ -65,7 +65,7 @@ class Nodes(Cluster):
         return True
 
     def joins(self, node: str) -> bool:
-        """Return whether a started node comes to serve; if not, it is ended."""
+        """Return whether a started node comes to serve; end a node that does not."""
         served = False
 
         def settled() -> bool:
@@ -82,7 +82,7 @@ class Nodes(Cluster):
         return served
 
     def founds(self, node: str) -> bool:
-        """Mark a node as safe, start it with --wsrep-new-cluster; return whether it serves."""
+        """Mark a node as safe, and start it with --wsrep-new-cluster; return whether it serves."""
         state = self.data(node) / "grastate.dat"
         if state.exists():
             state.write_bytes(MARK.sub(b"safe_to_bootstrap: 1", state.read_bytes()))
@@ -103,7 +103,7 @@ class Nodes(Cluster):
         self.ask(node, f"SET GLOBAL wsrep_provider_options='{option}'")
 
     def bootstrap(self, node: str) -> None:
-        """Make the component of a node primary by hand; Galera refuses until it has settled."""
+        """Make a node's component primary by hand; Galera refuses until the component settles."""
 
         def done() -> bool:
             try:
@@ -116,7 +116,7 @@ class Nodes(Cluster):
 
     @property
     def fresh(self) -> Path:
-        """Return a new directory that mariadb-install-db has made."""
+        """Return a directory that mariadb-install-db has made and no server has used."""
         data = self.root / "fresh"
         if not data.exists():
             self.install_at(data)
@@ -127,11 +127,9 @@ class Nodes(Cluster):
         run(["mkdir", str(data)], user=self.user)
 
     def remove(self, data: Path) -> None:
-        """Remove a directory."""
         shutil.rmtree(data)
 
     def pause(self, seconds: float) -> None:
-        """Wait for `seconds`, while clients may write."""
         time.sleep(seconds)
 
     def rows(self, node: str) -> frozenset[str]:
@@ -171,7 +169,10 @@ class Clients:
     _running: Servers = field(factory=Servers)
 
     def insert_few(self, node: str, count: int) -> int:
-        """Insert some rows at a node, one command for each; return how many it acknowledged."""
+        """Insert rows at a node, one command each, up to the first error.
+
+        Returns the number of acknowledged rows.
+        """
         before = len(self.acknowledged)
         for _ in range(count):
             row, self.next_row = self.next_row, self.next_row + 1
@@ -188,8 +189,8 @@ class Clients:
             first, self.next_row = self.next_row, self.next_row + ROWS_MAX
             statements = self.cluster.root / f"{node}.sql"
             # A row's number is printed once its insertion was acknowledged.  A client that reads
-            # from a pipe ends at the first error; with `source` it would go on, and a node that
-            # no longer serves still answers SELECT 1.
+            # its standard input ends at the first error; with `source` it would go on, and a node
+            # that no longer serves still answers SELECT 1.
             statements.write_text(
                 "".join(
                     f"INSERT INTO d.t VALUES ({row}); SELECT {row};\n"
@@ -209,11 +210,11 @@ class Clients:
                 client,
                 output=self.answers(node),
                 env=self.cluster.environment(),
-                given=statements,
+                stdin=statements,
             )
 
     def end(self) -> int:
-        """End the clients; return how many rows were acknowledged to them."""
+        """End the clients; return the number of rows acknowledged to them."""
         nodes = [*self._running.running]
         self._running.kill(*nodes)
         lines = [
@@ -257,7 +258,7 @@ def _bound(port: int) -> socket.socket:
 
 @contextmanager
 def nodes_in(root: Path, count: int, *more: str) -> Iterator[Nodes]:
-    """Return nodes below `root` that were never started; they end with the context."""
+    """Yield nodes below `root` that were never started; they end with the context."""
     require(PROVIDER, "galera-4")
     require("rsync", "rsync")
     user = "mysql" if os.geteuid() == 0 else None  # the server and rsync should not run as root
@@ -274,9 +275,10 @@ def nodes_in(root: Path, count: int, *more: str) -> Iterator[Nodes]:
 
 
 def interrupted(nodes: Nodes, node: str, *, after_seconds: float) -> str:
-    """Start a node without a position, kill it while it gets a copy; return its grastate.dat.
+    """Start a node without a position, and kill it, perhaps while it gets a copy of the state.
 
-    `after_seconds`: from the beginning of the transfer to the kill.
+    Returns the text of its `grastate.dat`.  `after_seconds`: the time from the beginning of the
+    transfer to the kill.
     """
     nodes.launch(node)
     end = time.monotonic() + PATIENCE_SECONDS

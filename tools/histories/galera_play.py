@@ -15,9 +15,8 @@ from tools.histories.galera_nodes import FREEZE, Clients, Nodes
 class Play:
     """A history while it is played.
 
-    `primary`: the nodes that serve, one group.  `others`: nodes that run and do not serve: cut
-    off, hung, or without a majority.  `hung`: those of them that react to no signal but a kill.
-    `gone`: nodes whose disk is lost.
+    `primary`: the nodes of the primary component.  `others`: other running nodes: cut off, hung, or
+    without a majority.  `hung`: frozen nodes.  `gone`: nodes whose disk is lost.
     """
 
     nodes: Nodes
@@ -68,6 +67,7 @@ class Play:
 
     @contextmanager
     def perhaps_writes(self, *nodes: str) -> Iterator[None]:
+        """Have clients insert at these nodes, or run the body without clients."""
         if nodes and self.perhaps(0.7):
             with self.writes(*nodes):
                 yield
@@ -77,7 +77,7 @@ class Play:
     # -- events
 
     def stop(self, node: str) -> None:
-        """Stop a node in order; the others go on."""
+        """Stop a node in order; the others continue."""
         rest = [one for one in self.primary if one != node]
         was_in = node in self.primary
         with self.perhaps_writes(*(rest if was_in else ())):
@@ -100,7 +100,7 @@ class Play:
         self.nodes.go_on(*self.primary)
 
     def kill(self, *nodes: str) -> None:
-        """Kill nodes at once, perhaps during writes; a majority that is left continues."""
+        """Kill nodes at once, perhaps during writes; the rest continue if they are a majority."""
         majority = len(set(self.primary) - {*nodes}) * 2 > len(self.primary)
         with self.perhaps_writes(*self.primary):
             self.nodes.servers.kill(*nodes)
@@ -170,8 +170,8 @@ class Play:
         if writes:
             self.write(*nodes)
 
-    def something(self) -> None:
-        """Play one event that happens every day."""
+    def everyday(self) -> None:
+        """Write, or stop or kill a node and start it again."""
         choice = self.random.randrange(4)
         if choice == 0 or len(self.primary) < 3:
             self.write()

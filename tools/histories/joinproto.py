@@ -2,8 +2,8 @@
 
 A kind of history is a plot; a seed draws the number of members, the members that events concern,
 and the clients' writes.  At the end all are down.  The frames of a store are read from its journal;
-a frame is acknowledged if a client was told that it is committed.  Real: the protocol, the log, the
-journal, the store's bytes.  Simulated: time, network, processes, a disk that keeps synced data.
+a frame is acknowledged if a client was told that it is committed.  The protocol, the log, the
+journal and the store's bytes are real; time, network, processes and the disk are simulated.
 
 `follow` plays the history once more, carries out the last line, and starts all members.
 """
@@ -38,7 +38,10 @@ WRITES_MAX = 12
 
 @define
 class Draw:
-    """The drawn actions, in order.  `up`: running members.  `now`: the time of the next action."""
+    """The drawn actions, in order.
+
+    `up`: running members.  `now`: the time of the next action in seconds.
+    """
 
     chance: random.Random
     members: str
@@ -192,7 +195,7 @@ KINDS = tuple(PLOTS)
 
 
 def scenario_of(seed: int, kind: str) -> Scenario:
-    """Return the scenario to play."""
+    """Return the scenario of a seed and kind."""
     if kind == "any":
         return evolve(draw_any(seed), outside=False, transients="", apart=(), ends=False)
     chance = random.Random(f"{seed} {kind}")
@@ -273,7 +276,7 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Play a history once more, and carry out a last line; return None if it has no advice."""
+    """Play a history once more, and carry out a last line; return None without advice."""
     is_plan = line.startswith("joinproto recover plan ") and "--" not in line.replace("-o ", "")
     if not is_plan and not line.startswith("start all members"):
         return None

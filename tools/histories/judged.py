@@ -2,8 +2,8 @@
 
 A verdict is wrong if a store that it calls proven, clean or a tie lacks an acknowledged write that
 another store of the history has, given to the tool or not; if a given store that it does not name
-has an acknowledged write that the named stores lack; or if it says that a start loses no data, but
-the start does.  Writes that no store has any longer do not count.
+has an acknowledged write that the named stores lack; or if it says that no data are lost by a start
+with a store that lacks acknowledged writes.  Writes that no store has any longer do not count.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from joinproto.recovery.judgement import Judgement
 
 CLAIMS = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
 COUNTED = ("galera", "postgresql")
-"""Brokers whose files do not name all nodes; `--nodes` gives their number."""
+"""Brokers whose files do not name all nodes, so `--nodes` gives the number of nodes."""
 SHOWN_BY_ALL = ("forced", "restored-apart")
 """Kinds in which the files show every restored or wiped store if all stores are given."""
 NAMED = (*CLAIMS, Verdict.UNPROVEN, Verdict.DIVERGED)
@@ -67,11 +67,12 @@ class History:
 
 
 @frozen(kw_only=True)
-class Judged:
-    """The verdict about a subset of stores.  `named`: nodes that the verdict calls the latest.
+class SubsetVerdict:
+    """The verdict about a subset of the stores, and its errors.
 
-    `assumed`: the errors if a store was lost or put back, and the verdict says that it assumes
-    otherwise.  `claims`: the number of queues that it calls proven.
+    `given`: the nodes of the subset.  `named`: nodes that the verdict calls the latest.  `wrong`:
+    errors.  `assumed`: errors of a verdict that says that it assumes no lost or replaced store, if
+    there is one.  `claims`: the number of queues that the verdict calls proven.
     """
 
     given: tuple[str, ...]
@@ -88,7 +89,7 @@ class Judged:
         return self.verdict in CLAIMS and not self.wrong and not self.assumed
 
 
-def judged(history: History) -> Iterator[Judged]:
+def judged(history: History) -> Iterator[SubsetVerdict]:
     """Yield the verdict about every subset of the stores, all of them first."""
     nodes = sorted(history.stores)
     for size in range(len(nodes), 0, -1):
@@ -96,7 +97,7 @@ def judged(history: History) -> Iterator[Judged]:
             yield judge(history, given)
 
 
-def judge(history: History, given: tuple[str, ...]) -> Judged:
+def judge(history: History, given: tuple[str, ...]) -> SubsetVerdict:
     """Return the verdict about these stores, and its errors."""
     called = {node: name for name, node in history.names.items()}
     found = judgement_of(
@@ -115,7 +116,7 @@ def judge(history: History, given: tuple[str, ...]) -> Judged:
     is_shown = history.kind in SHOWN_BY_ALL and len(given) == len(history.stores)
     is_unseen = history.is_unseen and not is_shown
     is_assumed = is_unseen and any("assumed:" in line for line in found.evidence)
-    return Judged(
+    return SubsetVerdict(
         given=given,
         verdict=found.verdict,
         named=named,
@@ -145,6 +146,6 @@ def _wrong(
 
 
 def first_of(text: str, nodes: tuple[str, ...]) -> str | None:
-    """Return the node that a line of advice names first, if any."""
+    """Return the node that a line of advice names first, or None if it names no node."""
     places = {node: text.find(node) for node in nodes if node in text}
     return min(places, key=lambda node: places[node]) if places else None

@@ -1,6 +1,6 @@
 """Histories on disk: `history.json`, and next to it the output of `recover collect` for each store.
 
-Later code can judge them again, without a broker.
+A kept history can be judged again without a broker.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def keep(history: History, folder: Path) -> None:
 
 
 def laid_out(history: History, folder: Path) -> History:
-    """Return a kept history whose stores are directories again, with the files that were collected.
+    """Return a kept history whose stores are directories of the collected files, below `folder`.
 
-    Of Galera's cache and Ra's logs only digests were kept, so the directory lacks both.
+    Only digests of Galera's cache and of Ra's logs were collected, so the directories lack both.
     """
     stores = {}
     for node, collected in history.stores.items():
@@ -65,7 +65,7 @@ def laid_out(history: History, folder: Path) -> History:
 
 
 def kept(folder: Path) -> Iterator[tuple[Path, History]]:
-    """Yield every history below a folder, with its own folder."""
+    """Yield every kept history below a folder, after its own folder."""
     for file in sorted(folder.rglob(FILE)):
         yield file.parent, _read(file)
 

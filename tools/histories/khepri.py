@@ -1,6 +1,6 @@
 """Histories of quorum queues on RabbitMQ with its metadata in Khepri: see `quorum.py`.
 
-From RabbitMQ 4.3 on they are always there; 4.0 moves them once its feature flag is enabled.
+RabbitMQ 4.3 has its metadata always in Khepri; 4.0 moves it there once a feature flag is enabled.
 """
 
 from __future__ import annotations

@@ -19,10 +19,11 @@ from tools.faults.ports import free_ports
 
 @define
 class Links:
-    """Proxies of several servers.  `behind`: server to its real port.
+    """Proxies of several servers.
 
-    `fronts`: server to the port of its proxy, which is chosen if it is not given.
-    `pids`: those of the running servers.  A link is cut if one of its ends is in `away`.
+    `behind`: each server's own port.  `fronts`: the port of each server's proxy; a port that is not
+    given is chosen.  `pids`: the process of each running server.  `away`: servers whose links are
+    cut.
     """
 
     behind: Mapping[str, int]
@@ -48,7 +49,7 @@ class Links:
         self.cut(*self.behind)
 
     def cut(self, *names: str) -> None:
-        """Cut these servers off from all others, and from each other, at once."""
+        """Cut these servers off from all other servers, and from each other, at once."""
         self.away |= set(names)
         for one, other, near, far in list(self._open):
             if {one, other} & self.away:

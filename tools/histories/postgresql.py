@@ -20,7 +20,7 @@ from tools.histories.postgresql_truth import faults
 
 
 def _behind(it: Servers) -> None:
-    """The standby ends first, and the primary perhaps continues."""
+    """The standby ends first; the primary perhaps writes, and ends."""
     it.end("b")
     if it.chance.random() < 0.7:
         it.write("a")
@@ -117,7 +117,7 @@ def _kill_standby(it: Servers) -> None:
 
 
 def _kill_checkpoint(it: Servers) -> None:
-    """The primary and its standby are killed while they write a checkpoint."""
+    """The primary and its standby are killed soon after each was asked for a checkpoint."""
     it.ask("a", "insert into t select repeat('y', 200) from generate_series(1, 20000)")
     it.caught_up("b", "a")
     with it.writing("a"):
@@ -131,7 +131,7 @@ def _kill_checkpoint(it: Servers) -> None:
             )
         _pause(it, most=0.15)
         it.kill(*it.chance.sample("ab", 2))
-    it.events.append("while both wrote a checkpoint")
+    it.events.append("both were asked for a checkpoint before that")
 
 
 def _kill_promotion(it: Servers) -> None:
@@ -148,7 +148,7 @@ def _kill_promotion(it: Servers) -> None:
 
 
 def _kill_recovery(it: Servers) -> None:
-    """The primary is killed, and again while it recovers; the standby is promoted or not."""
+    """The primary is killed, and killed again while it recovers; the standby perhaps takes over."""
     it.ask("a", "insert into t select repeat('z', 200) from generate_series(1, 20000)")
     with it.writing("a"):
         _pause(it)
@@ -158,7 +158,7 @@ def _kill_recovery(it: Servers) -> None:
         it.run("pg_ctl", "-D", str(it.data("a")), "-W", "-l", log, "start")
         _pause(it, most=0.3)
         it.kill("a")
-    it.events.append("again while it recovered")
+    it.events.append("a was killed while it recovered")
     if it.chance.random() < 0.5:
         it.promote("b")
         it.write("b")
@@ -166,7 +166,7 @@ def _kill_recovery(it: Servers) -> None:
 
 
 def _kill_diverged(it: Servers) -> None:
-    """The primary is killed, the standby is promoted, and the old primary is started again."""
+    """The primary is killed, the standby promoted, and the old primary perhaps started again."""
     with it.writing("a"):
         _pause(it)
         it.kill("a")
@@ -219,7 +219,7 @@ KINDS = tuple(PLOTS)
 
 
 def draw(seed: int, folder: Path, kind: str | None = None) -> History:
-    """Play the history of a seed."""
+    """Play the history of a seed, and leave its stores in `folder`."""
     kind = kind or KINDS[seed % len(KINDS)]
     shutil.chown(folder, USER, USER)
     it = Servers(folder, random.Random(f"{seed} {kind}"))

@@ -22,12 +22,16 @@ USER = "postgres"
 PACKAGE = "postgresql"
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "PGUSER": "postgres"}
 ROWS = 400
-"""The most rows of a client that writes while a server is killed."""
+"""The maximal number of rows of a client that writes while a server is killed."""
 
 
 @define
 class Servers:
-    """The servers of one history.  `ports`: server to port.  `rows`: the committed rows."""
+    """The servers of one history, by name.
+
+    `promoted`: servers that were promoted.  `rows`: the committed rows.  `marks`: the number of
+    clients' writes so far.
+    """
 
     folder: Path
     chance: random.Random
@@ -42,7 +46,10 @@ class Servers:
         return self.folder / name
 
     def run(self, *words: str, check: bool = True) -> str:
-        """Run a program as the servers' user; return its output."""
+        """Run a program as the servers' user; return its output.
+
+        With `check`, a failure raises `EnvironmentProblem`.
+        """
         program, *rest = words
         found = subprocess.run(
             [program_of(program), *rest],
@@ -163,7 +170,7 @@ class Servers:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[None]:
-        """Have a client commit rows during the body; confirmed ones are recorded."""
+        """Have a client commit rows during the body, and record the confirmed rows."""
         self.marks += 1
         rows = [f"row-{self.marks}-{number}" for number in range(ROWS)]
         lines = "".join(f"insert into row values ('{one}') returning id;\n" for one in rows)
@@ -186,17 +193,17 @@ class Servers:
                 client.stdin.close()
             yield
             client.terminate()
-            told = {line.strip() for line in client.stdout}
-        self.rows |= told & {*rows}
-        self.events.append(f"{len(told)} rows committed on {name} meanwhile")
+            confirmed = {line.strip() for line in client.stdout} & {*rows}
+        self.rows |= confirmed
+        self.events.append(f"{len(confirmed)} rows committed on {name} meanwhile")
 
     def rows_of(self, data: Path) -> frozenset[str] | None:
-        """Start a directory alone, return its rows, and stop it in order.
+        """Return the rows of a server that is started alone on a directory and stopped in order.
 
-        Returns None if it does not start alone.
+        Returns None if the server does not start.
         """
         port = free_port()
-        # As after a start of the machine: the process that the file names no longer runs.
+        # The process that the file names no longer runs.
         (data / "postmaster.pid").unlink(missing_ok=True)
         with (data / "postgresql.auto.conf").open("a", encoding="utf-8") as file:
             file.write(f"primary_conninfo=''\nport={port}\n")

@@ -1,8 +1,8 @@
 """Compare our reader with PostgreSQL's own programs: where directories diverge, where logs end.
 
-`pg_rewind --dry-run` says where two diverge ("servers diverged at WAL location ...", "no rewind
-required"), on copies that were stopped in order.  `pg_waldump` says where the last record ends, on
-the directories as they were left.
+`pg_rewind --dry-run` says where two copies that were stopped in order diverge ("servers diverged at
+WAL location ...", "no rewind required").  `pg_waldump` says where the last record of an unchanged
+directory ends.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from joinproto.errors import EnvironmentProblem
 from joinproto.recovery.foreign.postgresql import (
     STOPPED,
     Control,
+    common_log,
     control_of,
-    parting,
-    place,
+    lsn,
 )
 from joinproto.recovery.gather import gather, read
 
@@ -65,27 +65,30 @@ def faults(
 
 
 def _ends(store: Path, name: str, control: Control, run: Run) -> Iterator[str]:
-    """Yield a fault if `pg_waldump`, from the checkpoint on, finds another end of the log."""
+    """Yield a fault if `pg_waldump`, from the checkpoint on, finds another end of the log.
+
+    An end of the file's bytes at a page's beginning may be before or behind the page's header.
+    """
     words = ("-p", str(store / "pg_wal"), "-t", str(control.timeline))
-    said = run("pg_waldump", *words, "-s", place(control.checkpoint), check=False)
+    said = run("pg_waldump", *words, "-s", lsn(control.checkpoint), check=False)
     found = ENDS.search(said)
     if found is None:
         return  # the files of an earlier timeline have the checkpoint
     gap = _number(found[1]) - control.end
     is_head = not control.end % PAGE_BYTES and gap in HEAD_BYTES
     if gap and not is_head:
-        yield f"{name}: the log ends at {place(control.end)}, but pg_waldump says {found[1]}"
+        yield f"{name}: the log ends at {lsn(control.end)}, but pg_waldump says {found[1]}"
 
 
 def _ours(mine: Control, theirs: Control) -> str:
     """Return our reader's verdict on two directories, in the form of `pg_rewind`."""
-    found = parting(mine, theirs)
+    found = common_log(mine, theirs)
     if found is None:
         return "no common ancestor"
     if mine.timeline == theirs.timeline and found.timeline == mine.timeline:
         return "same timeline"
     needed = ", no rewind required" if found.mine <= 0 and mine.state in STOPPED else ""
-    return f"{place(found.left or found.at)} on timeline {found.timeline}{needed}"
+    return f"{lsn(found.left or found.at)} on timeline {found.timeline}{needed}"
 
 
 @frozen
@@ -105,7 +108,7 @@ class _Pair:
         )
         found = DIVERGED.search(said)
         if "same timeline" in said:
-            # It does not notice that each was promoted independently; the files say where.
+            # pg_rewind does not notice that each was promoted independently; the files say where.
             both = {self.target, self.source} <= {*self.promoted}
             left = [self._left(one) for one in (self.target, self.source)] if both else []
             return f"{min(left, key=_number)} on timeline 1" if both else "same timeline"

@@ -7,7 +7,7 @@ and the life continues.  Later changes of a store (a disk wiped, an older copy p
 made to the copy; then the nodes are only frozen, and no line is followed.  Each history has three
 queues of its own; those of earlier ones in that life are judged with them.
 
-Clients know each message that was confirmed.  Ra itself reads the data of a store, on copies
+Clients record each confirmed message.  Ra itself reads the data of a store, on copies
 (`ra_contents.escript`); a log that `names.dets` does not name has no data, as for RabbitMQ.
 
     fresh         queues are seconds old, so `names.dets` may not name them on the disk yet
@@ -16,7 +16,7 @@ Clients know each message that was confirmed.  Ra itself reads the data of a sto
     joined        a forgotten node joins again, without its disk
     reset         a node is reset, and continues alone
     wiped, copy   a store was lost, or went back, and files may not show it: counted separately
-    the others    kills, stops, cuts, members that are away, changes of members, snapshots
+    other kinds   kills, stops, cuts, members that are away, changes of members, snapshots
 
 Source: RabbitMQ 3.10.8 of Debian 12, with Ra 2.2.0; 4.0.5 and 4.3.6, with Ra 2.14.0 and 3.1.10.
 """
@@ -41,7 +41,7 @@ from tools.fixtures.rabbitmq import NODES
 from tools.fixtures.servers import require, wait_until
 from tools.histories import rabbitmq_nodes
 from tools.histories.followed import Followed, Steps, evals_of, steps_of
-from tools.histories.judged import History, Judged
+from tools.histories.judged import History, SubsetVerdict
 from tools.histories.quorum_play import IN_A_LIFE, METADATA, Life, Play
 from tools.histories.rabbitmq import _formed
 from tools.histories.rabbitmq_nodes import Nodes, full, nodes, release
@@ -112,7 +112,7 @@ def _life(top: Path, *, khepri: bool) -> Life:
 
 
 def end() -> None:
-    """End the running cluster."""
+    """End the running cluster, if any, and remove its files."""
     while _LIVES:
         stack, life = _LIVES.pop()
         stack.close()
@@ -120,9 +120,9 @@ def end() -> None:
 
 
 def draw(seed: int, folder: Path, kind: str | None = None, *, khepri: bool = False) -> History:
-    """Play the history of a seed, in a life that may have had others before it.
+    """Play the history of a seed, in a life that may have had histories before it.
 
-    `khepri`: with the metadata in Khepri, if the release allows a choice.
+    `khepri`: whether the metadata are in Khepri, if the release allows a choice.
     """
     kind = kind or DRAWN[seed % len(DRAWN)]
     life = _life(folder.parent, khepri=khepri)
@@ -149,7 +149,7 @@ def draw(seed: int, folder: Path, kind: str | None = None, *, khepri: bool = Fal
     # If no line is followed, the cluster continues, so cut or ended nodes must come back.
     if not is_followed:
         play.whole_again()
-    wanted = frozenset().union(*life.confirmed.values()) if life.confirmed else frozenset()
+    acknowledged = frozenset().union(*life.confirmed.values()) if life.confirmed else frozenset()
     return History(
         broker="quorum",
         seed=seed,
@@ -157,14 +157,14 @@ def draw(seed: int, folder: Path, kind: str | None = None, *, khepri: bool = Fal
         events=tuple(play.events),
         stores=stores,
         has=has,
-        acknowledged=frozenset(wanted),
+        acknowledged=frozenset(acknowledged),
         queues={one: queue for queue, those in life.confirmed.items() for one in those},
         nodes=len(NODES),
     )
 
 
 def contents(stores: Mapping[str, Path], aside: Path) -> Mapping[str, frozenset[str]]:
-    """Return the messages of each store, which Ra itself reads from copies."""
+    """Return the messages of each store, which Ra itself reads from copies below `aside`."""
     places: dict[Path, str] = {}
     for name, store in stores.items():
         for system in SYSTEMS:
@@ -256,12 +256,10 @@ def _short(name: str) -> str:
 
 
 def _messages(cluster: Nodes, queue: str) -> frozenset[str]:
-    """Return the messages of a queue's leader, or none without a leader.
+    """Return the messages of a queue's leader, or none without a leader; exchanges for `METADATA`.
 
-    For the metadata it returns exchanges.
-
-    A consistent query comes first: a leader with a majority answers it once all that is committed
-    is applied.  A `basic.get` before that may find the queue empty.
+    A consistent query comes first: a leader with a majority answers it once all committed entries
+    are applied.  A `basic.get` before that may find the queue empty.
     """
     if queue == METADATA:
         return _exchanges(cluster)
@@ -296,7 +294,7 @@ def _exchanges(cluster: Nodes) -> frozenset[str]:
     return frozenset()
 
 
-def judged(history: History) -> Iterator[Judged]:
+def judged(history: History) -> Iterator[SubsetVerdict]:
     """Yield the verdict about every subset of the stores, all of them first."""
     given = sorted(history.stores)
     for size in range(len(given), 0, -1):
@@ -304,8 +302,8 @@ def judged(history: History) -> Iterator[Judged]:
             yield judge(history, some)
 
 
-def judge(history: History, given: tuple[str, ...]) -> Judged:
-    """Return the verdict; it is wrong if a store proven best for a group lacks its messages."""
+def judge(history: History, given: tuple[str, ...]) -> SubsetVerdict:
+    """Return the verdict, which is wrong if a store proven best for a group lacks its messages."""
     found = judgement_of(
         words=[str(history.stores[node]) for node in given], kind="auto", positions=[]
     )
@@ -318,7 +316,7 @@ def judge(history: History, given: tuple[str, ...]) -> Judged:
         for node in row.best
         if (lost := wanted - history.has[node])
     ]
-    return Judged(
+    return SubsetVerdict(
         given=given,
         verdict=Verdict.PROVEN if rows and len(claims) == len(rows) else Verdict.UNPROVEN,
         named=tuple(sorted({node for row in claims for node in row.best})),
@@ -336,5 +334,5 @@ def _wanted(history: History, row: GroupVerdict) -> frozenset[str]:
 
 
 def _group(row: GroupVerdict) -> str:
-    """Return the name of the messages of a group: that of its queue, or of Khepri's group."""
+    """Return the name of a group's queue, or of Khepri's group."""
     return row.any_log.queue or row.any_log.group

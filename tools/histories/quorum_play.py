@@ -28,9 +28,11 @@ METADATA = "rabbitmq_metadata"
 class Life:
     """A cluster that serves several histories, one after another.
 
-    `queues`: of the last history.  `apart`: nodes that were cut off; their Mnesia stays separate
-    until they are started again.  `confirmed`: messages, by queue.  `before`: copies at the end of
-    the last history.  `is_over`: no other history follows, because a node left the cluster.
+    `lone`: the node that is cut off, or "".  `apart`: nodes that were cut off; their Mnesia stays
+    separate until they are started again.  `histories`: their number so far.  `confirmed`:
+    messages, by queue.  `before`: copies of the stores at the end of the last history.  `members`:
+    the members of each queue whose members were changed.  `queues`: queues of the last history.
+    `is_over`: no other history follows, because a node left the cluster or did not start.
     """
 
     cluster: Nodes
@@ -49,9 +51,10 @@ class Life:
 
 @define
 class Play:
-    """A history that is being played.  `changes`: changes of stores, to be made to their copies.
+    """A history that is being played.
 
-    `purged`: the last queue that was purged, which therefore has a snapshot.
+    `changes`: changes of stores, which are made to their copies.  `marks`: the number of clients'
+    writes so far.  `purged`: the last queue that was purged, which therefore has a snapshot.
     """
 
     life: Life
@@ -220,7 +223,7 @@ class Play:
         return f"{queue} deleted with {len(lost)} ({answer[:20]}), and declared again: {said}"
 
     def _forget(self, node: str, other: str) -> str:
-        """Make a node forget one that is away, with `rabbitmqctl`; the queues shrink, too."""
+        """Make a node forget an absent node, with `rabbitmqctl`; the queues shrink, too."""
         self.life.is_over = True
         self.cluster.ctl(node, "forget_cluster_node", full(other))
         return f"{node} told to forget {other}"
@@ -246,7 +249,7 @@ class Play:
         return f"{other} started on an empty disk, and joined {node} again"
 
     def end_all(self) -> None:
-        """End all running nodes, as a total failure does: at once, or one after the other."""
+        """End all running nodes: at once, or one after the other."""
         running = sorted(self.life.running)
         match self.chance.choice(("writes", "killed", "turn", "stopped")) if running else "none":
             case "none":
@@ -265,7 +268,10 @@ class Play:
                 self.events.append(f"{', '.join(running)} killed at one moment")
 
     def frozen(self, place: Path) -> tuple[Mapping[str, Path], list[str]]:
-        """Return copies of all directories at the same time, changed, and texts about this."""
+        """Copy all directories at one moment, and make `changes` to the copies.
+
+        Returns the copies, and texts about the changes.
+        """
         self._signal(signal.SIGSTOP)
         stores = {}
         try:

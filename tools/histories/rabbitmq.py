@@ -56,7 +56,7 @@ KINDS = tuple(PLOTS)
 def draw(seed: int, folder: Path, kind: str | None = None) -> History:
     """Play the history of a seed in `folder`; the formed cluster is kept next to the folder.
 
-    `kind`: one of `KINDS`; without one it follows from the seed.
+    `kind`: one of `KINDS`; without a kind, the seed gives it.
     """
     kind = kind or KINDS[seed % len(KINDS)]
     formed = _formed(folder.parent / "formed")
@@ -108,9 +108,9 @@ def _drawn(chance: random.Random, kind: str) -> list[str]:
 def alone(
     cluster: Nodes, stores: Mapping[str, Path], folder: Path
 ) -> tuple[Mapping[str, frozenset[str]], Sequence[str]]:
-    """Return the data of each store, from a node that is started alone on a copy of it.
+    """Return the data of each store, from a node that is started alone on a copy of the store.
 
-    A store that does not start has no data; the names of such nodes are returned, too.
+    A node that does not start has no data; the names of such nodes are returned, too.
     """
     lonely = {}
     for name, store in stores.items():
@@ -131,7 +131,7 @@ def alone(
 def _formed(folder: Path, *, khepri: bool = False) -> Mapping[str, Path]:
     """Return the directories of a cluster that was formed once, and shut down in order.
 
-    `khepri`: with the metadata in Khepri, if the release allows a choice.
+    `khepri`: whether the metadata are in Khepri, if the release allows a choice.
     """
     places = {full(node): folder / full(node) for node in NODES}
     if folder.exists():
@@ -163,7 +163,7 @@ def _formed(folder: Path, *, khepri: bool = False) -> Mapping[str, Path]:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Carry out a last line exactly, on copies; return None if it gives no order."""
+    """Carry out a last line on copies; return None if the line gives no order."""
     steps = steps_of(line)
     if steps is None:
         return None

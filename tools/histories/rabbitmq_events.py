@@ -20,13 +20,13 @@ from joinproto.errors import EnvironmentProblem
 from tools.histories.rabbitmq_nodes import Nodes, copy, full, remove
 
 PAUSES_MS = (2, 10, 25)
-# A start inside a history that still waits for others after this time is ended.
+# A node that does not serve this time after its start is killed.
 COMES_UP_SECONDS = 20.0
 
 
 @frozen
 class Copy:
-    """A copy of a node's directory that was made after `event` events."""
+    """A copy of a node's directory that was made after `event` events; -1 for the formed node."""
 
     node: str
     path: Path
@@ -38,8 +38,9 @@ class Play:
     """The cluster of a history that is being played.
 
     `away`: members that are down and have their directory.  `strangers`: nodes to which no client
-    writes any more.  `left`: members that went down, in order.  `fresh`: the number of events
-    before each node's last start.  `confirmed`: the number of messages in each queue.
+    writes any more.  `left`: members that went down, in order.  `copies`: copies of directories, as
+    backups.  `fresh`: the number of events before each node's last start.  `lone`: the node that is
+    cut off, or "".  `confirmed`: the number of confirmed messages in each queue.
     """
 
     nodes: Nodes
@@ -84,7 +85,7 @@ class Play:
         time.sleep(self.chance.choice(seconds))
 
     def put_aside(self, node: str) -> None:
-        """Keep a copy of the directory of a node that is down, like a backup."""
+        """Keep a copy of the directory of a node that is down."""
         path = self.aside / str(len(self.copies)) / full(node)
         copy(self.nodes.directory(node), path)
         self.copies.append(Copy(node, path, len(self.events)))
@@ -98,7 +99,7 @@ class Play:
                 self.put_aside(node)
 
     def start(self, *names: str, seconds: float = COMES_UP_SECONDS) -> str:
-        """Start nodes; return the outcome as text.  A node that only waits is killed."""
+        """Start nodes, and kill those that do not serve in time; return the outcome as text."""
         for node in names:
             self.fresh[node] = len(self.events)
         self.nodes.start(*names)
@@ -115,7 +116,7 @@ class Play:
 
 
 def write(play: Play) -> str:
-    """Clients declare exchanges for some time, and no node goes down."""
+    """Clients declare exchanges for some time."""
     chosen = play.some(play.writable)
     before = len(play.nodes.control.acknowledged)
     with play.clients_at(*chosen):
@@ -130,8 +131,8 @@ def publish(play: Play) -> str:
     node = play.one(play.writable)
     confirmed = play.nodes.publish(node, play.chance.choice((20, 200)))
     play.confirmed.update(confirmed)
-    told = _and([f"{count} in {queue}" for queue, count in confirmed.items()])
-    return f"confirmed on {node}: {told}"
+    counts = _and([f"{count} in {queue}" for queue, count in confirmed.items()])
+    return f"confirmed on {node}: {counts}"
 
 
 def stop(play: Play) -> str:
@@ -162,7 +163,7 @@ def kill_all(play: Play) -> str:
 
 
 def leave(play: Play) -> str:
-    """One node is stopped or killed, and clients continue at the others."""
+    """One node is stopped or killed, and clients continue at other nodes."""
     node = play.one(play.running)
     rest = play.writable - {node}
     is_stopped = play.chance.random() < 0.5
@@ -178,7 +179,7 @@ def leave(play: Play) -> str:
     with play.clients_at(*chosen):
         play.pause(0.3, 1.5)
     how = "stopped in order" if is_stopped else "killed"
-    return f"{node} {how} under writes; the others went on"
+    return f"{node} {how} under writes; the others continued"
 
 
 def down(play: Play) -> str:
@@ -203,7 +204,7 @@ def cut(play: Play) -> str:
     with play.clients_at(*sorted(set(sides) & play.writable)):
         play.pause(0.5, 2.0)
     play.lone = lone
-    return f"{lone} cut off from {_and(others)}, both sides went on"
+    return f"{lone} cut off from {_and(others)}; both sides continued"
 
 
 def mend(play: Play) -> str:
@@ -227,7 +228,7 @@ def back(play: Play) -> str:
 
 
 def force(play: Play) -> str:
-    """A node, if possible not the last that left, is forced, and clients write to it."""
+    """A node, if possible not the last that left, is forced, and perhaps a client writes to it."""
     last = play.left[-1]
     node = play.one(play.away - {last} or play.away)
     play.nodes.force(node)
@@ -281,7 +282,7 @@ def reset(play: Play) -> str:
 
 
 def _older(play: Play) -> list[Copy]:
-    """Return copies of nodes that are down, made before the node's last start."""
+    """Return copies of nodes that are down, which were made before the node's last start."""
     return [
         one for one in play.copies if one.node in play.away and one.event < play.fresh[one.node]
     ]
@@ -289,7 +290,7 @@ def _older(play: Play) -> list[Copy]:
 
 @frozen
 class Event:
-    """`do` plays the event and returns it as text; `can` says if it can be played now."""
+    """An event.  `do` plays it and returns a text about it; `can`: whether it can be played now."""
 
     do: Callable[[Play], str]
     can: Callable[[Play], bool]

@@ -63,7 +63,7 @@ def _flags(directory: Path) -> Path:
 
 @frozen
 class Nodes(Cluster):
-    """The nodes below `root`.  `alone`: each one is started without the others."""
+    """The nodes below `root`.  `alone`: each node is started without the others."""
 
     control: Control = field(kw_only=True)
     alone: bool = False
@@ -126,13 +126,13 @@ class Nodes(Cluster):
         self.servers.wait(node, seconds=60)
 
     def exchanges(self, node: str) -> frozenset[str]:
-        """Return the names of the exchanges that clients declared, as this node has them."""
+        """Return the names of the clients' exchanges that a node has."""
         names = "lists:sort([N || {resource, _, exchange, N} <- rabbit_exchange:list_names()])"
         listed = self.ask(node, f'lists:flatten(lists:join(<<" ">>, {names})).')
         return frozenset(word for word in _words(listed) if word.startswith("x-"))
 
     def publish(self, node: str, count: int) -> Mapping[str, int]:
-        """Publish messages to each queue at a node; return the number confirmed of each."""
+        """Publish messages to each queue at a node; return how many each queue confirmed."""
         port = self.port(node)
         return {
             queue: self.control.publish(port, kind, queue, count)
@@ -140,7 +140,7 @@ class Nodes(Cluster):
         }
 
     def messages(self, node: str, *, seconds: float = 30.0) -> Mapping[str, int]:
-        """Return the number of messages in each queue, as this node says; 0 if it is down."""
+        """Return the number of messages in each queue by a node's count; 0 without an answer."""
         found = dict.fromkeys(queues(), 0)
 
         def answers() -> bool:
@@ -211,10 +211,7 @@ def release() -> tuple[int, ...]:
 
 
 def queues() -> Mapping[str, str]:
-    """Return the queues to which clients publish, and the x-queue-type of each.
-
-    RabbitMQ 4 has no mirrored queues.
-    """
+    """Return the x-queue-type of each queue to which clients publish."""
     mirrored = {"mirrored": "classic"} if release() < (4,) else {}
     return {**mirrored, "quorum": "quorum"}
 
@@ -226,7 +223,7 @@ def _listens(port: int) -> bool:
 
 @contextmanager
 def nodes(root: Path) -> Iterator[Nodes]:
-    """Return nodes that were never started; they and our epmd end with the context."""
+    """Yield nodes that were never started; they and our epmd end with the context."""
     require(f"{PROGRAMS}/rabbitmq-server", "rabbitmq-server")
     first = _ports_from()
     path = {"PATH": os.environ["PATH"], "ERL_EPMD_ADDRESS": "127.0.0.1", "HOME": str(root.parent)}
@@ -237,7 +234,7 @@ def nodes(root: Path) -> Iterator[Nodes]:
             output=root.parent / "epmd.out",
             env=path,
         )
-        # Before it listens, the first Erlang node would start another, which is never ended.
+        # A node that finds no epmd would start one, which is never ended.
         wait_until("epmd listens", lambda: _listens(first - 1))
         with Control({**path, "ERL_EPMD_PORT": str(first - 1)}, _plugins()) as control:
             yield Nodes(root, servers, first, control=control)

@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 from joinproto.cli.show.amounts import aligned
 from joinproto.pick.table import Verdict
 from tools.histories.followed import Followed
-from tools.histories.judged import History, Judged
+from tools.histories.judged import History, SubsetVerdict
 
 COLUMNS = (
     Verdict.PROVEN,
@@ -27,12 +27,12 @@ COLUMNS = (
 class Examined:
     """A history, the verdicts about its subsets, and the outcome of the first verdict's last line.
 
-    `refused`: the error that the tool gave instead.  `worse`: damaged copies whose verdict claims
-    more than that of the stores themselves.
+    `refused`: the error that `recover` gave instead of verdicts.  `worse`: a text for each damaged
+    copy whose verdict claims more than the verdict about the stores.
     """
 
     history: History
-    judged: Sequence[Judged] = ()
+    judged: Sequence[SubsetVerdict] = ()
     followed: Followed | None = None
     refused: str = ""
     worse: Sequence[str] = ()

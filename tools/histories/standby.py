@@ -37,7 +37,7 @@ FIRST = re.compile(r"promot(?:e|ing) (\w+) first")
 
 @define
 class Play:
-    """Brokers while a history is played.  `up`: those that run.  `cut`: those that are cut off."""
+    """Brokers while a history is played.  `up`: running brokers.  `cut`: brokers cut off."""
 
     manager: Manager
     top: Path
@@ -89,7 +89,7 @@ class Play:
         self.events.append(f"{name} stopped in order")
 
     def publish(self, count: int = 0) -> None:
-        """Publish to the primary; without a count, until the primary ends."""
+        """Publish `count` messages to the primary; 0: until the primary ends."""
         sent = 0
         with suppress(ProtonException, OSError):
             connection = BlockingConnection(self.manager.url(self.primary), timeout=SEND_SECONDS)
@@ -111,7 +111,7 @@ class Play:
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
-        """Publish from now on until the primary ends, which the body must bring about."""
+        """Publish before and during the body, which must end the primary."""
         client = threading.Thread(target=self.publish)
         before, end = len(self.acknowledged), time.monotonic() + SEND_SECONDS
         client.start()
@@ -220,7 +220,7 @@ def _old_copy(it: Play) -> None:
 
 
 def _forced(it: Play) -> None:
-    """A broker that was not the last is marked by hand, and serves."""
+    """A broker that left before the others is marked by hand, and serves."""
     name = it.backup()
     it.kill(name)
     it.some()
@@ -248,7 +248,7 @@ KINDS = tuple(PLOTS)
 def draw(seed: int, folder: Path, kind: str | None = None) -> History:
     """Play the history of a seed, and leave its stores in `folder`.
 
-    `kind`: one of `KINDS`; without one it follows from the seed.
+    `kind`: one of `KINDS`; without a kind, the seed gives it.
     """
     kind = kind or KINDS[seed % len(KINDS)]
     top = folder / "play"
@@ -277,7 +277,7 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Carry out a last line on copies; return None if it names no broker."""
+    """Carry out a last line on copies; return None if the line names no broker."""
     marks, first = MARK.search(line), FIRST.search(line)
     top = folder / "play"
     node_of = {str(path): name for name, path in history.stores.items()}
@@ -308,8 +308,8 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
 def mark(store: Path, *others: Path, unproven: bool = False) -> None:
     """Mark a store, as an operator does."""
     words = ["mark-clean", store, *others, *(["--unproven"] if unproven else [])]
-    said = run_recover(*words)["error"]["next"].rpartition(" ")[2]
-    run_recover(*words, "--yes", "--plan-hash", said)
+    plan_hash = run_recover(*words)["error"]["next"].rpartition(" ")[2]
+    run_recover(*words, "--yes", "--plan-hash", plan_hash)
 
 
 def _messages(store: Path) -> frozenset[str]:

@@ -1,7 +1,6 @@
 """Write a data directory to one small file: `python -m tools.histories.trees STORE > FILE`.
 
-Of the zeros at the end of a file only the number is kept (etcd reserves 64 MB).  Tests read these
-files.
+Only the number of the zeros at the end of a file is kept (etcd reserves 64 MB).
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class Bytes:
 
 @frozen
 class Sparse:
-    """Files in memory, as a `Tree`: their bytes without zeros at the end, and their sizes."""
+    """Files in memory, as a `Tree`: their bytes without zeros at the end, and their full sizes."""
 
     files: Mapping[str, bytes]
     sizes: Mapping[str, int]
@@ -68,7 +67,7 @@ class Sparse:
             os.truncate(path, self.sizes[name])
 
     def with_file(self, name: str, data: bytes, size: int | None = None) -> Sparse:
-        """Return the files with one of them replaced; `size`: its size, by default as before."""
+        """Return the files with one replaced or added; None as `size` keeps the old file's size."""
         size = self.sizes.get(name, len(data)) if size is None else size
         return Sparse({**self.files, name: data}, {**self.sizes, name: max(size, len(data))})
 
@@ -80,7 +79,7 @@ class Sparse:
 
 
 def kept(store: Path) -> str:
-    """Return the text of a directory."""
+    """Return a directory as text, which `loaded` reads."""
     tree = {}
     for path in sorted(one for one in store.rglob("*") if one.is_file()):
         data = path.read_bytes()
@@ -90,7 +89,7 @@ def kept(store: Path) -> str:
 
 
 def loaded(text: str) -> Sparse:
-    """Return the directory of a text."""
+    """Return the directory that `kept` wrote as text."""
     tree = json.loads(text)
     return Sparse(
         {name: zlib.decompress(base64.b64decode(data)) for name, (_, data) in tree.items()},
