@@ -70,7 +70,7 @@ def put_object(
     put_subclass: Callable[[Any], dict[str, Any]],
 ) -> Put:
     """Return the writer of objects.  `put_subclass`: writes a value of a subclass of `cls`."""
-    rows = [(one.name, one.key, part_of(one), *_skipped(one)) for one in parts]
+    rows = [(one.name, one.key, part_of(one), *_omission_of(one)) for one in parts]
 
     def put_one(value: Any) -> dict[str, Any]:
         if type(value) is not cls:
@@ -89,7 +89,7 @@ def put_object(
     return put_one
 
 
-def _skipped(part: Part) -> tuple[Any, bool]:
+def _omission_of(part: Part) -> tuple[Any, bool]:
     """Return the value for which a part is omitted, and whether the part's keys are merged."""
     absent, is_merged = part.mark(Absent), part.mark(Merged) is not None
     return (None if is_merged else absent.value if absent else NOTHING), is_merged

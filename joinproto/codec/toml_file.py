@@ -39,7 +39,7 @@ def structured(tree: Mapping[str, Any], kind: type[T], *, next: str) -> T:
         found: T = _SETTINGS.take(kind, tree)
     except Malformed as fault:
         first, *others = (DoesNotFit.of_fault(one, next="") for one in (fault, *fault.others))
-        said = "; ".join([first.message, *map(_placed, others)])
+        said = "; ".join([first.message, *map(_error_text, others)])
         steps = dict.fromkeys(one.next for one in (first, *others) if one.next)
         raise DoesNotFit(first.path, said, next="; ".join([*steps, next])) from None
     return found
@@ -54,12 +54,12 @@ def read_settings(path: Path, kind: type[T], judge: Callable[[T, Path], S], *, n
     try:
         return judge(structured(tree, kind, next=next), path.resolve().parent)
     except DoesNotFit as error:
-        raise UsageProblem(f"{path}: {_placed(error)}", next=error.next) from error
+        raise UsageProblem(f"{path}: {_error_text(error)}", next=error.next) from error
     except JoinprotoError as error:
         raise UsageProblem(f"{path}: {error.message}", next=error.next) from error
     except Malformed as error:
         raise UsageProblem(f"{path}: {error}", next="mend the file") from error
 
 
-def _placed(error: DoesNotFit) -> str:
+def _error_text(error: DoesNotFit) -> str:
     return f"{error.path}: {error.message}" if error.path else error.message

@@ -121,11 +121,11 @@ class RealFileSystem(JournalFileSystem):
         return os.open(name, flags, mode, dir_fd=directory)
 
     def open_to_read(self, directory: int, name: str) -> int:
-        return _regular(os.open(name, os.O_RDONLY | PLAIN, dir_fd=directory), name)
+        return _require_regular(os.open(name, os.O_RDONLY | PLAIN, dir_fd=directory), name)
 
     def open_to_update(self, directory: int, name: str, mode: int = 0o640) -> int:
         flags = os.O_RDWR | os.O_CREAT | PLAIN
-        return _regular(os.open(name, flags, mode, dir_fd=directory), name)
+        return _require_regular(os.open(name, flags, mode, dir_fd=directory), name)
 
     def is_same(self, directory: int, name: str, file: int) -> bool:
         try:
@@ -188,7 +188,7 @@ NO_PROGRESS = "no byte was written, and the system gave no reason"
 NO_FILE = "is not a regular file"
 
 
-def _regular(file: int, name: str) -> int:
+def _require_regular(file: int, name: str) -> int:
     if stat.S_ISREG(os.fstat(file).st_mode):
         return file
     os.close(file)

@@ -82,7 +82,7 @@ def take_lock(files: FileSystem, folder: int, path: Path, name: str = LOCK) -> i
                 next=f"start the process again, and never remove {name}",
             )
         files.truncate(file)
-        write_all(files, file, _encoded(_myself()))
+        write_all(files, file, _encoded(_this_process()))
     except BaseException:
         let_go(files, file)
         raise
@@ -115,7 +115,7 @@ def _locked(files: FileSystem, file: int) -> bool:
     return files.lock(file, shared=False)
 
 
-def _myself() -> Holder:
+def _this_process() -> Holder:
     try:
         boot_id = BOOT_ID.read_text("utf-8").strip()
     except (OSError, ValueError):

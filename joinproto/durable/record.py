@@ -197,7 +197,8 @@ def refusal(slots: Slots[T], kind: Kind[T]) -> StoreError | None:
             )
         case Validity.ABSENT:
             return StoreCorrupt(
-                f"{current.path}: not there, although {kind.previous} is\n{_previous(previous)}",
+                f"{current.path}: not there, although {kind.previous} is\n"
+                f"{_previous_text(previous)}",
                 next=kind.next,
             )
         case Validity.NEWER:
@@ -212,7 +213,7 @@ def refusal(slots: Slots[T], kind: Kind[T]) -> StoreError | None:
             )
         case Validity.CORRUPT:
             return StoreCorrupt(
-                f"{current.path}: corrupt: {current.problem}\n{_previous(previous)}",
+                f"{current.path}: corrupt: {current.problem}\n{_previous_text(previous)}",
                 next=kind.next,
             )
         case Validity.UNREADABLE:
@@ -287,7 +288,7 @@ def _evidence_of_age(slots: Slots[T], kind: Kind[T]) -> str:
     return kind.went_back(current.contents, previous.contents) or why
 
 
-def _previous(previous: Slot[T]) -> str:
+def _previous_text(previous: Slot[T]) -> str:
     if previous.validity is not Validity.VALID:
         return f"  {previous.path.name}: {previous.validity.value}\n{_UNCHANGED}"
     return (

@@ -49,12 +49,12 @@ def examine(
         )
 
     on_chain = [item for item in stores if item.is_on_chain]
-    copies = _copies(stores) | _put_back(on_chain, newest)
+    copies = _copies(stores) | _names_put_back(on_chain, newest)
     believed = [item for item in on_chain if item.candidate.name not in copies]
     evidence = Evidence.of(newest, map(_answer, believed))
     answers = {item.candidate.name: _answer(item) for item in believed}
     covering = [name for name, answer in answers.items() if evidence.covers(answer)]
-    latest, incomparable = _highest(covering, answers, newest)
+    latest, incomparable = _most_frames(covering, answers, newest)
     clean = {name for name, answer in answers.items() if evidence.is_clean(answer)}
     supplied = frozenset(item.seat for item in believed)
 
@@ -62,7 +62,7 @@ def examine(
     beyond = _seats_beyond(newest.tip, stores, believed, supplied, without, outside=outside)
     # A CLOSE records where the data ends.  A store that ends there has all data, so no other store
     # is needed.
-    needed = frozenset() if clean else _needed(active, supplied, without)
+    needed = frozenset() if clean else _needed_seats(active, supplied, without)
     missing = tuple(
         MissingStore(
             seat.member,
@@ -109,7 +109,7 @@ def examine(
         missing=missing,
         forks=tuple(forks.values()),
         places=tuple(_place(item, evidence, answers) for item in stores),
-        pending=_pending(believed, newest.tip),
+        pending=_pending_sentences(believed, newest.tip),
         is_safe=bool(covering) and not beyond and not forks and not incomparable and not copies,
         has_chain=True,
     )
@@ -164,7 +164,7 @@ def _copies(stores: Sequence[ComparedStore]) -> set[str]:
     )
 
 
-def _put_back(stores: Sequence[ComparedStore], newest: Lineage) -> set[str]:
+def _names_put_back(stores: Sequence[ComparedStore], newest: Lineage) -> set[str]:
     """Return the names of stores that were put back from an older copy.
 
     Such a store does not prove that a view was never served.  Otherwise an older store could be
@@ -194,7 +194,7 @@ def _newest_active(evidence: Evidence) -> View:
     return next(served, views[0])
 
 
-def _highest(
+def _most_frames(
     covering: Sequence[str], answers: dict[str, Answer], newest: Lineage
 ) -> tuple[set[str], set[str]]:
     """Return the covering stores with the most frames, and those that cannot be ordered."""
@@ -221,7 +221,9 @@ def _highest(
 # -- members whose stores are not here -------------------------------------------------------
 
 
-def _needed(active: View, supplied: frozenset[Seat], without: Collection[str]) -> frozenset[Seat]:
+def _needed_seats(
+    active: View, supplied: frozenset[Seat], without: Collection[str]
+) -> frozenset[Seat]:
     """Return the seats of the newest active view whose stores are not here."""
     return frozenset(seat for seat in active.members - supplied if seat.member not in without)
 
@@ -284,7 +286,7 @@ def _accepts(item: ComparedStore, view: View) -> bool:
     return item.record.accepted is not None and item.record.accepted.view.id == view.id
 
 
-def _pending(stores: Sequence[ComparedStore], tip: View) -> tuple[str, ...]:
+def _pending_sentences(stores: Sequence[ComparedStore], tip: View) -> tuple[str, ...]:
     """Return sentences about accepted successors of the tip; a start completes these views."""
     return tuple(
         f"{view} was accepted by"

@@ -110,7 +110,7 @@ def _line(
         return f"{where} has {frames}, and ends at {position}, before the latest store"
     ready = "never ready in a view"
     if record.held is not None:
-        ready = f"last ready in {_numbered(record.held, newest)}"
+        ready = f"last ready in {_view_name(record.held, newest)}"
     return f"{where} was {ready}, so committed frames may be missing in it"
 
 
@@ -135,7 +135,7 @@ def _view(view: View) -> str:
     return f"view {view.number} ({view.kind.name} {short(view.id)} of {members})"
 
 
-def _numbered(view_id: ViewId, lineage: Lineage) -> str:
+def _view_name(view_id: ViewId, lineage: Lineage) -> str:
     number = lineage.number_of(view_id)
     return f"view {short(view_id)}" if number is None else f"view {number}"
 
@@ -144,4 +144,4 @@ def position_text(position: Position | None, lineage: Lineage) -> str:
     """Return the position in words, with the view's number if it is known."""
     if position is None:
         return "the beginning, without a frame"
-    return f"frame {position.seq} of {_numbered(position.view, lineage)}"
+    return f"frame {position.seq} of {_view_name(position.view, lineage)}"

@@ -92,7 +92,7 @@ def examine(
         # All nodes are here.  A name that is not among them is the former name of a node that was
         # started again.
         absent = []
-    missing = tuple(_missing(absent, older, len(candidates), nodes))
+    missing = tuple(_missing_nodes(absent, older, len(candidates), nodes))
     clusters_known = (item.cluster for item in stores if item.cluster is not None)
     rows |= _rows_of_unread(candidates, rows, next(clusters_known, None))
     silent = [
@@ -132,7 +132,7 @@ def examine(
         ),
         lines=(
             *(_line(item, copies, latest, ages, believed) for item in stores),
-            *_sides(latest),
+            *_two_sides(latest),
         ),
         latest=names,
         covering=names,
@@ -160,7 +160,7 @@ def _ages(
     return ages, shown
 
 
-def _sides(latest: Sequence[Candidate]) -> Iterator[str]:
+def _two_sides(latest: Sequence[Candidate]) -> Iterator[str]:
     """Yield the evidence that two of the latest stores were on two sides of a partition."""
     for one, other in combinations(latest, 2):
         mine, theirs = one.last_view, other.last_view
@@ -209,7 +209,7 @@ def _are_renamed(stores: Sequence[Candidate]) -> bool:
     return any(view.step is not None for view in views)
 
 
-def _missing(
+def _missing_nodes(
     absent: Sequence[str], older: Collection[str], here: int, nodes: int | None
 ) -> Iterator[MissingStore]:
     """Yield the missing nodes, and one entry for the nodes that are missing without a name.

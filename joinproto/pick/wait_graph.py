@@ -206,9 +206,9 @@ def wait_graph(lists: Sequence[NodeList], *, gone: Collection[str] = ()) -> Wait
         for name, item in items.items()
         if name in disc and item.running is not None and name not in gone
     }
-    beyond = {name: _beyond(ran, name) for name in ran}
+    beyond = {name: _nodes_beyond(ran, name) for name in ran}
     last = {one for one in ran if not any(_was_outlived(one, o, ran, beyond) for o in beyond[one])}
-    against = _contradicting(ran, beyond, last)
+    against = _contradicting_nodes(ran, beyond, last)
     alone = {name for name in ran if not ran[name]}
     if against:
         last = last or against
@@ -218,7 +218,7 @@ def wait_graph(lists: Sequence[NodeList], *, gone: Collection[str] = ()) -> Wait
         last = alone
     are_equal = all(other in ran[one] for one in last for other in last - {one})
     if are_equal and not against:
-        last = _with_most(last, items) or last
+        last = _nodes_with_most(last, items) or last
         are_equal = bool(last) and _have_all(last, [items[name] for name in ran])
     are_equal = are_equal and not any(items[name].is_damaged for name in ran)
     is_sure = all(beyond[name] <= ran.keys() for name in last)
@@ -276,7 +276,7 @@ def _require_distinct(lists: Sequence[NodeList]) -> Sequence[NodeList]:
     return lists
 
 
-def _beyond(ran: Mapping[str, frozenset[str]], node: str) -> frozenset[str]:
+def _nodes_beyond(ran: Mapping[str, frozenset[str]], node: str) -> frozenset[str]:
     """Return `node`, the nodes that ran when it stopped, those that ran when they stopped, etc."""
     found: set[str] = set()
     new = {node}
@@ -300,7 +300,7 @@ def _was_outlived(
     return (other in ran[one] and one not in ran[other]) or one not in beyond[other]
 
 
-def _contradicting(
+def _contradicting_nodes(
     ran: Mapping[str, frozenset[str]],
     beyond: Mapping[str, frozenset[str]],
     last: Collection[str],
@@ -321,7 +321,7 @@ def _contradicting(
     return found if last else set(ran)
 
 
-def _with_most(last: Collection[str], items: Mapping[str, NodeList]) -> set[str]:
+def _nodes_with_most(last: Collection[str], items: Mapping[str, NodeList]) -> set[str]:
     """Return those of the `last` nodes that have all definitions of the others.
 
     Return all of `last` if some definitions were not read, and no node if each lacks something.

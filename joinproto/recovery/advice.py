@@ -25,7 +25,7 @@ RANDOM = re.compile("[0-9a-f-]{36,}")
 
 def sentence(found: Pick, stores: Sequence[Found]) -> str:
     """Return the verdict in a sentence for the operator."""
-    places = [_where(one) for one in stores if one.name in found.latest]
+    places = [_member_and_place(one) for one in stores if one.name in found.latest]
     bad = [one for one in stores if not one.state.is_readable]
     match found.verdict:
         case Verdict.PROVEN:
@@ -38,7 +38,7 @@ def sentence(found: Pick, stores: Sequence[Found]) -> str:
             return "Every store is empty: there is nothing to recover."
         case Verdict.CLEAN:
             marked = [
-                _where(one)
+                _member_and_place(one)
                 for one in stores
                 if one.name in found.latest and one.state is State.CLEAN
             ]
@@ -48,9 +48,9 @@ def sentence(found: Pick, stores: Sequence[Found]) -> str:
                 if rest
                 else ""
             )
-            return f"{_and(marked)} {_is(marked)} clean: there is nothing to recover.{also}"
+            return f"{_and(marked)} {_is_or_are(marked)} clean: there is nothing to recover.{also}"
         case Verdict.CORRUPT if bad:
-            names = _and([f"{_where(one)} ({state_of(one)})" for one in bad])
+            names = _and([f"{_member_and_place(one)} ({state_of(one)})" for one in bad])
             return f"{names} cannot be read: {found.case}."
         case Verdict.CORRUPT:
             return "Two of these stores contradict each other: one is damaged or made by hand."
@@ -63,29 +63,31 @@ def sentence(found: Pick, stores: Sequence[Found]) -> str:
             )
         case Verdict.IN_USE:
             used = [one for one in stores if one.state is State.IN_USE]
-            names = _and([_where(one) for one in used])
+            names = _and([_member_and_place(one) for one in used])
             return (
-                f"{names} {_is(used)} in use, so no store is judged: if the cluster serves, it"
-                " needs no recovery."
+                f"{names} {_is_or_are(used)} in use, so no store is judged: if the cluster serves,"
+                " it needs no recovery."
             )
     if found.case == NOT_READ:
-        named = _and([f"{where} is of {one.name}" for one, where in _not_read(stores)])
+        named = _and([f"{where} is of {one.name}" for one, where in _unread_stores(stores)])
         return f"{named}, whose stores joinproto cannot read: they are not judged."
-    copies = [_where(one) for one in stores if one.name in _copies(found)]
+    copies = [_member_and_place(one) for one in stores if one.name in _copies(found)]
     if len(copies) == 1:
         return f"{copies[0]} is an old state of its store: a backup was put in its place."
     if copies:
         return f"{_and(copies)} are copies of one member's store, or old states of one."
     if not places:
         return f"Not one of these stores can be called the latest: {found.case}."
-    guess = f"{_and(places)} {_is(places)} the latest of these stores, but that is not proven"
+    guess = (
+        f"{_and(places)} {_is_or_are(places)} the latest of these stores, but that is not proven"
+    )
     return f"{guess}: {found.case}."
 
 
-def _not_read(stores: Sequence[Found]) -> list[tuple[UnreadProgram, str]]:
+def _unread_stores(stores: Sequence[Found]) -> list[tuple[UnreadProgram, str]]:
     """Return the program and the place of each store that joinproto cannot read."""
     return [
-        (other, _where(one))
+        (other, _member_and_place(one))
         for one in stores
         if one.state is State.UNKNOWN and (other := program_in(_top_names(one))) is not None
     ]
@@ -224,14 +226,13 @@ def next_step(
 
 def _unread_step(stores: Sequence[Found]) -> str:
     """Return the next step for stores of which some are of programs that joinproto cannot read."""
-    advice = "; ".join(dict.fromkeys(one.advice for one, _ in _not_read(stores)))
+    advice = "; ".join(dict.fromkeys(one.advice for one, _ in _unread_stores(stores)))
     if not any(one.state.is_readable for one in stores):
         return advice
     left = [one.path for one in stores if one.state is State.UNKNOWN]
     out = "it" if len(left) == 1 else "them"
-    return (
-        f"only if {', '.join(left)} {_is(left)} of another cluster, leave {out} out; else {advice}"
-    )
+    are = _is_or_are(left)
+    return f"only if {', '.join(left)} {are} of another cluster, leave {out} out; else {advice}"
 
 
 def start_order_if_known(found: Pick, advice: str, lost: Collection[str]) -> str:
@@ -278,7 +279,9 @@ def _lacks_its_state_file(one: Found) -> bool:
 def _start_foreign(found: Pick, stores: Sequence[Found]) -> str:
     first = next(one for one in stores if one.name in found.latest)
     if first.format is not Format.GALERA:
-        return f"start {_where(first)} first, as its broker's manual says; then the others"
+        return (
+            f"start {_member_and_place(first)} first, as its broker's manual says; then the others"
+        )
     file, mark = f"{typed(first.path)}/grastate.dat", ""
     if _lacks_its_state_file(first):
         # Without this file, the server would begin a new history.
@@ -287,7 +290,7 @@ def _start_foreign(found: Pick, stores: Sequence[Found]) -> str:
     elif first.fact("safe_to_bootstrap") != "1":
         mark = f"set safe_to_bootstrap: 1 in {file}, then "
     return (
-        f"on {first.host}: {mark}start {_where(first)} with --wsrep-new-cluster"
+        f"on {first.host}: {mark}start {_member_and_place(first)} with --wsrep-new-cluster"
         " (galera_new_cluster); then the others as always, one after the other"
     )
 
@@ -351,7 +354,7 @@ def not_examined(stores: Sequence[Found], *, outside: bool, nodes: int | None) -
     return tuple(lines)
 
 
-def _where(found: Found) -> str:
+def _member_and_place(found: Found) -> str:
     return f"{shown_name(found.member)} ({found.name})" if found.member else found.name
 
 
@@ -363,5 +366,5 @@ def _and(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def _is(words: Sequence[object]) -> str:
+def _is_or_are(words: Sequence[object]) -> str:
     return "is" if len(words) == 1 else "are"

@@ -37,7 +37,7 @@ def verify(configs: tuple[str, ...], as_object: bool) -> int:
     0 the cluster runs; 1 no member answers; 3 different clusters; 4 two branches; 5 not yet.
     """
     nodes = [read_node_file(Path(config)) for config in dict.fromkeys(configs)]
-    found = verification.verify([_asked(node) for node in nodes])
+    found = verification.verify([_ask_member(node) for node in nodes])
     if as_object:
         click.echo(printed(verification.result_of(found)))
     else:
@@ -45,7 +45,7 @@ def verify(configs: tuple[str, ...], as_object: bool) -> int:
     return found.code
 
 
-def _asked(node: NodeFile) -> AskedMember:
+def _ask_member(node: NodeFile) -> AskedMember:
     said = ask(node.control)
     store = read(gather(node.data, host=this_host(), kind=Format.JOINPROTO))
     contents = contents_of(store)

@@ -137,7 +137,7 @@ def plan(
         else:
             made = plan_for(judgement, unproven=unproven)
     except Refused as refused:
-        return _refused(judgement, refused, as_object)
+        return _print_refusal(judgement, refused, as_object)
     made = evolve(made, made=_maker(why))
     if output is None:
         after = "the same command with -o plan.json writes the plan's file, for apply"
@@ -189,7 +189,7 @@ def mark_clean(words: tuple[str, ...], kind: str, positions: tuple[str, ...], **
     try:
         made = plan_for(judgement, unproven=agreement.unproven)
     except Refused as refused:
-        return _refused(judgement, refused, agreement.as_object)
+        return _print_refusal(judgement, refused, agreement.as_object)
     if not agreement.as_object:
         click.echo(show.judgement_text(judgement, is_brief=True) + "\n")
     return _apply(made, agreement)
@@ -249,7 +249,7 @@ def _mark_broker(judgement: Judgement, words: Sequence[str], agreement: Agreemen
     try:
         one = brokers_mark.target_of(judgement, Path(os.path.realpath(words[0])))
     except Refused as refused:
-        return _refused(judgement, refused, agreement.as_object)
+        return _print_refusal(judgement, refused, agreement.as_object)
     after = f"start the brokers, and promote {one.member} first"
     is_proven = judgement.verdict is Verdict.PROVEN
     if brokers_mark.is_clean(one):
@@ -310,7 +310,7 @@ def _maker(why: str) -> dict[str, str]:
 # -- files and words ---------------------------------------------------------------------------
 
 
-def _refused(judgement: Judgement, refused: Refused, as_object: bool) -> int:
+def _print_refusal(judgement: Judgement, refused: Refused, as_object: bool) -> int:
     """Print why there is no plan, and return the exit code."""
     if as_object:
         click.echo(printed(evolve(result_of(judgement), next=refused.next)))

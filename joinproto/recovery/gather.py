@@ -109,7 +109,9 @@ def gather(
                 next=f"say which one counts: --format {next(iter(there)).value}",
             )
         for each, found in there.items():
-            more = tuple(_read(files, directory, name) for name in _more(files, directory, each))
+            more = tuple(
+                _read(files, directory, name) for name in _varying_names(files, directory, each)
+            )
             if each is Format.GALERA:
                 more = _cache_digest(files, directory)
             if each is Format.RABBITMQ:
@@ -160,7 +162,7 @@ def _files_by_format(
     return there
 
 
-def _more(files: JournalFileSystem, directory: int, kind: Format) -> tuple[str, ...]:
+def _varying_names(files: JournalFileSystem, directory: int, kind: Format) -> tuple[str, ...]:
     """Return the names of the files of a format whose names differ from store to store."""
     more = getattr(reader_of(kind), "more", lambda _names: ())
     found: tuple[str, ...] = more(_names(files, directory))

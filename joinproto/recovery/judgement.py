@@ -98,7 +98,7 @@ def judge(
     `not_examined`.  `words`: the words of the command line, for the next command.  Raises
     `UsageProblem`.
     """
-    chosen, others = _of_cluster(stores, cluster)
+    chosen, others = _stores_of_cluster(stores, cluster)
     kinds = {one.format for one in chosen}
     formats = {one.format for one in chosen if one.state.is_readable}
     if len(formats) > 1:
@@ -231,11 +231,11 @@ def _of_khepri(stores: Sequence[Found], lost: Collection[str]) -> FormatVerdict:
             "messages of classic queues and streams",
             "whether a node runs on a machine that is not named here",
         ),
-        next=found.advice(lost) or _all_started(names.values(), found),
+        next=found.advice(lost) or _start_all_advice(names.values(), found),
     )
 
 
-def _all_started(nodes: Collection[str], found: GroupVerdicts) -> str:
+def _start_all_advice(nodes: Collection[str], found: GroupVerdicts) -> str:
     """Return the advice to start these nodes, except those that are no longer members."""
     members, metadata = set(nodes), found.khepri
     if metadata is not None and metadata.verdict.voters:
@@ -275,7 +275,7 @@ def _problems(stores: Sequence[Found]) -> list[str]:
     return [f"{', '.join(where)}: {problem}" for problem, where in names.items()]
 
 
-def _of_cluster(stores: Sequence[Found], cluster: str) -> tuple[list[Found], list[str]]:
+def _stores_of_cluster(stores: Sequence[Found], cluster: str) -> tuple[list[Found], list[str]]:
     if not cluster:
         return list(stores), []
     wanted = {

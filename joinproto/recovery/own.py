@@ -46,7 +46,9 @@ def read(raw: Raw, *, has_log: bool = False) -> Found:
     if refused is None:
         # A file that is not refused is valid.
         assert slots.current.contents is not None
-        return _whole(raw, slots.current, slots.current.contents, found, has_log=has_log)
+        return _found_of_contents(
+            raw, slots.current, slots.current.contents, found, has_log=has_log
+        )
 
     state = State.CORRUPT
     if isinstance(refused, StoreMissing):
@@ -63,7 +65,7 @@ def read(raw: Raw, *, has_log: bool = False) -> Found:
         state,
         *(found or [str(refused).partition("\n")[0]]),
         member="" if newest is None else newest.member,
-        facts=(*_damaged(slots.current), *_damaged(slots.previous)),
+        facts=(*_damaged_facts(slots.current), *_damaged_facts(slots.previous)),
     )
 
 
@@ -87,7 +89,7 @@ def contents_of(found: Found) -> Contents | None:
     return judge(Path(found.path), found.raw.file(NAMES[0]).data or b"").contents
 
 
-def _recovered(raw: Raw, record: StoreRecord) -> tuple[StoreRecord, str]:
+def _with_recovered(raw: Raw, record: StoreRecord) -> tuple[StoreRecord, str]:
     """Return the record with the position that the operator gave, and why it does not fit, or "".
 
     A broker that keeps positions with its frames writes them here only now and then.  The broker's
@@ -129,7 +131,9 @@ def state_of(record: StoreRecord) -> State:
     return State(record.state.value)
 
 
-def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str], *, has_log: bool) -> Found:
+def _found_of_contents(
+    raw: Raw, slot: Slot, contents: Contents, found: list[str], *, has_log: bool
+) -> Found:
     record, problem = contents.record, ""
     if raw.journal is not None or contents.frames is not None or has_log:
         record, problem = with_frames(record, raw.journal)
@@ -138,15 +142,15 @@ def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str], *, has_lo
         # A member refuses this store, too, because acknowledged frames may be missing.
         is_unread = raw.journal is not None and raw.journal.is_unread
         state = State.UNREADABLE if is_unread else State.CORRUPT
-        return _not_taken(raw, state, slot, contents, found)
+        return _unusable_store(raw, state, slot, contents, found)
     if raw.lock_problem:
         # A process may have it open, and no member opens a store that it cannot lock.
-        return _not_taken(raw, State.UNREADABLE, slot, contents, found)
-    record, problem = _recovered(raw, record)
+        return _unusable_store(raw, State.UNREADABLE, slot, contents, found)
+    record, problem = _with_recovered(raw, record)
     if problem:
         found.insert(0, problem)
         # The operator's position does not fit the metadata, so the store proves nothing.
-        return _not_taken(raw, State.UNREADABLE, slot, contents, found)
+        return _unusable_store(raw, State.UNREADABLE, slot, contents, found)
     contents = evolve(contents, record=record)
     tip = record.tip
     link = broken_link(contents.history)
@@ -165,7 +169,7 @@ def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str], *, has_lo
     )
 
 
-def _not_taken(
+def _unusable_store(
     raw: Raw, state: State, slot: Slot, contents: Contents, problems: Sequence[str]
 ) -> Found:
     """Return a store from which no member may start, although its metadata is whole."""
@@ -190,7 +194,7 @@ def _facts(raw: Raw, slot: Slot, contents: Contents) -> tuple[Fact, ...]:
         Fact("generation", f"{slot.generation}, written {_time(raw.file(NAMES[0]))}"),
         Fact("tip", "none" if tip is None else _view(tip)),
         Fact("views", f"{lineage.length}, {lineage.forgotten} of them forgotten"),
-        Fact("held", _held(record)),
+        Fact("held", _held_view(record)),
         Fact("position", _position(record.position, record)),
         Fact("frames", _journal(raw)),
         Fact("update", "unfinished" if record.update_unfinished else "none open"),
@@ -211,7 +215,7 @@ def _view(view: View) -> str:
     return f"{view}{shown}"
 
 
-def _held(record: StoreRecord) -> str:
+def _held_view(record: StoreRecord) -> str:
     if record.held is None:
         return "no view"
     number = record.lineage.number_of(record.held)
@@ -254,7 +258,7 @@ def _time(file: RawFile) -> str:
 # -- texts about a damaged file -------------------------------------------------------------
 
 
-def _damaged(slot: Slot) -> tuple[Fact, ...]:
+def _damaged_facts(slot: Slot) -> tuple[Fact, ...]:
     """Return the readable part of a refused file, for display only."""
     name = slot.path.name
     if slot.validity in (Validity.ABSENT, Validity.UNREADABLE):
@@ -264,11 +268,11 @@ def _damaged(slot: Slot) -> tuple[Fact, ...]:
     head, brace, payload = text.partition("{")
     facts += [Fact(f"{name} head", _printable(line)) for line in head.splitlines()[:6]]
     if brace:
-        facts += [Fact(f"{name} {key}", value) for key, value in _salvaged(brace + payload)]
+        facts += [Fact(f"{name} {key}", value) for key, value in _readable_fields(brace + payload)]
     return tuple(facts)
 
 
-def _salvaged(payload: str) -> list[tuple[str, str]]:
+def _readable_fields(payload: str) -> list[tuple[str, str]]:
     """Return the fields of the payload up to the first that cannot be read, at most 20."""
     decoder = json.JSONDecoder()
     found: list[tuple[str, str]] = []

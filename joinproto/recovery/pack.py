@@ -90,7 +90,7 @@ class _Unpacking:
                 f"{self.name}: was packed for a newer version of joinproto",
                 next="use that version, or pack it with the script of this one",
             )
-        while (line := self._line()) != "end" or self._goes_on():
+        while (line := self._line()) != "end" or self._has_more():
             verb, _, rest = line.partition(" ")
             match verb:
                 case "end":
@@ -116,16 +116,16 @@ class _Unpacking:
                     self._target(rest).mkdir(exist_ok=True)
                 case _:
                     raise self._broken("has a line that no script of ours writes")
-        return tuple(self._gathered(*one) for one in self.found)
+        return tuple(self._raw_of(*one) for one in self.found)
 
-    def _goes_on(self) -> bool:
+    def _has_more(self) -> bool:
         """Return whether another pack follows, as in the output of `cat` with several packs."""
         more = self.file.readline(LINE_BYTES_MAX)
         if more and more != MAGIC + VERSION + b"\n":
             raise self._broken("has bytes after its end")
         return bool(more)
 
-    def _gathered(self, folder: Path, path: str, called: str, host: str) -> Raw:
+    def _raw_of(self, folder: Path, path: str, called: str, host: str) -> Raw:
         raw = gather(folder, host=host)
         problem = raw.problem.replace(str(folder), path)
         return evolve(raw, path=path, called=called, problem=problem)

@@ -185,8 +185,8 @@ def plan_for(judgement: Judgement, *, unproven: bool = False) -> Plan:
         )
     # The mark names a tip, so it is written into a store that has the newest tip.  The members find
     # out themselves with which data the restart begins: the mark only permits it.
-    here = [one for one in latest if _tip(one) == tip.id]
-    everywhere = [one for one in judgement.stores if _tip(one) == tip.id]
+    here = [one for one in latest if _tip_id(one) == tip.id]
+    everywhere = [one for one in judgement.stores if _tip_id(one) == tip.id]
     return _plan(judgement, _step((here or everywhere)[0], tip))
 
 
@@ -236,7 +236,7 @@ def forced_plan(
         )
     source = sources[0].record
     # The new view is written into a store that has its parent, the newest tip.
-    targets = [one for one in (*sources, *chosen) if _tip(one) == tip.id]
+    targets = [one for one in (*sources, *chosen) if _tip_id(one) == tip.id]
     if not targets:
         raise UsageProblem(
             f"none of the electors {', '.join(electors)} knows the newest view, {tip}",
@@ -318,7 +318,7 @@ def _step(target: Found, tip: View) -> Step:
     )
 
 
-def _tip(found: Found) -> object:
+def _tip_id(found: Found) -> object:
     record = found.record
     return None if record is None or record.tip is None else record.tip.id
 

@@ -175,7 +175,9 @@ def judgement_text(judgement: Judgement, *, is_brief: bool = False) -> str:
     parts.append(f"{verdict}{wrapped(plain)[len(judgement.verdict.value) :]}")
     if judgement.unused:
         parts.append("\n".join(map(warning_text, judgement.unused)))
-    missing = [f"{item.member}{_of(item.store_id)}: {item.why}" for item in judgement.missing]
+    missing = [
+        f"{item.member}{_store_suffix(item.store_id)}: {item.why}" for item in judgement.missing
+    ]
     if is_brief:
         parts += _list("missing", missing)
     else:
@@ -221,7 +223,7 @@ def verification_text(found: Verification) -> str:
     return "\n\n".join(parts)
 
 
-def _of(store_id: str) -> str:
+def _store_suffix(store_id: str) -> str:
     return f" (store {store_id})" if store_id else ""
 
 

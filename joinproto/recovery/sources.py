@@ -70,7 +70,7 @@ def look(
     seen: set[tuple[int, int]] = set()
     for word in words:
         if word == "-" or _is_file(word):
-            carried, note = _carried(word)
+            carried, note = _read_collected(word)
             raws += [(raw, word) for raw in carried]
             notes += [] if note in ("", *notes) else [note]
             continue
@@ -82,7 +82,7 @@ def look(
         seen |= set() if place is None else {place}
         position = recovered.pop(_key(word), b"")
         raw = gather(path, host=here, kind=kind, recovered=position, files=files)
-        require_reachable(raw, near=_near(path))
+        require_reachable(raw, near=_stores_hint(path))
         if all(file.is_absent for file in raw.files):
             _require_no_parent(word, words, command, options)
         if raw.format is None:
@@ -98,10 +98,10 @@ def look(
                 next="write --position DIR=SEQNO with DIR as in the command, or HOST:PATH",
             )
         raws[mine[0]] = (evolve(raws[mine[0]][0], recovered=position), raws[mine[0]][1])
-    return Sources(stores=_named(raws, notes), notes=tuple(notes))
+    return Sources(stores=_distinct_stores(raws, notes), notes=tuple(notes))
 
 
-def _named(raws: Sequence[tuple[Raw, str]], notes: list[str]) -> tuple[Found, ...]:
+def _distinct_stores(raws: Sequence[tuple[Raw, str]], notes: list[str]) -> tuple[Found, ...]:
     """Return the stores; two with the same name are one store if they have the same bytes."""
     found: dict[str, Found] = {}
     given: Counter[str] = Counter()
@@ -135,7 +135,7 @@ def _is_file(word: str) -> bool:
         return False  # the problem is reported later, when the path is opened
 
 
-def _near(path: Path) -> str:
+def _stores_hint(path: Path) -> str:
     """Return a hint that names the stores next to this path, "" if there are none."""
     above = Path(os.path.abspath(path)).parent  # noqa: PTH100  links are not followed
     stores = stores_inside(above)
@@ -174,7 +174,7 @@ def _require_no_parent(
     raise UsageProblem(
         f"{shown(str(path))}: is not a data directory;"
         f" {len(inside)} {one if len(inside) == 1 else several} in it",
-        next=_again(command, options, words, word, inside),
+        next=_command_again(command, options, words, word, inside),
     )
 
 
@@ -205,7 +205,7 @@ def _require_not_inside(
         if above.parent != above and above in stores_inside(above.parent):
             raise UsageProblem(
                 f"{shown(str(path))}: is a part of the data directory {shown(str(above))}",
-                next=_again(command, options, words, word, [above]),
+                next=_command_again(command, options, words, word, [above]),
             )
 
 
@@ -213,7 +213,7 @@ _OUTPUT = {"collect": " > NAME.info", "plan": " -o plan.json"}
 """The ends of commands whose output goes to a file."""
 
 
-def _again(
+def _command_again(
     command: str,
     options: Sequence[str],
     words: Sequence[str],
@@ -266,7 +266,7 @@ def _log_bytes(path: Path) -> bytes:
         ) from error
 
 
-def _carried(word: str) -> tuple[tuple[Raw, ...], str]:
+def _read_collected(word: str) -> tuple[tuple[Raw, ...], str]:
     """Return the directories in an .info file or a pack (`-`: standard input), and a note."""
     try:
         if word == "-":

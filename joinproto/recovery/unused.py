@@ -86,7 +86,7 @@ def unused(
         if option is _POSITION or not kinds & option.used_by
     ]
     for name, members, option in (("--transient", transient, _TRANSIENT), ("--lost", lost, _LOST)):
-        lines += _of_members(stores, kinds, name, members, option, kind)
+        lines += _unused_members(stores, kinds, name, members, option, kind)
     return tuple(lines)
 
 
@@ -102,7 +102,7 @@ def _is_position_unused(one: Found) -> bool:
     )
 
 
-def _of_members(
+def _unused_members(
     stores: Sequence[Found],
     kinds: Collection[Format],
     option: str,
@@ -117,12 +117,12 @@ def _of_members(
         if not meaning.used_by.intersection(kinds):
             yield f"{said}: {meaning.why.format(kind=kind)}"
         elif known and name not in known:
-            yield f"{said}: no member of these stores has this name; {_listed(known)}"
+            yield f"{said}: no member of these stores has this name; {_members_text(known)}"
         elif name in here and here[name].state.is_readable:
             yield f"{said}: the store of {shown(name)} was given ({here[name].name})"
 
 
-def _listed(known: Collection[str]) -> str:
+def _members_text(known: Collection[str]) -> str:
     names = sorted(map(shown, known))
     more = f" and {len(names) - _MEMBERS_SHOWN} others" if len(names) > _MEMBERS_SHOWN else ""
     return f"their members are {', '.join(names[:_MEMBERS_SHOWN])}{more}"

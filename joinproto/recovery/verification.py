@@ -86,7 +86,7 @@ class Verification:
 
 def verify(asked: Sequence[AskedMember]) -> Verification:
     """Return whether these members are one cluster that serves."""
-    code, verdict, sentence, after = _judged(asked)
+    code, verdict, sentence, after = _result(asked)
     view = _newest([item.live for item in asked if item.live is not None])
     here = {item.name for item in asked if item.live is not None}
     electors = sorted({name for item in asked for name in item.node.electors})
@@ -98,7 +98,7 @@ def verify(asked: Sequence[AskedMember]) -> Verification:
         verdict=verdict,
         sentence=sentence,
         evidence=tuple(line for item in asked for line in _lines(item)),
-        missing=tuple(_missing(asked, view, electors)) if here else (),
+        missing=tuple(_missing_electors(asked, view, electors)) if here else (),
         not_examined=(
             *([f"{', '.join(quiet)}: run this on their machines, too"] if quiet else []),
             "the frames: whether every acknowledged frame is there",
@@ -107,7 +107,7 @@ def verify(asked: Sequence[AskedMember]) -> Verification:
     )
 
 
-def _judged(asked: Sequence[AskedMember]) -> tuple[int, Verdict | None, str, str]:
+def _result(asked: Sequence[AskedMember]) -> tuple[int, Verdict | None, str, str]:
     live = [item.live for item in asked if item.live is not None]
     first = asked[0]
     status = f"joinproto status --config {typed(first.node.file)}"
@@ -224,7 +224,7 @@ def _newest(live: Sequence[Live]) -> LiveView | None:
     return max(views, key=lambda view: view.number, default=None)
 
 
-def _missing(
+def _missing_electors(
     asked: Sequence[AskedMember], view: LiveView | None, electors: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     silent = {item.name: item.problem for item in asked if item.live is None}
@@ -248,10 +248,10 @@ def _lines(item: AskedMember) -> Iterator[str]:
         )
     yield from (f"{item.store.name}: {problem}" for problem in item.store.problems)
     if item.mark is not None:
-        yield _of_mark(item, item.mark)
+        yield _mark_line(item, item.mark)
 
 
-def _of_mark(item: AskedMember, mark: Mapping[str, Any]) -> str:
+def _mark_line(item: AskedMember, mark: Mapping[str, Any]) -> str:
     """Return a line on the permission to restart in this store, and whether it was used."""
     by = f"{mark.get('what')} of {mark.get('when', 'an unknown time')} by {mark.get('who', '?')}"
     said = f"{item.name}: the {by}, from view {short(str(mark.get('tip')))}"
@@ -280,11 +280,11 @@ def result_of(found: Verification) -> schema.Result:
         evidence=(found.sentence, *found.evidence),
         missing=tuple(schema.Missing(member=name, why=why) for name, why in found.missing),
         next=found.next,
-        members=tuple(map(_asked, found.asked)),
+        members=tuple(map(_schema_of, found.asked)),
     )
 
 
-def _asked(item: AskedMember) -> schema.Asked:
+def _schema_of(item: AskedMember) -> schema.Asked:
     live = item.live
     if live is None:
         return schema.Asked(member=item.name, answers=False, problem=item.problem or None)

@@ -81,7 +81,7 @@ def check(plan: Plan, *, host: str, files: JournalFileSystem = REAL) -> Done | N
     found = read(raw)
     _require_target(plan, found)
     assert found.record is not None
-    done = _done_before(plan, found)
+    done = _done_if_repeated(plan, found)
     if done is not None:
         return done
     _require_target_same(plan, files)
@@ -95,7 +95,7 @@ def check(plan: Plan, *, host: str, files: JournalFileSystem = REAL) -> Done | N
                 next="look at the running broker; if it must not run, stop it, then pick again",
                 code=IN_USE,
             )
-        if _again(one, raw) != one:
+        if _present_input(one, raw) != one:
             _require_given(one.name, raw)
             raise _stale(
                 one.name,
@@ -126,7 +126,7 @@ def apply(
         # Check again with the lock, because a member may have run since the first check.
         raw = _require_target_same(plan, files)
         backup = _keep(path, backup_name(plan), raw, files)
-        store.write_contents(_written(plan, store, made))
+        store.write_contents(_contents_after(plan, store, made))
     step = plan.step
     if step.force is None:
         said = "a restart from its tip is permitted, once"
@@ -150,7 +150,7 @@ def undo(
         if entry is None or _is_taken_back(store.record, entry):
             said = f"{shown(str(path))}: no mark of the recovery tool is here"
             return Done(outcome=Outcome.NOTHING, said=(said,))
-        former = _undone(path, store, entry)
+        former = _record_after_undo(path, store, entry)
         fields = {**made, "host": host, "what": "undo", "plan": str(entry.get("plan", ""))}
         history = chained(store.contents.history, fields)
         store.write_contents(evolve(store.contents, record=former, history=history))
@@ -187,7 +187,7 @@ def last_permission(contents: Contents) -> Mapping[str, Any] | None:
     return None
 
 
-def _done_before(plan: Plan, found: Found) -> Done | None:
+def _done_if_repeated(plan: Plan, found: Found) -> Done | None:
     contents = contents_of(found)
     # A store with a record was read as a whole.
     assert contents is not None
@@ -238,7 +238,7 @@ def _require_target_same(plan: Plan, files: JournalFileSystem) -> bytes:
     _require_given(step.path, raw)
     data = raw.file(NAMES[0]).data or b""
     digest = sha256(data).hexdigest()
-    now = [_again(one, raw) for one in known]
+    now = [_present_input(one, raw) for one in known]
     is_same = not known or any(
         # An interrupted apply may have copied the present generation over the one before.
         one in (then, evolve(then, previous=digest))
@@ -258,7 +258,7 @@ def _require_given(name: str, raw: Raw) -> None:
             )
 
 
-def _again(one: Input, raw: Raw) -> Input:
+def _present_input(one: Input, raw: Raw) -> Input:
     """Return the input for the present contents `raw`, with the position given for `one`."""
     return Input.of(one.name, evolve(raw, recovered=one.recovered.encode("latin-1")))
 
@@ -279,7 +279,7 @@ def _is_taken_back(record: StoreRecord, entry: Mapping[str, Any]) -> bool:
     return entry["what"] == "mark" and record.mark is None and tip == entry.get("tip")
 
 
-def _undone(path: Path, store: Store, entry: Mapping[str, Any]) -> StoreRecord:
+def _record_after_undo(path: Path, store: Store, entry: Mapping[str, Any]) -> StoreRecord:
     record = store.record
     tip = record.tip
     accepted = None if record.accepted is None else str(record.accepted.view.id)
@@ -308,7 +308,7 @@ def _undone(path: Path, store: Store, entry: Mapping[str, Any]) -> StoreRecord:
 # -- writing -----------------------------------------------------------------------------------
 
 
-def _written(plan: Plan, store: Store, made: Mapping[str, str]) -> Contents:
+def _contents_after(plan: Plan, store: Store, made: Mapping[str, str]) -> Contents:
     contents, record, step = store.contents, store.record, plan.step
     fields = {
         **made,
@@ -327,11 +327,11 @@ def _written(plan: Plan, store: Store, made: Mapping[str, str]) -> Contents:
     if step.force is None:
         record = evolve(record, mark=tip.id)
     else:
-        record = _forced(step.path, record, step.force)
+        record = _with_forced_view(step.path, record, step.force)
     return evolve(contents, record=record, history=chained(contents.history, fields))
 
 
-def _forced(path: str, record: StoreRecord, force: Force) -> StoreRecord:
+def _with_forced_view(path: str, record: StoreRecord, force: Force) -> StoreRecord:
     try:
         return record.learn(record.lineage.append(forced_view(record.lineage, force)))
     except Malformed as malformed:

@@ -42,9 +42,9 @@ def with_unknown(tree: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str
     kept = {view.get("id"): view for view in _views(source)}
 
     def view_of(view: dict[str, Any]) -> Any:
-        return _kept(view, kept.get(view["id"]))
+        return _old_or_new(view, kept.get(view["id"]))
 
-    merged = {key: _kept(value, source.get(key)) for key, value in tree.items()}
+    merged = {key: _old_or_new(value, source.get(key)) for key, value in tree.items()}
     merged["views"] = [view_of(view) for view in tree["views"]]
     # A view keeps its fields if it is first accepted and then learned, or the other way round.
     if merged["accepted"] is not None:
@@ -60,7 +60,7 @@ def _views(source: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield accepted["view"]
 
 
-def _kept(new: Any, old: Any) -> Any:
+def _old_or_new(new: Any, old: Any) -> Any:
     """Return `old` if it contains all that `new` contains, else `new`."""
     return old if isinstance(new, dict) and _contains(old, new) else new
 

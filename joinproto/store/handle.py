@@ -181,7 +181,7 @@ def open_store(path: Path, *, files: FileSystem = REAL) -> StoreHandle:
     `StoreNewer`, `StoreForeign`, `StoreCorrupt` or `StoreUnreadable`; the metadata is then
     unchanged.
     """
-    with _taken(path, files) as store:
+    with _lock_directory(path, files) as store:
         slots = store._kept.read()
         if slots.current.contents is None:
             raise refusal(slots) or StoreMissing(f"{path}: no store", next="check the path")
@@ -220,7 +220,7 @@ def create_store(
     finally:
         let_go(files, data)
 
-    with _taken(path, files) as store:
+    with _lock_directory(path, files) as store:
         slots = read_slots(files, store._kept.folder, path / FOLDER, KIND)
         current, previous = slots.current.validity, slots.previous.validity
         if {current, previous} != {Validity.ABSENT}:
@@ -235,7 +235,7 @@ def create_store(
 
 
 @contextmanager
-def _taken(path: Path, files: FileSystem) -> Iterator[StoreHandle]:
+def _lock_directory(path: Path, files: FileSystem) -> Iterator[StoreHandle]:
     """Lock a store's directory and give a handle; after an error, close the directory and lock."""
     folder = open_folder(files, path)
     lock = -1

@@ -181,7 +181,7 @@ def _lacks_fields(message: Any, version: int) -> bool:
     return is_cut or (version < wire.MISSES and bool(getattr(message, "misses", ())))
 
 
-def _of(
+def _samples(
     values: Any, write: Callable[[Any], bytes], take: Callable[[bytes], Any]
 ) -> Iterator[Sample]:
     for value in values:
@@ -202,14 +202,14 @@ def samples() -> dict[str, list[Sample]]:
             )
             for one in (*JOIN, *(SINCE_4 if version >= wire.CONFIRMS else ()))
         ]
-    found["log"] = list(_of(MESSAGES, log.write, log.read))
+    found["log"] = list(_samples(MESSAGES, log.write, log.read))
     found["standby"] = list(
-        _of(STANDBY, lambda one: _line(to_tree(one)), lambda data: from_tree(json.loads(data)))
+        _samples(STANDBY, lambda one: _line(to_tree(one)), lambda data: from_tree(json.loads(data)))
     )
     seed = Release.SEED
     found["clusterer"] = [
-        *_of(CLUSTERER, clusterer.put, lambda data: clusterer.taken(data, seed)),
-        *_of(
+        *_samples(CLUSTERER, clusterer.put, lambda data: clusterer.taken(data, seed)),
+        *_samples(
             (
                 clusterer.Hello(node="a", release=seed, run="r", listen="127.0.0.1:7501"),
                 clusterer.Hello(node=None, release=seed),
@@ -218,12 +218,12 @@ def samples() -> dict[str, list[Sample]]:
             lambda data: clusterer.hello_of(data, seed),
         ),
     ]
-    found["store"] = list(_of(STORE, store.encode, store.decode))
+    found["store"] = list(_samples(STORE, store.encode, store.decode))
     found["kept"] = [
-        *_of((form.BrokerRecord(broker="a"), KEPT), form.packed, form.unpacked),
-        *_of(ACTIONS, form.as_bytes, form.action_of),
-        *_of((standby.View(), VIEW), views.packed, views.unpacked),
-        *_of(
+        *_samples((form.BrokerRecord(broker="a"), KEPT), form.packed, form.unpacked),
+        *_samples(ACTIONS, form.as_bytes, form.action_of),
+        *_samples((standby.View(), VIEW), views.packed, views.unpacked),
+        *_samples(
             (Members(), Members(members=("a", "b"), ran=("a",), given_up=True)),
             lambda one: printed(one).encode(),
             lambda data: read(Members, json.loads(data)),

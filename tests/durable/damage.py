@@ -41,7 +41,7 @@ def count_refused(kind: Kind, seed: int, *, flips: int = FLIPS) -> int:
     chance = Random(f"damage {kind.name} {seed}")
     disk = Disk(chance)
     disk.make(PLACE)
-    value, earlier = _written(kind, disk)
+    value, earlier = _write_history(kind, disk)
     refused = 0
     for _ in range(flips):
         copy = disk.copied()
@@ -170,7 +170,7 @@ def _require_torn_tail_cut() -> None:
         raise WrongValue(f"log: frame {last} came back")
 
 
-def _written(kind: Kind, disk: Disk) -> tuple[Value, dict[str, bytes]]:
+def _write_history(kind: Kind, disk: Disk) -> tuple[Value, dict[str, bytes]]:
     """Write, and return the value, and each record as it was two writes before the last one."""
     opened = kind.open(disk)
     history: list[dict[str, bytes]] = []

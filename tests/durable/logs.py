@@ -76,7 +76,7 @@ class LogOpen:
     def make_snapshot(self, *, keeps_floor: bool = True) -> bool:
         """Make a snapshot, with `keeps_floor` also the floor; return whether it was made."""
         made: list[bool] = []
-        state = iter([b"".join(map(_framed, self.texts))])
+        state = iter([b"".join(map(_frame, self.texts))])
         runs = self.journal.runs
         for work in making(
             self.journal,
@@ -92,7 +92,7 @@ class LogOpen:
     def _take_base(self, number: int, count: int) -> Step:
         texts = tuple(f"{number}.{at}".encode() for at in range(count))
         runs = (Run(f"{number:064x}", 1, count),)
-        body = base_line(runs, APPLICATION) + b"".join(map(_framed, texts))
+        body = base_line(runs, APPLICATION) + b"".join(map(_frame, texts))
 
         def take() -> None:
             pieces = BasePieces(journal=self.journal, common=0, runs=runs, kind=APPLICATION)
@@ -109,7 +109,7 @@ class LogOpen:
         self.journal.close()
 
 
-def _framed(text: bytes) -> bytes:
+def _frame(text: bytes) -> bytes:
     return len(text).to_bytes(4, "big") + text
 
 

@@ -214,7 +214,7 @@ def mutations() -> Iterator[Mutation]:
         for where, node, what, text in _changes(ast.parse(source), ()):
             name = f"{Path(path).stem}:{'.'.join(where)}:{what}"
             seen[name] = seen.get(name, 0) + 1
-            code = compile(_replaced(source, node, text), path, "exec", dont_inherit=True)
+            code = compile(_replace(source, node, text), path, "exec", dont_inherit=True)
             yield Mutation(
                 f"{name}:{seen[name]}",
                 kinds,
@@ -257,7 +257,7 @@ def _words(node: ast.AST) -> set[str]:
     return {word for name in names for word in (name, name.strip("_"))}
 
 
-def _replaced(source: str, node: ast.expr, text: str) -> str:
+def _replace(source: str, node: ast.expr, text: str) -> str:
     lines = source.encode().splitlines(keepends=True)
     starts = [0]
     for line in lines:

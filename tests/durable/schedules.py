@@ -79,7 +79,7 @@ class Schedule:
             if opened is None:
                 opened = self._open()
             if opened is not None:
-                opened = self._act(opened, opened.step(self.chance, number), number)
+                opened = self._do_step(opened, opened.step(self.chance, number), number)
             if opened is not None and self.chance.random() < 0.2:
                 opened.close()
                 self.disk.process_ends()
@@ -99,13 +99,15 @@ class Schedule:
         self.legal = {opened[0].value}
         return opened[0]
 
-    def _act(self, opened: Opened, step: Step, number: int) -> Opened | None:
+    def _do_step(self, opened: Opened, step: Step, number: int) -> Opened | None:
         if self.legal is not None:
             self.legal |= {step.after, *step.meanwhile}
         before = set(self.disk.failed)
         if self._play(step.do, faults=0.25, opened=opened, number=number):
             if opened.value != step.after:
-                raise self._wrong(f"says {opened.value} after a write of {step.after}, {before}")
+                raise self._wrong_value(
+                    f"says {opened.value} after a write of {step.after}, {before}"
+                )
             self.legal = {step.after}
             return opened
         return opened if self._goes_on else None
@@ -135,9 +137,9 @@ class Schedule:
             do()
         except StoreError as error:
             if len(disk.failed) == failed:
-                raise self._wrong(f"refused without a fault: {error}") from error
+                raise self._wrong_value(f"refused without a fault: {error}") from error
             if not error.next:
-                raise self._wrong(f"does not say what to do next: {error}") from error
+                raise self._wrong_value(f"does not say what to do next: {error}") from error
             self.faults.append(disk.failed[-1])
             if opened is not None and self.kind.is_final and AS_IT_WAS not in str(error):
                 self._require_final(opened, number)
@@ -150,14 +152,14 @@ class Schedule:
         except Killed:
             self._is_dead = False
             power = chance.random() < 0.5 and not self._may_be_torn
-            self.disk = disk.copied(self._keeps()) if power else disk.copied()
+            self.disk = disk.copied(self._draw_keeps()) if power else disk.copied()
             return False
         except (JoinprotoError, OSError) as error:
-            raise self._wrong(f"not a `StoreError`: {error!r}") from error
+            raise self._wrong_value(f"not a `StoreError`: {error!r}") from error
         finally:
             self._kill_in = None
             if disk.never_opened:
-                raise self._wrong(f"used numbers that are not open: {disk.never_opened}")
+                raise self._wrong_value(f"used numbers that are not open: {disk.never_opened}")
         disk.fails_in, disk.fails_at, disk.capacity = None, "", None
         return True
 
@@ -174,7 +176,7 @@ class Schedule:
                 step.do()
             except StoreWriteFailed:
                 continue
-            raise self._wrong("writes again after a fault in a write")
+            raise self._wrong_value("writes again after a fault in a write")
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -182,9 +184,9 @@ class Schedule:
         if self._is_dead:
             raise Killed
         self.looks += 1
-        after = self.disk.copied(self._keeps() if self.chance.random() < 0.8 else None)
+        after = self.disk.copied(self._draw_keeps() if self.chance.random() < 0.8 else None)
         try:
-            found = self._found(after, call)
+            found = self._value_on_disk(after, call)
         except WrongValue:
             if self._may_be_torn:
                 return
@@ -193,8 +195,8 @@ class Schedule:
             self.choices += 1
         self._require(found, call)
         again = after.copied(lambda: False)
-        if (later := self._found(again, call)) != found:
-            raise self._wrong(f"{call}: {found} was found, and {later} after a loss of power")
+        if (later := self._value_on_disk(again, call)) != found:
+            raise self._wrong_value(f"{call}: {found} was found, and {later} after a loss of power")
         if self._kill_in is not None:
             self._kill_in -= 1
             if self._kill_in < 0:
@@ -207,22 +209,22 @@ class Schedule:
         """Return whether an operator has copied the file, and no process has opened it yet."""
         return self._is_copied and self.legal is None
 
-    def _found(self, disk: Disk, call: str) -> Value:
+    def _value_on_disk(self, disk: Disk, call: str) -> Value:
         try:
             opened = self.kind.open(disk)
         except StoreError as error:
-            raise self._wrong(f"{call}: refused after it: {error}") from error
+            raise self._wrong_value(f"{call}: refused after it: {error}") from error
         opened.close()
         disk.process_ends()
         return opened.value
 
-    def _keeps(self) -> Callable[[], bool]:
+    def _draw_keeps(self) -> Callable[[], bool]:
         often = self.chance.choice((0.0, 0.5, 0.5, 1.0))
         return lambda: self.chance.random() < often
 
     def _require(self, found: Value, where: str) -> None:
         if self.legal is not None and found not in self.legal:
-            raise self._wrong(f"{where}: found {found}, expected one of {self.legal}")
+            raise self._wrong_value(f"{where}: found {found}, expected one of {self.legal}")
 
-    def _wrong(self, what: str) -> WrongValue:
+    def _wrong_value(self, what: str) -> WrongValue:
         return WrongValue(f"{self.kind.name}, seed {self.seed}: {what}")

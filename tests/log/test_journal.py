@@ -188,7 +188,7 @@ def test_the_log_shows_how_far_a_long_journal_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A restart that reads for minutes without a log line looks like a process that hangs."""
-    monkeypatch.setattr(surveys, "SAY_SECONDS", 0.0)
+    monkeypatch.setattr(surveys, "REPORT_SECONDS", 0.0)
     with (tmp_path / FILE).open("wb") as file:
         for number in range(1, 13):
             file.write(record(Frame("abc"[(number - 1) // 4] * 64, number, bytes(900_000)), 0))

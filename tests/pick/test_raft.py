@@ -188,7 +188,7 @@ class Group:
     acknowledged: dict[int, tuple[int, object]] = field(factory=dict)
 
     @classmethod
-    def begun(cls, luck: random.Random, *, at_commit: bool) -> Group:
+    def at_start(cls, luck: random.Random, *, at_commit: bool) -> Group:
         voters = frozenset("abcde"[: luck.choice((2, 3, 3, 4, 5))])
         made = cls(luck, at_commit)
         made.nodes = {name: Node(name, [(1, voters)]) for name in sorted(voters)}
@@ -287,7 +287,7 @@ def test_a_proven_store_has_all_acknowledged_entries(
     seed: int, steps: int, at_commit: bool
 ) -> None:
     luck = random.Random(seed)
-    group = Group.begun(luck, at_commit=at_commit)
+    group = Group.at_start(luck, at_commit=at_commit)
     group.play(steps)
     logs = group.logs()
     some = [one for one in logs if luck.random() < 0.7]
@@ -306,7 +306,7 @@ def test_played_groups_change_leaders_and_voters_and_some_logs_lack_entries() ->
     """Otherwise the claim above could be empty."""
     lacking = changed = led = 0
     for seed in range(150):
-        group = Group.begun(random.Random(seed), at_commit=seed % 2 == 0)
+        group = Group.at_start(random.Random(seed), at_commit=seed % 2 == 0)
         group.play(60)
         led += len(group.leaders) > 1
         changed += len({group.voters(node) for node in group.nodes.values()}) > 1

@@ -188,12 +188,12 @@ def test_a_promise_to_the_register_shows_that_there_is_a_register() -> None:
 # -- other brokers ---------------------------------------------------------------------------------
 
 
-def _other(name: str, **more: object) -> Candidate:
+def _dirty_candidate(name: str, **more: object) -> Candidate:
     fields = {"state": State.DIRTY, "member": name, "cluster": "x", **more}
     return Candidate(name=name, **fields)  # type: ignore[arg-type]
 
 
-def _ran(names: str, view: str | None = None) -> LastView:
+def _last_view(names: str, view: str | None = None) -> LastView:
     return LastView(members=frozenset(names), id=view)
 
 
@@ -211,114 +211,133 @@ OTHERS: list[tuple[str, str, list[Candidate]]] = [
     (
         "qpid: all clean, one signature",
         "clean ab",
-        [_other("a", state=State.CLEAN, final="f"), _other("b", state=State.CLEAN, final="f")],
+        [
+            _dirty_candidate("a", state=State.CLEAN, final="f"),
+            _dirty_candidate("b", state=State.CLEAN, final="f"),
+        ],
     ),
     (
         "qpid: two stores marked by mistake",
         "diverged ",
-        [_other("a", state=State.CLEAN, final="f"), _other("b", state=State.CLEAN, final="g")],
+        [
+            _dirty_candidate("a", state=State.CLEAN, final="f"),
+            _dirty_candidate("b", state=State.CLEAN, final="g"),
+        ],
     ),
-    ("qpid: several dirty", "unproven ab", [_other("a"), _other("b")]),
-    ("qpid: one dirty", "unproven a", [_other("a")]),
+    ("qpid: several dirty", "unproven ab", [_dirty_candidate("a"), _dirty_candidate("b")]),
+    ("qpid: one dirty", "unproven a", [_dirty_candidate("a")]),
     (
         "qpid: a clean store and a dirty store",
         "unproven ab",
-        [_other("a", state=State.CLEAN, final="f"), _other("b")],
+        [_dirty_candidate("a", state=State.CLEAN, final="f"), _dirty_candidate("b")],
     ),
     (
         "galera: positions recovered",
         "tie ab",
         [
-            _other("a", seq=8, last_view=_ran("ab", "v4")),
-            _other("b", seq=8, last_view=_ran("ab", "v4")),
-            _other("c", seq=6, last_view=_ran("abc", "v3")),
+            _dirty_candidate("a", seq=8, last_view=_last_view("ab", "v4")),
+            _dirty_candidate("b", seq=8, last_view=_last_view("ab", "v4")),
+            _dirty_candidate("c", seq=6, last_view=_last_view("abc", "v3")),
         ],
     ),
     (
         "galera: no positions",
         "unproven ab",
         [
-            _other("a", last_view=_ran("ab", "v4")),
-            _other("b", last_view=_ran("ab", "v4")),
-            _other("c", last_view=_ran("abc", "v3")),
+            _dirty_candidate("a", last_view=_last_view("ab", "v4")),
+            _dirty_candidate("b", last_view=_last_view("ab", "v4")),
+            _dirty_candidate("c", last_view=_last_view("abc", "v3")),
         ],
     ),
     (
         "galera: stopped in order",
         "clean b",
         [
-            _other("a", state=State.CLEAN, seq=6),
-            _other("b", state=State.CLEAN, seq=8, stopped_last=True),
+            _dirty_candidate("a", state=State.CLEAN, seq=6),
+            _dirty_candidate("b", state=State.CLEAN, seq=8, stopped_last=True),
         ],
     ),
     (
         "galera: the node that left last is missing",
         "unproven b",
-        [_other("a", state=State.CLEAN, seq=6), _other("b", state=State.CLEAN, seq=8)],
+        [
+            _dirty_candidate("a", state=State.CLEAN, seq=6),
+            _dirty_candidate("b", state=State.CLEAN, seq=8),
+        ],
     ),
     (
         "rabbitmq: one after the other",
         "proven a",
         [
-            _other("a", last_view=_ran("a"), stopped_last=True),
-            _other("b", last_view=_ran("ab")),
-            _other("c", last_view=_ran("abc")),
+            _dirty_candidate("a", last_view=_last_view("a"), stopped_last=True),
+            _dirty_candidate("b", last_view=_last_view("ab")),
+            _dirty_candidate("c", last_view=_last_view("abc")),
         ],
     ),
     (
         "rabbitmq: together",
         "tie ab",
-        [_other("a", last_view=_ran("ab")), _other("b", last_view=_ran("ab"))],
+        [
+            _dirty_candidate("a", last_view=_last_view("ab")),
+            _dirty_candidate("b", last_view=_last_view("ab")),
+        ],
     ),
     (
         "rabbitmq: a node is missing",
         "unproven b",
-        [_other("b", last_view=_ran("ab")), _other("c", last_view=_ran("abc"))],
+        [
+            _dirty_candidate("b", last_view=_last_view("ab")),
+            _dirty_candidate("c", last_view=_last_view("abc")),
+        ],
     ),
     (
         "rabbitmq: split",
         "diverged ",
         [
-            _other("a", last_view=_ran("a"), stopped_last=True, node=_node("a")),
-            _other("b", last_view=_ran("b"), stopped_last=True, node=_node("b")),
+            _dirty_candidate("a", last_view=_last_view("a"), stopped_last=True, node=_node("a")),
+            _dirty_candidate("b", last_view=_last_view("b"), stopped_last=True, node=_node("b")),
         ],
     ),
     (
         "rabbitmq: a node that only the others' lists lead to is missing",
         "unproven d",
         [
-            _other("a", last_view=_ran("acd"), node=_node("acd", "abcd")),
-            _other("b", last_view=_ran("abcd"), node=_node("bacd", "abcd")),
-            _other("d", last_view=_ran("bd"), node=_node("db", "abcd")),
+            _dirty_candidate("a", last_view=_last_view("acd"), node=_node("acd", "abcd")),
+            _dirty_candidate("b", last_view=_last_view("abcd"), node=_node("bacd", "abcd")),
+            _dirty_candidate("d", last_view=_last_view("bd"), node=_node("db", "abcd")),
         ],
     ),
     (
         "rabbitmq: two nodes that never counted each other",
         "unproven ab",
         [
-            _other("a", last_view=_ran("a"), stopped_last=True, node=_node("a", "a")),
-            _other("b", last_view=_ran("b"), stopped_last=True, node=_node("b", "b")),
+            _dirty_candidate(
+                "a", last_view=_last_view("a"), stopped_last=True, node=_node("a", "a")
+            ),
+            _dirty_candidate(
+                "b", last_view=_last_view("b"), stopped_last=True, node=_node("b", "b")
+            ),
         ],
     ),
     (
         "rabbitmq: a ram node alone",
         "unproven ",
-        [_other("b", state=State.EMPTY, node=_node("b", "ab", disc="a"))],
+        [_dirty_candidate("b", state=State.EMPTY, node=_node("b", "ab", disc="a"))],
     ),
     (
         "galera: each was alone at last, under names that it drew at its start",
         "unproven ab",
         [
-            _other("a", seq=9, last_view=_ran("a", "v4"), stopped_last=True),
-            _other("b", seq=7, last_view=_ran("b", "v6"), stopped_last=True),
+            _dirty_candidate("a", seq=9, last_view=_last_view("a", "v4"), stopped_last=True),
+            _dirty_candidate("b", seq=7, last_view=_last_view("b", "v6"), stopped_last=True),
         ],
     ),
     (
         "galera: the same, with equal numbers",
         "unproven ab",
         [
-            _other("a", seq=9, last_view=_ran("a", "v4"), stopped_last=True),
-            _other("b", seq=9, last_view=_ran("b", "v6"), stopped_last=True),
+            _dirty_candidate("a", seq=9, last_view=_last_view("a", "v4"), stopped_last=True),
+            _dirty_candidate("b", seq=9, last_view=_last_view("b", "v6"), stopped_last=True),
         ],
     ),
 ]

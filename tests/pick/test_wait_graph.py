@@ -57,7 +57,9 @@ class Cluster:
         """
         if self.up:
             self.data[node] = set(self.data[min(self.up)])
-        elif node == RAM or self.lists[node] & set(DISC) != {node} or node not in latest(self):
+        elif (
+            node == RAM or self.lists[node] & set(DISC) != {node} or node not in latest_nodes(self)
+        ):
             return
         self.up.add(node)
         self.notice()
@@ -88,7 +90,7 @@ class Cluster:
         return loaded
 
 
-def latest(cluster: Cluster, among: Collection[str] = DISC) -> set[str]:
+def latest_nodes(cluster: Cluster, among: Collection[str] = DISC) -> set[str]:
     """Return the disc nodes that have every commit that any of them has."""
     everything = set().union(*(cluster.data[node] for node in among))
     return {node for node in among if cluster.data[node] == everything}
@@ -131,10 +133,10 @@ def test_with_all_lists_the_order_loses_no_commit(actions: list[Action]) -> None
 
     if graph.start is Start.UNORDERED:
         assert (RAM,) == graph.lost_ram
-        assert set(graph.last) > latest(cluster)
+        assert set(graph.last) > latest_nodes(cluster)
         return
     assert graph.start in (Start.IN_ORDER, Start.TOGETHER, Start.FORCE)
-    assert set(graph.last) == latest(cluster)
+    assert set(graph.last) == latest_nodes(cluster)
     booted = cluster.boot(graph.order, force=graph.order[0][0] if graph.force else "")
     assert set(ALL) == set(booted)
     assert all(data == cluster.data[graph.last[0]] for data in booted.values())
@@ -166,7 +168,7 @@ def test_without_some_lists_no_node_is_wrongly_called_the_last(
         assert () == graph.order
     elif graph.start is not Start.UNORDERED:
         assert graph.start in (Start.IN_ORDER, Start.TOGETHER, Start.FORCE)
-        assert set(graph.last) <= latest(cluster)
+        assert set(graph.last) <= latest_nodes(cluster)
         booted = cluster.boot(graph.order, force=graph.order[0][0] if graph.force else "")
         assert set(ALL) == set(booted)
         assert all(data == cluster.data[graph.last[0]] for data in booted.values())
@@ -187,10 +189,10 @@ def test_with_lost_discs_the_other_nodes_start_with_the_latest_data_left(
     if graph.order:
         booted = cluster.boot(graph.order, force=graph.order[0][0] if graph.force else "")
         assert {*rest, RAM} == set(booted)
-        assert set(graph.last) <= latest(cluster, rest)
+        assert set(graph.last) <= latest_nodes(cluster, rest)
         assert all(data == cluster.data[graph.last[0]] for data in booted.values())
     if graph.start in (Start.IN_ORDER, Start.FORCE):
-        assert latest(cluster, rest) <= latest(cluster)
+        assert latest_nodes(cluster, rest) <= latest_nodes(cluster)
 
 
 def picture(text: str, *, disc: str = "abc", members: str = "abc") -> list[NodeList]:

@@ -66,10 +66,10 @@ def example(folder: Path, run: Ask) -> str:
     few = ("node-a.info", "node-c.info")
     every = ("node-a.info", "node-b.info", "node-c.info")
     parts = [
-        _shown(run, folder, "pick", *few),
+        _command_output(run, folder, "pick", *few),
         "Then `b` is reached, too.",
-        _shown(run, folder, "pick", *every),
-        _shown(run, folder, "plan", *every, "-o", "plan.json", tail=9),
+        _command_output(run, folder, "pick", *every),
+        _command_output(run, folder, "plan", *every, "-o", "plan.json", tail=9),
     ]
     # The same plan, made on `b` itself: only the names of places differ.
     here = run("plan", *map(str, disks.values()), "-o", str(folder / "here.json"))
@@ -93,7 +93,7 @@ def example(folder: Path, run: Ask) -> str:
     return "\n\n".join(parts)
 
 
-def _shown(run: Ask, folder: Path, *words: str, tail: int = 0) -> str:
+def _command_output(run: Ask, folder: Path, *words: str, tail: int = 0) -> str:
     there = [str(folder / word) if word.endswith((".info", ".json")) else word for word in words]
     out = run(*there).out.replace(f"{folder}/", "")
     lines = out.splitlines()

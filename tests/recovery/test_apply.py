@@ -39,7 +39,7 @@ def _disks(tmp_path: Path) -> dict[str, Path]:
     return lay(tmp_path, CHAIN, a="C1 C1.6", b="C1 C1.7", c="F F.5 of F")
 
 
-def _planned(
+def _make_plan(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], *words: object
 ) -> tuple[Path, Plan]:
     file = tmp_path / "plan.json"
@@ -60,7 +60,7 @@ def test_apply_marks_only_the_latest_store(
     """The mark names the store's tip; position, held and promises stay (protocol 3.4)."""
     disks = _disks(tmp_path)
     before = _record(disks["b"])
-    file, plan = _planned(tmp_path, capsys, *disks.values())
+    file, plan = _make_plan(tmp_path, capsys, *disks.values())
 
     done = ask(
         capsys, "apply", file, "--yes", "--plan-hash", plan.hash, "--why", "all hosts failed"
@@ -78,7 +78,7 @@ def test_planning_changes_no_store(tmp_path: Path, capsys: pytest.CaptureFixture
     disks = _disks(tmp_path)
     before = snapshot(disks["b"])
 
-    _planned(tmp_path, capsys, *disks.values())
+    _make_plan(tmp_path, capsys, *disks.values())
 
     assert before == snapshot(disks["b"])
 
@@ -104,9 +104,9 @@ def test_equal_stores_give_plans_with_equal_hashes(
     """The hash covers the inspected and the written data, not the time or the reason."""
     disks = _disks(tmp_path)
 
-    _, one = _planned(tmp_path, capsys, *disks.values(), "--why", "this")
+    _, one = _make_plan(tmp_path, capsys, *disks.values(), "--why", "this")
     (tmp_path / "plan.json").unlink()
-    _, other = _planned(tmp_path, capsys, *disks.values(), "--why", "that")
+    _, other = _make_plan(tmp_path, capsys, *disks.values(), "--why", "that")
 
     assert one.hash == other.hash
     assert one.made["why"] != other.made["why"]
@@ -117,7 +117,7 @@ def test_a_plan_applied_twice_writes_once(
 ) -> None:
     """Apply is idempotent: the second time nothing changes, and the exit code is 0."""
     disks = _disks(tmp_path)
-    file, plan = _planned(tmp_path, capsys, *disks.values())
+    file, plan = _make_plan(tmp_path, capsys, *disks.values())
     agreed = ("apply", file, "--yes", "--plan-hash", plan.hash)
     assert 0 == ask(capsys, *agreed).code
     before = snapshot(tmp_path)
@@ -133,7 +133,7 @@ def test_the_former_metadata_is_kept(tmp_path: Path, capsys: pytest.CaptureFixtu
     """Apply keeps the whole former metadata as a backup."""
     disks = _disks(tmp_path)
     former = (disks["b"] / "joinproto" / "store.meta").read_bytes()
-    file, plan = _planned(tmp_path, capsys, *disks.values())
+    file, plan = _make_plan(tmp_path, capsys, *disks.values())
 
     code, said = ask_json(capsys, "apply", file, "--yes", "--plan-hash", plan.hash)
 
@@ -147,7 +147,7 @@ def test_a_store_that_changed_makes_the_plan_stale(
 ) -> None:
     """7: the plan is bound by a hash to all inspected stores, not only to the picked one."""
     disks = _disks(tmp_path)
-    file, plan = _planned(tmp_path, capsys, *disks.values())
+    file, plan = _make_plan(tmp_path, capsys, *disks.values())
     with open_store(disks[which]) as store:
         store.write(evolve(store.record, promised=Ballot(9, "x")))
 
@@ -162,7 +162,7 @@ def test_a_plan_that_was_changed_is_refused(
 ) -> None:
     """The plan's hash covers its content."""
     disks = _disks(tmp_path)
-    file, plan = _planned(tmp_path, capsys, *disks.values())
+    file, plan = _make_plan(tmp_path, capsys, *disks.values())
     tree = json.loads(file.read_text())
     tree["is_proven"] = not tree["is_proven"]
     file.write_text(json.dumps(tree))
@@ -178,7 +178,7 @@ def test_without_a_terminal_apply_needs_yes_and_the_hash_of_the_plan(
 ) -> None:
     """8: without a terminal; 7: without the plan's hash, or with another hash."""
     disks = _disks(tmp_path)
-    file, _ = _planned(tmp_path, capsys, *disks.values())
+    file, _ = _make_plan(tmp_path, capsys, *disks.values())
     before = snapshot(tmp_path)
 
     silent = ask(capsys, "apply", file)
@@ -192,7 +192,7 @@ def test_without_a_terminal_apply_needs_yes_and_the_hash_of_the_plan(
 def test_a_plan_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A person may still use the older plan."""
     disks = _disks(tmp_path)
-    file, _ = _planned(tmp_path, capsys, *disks.values())
+    file, _ = _make_plan(tmp_path, capsys, *disks.values())
 
     done = ask(capsys, "plan", *disks.values(), "-o", file)
 
@@ -202,7 +202,7 @@ def test_a_plan_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_a_store_in_use_is_not_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """6: a member runs on it."""
     disks = _disks(tmp_path)
-    file, plan = _planned(tmp_path, capsys, *disks.values())
+    file, plan = _make_plan(tmp_path, capsys, *disks.values())
 
     with open_store(disks["b"]):
         done = ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash)
@@ -215,7 +215,7 @@ def test_apply_on_a_machine_without_the_store_names_its_host(
 ) -> None:
     """On another machine the error names the host; on that host it names the disk."""
     disks = _disks(tmp_path)
-    file, plan = _planned(tmp_path, capsys, *disks.values())
+    file, plan = _make_plan(tmp_path, capsys, *disks.values())
     disks["b"].rename(tmp_path / "gone")
 
     with pytest.MonkeyPatch.context() as patch:
@@ -247,7 +247,7 @@ def test_an_unproven_plan_needs_the_option_unproven_twice(
 ) -> None:
     """`--unproven` is needed for `plan`, and again for `apply`."""
     disks = lay(tmp_path, "F", a="F F.5", b="F F.5")
-    file, plan = _planned(tmp_path, capsys, *disks.values(), "--unproven")
+    file, plan = _make_plan(tmp_path, capsys, *disks.values(), "--unproven")
 
     once = ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash)
     twice = ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash, "--unproven")
@@ -285,7 +285,7 @@ def test_mark_clean_accepts_the_hash_of_the_plan(
 ) -> None:
     """A script gives the hash that `plan` printed for the same store."""
     disks = _disks(tmp_path)
-    _, plan = _planned(tmp_path, capsys, disks["b"], "--unproven")
+    _, plan = _make_plan(tmp_path, capsys, disks["b"], "--unproven")
 
     done = ask(capsys, "mark-clean", disks["b"], "--unproven", "--yes", "--plan-hash", plan.hash)
 
@@ -298,7 +298,7 @@ def test_mark_clean_accepts_the_hash_of_the_plan(
 
 def _marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Path], Plan]:
     disks = _disks(tmp_path)
-    file, plan = _planned(tmp_path, capsys, *disks.values())
+    file, plan = _make_plan(tmp_path, capsys, *disks.values())
     assert 0 == ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash).code
     return disks, plan
 
@@ -368,7 +368,7 @@ def test_a_forced_plan_begins_anew_and_says_unproven(
 ) -> None:
     """plan --electors says "unproven", and needs a confirmation of its own."""
     disks = lay(tmp_path, "F", a="F F.5", b="F F.4")
-    file, plan = _planned(tmp_path, capsys, *disks.values(), "--electors", "a,b")
+    file, plan = _make_plan(tmp_path, capsys, *disks.values(), "--electors", "a,b")
 
     once = ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash)
     done = ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash, "--unproven")
@@ -387,7 +387,7 @@ def test_a_forced_plan_is_undone_while_its_store_is_unused(
     """No other member can know the forced view yet."""
     disks = lay(tmp_path, "F", a="F F.5", b="F F.4")
     before = _record(disks["a"])
-    file, plan = _planned(tmp_path, capsys, *disks.values(), "--electors", "a,b")
+    file, plan = _make_plan(tmp_path, capsys, *disks.values(), "--electors", "a,b")
     agreed = ("apply", file, "--yes", "--plan-hash", plan.hash, "--unproven")
     ask(capsys, *agreed)
 
@@ -402,7 +402,7 @@ def test_a_forced_plan_is_not_undone_after_its_store_was_used(
 ) -> None:
     """A member that starts on the store first writes `held`."""
     disks = lay(tmp_path, "F", a="F F.5", b="F F.4")
-    file, plan = _planned(tmp_path, capsys, *disks.values(), "--electors", "a,b")
+    file, plan = _make_plan(tmp_path, capsys, *disks.values(), "--electors", "a,b")
     ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash, "--unproven")
     with open_store(disks["a"]) as store:
         assert store.record.tip is not None
@@ -478,7 +478,7 @@ def test_apply_may_be_interrupted_between_any_two_system_calls(
 ) -> None:
     """The store is as before or as after, and the same command finishes the work."""
     disks = _disks(tmp_path / "0")
-    _, plan = _planned(tmp_path, capsys, *disks.values())
+    _, plan = _make_plan(tmp_path, capsys, *disks.values())
     before = _record(disks["b"])
     marked = evolve(before, mark=before.lineage.views[-1].id)
     calls = _count(lambda files: writing.apply(plan, host="here", made=MADE, files=files))
@@ -513,7 +513,7 @@ def test_undo_may_be_interrupted_between_any_two_system_calls(
 ) -> None:
     """The store is marked or not marked, never anything else."""
     disks = _disks(tmp_path / "0")
-    _, plan = _planned(tmp_path, capsys, *disks.values())
+    _, plan = _make_plan(tmp_path, capsys, *disks.values())
     writing.apply(plan, host="here", made=MADE)
     marked = _record(disks["b"])
     calls = _count(lambda files: writing.undo(disks["b"], host="here", made=MADE, files=files))
@@ -539,7 +539,7 @@ def test_a_disk_that_fails_at_any_call_gives_an_error_with_a_next_step(
 ) -> None:
     """Each error has the exit code 1, 7 or 9, and no call leads to another Python error."""
     disks = _disks(tmp_path / "0")
-    _, plan = _planned(tmp_path, capsys, *disks.values())
+    _, plan = _make_plan(tmp_path, capsys, *disks.values())
     before = _record(disks["b"])
     marked = evolve(before, mark=before.lineage.views[-1].id)
     calls = _count(lambda files: writing.apply(plan, host="here", made=MADE, files=files))

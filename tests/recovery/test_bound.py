@@ -28,18 +28,18 @@ def _three(folder: Path) -> dict[str, Path]:
     return {name: folder / name for name in "abc"}
 
 
-def _changed(path: Path, at: int) -> None:
+def _flip_bit(path: Path, at: int) -> None:
     data = bytearray(path.read_bytes())
     data[at] ^= 1
     path.write_bytes(data)
 
 
-def _tail(path: Path) -> None:
+def _append_tail(path: Path) -> None:
     with (path / FILE).open("ab") as file:
         file.write(b"jpF1")
 
 
-def _touched_previous(path: Path) -> None:
+def _replace_previous(path: Path) -> None:
     file = path / "joinproto" / "store.meta.previous"
     file.write_bytes(b"of another time")
 
@@ -47,10 +47,10 @@ def _touched_previous(path: Path) -> None:
 CHANGES: dict[str, Callable[[Path], object]] = {
     "a frame more": lambda path: append(path, CHAIN, ("C1", 1)),
     "frames fewer": lambda path: (path / FILE).write_bytes((path / FILE).read_bytes()[:-140]),
-    "a tail that is torn": _tail,
+    "a tail that is torn": _append_tail,
     "the journal removed": lambda path: (path / FILE).unlink(),
-    "the journal damaged": lambda path: _changed(path / FILE, 30),
-    "another previous generation": _touched_previous,
+    "the journal damaged": lambda path: _flip_bit(path / FILE, 30),
+    "another previous generation": _replace_previous,
     "the metadata removed": lambda path: (path / META).unlink(),
     "no directory": shutil.rmtree,
 }

@@ -316,7 +316,7 @@ def test_the_operator_types_the_name_of_the_cluster(
 # -- no input breaks it --------------------------------------------------------------------------
 
 
-def _judged(data: bytes) -> Found:
+def _found_of(data: bytes) -> Found:
     raw = Raw(
         path="/x",
         host="h",
@@ -339,7 +339,7 @@ WHOLE = seal(Envelope(1, b"{}"))
 @given(st.binary(max_size=400))
 def test_random_bytes_are_never_a_readable_store(data: bytes) -> None:
     """`pick` has no exit code 0 for such a store."""
-    assert not _judged(data).state.is_readable
+    assert not _found_of(data).state.is_readable
 
 
 @settings(max_examples=150)
@@ -356,7 +356,7 @@ def test_a_random_payload_with_a_right_checksum_is_never_a_readable_store(tree: 
     """The file is whole, but another program wrote it."""
     data = seal(Envelope(3, json.dumps(tree).encode()))
 
-    assert not _judged(data).state.is_readable
+    assert not _found_of(data).state.is_readable
 
 
 def test_a_store_that_was_changed_field_by_field_is_judged(tmp_path: Path) -> None:
@@ -380,7 +380,7 @@ def test_a_store_that_was_changed_field_by_field_is_judged(tmp_path: Path) -> No
                 [None, 0, -1, 2**70, "", "x", "a'", True, [], {}, "\x1b[31m", tree["initial"]]
             )
             break
-        readable += _judged(seal(Envelope(2, json.dumps(changed).encode()))).state.is_readable
+        readable += _found_of(seal(Envelope(2, json.dumps(changed).encode()))).state.is_readable
 
     # Some fields may have another value: a store id, a nonce that is in no hash, a mark.
     assert 0 < readable < 300

@@ -334,7 +334,7 @@ def test_a_file_cut_off_anywhere_is_never_readable(tmp_path: Path) -> None:
     raw = gather(path, host="here")
 
     for length in range(len(whole)):
-        cut = _replaced(raw, whole[:length])
+        cut = _with_data(raw, whole[:length])
 
         assert not cut.state.is_readable, length
         assert State.IN_USE is not cut.state
@@ -351,7 +351,7 @@ def test_a_flipped_bit_is_never_believed(tmp_path: Path) -> None:
     for bit in range(8 * len(whole)):
         flipped = bytearray(whole)
         flipped[bit // 8] ^= 1 << bit % 8
-        found = _replaced(raw, bytes(flipped))
+        found = _with_data(raw, bytes(flipped))
         states.add(found.state)
 
         assert not found.state.is_readable, bit
@@ -359,7 +359,7 @@ def test_a_flipped_bit_is_never_believed(tmp_path: Path) -> None:
     assert {State.CORRUPT, State.NEWER} == states
 
 
-def _replaced(raw: Raw, data: bytes) -> Found:
+def _with_data(raw: Raw, data: bytes) -> Found:
     file = RawFile("joinproto/store.meta", data)
     return read(evolve(raw, files=(file,)))
 

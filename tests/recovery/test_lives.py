@@ -38,7 +38,7 @@ def read_stores(life: Life, folder: Path) -> None:
             life.disks[name] = store.record
 
 
-def _ended(order: tuple[str, ...]) -> Life:
+def _life_after(order: tuple[str, ...]) -> Life:
     """Return a cluster whose members died in this order, with writes in between."""
     life = Life(NAMES)
     start_and_settle(life, NAMES)
@@ -58,7 +58,7 @@ def test_the_right_store_is_picked_and_the_cluster_restarts(
     order: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Three members, every order of death: no acknowledged frame is lost."""
-    life = _ended(order)
+    life = _life_after(order)
     paths = write_stores(life, tmp_path)
     start_and_settle(life, NAMES)
     assert [] == life.serving  # without a mark no member serves (I6)
@@ -85,7 +85,7 @@ def test_the_right_store_is_picked_and_the_cluster_restarts(
 
 def test_several_marks_make_one_restart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With a mark in each of the three stores, no acknowledged frame is lost."""
-    life = _ended(("c", "a", "b"))
+    life = _life_after(("c", "a", "b"))
     paths = write_stores(life, tmp_path)
     for path in paths:
         planned = ask(capsys, "plan", path, "--unproven", "-o", tmp_path / f"{path.name}.json")
@@ -120,7 +120,7 @@ def test_two_forced_beginnings_refuse_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Two operators force two stores, so one view has two successors."""
-    life = _ended(("c", "a", "b"))
+    life = _life_after(("c", "a", "b"))
     write_stores(life, tmp_path)
     for name in "ab":
         file = tmp_path / f"{name}.json"
@@ -131,7 +131,7 @@ def test_two_forced_beginnings_refuse_each_other(
     read_stores(life, tmp_path)
 
     code, said = ask_json(capsys, "pick", tmp_path / "a", tmp_path / "b")
-    heard = _meeting(life)
+    heard = _mutual_refusals(life)
 
     assert (4, "diverged") == (code, said["verdict"])
     assert heard
@@ -139,7 +139,7 @@ def test_two_forced_beginnings_refuse_each_other(
     assert all(one.found for one in heard)
 
 
-def _meeting(life: Life) -> list[Refused]:
+def _mutual_refusals(life: Life) -> list[Refused]:
     """Connect a and b; return their refusals of each other."""
     life.start("a")
     life.start("b")
@@ -158,7 +158,7 @@ def test_a_forced_beginning_serves_with_the_member_that_is_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Two of three hosts are lost for good, and `plan --electors` lets a continue alone."""
-    life = _ended(("c", "b", "a"))
+    life = _life_after(("c", "b", "a"))
     write_stores(life, tmp_path)
     file = tmp_path / "plan.json"
     words = ("--electors", "a", "--wait-for", 1, "-o", file)
@@ -178,7 +178,7 @@ def test_a_forced_beginning_serves_with_the_member_that_is_left(
 
 def test_an_accepted_stop_needs_no_mark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A start completes the ballot in which the stop was accepted."""
-    life = _closing()
+    life = _died_in_stop()
     paths = write_stores(life, tmp_path)
 
     _, said = ask_json(capsys, "pick", *paths)
@@ -189,7 +189,7 @@ def test_an_accepted_stop_needs_no_mark(tmp_path: Path, capsys: pytest.CaptureFi
     assert life.serving or all(life.disks[name].state.value == "clean" for name in NAMES)
 
 
-def _closing() -> Life:
+def _died_in_stop() -> Life:
     """Return a cluster that died when its stop was accepted, but no member had learned of it."""
     for deliveries in range(1, 60):
         life = Life(NAMES)
@@ -213,7 +213,7 @@ def test_a_wiped_disk_does_not_replace_the_former_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The member is the same, but its store is new, and the evidence needs the former store."""
-    life = _ended(("c", "b", "a"))
+    life = _life_after(("c", "b", "a"))
     life.disks["b"] = StoreRecord(store_id="another")
     paths = write_stores(life, tmp_path)
 

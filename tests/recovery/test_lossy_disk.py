@@ -126,7 +126,7 @@ class NeverSynced(Copying):
         self.disk.copy()
 
 
-def found_in(copy: Path, data: Path) -> str:
+def state_in(copy: Path, data: Path) -> str:
     """Return the tool's report about the mark on this copy."""
     at = copy.with_name("again")
     mount(copy, at)
@@ -140,7 +140,7 @@ def found_in(copy: Path, data: Path) -> str:
         unmount(at)
 
 
-def planned(disk: Disk) -> tuple[Plan, Path]:
+def make_plan(disk: Disk) -> tuple[Plan, Path]:
     path = disk.mount / "a"
     path.mkdir()
     create_store(path, FIRST, member="a").close()
@@ -150,15 +150,15 @@ def planned(disk: Disk) -> tuple[Plan, Path]:
 
 def test_after_a_loss_of_power_the_store_is_as_before_or_as_after(disk: Disk) -> None:
     """This holds at every moment of apply and undo; and a reported change is not lost."""
-    plan, path = planned(disk)
+    plan, path = make_plan(disk)
 
     writing.apply(plan, host="h", made=MADE, files=Copying(disk))
     disk.copy()
-    applied = [found_in(copy, path) for copy in disk.copies]
+    applied = [state_in(copy, path) for copy in disk.copies]
     disk.copies.clear()
     writing.undo(path, host="h", made=MADE, files=Copying(disk))
     disk.copy()
-    undone = [found_in(copy, path) for copy in disk.copies]
+    undone = [state_in(copy, path) for copy in disk.copies]
 
     assert {"not marked", "marked"} == {*applied}
     assert "marked" == applied[-1]
@@ -169,7 +169,7 @@ def test_after_a_loss_of_power_the_store_is_as_before_or_as_after(disk: Disk) ->
 
 def test_unsynced_data_is_lost(disk: Disk) -> None:
     """If this disk did not lose data, the test above would prove nothing."""
-    plan, path = planned(disk)
+    plan, path = make_plan(disk)
 
     writing.apply(plan, host="h", made=MADE, files=NeverSynced(disk))
     disk.copy()
@@ -177,4 +177,4 @@ def test_unsynced_data_is_lost(disk: Disk) -> None:
     now = read(gather(path, host="h")).record
     assert now is not None
     assert now.is_marked
-    assert "marked" != found_in(disk.copies[-1], path)
+    assert "marked" != state_in(disk.copies[-1], path)

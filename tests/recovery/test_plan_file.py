@@ -76,7 +76,7 @@ def test_the_keys_of_a_plan_are_in_this_order() -> None:
     ] == [" ".join(one) for one in (tree, tree["step"], tree["step"]["force"], tree["inputs"][0])]
 
 
-def changed(tree: Any, path: str, value: object) -> bytes:
+def with_value(tree: Any, path: str, value: object) -> bytes:
     *parents, last = path.split(".")
     place = tree
     for key in parents:
@@ -104,7 +104,7 @@ def changed(tree: Any, path: str, value: object) -> bytes:
 )
 def test_a_missing_or_wrong_field_is_reported_as_damage(path: str, value: object) -> None:
     with pytest.raises(StoreCorrupt, match="lacks a field, or has a wrong one"):
-        load(changed(json.loads(dump(PLAN)), path, value), name="x")
+        load(with_value(json.loads(dump(PLAN)), path, value), name="x")
 
 
 @pytest.mark.parametrize("key", ["host", "member", "accepted", "force"])

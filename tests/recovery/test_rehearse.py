@@ -31,7 +31,7 @@ from tests.recovery.life import Life, start_and_settle
 searches = pytest.mark.needs("numpy")
 
 
-def died(*orders: str) -> Life:
+def life_after(*orders: str) -> Life:
     """Return a cluster of three whose members died in these orders, with a frame before each."""
     life = Life("abc", wait_for=2)
     start_and_settle(life, "abc")
@@ -53,7 +53,7 @@ def put(folder: Path, life: Life) -> list[Path]:
 # -- smaller stores for the search -------------------------------------------------------------
 
 
-def judged(records: dict[str, StoreRecord]) -> Pick:
+def pick_of(records: dict[str, StoreRecord]) -> Pick:
     return pick(
         [
             Candidate(
@@ -83,7 +83,7 @@ def test_smaller_stores_are_judged_like_the_real_stores(steps: Steps) -> None:
 
     small = {name: disk.record for name, disk in scene.disks.items()}
 
-    before, after = judged(real), judged(small)
+    before, after = pick_of(real), pick_of(small)
     assert (before.verdict, before.case, before.latest) == (
         after.verdict,
         after.case,
@@ -150,7 +150,7 @@ def test_without_a_mark_no_member_continues_and_with_any_mark_no_frame_is_lost(
     order: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without a mark no member continues.  With any mark they continue, and lose no frame."""
-    paths = put(tmp_path, died(order))
+    paths = put(tmp_path, life_after(order))
     before = snapshot(tmp_path)
 
     code, said = ask_json(capsys, "rehearse", *paths)
@@ -174,7 +174,7 @@ def test_a_clean_cluster_restarts_without_a_mark(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """P2: then a mark has no effect."""
-    life = died("")
+    life = life_after("")
     for member in list(life.members.values()):
         member.shutdown_cluster(life.now)
     life.settle()
@@ -192,7 +192,7 @@ def test_a_clean_cluster_restarts_without_a_mark(
 @pytest.mark.landing
 def test_too_few_members_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """I1: one of three electors cannot begin, marked or not."""
-    paths = put(tmp_path, died("abc"))
+    paths = put(tmp_path, life_after("abc"))
 
     done = ask(capsys, "rehearse", paths[2])
 
@@ -207,7 +207,7 @@ def test_a_stopped_search_is_reported_as_incomplete(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """5: a choice that was not searched to the end is not called safe."""
-    paths = put(tmp_path, died("abc"))
+    paths = put(tmp_path, life_after("abc"))
 
     done = ask(capsys, "rehearse", "--max-states", "50", *paths)
 
@@ -222,7 +222,7 @@ def test_a_frame_that_can_be_lost_is_found() -> None:
     """A frame that only one member had counts as acknowledged here, and can be lost."""
     from joinproto.cli.rehearse.search import choices, rehearse
 
-    life = died("c")
+    life = life_after("c")
     life.write()
     life.settle()
     life.write()  # only a has it
@@ -257,7 +257,7 @@ def test_stores_that_cannot_be_rehearsed_are_refused(
 
 def test_rehearse_names_the_missing_extra(tmp_path: Path) -> None:
     """11: an extra is missing."""
-    paths = put(tmp_path, died("abc"))
+    paths = put(tmp_path, life_after("abc"))
     without = (
         "import sys; sys.modules['numpy'] = None; from joinproto.__main__ import main;"
         " sys.exit(main(sys.argv[1:]))"

@@ -27,7 +27,7 @@ CALLS = ("openat", "flock", "ftruncate", "write", "fsync", "renameat", "unlinkat
 pytestmark = [pytest.mark.soak("stores"), pytest.mark.needs("strace", "ptrace")]
 
 
-def _prepared(folder: Path) -> tuple[Path, Path, str]:
+def _prepare(folder: Path) -> tuple[Path, Path, str]:
     """Return a store, a plan for it and the plan's hash."""
     path = lay(folder, "F C1:ab@F.5", b="C1 C1.7")["b"]
     plan = folder / "plan.json"
@@ -54,7 +54,7 @@ def _traced(
 
 def _calls(folder: Path) -> list[tuple[str, int]]:
     """Return the calls from the first access to the store on, numbered over the whole process."""
-    path, plan, digest = _prepared(folder)
+    path, plan, digest = _prepare(folder)
     log = folder / "log"
     done = _traced(plan, digest, "-o", str(log), "-e", f"trace={','.join(CALLS)}")
     assert 0 == done.returncode, done.stderr
@@ -80,7 +80,7 @@ def test_apply_leaves_a_whole_store_whichever_call_fails(
     points = _calls(tmp_path / "first")
     assert {name for name, _ in points} >= {"openat", "write", "fsync", "renameat", "flock"}
     codes: dict[int, list[object]] = {}
-    path, plan, digest = _prepared(tmp_path / "store")
+    path, plan, digest = _prepare(tmp_path / "store")
     shutil.copytree(path, tmp_path / "as-it-was")
     contents = inspect(path).contents
     assert contents is not None

@@ -49,7 +49,7 @@ def _dirty(folder: Path) -> None:
     make_node(folder / "c", "F -", "F", ("F", 2))
 
 
-def _stopped(folder: Path) -> None:
+def _stop_in_order(folder: Path) -> None:
     for name in "abc":
         make_node(folder / name, "F F.3", "F X@F.3", ("F", 3))
 
@@ -65,19 +65,19 @@ def _updating(folder: Path) -> None:
     make_node(folder / "c", "F - unfinished", "F C1:ab@F.2", ("F", 1))
 
 
-def _dropped(folder: Path) -> None:
+def _drop_frames(folder: Path) -> None:
     _dirty(folder)
     drop(folder / "a", 2)
     drop(folder / "b", 3)
 
 
-def _dropped_and_stopped(folder: Path) -> None:
-    _stopped(folder)
+def _drop_after_stop(folder: Path) -> None:
+    _stop_in_order(folder)
     for name in "abc":
         drop(folder / name, 1)
 
 
-def _written(folder: Path) -> None:
+def _copy_written(folder: Path) -> None:
     for name in "abc":
         shutil.copytree(WRITTEN / name, folder / name)
 
@@ -87,8 +87,8 @@ KINDS = (
     *("older", "history", "payload", "empty"),
 )
 BASES: tuple[Callable[[Path], None], ...] = (
-    *(_dirty, _stopped, _new, _updating, _written),
-    *(_dropped, _dropped_and_stopped),
+    *(_dirty, _stop_in_order, _new, _updating, _copy_written),
+    *(_drop_frames, _drop_after_stop),
 )
 
 
@@ -155,10 +155,10 @@ def _rewrite(random: Random, file: Path, *, of: str) -> None:
     file.write_bytes(seal(Envelope(found.generation + random.randint(-1, 1), payload)))
 
 
-def _as_node(found: Found, path: Path) -> str | int | None:
+def _start_node(found: Found, path: Path) -> str | int | None:
     """Return the last frame with which a node starts on a copy, or why it does not start."""
     copy = path.with_name(f"{path.name}-copy")
-    shutil.copytree(path, copy, symlinks=True, copy_function=_copied)
+    shutil.copytree(path, copy, symlinks=True, copy_function=_copy_entry)
     try:
         disk = open_disk(copy, found.member or "a", found.cluster_name or "cluster")
     except StoreError as error:
@@ -174,14 +174,14 @@ def _as_node(found: Found, path: Path) -> str | int | None:
         shutil.rmtree(copy)
 
 
-def _copied(source: str, target: str) -> str:
+def _copy_entry(source: str, target: str) -> str:
     if Path(source).is_fifo():
         os.mkfifo(target)
         return target
     return str(shutil.copy2(source, target, follow_symlinks=False))
 
 
-def _round(seed: int, base: Path) -> tuple[Judgement | None, int]:
+def _damage_round(seed: int, base: Path) -> tuple[Judgement | None, int]:
     """Damage directories, and compare the verdict with nodes; return verdict and refusals."""
     random = Random(seed)
     with TemporaryDirectory(dir=MEMORY) as name:
@@ -198,7 +198,7 @@ def _round(seed: int, base: Path) -> tuple[Judgement | None, int]:
 
         refused = 0
         for one in found.stores:
-            where = _as_node(one, Path(one.path))
+            where = _start_node(one, Path(one.path))
             refused += isinstance(where, str)
             if one.state.is_readable:
                 assert not isinstance(where, str), (seed, done, one.name, where)
@@ -223,7 +223,7 @@ def _fuzz(seeds: range) -> tuple[Counter[str], int]:
                 patch.setattr(indexes, "STRETCH_BYTES", 200)
                 make(bases[-1])
         for seed in seeds:
-            found, several = _round(seed, bases[seed % len(bases)])
+            found, several = _damage_round(seed, bases[seed % len(bases)])
             verdicts["usage" if found is None else found.verdict.value] += 1
             refused += several
     return verdicts, refused

@@ -53,7 +53,7 @@ def _live(path: Path, steps: list[Step], files: Recording) -> None:
     for step in steps:
         files.kill_in = None
         if store is None:
-            store, on_disk = _found(path, files)
+            store, on_disk = _open_and_note(path, files)
         files.kill_in = step.kill_in
         try:
             match step:
@@ -76,7 +76,7 @@ def _live(path: Path, steps: list[Step], files: Recording) -> None:
     files.die()
 
 
-def _found(path: Path, files: Recording) -> tuple[Store | None, frozenset[object]]:
+def _open_and_note(path: Path, files: Recording) -> tuple[Store | None, frozenset[object]]:
     try:
         store = open_store(path, files=files)
     except StoreMissing:

@@ -55,7 +55,7 @@ def failing(at: int, code: int) -> tuple[Failing, FileSystem]:
     return files, cast(FileSystem, files)
 
 
-def found(path: Path) -> object:
+def present_record(path: Path) -> object:
     """Return the record that a member would find now; None if there is no store."""
     try:
         with open_store(path) as store:
@@ -94,7 +94,7 @@ def test_a_fault_at_any_operation_is_reported_and_leaves_a_whole_record(
             assert str(path) in said
         if "on disk: generation" in said or "on disk: no store yet" in said:
             reached = reached[:1]
-        assert found(path) in reached, f"operation {at}, {files.failed}"
+        assert present_record(path) in reached, f"operation {at}, {files.failed}"
         if not files.failed:
             break
         failed.add(files.failed)
@@ -146,7 +146,7 @@ def test_a_failed_write_is_final(tmp_path: Path) -> None:
     assert asked == len(files.asked)
     assert LIFE[0] == store.record
     store.close()
-    assert LIFE[0] == found(tmp_path)
+    assert LIFE[0] == present_record(tmp_path)
 
 
 @pytest.mark.parametrize("operation", ["rename", "sync_directory"])
@@ -187,7 +187,7 @@ def test_an_interrupted_write_is_final(tmp_path: Path) -> None:
         store.write(LIFE[1])
 
     store.close()
-    assert LIFE[0] == found(tmp_path)
+    assert LIFE[0] == present_record(tmp_path)
 
 
 def test_two_writes_at_once_are_misuse(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_two_writes_at_once_are_misuse(tmp_path: Path) -> None:
         with pytest.raises(MisuseError, match="two threads at once"):
             store.write(LIFE[1])
 
-    assert LIFE[0] == found(tmp_path)
+    assert LIFE[0] == present_record(tmp_path)
 
 
 def test_short_writes_are_continued(tmp_path: Path) -> None:

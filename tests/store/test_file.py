@@ -199,7 +199,7 @@ def test_the_error_about_a_foreign_file_shows_its_beginning(tmp_path: Path) -> N
         open_store(tmp_path)
 
 
-def _double(data: bytes) -> bytes:
+def _repeat_key(data: bytes) -> bytes:
     return data.replace(b'"member"', b'"member": "b", "member"', 1)
 
 
@@ -223,7 +223,7 @@ def _set(*way: str | int, to: object) -> bytes:
         (b'{"a": 1e999}', "payload.a: found inf, expected a finite number"),
         (b'{"a": ' + b"9" * 5_000 + b"}", "payload: found Exceeds the limit"),
         (b'{"a": "\\ud800"}', "payload.a: found '\\ud800', expected no control character"),
-        (_double(payload()), "payload: found the key 'member' twice, expected each key once"),
+        (_repeat_key(payload()), "payload: found the key 'member' twice, expected each key once"),
         (payload(lambda tree: tree.pop("mark")), "payload.mark: found no value"),
         (_set("member", to=""), "member: found '', expected a text that is not empty"),
         (_set("member", to=None), "payload.member: found None, expected str"),

@@ -31,7 +31,7 @@ class Call:
     number: int
 
 
-def prepared(path: Path, scenario: str) -> Path:
+def prepare(path: Path, scenario: str) -> Path:
     """Return a data directory: empty, or with a store and a temporary file that a crash left."""
     path.mkdir()
     if scenario == "open":
@@ -76,14 +76,14 @@ def test_a_fault_in_any_call_leaves_a_whole_record(
 ) -> None:
     """strace injects EIO, ENOSPC or a kill at every call."""
     log = tmp_path / "log"
-    points = calls(prepared(tmp_path / "first", scenario), log)
+    points = calls(prepare(tmp_path / "first", scenario), log)
     names = {call.name for call in points}
     assert names >= {"openat", "ftruncate", "write", "fsync", "renameat", "flock"}
     assert ("mkdirat" if scenario == "create" else "unlinkat") in names
 
     failed = 0
     for at, call in enumerate(points):
-        path = prepared(tmp_path / str(at), scenario)
+        path = prepare(tmp_path / str(at), scenario)
         inject = f"inject={call.name}:{fault}:when={call.number}"
         watched = f"trace={','.join(CALLS)}"
         kills = fault.startswith("signal")
@@ -92,7 +92,7 @@ def test_a_fault_in_any_call_leaves_a_whole_record(
         said = [int(word) for word in re.findall(r"(\d+)\n", done.stdout)]
         nothing: list[int | None] = [0] if scenario == "open" else [0, None]
         legal = [said[-1], said[-1] + 1] if said else nothing
-        assert found(path) in legal, (call, done.stderr)
+        assert present_number(path) in legal, (call, done.stderr)
         failed += done.returncode != 0
         # The writer's own line to its parent may fail.  Every other failure must be reported
         # without a traceback.
@@ -103,7 +103,7 @@ def test_a_fault_in_any_call_leaves_a_whole_record(
     assert failed >= len(points) - 2
 
 
-def found(path: Path) -> int | None:
+def present_number(path: Path) -> int | None:
     """Return the number of the record that a member would find now, None for no store."""
     try:
         with open_store(path) as store:

@@ -23,7 +23,7 @@ def one_holder() -> AbstractContextManager[Any]:
 
     A simulated disk draws by the length of a write, and process ids differ in length.
     """
-    return mock.patch.object(lock, "_myself", return_value=HOLDER)
+    return mock.patch.object(lock, "_this_process", return_value=HOLDER)
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):

@@ -101,11 +101,11 @@ def _with_database(tree: Tree, facts: RaftFacts) -> RaftFacts:
         applied=int.from_bytes(applied, "big") if len(applied) == 8 else None,
         revision=max([FIRST_REVISION, *revisions]) if meta else None,
         release=release.decode("ascii", "replace")[:20],
-        names={**facts.names, **dict(map(_named, base.items(b"members")))},
+        names={**facts.names, **dict(map(_id_and_name, base.items(b"members")))},
     )
 
 
-def _named(member: tuple[bytes, bytes]) -> tuple[str, str]:
+def _id_and_name(member: tuple[bytes, bytes]) -> tuple[str, str]:
     key, value = member
     try:
         who, told = f"{int(key, 16):x}", json.loads(value)

@@ -64,11 +64,11 @@ def _buffers(files: JournalFileSystem, file: int, at: int, end: int) -> Iterator
             return
         if number > 0:
             body = files.read_at(file, at + HEADER.size, size - HEADER.size)
-            yield number, blake2b(bytes([kind & 0xFF]) + _common(body), digest_size=8).digest()
+            yield number, blake2b(bytes([kind & 0xFF]) + _common_part(body), digest_size=8).digest()
         at += -(-size // 8) * 8
 
 
-def _common(body: bytes) -> bytes:
+def _common_part(body: bytes) -> bytes:
     """Return a write-set without the parts of its header that differ from node to node.
 
     These are two bytes that say on which former write-sets it depends, as far as the node still

@@ -273,7 +273,7 @@ def _electing(value: bytes) -> Iterator[str]:
         (node,) = struct.unpack_from(">i", value, at)
         own = _id(value[at + 4 : at + 20]) if version else NO_ID
         yield str(node) if own == NO_ID else f"{node}@{own}"
-        at = _tags(value, at + (20 if version else 4))
+        at = _skip_tags(value, at + (20 if version else 4))
 
 
 def _voters(value: bytes) -> Iterator[str]:
@@ -286,11 +286,11 @@ def _voters(value: bytes) -> Iterator[str]:
             for _ in range(2):  # its name, its host
                 length, at = varint(value, at)
                 at += length - 1
-            at = _tags(value, at + 2)
-        at = _tags(value, _tags(value, at + 4))
+            at = _skip_tags(value, at + 2)
+        at = _skip_tags(value, _skip_tags(value, at + 4))
 
 
-def _tags(value: bytes, at: int) -> int:
+def _skip_tags(value: bytes, at: int) -> int:
     """Return the place after the tagged fields at `at`, which later versions may have added."""
     count, at = varint(value, at)
     for _ in range(count):

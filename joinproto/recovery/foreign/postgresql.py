@@ -116,7 +116,7 @@ def facts_of(tree: Tree) -> Control:
     version = int.from_bytes(data[8:12], "little")
     release = _release(tree)
     if version not in VERSIONS or not checked or release > NEWEST:
-        return _not_known(data, version, release)
+        return _unknown_release(data, version, release)
     system, _, _, state, checkpoint = struct.unpack_from("<QIIi12xQ", data)
     (timeline,) = struct.unpack_from("<I", data, 48)
     consistent, consistent_timeline = struct.unpack_from("<QI", data, 136)
@@ -183,7 +183,7 @@ def _release(tree: Tree) -> int:
     return int(said[0]) if said and re.fullmatch(rb"[0-9]{2,3}", said[0]) else 0
 
 
-def _not_known(data: bytes, version: int, release: int) -> Control:
+def _unknown_release(data: bytes, version: int, release: int) -> Control:
     """Return the facts of a directory of an unknown release; raises `NotAsWritten` if damaged."""
     is_whole = bool(_checksum(data, ANY_CHECKSUM_AT))
     if not (data and release > NEWEST) and not (is_whole and version not in VERSIONS):
@@ -244,7 +244,7 @@ def _found_of(raw: Raw, control: Control) -> Found:
         raw,
         State.CORRUPT if control.damaged else stopped,
         control.damaged,
-        _copied(raw, control),
+        _copy_warning(raw, control),
         cluster=control.system,
         seq=control.end or None,
         facts=(
@@ -261,7 +261,7 @@ def _found_of(raw: Raw, control: Control) -> Found:
     )
 
 
-def _copied(raw: Raw, control: Control) -> str:
+def _copy_warning(raw: Raw, control: Control) -> str:
     """Return a warning if the pid file names another directory, so that this is a copy; else ""."""
     if control.ran_in in ("", raw.path):
         return ""

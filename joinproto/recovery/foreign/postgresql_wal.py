@@ -68,10 +68,10 @@ class Walk:
             except NotAsWritten as error:
                 rest = -at % PAGE_BYTES
                 is_written = rest and any(self._peek(at, rest)) and not isinstance(error, _LogEnds)
-                return at, str(error), bool(is_written) or self._goes_on(at)
+                return at, str(error), bool(is_written) or self._record_follows(at)
             before, at = start, following
 
-    def _goes_on(self, bad: int) -> bool:
+    def _record_follows(self, bad: int) -> bool:
         """Return whether there is a whole record after the place `bad`."""
         at = bad
         for _ in range(PAGES_AHEAD):

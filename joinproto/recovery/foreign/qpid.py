@@ -70,7 +70,7 @@ def _from_status(raw: Raw) -> Found:
         raise NotAsWritten(f"{file.name}: has {len(lines)} lines, expected 2")
     cluster, shutdown = (_uuid(file, line) for line in lines)
     older = [name for name in OLD if not raw.file(name).is_absent]
-    return _found_with(
+    return _found_of(
         raw,
         cluster,
         shutdown,
@@ -94,10 +94,10 @@ def _from_uuid_files(raw: Raw) -> Found:
         file = raw.file(CONFIG_SEQ)
         number = int(matched(SEQUENCE, file, text_of(file).removesuffix("\n"), "a count"))
         more = (Fact("config.seq", str(number)),)
-    return _found_with(raw, cluster, shutdown, layout="0.6", seq=number, more=more)
+    return _found_of(raw, cluster, shutdown, layout="0.6", seq=number, more=more)
 
 
-def _found_with(
+def _found_of(
     raw: Raw,
     cluster: str,
     shutdown: str,

@@ -72,7 +72,7 @@ def read(raw: Raw) -> Found:
     """Return the contents of a node's directory; never raises, whatever the bytes are."""
     raft, broken = nodes.raft_of(raw)
     has_lists = any(not raw.file(name).is_absent for name in NAMES)
-    other = nodes.khepri_node(raw, raft, broken, has_lists=has_lists, listed=_listed(raw))
+    other = nodes.khepri_node(raw, raft, broken, has_lists=has_lists, listed=_listed_members(raw))
     if other is not None:
         return other
     raft = nodes.without_khepri(raft)
@@ -108,7 +108,7 @@ def read(raw: Raw) -> Found:
     )
 
 
-def _listed(raw: Raw) -> tuple[str, ...]:
+def _listed_members(raw: Raw) -> tuple[str, ...]:
     """Return the members that the lists name, () if the lists cannot be read."""
     try:
         return node_files_of(raw).members

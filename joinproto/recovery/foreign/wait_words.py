@@ -25,10 +25,10 @@ def graph_lines(graph: WaitGraph, *, besides: Collection[str] = ()) -> tuple[str
             f"{and_(graph.lost_ram)} kept no data on disc and ran longer: changes made while no"
             " other node ran are lost"
         )
-    return (*found, *([why] if (why := _why(graph)) else []))
+    return (*found, *([why] if (why := _reason(graph)) else []))
 
 
-def _why(graph: WaitGraph) -> str:
+def _reason(graph: WaitGraph) -> str:
     last, later = and_(graph.last), and_(graph.later)
     match graph.start:
         case Start.UNKNOWN:

@@ -161,7 +161,7 @@ class Program:
         line = question.line
         if line not in self.answers:
             self._questions[line] = question
-            self.answers[line] = self._asked(question, line)
+            self.answers[line] = self._answer_to(question, line)
         return self.answers[line]
 
     def ask_again(self) -> None:
@@ -173,7 +173,7 @@ class Program:
         self._stop()
         lines = sorted(self._questions, key=lambda line: crc32(line.encode()))
         for line in lines[: SINGLE_ASKED_AGAIN_MAX if self._is_single else None]:
-            again = self._asked(self._questions[line], line)
+            again = self._answer_to(self._questions[line], line)
             if again != self.answers[line]:
                 raise PolicyFailed(
                     "differs",
@@ -185,7 +185,7 @@ class Program:
 
     # -- one question --------------------------------------------------------------------------
 
-    def _asked(self, question: Question, line: str) -> str | None:
+    def _answer_to(self, question: Question, line: str) -> str | None:
         text = self._exchange(line)
         if text is None and not self._is_single:
             # The program answers one question and ends, or waits for the end of its input.
@@ -194,7 +194,7 @@ class Program:
         if text is None:
             raise PolicyFailed(
                 "hangs",
-                f"the policy gives no answer within {self.seconds:g} s{self._tail()};"
+                f"the policy gives no answer within {self.seconds:g} s{self._error_output()};"
                 f" asked: {line}",
                 next="write one line for each line that is read, and flush it; or give it more"
                 " time with --answer-seconds",
@@ -288,7 +288,7 @@ class Program:
         if code:
             raise PolicyFailed(
                 "dies",
-                f"the policy ended with exit code {code}{self._tail()}",
+                f"the policy ended with exit code {code}{self._error_output()}",
                 next="run it by hand, with a question on its standard input",
             )
 
@@ -314,7 +314,7 @@ class Program:
         if not said and self._is_single:
             raise PolicyFailed(
                 "dies",
-                f"the policy ended without an answer{self._tail()}",
+                f"the policy ended without an answer{self._error_output()}",
                 next="run it by hand, with a question on its standard input",
             )
         return said or None
@@ -356,7 +356,7 @@ class Program:
             if stream is not None:
                 stream.close()
 
-    def _tail(self) -> str:
+    def _error_output(self) -> str:
         self._errors.seek(0, os.SEEK_END)
         size = self._errors.tell()
         self._errors.seek(max(0, size - TAIL_BYTES))

@@ -52,7 +52,7 @@ class Question:
         string, or a plain word.  A node may be named by its host, its member or its store's name;
         its host is returned.  Raises `ValueError`, whose text names the expected values.
         """
-        said = _said(text)
+        said = _answer_text(text)
         if said is None or said in FIXED[self.ask]:
             return said
         if self.ask == "choose-founder":
@@ -63,7 +63,7 @@ class Question:
         raise ValueError(f"expected one of {', '.join(allowed)}, found {said[:80]!r}")
 
 
-def _said(text: str) -> str | None:
+def _answer_text(text: str) -> str | None:
     try:
         tree: Any = json.loads(text)
     except (ValueError, RecursionError):

@@ -31,7 +31,7 @@ PICKING = (
     # Any position counts, also one in a view that the chain has left behind.
     Mutation.of("picks-the-highest", "joinproto.join.answers", "Evidence.covers", _any_position),
     # Members of the newest view are not waited for.
-    Mutation.of("picks-without-members", PICK, "_needed", _nobody),
+    Mutation.of("picks-without-members", PICK, "_needed_seats", _nobody),
     # Electors whose stores are missing are taken not to have gone on.
     Mutation.of("picks-without-electors", PICK, "_seats_beyond", _nobody),
 )

@@ -18,16 +18,16 @@ DIRTY = DATA / "galera-killed-in-turn" / "n1"
 RABBIT = DATA / "rabbitmq-stopped-in-turn" / "c@localhost"
 
 
-def whole(kind: Format, directory: Path) -> dict[str, bytes]:
+def files_of(kind: Format, directory: Path) -> dict[str, bytes]:
     names = reader_of(kind).NAMES
     return {name: (directory / name).read_bytes() for name in names if (directory / name).exists()}
 
 
 SAMPLES = [
     (Format.QPID, QPID, "store"),
-    (Format.GALERA, whole(Format.GALERA, CLEAN), "n3"),
-    (Format.GALERA, whole(Format.GALERA, DIRTY), "n1"),
-    (Format.RABBITMQ, whole(Format.RABBITMQ, RABBIT), "c@localhost"),
+    (Format.GALERA, files_of(Format.GALERA, CLEAN), "n3"),
+    (Format.GALERA, files_of(Format.GALERA, DIRTY), "n1"),
+    (Format.RABBITMQ, files_of(Format.RABBITMQ, RABBIT), "c@localhost"),
 ]
 
 

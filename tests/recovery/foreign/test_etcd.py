@@ -41,13 +41,13 @@ def member(name: str) -> Sparse:
     return loaded((DATA / "etcd-away" / f"{name}.tree").read_text("utf-8"))
 
 
-def found(name: str, tree: Sparse | None = None) -> Found:
+def store_of(name: str, tree: Sparse | None = None) -> Found:
     data = etcd.digest(tree or member(name))
     files = (RawFile(etcd.NAMES[0], data),)
     return etcd.read(Raw(path=f"/{name}", host="h", format=Format.ETCD, files=files))
 
 
-def judged(*stores: Found, lost: tuple[str, ...] = ()) -> Judgement:
+def verdict_of(*stores: Found, lost: tuple[str, ...] = ()) -> Judgement:
     return judge(stores, lost=lost, words=[one.path for one in stores])
 
 
@@ -75,11 +75,14 @@ def test_the_facts_of_a_directory_have_the_end_of_its_log_and_its_voters() -> No
 
 
 def test_a_majority_proves_the_latest_store_and_a_lagging_member_alone_does_not() -> None:
-    a, b, c = found("a"), found("b"), found("c")
+    a, b, c = store_of("a"), store_of("b"), store_of("c")
 
-    assert (Verdict.TIE, ("h:/a", "h:/c")) == (judged(a, b, c).verdict, judged(a, b, c).pick.latest)
-    assert (Verdict.PROVEN, ("h:/c",)) == (judged(b, c).verdict, judged(b, c).pick.latest)
-    alone = judged(b)
+    assert (Verdict.TIE, ("h:/a", "h:/c")) == (
+        verdict_of(a, b, c).verdict,
+        verdict_of(a, b, c).pick.latest,
+    )
+    assert (Verdict.PROVEN, ("h:/c",)) == (verdict_of(b, c).verdict, verdict_of(b, c).pick.latest)
+    alone = verdict_of(b)
     assert (Verdict.UNPROVEN, 5) == (alone.verdict, alone.code)
     assert ["a", "c"] == [item.member for item in alone.missing]
     assert "on the hosts of a and c" in alone.next
@@ -87,9 +90,9 @@ def test_a_majority_proves_the_latest_store_and_a_lagging_member_alone_does_not(
 
 def test_the_advice_to_force_a_cluster_names_the_entries_that_it_drops() -> None:
     """A forced start keeps only entries that the store knows to be committed: here 49 of 50."""
-    together = judged(found("b"), found("c"))
-    alone = judged(found("c"), lost=("a", "b"))
-    whole = found("c")
+    together = verdict_of(store_of("b"), store_of("c"))
+    alone = verdict_of(store_of("c"), lost=("a", "b"))
+    whole = store_of("c")
     assert whole.raft_log is not None
     facts = evolve(whole.raft_log, commit=50, applied=50)
     whole = evolve(whole, raft_log=facts)
@@ -99,14 +102,16 @@ def test_the_advice_to_force_a_cluster_names_the_entries_that_it_drops() -> None
     assert "--force-new-cluster" not in together.next
     assert "etcdctl member remove 24685c10b4a3d2d8" in together.next
     assert "it drops 1 entry after entry 49 that may be acknowledged" in alone.next
-    assert "or, if only one can run: on h: etcd --data-dir /c" in judged(found("b"), whole).next
-    restore = RESTORE.search(judged(found("b"), newer).next)
+    assert (
+        "or, if only one can run: on h: etcd --data-dir /c" in verdict_of(store_of("b"), whole).next
+    )
+    restore = RESTORE.search(verdict_of(store_of("b"), newer).next)
     assert restore is not None
     assert "/c" == restore[1]
 
 
 def test_assumed_and_unknown_facts_are_reported() -> None:
-    said = "\n".join(judged(found("b"), found("c")).evidence)
+    said = "\n".join(verdict_of(store_of("b"), store_of("c")).evidence)
 
     assert "assumed: that no store was put back from a copy" in said
     assert "entries 50 to 50 may or may not have been acknowledged; c has them" in said
@@ -115,20 +120,20 @@ def test_assumed_and_unknown_facts_are_reported() -> None:
 def test_a_damaged_store_does_not_count_towards_the_majority() -> None:
     data = bytearray(member("c").files[SEGMENT])
     data[3_000] ^= 1
-    damaged = found("c", member("c").with_file(SEGMENT, bytes(data)))
+    damaged = store_of("c", member("c").with_file(SEGMENT, bytes(data)))
 
     assert State.CORRUPT is damaged.state
-    assert Verdict.UNPROVEN is judged(found("b"), damaged).verdict
-    assert Verdict.PROVEN is judged(found("a"), found("b"), damaged).verdict
+    assert Verdict.UNPROVEN is verdict_of(store_of("b"), damaged).verdict
+    assert Verdict.PROVEN is verdict_of(store_of("a"), store_of("b"), damaged).verdict
 
 
 def test_a_log_whose_last_record_is_cut_off_is_reported_and_does_not_count() -> None:
     """A power failure leaves such a record; but a disk that lost synced data leaves the same."""
     data = member("c").files[SEGMENT]
-    torn = found("c", member("c").with_file(SEGMENT, data[: len(data) - 8 & ~511]))
+    torn = store_of("c", member("c").with_file(SEGMENT, data[: len(data) - 8 & ~511]))
 
     assert "the last record is cut off, and etcd drops it" in torn.problems[0]
-    assert Verdict.UNPROVEN is judged(found("b"), torn).verdict
+    assert Verdict.UNPROVEN is verdict_of(store_of("b"), torn).verdict
 
 
 def test_an_old_copy_of_the_log_alongside_its_database_is_noticed() -> None:
@@ -138,8 +143,8 @@ def test_an_old_copy_of_the_log_alongside_its_database_is_noticed() -> None:
         {**member("a").sizes, "member/snap/db": member("b").sizes["member/snap/db"]},
     )
 
-    assert found("c", mixed).state is State.CORRUPT
-    assert "is older than the snapshot" in found("a", older).problems[0]
+    assert store_of("c", mixed).state is State.CORRUPT
+    assert "is older than the snapshot" in store_of("a", older).problems[0]
 
 
 def test_directories_are_picked_collected_and_not_changed(
@@ -273,9 +278,9 @@ def test_the_checksum_is_that_of_the_standard() -> None:
 
 
 def test_a_second_store_of_a_member_is_reported_even_if_the_others_are_a_majority() -> None:
-    copy = evolve(found("a"), path="/copy")
+    copy = evolve(store_of("a"), path="/copy")
 
-    said = judged(found("a"), found("b"), found("c"), copy)
+    said = verdict_of(store_of("a"), store_of("b"), store_of("c"), copy)
 
     assert said.verdict is Verdict.UNPROVEN
     assert "two of these are stores of one member" in said.sentence
@@ -286,25 +291,25 @@ def test_a_store_that_knows_no_voters_is_never_forced() -> None:
     files = (RawFile(etcd.NAMES[0], packed(evolve(facts, commit=0, applied=0, revision=None))),)
     blank = etcd.read(Raw(path="/a", host="h", format=Format.ETCD, files=files))
 
-    assert "force" not in judged(blank).next
-    assert judged(found("b"), blank).verdict is Verdict.UNPROVEN
+    assert "force" not in verdict_of(blank).next
+    assert verdict_of(store_of("b"), blank).verdict is Verdict.UNPROVEN
 
 
 @pytest.mark.parametrize(("name", "why"), [("zzz", "no member has this name"), ("b", "is here")])
 def test_the_option_lost_needs_a_member_whose_store_is_not_here(name: str, why: str) -> None:
     with pytest.raises(UsageProblem, match=why):
-        judged(found("b"), lost=(name,))
+        verdict_of(store_of("b"), lost=(name,))
 
 
 def test_a_member_that_was_founded_again_does_not_count() -> None:
     """Real stores: b was killed while a and c acknowledged 61 keys, all were stopped, c was wiped
     and founded again.  So b and c are no majority."""
     a, b, c = (
-        found(name, loaded((DATA / "etcd-founded" / f"{name}.tree").read_text("utf-8")))
+        store_of(name, loaded((DATA / "etcd-founded" / f"{name}.tree").read_text("utf-8")))
         for name in "abc"
     )
 
-    behind, whole = judged(b, c), judged(a, b, c)
+    behind, whole = verdict_of(b, c), verdict_of(a, b, c)
 
     assert "unproven" == behind.verdict.value
     assert ("none", True) == (c.state.value, "founded again under its old name" in c.problems[0])
@@ -312,14 +317,14 @@ def test_a_member_that_was_founded_again_does_not_count() -> None:
 
 
 def restored(name: str) -> Found:
-    return found(name, loaded((DATA / "etcd-restored" / f"{name}.tree").read_text("utf-8")))
+    return store_of(name, loaded((DATA / "etcd-restored" / f"{name}.tree").read_text("utf-8")))
 
 
 def test_stores_that_were_restored_from_two_snapshots_are_two_branches() -> None:
     """etcdutl 3.5.16 restored them, n3 from a snapshot with three more keys.  Their new logs are
     the same."""
-    said = judged(restored("n1"), restored("n3"))
-    same = judged(restored("n1"), evolve(restored("n1"), path="/n2"))
+    said = verdict_of(restored("n1"), restored("n3"))
+    same = verdict_of(restored("n1"), evolve(restored("n1"), path="/n2"))
 
     assert Verdict.DIVERGED is said.verdict
     assert "h:/n1 has revision 8 at entry 3, and h:/n3 revision 11 at entry 3" in said.evidence[0]
@@ -333,11 +338,11 @@ def test_stores_that_were_restored_from_two_snapshots_are_two_branches() -> None
 )
 def test_an_entry_makes_at_most_one_revision(applied: int, revision: int, diverged: bool) -> None:
     """Store `a` has revision 41 at entry 48."""
-    one, other = found("a"), found("c")
+    one, other = store_of("a"), store_of("c")
     assert other.raft_log is not None
     facts = evolve(other.raft_log, applied=applied, revision=revision)
 
-    said = judged(one, evolve(other, raft_log=facts))
+    said = verdict_of(one, evolve(other, raft_log=facts))
 
     assert diverged is (said.verdict is Verdict.DIVERGED)
 
@@ -389,9 +394,9 @@ def test_a_log_in_the_form_of_a_newer_release_is_not_called_corrupt(
     files = (RawFile(etcd.NAMES[0], packed(facts)),)
     one = etcd.read(Raw(path="/a", host="h", format=Format.ETCD, files=files))
 
-    said = judged(one)
+    said = verdict_of(one)
 
     assert state == one.state.value
     assert ("unproven" if state == "newer" else "corrupt") == said.verdict.value
     assert ("newer than the known releases" in one.problems[0]) is (state == "newer")
-    assert judged(found("b"), found("c"), one).verdict is Verdict.PROVEN
+    assert verdict_of(store_of("b"), store_of("c"), one).verdict is Verdict.PROVEN

@@ -44,7 +44,7 @@ def make_node(folder: Path, name: str, *, cache: bytes, seqno: int = -1, **files
     return str(place)
 
 
-def found(*words: str, positions: tuple[int, ...] = ()) -> tuple[Found, ...]:
+def stores_of(*words: str, positions: tuple[int, ...] = ()) -> tuple[Found, ...]:
     given = [f"{word}={seq}" for word, seq in zip(words, positions, strict=False)]
     return look(words, positions=given).stores
 
@@ -71,7 +71,7 @@ def test_the_newest_lap_of_a_full_ring_is_read(tmp_path: Path) -> None:
     b = make_node(tmp_path, "b", cache=frames(48), seqno=48)
     c = make_node(tmp_path, "c", cache=frames(30), seqno=30)
 
-    stores = found(a, b, c, positions=(51,))
+    stores = stores_of(a, b, c, positions=(51,))
     candidates = [one.candidate for one in stores]
     with_b, without_b = (pick(some, nodes=len(some)) for some in (candidates[:2], candidates[::2]))
 
@@ -86,7 +86,7 @@ def test_an_order_of_numbers_is_proven_by_one_history(tmp_path: Path) -> None:
     a = make_node(tmp_path, "a", cache=frames(9), view=gvwstate(A, mine=A))
     b = make_node(tmp_path, "b", cache=frames(5), seqno=5)
 
-    picked = pick([one.candidate for one in found(a, b, positions=(9,))], nodes=2)
+    picked = pick([one.candidate for one in stores_of(a, b, positions=(9,))], nodes=2)
 
     assert Verdict.PROVEN == picked.verdict
     assert picked.latest[0].endswith("/a")
@@ -97,7 +97,7 @@ def test_two_histories_are_never_ordered(tmp_path: Path) -> None:
     a = make_node(tmp_path, "a", cache=frames(12, fork=6), seqno=12, safe="1")
     b = make_node(tmp_path, "b", cache=frames(9), seqno=9)
 
-    picked = pick([one.candidate for one in found(a, b)], nodes=2)
+    picked = pick([one.candidate for one in stores_of(a, b)], nodes=2)
 
     assert Verdict.DIVERGED == picked.verdict
 
@@ -108,7 +108,7 @@ def test_a_damaged_cache_proves_nothing(tmp_path: Path, cache: bytes) -> None:
     a = make_node(tmp_path, "a", cache=cache, seqno=7, safe="1")
     b = make_node(tmp_path, "b", cache=frames(5), seqno=5)
 
-    picked = pick([one.candidate for one in found(a, b)], nodes=2)
+    picked = pick([one.candidate for one in stores_of(a, b)], nodes=2)
 
     assert Verdict.UNPROVEN == picked.verdict
 
@@ -121,7 +121,7 @@ def test_without_a_collected_cache_the_numbers_count(tmp_path: Path) -> None:
         ).unlink()
     names = [str(tmp_path / name) for name in "ab"]
 
-    picked = pick([one.candidate for one in found(*names)], nodes=2)
+    picked = pick([one.candidate for one in stores_of(*names)], nodes=2)
 
     assert Verdict.CLEAN == picked.verdict
 
@@ -135,7 +135,7 @@ def test_views_without_a_node_in_common_are_two_sides(tmp_path: Path) -> None:
         for name, mine in (("b", B), ("c", C))
     )
 
-    stores = found(a, b, c, positions=(20, 12, 12))
+    stores = stores_of(a, b, c, positions=(20, 12, 12))
     picked = pick([one.candidate for one in stores], nodes=3)
 
     assert Verdict.UNPROVEN == picked.verdict
@@ -148,7 +148,7 @@ def test_without_common_write_sets_the_numbers_do_not_order_two_nodes(tmp_path: 
     a = make_node(tmp_path, "a", cache=frames(9), seqno=9)
     b = make_node(tmp_path, "b", cache=ring(), view=gvwstate(B, mine=B), safe="1")
 
-    picked = pick([one.candidate for one in found(a, b, positions=(9, 40))], nodes=2)
+    picked = pick([one.candidate for one in stores_of(a, b, positions=(9, 40))], nodes=2)
 
     assert Verdict.UNPROVEN == picked.verdict
     assert ["a", "b"] == sorted(Path(name).name for name in picked.latest)

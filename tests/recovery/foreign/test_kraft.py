@@ -90,15 +90,15 @@ TWO = controller(2, [FOUNDING, *DATA[:3]], epoch=1)
 AGAIN = controller(3, [], epoch=0, times=1)
 
 
-def found(tree: Sparse) -> Found:
+def store_of(tree: Sparse) -> Found:
     data = kraft.digest(tree)
     node = json.loads(data)["member"]
     files = (RawFile(kraft.NAMES[0], data),)
     return kraft.read(Raw(path=f"/{node}", host="h", format=Format.KRAFT, files=files))
 
 
-def judged(*trees: Sparse) -> Judgement:
-    return judge([found(one) for one in trees], words=["a", "b"])
+def verdict_of(*trees: Sparse) -> Judgement:
+    return judge([store_of(one) for one in trees], words=["a", "b"])
 
 
 def test_the_facts_have_the_last_offset_and_the_voters_with_their_directories() -> None:
@@ -111,24 +111,24 @@ def test_the_facts_have_the_last_offset_and_the_voters_with_their_directories() 
 
 
 def test_a_majority_proves_the_latest_controller() -> None:
-    one = judged(ONE, TWO)
+    one = verdict_of(ONE, TWO)
 
     assert (Verdict.PROVEN, 0) == (one.verdict, one.code)
     assert one.latest[0].member == "1"
     assert one.next.startswith("start 1 (h:/1@")
-    assert judged(TWO).verdict is Verdict.UNPROVEN
+    assert verdict_of(TWO).verdict is Verdict.UNPROVEN
 
 
 def test_a_directory_that_was_formatted_again_does_not_vote() -> None:
     """Its node is a voter with another directory, whose data this directory lacks."""
     used = controller(3, [FOUNDING, *DATA], epoch=1, times=1)
-    blank, again = found(AGAIN), found(used)
+    blank, again = store_of(AGAIN), store_of(used)
 
     assert "was formatted, and its log is empty" in blank.problems[0]
     assert "was formatted again: node 3 votes with another directory" in again.problems[0]
     for one in (AGAIN, used):
-        assert judged(TWO, one).verdict is Verdict.UNPROVEN
-        assert judged(ONE, TWO, one).verdict is Verdict.PROVEN
+        assert verdict_of(TWO, one).verdict is Verdict.UNPROVEN
+        assert verdict_of(ONE, TWO, one).verdict is Verdict.PROVEN
 
 
 def test_fixed_voters_are_those_at_the_election_of_the_last_leader() -> None:
@@ -177,7 +177,7 @@ def test_a_snapshot_has_the_voters_and_the_committed_offset() -> None:
 )
 def test_a_directory_that_cannot_be_believed_is_reported(name: str, data: bytes, said: str) -> None:
     tree = ONE.with_file(name, data, len(data)) if data else ONE.without(name)
-    one = found(tree)
+    one = store_of(tree)
 
     assert (State.CORRUPT, said in one.problems[0]) == (one.state, True)
-    assert judged(TWO, tree).verdict is Verdict.UNPROVEN
+    assert verdict_of(TWO, tree).verdict is Verdict.UNPROVEN

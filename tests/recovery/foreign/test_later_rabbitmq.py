@@ -22,11 +22,11 @@ from tools.pack_script import script
 A, B, C = NODES
 
 
-def judged(*directories: Path, lost: tuple[str, ...] = ()) -> Judgement:
+def verdict_of(*directories: Path, lost: tuple[str, ...] = ()) -> Judgement:
     return judgement_of(words=list(map(str, directories)), kind="auto", positions=[], lost=lost)
 
 
-def found(directory: Path) -> Found:
+def store_of(directory: Path) -> Found:
     return read(gather(directory, host="h"))
 
 
@@ -47,7 +47,7 @@ def mnesia(tmp_path: Path) -> Mapping[str, Path]:
 
 def test_a_log_of_khepri_alongside_mnesia_does_not_count(mnesia: Mapping[str, Path]) -> None:
     """From 3.13 on every node has such a log, with itself as the only member."""
-    said = judged(*mnesia.values())
+    said = verdict_of(*mnesia.values())
 
     assert [State.DIRTY] * 3 == [one.state for one in said.stores]
     assert said.raft is not None
@@ -61,10 +61,10 @@ def test_without_the_flags_the_lists_show_that_mnesia_counts(
     mnesia: Mapping[str, Path], name: str
 ) -> None:
     """The lists name nodes that are not members in Khepri's log."""
-    before = found(mnesia[name])
+    before = store_of(mnesia[name])
     flags(mnesia[name]).unlink()
 
-    after = found(mnesia[name])
+    after = store_of(mnesia[name])
 
     assert before.state is after.state is State.DIRTY
     assert before.raft == after.raft
@@ -75,7 +75,7 @@ def test_the_flag_shows_that_khepri_counts(mnesia: Mapping[str, Path]) -> None:
     """The flag is written before Mnesia's files are deleted, so a kill may leave both."""
     flags(mnesia[A]).write_text("[feature_flags_v2,khepri_db].\n", "utf-8")
 
-    after = found(mnesia[A])
+    after = store_of(mnesia[A])
 
     assert after.node is None
     assert "Khepri" in {fact.value for fact in after.facts}
@@ -90,13 +90,13 @@ def test_a_node_with_files_of_both_and_without_flags_is_not_called_damaged(
     (alone / "cluster_nodes.config").write_text(f"{{['{A}'],['{A}']}}.\n", "utf-8")
     (alone / "nodes_running_at_shutdown").write_text(f"['{A}'].\n", "utf-8")
 
-    said = judged(alone)
+    said = verdict_of(alone)
 
     assert State.UNKNOWN is said.stores[0].state
     assert "UNPROVEN" == said.pick.verdict.name
     assert "feature_flags" in "\n".join(said.evidence)
     flags(alone).write_text("[feature_flags_v2].\n", "utf-8")
-    assert State.DIRTY is found(alone).state
+    assert State.DIRTY is store_of(alone).state
 
 
 def test_a_pack_has_the_flags(mnesia: Mapping[str, Path], tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_logs_of_khepri_have_the_entries_that_the_nodes_reported(
     logs = {
         (log.title, log.node): log
         for path in nodes.values()
-        for system in found(path).raft
+        for system in store_of(path).raft
         for log in system.logs
     }
 
@@ -152,7 +152,7 @@ def test_logs_of_khepri_have_the_entries_that_the_nodes_reported(
     assert [0, *joined] == [one.index for one in logs[KHEPRI, C].configurations]
     assert A == logs[KHEPRI, A].vote
     assert not any(one.damaged for one in logs.values())
-    said = judged(*nodes.values())
+    said = verdict_of(*nodes.values())
     assert ("PROVEN", "start all these nodes") == (said.pick.verdict.name, said.next[:21])
 
 
@@ -160,7 +160,7 @@ def test_the_advice_for_a_real_minority_of_khepri_is_to_start_it_and_to_force_a_
     khepri: Mapping[str, Path],
 ) -> None:
     """The command works on a started node that waits; on 4.0.5 it brought back all data."""
-    said = judged(khepri[C], lost=(A, B))
+    said = verdict_of(khepri[C], lost=(A, B))
 
     assert said.next.startswith(f"start {C} alone; it waits five minutes for a majority")
     assert f"rabbitmqctl -n {C} force_standalone_khepri_boot" in said.next
@@ -171,7 +171,7 @@ def test_after_a_forced_start_the_advice_leaves_the_removed_nodes_out(tmp_path: 
     """The removed nodes are of the same cluster, and would elect a leader of their own."""
     forced = real_nodes(tmp_path / "forced", ra_files.FORCED)
 
-    said = judged(*forced.values())
+    said = verdict_of(*forced.values())
 
     assert ("PROVEN", (C,)) == (said.pick.verdict.name, tuple(one.member for one in said.latest))
     assert said.next.startswith(f"start {C}: ")
@@ -188,7 +188,7 @@ def test_a_node_that_continued_without_the_forced_node_makes_the_verdict_unprove
     a = node(tmp_path, A, entries=[*both, *forced], applied=7)
     b = node(tmp_path, B, entries=[*both, *rest])
 
-    said, alone = judged(a, b), judged(a)
+    said, alone = verdict_of(a, b), verdict_of(a)
 
     assert "UNPROVEN" == said.pick.verdict.name
     assert "was started alone by force" in said.sentence
@@ -202,7 +202,7 @@ def test_nodes_that_know_each_other_are_of_one_cluster(tmp_path: Path) -> None:
     a = node(tmp_path, A, entries=both)
     b, c = (node(tmp_path, name, entries=[*both, change]) for name in (B, C))
 
-    said = judged(a, b, c)
+    said = verdict_of(a, b, c)
 
     assert "PROVEN" == said.pick.verdict.name
     assert f"do not start {A}" in said.next
@@ -213,7 +213,7 @@ def test_a_node_that_began_anew_is_of_another_cluster(tmp_path: Path) -> None:
     a, b = (node(tmp_path, name, entries=both) for name in (A, B))
     c = node(tmp_path, C, entries=[(1, 1, b"\x83other")], nodes=[C])
 
-    said = judged(a, b, c)
+    said = verdict_of(a, b, c)
 
     assert 3 == said.code
     assert "2 different clusters" in said.sentence
@@ -229,7 +229,7 @@ def test_files_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     newer = ra_files.wal((uid, at, 1, b"\x83y") for at in range(6, 9))
     (folder / f"{3:016}.wal").write_bytes(newer)
 
-    (log,) = found(a).raft[0].logs
+    (log,) = store_of(a).raft[0].logs
 
     assert (8, "") == (log.last_index, log.damaged)
 
@@ -239,7 +239,7 @@ def test_the_first_of_very_many_terms_are_not_known(tmp_path: Path) -> None:
     count = log_of.TERMS_MAX + 5
     a = node(tmp_path, A, entries=[(at, at, b"\x83y") for at in range(1, count + 1)], term=count)
 
-    (log,) = found(a).raft[0].logs
+    (log,) = store_of(a).raft[0].logs
 
     raft = log.raft("a")
     assert [0, 0, 6, count] == [raft.term_at(at) for at in (0, 5, 6, count)]
@@ -258,7 +258,7 @@ def test_a_queue_without_a_majority_among_the_started_nodes_is_shrunk(tmp_path: 
         )
         shutil.copytree(queue / "quorum", tmp_path / name / "quorum")
 
-    said = judged(*stores)
+    said = verdict_of(*stores)
 
     assert said.next.startswith(f"start {A}, {C}: ")
     assert f"once {C} runs: rabbitmqctl -n {C} eval 'rabbit_quorum_queue:force_shrink" in said.next

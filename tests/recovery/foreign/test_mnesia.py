@@ -56,7 +56,7 @@ def asked(number: int) -> bytes:
     return tuple_of(atom("decision"), bytes([97, number]), atom("presume_abort"), b"j", b"j")
 
 
-def decided(number: int) -> bytes:
+def decision_term(number: int) -> bytes:
     return tuple_of(atom("decision"), bytes([97, number]), atom("committed"), b"j", b"j")
 
 
@@ -88,7 +88,7 @@ def test_tables_and_logs_are_read_in_the_order_in_which_they_were_written() -> N
 
 def test_a_transaction_that_asked_others_counts_once_it_is_decided() -> None:
     waiting = node(commit(change("a"), decision=asked(5)))
-    done = node(commit(change("a"), decision=asked(5)), decided(5))
+    done = node(commit(change("a"), decision=asked(5)), decision_term(5))
 
     assert (0, 1) == (len(waiting.values), waiting.in_doubt)
     assert (1, 0) == (len(done.values), done.in_doubt)
@@ -155,7 +155,9 @@ def test_the_definitions_of_a_new_node_are_not_counted_as_own() -> None:
     damage=st.binary(min_size=1, max_size=24) | st.integers(1, 64).map(bytes),
 )
 def test_any_bytes_within_a_log_are_read_or_refused(at: int, damage: bytes) -> None:
-    whole = log(asked(1), commit(change("a"), decision=asked(1)), decided(1), commit(change("b")))
+    whole = log(
+        asked(1), commit(change("a"), decision=asked(1)), decision_term(1), commit(change("b"))
+    )
     at %= len(whole)
     data = whole[:at] + damage + whole[at + len(damage) :]
 

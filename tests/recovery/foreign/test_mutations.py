@@ -68,11 +68,11 @@ class Form:
 # -- the examples ----------------------------------------------------------------------------------
 
 
-def _kept(broker: str, names: Sequence[str]) -> Sequence[Stores]:
+def _kept_trees(broker: str, names: Sequence[str]) -> Sequence[Stores]:
     return [{n: loaded((DATA / broker / f"{n}.tree").read_text("utf-8")) for n in names}]
 
 
-def _below(*folders: Path) -> Sequence[Stores]:
+def _trees_below(*folders: Path) -> Sequence[Stores]:
     return [
         {one.name: loaded(kept(one)) for one in sorted(folder.iterdir()) if one.is_dir()}
         for folder in sorted(folders)
@@ -172,9 +172,9 @@ def _unseen_in_rabbitmq(name: str, before: bytes, after: bytes) -> bool:
 FORMS: Mapping[str, Form] = {
     "etcd": Form(
         examples=lambda: [
-            *_kept("etcd-away", "abc"),
-            *_kept("etcd-founded", "abc"),
-            *_kept("etcd-restored", ("n1", "n3")),
+            *_kept_trees("etcd-away", "abc"),
+            *_kept_trees("etcd-founded", "abc"),
+            *_kept_trees("etcd-restored", ("n1", "n3")),
         ],
         is_unseen=_unseen_in_etcd,
     ),
@@ -189,20 +189,20 @@ FORMS: Mapping[str, Form] = {
         examples=lambda: [
             one
             for release in ("", "-17", "-18")
-            for one in _kept(f"postgresql-forked{release}", "bc")
+            for one in _kept_trees(f"postgresql-forked{release}", "bc")
         ],
         nodes=2,
     ),
     "galera": Form(
-        examples=lambda: _below(*DATA.glob("galera-*")),
+        examples=lambda: _trees_below(*DATA.glob("galera-*")),
         is_unseen=lambda _, before, after: _has_form(before, after),
         nodes=3,
         mutates=r".*\.dat",
     ),
     "rabbitmq": Form(
-        examples=lambda: _below(*DATA.glob("rabbitmq-*")), is_unseen=_unseen_in_rabbitmq
+        examples=lambda: _trees_below(*DATA.glob("rabbitmq-*")), is_unseen=_unseen_in_rabbitmq
     ),
-    "joinproto": Form(examples=lambda: _below(WRITTEN)),
+    "joinproto": Form(examples=lambda: _trees_below(WRITTEN)),
 }
 
 
@@ -249,17 +249,17 @@ class Cluster:
     before: Mapping[tuple[str, ...], Judgement]
 
     @classmethod
-    def laid(cls, place: Path, form: Form, stores: Stores) -> Cluster:
+    def write(cls, place: Path, form: Form, stores: Stores) -> Cluster:
         for name, tree in stores.items():
             for file in tree.files:
                 _put(place / name, file, tree)
         found = {name: _read(place / name) for name in stores}
         sets = [some for size in range(2, len(stores) + 1) for some in combinations(stores, size)]
-        before = {some: _judged(form, [found[name] for name in some]) for some in sets}
+        before = {some: _judge(form, [found[name] for name in some]) for some in sets}
         return cls(place, form, stores, found, before)
 
     @contextmanager
-    def changed(self, name: str, file: str, tree: Sparse) -> Iterator[Found]:
+    def changed_store(self, name: str, file: str, tree: Sparse) -> Iterator[Found]:
         """Yield the findings in a store after its file was replaced by that of `tree`."""
         try:
             _put(self.place / name, file, tree)
@@ -293,7 +293,7 @@ def _read(place: Path) -> Found:
     return read(gather(place, host="h", recovered=log.read_bytes() if log.exists() else b""))
 
 
-def _judged(form: Form, stores: Sequence[Found]) -> Judgement:
+def _judge(form: Form, stores: Sequence[Found]) -> Judgement:
     found = with_shared_log(tuple(stores))
     words = [one.path for one in found]
     judgement = judge(found, nodes=form.nodes, words=words)
@@ -330,7 +330,7 @@ def mutate(kind: str, count: int, seed: int) -> tuple[list[str], Counter[str]]:
     wrong, counts = list[str](), Counter[str]()
     with tempfile.TemporaryDirectory(dir=MEMORY) as place:
         clusters = [
-            Cluster.laid(Path(place) / str(at), form, stores)
+            Cluster.write(Path(place) / str(at), form, stores)
             for at, stores in enumerate(examples(kind))
         ]
         while counts.total() < count:
@@ -356,11 +356,11 @@ def _judge_all(
     """
     why = ""
     try:
-        with cluster.changed(name, file, tree) as found:
+        with cluster.changed_store(name, file, tree) as found:
             for some, before in cluster.before.items():
                 if name in some:
                     others = [found if one == name else cluster.found[one] for one in some]
-                    now = _judged(cluster.form, others)
+                    now = _judge(cluster.form, others)
                     why = why or false_in(before, now, found, cluster.found[name], cluster)
     except JoinprotoError:
         return "refused"

@@ -44,13 +44,13 @@ def control(name: str) -> Control:
     return postgresql.facts_of(server(name))
 
 
-def found(name: str, tree: Sparse | None = None) -> Found:
+def store_of(name: str, tree: Sparse | None = None) -> Found:
     data = postgresql.digest(tree or server(name))
     files = (RawFile(postgresql.NAMES[0], data),)
     return postgresql.read(Raw(path=f"/{name}", host="h", format=Format.POSTGRESQL, files=files))
 
 
-def judged(*stores: Found, nodes: int | None = None) -> Judgement:
+def verdict_of(*stores: Found, nodes: int | None = None) -> Judgement:
     return judge(stores, nodes=nodes, words=[one.path for one in stores])
 
 
@@ -64,7 +64,7 @@ def test_the_facts_of_a_directory_have_its_timelines_and_the_end_of_its_log() ->
         "c": "1 to 0/4000260",
     }
     assert [False, False, True] == [control(name).is_standby for name in "abc"]
-    assert ["dirty", "clean", "clean"] == [found(name).state.value for name in "abc"]
+    assert ["dirty", "clean", "clean"] == [store_of(name).state.value for name in "abc"]
 
 
 def test_the_fork_point_of_two_servers_is_where_one_left_the_timeline_of_the_other() -> None:
@@ -77,8 +77,8 @@ def test_the_fork_point_of_two_servers_is_where_one_left_the_timeline_of_the_oth
 
 
 def test_two_forked_servers_are_reported_in_one_line_and_a_server_behind_is_not_a_fork() -> None:
-    forked = judged(found("a"), found("b"))
-    behind = judged(found("c"), found("b"), nodes=2)
+    forked = verdict_of(store_of("a"), store_of("b"))
+    behind = verdict_of(store_of("c"), store_of("b"), nodes=2)
 
     assert (Verdict.DIVERGED, 4) == (forked.verdict, forked.code)
     assert (
@@ -91,10 +91,10 @@ def test_two_forked_servers_are_reported_in_one_line_and_a_server_behind_is_not_
 
 def test_no_server_is_proven_unless_all_servers_are_known_to_be_there() -> None:
     for nodes in (None, 3):
-        one = judged(found("c"), found("b"), nodes=nodes)
+        one = verdict_of(store_of("c"), store_of("b"), nodes=nodes)
 
         assert (Verdict.UNPROVEN, ("h:/b",)) == (one.verdict, one.pick.latest)
-    assert "--nodes N" in judged(found("c"), found("b")).next
+    assert "--nodes N" in verdict_of(store_of("c"), store_of("b")).next
 
 
 def test_two_standbys_that_were_both_promoted_are_two_timelines_with_one_number() -> None:
@@ -124,13 +124,13 @@ def test_a_directory_of_another_system_is_of_a_different_cluster(
 def test_a_damaged_control_file_is_reported_and_proves_nothing() -> None:
     data = bytearray(server("b").files["global/pg_control"])
     data[40] ^= 1
-    damaged = found("b", server("b").with_file("global/pg_control", bytes(data)))
+    damaged = store_of("b", server("b").with_file("global/pg_control", bytes(data)))
 
     assert (State.CORRUPT, ("global/pg_control: its checksum is wrong",)) == (
         damaged.state,
         damaged.problems,
     )
-    assert Verdict.UNPROVEN is judged(damaged, found("c"), nodes=2).verdict
+    assert Verdict.UNPROVEN is verdict_of(damaged, store_of("c"), nodes=2).verdict
 
 
 @pytest.mark.parametrize(
@@ -151,10 +151,10 @@ def test_no_flip_in_a_history_which_has_no_checksum_makes_a_fork() -> None:
     for at, bit in product(range(length), range(8)):
         data = bytearray(whole)
         data[at] ^= 1 << bit
-        one = found("b", server("b").with_file(name, bytes(data)))
+        one = store_of("b", server("b").with_file(name, bytes(data)))
 
         if one.state is State.CORRUPT:
-            assert judged(one, found("c"), nodes=2).verdict is Verdict.UNPROVEN
+            assert verdict_of(one, store_of("c"), nodes=2).verdict is Verdict.UNPROVEN
         else:
             assert postgresql.control_of(one) == control("b"), bytes(data)
 
@@ -205,7 +205,7 @@ def test_the_log_continues_after_a_file_that_was_left_early() -> None:
 
 def test_more_directories_than_nodes_are_refused() -> None:
     with pytest.raises(UsageProblem, match="--nodes 1, and 2 directories"):
-        judged(found("a"), found("c"), nodes=1)
+        verdict_of(store_of("a"), store_of("c"), nodes=1)
 
 
 def test_a_server_that_runs_is_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,9 +229,9 @@ def test_two_directories_of_one_server_are_unproven() -> None:
     a = server("a")
     run = a.with_file("postmaster.pid", PID), server("c").with_file("postmaster.pid", PID)
 
-    same = judged(found("a"), found("a", a), found("b"), nodes=3)
-    ran = judged(*map(found, "ac", run), nodes=2)
-    backup = judged(found("a"), found("x", a.with_file("backup_label", b"x")), nodes=2)
+    same = verdict_of(store_of("a"), store_of("a", a), store_of("b"), nodes=3)
+    ran = verdict_of(*map(store_of, "ac", run), nodes=2)
+    backup = verdict_of(store_of("a"), store_of("x", a.with_file("backup_label", b"x")), nodes=2)
 
     assert ["unproven", "unproven", "tie"] == [one.verdict.value for one in (same, ran, backup)]
     assert "h:/a and h:/c are of one server: an old state, or a copy" in ran.sentence
@@ -240,12 +240,12 @@ def test_two_directories_of_one_server_are_unproven() -> None:
 
 def test_a_directory_is_called_a_copy_if_its_pid_file_names_another_directory() -> None:
     """If the server ran during the copy, the copy may have files of several moments."""
-    copied = found("a", server("a").with_file("postmaster.pid", PID))
-    at_home = found("var/lib/a", server("a").with_file("postmaster.pid", PID))
+    copied = store_of("a", server("a").with_file("postmaster.pid", PID))
+    at_home = store_of("var/lib/a", server("a").with_file("postmaster.pid", PID))
 
     assert "a copy of /var/lib/a, by postmaster.pid" in copied.problems[0]
     assert () == at_home.problems
-    assert () == found("a").problems
+    assert () == store_of("a").problems
 
 
 def test_a_standby_that_lacks_a_part_of_its_log_is_damaged() -> None:
@@ -254,15 +254,15 @@ def test_a_standby_that_lacks_a_part_of_its_log_is_damaged() -> None:
     segment = "pg_wal/000000010000000000000004"
     cut = Sparse({**whole.files, segment: whole.files[segment][:0x1F0]}, whole.sizes)
 
-    said = found("c", cut)
+    said = store_of("c", cut)
 
     assert State.CORRUPT is said.state
     assert (
         "the log from 0/40001F8 to 0/4000260, without which the server does not start"
         in (said.problems[0])
     )
-    assert "unproven" == judged(said, found("a"), nodes=2).verdict.value
-    assert State.CLEAN is found("c").state
+    assert "unproven" == verdict_of(said, store_of("a"), nodes=2).verdict.value
+    assert State.CLEAN is store_of("c").state
 
 
 def of_version(version: int, *, at: int, release: str = "") -> Sparse:
@@ -288,9 +288,9 @@ def of_version(version: int, *, at: int, release: str = "") -> Sparse:
 def test_a_version_that_is_not_known_is_named_and_never_called_corrupt(
     version: int, at: int, release: str, state: str
 ) -> None:
-    one = found("b", of_version(version, at=at, release=release))
-    said = judged(one, nodes=1)
-    among = judged(one, found("c"), nodes=2)
+    one = store_of("b", of_version(version, at=at, release=release))
+    said = verdict_of(one, nodes=1)
+    among = verdict_of(one, store_of("c"), nodes=2)
 
     assert state == one.state.value
     age = "newer" if state == "newer" else "older"
@@ -307,7 +307,7 @@ def test_a_version_that_is_not_known_with_a_wrong_checksum_is_damage() -> None:
     data = bytearray(tree.files["global/pg_control"])
     data[40] ^= 1
 
-    one = found("b", tree.with_file("global/pg_control", bytes(data)))
+    one = store_of("b", tree.with_file("global/pg_control", bytes(data)))
 
     assert (State.CORRUPT, "global/pg_control: its checksum is wrong") == (
         one.state,
@@ -334,17 +334,17 @@ def test_directories_of_later_releases_are_read_as_their_own_programs_read_them(
         for name in ends
     }
     controls = {name: postgresql.facts_of(tree) for name, tree in trees.items()}
-    a, b, c = (found(name, tree) for name, tree in trees.items())
+    a, b, c = (store_of(name, tree) for name, tree in trees.items())
 
     assert ends == {name: one.end for name, one in controls.items()}
     assert {release} == {one.release for one in controls.values()}
     assert [[], [], []] == [[*one.problems] for one in (a, b, c)]
     forked = common_log(controls["a"], controls["b"])
     assert forked == CommonLog(1, left, left, ends["a"] - left, ends["b"] - left)
-    assert Verdict.DIVERGED is judged(a, b, c, nodes=3).verdict
-    behind = judged(c, b, nodes=2)
+    assert Verdict.DIVERGED is verdict_of(a, b, c, nodes=3).verdict
+    behind = verdict_of(c, b, nodes=2)
     assert (Verdict.PROVEN, ("h:/b",)) == (behind.verdict, behind.pick.latest)
-    assert Verdict.UNPROVEN is judged(c, b, nodes=3).verdict
+    assert Verdict.UNPROVEN is verdict_of(c, b, nodes=3).verdict
 
 
 @pytest.mark.parametrize("release", LATER)
@@ -355,13 +355,13 @@ def test_no_flip_in_a_later_release_moves_the_fork_point(release: str) -> None:
     """
     folder = DATA / f"postgresql-forked-{release}"
     b, c = (loaded((folder / f"{name}.tree").read_text("utf-8")) for name in "bc")
-    whole, other = postgresql.facts_of(b), found("c", c)
+    whole, other = postgresql.facts_of(b), store_of("c", c)
     for name, count in (("global/pg_control", 300), ("pg_wal/00000002.history", 11)):
         for at, bit in product(range(0, count, 3), range(0, 8, 3)):
             data = bytearray(b.files[name].ljust(count, b"\0"))
             data[at] ^= 1 << bit
-            one = found("b", b.with_file(name, bytes(data)))
+            one = store_of("b", b.with_file(name, bytes(data)))
             if one.state in (State.CORRUPT, State.NEWER):
-                assert judged(one, other, nodes=2).verdict is Verdict.UNPROVEN
+                assert verdict_of(one, other, nodes=2).verdict is Verdict.UNPROVEN
             else:
                 assert postgresql.control_of(one) == whole, (name, at, bit)

@@ -36,7 +36,7 @@ MAJORITY_HAS = {"q1": 241, "q2": 45, "q4": 25}
 """For each queue of the real nodes: the last entry that a majority of its voters has."""
 
 
-def judged(*directories: Path, lost: tuple[str, ...] = ()) -> Judgement:
+def verdict_of(*directories: Path, lost: tuple[str, ...] = ()) -> Judgement:
     return judgement_of(words=list(map(str, directories)), kind="auto", positions=[], lost=lost)
 
 
@@ -75,7 +75,7 @@ def test_the_files_of_real_nodes_show_where_each_log_ends(nodes: Mapping[str, Pa
 
 def test_each_queue_has_its_own_verdict(nodes: Mapping[str, Path]) -> None:
     """q3 was declared a second before the kill: its name was not on the disk yet."""
-    found = judged(*nodes.values())
+    found = verdict_of(*nodes.values())
 
     text = "\n".join(found.evidence)
     assert f"{B} is best for 3 of 4 queues" in text
@@ -96,13 +96,13 @@ def test_a_queue_is_proven_by_a_majority_of_its_own_voters(nodes: Mapping[str, P
     proven = {
         pair: {row.title: row.best for row in found.raft.rows if row.is_proven}
         for pair in combinations(NODES, 2)
-        if (found := judged(*(nodes[one] for one in pair))).raft is not None
+        if (found := verdict_of(*(nodes[one] for one in pair))).raft is not None
     }
 
     assert {"q1": (A, B), "q2": (A, B)} == proven[A, B]
     assert {"q1": (A, C), "q2": (A,)} == proven[A, C]
     assert {"q1": (B, C), "q2": (B,), "q4": (B, C)} == proven[B, C]
-    alone = judged(nodes[C]).raft
+    alone = verdict_of(nodes[C]).raft
     assert alone is not None
     assert not any(row.is_proven for row in alone.rows)
 
@@ -125,7 +125,7 @@ def test_logs_of_a_node_that_was_renamed_do_not_count(tmp_path: Path) -> None:
             said = (each / file).read_text().replace("b@localhost", "d@localhost")
             (each / file).write_text(said)
 
-    found = judged(nodes[A], new)
+    found = verdict_of(nodes[A], new)
 
     text = " ".join(found.evidence)
     assert "d@localhost" in [one.member for one in found.stores]
@@ -309,7 +309,7 @@ def entries(count: int, term: int = 1) -> list[tuple[int, int, bytes]]:
 def test_a_majority_of_khepri_is_proven(tmp_path: Path) -> None:
     a, b = node(tmp_path, A, entries=entries(7)), node(tmp_path, B, entries=entries(5))
 
-    found = judged(a, b)
+    found = verdict_of(a, b)
 
     assert ("proven", (A,)) == (found.verdict.value, tuple(one.member for one in found.latest))
     assert "start all these nodes" in found.next
@@ -322,7 +322,7 @@ def test_the_advice_for_a_minority_of_khepri_names_the_entries_that_a_forced_boo
     """The advice names hosts that may be reached, or the command and the entries that it loses."""
     a = node(tmp_path, A, entries=entries(7), applied=5)
 
-    found, given_up = judged(a), judged(a, lost=(B, C))
+    found, given_up = verdict_of(a), verdict_of(a, lost=(B, C))
 
     assert 5 == found.code
     assert found.next.startswith(
@@ -352,7 +352,7 @@ def test_a_queue_without_its_majority_is_shrunk(tmp_path: Path) -> None:
     )
     shutil.copytree(folder / "quorum", tmp_path / A / "quorum")
 
-    found = judged(*(tmp_path / name for name in NODES), lost=("x@h", "y@h"))
+    found = verdict_of(*(tmp_path / name for name in NODES), lost=("x@h", "y@h"))
 
     assert "But 1 of 2 Raft groups is not proven: q17" in found.sentence
     assert f"rabbitmqctl -n {A} eval 'rabbit_quorum_queue:force_shrink_member" in found.next
@@ -364,7 +364,7 @@ def test_two_logs_that_contradict_each_other_are_unproven(tmp_path: Path) -> Non
     a = node(tmp_path, A, entries=entries(7))
     b = node(tmp_path, B, entries=[(at, 1, b"\x83other%d" % at) for at in range(1, 8)])
 
-    found = judged(a, b)
+    found = verdict_of(a, b)
 
     assert "unproven" == found.verdict.value
     assert "different entries under one number" in found.sentence
@@ -377,13 +377,13 @@ def test_a_log_that_is_not_named_does_not_count(tmp_path: Path) -> None:
         for name, named in ((A, True), (B, False))
     )
 
-    assert "unproven" == judged(a, b).verdict.value
+    assert "unproven" == verdict_of(a, b).verdict.value
 
 
 def test_a_log_whose_config_names_another_node_does_not_count(tmp_path: Path) -> None:
     """`config` has no checksum, so a changed letter may add one voter and remove another."""
     a, b = (node(tmp_path, name, entries=entries(7)) for name in (A, B))
-    assert "proven" == judged(a, b).verdict.value
+    assert "proven" == verdict_of(a, b).verdict.value
     (changed,) = b.glob("coordination/*/*/config")
     text = changed.read_text()
     changed.write_text(text.replace(f"{B}}},\n", f"{B}b}},\n"))
@@ -393,7 +393,7 @@ def test_a_log_whose_config_names_another_node_does_not_count(tmp_path: Path) ->
 
     assert B == log.node
     assert f"config: is of {B}b, and lies under {B}" in log.damaged
-    assert "unproven" == judged(a, b).verdict.value
+    assert "unproven" == verdict_of(a, b).verdict.value
 
 
 # -- logs that were made at another time than the others -------------------------------------------
@@ -465,8 +465,8 @@ def test_learners_do_not_count(tmp_path: Path) -> None:
     changed = [*entries(2), (3, 1, command("rabbitmq_metadata", [A, B], [C]))]
     a, c = (node(tmp_path, name, entries=changed) for name in (A, C))
 
-    assert "unproven" == judged(a, c).verdict.value
-    assert "proven" == judged(a, node(tmp_path, B, entries=changed)).verdict.value
+    assert "unproven" == verdict_of(a, c).verdict.value
+    assert "proven" == verdict_of(a, node(tmp_path, B, entries=changed)).verdict.value
 
 
 def test_files_that_cannot_be_read_are_not_corrupt_and_not_given_up(tmp_path: Path) -> None:
@@ -478,7 +478,7 @@ def test_files_that_cannot_be_read_are_not_corrupt_and_not_given_up(tmp_path: Pa
 
     assert State.UNKNOWN is found.state
     assert "meta.dets: is not a table of DETS" in found.problems[0]
-    assert "a majority of them has the latest data" in judged(a).next
+    assert "a majority of them has the latest data" in verdict_of(a).next
 
 
 @pytest.mark.parametrize("name", ["x'; touch /tmp/pwned; '", 'say "hi"\\\\', "häuser", "q.1-a_b"])

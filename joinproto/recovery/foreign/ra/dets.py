@@ -36,7 +36,7 @@ def objects_in(name: str, data: bytes) -> Iterator[bytes]:
     at = data.find(ACTIVE, BASE)
     while at >= 0:
         if (at - 4 - BASE) % STEP == 0:
-            for term in _area(name, data, at - 4):
+            for term in _objects_in_area(name, data, at - 4):
                 count += 1
                 yield term
         at = data.find(ACTIVE, at + 1)
@@ -44,7 +44,7 @@ def objects_in(name: str, data: bytes) -> Iterator[bytes]:
         raise NotAsWritten(f"{name}: {_word(data, 32)} objects were written, and {count} are here")
 
 
-def _area(name: str, data: bytes, begin: int) -> Iterator[bytes]:
+def _objects_in_area(name: str, data: bytes, begin: int) -> Iterator[bytes]:
     end, at = begin + _word(data, begin), begin + 8
     if not at < end <= len(data):
         raise NotAsWritten(f"{name}: byte {begin} begins an area that does not end")

@@ -94,10 +94,10 @@ def _system(tree: Tree, system: str, folder: str, names: Sequence[str]) -> RaSys
     try:
         return _read(tree, system, folder, names)
     except NotAsWritten as error:
-        return RaSystem(system, problem=_refused(error))
+        return RaSystem(system, problem=_text_or_raise(error))
 
 
-def _refused(error: NotAsWritten) -> str:
+def _text_or_raise(error: NotAsWritten) -> str:
     """Return the text of an error; raise the error again if this user may not read the file."""
     if error.errno in DENIED:
         raise error
@@ -153,7 +153,7 @@ def _log(tree: Tree, folder: str, names: Sequence[str]) -> tuple[Config, Log]:
         if found.last[0] < newest:
             found.problem = f"{folder}: its newest snapshot is not as it was written"
     except NotAsWritten as error:
-        found.problem = _refused(error)
+        found.problem = _text_or_raise(error)
     return config, found
 
 

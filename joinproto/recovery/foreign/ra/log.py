@@ -201,13 +201,13 @@ def group_logs(
     # If a queue was deleted and declared again, the old queue's log is left out.
     live = {config.group for config in configs if config.uid in named}
     return tuple(
-        _whole(system, config, logs.get(config.uid, Log()), meta.get(config.uid), names)
+        _group_log(system, config, logs.get(config.uid, Log()), meta.get(config.uid), names)
         for config in configs
         if config.uid in named or config.group not in live
     )
 
 
-def _whole(
+def _group_log(
     system: str,
     config: Config,
     log: Log,

@@ -120,9 +120,9 @@ class GroupVerdicts:
         """Return the table in sentences: problems, the best node, doubts, damaged logs."""
         if not self.rows:
             return self.problems
-        return (*self.problems, *self._best(), *self._doubts(), *self._damaged())
+        return (*self.problems, *self._best_lines(), *self._doubts(), *self._damage_lines())
 
-    def _best(self) -> list[str]:
+    def _best_lines(self) -> list[str]:
         proven = [row for row in self.rows if row.is_proven]
         if not proven:
             return []
@@ -139,10 +139,10 @@ class GroupVerdicts:
         return [said + "".join(rest), f"assumed: {ASSUMED}"]
 
     def _doubts(self) -> list[str]:
-        doubts = grouped((_doubt(row), row.title) for row in self.unproven)
+        doubts = grouped((_unproven_reason(row), row.title) for row in self.unproven)
         return [f"{_shortened(titles)}: {why}" for why, titles in doubts.items()]
 
-    def _damaged(self) -> list[str]:
+    def _damage_lines(self) -> list[str]:
         damaged = grouped(
             (f"{log.node}: {log.damaged}", row.title)
             for row in self.rows
@@ -277,7 +277,7 @@ def _conflict(logs: Mapping[str, GroupLog]) -> str:
     return ""
 
 
-def _doubt(row: GroupVerdict) -> str:
+def _unproven_reason(row: GroupVerdict) -> str:
     """Return the reason why a group is not proven, without the group's name."""
     verdict = row.verdict
     if row.conflict:
