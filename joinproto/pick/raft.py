@@ -289,9 +289,9 @@ def _went_back(
     seen = {log.member for log in sound}
     known = [one for one in best.configurations if one.voters]
 
-    def is_too_few(those: set[str]) -> bool:
+    def is_too_few(voters: set[str]) -> bool:
         return bool(known) and all(
-            len(one.voters & those) + len(one.voters - seen) + spare < majority(one)
+            len(one.voters & voters) + len(one.voters - seen) + spare < majority(one)
             for one in known
         )
 

@@ -47,11 +47,11 @@ class Extra:
 class Outer:
     """A class that contains another."""
 
-    seconds: Annotated[Seconds, "how long"] = 1.23456
-    inner: Annotated[tuple[Inner, ...], "those in it"] = (Inner("a"),)
-    times: Annotated[Mapping[str, Count], "how often"] = {"x": 1}
-    colour: Annotated[Colour | None, "of which colour"] = Colour.RED
-    absent: Annotated[str | None, Absent(), "if at all"] = None
+    seconds: Annotated[Seconds, "the duration"] = 1.23456
+    inner: Annotated[tuple[Inner, ...], "the inner values"] = (Inner("a"),)
+    times: Annotated[Mapping[str, Count], "counts by name"] = {"x": 1}
+    colour: Annotated[Colour | None, "the colour"] = Colour.RED
+    absent: Annotated[str | None, Absent(), "a value that may be missing"] = None
     extra: Annotated[Extra | None, Merged(optional=True)] = None
 
     @property
@@ -89,14 +89,14 @@ def test_the_schema_of_a_type_refuses_other_values(change: dict[str, Any], fault
 
 
 @frozen
-class Wrong:
-    it: Annotated[complex, "a number"]
+class ComplexField:
+    number: Annotated[complex, "a number"]
 
 
 def test_a_type_without_a_place_in_json_is_refused() -> None:
     """It is refused when the schema is made, and every printed class has a schema."""
     with pytest.raises(TypeError, match="no place in a JSON object"):
-        schema_of(Wrong)
+        schema_of(ComplexField)
 
 
 def test_the_canonical_hash_never_changes() -> None:
@@ -113,11 +113,11 @@ PLACE = Written(tuple[float, float], lambda z: [z.real, z.imag], lambda at: comp
 class Kept:
     """A value that is written and read again."""
 
-    colour: Annotated[Colour | None, "of which colour"]
-    inner: Annotated[tuple[Inner, ...], "those in it"] = ()
-    times: Annotated[Mapping[str, Count], "how often"] = {}
-    place: Annotated[complex, PLACE, "where"] = 1j
-    sure: Annotated[bool, Absent(), "whether it is sure; earlier versions did not say"] = False
+    colour: Annotated[Colour | None, "the colour"]
+    inner: Annotated[tuple[Inner, ...], "the inner values"] = ()
+    times: Annotated[Mapping[str, Count], "counts by name"] = {}
+    place: Annotated[complex, PLACE, "a place"] = 1j
+    sure: Annotated[bool, Absent(), "whether this is sure; earlier versions lack it"] = False
 
 
 TWO = (Inner("a"), Inner("b"))

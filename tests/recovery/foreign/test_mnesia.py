@@ -47,16 +47,16 @@ def change(name: str, op: str = "write", *, table: str = TABLE, value: str = "")
 
 
 def commit(*changes: bytes, decision: bytes = b"") -> bytes:
-    asked = decision or atom("presume_commit")
+    outcome = decision or atom("presume_commit")
     rest = (list_of(), list_of(*changes), list_of(), list_of(), list_of())
-    return tuple_of(atom("commit"), atom("a@h"), asked, *rest)
+    return tuple_of(atom("commit"), atom("a@h"), outcome, *rest)
 
 
-def asked(number: int) -> bytes:
+def abort_decision(number: int) -> bytes:
     return tuple_of(atom("decision"), bytes([97, number]), atom("presume_abort"), b"j", b"j")
 
 
-def decision_term(number: int) -> bytes:
+def commit_decision(number: int) -> bytes:
     return tuple_of(atom("decision"), bytes([97, number]), atom("committed"), b"j", b"j")
 
 
@@ -87,8 +87,8 @@ def test_tables_and_logs_are_read_in_the_order_in_which_they_were_written() -> N
 
 
 def test_a_transaction_that_asked_others_counts_once_it_is_decided() -> None:
-    waiting = node(commit(change("a"), decision=asked(5)))
-    done = node(commit(change("a"), decision=asked(5)), decision_term(5))
+    waiting = node(commit(change("a"), decision=abort_decision(5)))
+    done = node(commit(change("a"), decision=abort_decision(5)), commit_decision(5))
 
     assert (0, 1) == (len(waiting.values), waiting.in_doubt)
     assert (1, 0) == (len(done.values), done.in_doubt)
@@ -156,7 +156,10 @@ def test_the_definitions_of_a_new_node_are_not_counted_as_own() -> None:
 )
 def test_any_bytes_within_a_log_are_read_or_refused(at: int, damage: bytes) -> None:
     whole = log(
-        asked(1), commit(change("a"), decision=asked(1)), decision_term(1), commit(change("b"))
+        abort_decision(1),
+        commit(change("a"), decision=abort_decision(1)),
+        commit_decision(1),
+        commit(change("b")),
     )
     at %= len(whole)
     data = whole[:at] + damage + whole[at + len(damage) :]
