@@ -122,10 +122,10 @@ NOTICED_BY = {
         "dropping:_Copy._copy_frames:always yes:1",
     ),
     "tests/recovery/test_apply.py::test_a_forced_plan_is_undone_while_its_store_is_unused": (
-        "writing:_undone:always no:1",
+        "writing:_record_after_undo:always no:1",
     ),
     "tests/recovery/test_apply.py::test_a_forced_plan_is_not_undone_after_its_store_was_used": (
-        "writing:_undone:always yes:1",
+        "writing:_record_after_undo:always yes:1",
     ),
     "tests/recovery/test_apply.py::test_apply_marks_only_the_latest_store": (
         "writing:check:always yes:1",
