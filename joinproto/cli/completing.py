@@ -27,7 +27,7 @@ def completes(names: Callable[[click.Context], Iterable[str]], *, files: bool = 
     return complete
 
 
-def _named(module: str, names: Callable[[Any], Iterable[str]]) -> Callable[[Any], Iterable[str]]:
+def _from(module: str, names: Callable[[Any], Iterable[str]]) -> Callable[[Any], Iterable[str]]:
     return lambda _context: names(import_module(module))
 
 
@@ -39,30 +39,31 @@ def _mutants(context: click.Context) -> Iterable[str]:
     return sorted({mutant for item in found for mutant in item.mutants})
 
 
-def _reachable(context: click.Context) -> Iterable[str]:
+def _sometimes_claims(context: click.Context) -> Iterable[str]:
     """Return the `sometimes` claims of the world that the command names."""
     load: Any = import_module("joinproto.check.catalogue").load_world
     world = load(context.params["target"])
     return [item.name for item in world.properties if item.kind == "sometimes"]
 
 
-sometimes = completes(_reachable)
+sometimes = completes(_sometimes_claims)
 worlds = completes(
-    _named("joinproto_worlds.entries", lambda at: [item.name for item in at.ENTRIES]), files=True
+    _from("joinproto_worlds.entries", lambda module: [item.name for item in module.ENTRIES]),
+    files=True,
 )
 families = completes(
-    _named(
+    _from(
         "joinproto_worlds.entries",
-        lambda at: [*at.FAMILIES, "policies", *(item.name for item in at.ENTRIES)],
+        lambda module: [*module.FAMILIES, "policies", *(item.name for item in module.ENTRIES)],
     )
 )
 mutants = completes(_mutants)
 claims = completes(
-    _named("joinproto_claims.claims", lambda at: [*at.layers(), *at.claims(), "tables"])
+    _from("joinproto_claims.claims", lambda module: [*module.layers(), *module.claims(), "tables"])
 )
-conjuncts = completes(_named("joinproto_claims.claims", lambda at: at.conjuncts()))
+conjuncts = completes(_from("joinproto_claims.claims", lambda module: module.conjuncts()))
 questions = completes(
-    _named("joinproto.ask.catalogue", lambda at: [one.name for one in at.questions()])
+    _from("joinproto.ask.catalogue", lambda module: [one.name for one in module.questions()])
 )
-queries = completes(_named("spark_explore.questions", lambda at: at.QUESTIONS))
-drawings = completes(_named("joinproto.cli.diagrams.catalog", lambda at: at.drawings()))
+queries = completes(_from("spark_explore.questions", lambda module: module.QUESTIONS))
+drawings = completes(_from("joinproto.cli.diagrams.catalog", lambda module: module.drawings()))

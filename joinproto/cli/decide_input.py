@@ -136,7 +136,7 @@ def _check(place: str, row: MemberInput) -> None:
     if store in (Store.CLEAN, Store.DIRTY) and row.initial is None:
         _refuse(f"{place}.initial", f"a signature: a {store.value} store has one (rule S1)", None)
     if store is Store.CLEAN and row.final is None:
-        _refuse(f"{place}.final", "a signature: it is what makes a store clean (rule S2)", None)
+        _refuse(f"{place}.final", "a signature, which makes a store clean (rule S2)", None)
     if store in WITHOUT_DATA and row.final is not None:
         _refuse(f"{place}.final", "null: only a store with data was closed", row.final)
     # An active member without a store has learned the cluster's signature by its update.

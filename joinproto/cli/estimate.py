@@ -92,7 +92,7 @@ def estimate(
     samples: list[Sample] = []
     for number in range(max(least, members - SIZES_MAX), members):
         # A size is not begun if the last two sizes say that it would be stopped.
-        if len(samples) > 1 and _next(samples) > STATES_MAX:
+        if len(samples) > 1 and _next_distinct_min(samples) > STATES_MAX:
             break
         report = report_of(number)
         if report is None:
@@ -106,7 +106,7 @@ def estimate(
     return fit(members, samples[-3:]) if len(samples) > 1 else None
 
 
-def _next(samples: Sequence[Sample]) -> float:
+def _next_distinct_min(samples: Sequence[Sample]) -> float:
     """Return the least number of states that the next size is expected to have."""
     one, two = samples[-2:]
     return two.distinct * two.distinct / one.distinct

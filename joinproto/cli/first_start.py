@@ -30,7 +30,7 @@ FIELDS = "joinproto discovery would-it-split --help   lists the fields"
 NODES_MAX = 6
 TRIES_MAX = 1000
 TRIES_COUNTED = 10
-"""If there are more rounds than this, they are not counted: any round may then be the last."""
+"""If the facts give at most this many rounds, the search counts them; else any may be the last."""
 
 
 @frozen(kw_only=True)
@@ -47,7 +47,7 @@ class Start:
         " registered node; seed: every node knows the first of nodes",
     ] = "lists"
     answers: Annotated[
-        Mapping[str, Told], "a node's name to the answer that it always gets instead"
+        Mapping[str, Told], "a node's name to the answer that it gets in place of the backend's"
     ] = field(factory=dict)
     cut: Annotated[
         tuple[tuple[str, ...], ...],
@@ -56,7 +56,7 @@ class Start:
     tries: Annotated[
         int | None, AtLeast(0), "rounds after the first; null: as many as the release makes"
     ] = None
-    gives_up: Annotated[bool | None, "false: no node ever gives up, whatever the tries"] = None
+    gives_up: Annotated[bool | None, "false: no node ever gives up, with any tries"] = None
     fails: Annotated[bool, "the backend may answer with an error"] = False
     partial_lists: Annotated[bool, "a list may lack any one other node"] = False
     stale: Annotated[bool, "the record of a dead node is there (selects)"] = False
@@ -83,20 +83,20 @@ class Split:
     run: Annotated[tuple[str, ...], "the steps of the shortest run to two clusters"]
     states: Annotated[Count, "states that were searched"]
     ended: Annotated[bool, "whether the search came to its end, or to a split"]
-    facts: Annotated[tuple[str, ...], "what the release and the backend decide, in words"] = ()
+    facts: Annotated[tuple[str, ...], "decisions of the release and the backend, in words"] = ()
 
 
-def start_of(text: bytes, at: str | None, nodes: int) -> Start:
+def start_of(text: bytes, release_name: str | None, nodes: int) -> Start:
     """Return the facts of a file with JSON or a configuration.
 
-    `at`: the release, in place of the one that JSON names.  `nodes`: how many nodes start, if a
-    configuration does not list them.
+    `release_name`: the release, in place of the one that JSON names.  `nodes`: how many nodes
+    start, if a configuration does not list them.
     """
     if not text.lstrip().startswith(b"{"):
-        return _of_configuration(text, at or "head", nodes)
+        return _of_configuration(text, release_name or "head", nodes)
     with placing(next=FIELDS):
         start = fitted(Start, _with_short_name(parse(text)))
-    return start if at is None else evolve(start, release=at)
+    return start if release_name is None else evolve(start, release=release_name)
 
 
 def _with_short_name(facts: Any) -> Any:
@@ -108,10 +108,10 @@ def _with_short_name(facts: Any) -> Any:
     return facts
 
 
-def _of_configuration(text: bytes, at: str, count: int) -> Start:
-    if at == "ours":
+def _of_configuration(text: bytes, release_name: str, count: int) -> Start:
+    if release_name == "ours":
         raise UsageProblem("--release ours takes no rabbitmq.conf", next="give the facts as JSON")
-    given = LintInput(release=release(at))
+    given = LintInput(release=release(release_name))
     require_start(text, given)
     about = chosen(text, given).about
     names = tuple(dict.fromkeys(about.below("classic_config.nodes").values()))
@@ -121,13 +121,13 @@ def _of_configuration(text: bytes, at: str, count: int) -> Start:
         raise UsageProblem(
             f"{about.backend} is not a backend that ships", next="give the facts as JSON"
         )
-    is_endless = first_start(release(at), about.backend).kind == "seed"
+    is_endless = first_start(release(release_name), about.backend).kind == "seed"
     limit = None if is_endless else about.values.get("discovery_retry_limit")
     return fitted(
         Start,
         {
             "nodes": list(names),
-            "release": at,
+            "release": release_name,
             "backend": about.backend.removeprefix("rabbit_peer_discovery_"),
             "answers": _answers_without_list(about, names),
             "tries": limit if isinstance(limit, int) else None,
@@ -198,9 +198,9 @@ def _search(world: Any, seconds: float | None) -> Split:
 
 
 def _step_as_text(step: Any) -> str:
-    who = f"{step.member}: " if step.member else ""
-    why = f" ({'; '.join(step.rules)})" if step.rules else ""
-    return f"{who}{step.label}{why}"
+    member = f"{step.member}: " if step.member else ""
+    rules = f" ({'; '.join(step.rules)})" if step.rules else ""
+    return f"{member}{step.label}{rules}"
 
 
 def require_names(start: Start) -> None:
@@ -229,7 +229,7 @@ def require_names(start: Start) -> None:
         unknown = sorted(set(named) - set(names))
         if unknown:
             raise DoesNotFit(
-                place, f"{place}: {unknown[0]!r} is not among nodes", next="add it there"
+                place, f"{place}: {unknown[0]!r} is not in nodes", next="add it to nodes"
             )
 
 
@@ -243,12 +243,12 @@ def facts_of(start: Start) -> tuple[Any, tuple[str, ...]]:
     if start.gives_up is False:
         tries = None
     is_counted = tries == 0 or (start.tries is not None and start.tries <= TRIES_COUNTED)
-    of = None if start.release == "ours" else release(start.release)
+    named = None if start.release == "ours" else release(start.release)
     facts = filled(
         Facts,
         start,
-        names=tuple(sorted(names)) if of is not None and does(of, "BY_NAME") else names,
-        rules=Rules.OURS if of is None else rules_of(of),
+        names=tuple(sorted(names)) if named is not None and does(named, "BY_NAME") else names,
+        rules=Rules.OURS if named is None else rules_of(named),
         backend=start.backend if start.backend in STANDS_FOR else usual.kind,
         tries=tries if is_counted else None,
         gives_up=tries is not None and not is_counted,

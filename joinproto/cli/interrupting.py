@@ -38,11 +38,11 @@ def interruptible() -> Iterator[Interrupt]:
         interrupt.asked = True
         _say("\nstopping, to report the findings; Ctrl-C again ends the command at once\n")
 
-    before = signal.signal(signal.SIGINT, stop)
+    previous = signal.signal(signal.SIGINT, stop)
     try:
         yield interrupt
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous)
 
 
 def _say(text: str) -> None:

@@ -32,7 +32,7 @@ _MUTANT = option(
     metavar="NAME",
     shell_complete=completing.mutants,
 )
-_MORE = option(
+_SET = option(
     ("--set", "more"),
     "Set another parameter of the world's function.",
     metavar="NAME=VALUE",
@@ -64,10 +64,10 @@ report_options = together(
 )
 """The options that write reports for other programs."""
 
-world_options = together(*_SIZES, _MUTANT, _MORE)
+world_options = together(*_SIZES, _MUTANT, _SET)
 """The options that describe a world: see `given`."""
 
-options_but_mutant = together(*_SIZES, _MORE)
+options_but_mutant = together(*_SIZES, _SET)
 """The same options without `--mutant`, for a command that may take two mutants."""
 
 
@@ -115,4 +115,4 @@ def _bytes_of(max_memory: str | None) -> int | None:
         message = str(error)
     except OverflowError:  # "infG"
         message = f"{max_memory!r} is more memory than a machine can have"
-    raise UsageProblem(f"--max-memory: {message}", next="joinproto check --help")
+    raise UsageProblem(f"--max-memory: {message}", next="give a size, such as 500M or 2G")

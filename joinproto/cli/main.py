@@ -18,7 +18,7 @@ from joinproto import __version__
 
 
 @frozen
-class Row:
+class CommandRow:
     """One command.
 
     `target`: where the command is, as "module:attribute".  `about`: its line in the help.
@@ -33,7 +33,7 @@ class Row:
 class LazyGroup(click.Group):
     """A command group whose commands are rows of a table; each is imported when it is called."""
 
-    def __init__(self, *, rows: Mapping[str, Row], **settings: Any) -> None:
+    def __init__(self, *, rows: Mapping[str, CommandRow], **settings: Any) -> None:
         super().__init__(**settings)
         self.rows = rows
 
@@ -110,8 +110,10 @@ _MODULES = {
 }
 """Modules of commands whose module is not named like the command."""
 
-COMMANDS: dict[str, Row] = {
-    name: Row(f"{_MODULES.get(name, f'joinproto.cli.commands.{name}')}:{name}", about, section)
+COMMANDS: dict[str, CommandRow] = {
+    name: CommandRow(
+        f"{_MODULES.get(name, f'joinproto.cli.commands.{name}')}:{name}", about, section
+    )
     for section, rows in _SECTIONS.items()
     for name, about in rows.items()
 }

@@ -65,7 +65,7 @@ def together(*options: Decorator) -> Decorator:
 AS_JSON = option(("--json", "as_json"), "Print one JSON object.", is_flag=True)
 
 
-def config_of(what: str) -> Decorator:
-    """Return the option that names the configuration of the running program."""
+def config_of(program: str) -> Decorator:
+    """Return the option that names the program's configuration file."""
     kind = click.Path(dir_okay=False, path_type=Path)
-    return option("--config", f"The {what}'s configuration, TOML.", kind, required=True)
+    return option("--config", f"The {program}'s configuration, TOML.", kind, required=True)

@@ -1,4 +1,4 @@
-"""The terminal output of commands: width, colours, and what goes to standard output."""
+"""The terminal output of commands: width, colours, and streams."""
 
 from __future__ import annotations
 

@@ -194,12 +194,16 @@ def _spelled(word: str, known: Mapping[str, int]) -> str:
     """Return `word`, or the most frequent known word that differs from it by one typing error."""
     if word in known or len(word) < TYPING_ERROR_LETTERS_MIN or word.isdigit():
         return word
-    alike = {_CANONICAL.get(it, it) for it in (*known, *_CANONICAL) if _one_slip(word, it)}
-    return max(alike, key=lambda it: (known.get(it, 0), it), default=word)
+    words = [one for one in (*known, *_CANONICAL) if _is_one_slip(word, one)]
+    alike = {_CANONICAL.get(one, one) for one in words}
+    return max(alike, key=lambda one: (known.get(one, 0), one), default=word)
 
 
-def _one_slip(word: str, other: str) -> bool:
-    """Return whether one inner letter is wrong, missing, extra or swapped with the next one."""
+def _is_one_slip(word: str, other: str) -> bool:
+    """Return whether a letter after the first is wrong, missing, extra or swapped with the next.
+
+    Of two words of one length, the last letters must agree, too.
+    """
     if word[0] != other[0] or abs(len(word) - len(other)) > 1:
         return False
     if len(word) == len(other) and word[-1] != other[-1]:

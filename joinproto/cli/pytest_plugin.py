@@ -24,7 +24,7 @@ import pytest
 
 if TYPE_CHECKING:
     from joinproto.check.loaded import Loaded
-    from joinproto.cli.reports.verdicts import Judged
+    from joinproto.cli.reports.verdicts import Finding
 
 WORLDS, SECONDS = "joinproto_worlds", "joinproto_max_seconds"
 SECONDS_MAX = 60.0
@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_SECONDS] = _seconds(config.getini(SECONDS))
     wanted = config.stash[_WANTED] = _wanted(config.rootpath, listed)
     if config.args_source is pytest.Config.ArgsSource.ARGS:
-        return  # the command line names files: only those are collected
+        return  # the command line names files: only these files are collected
     collected = [_absolute(config.invocation_params.dir / one) for one in config.args]
     for file in wanted:
         if not any(file.is_relative_to(place) for place in collected):
@@ -151,7 +151,7 @@ class WorldNode(pytest.Collector):
         super().__init__(**more)
         self._module = module
         self._loaded: Loaded | None = None
-        self._found: dict[str, Judged] | Exception | None = None
+        self._found: dict[str, Finding] | Exception | None = None
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield an item for each claim, or a single item if the world must be violated."""
@@ -166,7 +166,7 @@ class WorldNode(pytest.Collector):
         for name in names if world.expected == "holds" else ["must be violated"]:
             yield ClaimItem.from_parent(self, name=name)
 
-    def judged(self, name: str) -> Judged:
+    def judged(self, name: str) -> Finding:
         """Return the search's result for an item; the first call searches the world."""
         if self._found is None:
             try:
@@ -177,7 +177,7 @@ class WorldNode(pytest.Collector):
             raise self._found
         return self._found[name]
 
-    def _search(self) -> dict[str, Judged]:
+    def _search(self) -> dict[str, Finding]:
         from joinproto.check.small_first import check
         from joinproto.cli.reports.verdicts import Outcome
 
@@ -210,7 +210,7 @@ class ClaimItem(pytest.Item):
         if not found.is_as_expected:
             raise _Violated(self._failure_text(found))
 
-    def _failure_text(self, found: Judged) -> str:
+    def _failure_text(self, found: Finding) -> str:
         from joinproto.cli.show.chart import chart
 
         trace = None if found.claim is None else found.claim.trace

@@ -1,12 +1,12 @@
 """The contents of the `--out` directory: the report, the level counts, and the run in every format.
 
-    run.json       what was searched: world, options, symmetry
+    run.json       the identity of the search: world, options, symmetry
     report.json    the object that --json prints
     report.html    the same as a page: claims, coverage, growth, the run
     levels.csv     depth, distinct states
     states/        every state, as Parquet (docs/spark.md), where pyarrow is installed
     search/        the state from which Spark's engine goes on, and growth.json
-    trace.*        where a run was found: .html, .txt, .itf.json, and test_trace.py
+    trace.*        if a run was found: .html, .txt, .itf.json, and test_trace.py
 
 A folder belongs to one run.  The same run may write it again.  Any other run is refused, because a
 report next to another run's trace would be read as one result.

@@ -29,21 +29,21 @@ KNOWN = {
 def faults(value: Any, schema: Mapping[str, Any], at: str = "$") -> Iterator[str]:
     """Yield the places where `value` is not as `schema` says, with the reason."""
     unknown = schema.keys() - KNOWN
-    assert not unknown, f"this judge knows no {unknown}"
+    assert not unknown, f"this validator does not know {unknown}"
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if not any(_is_a(value, kind) for kind in kinds):
-        yield f"{at}: {value!r} is no {' or '.join(kinds)}"
+        yield f"{at}: {value!r} is not of type {' or '.join(kinds)}"
         return
     if value is None:
         return
     if "enum" in schema and value not in schema["enum"]:
-        yield f"{at}: {value!r} is none of {schema['enum']}"
+        yield f"{at}: {value!r} is not one of {schema['enum']}"
     if "minimum" in schema and value < schema["minimum"]:
         yield f"{at}: {value!r} is less than {schema['minimum']}"
     if isinstance(value, dict):
         properties = schema.get("properties", {})
         yield from (
-            f"{at}: no {name!r}" for name in schema.get("required", ()) if name not in value
+            f"{at}: {name!r} is missing" for name in schema.get("required", ()) if name not in value
         )
         for name, inner in value.items():
             if name in properties:

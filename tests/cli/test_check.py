@@ -40,7 +40,7 @@ def test_a_world_that_holds_exits_0(run: Run) -> None:
     assert "" == done.remarks
 
 
-def test_a_slow_search_may_report_its_progress() -> None:
+def test_progress_lines_are_not_remarks() -> None:
     """A progress line, every ten seconds in a log, is not counted as a warning or an error."""
     log = StringIO()
     Progress(log)(Tick(17, 8_830, 40_000, 120, 1 << 28, 10.2))
@@ -78,8 +78,8 @@ def test_a_claim_that_is_not_reached_exits_1(run: Run, tmp_path: Path) -> None:
     assert "NOT REACHED" in done.out
 
 
-def test_steps_never_exercised_are_reported_also_on_success(run: Run, tmp_path: Path) -> None:
-    """A claim whose premise is never met is untested; with --strict that is an error."""
+def test_a_claim_that_was_not_tested_is_reported_also_on_success(run: Run, tmp_path: Path) -> None:
+    """The claim's premise is never met; with --strict the command exits 1."""
     never = 'always("low", low, premise=lambda view: False)'
     path = model(tmp_path, replace=('always("low", low)', never))
 
@@ -99,7 +99,9 @@ def test_steps_never_exercised_are_reported_also_on_success(run: Run, tmp_path: 
         ("two-phase-commit", "holds", 0),
     ],
 )
-def test_a_world_may_be_expected_to_fail(run: Run, world: str, expected: str, code: int) -> None:
+def test_the_exit_code_is_0_only_for_the_expected_result(
+    run: Run, world: str, expected: str, code: int
+) -> None:
     done = run(world, "--expect", expected)
 
     assert code == done.code
@@ -125,7 +127,7 @@ def test_symmetry_is_off_without_its_option(run: Run) -> None:
 
 
 @pytest.mark.parametrize("limit", [("--max-states", "100"), ("--max-seconds", "0.001")])
-def test_a_search_that_a_limit_ends_exits_3_and_says_what_is_unknown(
+def test_a_search_that_a_limit_ends_exits_3_with_unknown_claims(
     run: Run, limit: tuple[str, str]
 ) -> None:
     """The search ended before all states, so the result is neither holds nor violated."""
@@ -152,7 +154,7 @@ def test_a_memory_limit_below_the_process_itself_exits_3(run: Run, size: str) ->
     assert "--max-memory" in done.remarks.splitlines()[1]
 
 
-def test_a_memory_limit_that_suffices_changes_nothing(run: Run) -> None:
+def test_a_memory_limit_that_suffices_is_accepted(run: Run) -> None:
     """2 GiB suffice for 288 states and for the memory that earlier tests left in this process."""
     size = str((2 << 30) + resident_bytes())
 
@@ -161,7 +163,7 @@ def test_a_memory_limit_that_suffices_changes_nothing(run: Run) -> None:
 
 @pytest.mark.parametrize("size", ["lots", "-1", "0", "5X", "1e400", "infG", ""])
 def test_a_bad_size_is_a_usage_error(run: Run, size: str) -> None:
-    """The message shows a valid size."""
+    """The message names the option."""
     done = run("two-phase-commit", f"--max-memory={size}")
 
     assert 2 == done.code
@@ -206,7 +208,7 @@ USAGE = {
 
 
 @pytest.mark.parametrize(("words", "text"), USAGE.values(), ids=USAGE.keys())
-def test_bad_usage_exits_2_and_says_what_is_wrong(
+def test_bad_usage_exits_2_with_a_message_and_advice(
     run: Run, words: tuple[str, ...], text: str
 ) -> None:
     """The message names the wrong option or word."""
@@ -247,8 +249,7 @@ def test_resume_on_spark_needs_a_folder(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["run.html", "run.json", "run.itf.json", "run.txt", "test_run.py"])
-def test_the_run_is_written_in_the_format_of_its_name(run: Run, tmp_path: Path, name: str) -> None:
-    """`--trace FILE`: the ending of the name selects the format."""
+def test_a_run_is_written_to_a_file_with_each_ending(run: Run, tmp_path: Path, name: str) -> None:
     done = run(*BROKEN, "--trace", str(tmp_path / name))
 
     assert 1 == done.code
@@ -280,15 +281,15 @@ def test_an_old_test_is_not_taken_for_one_of_this_check(run: Run, tmp_path: Path
 def test_without_a_run_the_report_is_written_and_that_is_reported(
     run: Run, tmp_path: Path, name: str
 ) -> None:
-    """The reason is given in the same words as when no file is written."""
+    """The command says that the file has the report, and why."""
     done = run("two-phase-commit", "--trace", str(tmp_path / name))
 
     assert 0 == done.code
     assert f"wrote {tmp_path / name}: the report, for there is no run to show\n" == done.remarks
 
 
-def test_a_violation_that_options_avoid_is_expected_of_the_default_options(run: Run) -> None:
-    """README: the same world holds if members wait for two."""
+def test_the_result_says_that_the_world_must_fail_with_its_default_options(run: Run) -> None:
+    """The world holds if members wait for two."""
     done = run("note-lone-restart", "--wait-for", "2")
 
     assert 0 == done.code
@@ -314,7 +315,7 @@ def test_the_json_object_is_alone_on_standard_output(run: Run, tmp_path: Path) -
 
 
 def test_the_options_that_were_given_are_in_the_object(run: Run, tmp_path: Path) -> None:
-    """A stored report then says what was searched."""
+    """A stored report then has the options of its search."""
     path = model(tmp_path, world=FUNCTION)
 
     found = run(path, "--members", "3", "--set", "top=4", "--json").object
@@ -328,7 +329,7 @@ def test_the_options_that_were_given_are_in_the_object(run: Run, tmp_path: Path)
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_full_disk_exits_4(more: tuple[str, ...]) -> None:
-    """So does --json, although the error object cannot be written either."""
+    """With --json, the error object cannot be written either."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "joinproto", "check", "ring-election", *more],
@@ -395,8 +396,7 @@ def test_a_process_with_json_prints_only_json() -> None:
     assert 7 == len(json.loads(done.out)["trace"])
 
 
-def test_the_help_shows_a_real_example(run: Run) -> None:
-    """The example can be pasted: each line is a command that exists."""
+def test_the_help_shows_an_example(run: Run) -> None:
     done = run("--help")
 
     assert 0 == done.code
@@ -424,7 +424,7 @@ def test_an_estimate_is_printed_with_its_option(run: Run, monkeypatch: pytest.Mo
 
 
 def test_a_missing_estimate_is_reported_with_its_reason(run: Run, tmp_path: Path) -> None:
-    """One fixed world has no smaller sizes; without --estimate there is no message about that."""
+    """A fixed world has no smaller sizes; without --estimate, no message says so."""
     path = model(tmp_path)
 
     assert "no estimate: this world" in run(path, "--estimate").err

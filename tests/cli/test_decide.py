@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from joinproto.__main__ import main
 from joinproto.cli.decide_input import read_members
-from joinproto.cli.main import COMMANDS, Row
+from joinproto.cli.main import COMMANDS, CommandRow
 from joinproto.errors import UsageProblem
 from joinproto.machine.vocabulary import Reason, Store
 from joinproto.rulesets import RULESETS
@@ -26,7 +26,7 @@ Run = Callable[..., tuple[int, str]]
 def command(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register the command under its name, whether or not the group lists it."""
     monkeypatch.setitem(
-        COMMANDS, "decide", Row("joinproto.cli.commands.decide:decide", "Judge members.")
+        COMMANDS, "decide", CommandRow("joinproto.cli.commands.decide:decide", "Judge members.")
     )
 
 
@@ -44,7 +44,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def test_a_verdict_is_one_json_object(run: Run) -> None:
-    """The object has these fields, in this order, and no others."""
+    """The object has these fields and no others."""
     code, out = run({"wait_for": 2, "members": [CLEAN, EMPTY]}, "--json")
 
     assert 0 == code
@@ -72,7 +72,7 @@ def test_a_verdict_is_a_readable_table(run: Run) -> None:
     ] == out.splitlines()
 
 
-def test_any_verdict_exits_0(run: Run) -> None:
+def test_the_verdict_abort_exits_0(run: Run) -> None:
     """An abort is an answer, not a failure."""
     code, out = run({"members": [{"id": "a", "store": "dirty", "initial": "X"}]}, "--json")
 
@@ -88,7 +88,7 @@ def test_the_rules_of_qpid_decide(run: Run) -> None:
 
     assert 0 == code
     assert ["mixed-transient-persistent"] * 2 == [
-        it["reason"] for it in json.loads(out)["outcomes"]
+        one["reason"] for one in json.loads(out)["outcomes"]
     ]
 
 
@@ -151,7 +151,7 @@ def test_only_the_chain_refuses_a_wrong_field_that_only_it_reads(
 ) -> None:
     """One file serves all rules; other rules ignore the fields of the chain."""
     electors = {"electors": fields["electors"]} if "electors" in fields else {}
-    row = {**CLEAN, **{name: it for name, it in fields.items() if name != "electors"}}
+    row = {**CLEAN, **{name: value for name, value in fields.items() if name != "electors"}}
     if row["store"] == "empty":
         row |= {"initial": None, "final": None}
     request = {"members": [row], **electors}
@@ -280,8 +280,8 @@ def test_a_byte_order_mark_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("depth", [500, 5_000, 50_000])
-def test_deep_input_is_an_answer_or_bad_input(depth: int, run: Run) -> None:
-    """However deep the input is, the exit code is never that of a bug."""
+def test_deep_input_is_answered_or_refused(depth: int, run: Run) -> None:
+    """The exit code is never that of a bug."""
     text = b'{"members": [{"id": "a", "store": "empty", "options": {"x": %s}}]}' % (
         b"[" * depth + b"]" * depth
     )
@@ -297,7 +297,7 @@ anything: st.SearchStrategy[Any] = st.recursive(
 rows = st.fixed_dictionaries(
     {
         "id": st.text(max_size=2) | anything,
-        "store": st.sampled_from([*(it.value for it in Store), 1]),
+        "store": st.sampled_from([*(one.value for one in Store), 1]),
     },
     optional={
         "initial": st.sampled_from(["X", "Y", None, 3]),
@@ -334,17 +334,16 @@ def test_any_input_gives_a_verdict_or_a_named_error(run: Run, request_: Any, rul
         assert {"code", "message", "next"} == set(answer["error"])
         return
     assert rules == answer["rules"]
-    ids = [it["id"] for it in answer["outcomes"]]
+    ids = [one["id"] for one in answer["outcomes"]]
     assert ids == [row["id"] for row in request_["members"]]
-    for it in answer["outcomes"]:
-        assert it["outcome"] in {"wait", "active", "update", "abort", "unaffected"}
-        assert it["reason"] in {None, *(reason.value for reason in Reason)}
-        assert set(it["from"]) <= set(ids) - {it["id"]}
+    for one in answer["outcomes"]:
+        assert one["outcome"] in {"wait", "active", "update", "abort", "unaffected"}
+        assert one["reason"] in {None, *(reason.value for reason in Reason)}
+        assert set(one["from"]) <= set(ids) - {one["id"]}
     assert 0 == run(request_, "--rules", rules)[0]
 
 
-def test_reading_raises_what_an_embedder_can_catch() -> None:
-    """It raises an error of the library, with what to do next."""
+def test_reading_bad_input_raises_an_error_with_the_next_step() -> None:
     with pytest.raises(UsageProblem, match=r"members\[0\]: store") as caught:
         read_members(b'{"members": [{"id": "a"}]}')
 

@@ -27,7 +27,7 @@ def facts(folder: Path, **fields: Any) -> str:
     return str(file)
 
 
-def test_lint_reports_the_line_the_reason_and_what_to_write(tmp_path: Path) -> None:
+def test_lint_reports_the_line_the_reason_and_the_next_step(tmp_path: Path) -> None:
     """4.1 refuses settings that 3.13 only ignored."""
     file = tmp_path / "rabbitmq.conf"
     file.write_text(K8S)
@@ -83,7 +83,7 @@ def test_a_formation_that_does_not_split_is_reported(tmp_path: Path) -> None:
     found = run("would-it-split", file)
 
     assert 0 == found.return_value
-    assert "one cluster, whatever the order" in found.output
+    assert "one cluster in every order" in found.output
 
 
 @pytest.mark.parametrize(
@@ -124,17 +124,17 @@ def test_list_uses_the_backend_of_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "now", "last", "seconds"),
+    ("release", "now", "last", "seconds"),
     [("4.1", "retry", "standalone", 30.0), ("ours", "wait", "wait", None)],
 )
 def test_boot_reports_the_end_of_a_node_that_discovers_no_other(
-    tmp_path: Path, at: str, now: str, last: str, seconds: float | None
+    tmp_path: Path, release: str, now: str, last: str, seconds: float | None
 ) -> None:
     """4.1 tries thirty times, a second apart, and then starts alone; our rules wait for others."""
     file = tmp_path / "rabbitmq.conf"
     file.write_text(CLASSIC)
 
-    found = run("boot", str(file), "--node", "rabbit@a", "--release", at, "--json")
+    found = run("boot", str(file), "--node", "rabbit@a", "--release", release, "--json")
 
     tree = json.loads(found.output)
     assert (now, last, seconds) == (tree["now"]["step"], tree["at_last"]["step"], tree["seconds"])
@@ -222,7 +222,7 @@ def test_the_summary_names_the_release(tmp_path: Path) -> None:
     assert "head" not in run("lint", str(file)).output
 
 
-def test_a_file_that_ends_early_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_a_file_that_ends_early_is_reported_with_its_line(tmp_path: Path) -> None:
     """The Erlang terms are cut off, so the error names a line and no setting."""
     file = tmp_path / "advanced.config"
     file.write_text("[{rabbit, [")

@@ -11,7 +11,7 @@ import pytest
 from joinproto.__main__ import main
 from joinproto.cli.diagrams.catalog import FORMATS, drawings
 from joinproto.cli.diagrams.graph import graph_of_machine
-from joinproto.cli.main import COMMANDS, Row
+from joinproto.cli.main import COMMANDS, CommandRow
 from joinproto.join.admission import admission
 from joinproto.join.awaiting import awaiting
 from joinproto.join.phases import arrows, standing
@@ -28,7 +28,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 @pytest.fixture(autouse=True)
 def command(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register the command under its name, whether or not the group lists it."""
-    monkeypatch.setitem(COMMANDS, "draw", Row("joinproto.cli.commands.draw:draw", "Draw machines."))
+    monkeypatch.setitem(
+        COMMANDS, "draw", CommandRow("joinproto.cli.commands.draw:draw", "Draw machines.")
+    )
 
 
 def test_without_a_name_the_command_lists_all_drawings(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,12 +44,11 @@ def test_without_a_name_the_command_lists_all_drawings(capsys: pytest.CaptureFix
 
 
 def test_the_list_of_drawings_is_also_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
-    """A script can read this list."""
     code = main(["draw", "--json"])
     found = json.loads(capsys.readouterr().out)
 
     assert 0 == code
-    assert list(drawings()) == [it["name"] for it in found["drawings"]]
+    assert list(drawings()) == [drawing["name"] for drawing in found["drawings"]]
     assert list(FORMATS) == found["formats"]
 
 
@@ -130,7 +131,6 @@ def test_a_wrong_world_member_or_attribute_is_refused(
 
 
 def test_every_table_of_the_chain_can_be_drawn() -> None:
-    """So can the tables of the note and of Qpid."""
     tables: list[Table[Any]] = [
         founding(),
         reopening(),

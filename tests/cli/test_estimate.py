@@ -19,7 +19,7 @@ def report() -> Report:
 
 
 def closed_form(members: int) -> Report | None:
-    """Return a report with the states that two-phase commit has with this many managers."""
+    """Return a report with the states of two-phase commit of this size; None over 500,000."""
     distinct = 2**members + 4**members + 6**members
     if distinct > 500_000:
         return None
@@ -38,7 +38,7 @@ def test_growth_is_extrapolated_from_smaller_sizes(members: int) -> None:
 
 
 def test_the_estimate_says_that_it_is_rough_and_where_it_comes_from() -> None:
-    """The estimate has only the digits that are known."""
+    """The text also says if the memory will not suffice."""
     guess = estimate(10, 1, closed_form)
 
     assert guess is not None
@@ -73,8 +73,7 @@ def test_sizes_that_the_world_cannot_have_are_left_out() -> None:
     assert (4, 5, 6) == guess.members
 
 
-def test_huge_numbers_are_printed() -> None:
-    """A number beyond any machine's memory is still printed."""
+def test_the_time_of_a_huge_search_is_printed_in_days() -> None:
     samples = [Sample(n, 10**n, 1.0, 24.0 * 10**n) for n in (1, 2, 3)]
 
     assert "days" in fit(60, samples).text()

@@ -46,8 +46,8 @@ def world():
     )
 """
 
-# Of each place: its name, lines of the module, a line around the class, a line before the question,
-# and the member that leads.
+# Name of a place -> lines of the module, a line around the class, a line before the question, and
+# an expression for the member that leads.
 PLACES = {
     line.partition(" ;; ")[0]: [part.replace("\\n", "\n") for part in line.split(" ;; ")[1:]]
     for line in r"""
@@ -89,14 +89,15 @@ QUICK = ["nonlocal", "environment", "cache", "generator", "hash of a text"]
 Capture = pytest.CaptureFixture[str]
 
 
-def checked(capsys: Capture, folder: Path, source: str, *options: str) -> tuple[int, str]:
+def run_check(capsys: Capture, folder: Path, source: str, *options: str) -> tuple[int, str]:
+    """Return the exit code of a check, and its output, or its errors unless the code is 0."""
     file = folder / "model.py"
     file.write_text(source)
     done = run_here(capsys, "check", str(file), *options)
     return done.code, done.out if done.code == 0 else done.err
 
 
-def hidden(name: str) -> str:
+def model_with_state_in(name: str) -> str:
     module, around, before, leader = PLACES[name]
     leader = leader.replace("{hour}", str(time.localtime().tm_hour))
     leader = leader.replace("{hash}", str(hash("a text") % 4096))
@@ -118,7 +119,7 @@ def hidden(name: str) -> str:
 def test_state_that_members_hide_and_share_is_noticed(
     name: str, capsys: Capture, tmp_path: Path
 ) -> None:
-    code, printed = checked(capsys, tmp_path, hidden(name))
+    code, printed = run_check(capsys, tmp_path, model_with_state_in(name))
 
     assert 2 == code, printed
     assert "two answers" in printed or "fresh process" in printed
@@ -133,7 +134,7 @@ def test_a_step_that_writes_to_a_file_is_refused(capsys: Capture, tmp_path: Path
         leader="P.read_text()",
     )
 
-    code, printed = checked(capsys, tmp_path, source)
+    code, printed = run_check(capsys, tmp_path, source)
 
     assert 2 == code, printed
     assert path in printed
@@ -143,14 +144,14 @@ HONEST = MODEL.format(module="", around="pass", before="pass", leader="'m1'")
 
 
 def test_a_model_that_hides_nothing_holds_without_a_note(capsys: Capture, tmp_path: Path) -> None:
-    code, printed = checked(capsys, tmp_path, HONEST, "--json")
+    code, printed = run_check(capsys, tmp_path, HONEST, "--json")
 
     assert 0 == code, printed
     assert not json.loads(printed)["notes"]
 
 
 def test_the_report_says_that_members_were_not_asked_again(capsys: Capture, tmp_path: Path) -> None:
-    code, printed = checked(capsys, tmp_path, HONEST, "--json", "--no-verify")
+    code, printed = run_check(capsys, tmp_path, HONEST, "--json", "--no-verify")
 
     assert 0 == code, printed
     assert ["members were not asked again in a fresh process: --no-verify"] == json.loads(printed)[
@@ -163,21 +164,21 @@ def test_the_report_says_that_no_process_could_be_started(
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
 
-    code, printed = checked(capsys, tmp_path, HONEST, "--json")
+    code, printed = run_check(capsys, tmp_path, HONEST, "--json")
 
     assert 0 == code, printed
     assert "no process could be made" in json.loads(printed)["notes"][0]
 
 
-@pytest.mark.parametrize("who", ["m1", "m2", "m3"])
-def test_a_step_outside_the_process_is_blamed_on_the_member_that_took_it(
-    who: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("member", ["m1", "m2", "m3"])
+def test_a_write_to_a_file_is_reported_with_the_member_that_wrote(
+    member: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = f"if self.name == {who!r}: open({str(tmp_path / 'notes')!r}, 'a').close()"
+    before = f"if self.name == {member!r}: open({str(tmp_path / 'notes')!r}, 'a').close()"
     text = MODEL.format(module="", around="", before=before, leader="'m1'")
     (tmp_path / "model.py").write_text(text)
 
     done = run_here(capsys, "check", str(tmp_path / "model.py"))
 
     assert 2 == done.code
-    assert f"member {who}: a step or choices() writes to" in done.err
+    assert f"member {member}: a step or choices() writes to" in done.err

@@ -1,4 +1,4 @@
-"""Ctrl-C works at any moment."""
+"""Ctrl-C during a write to standard error."""
 
 import fcntl
 import os
@@ -24,7 +24,7 @@ def is_full(pipe: int) -> bool:
     return unread == fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
 
 
-def test_ctrl_c_may_come_while_a_line_is_written() -> None:
+def test_ctrl_c_during_a_write_requests_a_stop() -> None:
     """Code that interrupts a write to one of Python's streams must not write to that stream."""
     buffered = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
     writer = subprocess.Popen(

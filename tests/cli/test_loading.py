@@ -1,6 +1,6 @@
 """A user's model: `joinproto check path/to/my_model.py`, and possible errors in it.
 
-For every error: exit code 2, file and line, and what was expected; never a traceback.
+For every error: exit code 2, file and line, and the expected value; never a traceback.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture(autouse=True)
-def path_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def restored_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the entries that loading a file adds to `sys.path`."""
     monkeypatch.setattr(sys, "path", list(sys.path))
 
@@ -74,7 +74,7 @@ def test_a_path_with_a_slash_needs_no_ending(run: Run, tmp_path: Path) -> None:
     assert 0 == run(str(other)).code
 
 
-def test_a_model_imports_files_beside_it(run: Run, tmp_path: Path) -> None:
+def test_a_model_imports_files_of_its_folder(run: Run, tmp_path: Path) -> None:
     """The model can import them also later, when members run."""
     (tmp_path / "the_top.py").write_text("TOP = 3\n")
     (tmp_path / "the_step.py").write_text("STEP = 1\n")
@@ -139,8 +139,8 @@ BAD = {
     "exiting": (("def low(view):", "exit(0)\ndef low(view):"), "SystemExit: 0", "exit(0)"),
     "a member that raises": (("self.count += 1", "{}[event]"), "KeyError", "{}[event]"),
     "a member that exits": (("self.count += 1", "exit(0)"), "SystemExit: 0", "exit(0)"),
-    "one that gives up": (("self.count += 1", "raise GeneratorExit"), "GeneratorExit", "raise"),
-    "one without end": (("self.count += 1", "self.receive(event)"), "RecursionError", "self.rec"),
+    "a member gives up": (("self.count += 1", "raise GeneratorExit"), "GeneratorExit", "raise"),
+    "an endless one": (("self.count += 1", "self.receive(event)"), "RecursionError", "self.rec"),
     "no member": (("self.count = 0", "raise OSError('no disk')"), "OSError: no disk", "no disk"),
     "a module": (("self.count += 1", "import os; self.count = os"), "of a state", RECEIVE),
     "a thing": (("self.count += 1", "self.count = object()"), "by identity", RECEIVE),
@@ -205,11 +205,11 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("replace", "text", "there"), BAD.values(), ids=BAD.keys())
+@pytest.mark.parametrize(("replace", "text", "line"), BAD.values(), ids=BAD.keys())
 def test_a_bad_model_exits_2_with_file_and_line(
-    run: Run, tmp_path: Path, replace: tuple[str, str], text: str, there: str
+    run: Run, tmp_path: Path, replace: tuple[str, str], text: str, line: str
 ) -> None:
-    """The mistakes are in the syntax, in a member that raises, or in an unhashable state."""
+    """The mistakes are in the syntax, the members, the claims, or the arguments of `World`."""
     path = model(tmp_path, replace=replace)
 
     done = run(path)
@@ -218,7 +218,7 @@ def test_a_bad_model_exits_2_with_file_and_line(
     assert text in done.err
     place = re.search(r"my_model\.py:(\d+): ", done.err)
     assert place is not None
-    assert there in Path(path).read_text().splitlines()[int(place[1]) - 1]
+    assert line in Path(path).read_text().splitlines()[int(place[1]) - 1]
     assert "" == done.out
 
 
@@ -235,10 +235,10 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("world", "text"), WRONG.values(), ids=WRONG.keys())
-def test_the_error_for_a_file_without_a_world_says_what_was_expected(
+def test_a_file_without_a_world_is_refused_with_the_reason(
     run: Run, tmp_path: Path, world: str, text: str
 ) -> None:
-    """The command exits 2 and names the line of the wrong definition."""
+    """The command exits 2 and names the file."""
     done = run(model(tmp_path, world=world))
 
     assert 2 == done.code
@@ -308,15 +308,15 @@ def test_the_private_name_of_the_file_is_not_shown(run: Run, tmp_path: Path) -> 
 
 
 def test_an_option_for_a_fixed_world_is_refused(run: Run, tmp_path: Path) -> None:
-    """The message shows a valid form."""
+    """The message shows the function to write."""
     done = run(model(tmp_path), "--members", "3")
 
     assert 2 == done.code
     assert "next: make it a function: def world(*, members): ..." in done.err
 
 
-def test_a_wrong_path_is_refused_with_the_files_there(run: Run, tmp_path: Path) -> None:
-    """The path is missing, a folder, or not a regular file."""
+def test_a_path_that_is_no_readable_file_is_refused(run: Run, tmp_path: Path) -> None:
+    """There is no such file, or the path is a folder, a device, or too long."""
     for path, text in (
         (tmp_path / "gone.py", "there is no file"),
         (tmp_path, "is a folder"),
@@ -329,8 +329,7 @@ def test_a_wrong_path_is_refused_with_the_files_there(run: Run, tmp_path: Path) 
         assert text in done.err
 
 
-def test_bytes_that_are_not_text_are_a_syntax_error(run: Run, tmp_path: Path) -> None:
-    """The error names the line with the bytes, if Python knows it."""
+def test_a_model_with_bytes_that_are_not_text_is_refused(run: Run, tmp_path: Path) -> None:
     for content in (b"x = 1\ny = '\xff'\n", b"x = '\0'\n"):
         (tmp_path / "my_model.py").write_bytes(content)
         done = run(str(tmp_path / "my_model.py"))
@@ -340,7 +339,6 @@ def test_bytes_that_are_not_text_are_a_syntax_error(run: Run, tmp_path: Path) ->
 
 
 def test_an_error_in_an_imported_file_is_reported_with_its_line(run: Run, tmp_path: Path) -> None:
-    """The message must lead a reader to the file with the error."""
     path = tmp_path / "my_model.py"
     path.write_text("import the_neighbour\n" + MEMBER + WORLD)
     (tmp_path / "the_neighbour.py").write_text("\n1 / 0\n")
@@ -416,7 +414,7 @@ def world(
 
 
 @pytest.mark.parametrize(
-    ("words", "at", "value"),
+    ("words", "place", "value"),
     [
         ("fair=false", 0, False),
         ("fair=no", 0, False),
@@ -435,11 +433,11 @@ def world(
     ],
 )
 def test_a_value_has_the_type_that_the_function_annotates(
-    tmp_path: Path, run: Run, words: str, at: int, value: object
+    tmp_path: Path, run: Run, words: str, place: int, value: object
 ) -> None:
     """The annotation decides, or else the default: `fair=false` is False, and not a true text."""
     seen: list[object] = [True, 1, 0.5, "n", False, "up", "RED", None, (1, 2), None]
-    seen[at] = value
+    seen[place] = value
     path = tmp_path / "typed.py"
     path.write_text(TYPED.replace("WANTED", repr(repr(tuple(seen)))))
 
@@ -486,7 +484,7 @@ def test_a_value_that_does_not_fit_is_bad_usage(
         (("self.count += 1", "self.count += self.coun"), "did you mean count?"),
     ],
 )
-def test_the_error_for_a_usual_mistake_says_what_to_write(
+def test_the_error_for_a_usual_mistake_has_a_hint(
     run: Run, tmp_path: Path, change: tuple[str, str], hint: str
 ) -> None:
     path = tmp_path / "mistaken.py"

@@ -34,8 +34,8 @@ def test_every_world_is_listed(run: Run) -> None:
     assert ["one-vote-short"] == row["mutants"]
 
 
-def test_a_person_gets_the_families_of_worlds(run: Run) -> None:
-    """Each family has its number of worlds, and the number of those that must be violated."""
+def test_without_a_name_the_families_are_listed(run: Run) -> None:
+    """Each family has its number of worlds, and the number of worlds that must be violated."""
     done = run()
 
     assert 0 == done.code
@@ -70,20 +70,20 @@ def test_a_world_lists_its_parameters_and_its_claims(run: Run) -> None:
     assert "next: joinproto check two-phase-commit" in text
 
 
-def test_every_mistake_is_reported_in_words() -> None:
+def test_every_mutant_has_a_short_sentence_of_its_own() -> None:
     assert {mutant for item in ENTRIES for mutant in item.mutants} == set(MISTAKES)
     assert len(set(MISTAKES.values())) == len(MISTAKES)
-    for says in MISTAKES.values():
-        assert says[0].isupper()
-        assert says.endswith(".")
-        assert len(says.split()) <= 15
+    for sentence in MISTAKES.values():
+        assert sentence[0].isupper()
+        assert sentence.endswith(".")
+        assert len(sentence.split()) <= 15
 
 
 def test_a_world_with_a_mistake_names_it(run: Run) -> None:
-    says = MISTAKES["one-vote-short"]
+    sentence = MISTAKES["one-vote-short"]
 
-    assert load_world("two-phase-commit", mutant="one-vote-short").about.endswith(says)
-    assert f"--mutant one-vote-short: {says}" in " ".join(run("two-phase-commit").out.split())
+    assert load_world("two-phase-commit", mutant="one-vote-short").about.endswith(sentence)
+    assert f"--mutant one-vote-short: {sentence}" in " ".join(run("two-phase-commit").out.split())
 
 
 def test_worlds_that_fit_the_words_are_found(run: Run) -> None:
@@ -97,7 +97,7 @@ def test_worlds_that_fit_the_words_are_found(run: Run) -> None:
 def test_programs_that_decide_are_a_family_found_by_the_words_of_a_person_in_trouble(
     run: Run,
 ) -> None:
-    """They are not worlds of the catalogue: each is searched together with a world."""
+    """The programs are not worlds of the catalogue: each is searched together with a world."""
     listed = run("policies", "--json").object
     done = run("--grep", "our ansible playbook bootstrapped the node with safe_to_bootstrap 1")
     one = run("policy-openstack-helm").out
@@ -114,7 +114,7 @@ def test_programs_that_decide_are_a_family_found_by_the_words_of_a_person_in_tro
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.entry.name)
-def test_a_listed_program_is_one_that_the_documents_show_with_as_many_steps(row: Asked) -> None:
+def test_a_listed_program_and_its_number_of_steps_are_in_the_documents(row: Asked) -> None:
     """`tests/cli/test_policy.py` runs the programs; the page has a row for each."""
     page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text("utf-8")
     program = row.command.split()[3].rpartition("/")[2]
@@ -158,6 +158,5 @@ def test_a_narrow_terminal_gets_narrow_lines(run: Run, monkeypatch: pytest.Monke
     assert max(map(len, run("join").out.splitlines()[:-1])) <= 70
 
 
-def test_the_help_shows_a_real_example(run: Run) -> None:
-    """The example can be pasted into a shell."""
+def test_the_help_shows_an_example(run: Run) -> None:
     assert "joinproto models --expect violated --grep restart" in run("--help").out

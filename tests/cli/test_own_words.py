@@ -14,7 +14,7 @@ from joinproto_worlds.entries import ENTRIES
 from joinproto_worlds.incidents.entries import incident_of
 from tests.cli.running import run_here
 
-TOLD = {
+SENTENCES = {
     "after a reboot of all three VMs the first one came up empty and the others synced from it and"
     " lost everything": "galera-pod-0 etcd-blank-majority redis-empty",
     "we lost the cache master for a couple of seconds, k8s brought it back with nothing in it and"
@@ -221,23 +221,23 @@ NIGHT = {
     "artemis replica took over mid initial sync": "artemis-half-copy",
 }
 """Texts typed at night: parts of logs, command lines, typing errors, and other systems."""
-SHOWN = 3
+FIRST_RESULTS = 3
 
 
-@pytest.mark.parametrize("said", TOLD)
-def test_an_incident_in_own_words_is_among_the_first_results(said: str) -> None:
-    first = [item.name for item in nearest_worlds(said, ENTRIES)][:SHOWN]
+@pytest.mark.parametrize("text", SENTENCES)
+def test_an_incident_in_own_words_is_among_the_first_results(text: str) -> None:
+    first = [item.name for item in nearest_worlds(text, ENTRIES)][:FIRST_RESULTS]
 
-    assert {f"incident-{name}" for name in TOLD[said].split()} & {*first}, first
+    assert {f"incident-{name}" for name in SENTENCES[text].split()} & {*first}, first
 
 
-@pytest.mark.parametrize("said", [*SHORT, *NIGHT])
-def test_words_of_an_incident_find_it_among_the_first_results(said: str) -> None:
+@pytest.mark.parametrize("text", [*SHORT, *NIGHT])
+def test_an_incident_is_among_the_first_results_for_its_words(text: str) -> None:
     """In the order of `joinproto models --grep`: worlds with the exact text, and then others."""
-    just, near = worlds_that_say(said, ENTRIES)
-    first = [*dict.fromkeys(incident_of(item.name) for item in just + near)][:SHOWN]
+    exact, near = worlds_that_say(text, ENTRIES)
+    first = [*dict.fromkeys(incident_of(item.name) for item in exact + near)][:FIRST_RESULTS]
 
-    assert {*{**SHORT, **NIGHT}[said].split()} & {*first}, first
+    assert {*{**SHORT, **NIGHT}[text].split()} & {*first}, first
 
 
 def test_words_that_no_world_has_are_not_counted() -> None:
@@ -251,7 +251,7 @@ def test_words_that_no_world_has_are_not_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("slipped", "meant"),
+    ("misspelt", "correct"),
     [
         ("galara bootstrap", "galera bootstrap"),
         ("etcd lost quroum", "etcd lost quorum"),
@@ -260,17 +260,17 @@ def test_words_that_no_world_has_are_not_counted() -> None:
         ("OFFSET_OUT_OF_RANGE after restart", "OffsetOutOfRange after restart"),
     ],
 )
-def test_a_typing_error_in_a_long_word_changes_no_result(slipped: str, meant: str) -> None:
+def test_a_typing_error_in_a_long_word_changes_no_result(misspelt: str, correct: str) -> None:
     """One letter is wrong, missing, extra or swapped, or a name is written in another style."""
-    assert nearest_worlds(slipped, ENTRIES) == nearest_worlds(meant, ENTRIES) != []
+    assert nearest_worlds(misspelt, ENTRIES) == nearest_worlds(correct, ENTRIES) != []
 
 
 def test_another_word_is_not_taken_for_a_typing_error() -> None:
     """With another first or last letter, two errors, or few letters it is another word."""
     for other in ("vartition", "partitiox", "parittoin", "powe"):
-        said = f"{other} lost data after restart"
+        text = f"{other} lost data after restart"
 
-        assert nearest_worlds(said, ENTRIES) == nearest_worlds(
+        assert nearest_worlds(text, ENTRIES) == nearest_worlds(
             "lost data after restart", ENTRIES
         ), other
 

@@ -26,7 +26,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples" / "policies
 FEW = ("--ends", "2", "--writes", "1")
 
 
-def checked(capsys: Any, policy: str, *words: str) -> tuple[int, dict[str, Any]]:
+def run_check(capsys: Any, policy: str, *words: str) -> tuple[int, dict[str, Any]]:
     code = main(["policy", "check", policy, *words, "--json"])
     return code, json.loads(capsys.readouterr().out)
 
@@ -62,7 +62,7 @@ def test_each_policy_of_the_examples_is_defeated(
     capsys: Any, policy: str, words: tuple[str, ...], steps: int, claim: str
 ) -> None:
     """Every deployed rule has a shortest run in which it does harm."""
-    code, tree = checked(capsys, str(EXAMPLES / policy), *words)
+    code, tree = run_check(capsys, str(EXAMPLES / policy), *words)
 
     assert code == 1
     assert (len(tree["trace"]), tree["property"]) == (steps, claim)
@@ -71,7 +71,7 @@ def test_each_policy_of_the_examples_is_defeated(
 
 @pytest.mark.needs("jq")
 def test_a_one_line_jq_policy_is_checked(capsys: Any) -> None:
-    code, tree = checked(capsys, str(EXAMPLES / "highest-seqno"))
+    code, tree = run_check(capsys, str(EXAMPLES / "highest-seqno"))
 
     assert (code, len(tree["trace"])) == (1, 3)
     assert tree["unknown_as_absent"] > 0
@@ -82,7 +82,7 @@ def test_a_compiled_policy_is_checked(capsys: Any, tmp_path: Path) -> None:
     program = tmp_path / "ordinal_0"
     subprocess.run(["gcc", "-Wall", "-o", program, EXAMPLES / "ordinal_0.c"], check=True)
 
-    code, tree = checked(capsys, str(program), "--all-answer")
+    code, tree = run_check(capsys, str(program), "--all-answer")
 
     assert (code, tree["property"]) == (1, "no acknowledged write is lost")
 
@@ -90,7 +90,7 @@ def test_a_compiled_policy_is_checked(capsys: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("world", ["galera", "rabbitmq"])
 def test_no_run_defeats_the_shipped_policy(capsys: Any, world: str) -> None:
     """`recover pick` chooses a founder in some runs, and does harm in no run."""
-    code, tree = checked(capsys, "pick", "--world", world, *FEW)
+    code, tree = run_check(capsys, "pick", "--world", world, *FEW)
 
     assert code == 0
     assert tree["answers"]["choose-founder: a node"] > 0
@@ -101,8 +101,8 @@ def test_no_run_defeats_the_shipped_policy(capsys: Any, world: str) -> None:
     ("world", "states"),
     [("galera", 10_651), ("rabbitmq", 6_528), ("joinproto", 49_503), ("joinproto-two", 117_166)],
 )
-def test_no_longer_run_defeats_the_shipped_policy(capsys: Any, world: str, states: int) -> None:
-    code, tree = checked(capsys, "pick", "--world", world)
+def test_no_run_in_the_default_bounds_defeats_pick(capsys: Any, world: str, states: int) -> None:
+    code, tree = run_check(capsys, "pick", "--world", world)
 
     assert (code, tree["distinct"]) == (0, states)
     assert 0 == tree["unknown_as_absent"]
@@ -134,22 +134,22 @@ def test_only_a_harmful_choice_is_blamed_on_reading_unknown_as_absent(
 
 @pytest.mark.landing
 @pytest.mark.needs("jq")
-def test_the_highest_number_may_be_of_a_frame_that_was_never_committed(capsys: Any) -> None:
-    """Two members that crash have such a frame; three members that do not crash have none."""
+def test_the_highest_number_is_defeated_if_members_crash(capsys: Any) -> None:
+    """Of two members that crash, one may have a frame that was never committed."""
     rule = str(EXAMPLES / "highest-seqno")
 
-    code, tree = checked(capsys, rule, "--world", "joinproto-two")
+    code, tree = run_check(capsys, rule, "--world", "joinproto-two")
 
     assert (code, len(tree["trace"])) == (1, 27)
     assert "no acknowledged frame is lost" == tree["property"]
-    assert 0 == checked(capsys, rule, "--world", "joinproto")[0]
+    assert 0 == run_check(capsys, rule, "--world", "joinproto")[0]
 
 
 @pytest.mark.landing
-def test_pick_is_too_careful_only_where_a_node_is_silent_or_blank() -> None:
+def test_pick_is_too_careful_only_if_a_node_is_silent_or_blank() -> None:
     """Such a node may have been founded by hand and have written alone, which no other node knows.
 
-    So no other choice is right in larger runs.  docs/policies.md has the counts.
+    So with a silent node, no choice is safe in larger runs.  docs/policies.md has the counts.
     """
     asker, more = asked_of_galera(Left()), asked_of_galera(Left(by_hand=2))
 
@@ -175,7 +175,7 @@ def is_too_careful(record: AskedQuestion) -> bool:
     return record.answer == "wait" and bool(record.safe)
 
 
-def test_a_disk_that_is_not_mounted_looks_blank_and_keeps_what_it_has() -> None:
+def test_a_disk_that_is_not_mounted_looks_blank_and_keeps_its_data() -> None:
     node = Node("a", runs=False, serves=False, data=(0, 1), view=("a.1", "b.1"))
     blank, unmounted = evolve(node, disk="blank", data=()), evolve(node, disk="unmounted")
 
@@ -186,7 +186,7 @@ def test_a_disk_that_is_not_mounted_looks_blank_and_keeps_what_it_has() -> None:
 def test_a_policy_that_never_founds_is_reported(capsys: Any, tmp_path: Path) -> None:
     (tmp_path / "never.py").write_text("def choose_founder(facts): return 'wait'")
 
-    code, tree = checked(capsys, str(tmp_path / "never.py"), *FEW)
+    code, tree = run_check(capsys, str(tmp_path / "never.py"), *FEW)
 
     assert code == 1
     assert "trace" not in tree
@@ -204,7 +204,7 @@ def test_a_policy_that_reads_unknown_as_absent_is_reported_on_every_world(
     )
 
     for world in ("galera", "joinproto"):
-        _, tree = checked(capsys, str(tmp_path / "blind.py"), "--world", world)
+        _, tree = run_check(capsys, str(tmp_path / "blind.py"), "--world", world)
         assert tree["unknown_as_absent"] > 0
 
 
@@ -216,15 +216,15 @@ def test_the_smallest_number_is_defeated_on_the_join_protocol(capsys: Any, tmp_p
         "    return min(facts['stores'], key=lambda one: one['seq'] or 0)['host']\n"
     )
 
-    code, tree = checked(capsys, str(rule), "--world", "joinproto", "--report", str(page))
+    code, tree = run_check(capsys, str(rule), "--world", "joinproto", "--report", str(page))
 
     assert (code, tree["property"]) == (1, "no acknowledged frame is lost")
     assert HARMS["no acknowledged frame is lost"] in page.read_text("utf-8")
     assert "recover pick --json a.info b.info c.info" in page.read_text("utf-8")
 
 
-def test_the_same_stores_are_put_to_a_policy_once() -> None:
-    """Many states of the join protocol do not differ in what is on disks."""
+def test_a_policy_gets_far_fewer_questions_than_there_are_states() -> None:
+    """Many states of the join protocol have the same disks."""
     asker = Questioner(pick, ("choose-founder",))
     put = Counter[str]()
     answer = asker.answer
@@ -244,22 +244,22 @@ def test_the_same_stores_are_put_to_a_policy_once() -> None:
 
 @pytest.mark.parametrize("world", [name for name, it in WORLDS.items() if not it.is_bounded])
 def test_an_option_that_a_world_does_not_use_is_refused(capsys: Any, world: str) -> None:
-    code, tree = checked(capsys, "pick", "--world", world, "--ends", "2")
+    code, tree = run_check(capsys, "pick", "--world", world, "--ends", "2")
 
     assert code == 2
     assert "--ends" in tree["error"]["message"]
 
 
-def test_a_failing_policy_is_an_error_with_its_own_words(capsys: Any, tmp_path: Path) -> None:
+def test_the_error_of_a_failing_policy_is_reported(capsys: Any, tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("def choose_founder(facts): return facts['nothing']")
 
-    code, tree = checked(capsys, str(tmp_path / "broken.py"))
+    code, tree = run_check(capsys, str(tmp_path / "broken.py"))
 
     assert code == 2
     assert "KeyError: 'nothing'" in tree["error"]["message"]
 
 
-def test_the_run_is_written_for_a_reviewer(capsys: Any, tmp_path: Path) -> None:
+def test_the_run_that_defeats_a_policy_is_written(capsys: Any, tmp_path: Path) -> None:
     page = tmp_path / "run.html"
 
     main(["policy", "check", str(EXAMPLES / "last_in_list.py"), "--trace", str(page)])

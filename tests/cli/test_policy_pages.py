@@ -33,7 +33,7 @@ POLICIES = {
 
 @pytest.mark.landing
 @pytest.mark.parametrize("name", POLICIES)
-def test_each_policy_of_the_examples_has_a_page(
+def test_each_policy_of_the_examples_has_its_present_page(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rewrite: bool
 ) -> None:
     shutil.copytree(ROOT / EXAMPLES, tmp_path / EXAMPLES)
@@ -55,7 +55,7 @@ def test_each_policy_of_the_examples_has_a_page(
     assert made == (PAGES / f"{name}.md").read_text("utf-8")
 
 
-def test_a_page_has_the_rule_its_run_and_what_to_write_instead(tmp_path: Path) -> None:
+def test_a_page_has_the_rule_its_run_and_advice(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     rule = ROOT / EXAMPLES / "openstack_helm.py"
 

@@ -91,8 +91,8 @@ def endings(printed: str) -> dict[str, str]:
     return {name: ending for ending, name in found}
 
 
-def test_worlds_of_files_and_modules_are_collected_wherever_the_files_are(tmp_path: Path) -> None:
-    """One world must fail, one fails, one must fail but holds, and one raises."""
+def test_worlds_of_files_and_modules_are_collected_from_any_folder(tmp_path: Path) -> None:
+    """One world must fail and does, one fails, one must fail but holds, one holds, one raises."""
     project(
         tmp_path,
         'testpaths = ["tests"]\npythonpath = ["."]\n'
@@ -162,9 +162,7 @@ def test_a_search_that_takes_too_long_is_an_error(tmp_path: Path) -> None:
         ("joinproto_worlds = [3]", "there is no module 3"),
     ],
 )
-def test_settings_that_name_no_world_are_refused(
-    tmp_path: Path, settings: str, message: str
-) -> None:
+def test_malformed_settings_are_refused(tmp_path: Path, settings: str, message: str) -> None:
     project(tmp_path, settings)
     printed = run(tmp_path)
 

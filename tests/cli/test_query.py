@@ -1,4 +1,4 @@
-"""`joinproto query` with DuckDB; errors are reported before an engine is started."""
+"""`joinproto query` with DuckDB: its answers, and its errors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,6 @@ def test_a_folder_without_states_is_refused(run: Run, tmp_path: Path) -> None:
 
 
 def test_an_unknown_question_is_refused_with_the_known_ones(run: Run, states: str) -> None:
-    """The command exits 2 before it starts Spark."""
     done = run(states, "--ask", "why")
 
     assert 2 == done.code
@@ -141,7 +140,7 @@ def test_a_wrong_query_is_refused(
 
 
 @pytest.mark.needs("duckdb")
-def test_a_dataset_without_parents_is_reported(run: Run, states: str) -> None:
+def test_a_dataset_without_parents_is_refused(run: Run, states: str) -> None:
     """A dataset of an earlier version has no parents; the command exits 2."""
     about = Path(states, "states", "_about.json")
     description = json.loads(about.read_text("utf-8"))
@@ -154,7 +153,7 @@ def test_a_dataset_without_parents_is_reported(run: Run, states: str) -> None:
     assert "search again" in done.error["next"]
 
 
-def test_without_any_query_engine_the_command_says_what_to_install(
+def test_without_any_query_engine_the_command_names_the_extra_to_install(
     run: Run, states: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command exits 4, because the machine lacks a query engine."""
@@ -167,7 +166,7 @@ def test_without_any_query_engine_the_command_says_what_to_install(
 
 
 def test_a_table_aligns_numbers_and_announces_more_rows() -> None:
-    """Numbers are aligned right, a missing value is a dash, and more rows are announced."""
+    """A missing value is a dash."""
     rows = (("active", 1_200), (None, 7))
     answer = Found("", ("phase", "states"), rows, more=True, engine="duckdb", seconds=0.0)
 

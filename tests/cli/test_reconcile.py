@@ -37,15 +37,15 @@ STATE: dict[str, Any] = {
 def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
     """Return a function that runs a command of the group on a state."""
 
-    def asked(command: str, state: object, *words: str) -> Done:
+    def run_on_state(command: str, state: object, *words: str) -> Done:
         file = tmp_path / "state.json"
         file.write_text(json.dumps(state))
         return run_here(capsys, "reconcile", command, str(file), *words)
 
-    return asked
+    return run_on_state
 
 
-def test_explain_gives_the_reason_and_what_would_change_the_decision(run: Run) -> None:
+def test_explain_gives_the_reason_and_the_facts_that_would_change_the_decision(run: Run) -> None:
     """For each queue it prints a sentence, the rule, and the facts that would have to change."""
     assert run("explain", STATE).out.splitlines() == [
         (
@@ -60,7 +60,6 @@ def test_explain_gives_the_reason_and_what_would_change_the_decision(run: Run) -
 
 
 def test_a_field_of_a_queue_overrides_the_same_field_of_the_state(run: Run) -> None:
-    """A field of the queue comes before the same field of the state."""
     real, first = {**STATE, "variant": "real"}, STATE["queues"][0]
     mixed = {**real, "queues": [first, {**first, "name": "qq.2", "variant": "seed"}]}
     found = run("explain", mixed, "--json").object["queues"]
@@ -69,7 +68,6 @@ def test_a_field_of_a_queue_overrides_the_same_field_of_the_state(run: Run) -> N
 
 
 def test_plan_reports_order_bytes_load_and_the_differences_left(run: Run) -> None:
-    """The plan is for all queues together."""
     limits = {"bytes_per_second": 10**8, "copies_at_once": 1}
     found = run("plan", {**STATE, "limits": limits}, "--json").object
 
@@ -142,10 +140,10 @@ def test_a_malformed_url_is_refused(capsys: pytest.CaptureFixture[str], url: str
         ({"members": None}, "the queue did not say which its members are"),
     ],
 )
-def test_each_variant_reports_why_it_waits_and_what_would_change_that(
+def test_each_variant_reports_why_it_waits_and_which_facts_would_change_that(
     run: Run, variant: str, more: dict[str, object], why: str
 ) -> None:
-    """The answer has no action; it has the reason, and the facts that would change it."""
+    """The answer has no nodes; it has the reason, and the facts that would change it."""
     queue = {"name": "q", "members": ["a"], "target": {"policy": 1}, **more}
     nodes = [{"name": "a"}, {"name": "b"}]
     state = {"variant": variant, "nodes": nodes, "queues": [queue]}
@@ -199,10 +197,10 @@ def test_queues_of_two_virtual_hosts_are_distinguished(run: Run) -> None:
         ({"leader": "c"}, "c must evaluate the queue, and does not run"),
     ],
 )
-def test_an_undecidable_condition_is_clear_and_changes_nothing(
+def test_a_queue_that_cannot_be_decided_has_a_reason_and_no_change(
     run: Run, more: dict[str, object], why: str
 ) -> None:
-    """With target 0, an unknown cluster, or a leader that is down, there is a reason, no action."""
+    """The target is 0, the cluster or the members are not known, or the leader is down."""
     queue = {"name": "q", "members": ["a", "b", "c"], "target": {"policy": 5}, **more}
     (found,) = run("explain", {**STATE, "queues": [queue]}, "--json").object["queues"]
 

@@ -71,7 +71,7 @@ def outcome(target: str, expected: Expected = "holds") -> Outcome:
     return Outcome(report, loaded, expected)
 
 
-def counts(*outcomes: Outcome) -> list[tuple[str, ...]]:
+def junit_counts(*outcomes: Outcome) -> list[tuple[str, ...]]:
     """Return tests, failures and errors of each suite, as a reader of JUnit counts them."""
     suites = ET.fromstring(junit(outcomes)).findall("testsuite")
     for suite in suites:
@@ -89,20 +89,20 @@ def results(*outcomes: Outcome) -> list[Any]:
     return found
 
 
-def test_there_are_three_verdicts_and_undetermined_is_never_green() -> None:
+def test_there_are_three_verdicts_and_undetermined_is_never_a_success() -> None:
     """In each format, a claim holds, is violated, or could not be decided by the search."""
     worlds = [outcome(target) for target in (GOOD, BAD, UNCLEAR)]
 
     assert ["holds", "violated", "undetermined"] == [verdict_of(one.report) for one in worlds]
-    assert [("2", "0", "0"), ("1", "1", "0"), ("2", "0", "1")] == counts(*worlds)
+    assert [("2", "0", "0"), ("1", "1", "0"), ("2", "0", "1")] == junit_counts(*worlds)
     assert ["error", "warning"] == [result["level"] for result in results(*worlds)]
     assert ["✓", "✓", "✗", "✓", "?"] == re.findall(r"\| ([✓✗?]) ", markdown(worlds))
 
 
-def test_a_world_that_must_fail_is_green_only_where_it_fails() -> None:
+def test_a_world_that_must_fail_succeeds_only_if_it_fails() -> None:
     worlds = [outcome(target, "violated") for target in (GOOD, BAD, UNCLEAR)]
 
-    assert [("1", "1", "0"), ("1", "0", "0"), ("1", "0", "1")] == counts(*worlds)
+    assert [("1", "1", "0"), ("1", "0", "0"), ("1", "0", "1")] == junit_counts(*worlds)
     assert ["error", "warning"] == [result["level"] for result in results(*worlds)]
 
 
@@ -258,7 +258,7 @@ def test_a_diagram_has_a_line_for_each_step() -> None:
 
 
 def test_no_text_of_a_model_becomes_markup(tmp_path: Path) -> None:
-    """Names, contents and claims are shown as they are, whatever characters they have."""
+    """Names, contents and claims are shown as they are, with any characters."""
     model = tmp_path / "odd.py"
     model.write_text(MODEL, encoding="utf-8")
     odd = outcome(f"{model}::odd")
@@ -273,7 +273,7 @@ def test_no_text_of_a_model_becomes_markup(tmp_path: Path) -> None:
     assert all(
         len(re.findall(";", line)) == len(re.findall(r"#\d+;", line)) for line in drawn.splitlines()
     )
-    assert counts(odd) == [("1", "1", "0")]
+    assert junit_counts(odd) == [("1", "1", "0")]
     LOG(json.loads(sarif([odd])))
     for form in (junit, sarif, markdown):
         (tmp_path / "report").write_text(form([odd]), encoding="utf-8")
@@ -320,7 +320,7 @@ def test_a_sweep_writes_one_report_of_all_its_searches(run: Run, tmp_path: Path)
         (("docs/examples/my_window.py", "--set", "window=1..x"), "window"),
     ],
 )
-def test_a_check_that_ends_in_an_error_leaves_no_green_report(
+def test_a_check_that_ends_in_an_error_leaves_no_success(
     run: Run, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     """The error, as undetermined, replaces the report of the earlier check."""
@@ -341,22 +341,24 @@ def test_a_check_that_ends_in_an_error_leaves_no_green_report(
     assert "::error title=undetermined%3A " in done.err
 
 
-def test_a_check_that_is_killed_leaves_no_green_report(tmp_path: Path) -> None:
-    """A check first writes a report that says that the check did not end."""
+def test_a_check_that_an_exception_ends_leaves_no_success(tmp_path: Path) -> None:
+    """The report first says that the check did not end, and then has the exception."""
     file = tmp_path / "junit.xml"
 
-    def killed() -> None:
+    def failing() -> None:
         with reporting("world", [], [file], github=False):
             assert "did not come to its end" in file.read_text("utf-8")
             raise MemoryError
 
     with pytest.raises(MemoryError):
-        killed()
+        failing()
 
     assert "MemoryError()" in file.read_text("utf-8")
 
 
-def test_expected_to_be_violated_is_green_and_undetermined_is_3(run: Run, tmp_path: Path) -> None:
+def test_an_expected_violation_exits_0_and_an_undetermined_result_exits_3(
+    run: Run, tmp_path: Path
+) -> None:
     file = tmp_path / "junit.xml"
     reported = ("--report", str(file), "--no-verify", "--expect")
 
@@ -387,7 +389,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_search(
     assert message in done.err
 
 
-def test_a_tier_is_reported_in_its_own_words(run: Run) -> None:
+def test_a_tier_refuses_a_report(run: Run) -> None:
     done = run("--tier", "quick", "--report", "junit.xml")
 
     assert 2 == done.code

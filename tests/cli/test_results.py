@@ -32,8 +32,8 @@ def test_a_run_is_written_to_the_folder_in_every_format(run: Run, tmp_path: Path
     assert f"wrote to {folder}: run.json" in done.err
 
 
-def test_the_report_file_holds_what_json_prints(run: Run, tmp_path: Path) -> None:
-    """report.json has the same object, and levels.csv has one row for each depth."""
+def test_the_report_file_has_the_object_that_json_prints(run: Run, tmp_path: Path) -> None:
+    """levels.csv counts the same states, by depth."""
     done = run("two-phase-commit", "--json", "--out", str(tmp_path))
 
     assert done.object == json.loads((tmp_path / "report.json").read_text())
@@ -89,14 +89,13 @@ def test_a_folder_with_other_files_is_refused(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_file_in_place_of_the_folder_is_refused(run: Run, tmp_path: Path) -> None:
-    """The command exits 2 before the search begins."""
     (tmp_path / "out").write_text("")
 
     assert 2 == run("two-phase-commit", "--out", str(tmp_path / "out")).code
 
 
 def test_a_folder_that_cannot_be_made_exits_4(run: Run) -> None:
-    """The command exits 4, for an error of the machine, before the search begins."""
+    """This is an error of the machine, not of the command line."""
     done = run("two-phase-commit", "--out", "/proc/no/such")
 
     assert 4 == done.code

@@ -26,7 +26,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return lambda *words: run_here(capsys, "simulate", *words)
 
 
-def timeless(found: dict[str, Any]) -> dict[str, Any]:
+def without_times(found: dict[str, Any]) -> dict[str, Any]:
     """Return the object without the parts that differ from run to run."""
     return {key: value for key, value in found.items() if key != "seconds"}
 
@@ -85,9 +85,9 @@ def test_a_violation_exits_1_and_shows_its_shortest_run(run: Run) -> None:
 
 
 def test_the_same_seed_gives_the_same_output(run: Run) -> None:
-    """What the process did before makes no difference."""
-    one, two = (timeless(run(*BROKEN, "--seed", "3", "--json").object) for _ in range(2))
-    other = timeless(run(*BROKEN, "--seed", "4", "--json").object)
+    """Earlier runs in the process make no difference."""
+    one, two = (without_times(run(*BROKEN, "--seed", "3", "--json").object) for _ in range(2))
+    other = without_times(run(*BROKEN, "--seed", "4", "--json").object)
 
     assert one == two
     assert one != other
@@ -100,7 +100,7 @@ def test_another_process_gives_the_same_output(world: str) -> None:
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         done = run_apart("simulate", world, "--runs", "60", "--json", env=environment)
-        found.append(timeless(json.loads(done.out)))
+        found.append(without_times(json.loads(done.out)))
 
     assert found[0] == found[1]
 
@@ -132,7 +132,7 @@ def test_a_sometimes_that_no_run_reached_is_reported_as_not_reached(
 
 
 def test_claims_about_whole_runs_are_not_judged(run: Run) -> None:
-    """A run that ends cannot break a claim about what comes later."""
+    """A run that ends cannot break a claim about later states."""
     done = run("note-restart", "--runs", "20")
 
     assert "not judged" in done.out

@@ -14,7 +14,7 @@ from tests.cli.running import run_apart, run_here
 HEAVY = {"numpy", "numba", "llvmlite", "scipy"}
 
 
-def imported(*words: str) -> set[str]:
+def modules_imported(*words: str) -> set[str]:
     """Return the modules that a command imports, and their top packages."""
     done = run_apart(*words, python=("-X", "importtime"))
     lines = [line for line in done.err.splitlines() if "import time:" in line]
@@ -36,19 +36,15 @@ def imported(*words: str) -> set[str]:
     ],
 )
 def test_a_command_without_arrays_imports_no_array_library(words: tuple[str, ...]) -> None:
-    """`joinproto models` must not import numpy, numba or scipy."""
-    found = imported(*words)
+    found = modules_imported(*words)
 
     assert "joinproto.cli.main" in found
     assert set() == HEAVY & found
 
 
-def test_a_search_imports_scipy_only_where_needed() -> None:
-    """scipy is needed for claims about whole runs only.
-
-    numba looks for scipy, which costs nothing; only the parts of scipy take time to import.
-    """
-    found = imported("check", "two-phase-commit", "--members", "6")
+def test_a_search_without_claims_about_whole_runs_imports_no_part_of_scipy() -> None:
+    """numba looks for scipy, which costs nothing; only the parts of scipy take time to import."""
+    found = modules_imported("check", "two-phase-commit", "--members", "6")
 
     assert {"numpy", "numba"} <= found
     assert "scipy.sparse" not in found

@@ -87,7 +87,7 @@ def model(tmp_path: Path) -> str:
     return f"{file}::counter"
 
 
-def test_a_constant_is_swept(run: Run, model: str) -> None:
+def test_a_parameter_is_swept(run: Run, model: str) -> None:
     """A counter to n has n + 1 states; the claim "3 at most" is violated from n = 4 on."""
     done = run(model, "--set", "counts=2..5", "--set", "claimed=3", "--json")
 
@@ -135,7 +135,7 @@ def test_help_lists_the_parameters_of_a_world(run: Run, model: str) -> None:
     assert "definesno'no'" in "".join(unknown.split())
 
 
-def test_a_sweep_reports_what_single_searches_report(run: Run, model: str) -> None:
+def test_a_sweep_reports_the_remarks_of_single_searches(run: Run, model: str) -> None:
     """The remarks of each search are printed, and the exit code is that of the worst search."""
     never, bounded = (model.replace("::counter", f"::{name}") for name in ("never", "bounded"))
     idle = "“idle” says nothing here: its premise was never met"
@@ -199,7 +199,7 @@ def test_too_many_searches_are_counted_and_not_listed(run: Run, model: str) -> N
     assert "ask for 100,000,000 searches" in done.err
 
 
-def test_values_are_cut_where_a_value_ends(run: Run, model: str) -> None:
+def test_values_are_separated_by_commas_outside_of_brackets(run: Run, model: str) -> None:
     words = model.replace("::counter", "::words")
 
     def options(value: str) -> list[object]:
@@ -222,10 +222,10 @@ def test_values_are_cut_where_a_value_ends(run: Run, model: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["nan", "-inf", "Infinity", "1e999", "(1, 1e999)", "{1: -1e999}"])
-def test_a_parameter_without_a_type_takes_neither_nan_nor_infinity(
+def test_a_parameter_without_a_type_refuses_nan_and_infinity(
     run: Run, model: str, value: str
 ) -> None:
-    """`--json` once printed Infinity, which is not JSON."""
+    """JSON has no such numbers."""
     untyped = model.replace("::counter", "::untyped")
 
     done = run(untyped, "--set", f"share={value}", "--json")
@@ -263,7 +263,7 @@ def test_help_describes_each_name(run: Run, model: str, name: str, message: str)
 def test_help_describes_the_world_and_no_other_word(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once, the file named after --trace was run as a world."""
+    """The file after --trace is not run as a world."""
     monkeypatch.chdir(tmp_path)
     Path("run.py").write_text("raise SystemExit('run')")
 

@@ -26,7 +26,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return lambda *words: run_here(capsys, "check", *words)
 
 
-def let_there_be(monkeypatch: pytest.MonkeyPatch, **changed: Any) -> None:
+def make_only_world(monkeypatch: pytest.MonkeyPatch, **changed: Any) -> None:
     """Make two-phase commit the only world, with its row changed."""
     item = evolve(catalogue.entry("two-phase-commit"), **changed)
     monkeypatch.setattr(entries, "ENTRIES", (item,))
@@ -64,10 +64,8 @@ def killed(row: tier.Row, **how: Any) -> Report:
     raise AssertionError
 
 
-def test_a_killed_search_process_is_an_error_at_once(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    let_there_be(monkeypatch)
+def test_a_killed_search_process_exits_4(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_only_world(monkeypatch)
     monkeypatch.setattr(tier, "search_one", killed)
 
     done = run("--tier", "quick", "--workers", "2")
@@ -99,7 +97,7 @@ def test_a_world_with_an_unexpected_result_exits_1_and_is_named(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """This world holds, although the catalogue says that it is violated."""
-    let_there_be(monkeypatch, expected="violated")
+    make_only_world(monkeypatch, expected="violated")
 
     done = run("--tier", "quick")
 
@@ -122,9 +120,9 @@ def test_a_run_of_an_unexpected_length_exits_1(run: Run, monkeypatch: pytest.Mon
     assert (item.steps, item.steps + 1) == (row["trace_length"], row["trace_length_expected"])
 
 
-def test_a_mutant_that_is_overlooked_exits_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_overlooked_mutant_exits_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a checker overlooks planted mistakes, its result "holds" is worthless."""
-    let_there_be(monkeypatch, mutants=("none",))
+    make_only_world(monkeypatch, mutants=("none",))
     monkeypatch.setattr(entries, "mistake", lambda name: name)
     monkeypatch.setattr(catalogue, "load_world", lambda name, **options: build())
 
@@ -136,7 +134,7 @@ def test_a_mutant_that_is_overlooked_exits_1(run: Run, monkeypatch: pytest.Monke
 
 def test_a_search_that_a_limit_ends_exits_3(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """No world is known to be wrong, and not all are known to be right."""
-    let_there_be(monkeypatch, mutants=())
+    make_only_world(monkeypatch, mutants=())
 
     done = run("--tier", "quick", "--max-states", "9")
 

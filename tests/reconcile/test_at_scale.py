@@ -15,9 +15,9 @@ import pytest
 from joinproto.cli.at_scale import many
 from joinproto.cli.at_scale import run as run_module
 from joinproto.cli.at_scale.cluster import Cluster
-from joinproto.cli.at_scale.results import least
+from joinproto.cli.at_scale.results import least_mean
 from joinproto.cli.at_scale.run import Run
-from joinproto.cli.at_scale.stories import HOUR, Care, NodeChange, Shape, Story, blows
+from joinproto.cli.at_scale.stories import HOUR, NodeChange, RepairWay, Shape, Story, failures
 from joinproto.cli.commands import reconcile_simulate
 from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.queue import Queue, Situation, Target, Variant
@@ -30,17 +30,17 @@ from tools import json_schema as schema
 SMALL = Shape(queues=300, nodes=20, zones=5, bytes_mean=1e9)
 
 
-def played(way: Care, story: list[NodeChange], copies: int = 4, shape: Shape = SMALL) -> Run:
+def played(way: RepairWay, story: list[NodeChange], copies: int = 4, shape: Shape = SMALL) -> Run:
     run = Run(shape, way, copies, 24 * HOUR)
     run.play(story)
     return run
 
 
-RACK = list(blows(Story.RACK, SMALL, 1))
+RACK = list(failures(Story.RACK, SMALL, 1))
 
 
-@pytest.mark.parametrize("way", Care)
-def test_each_way_repairs_all_queues_of_a_failed_rack(way: Care) -> None:
+@pytest.mark.parametrize("way", RepairWay)
+def test_each_way_repairs_all_queues_of_a_failed_rack(way: RepairWay) -> None:
     """Each queue gets as many live replicas as wanted, and no node copies more than its limit."""
     run = played(way, RACK)
     up = [machine.up for machine in run.cluster.machines]
@@ -58,9 +58,9 @@ def test_each_way_repairs_all_queues_of_a_failed_rack(way: Care) -> None:
 def test_ours_repairs_sooner_at_a_lower_peak() -> None:
     """Q5: after the failure interval, ours needs less than half the time, at no higher peak."""
     shape = Shape(queues=1_200, nodes=20, bytes_mean=150e6)
-    story = list(blows(Story.RACK, shape, 1))
-    periodic = played(Care.PERIODIC, story, 25, shape)
-    ours = played(Care.OURS, story, periodic.peak_of_a_node, shape)
+    story = list(failures(Story.RACK, shape, 1))
+    periodic = played(RepairWay.PERIODIC, story, 25, shape)
+    ours = played(RepairWay.OURS, story, periodic.peak_of_a_node, shape)
 
     def beyond(run: Run) -> float:
         return sum(run.below_seconds) / len(run.below_seconds) - shape.failure_interval
@@ -71,27 +71,27 @@ def test_ours_repairs_sooner_at_a_lower_peak() -> None:
 
 def test_a_run_without_failures_has_no_evaluations_and_no_changes() -> None:
     """A look without a change does not count as an evaluation."""
-    run = played(Care.PERIODIC, [])
+    run = played(RepairWay.PERIODIC, [])
 
     assert (0, 0) == (run.evaluations, run.changes)
 
 
 def test_restarts_longer_than_the_interval_cause_needless_repairs() -> None:
     """Each node comes back after 90 s: with an interval of 60 s it is replaced, with 120 s not."""
-    story = list(blows(Story.ROLLING, SMALL, 1))
+    story = list(failures(Story.ROLLING, SMALL, 1))
     patient = Shape(queues=300, nodes=20, zones=5, bytes_mean=1e9, failure_interval=120)
 
-    hasty = played(Care.OURS, story)
+    hasty = played(RepairWay.OURS, story)
     assert hasty.for_nothing > 80
-    assert 0 == played(Care.OURS, story, shape=patient).changes
+    assert 0 == played(RepairWay.OURS, story, shape=patient).changes
 
 
 def test_a_copy_whose_source_stops_is_begun_again() -> None:
     """The copy is not counted as done, and its queue is repaired in the end."""
     shape = Shape(queues=300, nodes=20, zones=5, bytes_mean=5e9)
-    first = list(blows(Story.RACK, shape, 1))
+    first = list(failures(Story.RACK, shape, 1))
     second = [NodeChange(one.at + 80, one.node + 1, one.up) for one in first[:2]]
-    run = played(Care.OURS, first + second, 4, shape)
+    run = played(RepairWay.OURS, first + second, 4, shape)
     up = [machine.up for machine in run.cluster.machines]
     left = [[up[node] for node in members] for members in run.cluster.members]
     below = [one for one in left if sum(one) < 3]
@@ -104,7 +104,7 @@ def test_a_copy_whose_source_stops_is_begun_again() -> None:
 
 def test_the_same_dice_give_the_same_run() -> None:
     """Results can be repeated."""
-    one, other = (played(Care.OURS, RACK) for _ in range(2))
+    one, other = (played(RepairWay.OURS, RACK) for _ in range(2))
 
     assert one.below_seconds == other.below_seconds
     assert one.moments == other.moments
@@ -161,9 +161,9 @@ def test_the_command_compares_and_draws(capsys: pytest.CaptureFixture[str], tmp_
 
 def test_all_nodes_together_do_not_make_more_copies_than_the_limit() -> None:
     """Q5: the limit is used up, and the number of changes is the same as without it."""
-    run = Run(SMALL, Care.OURS, 4, 24 * HOUR, copies_in_all=6)
+    run = Run(SMALL, RepairWay.OURS, 4, 24 * HOUR, copies_in_all=6)
     run.play(RACK)
-    alone = Run(SMALL, Care.OURS, 4, 24 * HOUR)
+    alone = Run(SMALL, RepairWay.OURS, 4, 24 * HOUR)
     alone.play(RACK)
 
     assert (0, 6) == (run.unmended, run.peak)
@@ -175,9 +175,9 @@ def test_all_nodes_together_do_not_make_more_copies_than_the_limit() -> None:
 def test_at_the_peak_of_periodic_ours_needs_less_than_half_the_time_after_the_interval() -> None:
     """Q5: all nodes together have at most the same peak of copies, and each node a lower one."""
     shape = Shape(queues=3_000, nodes=50, bytes_mean=150e6)
-    story = list(blows(Story.RACK, shape, 1))
-    periodic = played(Care.PERIODIC, story, 25, shape)
-    ours = Run(shape, Care.OURS, 5, 24 * HOUR, copies_in_all=periodic.peak)
+    story = list(failures(Story.RACK, shape, 1))
+    periodic = played(RepairWay.PERIODIC, story, 25, shape)
+    ours = Run(shape, RepairWay.OURS, 5, 24 * HOUR, copies_in_all=periodic.peak)
     ours.play(story)
 
     def beyond(run: Run) -> float:
@@ -187,7 +187,7 @@ def test_at_the_peak_of_periodic_ours_needs_less_than_half_the_time_after_the_in
     assert ours.peak_of_a_node < periodic.peak_of_a_node
     assert 2 * beyond(ours) < beyond(periodic)
     # No order at this peak is better than the bound, and this order is near it.
-    assert 0.6 * beyond(ours) < least(ours) - shape.failure_interval < beyond(ours)
+    assert 0.6 * beyond(ours) < least_mean(ours) - shape.failure_interval < beyond(ours)
 
 
 def test_settings_that_do_not_go_together_are_refused(
@@ -209,14 +209,14 @@ def test_an_impossible_cluster_is_refused(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_run_reports_its_progress_and_ends_when_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "EVENTS_BETWEEN", 10)
+    monkeypatch.setattr(run_module, "EVENTS_PER_REPORT", 10)
     heard: list[float] = []
 
     def goes_on(part: float) -> bool:
         heard.append(part)
         return len(heard) < 3
 
-    run = Run(SMALL, Care.OURS, 4, 24 * HOUR)
+    run = Run(SMALL, RepairWay.OURS, 4, 24 * HOUR)
 
     assert not run.play(RACK, goes_on)
     assert 3 == len(heard)
@@ -230,7 +230,7 @@ def test_ctrl_c_prints_the_ways_that_were_played(
     play = many.played
 
     def pressed(job: many.Job, goes_on: Callable[[float], bool]) -> Any:
-        if job.way is Care.OURS:
+        if job.way is RepairWay.OURS:
             os.kill(os.getpid(), signal.SIGINT)
             goes_on(0.5)
             return None

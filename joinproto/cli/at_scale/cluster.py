@@ -78,7 +78,7 @@ class Cluster:
         return found
 
     def shortlist(self, queue: int) -> tuple[Node, ...]:
-        """Return the queue's nodes, and each zone's least loaded node without a replica of it.
+        """Return the queue's nodes, and each zone's least loaded running node without a replica.
 
         A choice by zone and load always takes one of these nodes.
         """

@@ -16,13 +16,13 @@ from attrs import asdict, evolve, fields, frozen
 
 from joinproto.cli.at_scale.results import Outcome
 from joinproto.cli.at_scale.run import Moment, Run
-from joinproto.cli.at_scale.stories import HOUR, Care, Shape, Story, blows
+from joinproto.cli.at_scale.stories import HOUR, RepairWay, Shape, Story, failures
 from joinproto.codec.json_form import Count, Seconds
 from joinproto.errors import UsageProblem
 
 OUTCOMES, MOMENTS = "outcomes", "moments"
 PARQUET = b"PAR1"  # the first bytes of a Parquet file
-OF_RUN = ("seed", "way", "copies_at_once", "copies_in_all")
+RUN_COLUMNS = ("seed", "way", "copies_at_once", "copies_in_all")
 """The columns of a moment that say which run it belongs to."""
 _SQL = {float: "double", int: "bigint", str: "string"}
 _KINDS: dict[str, Any] = {
@@ -44,7 +44,7 @@ class Job:
     shape: Shape
     story: Story
     days: int
-    way: Care
+    way: RepairWay
     copies_at_once: int
     copies_in_all: int | None = None
 
@@ -57,7 +57,7 @@ def jobs(
     shape: Shape,
     story: Story,
     days: int,
-    ways: Iterable[Care],
+    ways: Iterable[RepairWay],
     copies: Iterable[int],
     in_all: int | None,
     seeds: int,
@@ -65,7 +65,7 @@ def jobs(
     """Yield a run for each seed and way; our way has one for each number of copies."""
     for seed, way in product(range(shape.seed, shape.seed + seeds), ways):
         of_seed = evolve(shape, seed=seed)
-        if way is Care.OURS:
+        if way is RepairWay.OURS:
             for count in copies:
                 yield Job(of_seed, story, days, way, count, in_all)
         else:
@@ -79,10 +79,10 @@ def played(
     began = time.process_time()
     until = job.days * 24 * HOUR
     run = Run(job.shape, job.way, job.copies_at_once, until, job.copies_in_all)
-    if not run.play(list(blows(job.story, job.shape, job.days)), goes_on):
+    if not run.play(list(failures(job.story, job.shape, job.days)), goes_on):
         return None
     spent = time.process_time() - began
-    return run, Outcome.of(run, spent, is_one_blow=job.story is Story.RACK)
+    return run, Outcome.of(run, spent, are_at_once=job.story is Story.RACK)
 
 
 def rows(job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -91,7 +91,7 @@ def rows(job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     assert found is not None
     run, outcome = found
     row = {**job.about, **asdict(outcome)}
-    of_run = {name: row[name] for name in OF_RUN}
+    of_run = {name: row[name] for name in RUN_COLUMNS}
     return row, [{**of_run, **asdict(one)} for one in run.moments]
 
 
@@ -110,7 +110,7 @@ def make(session: Any, asked: list[Job], folder: Path) -> None:
     try:
         for name, rdd, columns, cls in (
             (OUTCOMES, made.map(lambda found: found[0]), asked[0].about, Outcome),
-            (MOMENTS, made.flatMap(lambda found: found[1]), OF_RUN, Moment),
+            (MOMENTS, made.flatMap(lambda found: found[1]), RUN_COLUMNS, Moment),
         ):
             names = [*columns, *(one.name for one in fields(cls))]
             form = ", ".join(f"{one} {_SQL[_KINDS[one]]}" for one in names)

@@ -12,7 +12,7 @@ from joinproto.cli.at_scale.stories import HOUR, Shape, Story
 from joinproto.codec.json_form import Count, Seconds, filled
 from joinproto.errors import EnvironmentProblem
 
-SHOWN = 900.0
+SECONDS_SHOWN_MAX = 900.0
 """The most seconds that a picture shows."""
 
 
@@ -47,7 +47,7 @@ class Outcome:
     cpu_seconds: Annotated[Seconds, "CPU time of this run"]
 
     @classmethod
-    def of(cls, run: Run, cpu_seconds: float, *, is_one_blow: bool) -> Self:
+    def of(cls, run: Run, cpu_seconds: float, *, are_at_once: bool) -> Self:
         below, shape = run.below_seconds, run.shape
         mean = sum(below) / max(1, len(below))
         return filled(
@@ -58,7 +58,7 @@ class Outcome:
             below_hours=sum(below) / HOUR,
             below_mean=mean,
             below_longest=max(below, default=0.0),
-            below_least=least(run) if is_one_blow and below else None,
+            below_least=least_mean(run) if are_at_once and below else None,
             beyond_interval_mean=max(0.0, mean - shape.failure_interval),
             peak_copies_of_a_node=run.peak_of_a_node,
             peak_bytes_of_a_node=run.peak_of_a_node * shape.rate,
@@ -67,7 +67,7 @@ class Outcome:
         )
 
 
-def least(run: Run) -> float:
+def least_mean(run: Run) -> float:
     """Return the least mean time below, in seconds, for the peak of all nodes in this run.
 
     All replicas are lost at once, so no copy begins before the failure interval is over.  After
@@ -111,7 +111,7 @@ def draw(file: Path, runs: list[Run]) -> None:
     under.set_ylabel("copied, GB a second")
     under.set_xlabel("seconds from the first loss")
     last = max((one.at - first for run in runs for one in run.moments), default=0.0)
-    under.set_xlim(0, max(60.0, min(last, SHOWN) * 1.05))
+    under.set_xlim(0, max(60.0, min(last, SECONDS_SHOWN_MAX) * 1.05))
     above.legend()
     try:
         figure.savefig(file)

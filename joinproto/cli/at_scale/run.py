@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from attrs import define, field, frozen
 
 from joinproto.cli.at_scale.cluster import Cluster, Copy
-from joinproto.cli.at_scale.stories import Care, NodeChange, Shape
+from joinproto.cli.at_scale.stories import NodeChange, RepairWay, Shape
 from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.queue import Queue, Settings, Situation, Target
 from joinproto.reconcile.tables import Action
@@ -36,8 +36,8 @@ class Moment:
     copies: int
 
 
-EVENTS_BETWEEN = 2_000
-"""Events between two reports of progress."""
+EVENTS_PER_REPORT = 2_000
+"""The number of events from one report of progress to the next."""
 
 
 @define
@@ -45,7 +45,7 @@ class Run:
     """One run, from the beginning to `until` (seconds); `way`: how the replicas are kept."""
 
     shape: Shape
-    way: Care
+    way: RepairWay
     copies_at_once: int
     until: float
     copies_in_all: int | None = None
@@ -92,7 +92,7 @@ class Run:
             act()
             self._record()
             self._played += 1
-            if not self._played % EVENTS_BETWEEN and not goes_on(self.now / self.until):
+            if not self._played % EVENTS_PER_REPORT and not goes_on(self.now / self.until):
                 return False
         self.now = self.until
         self.unmended = len(self.below_since)
@@ -151,13 +151,13 @@ class Run:
             self._schedule(when, self._look, queue)
 
     def _look_from(self, queue: int, earliest: float) -> float:
-        if self.way is Care.EVENTS:
+        if self.way is RepairWay.EVENTS:
             return earliest
         clock = Clock(variant=self.way.variant, pace=self._pace, queue=f"q{queue}").start(0.0)
         clock = clock.idle(self.now).hear(Happens.NODE_DOWN, self.now)
         while clock.next is not None and clock.next < earliest:
             # An earlier look only waits: ours looks again soon, `periodic` after its interval.
-            clock = clock.looked(clock.next, changed=self.way is Care.OURS)
+            clock = clock.looked(clock.next, changed=self.way is RepairWay.OURS)
         assert clock.next is not None
         return clock.next
 
@@ -240,7 +240,7 @@ class Run:
         self._add_live(queue)
         if queue in self.below_since:
             self._plan_look(queue, self.now + self.shape.trigger_interval)
-        elif self.way is Care.OURS:
+        elif self.way is RepairWay.OURS:
             self._decide(queue)  # a dead replica is dropped once its successor is there
 
     def _end_copy(self, queue: int) -> None:
@@ -273,7 +273,7 @@ class Run:
         queues the smallest (Q5).  Of all orders, this order has the least time below.
         """
         self._order += 1
-        is_ours = self.way is Care.OURS
+        is_ours = self.way is RepairWay.OURS
         spare = self.cluster.live[copy.queue] if is_ours else 0
         size = self.cluster.sizes[copy.queue] if is_ours else 0.0
         waiting = self._waiting if node == ALL_NODES else self.cluster.machines[node].waiting

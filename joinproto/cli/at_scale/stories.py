@@ -33,7 +33,7 @@ class Shape:
     seed: Annotated[int, "the seed of sizes, places and failures"] = 1
 
 
-class Care(Enum):
+class RepairWay(Enum):
     """A way to keep the replicas of the queues."""
 
     EVENTS = "events"
@@ -42,11 +42,11 @@ class Care(Enum):
 
     @property
     def variant(self) -> Variant:
-        return Variant.OURS if self is Care.OURS else Variant.SEED
+        return Variant.OURS if self is RepairWay.OURS else Variant.SEED
 
 
 class Story(Enum):
-    """Which failures happen; `blows` describes them."""
+    """The kind of failures; `failures` describes each kind."""
 
     RACK = "rack"
     ROLLING = "rolling"
@@ -62,7 +62,7 @@ class NodeChange:
     up: bool
 
 
-def blows(story: Story, shape: Shape, days: int) -> Iterator[NodeChange]:
+def failures(story: Story, shape: Shape, days: int) -> Iterator[NodeChange]:
     """Yield the failures: a rack fails at 6:00, and a rolling restart of all nodes begins at 14:00.
 
     `RACK`: only the first day's rack, which stays away.  `ROLLING`: only restarts.  `DAY`: both,

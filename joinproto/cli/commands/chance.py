@@ -82,9 +82,10 @@ def _texts(found: Chance) -> Iterator[Text]:
     yield Text(line(Piece(f"{visible(found.world)}: ", Role.TITLE), VERDICTS[found.result]), 0, 2)
     if found.why:
         yield Text(line(Piece(f"{found.why}: so no probability is known", Role.WARN)), 2, 2)
-    name = max(len(visible(claim.name)) for claim in found.claims) + 2
+    width = max(len(visible(claim.name)) for claim in found.claims) + 2
     for claim in found.claims:
-        yield Text(line(f"{_as_text(claim):24}", Piece(visible(claim.name).ljust(name), Role.NAME)))
+        name = Piece(visible(claim.name).ljust(width), Role.NAME)
+        yield Text(line(f"{_as_text(claim):24}", name))
     judged = [one for one in found.claims if one.kind != "sometimes" and one.probability]
     if len(judged) > 1:
         yield Text(

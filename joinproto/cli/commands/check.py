@@ -160,7 +160,7 @@ def check(
         if options:
             from joinproto.cli.commands import sweep
 
-            if (each := sweep.swept(options, partial(takes_text, target))) is not None:
+            if (each := sweep.options_of_each(options, partial(takes_text, target))) is not None:
                 return _check_each(target, each, settings, outcomes)
         return _check_one(target, options, settings, outcomes)
 
@@ -180,7 +180,7 @@ def _check_each(
     with alone_on_stdout(settings.as_json):
         worlds = [catalogue.load(target, options) for options in each]
         for at, loaded in enumerate(worlds, start=1):
-            words = sweep.named(loaded.options)
+            words = sweep.typed_options(loaded.options)
             if is_terminal():
                 click.echo(f"{words}  ({at} of {len(worlds)})", err=True)
             try:
@@ -189,16 +189,16 @@ def _check_each(
             except JoinprotoError as problem:
                 problem.message += f", with {words}"
                 if rows and not settings.as_json:
-                    click.echo(sweep.text(sweep.Sweep(loaded.world.name, tuple(rows))))
+                    click.echo(sweep.table_of(sweep.Sweep(loaded.world.name, tuple(rows))))
                 raise
-            rows.append(sweep.row(loaded.options, report))
+            rows.append(sweep.row_of(loaded.options, report))
             outcomes.append(_outcome(loaded, report, settings))
             codes.add(_code(report, settings, words))
             if report.stopped_by == "interrupted":
                 break
     left = tuple(loaded.options for loaded in worlds[len(rows) :])
     found = sweep.Sweep(worlds[0].world.name, tuple(rows), left)
-    click.echo(printed(found) if settings.as_json else sweep.text(found))
+    click.echo(printed(found) if settings.as_json else sweep.table_of(found))
     return next(code for code in (1, 3, 0) if code in codes)
 
 
@@ -408,9 +408,8 @@ def _write(loaded: Loaded, found: Checked, settings: Settings) -> None:
 def _say_not_written(path: Path) -> None:
     older = "; the file there is of an earlier check" if path.exists() else ""
     click.echo(
-        f"joinproto: no claim was broken, so there is no run to show, and {path} is not"
-        f" written{older}\n  next: name a file that ends in .html, .json or .txt: these hold the"
-        " report, too",
+        f"joinproto: there is no run to show, so {path} is not written{older}\n  next: name a file"
+        " that ends in .html, .json or .txt: these hold the report, too",
         err=True,
     )
 

@@ -15,7 +15,7 @@ import click
 from attrs import frozen
 
 import joinproto
-from joinproto.cli.commands.clusterer_asking import Proving, answers, chances, with_proof
+from joinproto.cli.commands.clusterer_asking import OperatorProof, answers, chances, with_proof
 from joinproto.cli.commands.clusterer_run import (
     apply,
     config_of,
@@ -26,7 +26,7 @@ from joinproto.cli.commands.clusterer_run import (
 )
 from joinproto.cli.inputs import placing, text_of
 from joinproto.cli.options import AS_JSON, option, together
-from joinproto.cli.show.amounts import aligned
+from joinproto.cli.show.amounts import aligned, plural
 from joinproto.clusterer.ask_config import CompareAnswer, ReadAnswer, answer_read, compared
 from joinproto.clusterer.plan import plan as planned
 from joinproto.clusterer.plan_start import Up
@@ -45,8 +45,8 @@ Example:
   joinproto clusterer compare cluster.config new.config --json
   joinproto clusterer run two-younger-at-once --seeds 20
 """
-STATUSES = """write an object such as {"a": "off"}"""
-STORY = "docs/clusterer.md, Stories, has the form; `joinproto clusterer stories` lists examples"
+STATUS_ADVICE = """write an object such as {"a": "off"}"""
+STORY_HELP = "docs/clusterer.md, Stories, has the form; `joinproto clusterer stories` has examples"
 STORIES = Path(joinproto.__file__).parent / "clusterer" / "stories"
 
 
@@ -127,7 +127,7 @@ def plan(
     configs: tuple[str, ...],
     status: str | None,
     to: str | None,
-    proving: Proving,
+    proof: OperatorProof,
     release: str,
     as_json: bool,
 ) -> int:
@@ -140,18 +140,19 @@ def plan(
     new, silent = configs[-1], list[str]()
     if len(configs) != (2 if to is None else 1) or (to is not None and status is not None):
         raise UsageProblem(
-            f"{len(configs)} configs{' and --to' if to else ''}{' and --status' if status else ''}",
-            next="write plan CURRENT NEW, or plan NEW --to HOST:PORT",
+            f"found {plural(len(configs), 'config')}{' and --to' if to else ''}"
+            f"{' and --status' if status else ''}",
+            next="write plan CURRENT NEW [--status FILE], or plan NEW --to HOST:PORT",
         )
     if to is not None:
-        known = answers(proving.ask, to)
+        known = answers(proof.ask, to)
         after = config_of(new, known.release).held.config
         found, silent = known.plan(after), known.silent(after)
     else:
-        era = Release(release)
-        before, after = (config_of(file, era).held.config for file in configs)
+        chosen = Release(release)
+        before, after = (config_of(file, chosen).held.config for file in configs)
         statuses = {} if status is None else statuses_of(status, before.nodes | after.nodes)
-        found = planned(before, after, statuses, release=era, chances=chances())
+        found = planned(before, after, statuses, release=chosen, chances=chances())
     if as_json:
         click.echo(printed(found))
         return 0
@@ -161,7 +162,7 @@ def plan(
 
 def statuses_of(file: str, nodes: frozenset[str]) -> Mapping[str, Up]:
     """Return the status of each node in a file; raises `DoesNotFit` with the node at fault."""
-    with placing(next=STATUSES, file=file):
+    with placing(next=STATUS_ADVICE, file=file):
         kind: Any = Mapping[str, Up]
         found: Mapping[str, Up] = fitted(kind, parse(text_of(file)))
     for name in found:
@@ -198,7 +199,8 @@ def run(story: str, seeds: int, as_json: bool) -> int:
 def stories(as_json: bool) -> int:
     """List the stories that ship."""
     found = tuple(
-        Shipped(path.stem, story_from(str(path)).about) for path in sorted(STORIES.glob("*.json"))
+        ShippedStory(path.stem, story_from(str(path)).about)
+        for path in sorted(STORIES.glob("*.json"))
     )
     table = aligned([(one.name, one.about) for one in found])
     click.echo(printed(Stories(found)) if as_json else "\n".join(table))
@@ -206,7 +208,7 @@ def stories(as_json: bool) -> int:
 
 
 @frozen
-class Shipped:
+class ShippedStory:
     """A story that ships."""
 
     name: Annotated[str, "for `clusterer run`"]
@@ -217,7 +219,7 @@ class Shipped:
 class Stories:
     """`clusterer stories --json`: the stories that ship."""
 
-    stories: Annotated[tuple[Shipped, ...], "by name"]
+    stories: Annotated[tuple[ShippedStory, ...], "by name"]
 
 
 def story_from(name: str) -> Story:
@@ -233,7 +235,7 @@ def story_from(name: str) -> Story:
             next="joinproto clusterer stories   lists the stories that ship",
         )
     file = str(shipped) if is_shipped else name
-    with placing(next=STORY, file=file):
+    with placing(next=STORY_HELP, file=file):
         return story_of(parse(text_of(file)))
 
 
@@ -242,13 +244,13 @@ def _as_text(played: StoryRun) -> Iterator[str]:
         yield f"step {at}"
         yield from _step_as_text(step)
     if played.orders is not None:
-        what = "outcome" if played.outcomes == 1 else "different outcomes"
-        yield f"{played.orders} orders, {played.outcomes} {what}"
+        noun = "outcome" if played.outcomes == 1 else "different outcomes"
+        yield f"{played.orders} orders, {played.outcomes} {noun}"
     ends = played.ends or ()
     if len(ends) == 1:
         return
     for number, end in enumerate(ends, 1):
-        order = "the plain one" if end.seed < 0 else f"seed {end.seed}"
+        order = "the plain order" if end.seed < 0 else f"seed {end.seed}"
         yield f"outcome {number}: {end.orders} of {played.orders} orders, among them {order}"
         if end.step is None:
             yield "  as shown above"

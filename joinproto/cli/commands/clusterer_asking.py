@@ -27,15 +27,15 @@ from joinproto.codec.malformed import Malformed
 from joinproto.errors import JoinprotoError, PeerError
 from joinproto.net.addresses import Address
 
-PATIENCE = 120.0
-SILENCE = 5.0
+ANSWER_SECONDS_MAX = 120.0
+OTHERS_SECONDS_MAX = 5.0
 ORDERS = 100
 """Orders of events that are tried besides the plain order."""
 Ask = Callable[[Address, Mapping[str, Any], float], dict[str, Any]]
 
 
 @frozen
-class Proving:
+class OperatorProof:
     """An operator's proof of identity, from the command's options."""
 
     secret_file: Path | None
@@ -66,14 +66,14 @@ _PROOF = together(
 
 
 def with_proof(command: Callable[..., int]) -> Callable[..., Any]:
-    """Add the options of an operator's proof; the command gets them as one argument, `proving`."""
+    """Add the options of an operator's proof; the command gets them as one argument, `proof`."""
 
     @wraps(command)
-    def proves(**given: Any) -> int:
-        proving = Proving(**{one.name: given.pop(one.name) for one in fields(Proving)})
-        return command(proving=proving, **given)
+    def with_proof_argument(**given: Any) -> int:
+        proof = OperatorProof(**{one.name: given.pop(one.name) for one in fields(OperatorProof)})
+        return command(proof=proof, **given)
 
-    return _PROOF(proves)
+    return _PROOF(with_proof_argument)
 
 
 def chances() -> list[Choose]:
@@ -163,7 +163,7 @@ class Answers:
 
 def answers(ask: Ask, to: str) -> Answers:
     """Ask a node, and all nodes that it knows; raises `EnvironmentProblem`, `PeerError`."""
-    found = status_at(ask, Address.parse_local(to), PATIENCE)
+    found = status_at(ask, Address.parse_local(to), ANSWER_SECONDS_MAX)
     first = _node_said(found, found.release)
     if first is None:
         raise PeerError(
@@ -184,7 +184,7 @@ def status_of(ask: Ask, address: str | None) -> StatusShown | None:
     if address is None:
         return None
     try:
-        return status_at(ask, Address.parse(address), SILENCE)
+        return status_at(ask, Address.parse(address), OTHERS_SECONDS_MAX)
     except JoinprotoError:
         return None
 
@@ -222,7 +222,7 @@ def _node_said(found: StatusShown, release: Release) -> NodeSaid | None:
 
 def _not_expected(node: str, error: Exception) -> PeerError:
     return PeerError(
-        f"{node}: another answer than expected: {error}",
+        f"{node}: the answer has an unexpected form: {error}",
         next="update this command or the node, whichever is older",
     )
 

@@ -11,9 +11,9 @@ import click
 from attrs import evolve, frozen
 
 from joinproto.cli.commands.clusterer_asking import (
-    PATIENCE,
+    ANSWER_SECONDS_MAX,
     Ask,
-    Proving,
+    OperatorProof,
     StatusShown,
     answers,
     status_at,
@@ -91,15 +91,15 @@ def node(config: Path, given: str | None, only_check: bool, verbose: bool) -> in
 
 @frozen(kw_only=True)
 class Applied:
-    """`clusterer apply --json`: what a node answered to a config."""
+    """`clusterer apply --json`: a node's answer to a config."""
 
     to: Annotated[str, "the address of the node that was asked"]
     plan: Annotated[Plan, "the effect of the config, as far as can be known before"]
     unsure: Annotated[tuple[str, ...], "nodes that are about to join, so their data may be lost"]
     silent: Annotated[tuple[str, ...], "nodes that do not answer, so the plan counts them as off"]
     sent: Annotated[bool, "false: not confirmed, so nothing was sent"]
-    reply: Annotated[str | None, "what the node answered; null: not sent"] = None
-    error: Annotated[str | None, "why it is refused, if `reply` does not say so"] = None
+    reply: Annotated[str | None, "the node's answer; null: not sent"] = None
+    error: Annotated[str | None, "why the config is refused, if `reply` does not say so"] = None
     ready: Annotated[
         bool | None, "with --wait: whether all nodes of the config are ready; null: not awaited"
     ] = None
@@ -111,21 +111,21 @@ class Applied:
 @with_proof
 @option("--yes", "Go on although data are lost.", is_flag=True)
 @option(
-    "--wait", "Wait for at most so many seconds until all its nodes are ready.", click.FloatRange(0)
+    "--wait", "Wait at most this many seconds until all nodes of it are ready.", click.FloatRange(0)
 )
 @AS_JSON
 def apply(
-    config: str, to: str, proving: Proving, yes: bool, wait: float | None, as_json: bool
+    config: str, to: str, proof: OperatorProof, yes: bool, wait: float | None, as_json: bool
 ) -> int:
     """Give a cluster config to a running node; the other nodes follow.
 
     The command first asks the nodes for their status, tries many orders, and prints which nodes are
     wiped, leave, restart or wait in the worst order.  It asks you before data are or may be lost;
     without a terminal, or with --json, --yes is needed.  Exit codes: 1 refused, or not ready in
-    time; 2 the config, or not confirmed; 4 the node does not answer.
+    time; 2 a wrong config, or not confirmed; 4 the node does not answer.
     """
     address = Address.parse_local(to)
-    ask = proving.ask
+    ask = proof.ask
     known = answers(ask, to)
     found, unsure = known.found, known.joining
     text = text_of(config)
@@ -144,7 +144,7 @@ def apply(
             f"not confirmed: the data of {lost} would be lost; nothing was sent",
             next="look at the plan, then add --yes",
         )
-    answer = ask(address, {"op": "apply", "config": text}, PATIENCE)
+    answer = ask(address, {"op": "apply", "config": text}, ANSWER_SECONDS_MAX)
     accepted = bool(answer.get("accepted"))
     ready = None
     if accepted and wait is not None:
@@ -154,7 +154,7 @@ def apply(
         click.echo(printed(evolve(outcome, sent=True, reply=reply, error=error, ready=ready)))
     else:
         late = f"not all nodes are ready after {wait} s: `joinproto clusterer status` says why"
-        ends = {None: [], True: ["all its nodes are ready"], False: [late]}
+        ends = {None: [], True: ["all nodes of the config are ready"], False: [late]}
         why = [error] if error else []
         click.echo("\n".join([f"{found.node} answers: {reply}", *why, *ends[ready]]))
     return 0 if accepted and ready is not False else 1
@@ -187,7 +187,7 @@ def _confirmed(lost: str, *, as_json: bool) -> bool:
 
 
 def _wait(ask: Ask, address: Address, found: StatusShown, new: Config, seconds: float) -> bool:
-    """Return whether all nodes of the config are ready with it within `seconds`."""
+    """Return whether all nodes of the config are ready with it, or a later one, in `seconds`."""
     places = {name: one.address for name, one in found.nodes.items()}
     places[found.node] = str(address)
     left = set(new.nodes)
@@ -208,9 +208,9 @@ def _wait(ask: Ask, address: Address, found: StatusShown, new: Config, seconds: 
 @TO
 @with_proof
 @AS_JSON
-def status(to: str, proving: Proving, as_json: bool) -> int:
+def status(to: str, proof: OperatorProof, as_json: bool) -> int:
     """Say what a running node is doing, and which nodes it waits for."""
-    found = status_at(proving.ask, Address.parse_local(to), 30.0)
+    found = status_at(proof.ask, Address.parse_local(to), 30.0)
     if as_json:
         click.echo(printed(found))
         return 0
@@ -224,6 +224,6 @@ def status(to: str, proving: Proving, as_json: bool) -> int:
     if "waits" in found.service.says:
         click.echo(f"  service waits: {found.service.says['waits']}")
     for name, one in found.nodes.items():
-        at = one.address or "no address is known: no node's [nodes] has it"
-        click.echo(f"  {name:20} {'connected' if one.connected else 'away':9} {at}")
+        address = one.address or "no address is known: no node's [nodes] has it"
+        click.echo(f"  {name:20} {'connected' if one.connected else 'away':9} {address}")
     return 0

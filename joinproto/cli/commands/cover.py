@@ -144,7 +144,7 @@ def _write(folder: Path, world: str, number: int, trace: Trace) -> None:
 
 
 def _texts_changed(commit: str) -> frozenset[str]:
-    """Return the texts in or near lines of Python that changed since a commit."""
+    """Return the string literals in or near lines of Python that changed since a commit."""
     if commit.startswith("-"):
         raise UsageProblem(
             f"{commit!r} is not a commit", next="give a name that git knows, such as HEAD~1"
@@ -157,7 +157,7 @@ def _texts_changed(commit: str) -> frozenset[str]:
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["it gives no reason"])[0]
         raise UsageProblem(
-            f"git shows no changes since {commit}: {reason}",
+            f"git cannot show the changes since {commit}: {reason}",
             next="give a name that git knows, such as HEAD~1",
         )
     # A text in single quotes may hold double ones.

@@ -33,7 +33,7 @@ class MemberOutcome:
     """The outcome of one member."""
 
     id: Annotated[str, "the member's name"]
-    outcome: Annotated[Outcome, "what the member does; `unaffected`: it is active already"]
+    outcome: Annotated[Outcome, "the member's action; `unaffected`: it is active already"]
     sources: Annotated[tuple[str, ...], Key("from"), "members it may get the state from"]
     reason: Annotated[Reason | None, "why it aborts or waits; null: it does not"]
     rule: Annotated[str | None, "the rule that decided; null: no rule was asked"]

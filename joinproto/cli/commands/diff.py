@@ -32,7 +32,7 @@ Examples:
 """
 
 
-NONE = (None, None)
+NO_CLAIM = (None, None)
 """The result of a claim that a world does not make, and the length of its run."""
 
 
@@ -98,7 +98,7 @@ def diff(
     OTHER is a second world or file.  Without it, the same world is compared with its mutant.
     """
     options = loading.given({**arguments, "mutant": None})
-    first, second = _asked(target, other, mutants)
+    first, second = _worlds_asked(target, other, mutants)
     with alone_on_stdout(as_json):
         worlds = [_world(name, mutant, options) for name, mutant in (first, second)]
         found = difference(*worlds, states_max=max_states)
@@ -106,7 +106,7 @@ def diff(
     claims = _claims(*reports)
     names = [f"{name} --mutant {mutant}" if mutant else name for name, mutant in (first, second)]
     verdicts_differ = any(
-        (it.first, it.first_length) != (it.second, it.second_length) for it in claims
+        (claim.first, claim.first_length) != (claim.second, claim.second_length) for claim in claims
     )
     same = found.parting is None and not verdicts_differ
     differences = _differences(names, found, claims, same=same)
@@ -117,7 +117,7 @@ def diff(
     return 0 if same else 1
 
 
-def _asked(
+def _worlds_asked(
     target: str, other: str | None, mutants: tuple[str, ...]
 ) -> tuple[tuple[str, str | None], tuple[str, str | None]]:
     """Return the name and the mutant of the two worlds that are compared."""
@@ -147,8 +147,8 @@ def _claims(one: Report, other: Report) -> tuple[ClaimOfBoth, ...]:
     )
     found = []
     for name in dict.fromkeys([*here, *there]):
-        first, first_length = here.get(name, NONE)
-        second, second_length = there.get(name, NONE)
+        first, first_length = here.get(name, NO_CLAIM)
+        second, second_length = there.get(name, NO_CLAIM)
         found.append(ClaimOfBoth(name, first, second, first_length, second_length))
     return tuple(found)
 
@@ -170,21 +170,24 @@ def _print(found: Differences, parting: Parting | None) -> None:
     click.echo(f"first:  {found.first}\nsecond: {found.second}\n")
     if parting is not None:
         _print_parting(parting)
-    for what, both, only in (
+    for noun, both, only in (
         ("states", found.states, found.states_only),
         ("steps", found.steps, found.steps_only),
     ):
         first, second = map(count, both)
         mine, others = map(count, only)
         click.echo(
-            f"{what}  {first} and {second}; only in the first {mine}, in the second {others}"
+            f"{noun}  {first} and {second}; only in the first {mine}, in the second {others}"
         )
     for attribute in found.left_out:
         click.echo(f"not compared  {attribute}")
     click.echo("\nclaims, in the first and in the second")
-    for it in found.claims:
-        one, other = _result(it.first, it.first_length), _result(it.second, it.second_length)
-        click.echo(f"  {'  ' if one == other else '* '}{it.name}: {one}; {other}")
+    for claim in found.claims:
+        one, other = (
+            _result(claim.first, claim.first_length),
+            _result(claim.second, claim.second_length),
+        )
+        click.echo(f"  {'  ' if one == other else '* '}{claim.name}: {one}; {other}")
     click.echo("\nthey are the same" if found.same else "\nthey differ")
 
 
@@ -211,4 +214,4 @@ def _print_parting(parting: Parting) -> None:
 
 def _only_text(which: str, one: Only) -> str:
     changes = "".join(f"\n    {change}" for change in one.changes)
-    return f"only the {which} can do then: {one.step}{changes}"
+    return f"only the {which} can do next: {one.step}{changes}"

@@ -37,7 +37,7 @@ Example:
 PEER_DISCOVERY = "rabbitmq_peer_discovery_"
 NODE = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.:-]+")
 INCOMPLETE = 3
-RELEASE = option(("--release", "at"), "The broker's release: 3.7 to 4.3.", default="head")
+RELEASE = option(("--release", "version"), "The broker's release: 3.7 to 4.3.", default="head")
 
 
 @click.group(epilog=EXAMPLE)
@@ -59,19 +59,19 @@ def discovery() -> None:
 @AS_JSON
 def lint_command(
     file: BinaryIO,
-    at: str,
+    version: str,
     plugins: str | None,
     node: str | None,
     variables: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Say what a release makes of the settings of a rabbitmq.conf.
+    """Report how a release takes the settings of a rabbitmq.conf.
 
     For each setting that a node would refuse, ignore or use unsafely, it prints the line, the
     reason and the next step.  It ignores settings that are not about discovery.
     """
     given = LintInput(
-        release=release(at),
+        release=release(version),
         plugins=None if plugins is None else enabled(plugins),
         environment=_environment(variables),
         node=None if node is None else require_node(node),
@@ -134,8 +134,8 @@ def _as_text(name: str, problem: Problem) -> str:
 # -- real servers -------------------------------------------------------------------------
 
 
-def _given(at: str, node: str | None) -> LintInput:
-    return LintInput(release=release(at), node=None if node is None else require_node(node))
+def _given(version: str, node: str | None) -> LintInput:
+    return LintInput(release=release(version), node=None if node is None else require_node(node))
 
 
 @discovery.command("list")
@@ -144,7 +144,7 @@ def _given(at: str, node: str | None) -> LintInput:
 @option("--node", "The node's own name, such as rabbit@host1; default: from this machine's name.")
 @option("--real", "Ask as the release does, with its defects.", is_flag=True)
 @AS_JSON
-def list_command(file: BinaryIO, at: str, node: str | None, real: bool, as_json: bool) -> int:
+def list_command(file: BinaryIO, version: str, node: str | None, real: bool, as_json: bool) -> int:
     """Ask the backend of a rabbitmq.conf which nodes it has; the command writes no record.
 
     Exit code 1: the nodes are not known.
@@ -152,7 +152,7 @@ def list_command(file: BinaryIO, at: str, node: str | None, real: bool, as_json:
     from joinproto.apps.discovery.listing import list_file
 
     variant = Variant.REAL if real else Variant.OURS
-    found = list_file(file.read(), _given(at, node), variant=variant, node=node)
+    found = list_file(file.read(), _given(version, node), variant=variant, node=node)
     if as_json:
         click.echo(printed(found))
     elif found.nodes is None:
@@ -165,10 +165,10 @@ def list_command(file: BinaryIO, at: str, node: str | None, real: bool, as_json:
 
 @discovery.command("conformance")
 @click.argument("server")
-@option(("--release", "at"), "For a file: the broker's release.", default="4.0")
+@option(("--release", "version"), "For a file: the broker's release.", default="4.0")
 @option("--node", "For a file: this node's name, which the backend must list.")
 @AS_JSON
-def conformance(server: str, at: str, node: str | None, as_json: bool) -> int:
+def conformance(server: str, version: str, node: str | None, as_json: bool) -> int:
     """Check whether a server answers as a backend must.
 
     SERVER is consul+http://HOST:PORT, etcd2+http://HOST:PORT or etcd3+http://HOST:PORT; the
@@ -181,7 +181,7 @@ def conformance(server: str, at: str, node: str | None, as_json: bool) -> int:
 
     file = Path(server)
     if file.is_file():
-        found = conform_file(file.read_bytes(), _given(at, node), node=node)
+        found = conform_file(file.read_bytes(), _given(version, node), node=node)
     else:
         found = asked(server)
     if as_json:
@@ -208,7 +208,9 @@ class Booted:
 @discovery.command("boot")
 @INPUT
 @option("--node", "The node's own name, as rabbit@host1.", required=True)
-@option(("--release", "at"), "The release whose rules apply: 3.7 to 4.3, or ours.", default="head")
+@option(
+    ("--release", "version"), "The release whose rules apply: 3.7 to 4.3, or ours.", default="head"
+)
 @option(
     "--seen",
     "Nodes that answer: a JSON object, name to answer (ask discovery.boot --schema).",
@@ -219,12 +221,12 @@ class Booted:
 def boot_command(
     file: BinaryIO,
     node: str,
-    at: str,
+    version: str,
     seen: BinaryIO | None,
     expected: int | None,
     as_json: bool,
 ) -> int:
-    """Ask the backend of a rabbitmq.conf, and say what a blank node does now and at last.
+    """Ask the backend of a rabbitmq.conf, and print a blank node's decisions, now and at last.
 
     The command asks no nodes: --seen gives their answers; without it the node sees only itself.
     """
@@ -232,7 +234,7 @@ def boot_command(
         others = {} if seen is None else parse(seen.read())
         if not isinstance(others, dict):
             raise DoesNotFit("", "expected an object", next="write each node's name and its answer")
-        found = booted(file.read(), node, at, {node: {}, **others}, expected)
+        found = booted(file.read(), node, version, {node: {}, **others}, expected)
     except DoesNotFit as error:
         raise error.of("--seen", below="seen", question="discovery.boot") from None
     if as_json:
@@ -250,20 +252,22 @@ def _decision_text(answer: Decision) -> str:
     return f"{answer.step.value}{node}: {answer.why} ({answer.rule})"
 
 
-def booted(text: bytes, node: str, at: str, seen: dict[str, Any], expected: int | None) -> Booted:
-    """Return what a blank node with this file does; raises `UsageProblem` if it cannot start."""
+def booted(
+    text: bytes, node: str, version: str, seen: dict[str, Any], expected: int | None
+) -> Booted:
+    """Return a blank node's decisions with this file; raises `UsageProblem` if it cannot start."""
     from joinproto.apps.discovery.listing import list_file
     from joinproto.discovery.chosen import chosen
 
-    given = _given("head" if at == "ours" else at, node)
-    variant = Variant.OURS if at == "ours" else Variant.REAL
+    given = _given("head" if version == "ours" else version, node)
+    variant = Variant.OURS if version == "ours" else Variant.REAL
     settings = chosen(text, given, variant=variant, node=node).about
     listing = list_file(text, given, variant=variant, node=node)
     limit = settings.get("discovery_retry_limit") if does(given.release, "RETRIES") else 0
     endless = limit == "unlimited" or (settings.backend == K8S and does(given.release, "PODS"))
     asked: dict[str, Any] = {
         "node": node,
-        "release": at,
+        "release": version,
         "seen": seen,
         "answer": _answer_of(listing),
         "target_cluster_size_hint": settings.get("target_cluster_size_hint"),
@@ -275,7 +279,7 @@ def booted(text: bytes, node: str, at: str, seen: dict[str, Any], expected: int 
     ]
     again = rounds[0].step in (Step.RETRY, Step.WAIT)
     interval = settings.get("discovery_retry_interval") / 1000
-    ends = again and not endless and at != "ours"
+    ends = again and not endless and version != "ours"
     return Booted(
         nodes=listing.nodes,
         now=rounds[0],
@@ -307,7 +311,7 @@ def _fields() -> str:
 @discovery.command("would-it-split", epilog=_fields())
 @INPUT
 @option(
-    ("--release", "at"),
+    ("--release", "version"),
     "The release whose rules apply: 3.7 to 4.3, or ours; default: as FILE says, or head.",
 )
 @option(
@@ -316,19 +320,19 @@ def _fields() -> str:
     click.IntRange(1, NODES_MAX),
     usual=3,
 )
-@option("--max-seconds", "Search for at most so many seconds.", click.FloatRange(0), usual=300.0)
+@option("--max-seconds", "Search for at most this many seconds.", click.FloatRange(0), usual=300.0)
 @AS_JSON
 def would_it_split(
-    file: BinaryIO, at: str | None, nodes: int, max_seconds: float, as_json: bool
+    file: BinaryIO, version: str | None, nodes: int, max_seconds: float, as_json: bool
 ) -> int:
     """Search a first start: FILE is a rabbitmq.conf, or has its facts as JSON.
 
     Registration, locks, tries and the seed follow from the release and the backend, unless the
     facts say something else.  All orders of starts, looks and joins are searched with the
     shipped rules.  Exit code 1: it can end in two clusters, or never ends in one of all nodes; 3:
-    the search was not ended.
+    the search did not end.
     """
-    found = searched(start_of(file.read(), at, nodes), max_seconds)
+    found = searched(start_of(file.read(), version, nodes), max_seconds)
     if as_json:
         click.echo(printed(found))
     elif found.splits:
@@ -336,13 +340,15 @@ def would_it_split(
         for number, step in enumerate(found.run, start=1):
             click.echo(f"{number:4}  {step}")
         if found.joins is False:
-            click.echo("and never one cluster of all nodes")
+            click.echo("and no order ends in one cluster of all nodes")
     elif not found.ended:
         click.echo(f"{found.states:,} states without two clusters, and not all were searched")
     elif found.joins:
-        click.echo(f"one cluster, whatever the order ({found.states:,} states)")
+        click.echo(f"one cluster in every order ({found.states:,} states)")
     else:
-        click.echo(f"never two clusters, and never one of all nodes ({found.states:,} states)")
+        click.echo(
+            f"no order ends in two clusters, or in one of all nodes ({found.states:,} states)"
+        )
     if not as_json and found.facts:
         click.echo(f"by the release: {'; '.join(found.facts)}")
     if not found.ended:

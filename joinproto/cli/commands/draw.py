@@ -16,7 +16,7 @@ from joinproto.errors import UsageProblem, did_you_mean
 
 
 @frozen
-class Listed:
+class ListedDrawing:
     """One drawing."""
 
     name: Annotated[str, "for `joinproto draw`"]
@@ -28,7 +28,7 @@ class Listed:
 class Drawings:
     """`joinproto draw --json`"""
 
-    drawings: Annotated[tuple[Listed, ...], "what can be drawn"]
+    drawings: Annotated[tuple[ListedDrawing, ...], "all drawings"]
     formats: Annotated[tuple[str, ...], "for `--format`"]
 
 
@@ -36,9 +36,9 @@ class Drawings:
 class Drawn:
     """`joinproto draw WHAT --json`"""
 
-    name: Annotated[str, "what was drawn"]
+    name: Annotated[str, "the drawing's name"]
     kind: Annotated[str, "`machine` or `table`"]
-    format: Annotated[str, "in which format"]
+    format: Annotated[str, "the format"]
     text: Annotated[str | None, Absent(), "the drawing; with `--out` it is in the file"] = None
     out: Annotated[str | None, Absent(), "the file"] = None
 
@@ -94,8 +94,8 @@ def draw(
         write_text(out, text + "\n")
     if as_json:
         drawn = Drawn(name=what, kind=drawing.kind, format=form)
-        to = evolve(drawn, text=text) if out is None else evolve(drawn, out=str(out))
-        click.echo(printed(to))
+        drawn = evolve(drawn, text=text) if out is None else evolve(drawn, out=str(out))
+        click.echo(printed(drawn))
     elif out is None:
         click.echo(text)
     return 0
@@ -127,7 +127,9 @@ def _of_world(what: str, member: str | None, by: str | None, known: Iterable[str
 
 def _list(known: dict[str, Drawing], as_json: bool) -> None:
     if as_json:
-        rows = tuple(Listed(name, it.kind, it.about) for name, it in known.items())
+        rows = tuple(
+            ListedDrawing(name, drawing.kind, drawing.about) for name, drawing in known.items()
+        )
         click.echo(printed(Drawings(rows, tuple(FORMATS))))
         return
     width = max(map(len, known))

@@ -49,8 +49,8 @@ def export(target: str, out: Path, max_states: int, as_json: bool, **arguments: 
     """Write a world as TLA+, so that another checker can search it.
 
     The answers of members' code are data in NAME.cfg.  NAME.tla says in TLA+ how steps, the network
-    and faults work.  TLC takes no such data there: it reads MCNAME.tla and MCNAME.cfg.  The other
-    checker must find the same states and the same violations.
+    and faults work.  TLC cannot read such data in NAME.cfg: it reads MCNAME.tla and MCNAME.cfg.
+    The other checker must find the same states and the same violations.
     """
     options = loading.given(arguments)
     with alone_on_stdout(as_json):

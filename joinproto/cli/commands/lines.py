@@ -18,7 +18,7 @@ from joinproto.errors import EnvironmentProblem, UsageProblem
 from joinproto.net.addresses import Address
 
 CONFIG = config_of("node")
-SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 
 
 @frozen
@@ -81,7 +81,7 @@ def append(config: Path, texts: tuple[str, ...], as_json: bool) -> int:
 def read(config: Path, first: int | None, as_json: bool) -> int:
     """Print the lines of the log, from number FIRST on.
 
-    It prints all lines that were acknowledged before it began.  Exit codes: 0 read, 2 wrong usage,
+    It prints the lines that were acknowledged before it began.  Exit codes: 0 read, 2 wrong usage,
     4 the node does not serve, ended meanwhile, or has dropped line FIRST.
     """
     lines: list[Line] = []
@@ -111,7 +111,7 @@ def _connected(config: Path) -> Iterator[tuple[BufferedRWPair, Address]]:
     address = read_settings(config).clients
     try:
         with (
-            socket.create_connection((address.host, address.port), SECONDS) as connection,
+            socket.create_connection((address.host, address.port), TIMEOUT_SECONDS) as connection,
             connection.makefile("rwb") as stream,
         ):
             yield stream, address

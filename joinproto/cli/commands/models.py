@@ -46,10 +46,10 @@ def models(
 ) -> int:
     """List the worlds that ship: their families, or the worlds of a family, or one world.
 
-    A world that must be violated shows what goes wrong without a rule, or outside of what
-    the protocol promises.
+    A world that must be violated shows the harm without a rule, or outside of the protocol's
+    promises.
     """
-    every = [item for item in _named(name) if expect in (None, item.expected)]
+    every = [item for item in _entries_named(name) if expect in (None, item.expected)]
     exact, near = (every, []) if grep is None else worlds_that_say(grep, every)
     found = exact + near
     worlds = [item for item in found if item.name not in PROGRAMS]
@@ -89,7 +89,7 @@ def _family_of(item: Entry) -> str:
     return policies.FAMILY if item.name in PROGRAMS else entries.family_of(item)
 
 
-def _named(name: str | None) -> list[Entry]:
+def _entries_named(name: str | None) -> list[Entry]:
     every = [*entries.ENTRIES, *(row.entry for row in policies.ROWS)]
     if name is None:
         return every
@@ -122,7 +122,7 @@ def _print_families(terminal: Terminal, found: list[Entry]) -> None:
         click.echo(terminal.paragraph(line(heading, counts, about), indent=width + 18))
     click.echo()
     of_catalogue = sum(item.name not in PROGRAMS for item in found)
-    click.echo(f"{of_catalogue} worlds; `violated`: must be violated, to show what a rule is for")
+    click.echo(f"{of_catalogue} worlds; `violated`: must be violated, to show a rule's purpose")
     click.echo("next: joinproto models FAMILY; joinproto models NAME; joinproto check NAME")
 
 
@@ -196,7 +196,7 @@ def _print_program(terminal: Terminal, item: Entry) -> None:
 
 
 @frozen(kw_only=True)
-class Listed:
+class ListedWorld:
     """One world."""
 
     name: Annotated[str, "for `joinproto check`"]
@@ -211,7 +211,7 @@ class Listed:
     ]
     steps: Annotated[Count | None, "steps of the shortest run that breaks it; null: not pinned"]
     mutants: Annotated[tuple[str, ...], "mistakes that can be built in, for `--mutant`"]
-    happened: Annotated[str, "of an incident: what happened, as a person in it would say"]
+    happened: Annotated[str, "of an incident: its story, in an operator's words"]
     link: Annotated[str, "of an incident: the address of its report"]
     spoken: Annotated[str, "of an incident: other words for it: log lines, products"]
     options: Annotated[Mapping[str, Any], "other options it takes, with their defaults"]
@@ -227,23 +227,23 @@ class ListedProgram:
     expected: Annotated[Literal["holds", "violated"], "how its check must end"]
     steps: Annotated[Count | None, "steps of the shortest run that defeats it; null: none does"]
     about: Annotated[str, "its rule"]
-    happened: Annotated[str, "what happened, as a person in it would say"]
+    happened: Annotated[str, "its story, in an operator's words"]
 
 
 @frozen
 class Models:
     """`joinproto models --json`"""
 
-    worlds: Annotated[tuple[Listed, ...], "the worlds asked for; without options, every world"]
+    worlds: Annotated[tuple[ListedWorld, ...], "the worlds asked for; without options, every world"]
     policies: Annotated[
         tuple[ListedProgram, ...], "the programs asked for, each in a world that asks it"
     ]
 
 
-def _listed(item: Entry) -> Listed:
+def _listed(item: Entry) -> ListedWorld:
     least, most = item.members
     return filled(
-        Listed,
+        ListedWorld,
         item,
         family=entries.family_of(item),
         members=item.usual,

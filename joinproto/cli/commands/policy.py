@@ -39,8 +39,8 @@ Example:
   joinproto policy check "jq -c --unbuffered '.stores | max_by(.seq).host'" --world galera
   joinproto policy check pick --world rabbitmq
 """
-OURS = "pick"
-OF_NODES = ("writes", "ends", "starts", "wipes", "by_hand", "unmounted", "acts", "all_answer")
+BUILT_IN = "pick"
+NODE_LIMITS = ("writes", "ends", "starts", "wipes", "by_hand", "unmounted", "acts", "all_answer")
 """Parameters of this command that bound the events of nodes."""
 
 
@@ -58,19 +58,19 @@ class Checked:
     report: Annotated[Report, Merged()]
 
 
-def _left(name: str, least: int, most: int, usual: int, about: str) -> Decorator:
+def _limit_option(name: str, least: int, most: int, usual: int, about: str) -> Decorator:
     return option(name, f"{about}: {usual}.", click.IntRange(least, most), default=usual)
 
 
 left_options = together(
-    _left("--writes", 0, 4, 2, "Writes in a run"),
-    _left("--ends", 1, 6, 3, "Stops, kills, cuts"),
-    _left("--starts", 0, 3, 0, "Nodes that return"),
-    _left("--wipes", 0, 2, 1, "Disks that are lost"),
-    _left("--by-hand", 0, 2, 1, "Foundings by hand"),
-    _left("--unmounted", 0, 2, 0, "Disks that look blank, and are not mounted"),
+    _limit_option("--writes", 0, 4, 2, "Writes in a run"),
+    _limit_option("--ends", 1, 6, 3, "Stops, kills, cuts"),
+    _limit_option("--starts", 0, 3, 0, "Nodes that return"),
+    _limit_option("--wipes", 0, 2, 1, "Disks that are lost"),
+    _limit_option("--by-hand", 0, 2, 1, "Foundings by hand"),
+    _limit_option("--unmounted", 0, 2, 0, "Disks that look blank, and are not mounted"),
 )
-"""The options that limit what may happen in a run."""
+"""The options that limit the events of a run."""
 
 
 @policy.command("check", epilog=EXAMPLE)
@@ -78,13 +78,14 @@ left_options = together(
 @option("--world", "The system whose nodes run.", click.Choice([*WORLDS]), usual="galera")
 @option(
     ("--ask", "asks"),
-    "What it is asked; default: choose-founder, or all that a Python file has functions for.",
+    "The question to ask; can be given again; default: choose-founder, or all questions that a"
+    " Python file has functions for.",
     click.Choice(ASKS),
     multiple=True,
 )
 @option("--all-answer", "Leave out runs in which a node does not answer.", is_flag=True)
 @left_options
-@option(("--answered", "acts"), "Answers acted on: 1.", click.IntRange(1, 3), default=1)
+@option(("--answered", "acts"), "Answers that are obeyed: 1.", click.IntRange(1, 3), default=1)
 @option(
     "--answer-seconds",
     "A later answer does not count; a program that computes gets six times as long.",
@@ -94,7 +95,7 @@ left_options = together(
 @option("--trace", "Write the run that defeats the policy.", FILE, metavar="FILE")
 @option(
     ("--report", "page"),
-    "Write a page for a reviewer, as Markdown: rule, run, what to write instead.",
+    "Write a page for a reviewer, as Markdown: rule, run and advice.",
     FILE,
     metavar="FILE",
 )
@@ -111,7 +112,7 @@ def check_command(
     acts: int,
     **left: Any,
 ) -> int:
-    """Ask POLICY at every moment of every short run, and do what it says.
+    """Ask POLICY at every moment of every short run, and obey its answers.
 
     POLICY is an executable, a command in quotes, a Python file with choose_founder(facts), or the
     word pick for `joinproto recover pick`.  It gets each question as a line of JSON, and answers
@@ -191,7 +192,7 @@ def _command(target: str) -> str:
 def _refuse_unused(world: str) -> None:
     """Raise `UsageProblem` for options that would not change the runs of this world."""
     given = click.get_current_context().get_parameter_source
-    for name in () if WORLDS[world].is_bounded else OF_NODES:
+    for name in () if WORLDS[world].is_bounded else NODE_LIMITS:
         if given(name) is ParameterSource.COMMANDLINE:
             flag = "--answered" if name == "acts" else f"--{name.replace('_', '-')}"
             raise UsageProblem(
@@ -202,7 +203,7 @@ def _refuse_unused(world: str) -> None:
 @contextmanager
 def _started(target: str, seconds: float) -> Iterator[tuple[Policy, Callable[[], None]]]:
     """Yield the policy, and a function that asks it every question a second time."""
-    if target == OURS:
+    if target == BUILT_IN:
         from joinproto_worlds.policy.built_in import pick
 
         yield pick, lambda: None
@@ -220,7 +221,7 @@ def _text(target: str, world: str, report: Report, answers: Answers) -> Iterator
         yield f"{target}: a run of {plural(len(steps), 'step')} defeats it: {broken[0].name}"
         yield from (f"{number:4}  {step.label}" for number, step in enumerate(steps, start=1))
     elif report.result == "incomplete":
-        yield f"{target}: undetermined, because the search was not ended ({states})"
+        yield f"{target}: undetermined, because the search did not end ({states})"
         yield "next: raise --max-states, --max-seconds or --max-memory"
     elif idle:
         yield f"{target} does no harm on {world}, and never founds the cluster ({states})"
@@ -238,5 +239,5 @@ def _text(target: str, world: str, report: Report, answers: Answers) -> Iterator
     if answers.too_careful:
         yield (
             f"it chose no member in {plural(answers.too_careful, 'question')} in which a node would"
-            " have been right, whatever is unknown"
+            " have been right for any value of the unknown facts"
         )

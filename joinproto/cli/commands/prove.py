@@ -1,7 +1,7 @@
 """`joinproto prove`: prove claims for any number of members, and print one line for each.
 
 0  all proved, by both solvers     2  no such claim or conjunct
-   if there are two                3  Ctrl-C, and nothing failed so far
+   if there are two                3  Ctrl-C, without a failure so far
 1  an obligation fails, a step     4  z3 or cvc5 is not installed, or a file
    of the code is rejected            cannot be written
 """

@@ -149,19 +149,21 @@ def query(
         return 0
     from spark_explore.sessions import engine_for, session_over
 
-    began, by = time.perf_counter(), engine_for(engine, master)
+    began, chosen = time.perf_counter(), engine_for(engine, master)
     found: Found | Reached
-    with session_over(dataset, by, master) as session:
+    with session_over(dataset, chosen, master) as session:
         if condition is not None:
-            found = _reached(dataset, session, condition, by)
+            found = _reached(dataset, session, condition, chosen)
         else:
             assert sql is not None
             answer = session.ask(sql, rows_max)
-            found = Found(sql, answer.columns, answer.rows, answer.more, by, 0.0)
+            found = Found(sql, answer.columns, answer.rows, answer.more, chosen, 0.0)
     if as_json:
         click.echo(printed(evolve(found, seconds=time.perf_counter() - began)))
     else:
-        click.echo("\n".join(_table(found) if isinstance(found, Found) else _way(found, dataset)))
+        click.echo(
+            "\n".join(_table(found) if isinstance(found, Found) else _run_text(found, dataset))
+        )
     return int(isinstance(found, Reached) and found.level is None)
 
 
@@ -174,7 +176,7 @@ def _reached(dataset: Dataset, session: Session, condition: str, engine: Engine)
     return Reached(condition, len(way.steps), way.steps, way.state, engine, 0.0)
 
 
-def _way(way: Reached, dataset: Dataset) -> Iterator[str]:
+def _run_text(way: Reached, dataset: Dataset) -> Iterator[str]:
     if way.level is None:
         yield f"none of the {dataset.states:,} states fits"
         return

@@ -1,4 +1,4 @@
-"""`joinproto reconcile`: why a queue has its replicas, and what would be done about them.
+"""`joinproto reconcile`: the reasons for a queue's replicas, and the planned changes.
 
 The exit code is 0 for any answer, and 2 if the state cannot be read.
 """
@@ -29,11 +29,11 @@ Example:
   joinproto reconcile plan state.json --json
 """
 SCHEMA = "joinproto ask reconcile.queue --schema prints the expected form"
-OF_STATE = ("nodes", "settings", "variant")
+SHARED_FIELDS = ("nodes", "settings", "variant")
 
 
 @frozen
-class Named:
+class QueueResult:
     """A queue, and the result of its evaluation."""
 
     name: Annotated[str, "the queue's name"]
@@ -54,7 +54,7 @@ class Named:
 class Explained:
     """`reconcile explain --json`: each queue, in the order of the state."""
 
-    queues: Annotated[tuple[Named, ...], "the queues, in the order of the state"]
+    queues: Annotated[tuple[QueueResult, ...], "the queues, in the order of the state"]
 
 
 @frozen
@@ -65,11 +65,11 @@ class Planned:
     nodes: Annotated[tuple[Load, ...], "the load of each node"]
     seconds: Annotated[float, AtLeast(0), "seconds until the last change ends, at least"]
     bytes: Annotated[Count, "bytes that are copied"]
-    left: Annotated[tuple[Named, ...], "queues without the wanted replicas at the end"]
+    left: Annotated[tuple[QueueResult, ...], "queues without the wanted replicas at the end"]
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
-        left = tuple(Named.of(one) for one in plan.ends if not is_settled(one))
+        left = tuple(QueueResult.of(one) for one in plan.ends if not is_settled(one))
         return cls(plan.changes, plan.loads, plan.seconds, plan.bytes, left)
 
 
@@ -104,7 +104,7 @@ def explain(file: BinaryIO, placement: str | None, as_json: bool) -> int:
     if not situations and not as_json:
         click.echo("the state has no queues")
         return 0
-    answers = [Named.of(evaluate(one, place)) for one in situations]
+    answers = [QueueResult.of(evaluate(one, place)) for one in situations]
     if as_json:
         click.echo(printed(Explained(tuple(answers))))
         return 0
@@ -127,24 +127,24 @@ def plan(file: BinaryIO, placement: str | None, as_json: bool) -> int:
 
 
 def read_state(text: bytes) -> tuple[list[Situation], Limits]:
-    """Return the queues' situations; raises `DoesNotFit` with the path of the field at fault."""
+    """Return the queues' situations and the limits; raises `DoesNotFit` with the field's path."""
     with placing(next=SCHEMA):
         state = parse(text)
     if not isinstance(state, dict) or not isinstance(state.get("queues"), list):
         raise DoesNotFit(
             "queues", "queues: expected a list of queues", next="docs/reconcile.md has a state file"
         )
-    unknown = sorted(set(state) - {"queues", "limits", *OF_STATE})
+    unknown = sorted(set(state) - {"queues", "limits", *SHARED_FIELDS})
     if unknown:
         raise DoesNotFit(
             unknown[0],
             f"{unknown[0]}: there is no such field",
-            next=f"fields: queues, limits, {', '.join(OF_STATE)}",
+            next=f"fields: queues, limits, {', '.join(SHARED_FIELDS)}",
         )
     with placing(next=SCHEMA, below="limits"):
         limits = fitted(Limits, state.get("limits", {}))
     # The shared fields are read once, and checked even if the state has no queue.
-    given = {name: state[name] for name in OF_STATE if name in state}
+    given = {name: state[name] for name in SHARED_FIELDS if name in state}
     with placing(next=SCHEMA):
         shared = fitted(AskQueue, {"nodes": [], **given})
         shared.situation()

@@ -71,7 +71,7 @@ DAY = 86_400.0
 @option(("--url", "urls"), "A node's management API.", multiple=True, required=True)
 @option("--user", "A user with the tag monitoring.", usual="guest")
 @option("--password-file", f"A file with the password; default: ${PASSWORD}.", FILE)
-@option("--target", "Replicas of a queue if neither it nor a policy says.", click.IntRange(0))
+@option("--target", "Replicas of a queue if neither it nor a policy sets them.", click.IntRange(0))
 @option(
     ("--zone", "zones"),
     "A node's zone; the nodes of a zone fail together.",
@@ -129,7 +129,7 @@ def run(**options: Any) -> int:
     """Keep a minimum of replicas in a running RabbitMQ; without --apply, only report the changes.
 
     Each decision is a line of JSON on standard output.  The file --state has the changes that were
-    begun.  After a restart, the command asks the leaders for their outcome before it begins others.
+    begun.  After a restart, the command first asks the leaders for the outcome of these changes.
     """  # fmt: skip
     try:
         return _run(options)

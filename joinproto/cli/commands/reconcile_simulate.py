@@ -16,7 +16,7 @@ import click
 from joinproto.cli.at_scale.many import Job, ManyRuns, ask, jobs, make, played, refuse_old
 from joinproto.cli.at_scale.results import Compared, Outcome, draw
 from joinproto.cli.at_scale.run import Run
-from joinproto.cli.at_scale.stories import Care, Shape, Story
+from joinproto.cli.at_scale.stories import RepairWay, Shape, Story
 from joinproto.cli.interrupting import interruptible
 from joinproto.cli.options import AS_JSON, COUNT, FILE, Finite, option
 from joinproto.cli.output import error_stream
@@ -59,7 +59,7 @@ TITLES = (
 @option(
     ("--way", "ways"),
     "The way to keep the replicas; can be given again; default: all three.",
-    click.Choice([one.value for one in Care]),
+    click.Choice([one.value for one in RepairWay]),
     multiple=True,
 )
 @option("--queues", "", COUNT, usual=100_000)
@@ -96,7 +96,7 @@ def simulate(**options: Any) -> int:
     names = ("queues", "nodes", "zones", "replicas", "bytes_mean", "failure_interval", "interval")
     shape = Shape(**{name: options[name] for name in (*names, "seed")})
     story, days = Story(options["story"]), options["days"]
-    ways = [Care(name) for name in options["ways"]] or list(Care)
+    ways = [RepairWay(name) for name in options["ways"]] or list(RepairWay)
     asked = list(
         jobs(
             shape, story, days, ways, options["copies"], options["copies_in_all"], options["seeds"]
@@ -117,10 +117,10 @@ def simulate(**options: Any) -> int:
         draw(options["picture"], [run for run, _ in runs])
     click.echo(printed(found) if options["as_json"] else _table(found))
     if left := asked[len(runs) :]:
-        unplayed = [_named(job.way.value, job.copies_at_once, job.copies_in_all) for job in left]
+        unplayed = [_row_name(job.way.value, job.copies_at_once, job.copies_in_all) for job in left]
         raise LimitReached(
             f"interrupted: not played: {', '.join(unplayed)}",
-            next="fewer --queues, or one --way, take less time",
+            next="give fewer --queues or one --way, which take less time",
         )
     return 0
 
@@ -131,7 +131,7 @@ def _played(asked: Sequence[Job]) -> list[tuple[Run, Outcome]]:
     began = time.monotonic()
     with interruptible() as interrupt, Progress(error_stream()) as progress:
         for job in asked:
-            name = _named(job.way.value, job.copies_at_once, job.copies_in_all)
+            name = _row_name(job.way.value, job.copies_at_once, job.copies_in_all)
 
             def goes_on(part: float, name: str = name) -> bool:
                 at = f"{name}, {len(found) + 1} of {len(asked)}: {part:.0%} of the time"
@@ -179,7 +179,7 @@ def _summaries(found: ManyRuns) -> str:
     heads = ("", "runs", "below, mean", "at best", "longest", "beyond", "of periodic", "worst")
     rows = [
         (
-            _named(one.way, one.copies_at_once, one.copies_in_all),
+            _row_name(one.way, one.copies_at_once, one.copies_in_all),
             f"{one.runs}",
             f"{one.below_mean:.1f} s",
             "" if one.below_least is None else f"{one.below_least:.1f} s",
@@ -195,14 +195,14 @@ def _summaries(found: ManyRuns) -> str:
     return "\n".join(aligned(((*heads, "of a node", "of all"), *rows), str.rjust))
 
 
-def _named(way: str, copies: int, in_all: int | None) -> str:
+def _row_name(way: str, copies: int, in_all: int | None) -> str:
     return f"{way}, {copies} copies" + (f", {in_all} in all" if in_all is not None else "")
 
 
 def _table(found: Compared) -> str:
     rows = [
         (
-            _named(one.way, one.copies_at_once, one.copies_in_all),
+            _row_name(one.way, one.copies_at_once, one.copies_in_all),
             f"{one.below_mean:.1f} s",
             "" if one.below_least is None else f"{one.below_least:.1f} s",
             f"{one.below_longest:.1f} s",

@@ -11,12 +11,12 @@ from attrs import evolve
 from joinproto.cli.commands.rehearse_standby import (
     EXIT_UNPROVEN,
     choices_text,
-    page,
+    loss_text,
+    output_text,
     refuse_many,
     rehearse_brokers,
     require_judged,
-    searched,
-    sentence,
+    search_each,
 )
 from joinproto.cli.rehearse.disks import DiskScenario, scene_of
 from joinproto.cli.rehearse.search import (
@@ -52,7 +52,7 @@ def rehearse_restart(
     stores = _usable(judgement)
     scene = scene_of({one.member: one.record for one in stores if one.record is not None})
     search = partial(rehearse, scene, outside=outside, states_max=states_max)
-    outcomes = searched(choices(tuple(sorted(scene.disks))), search, as_object=as_object)
+    outcomes = search_each(choices(tuple(sorted(scene.disks))), search, as_object=as_object)
     is_sure = all(one.is_whole and not one.loses for one in outcomes)
     if as_object:
         click.echo(
@@ -70,7 +70,7 @@ def _usable(judgement: Judgement) -> list[Found]:
     belongs to a cluster, or if there are too many.
     """
     rows = judgement.pick.findings.rows
-    require_judged(judgement, is_twice=any(row.is_copy or row.contradicts for row in rows))
+    require_judged(judgement, has_copy=any(row.is_copy or row.contradicts for row in rows))
     stores = [one for one in judgement.stores if one.record is not None and one.state.is_readable]
     if not any(one.record is not None and one.record.tip is not None for one in stores):
         raise UsageProblem(
@@ -89,16 +89,18 @@ def _text(
 ) -> str:
     lines = choices_text([(one.choice.name, one.loses, _lines(one)) for one in outcomes])
     automatic = f"  ({AUTOMATIC}: no mark, and total_failure = automatic in each configuration)"
-    summary = sentence(outcomes, thing="frame", kept="acknowledged", separator=", ", of="events")
+    summary = loss_text(
+        outcomes, thing="frame", kept="acknowledged", separator=", ", events="events"
+    )
     absent = sorted(_absent(scene, stores))
     meanwhile = "a process that crashes, or a client that writes, meanwhile"
     notes = [f"{meanwhile}; `joinproto check join-failed` searches these"]
     if absent:
         notes.insert(0, f"{', '.join(absent)}: their stores are not here, so they do not start")
-    first = proposers(scene)
-    if len(first) < len(scene.disks):
-        notes.append(f"a next view that is proposed by a member other than {', '.join(first)}")
-    return page(judgement, f"{lines}\n{automatic}", summary, notes)
+    proposing = proposers(scene)
+    if len(proposing) < len(scene.disks):
+        notes.append(f"a next view that is proposed by a member other than {', '.join(proposing)}")
+    return output_text(judgement, f"{lines}\n{automatic}", summary, notes)
 
 
 def _absent(scene: DiskScenario, stores: Sequence[Found]) -> set[str]:
@@ -118,7 +120,9 @@ def _lines(outcome: Outcome) -> list[str]:
         lines.append("no member can begin")
     lines += [f"{name} can stop for good: the others refuse it" for name in outcome.aborts]
     if not outcome.is_whole:
-        lines.append(f"more: the search was stopped after {outcome.states:,} states")
+        lines.append(
+            f"other outcomes are possible: the search was stopped after {outcome.states:,} states"
+        )
     return lines
 
 
@@ -130,11 +134,11 @@ def _starts(outcome: Outcome) -> Iterator[str]:
         served = start.is_served or not outcome.is_whole
         places.setdefault((start.kind, start.frame, served), []).append(start)
     for (kind, frame, served), starts in places.items():
-        at = "where all begin" if frame is None else f"frame {frame}"
+        place = "the common beginning" if frame is None else f"frame {frame}"
         sets = [" ".join(start.members) for start in starts]
         shown = " / ".join(sets[:SETS_SHOWN])
         more = f" / {len(sets) - SETS_SHOWN} more" if len(sets) > SETS_SHOWN else ""
-        yield f"{KINDS[kind]} from {at}: {shown}{more}{'' if served else ', never served'}"
+        yield f"{KINDS[kind]} from {place}: {shown}{more}{'' if served else ', never served'}"
 
 
 def _as_schema(outcome: Outcome) -> schema.Rehearsed:

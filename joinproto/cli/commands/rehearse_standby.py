@@ -16,7 +16,7 @@ from attrs import evolve
 
 from joinproto.apps.standby.keeping.form import BrokerRecord
 from joinproto.cli.rehearse.standby import (
-    Confirmed,
+    ConfirmedMessage,
     Outcome,
     StandbyScenario,
     Start,
@@ -36,15 +36,15 @@ from joinproto.standby.broker import Mark
 # The output of `joinproto recover rehearse` that is common to members and brokers.
 
 EXIT_UNPROVEN = 5
-"""The exit code if a message can be lost, not all states were searched, or a store is missing."""
+"""The exit code if the search does not show that all data are kept."""
 STORES_MAX = 5
 REFUSED = (Verdict.DIFFERENT_CLUSTERS, Verdict.IN_USE, Verdict.DIVERGED)
 HEAD = "before the start"
 
 
-def require_judged(judgement: Judgement, *, is_twice: bool) -> None:
-    """Raise an error if these stores cannot restart together.  `is_twice`: one store is a copy."""
-    if judgement.verdict in REFUSED or is_twice:
+def require_judged(judgement: Judgement, *, has_copy: bool) -> None:
+    """Raise an error if these stores cannot restart together.  `has_copy`: one is a copy."""
+    if judgement.verdict in REFUSED or has_copy:
         raise JoinprotoError(
             judgement.sentence, next=judgement.next, code=judgement.code or EXIT_UNPROVEN
         )
@@ -54,19 +54,21 @@ def choices_text(choices: Sequence[tuple[str, bool, Sequence[str]]]) -> str:
     """Return a table: each choice's name, whether it can lose a message, and its outcomes."""
     width = max(len(HEAD), *(len(name) for name, _, _ in choices))
     rows = [f"  {HEAD.ljust(width)}  possible outcomes"]
-    for name, loses, lines in choices:
-        names = [name, *[""] * len(lines)]
+    for choice, loses, lines in choices:
+        names = [choice, *[""] * len(lines)]
         rows += [
-            f"{'!' if loses else ' '} {left.ljust(width)}  {line}"
-            for left, line in zip(names, lines, strict=False)
+            f"{'!' if loses else ' '} {name.ljust(width)}  {line}"
+            for name, line in zip(names, lines, strict=False)
         ]
     return "\n".join(rows)
 
 
-def sentence(outcomes: Sequence[Any], *, thing: str, kept: str, separator: str, of: str) -> str:
+def loss_text(
+    outcomes: Sequence[Any], *, thing: str, kept: str, separator: str, events: str
+) -> str:
     """Return the sentence that says whether a `thing` that may have been `kept` can be lost.
 
-    `of`: the events whose orders were searched.
+    `events`: the events whose orders were searched.
     """
     losing = [one.choice.name for one in outcomes if one.loses]
     if losing:
@@ -79,11 +81,13 @@ def sentence(outcomes: Sequence[Any], *, thing: str, kept: str, separator: str, 
         )
     return (
         f"With each of these choices, no {thing} that may have been {kept} is lost, in any order of"
-        f" {of} ({states:,} states)."
+        f" {events} ({states:,} states)."
     )
 
 
-def searched(choices: Iterable[Any], search: Callable[[Any], Any], *, as_object: bool) -> list[Any]:
+def search_each(
+    choices: Iterable[Any], search: Callable[[Any], Any], *, as_object: bool
+) -> list[Any]:
     """Return the outcome of each choice; unless `as_object`, say which choice is searched."""
     outcomes = []
     for choice in choices:
@@ -93,7 +97,7 @@ def searched(choices: Iterable[Any], search: Callable[[Any], Any], *, as_object:
     return outcomes
 
 
-def page(judgement: Judgement, choices: str, summary: str, notes: Iterable[str]) -> str:
+def output_text(judgement: Judgement, choices: str, summary: str, notes: Iterable[str]) -> str:
     """Return the whole output; `notes`: the events and messages that the search left out."""
     left_out = ["not searched", *(show.wrapped(note, "  - ", "    ") for note in notes)]
     parts = [
@@ -120,9 +124,9 @@ def rehearse_brokers(judgement: Judgement, *, states_max: int, as_object: bool) 
     """Search the outcomes of each choice, print them, and return the exit code."""
     scene = scene_of(_usable(judgement), chain_of(judgement.stores))
     search = partial(rehearse, scene, states_max=states_max)
-    outcomes = searched(choices(scene), search, as_object=as_object)
+    outcomes = search_each(choices(scene), search, as_object=as_object)
     if as_object:
-        rehearsal = tuple(_as_schema(one, _broken(judgement)) for one in outcomes)
+        rehearsal = tuple(_as_schema(one, _unreadable(judgement)) for one in outcomes)
         click.echo(printed(evolve(result_of(judgement), rehearsal=rehearsal)))
     else:
         click.echo(_text(judgement, scene, outcomes))
@@ -138,8 +142,8 @@ def _usable(judgement: Judgement) -> list[BrokerRecord]:
     of a broker that followed a primary, or if there are more than `STORES_MAX`.
     """
     found = [kept for one in judgement.stores if (kept := kept_of(one)) is not None]
-    is_twice = len({kept.broker for kept in found}) < len(found)
-    require_judged(judgement, is_twice=is_twice)
+    has_copy = len({kept.broker for kept in found}) < len(found)
+    require_judged(judgement, has_copy=has_copy)
     if all(kept.mark is Mark.EMPTY for kept in found):
         raise UsageProblem(
             "no store here is of a broker that followed a primary, so there is no restart to"
@@ -150,8 +154,8 @@ def _usable(judgement: Judgement) -> list[BrokerRecord]:
     return found
 
 
-def _broken(judgement: Judgement) -> list[str]:
-    """Return the brokers that will refuse to run, because their stores cannot be read."""
+def _unreadable(judgement: Judgement) -> list[str]:
+    """Return the brokers whose stores cannot be read, so that they refuse to run."""
     return [one.member or one.name for one in judgement.stores if kept_of(one) is None]
 
 
@@ -161,8 +165,10 @@ def _broken(judgement: Judgement) -> list[str]:
 def _text(judgement: Judgement, scene: StandbyScenario, outcomes: Sequence[Outcome]) -> str:
     rows = choices_text([(one.choice.name, one.loses, [*_lines(one)]) for one in outcomes])
     known = "As far as these stores know: " if judgement.missing else ""
-    summary = sentence(outcomes, thing="message", kept="confirmed", separator="; ", of="starts")
-    return page(judgement, rows, known + summary, _not_searched(scene))
+    summary = loss_text(
+        outcomes, thing="message", kept="confirmed", separator="; ", events="starts"
+    )
+    return output_text(judgement, rows, known + summary, _not_searched(scene))
 
 
 def _lines(outcome: Outcome) -> Iterator[str]:
@@ -182,7 +188,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         word = "or " if refused.name in serving else ""
         yield f"{word}{refused.name} refuses ({refused.rule}): {refused.why}"
     if not outcome.is_whole:
-        yield f"more: the search was stopped after {outcome.states:,} states"
+        yield f"other outcomes are possible: the search was stopped after {outcome.states:,} states"
 
 
 def _promotion(start: Start) -> str:
@@ -199,7 +205,7 @@ def _promotion(start: Start) -> str:
     )
 
 
-def _confirmed(one: Confirmed) -> str:
+def _confirmed(one: ConfirmedMessage) -> str:
     return f"the messages that {one.primary} confirmed in generation {one.generation}"
 
 

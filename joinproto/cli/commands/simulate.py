@@ -36,7 +36,7 @@ Examples:
 """
 
 IDLE_MAX = 15
-"""The most items that are listed of those that no run exercised; --json has all."""
+"""The most unexercised items that are listed; --json has all."""
 
 RUNS, STEPS = 1000, 100
 
@@ -89,12 +89,12 @@ class Simulated:
 @option("--swarm", "Run real members; each run draws its configuration.", is_flag=True)
 @option(
     "--seconds",
-    "For a swarm: begin runs for so many seconds.",
+    "For a swarm: begin runs for this many seconds.",
     click.FloatRange(min=0, min_open=True),
     metavar="T",
     show_default="60",
 )
-@option("--jobs", "For a swarm: use so many cores.", COUNT, metavar="J", show_default="1")
+@option("--jobs", "For a swarm: use this many cores.", COUNT, metavar="J", show_default="1")
 @AS_JSON
 def simulate(
     target: str,

@@ -122,7 +122,7 @@ def change(config: Path, as_json: bool, setting: str) -> int:
 )
 @click.argument("action")
 def agent(action: str) -> int:
-    """Do what a resource manager asks for, as an OCF resource agent.
+    """Perform the action that a resource manager names, as an OCF resource agent.
 
     Actions: start, stop, monitor, promote, demote, meta-data, validate-all.  The configuration is
     in OCF_RESKEY_config.  Exit codes are OCF's: 0 done, 1 failed or refused, 2 arguments, 3 no such

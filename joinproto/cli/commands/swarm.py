@@ -59,7 +59,7 @@ def member_of(target: str) -> Start:
 
 
 @frozen
-class Claim:
+class SwarmClaim:
     """One claim."""
 
     name: Annotated[str, "the claim's name"]
@@ -68,7 +68,7 @@ class Claim:
 
 
 @frozen
-class Shrunk:
+class ShrunkRun:
     """The run after shrinking."""
 
     what: Annotated[str, "the observation that breaks the claim"]
@@ -79,7 +79,7 @@ class Shrunk:
 
 
 @frozen(kw_only=True)
-class Failure:
+class SwarmFailure:
     """The first run that broke a claim, and this run, shrunk."""
 
     claim: Annotated[str, "the claim's name"]
@@ -88,7 +88,7 @@ class Failure:
     events: Annotated[Count, "events up to the violation"]
     seeds: Annotated[tuple[Count, ...], "seeds of runs that broke it, at most 20"]
     again: Annotated[str, "the command that plays the run again"]
-    shrunk: Annotated[Shrunk, "the run after shrinking"]
+    shrunk: Annotated[ShrunkRun, "the run after shrinking"]
 
 
 @frozen(kw_only=True)
@@ -108,8 +108,8 @@ class Swarm:
     acknowledged: Annotated[Count, "frames whose commit was reported to a client"]
     seconds: Annotated[Seconds, "elapsed time"]
     interrupted: Annotated[bool, "whether Ctrl-C ended it"]
-    claims: Annotated[tuple[Claim, ...], "every claim"]
-    failures: Annotated[tuple[Failure, ...], "the first failed run of every broken claim"]
+    claims: Annotated[tuple[SwarmClaim, ...], "every claim"]
+    failures: Annotated[tuple[SwarmFailure, ...], "the first failed run of every broken claim"]
     notes: Annotated[tuple[str, ...], "limits of a simulation"] = (NO_PROOF,)
 
     @property
@@ -144,7 +144,7 @@ def simulate_swarm(
         jobs=jobs,
         acknowledged=tally.acked,
         interrupted=interrupt.asked,
-        claims=tuple(Claim(name, means, tally.broken[name]) for name, means in CLAIMS.items()),
+        claims=tuple(SwarmClaim(name, means, tally.broken[name]) for name, means in CLAIMS.items()),
         failures=tuple(
             _failure(target, failed, start, seconds_each)
             for _, failed in sorted(tally.failed.items())
@@ -152,20 +152,20 @@ def simulate_swarm(
     )
 
 
-def _failure(target: str, failed: list[Outcome], start: Start, seconds: float) -> Failure:
+def _failure(target: str, failed: list[Outcome], start: Start, seconds: float) -> SwarmFailure:
     first = failed[0]
     smallest = shrink(first, lambda scenario: run(scenario, start=start), seconds=seconds)
     with_story = run(smallest.scenario, start=start, tells=True)
     last = with_story if with_story.claim == first.claim else smallest
     scenario = last.scenario
-    return Failure(
+    return SwarmFailure(
         claim=first.claim,
         what=first.what,
         seed=first.scenario.seed,
         events=first.events,
         seeds=tuple(outcome.scenario.seed for outcome in failed),
         again=f"joinproto simulate {target} --swarm --seed {first.scenario.seed} --runs 1",
-        shrunk=Shrunk(
+        shrunk=ShrunkRun(
             last.what,
             last.events,
             len(scenario.actions),
@@ -211,7 +211,7 @@ def text_of(found: Swarm) -> str:
     return "\n".join(lines)
 
 
-def _story(failure: Failure) -> list[str]:
+def _story(failure: SwarmFailure) -> list[str]:
     shrunk = failure.shrunk
     story = shrunk.story[-STORY_LINES:]
     lines = [

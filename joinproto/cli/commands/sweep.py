@@ -92,7 +92,7 @@ def _listed(name: str, value: str) -> list[Any]:
     return [TypedText(one.strip()) for one in found]
 
 
-def swept(
+def options_of_each(
     options: Mapping[str, Any], is_text: Callable[[str], bool]
 ) -> list[dict[str, Any]] | None:
     """Return the options of each search; None if every option has one value.
@@ -111,7 +111,7 @@ def swept(
     return [dict(zip(options, chosen, strict=True)) for chosen in itertools.product(*values)]
 
 
-def row(options: Mapping[str, Any], report: Report) -> SweepSearch:
+def row_of(options: Mapping[str, Any], report: Report) -> SweepSearch:
     """Return the row of one search."""
     fails = [item.name for item in report.properties if item.result in ("violated", "not-reached")]
     idle = tuple(not_exercised(report))
@@ -119,7 +119,7 @@ def row(options: Mapping[str, Any], report: Report) -> SweepSearch:
     return filled(SweepSearch, report, **own)
 
 
-def text(found: Sweep) -> str:
+def table_of(found: Sweep) -> str:
     """Return the searches as a table: a column for each option, then the result."""
     options = list(found.searches[0].options)
     heads = [*options, "result", "states", "steps", "depth", "time", "broken"]
@@ -140,7 +140,7 @@ def text(found: Sweep) -> str:
     )
 
 
-def named(options: Mapping[str, Any]) -> str:
+def typed_options(options: Mapping[str, Any]) -> str:
     """Return the options of a search as a person types them."""
     return " ".join(words_of(options))
 
@@ -158,7 +158,7 @@ def _remarks(found: Sweep) -> Iterator[str]:
             )
         remarks += [f"not exercised: {what}" for what in item.not_exercised]
         for remark in (*remarks, *(f"note: {visible(note)}" for note in item.notes)):
-            searches.setdefault(remark, []).append(named(item.options))
+            searches.setdefault(remark, []).append(typed_options(item.options))
     in_order = sorted(searches, key=lambda remark: not remark.startswith("note: "))
     for remark in in_order[:REMARKS_MAX]:
         is_of_all = len(searches[remark]) == len(found.searches)
@@ -166,4 +166,4 @@ def _remarks(found: Sweep) -> Iterator[str]:
     if len(in_order) > REMARKS_MAX:
         yield f"and {count(len(in_order) - REMARKS_MAX)} more; --json lists all"
     if found.left:
-        yield f"not searched: {', '.join(map(named, found.left))}"
+        yield f"not searched: {', '.join(map(typed_options, found.left))}"

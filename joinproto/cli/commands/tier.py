@@ -33,7 +33,7 @@ Expected = Literal["holds", "violated"]
 
 
 @frozen(kw_only=True)
-class Ended:
+class TierSearch:
     """The result of one search."""
 
     world: Annotated[str, "the world's name"]
@@ -84,10 +84,10 @@ class Ended:
         return f"{text}; {self.difference}" if self.difference else text
 
 
-def _ended(item: Entry, mutant: str | None, report: Report) -> Ended:
+def _ended(item: Entry, mutant: str | None, report: Report) -> TierSearch:
     trace = report.trace
     return filled(
-        Ended,
+        TierSearch,
         report,
         world=item.name,
         mutant=mutant,
@@ -105,7 +105,7 @@ class Tier:
     tier: Annotated[Literal["quick", "long"], "the tier"]
     result: Annotated[Result, "the result of all searches together"]
     seconds: Annotated[Seconds, "elapsed time"]
-    worlds: Annotated[tuple[Ended, ...], "every world, each followed by its mutants"]
+    worlds: Annotated[tuple[TierSearch, ...], "every world, each followed by its mutants"]
 
     @property
     def code(self) -> int:
@@ -170,7 +170,7 @@ def _words(world: str, mutant: str | None) -> str:
     return " ".join([world, *words_of({"mutant": mutant} if mutant else {})])
 
 
-def _verdict(endings: list[Ended], wrong: list[Ended], seconds: float) -> str:
+def _verdict(endings: list[TierSearch], wrong: list[TierSearch], seconds: float) -> str:
     if not wrong:
         return f"{count(len(endings))} searched, all as expected, {duration(seconds)}"
     names = ", ".join(ending.words for ending in wrong)

@@ -15,7 +15,7 @@ from joinproto.codec.json_form import printed
 
 if TYPE_CHECKING:
     from joinproto.cli.validate.foreign import Followed
-    from joinproto.cli.validate.judge import Judged, Verdict
+    from joinproto.cli.validate.judge import JudgedClaim, Verdict
 
 
 @click.command(
@@ -47,15 +47,15 @@ def validate(
     """Replay event logs through the same member, and judge the claims.
 
     LOGS are files, or directories with *.jsonl files, of all members or of some of them.  The
-    command assumes what missing logs would show, and prints its assumptions.  Logs of hot-standby
-    brokers are judged by the messages that they confirmed and that later primaries had.
+    command prints its assumptions about missing logs.  Logs of hot-standby brokers are judged by
+    the messages that they confirmed and that later primaries had.
 
     With --world and --patterns, LOGS are text logs of another program.  The world says what the
     program may do, and the patterns say which lines report which steps (docs/how-to/logs.md).  The
     command prints how many lines of each step fit, and the first line that does not fit.
 
-    Exit codes: 0 all hold, 1 a line does not fit or a claim does not hold, 2 a log is empty, cut
-    or not a log, 3 undetermined: no line reports a step, or more than --max-states states are
+    Exit codes: 0 all hold, 1 a line does not fit or a claim does not hold, 2 a file is empty, cut
+    or no log, 3 undetermined: no line reports a step, or more than --max-states states are
     possible.
     """
     options = loading.given(arguments)
@@ -110,7 +110,7 @@ def _text(found: Followed) -> Iterator[str]:
     if (first := found.first) is not None:
         yield f"\n{first.place}: the first line that does not fit"
         yield f"  {first.line[:500]}"
-        yield f"  it tells   {first.member}: {first.action}"
+        yield f"  reported   {first.member}: {first.action}"
         yield f"  possible   {', '.join(first.possible) or 'no step that a log reports'}"
     for claim in found.violated:
         yield f"violated: {claim}"
@@ -118,8 +118,8 @@ def _text(found: Followed) -> Iterator[str]:
 
 
 def _show_replay(verdict: Verdict) -> None:
-    for what in verdict.assumed:
-        click.echo(f"assumed: {what}")
+    for assumption in verdict.assumed:
+        click.echo(f"assumed: {assumption}")
     if verdict.mismatch is not None:
         found = verdict.mismatch
         click.echo(f"\n{found.path}: the first {found.matching} lines fit the member")
@@ -128,12 +128,12 @@ def _show_replay(verdict: Verdict) -> None:
         click.echo(f"  allowed       {found.allowed[:500]}")
 
 
-def _show(claims: Iterable[Judged]) -> None:
-    from joinproto.cli.validate.judge import SHOWN
+def _show(claims: Iterable[JudgedClaim]) -> None:
+    from joinproto.cli.validate.judge import EVIDENCE_SHOWN_MAX
 
     for claim in claims:
         click.echo(f"{claim.name:<32}{claim.result}")
-        for problem in claim.found[:SHOWN]:
+        for problem in claim.found[:EVIDENCE_SHOWN_MAX]:
             click.echo(f"    {problem}")
-        if len(claim.found) > SHOWN:
-            click.echo(f"    and {len(claim.found) - SHOWN} more")
+        if len(claim.found) > EVIDENCE_SHOWN_MAX:
+            click.echo(f"    and {len(claim.found) - EVIDENCE_SHOWN_MAX} more")

@@ -111,7 +111,7 @@ def drawings() -> dict[str, Drawing]:
     found["note-store"] = machine_drawing("the life of a store under the note's rules", stores)
     about = "a member as it ships, with the arrows that searches meet"
     found["join"] = machine_drawing(about, cache(_join))
-    return found | {table.name: _table(table) for table in tables()}
+    return found | {table.name: table_drawing(table) for table in tables()}
 
 
 JOIN_WORLDS = ("join-two", "join-source-lost", "join-apart", "join-newcomer-options")
@@ -121,8 +121,8 @@ JOIN_WORLDS = ("join-two", "join-source-lost", "join-apart", "join-newcomer-opti
 def _join() -> Graph:
     """Return the graph of a member as it ships.
 
-    A member's next phase follows from its knowledge, whatever its phase was, so its table has no
-    arrows.  The graph has the arrows that searches meet.
+    A member's next phase follows from its knowledge alone, so its table has no arrows.  The graph
+    has the arrows that searches meet.
     """
     from joinproto.check.catalogue import load_world  # most drawings need no search
     from joinproto.cli.diagrams.observed import observe
@@ -177,7 +177,7 @@ def machine_drawing(about: str, graph: Callable[[], Graph]) -> Drawing:
     )
 
 
-def _table(table: Table[Any]) -> Drawing:
+def table_drawing(table: Table[Any]) -> Drawing:
     return Drawing(
         "table",
         table.source,

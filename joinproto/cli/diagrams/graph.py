@@ -45,9 +45,9 @@ def graph_of_machine(machine: StateMachine[P]) -> Graph:
         Edge(
             source,
             target,
-            "; ".join(f"{name} {', '.join(sorted(rules))}" for name, rules in by.items()),
+            "; ".join(f"{name} {', '.join(sorted(rules))}" for name, rules in triggers.items()),
         )
-        for (source, target), by in found.items()
+        for (source, target), triggers in found.items()
     )
     order = {name: at for at, name in enumerate(nodes)}
     return Graph(

@@ -113,8 +113,8 @@ def _changes(
     known, found, is_whole = set(queue), [], True
     for state in queue:
         for move, after in steps.successors(state):
-            for is_one, old, new in zip(alike, state.locals, after.locals, strict=True):
-                if is_one and old != new:
+            for is_of_kind, old, new in zip(alike, state.locals, after.locals, strict=True):
+                if is_of_kind and old != new:
                     found.append(((old, new), _words(move)))
             if after not in known:
                 if len(known) >= states_max:

@@ -21,7 +21,7 @@ from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Facts, Kind, Position, View
 
 VIEWS_MAX = 40
-"""Stores that went apart this many views ago are not searched: their values are nested too deep."""
+"""Stores that went apart this many views ago, or more, are refused: their values nest too deep."""
 
 
 @frozen
@@ -48,15 +48,15 @@ class DiskScenario:
 
 def scene_of(records: Mapping[str, StoreRecord]) -> DiskScenario:
     """Return the stores of these members as a world has them; raises `UsageProblem`."""
-    small = _Small.of(list(records.values()))
-    disks = {name: small.disk(record) for name, record in records.items()}
+    reduction = _Reduction.of(list(records.values()))
+    disks = {name: reduction.disk(record) for name, record in records.items()}
     newest = max((disk.record.lineage for disk in disks.values()), key=lambda one: one.length)
     return DiskScenario(
-        disks, newest, _kept(disks), {rank: seq for seq, rank in small.ranks.items()}
+        disks, newest, _kept_frames(disks), {rank: seq for seq, rank in reduction.ranks.items()}
     )
 
 
-def _kept(disks: Mapping[str, Disk]) -> frozenset[Position]:
+def _kept_frames(disks: Mapping[str, Disk]) -> frozenset[Position]:
     """Return the frames that are in the store of every member of their view whose store is here.
 
     The content of a missing store is not known, so it is assumed to hold them.  This is the strict
@@ -85,7 +85,7 @@ def _holds(name: str, disk: Disk, frame: Position) -> bool:
 
 
 @define
-class _Small:
+class _Reduction:
     """The smaller values of the stores.  `oldest`: the number of the first view that is kept.
 
     `start`: the position where that view begins.  `ranks`, `rounds`: the small number of each frame
@@ -100,7 +100,7 @@ class _Small:
     views: dict[ViewId, View] = Factory(dict)
 
     @classmethod
-    def of(cls, records: Sequence[StoreRecord]) -> _Small:
+    def of(cls, records: Sequence[StoreRecord]) -> _Reduction:
         known = {view.id: view for one in records for view in one.lineage.views}
         accepted = [one.accepted.view for one in records if one.accepted is not None]
         known |= {view.id: view for view in accepted}
@@ -136,7 +136,7 @@ class _Small:
         views = tuple(self._view(view) for view in lineage.views if view.number >= self.oldest)
         if not views:
             return Lineage()
-        return Lineage(views, views[0].id if self.oldest == 1 else self._before(views[0]).id)
+        return Lineage(views, views[0].id if self.oldest == 1 else self._stand_in(views[0]).id)
 
     def _held(self, record: StoreRecord) -> ViewId | None:
         if record.held is None or record.held not in self.known:
@@ -160,13 +160,13 @@ class _Small:
         if view.number > self.oldest and view.parent is not None:
             parent = self._view(self.known[view.parent]).id
         elif view.number > 1:
-            parent = self._before(view).id
+            parent = self._stand_in(view).id
         position = self._position(view.position) if view.number > self.oldest else None
         facts = filled(Facts, view, parent=parent, position=position, time=0)
         made = View(**asdict(facts, recurse=False), id=by_content(facts))
         return self.views.setdefault(view.id, made)
 
-    def _before(self, view: View) -> _Forgotten:
+    def _stand_in(self, view: View) -> _Forgotten:
         """Return the stand-in for all views before the oldest view that is kept."""
         name = Name(
             self.oldest - 1, Kind.CHANGE, view.members, view.electors, None, ("before",), None
@@ -221,9 +221,9 @@ def _oldest(records: Sequence[StoreRecord], known: Mapping[ViewId, View]) -> int
         oldest = min(later)
     if oldest < 1 or newest - oldest >= VIEWS_MAX:
         raise UsageProblem(
-            f"these stores went apart more than {min(newest, VIEWS_MAX)} views ago, which is more"
+            f"these stores went apart at least {min(newest, VIEWS_MAX)} views ago, which is more"
             " than can be searched",
-            next="leave out the store that is the furthest behind; it will be updated",
+            next="leave out the oldest store; the restart will update it",
         )
     return oldest
 

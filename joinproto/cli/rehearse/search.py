@@ -89,20 +89,15 @@ class Outcome:
 
 def choices(names: tuple[str, ...]) -> tuple[Choice, ...]:
     """Return the operator's choices for the stores of these members."""
-    one = [Choice(f"mark {name}", (name,)) for name in names]
-    two = [
+    singles = [Choice(f"mark {name}", (name,)) for name in names]
+    pairs = [
         Choice(f"mark {a} and {b}", (a, b))
         for a, b in combinations(names, 2)
         if 2 < len(names) <= PAIRS_MAX
     ]
-    every = [Choice("mark all", names)] if len(names) > 1 else []
-    return (
-        Choice("no mark"),
-        *one,
-        *two,
-        *every,
-        Choice(AUTOMATIC, is_automatic=True),
-    )
+    together = [Choice("mark all", names)] if len(names) > 1 else []
+    automatic = Choice(AUTOMATIC, is_automatic=True)
+    return (Choice("no mark"), *singles, *pairs, *together, automatic)
 
 
 def rehearse(scene: DiskScenario, choice: Choice, *, outside: bool, states_max: int) -> Outcome:

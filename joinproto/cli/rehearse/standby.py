@@ -37,11 +37,11 @@ from joinproto_worlds.standby.played import BUDGETS, Played
 from joinproto_worlds.standby.ports import Disk
 from joinproto_worlds.standby.story import OTHER, QUEUE, Manager, Op, Story, put
 
-SERVED = Op(declares=OTHER)
+CLIENT_OP = Op(declares=OTHER)
 
 
 @frozen(order=True)
-class Refused:
+class Refusal:
     """A promotion that is refused."""
 
     name: str
@@ -50,7 +50,7 @@ class Refused:
 
 
 @frozen
-class Confirmed:
+class ConfirmedMessage:
     """The message that stands for all that a generation confirmed.
 
     `holders`: the brokers that have it, whether their stores were given or not.
@@ -74,7 +74,7 @@ class StandbyScenario:
 
     stores: Mapping[str, BrokerRecord]
     chain: View
-    confirmed: tuple[Confirmed, ...]
+    confirmed: tuple[ConfirmedMessage, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,18 +95,18 @@ class StandbyScenario:
         return frozenset(name for one in stores for name in (*one.brokers, *one.view.members))
 
     @property
-    def barred(self) -> tuple[Refused, ...]:
-        """Return the brokers that the built-in manager never promotes, with its reasons."""
+    def barred(self) -> tuple[Refusal, ...]:
+        """Return a refusal for each broker that the built-in manager never promotes."""
         if not self.is_built_in:
             return ()
         first, found = self.chain.primary, []
         for name in self.names:
             if not may_promote(self.chain, name):
                 why = f"{name} is not in the last view of {first}: it lacks messages"
-                found.append(Refused(name, "H4", why))
+                found.append(Refusal(name, "H4", why))
             elif not self.stores[name].view.generation:
                 why = f"{name} has an empty store, and {first} was primary before"
-                found.append(Refused(name, "H4", why))
+                found.append(Refusal(name, "H4", why))
         return tuple(found)
 
     @property
@@ -124,12 +124,12 @@ def scene_of(stores: Sequence[BrokerRecord], chain: View) -> StandbyScenario:
     )
 
 
-def _confirmed(views: Mapping[str, View], chain: View) -> tuple[Confirmed, ...]:
+def _confirmed(views: Mapping[str, View], chain: View) -> tuple[ConfirmedMessage, ...]:
     last: dict[tuple[int, str], View] = {}
     for one in sorted((*views.values(), chain), key=lambda one: one.age):
         if one.members:
             last[one.generation, one.primary] = one
-    found: list[Confirmed] = []
+    found: list[ConfirmedMessage] = []
     for (generation, primary), one in sorted(last.items()):
         members = frozenset(one.members)
         # A broker that is only expected did not follow this primary, so its data are unchanged.
@@ -141,7 +141,7 @@ def _confirmed(views: Mapping[str, View], chain: View) -> tuple[Confirmed, ...]:
                 is_kept = primary in old.holders
                 holders = old.holders | members if is_kept else old.holders - followers
                 found[at] = evolve(old, holders=holders)
-        found.append(Confirmed(generation, primary, members))
+        found.append(ConfirmedMessage(generation, primary, members))
     return tuple(found)
 
 
@@ -193,7 +193,7 @@ class Start:
     primary: str
     members: tuple[str, ...]
     is_served: bool
-    lost: tuple[Confirmed, ...]
+    lost: tuple[ConfirmedMessage, ...]
 
 
 @frozen(kw_only=True)
@@ -202,7 +202,7 @@ class Outcome:
 
     choice: Choice
     starts: tuple[Start, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[Refusal, ...]
     waits: tuple[str, ...]
     run: str
     is_whole: bool
@@ -220,7 +220,7 @@ def rehearse(scene: StandbyScenario, choice: Choice, *, states_max: int) -> Outc
     # A broken claim ends a search, so the losing run is looked for in a second search.
     run = ""
     if any(recorder.lost.values()):
-        run = _run(check(_world(scene, choice, _loses_nothing), states_max=states_max))
+        run = _run_text(check(_world(scene, choice, _loses_nothing), states_max=states_max))
     lost = {one.id: one for one in scene.confirmed}
     starts = [
         Start(
@@ -235,49 +235,49 @@ def rehearse(scene: StandbyScenario, choice: Choice, *, states_max: int) -> Outc
         choice=choice,
         starts=tuple(starts),
         refused=_longest_refusals({*recorder.refused, *scene.barred}),
-        waits=tuple(sorted(recorder.waits)) + _too_few(scene),
+        waits=tuple(sorted(recorder.waits)) + _wait_for_majority(scene),
         run=run,
         is_whole=not found.stopped_by,
         states=found.distinct,
     )
 
 
-def _too_few(scene: StandbyScenario) -> tuple[str, ...]:
+def _wait_for_majority(scene: StandbyScenario) -> tuple[str, ...]:
     if len(scene.stores) >= scene.brokers_min:
         return ()
     return (f"{scene.brokers_min} of {len(scene.brokers)} brokers for the chain of views",)
 
 
-def _longest_refusals(refused: Collection[Refused]) -> tuple[Refused, ...]:
+def _longest_refusals(refused: Collection[Refusal]) -> tuple[Refusal, ...]:
     """Return one refusal for each broker and rule: the longest, which names the most brokers."""
     last = {(one.name, one.rule): one for one in sorted(refused, key=lambda one: len(one.why))}
     return tuple(sorted(last.values()))
 
 
-def _loses_nothing(shown: Shown) -> bool:
+def _loses_nothing(shown: StateFacts) -> bool:
     return not shown.lost
 
 
-def _run(found: Report) -> str:
+def _run_text(found: Report) -> str:
     traces = [one.trace for one in found.properties if one.trace is not None]
     return "; ".join(one.label for one in traces[0].steps) if traces else ""
 
 
-def _world(scene: StandbyScenario, choice: Choice, claim: Callable[[Shown], bool]) -> World:
+def _world(scene: StandbyScenario, choice: Choice, claim: Callable[[StateFacts], bool]) -> World:
     return World(
         name="rehearsal",
-        members={"story": partial(_begin, scene, choice)},
-        properties=[always("heard", lambda at: claim(at["story"]))],
-        show=partial(_shown, scene),
+        members={"story": partial(_member, scene, choice)},
+        properties=[always("heard", lambda shown: claim(shown["story"]))],
+        show=partial(_facts, scene),
         about="brokers start from given stores, and one of them is promoted",
     )
 
 
-def _begin(scene: StandbyScenario, choice: Choice) -> Played:
+def _member(scene: StandbyScenario, choice: Choice) -> Played:
     manager = Manager.BUILT_IN if scene.is_built_in else Manager.CARELESS
     story = Story(
         names=scene.names,
-        ops=(*(put(one.id) for one in scene.confirmed), SERVED),
+        ops=(*(put(one.id) for one in scene.confirmed), CLIENT_OP),
         manager=manager,
         starts=len(scene.names),
         promotions=1 if choice.candidates else 0,
@@ -323,11 +323,11 @@ def _replica(scene: StandbyScenario, name: str) -> ReplicaState:
 
 
 @frozen(kw_only=True)
-class Shown:
+class StateFacts:
     """The primary of a state ("": none), and the brokers that would refuse a promotion now.
 
-    `members`: of the primary's view.  `is_first`: this view is its first.  `lost`: the messages
-    that the primary does not have.
+    `members`: the members of the primary's view.  `is_first`: this view is the primary's first.
+    `awaited`: the brokers that the primary waits for.  `lost`: the messages that it does not have.
     """
 
     primary: str = ""
@@ -336,33 +336,33 @@ class Shown:
     awaited: tuple[str, ...] = ()
     is_served: bool = False
     lost: frozenset[str] = frozenset()
-    refused: frozenset[Refused] = frozenset()
+    refused: frozenset[Refusal] = frozenset()
 
 
-def _shown(scene: StandbyScenario, it: Played) -> Shown:
-    for name, broker in it.brokers.items():
+def _facts(scene: StandbyScenario, played: Played) -> StateFacts:
+    for name, broker in played.brokers.items():
         if isinstance(broker.side, PrimaryState):
             queue = broker.replica.queues.get(QUEUE.name, Queue(id=""))
-            return Shown(
+            return StateFacts(
                 primary=name,
                 members=broker.view.members,
                 is_first=broker.view.number == 1,
                 awaited=tuple(sorted(broker.side.awaited)),
-                is_served=len(it.plot.ops) - 1 in it.confirmed,
+                is_served=len(played.plot.ops) - 1 in played.confirmed,
                 lost=frozenset(one.id for one in scene.confirmed) - {*queue.messages.ids},
             )
-    return Shown(refused=frozenset(_refused(it)))
+    return StateFacts(refused=frozenset(_refused(played)))
 
 
-def _refused(it: Played) -> list[Refused]:
+def _refused(played: Played) -> list[Refusal]:
     found = []
-    for name in it.brokers:
-        event = it.promotion(name) if it.runs(name) else None
+    for name in played.brokers:
+        event = played.promotion(name) if played.runs(name) else None
         if event is None:
             continue
-        answer = it.answer(name, event)
+        answer = played.answer(name, event)
         if answer.verdict is Verdict.REFUSED:
-            found.append(Refused(name, answer.rule, answer.why))
+            found.append(Refusal(name, answer.rule, answer.why))
     return found
 
 
@@ -374,9 +374,9 @@ class _Recorder:
     served: set[str] = field(factory=set)
     lost: dict[str, frozenset[str]] = field(factory=dict)
     waits: set[str] = field(factory=set)
-    refused: set[Refused] = field(factory=set)
+    refused: set[Refusal] = field(factory=set)
 
-    def __call__(self, shown: Shown) -> bool:
+    def __call__(self, shown: StateFacts) -> bool:
         self.refused |= shown.refused
         if shown.is_first:
             self.starts.add((shown.primary, shown.members))

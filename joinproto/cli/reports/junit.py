@@ -10,14 +10,14 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
-from joinproto.cli.reports.verdicts import Ended, Failed, Judged, Outcome
+from joinproto.cli.reports.verdicts import CheckEnd, Failed, Finding, Outcome
 from joinproto.cli.show.chart import chart
 
 WIDTH = 100
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(outcomes: Sequence[Ended]) -> str:
+def junit(outcomes: Sequence[CheckEnd]) -> str:
     """Return the report of these searches."""
     root = ET.Element("testsuites", name="joinproto check")
     for outcome in outcomes:
@@ -66,7 +66,7 @@ def _add_failed(root: ET.Element, outcome: Failed) -> None:
     ET.SubElement(case, "error", message=why, type="undetermined").text = why
 
 
-def _run(item: Judged) -> str:
+def _run(item: Finding) -> str:
     trace = None if item.claim is None else item.claim.trace
     return "" if trace is None else chart(trace, width=WIDTH)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from joinproto.check.report import Trace
-from joinproto.cli.reports.verdicts import Ended, Failed, Judged
+from joinproto.cli.reports.verdicts import CheckEnd, Failed, Finding
 from joinproto.cli.show import findings
 from joinproto.cli.show.pieces import visible
 from joinproto.cli.show.story import Moment, Story, story_of
@@ -23,12 +23,12 @@ DRAWN_MAX = 100
 """The most steps in a diagram: Mermaid refuses long texts, and the table has all steps."""
 
 
-def markdown(outcomes: Sequence[Ended]) -> str:
+def markdown(outcomes: Sequence[CheckEnd]) -> str:
     """Return the report of these searches."""
     return "\n\n".join("\n".join(_world(outcome)) for outcome in outcomes) + "\n"
 
 
-def _world(outcome: Ended) -> Iterator[str]:
+def _world(outcome: CheckEnd) -> Iterator[str]:
     if isinstance(outcome, Failed):
         yield from (f"## {_escaped(outcome.name)}: UNDETERMINED", "", _escaped(outcome.why))
         return
@@ -56,7 +56,7 @@ def _world(outcome: Ended) -> Iterator[str]:
             yield from _run(item.claim.trace)
 
 
-def _sign(item: Judged) -> str:
+def _sign(item: Finding) -> str:
     if item.verdict == "undetermined":
         return "?"
     return "✓" if item.is_as_expected else "✗"
@@ -66,7 +66,7 @@ def _run(trace: Trace) -> Iterator[str]:
     story = story_of(trace)
     yield from (f"### {_escaped(headline(trace))}", "", "```mermaid", *_diagram(story), "```", "")
     yield from _table(
-        ("step", "what happens", "what changes"),
+        ("step", "event", "changes"),
         (
             (str(moment.number), sentence(moment, story).text, in_one_line(moment))
             for moment in story.moments[1:]

@@ -1,4 +1,4 @@
-"""A page about a policy, for a reviewer of the change that adds it: rule, run, what to write.
+"""A page about a policy, for a reviewer of the change that adds it: rule, run and advice.
 
 `joinproto policy check POLICY --report FILE` writes it as Markdown.
 """
@@ -53,7 +53,7 @@ def policy_page(target: str, command: str, world: str, *, report: Report, answer
         _verdict(world, report),
         *_rule(target),
         *_run(world, report),
-        *_asked(answers),
+        *_answer_counts(answers),
         *_instead(target, world, report=report, answers=answers),
         f"Checked by `{command}`.",
     ]
@@ -104,8 +104,8 @@ def _run(world: str, report: Report) -> Iterator[str]:
     yield HARMS[broken]
 
 
-def _asked(answers: Answers) -> Iterator[str]:
-    yield "## What it was asked"
+def _answer_counts(answers: Answers) -> Iterator[str]:
+    yield "## Questions and answers"
     rows = [f"| {answer} | {number:,} |" for answer, number in sorted(answers.answers.items())]
     yield "\n".join(["| question and answer | questions |", "|---|---|", *rows])
 
@@ -116,7 +116,7 @@ def _instead(target: str, world: str, *, report: Report, answers: Answers) -> It
         yield "## What to write instead"
         yield "\n".join(f"* {one}" for one in found)
         if target != "pick":
-            # Galera's files, unlike those of other systems, do not have the number of nodes.
+            # Galera's files, unlike the files of other systems, do not have the number of nodes.
             yield PICK.replace("{nodes}", " --nodes 3" if world == "galera" else "")
 
 
@@ -134,26 +134,26 @@ def _lessons(report: Report, answers: Answers) -> Iterator[str]:
         )
     if "asked to remove" in last:
         yield (
-            "Do not remove a node with its disk before another node is known to have all that it"
-            " has.  That it does not answer says nothing of its data."
+            "Do not remove a node with its disk before another node is known to have all its data."
+            "  A node's silence says nothing about its data."
         )
     if broken == "no acknowledged write is lost":
         yield (
             "Compare histories, and not numbers alone.  A higher number may belong to another"
-            " history; a mark or a place in a list says how a node ended, not that no other one"
+            " history; a mark or a place in a list says how a node ended, not that no other node"
             " went on.  `history` in a store has the hash of its last write-sets by their numbers:"
             " one store is ahead of another only where both have the same hash under one number."
         )
     if broken == "no acknowledged frame is lost":
         yield (
-            "Compare views, and not numbers alone.  A store that a later view left behind lacks"
-            " what that view acknowledged, and the highest number may be that of a frame that was"
-            " never acknowledged."
+            "Compare views, and not numbers alone.  A store that a later view left behind lacks the"
+            " frames that this view acknowledged, and the frame with the highest number may never"
+            " have been acknowledged."
         )
     if answers.too_careful:
         yield (
-            f"It chose no node in {plural(answers.too_careful, 'question')} in which one would have"
-            " been right in every run of this size.  Say in the rule who decides then."
+            f"It chose no node in {plural(answers.too_careful, 'question')} in which a node would"
+            " have been right in every run of this size.  Say in the rule who decides then."
         )
 
 

@@ -17,7 +17,7 @@ from joinproto.check.options import words_of
 from joinproto.check.report import Trace
 from joinproto.cli.reports import places
 from joinproto.cli.reports.places import Place
-from joinproto.cli.reports.verdicts import Ended, Failed, Judged, Outcome
+from joinproto.cli.reports.verdicts import CheckEnd, Failed, Finding, Outcome
 from joinproto.cli.show.story import story_of
 from joinproto.cli.show.words import headline, in_one_line, sentence
 
@@ -25,7 +25,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 FINGERPRINT = "worldAndClaim/v1"
 
 
-def sarif(outcomes: Sequence[Ended]) -> str:
+def sarif(outcomes: Sequence[CheckEnd]) -> str:
     """Return the report of these searches."""
     results: list[dict[str, Any]] = []
     rules: dict[str, dict[str, Any]] = {}
@@ -59,7 +59,7 @@ def _fingerprint(outcome: Outcome, claim: str) -> str:
     return hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _rule(outcome: Outcome, item: Judged) -> dict[str, Any]:
+def _rule(outcome: Outcome, item: Finding) -> dict[str, Any]:
     kind = "" if item.claim is None else f" ({item.claim.kind})"
     about = "" if item.claim is None else item.claim.about
     rule: dict[str, Any] = {
@@ -69,7 +69,7 @@ def _rule(outcome: Outcome, item: Judged) -> dict[str, Any]:
     return {**rule, "fullDescription": {"text": about}} if about else rule
 
 
-def _result(outcome: Outcome, item: Judged, rule_index: int) -> dict[str, Any]:
+def _result(outcome: Outcome, item: Finding, rule_index: int) -> dict[str, Any]:
     claim, report = item.claim, outcome.report
     trace = None if claim is None else claim.trace
     words = f"“{item.name}” in {outcome.name}: {item.words}"

@@ -14,7 +14,7 @@ from joinproto.cli.show import findings
 Verdict = Literal["holds", "violated", "undetermined"]
 Expected = Literal["holds", "violated"]
 
-_OF_CLAIMS: dict[str, Verdict] = {
+_VERDICTS: dict[str, Verdict] = {
     "holds": "holds",
     "reached": "holds",
     "violated": "violated",
@@ -30,15 +30,15 @@ def verdict_of(report: Report) -> Verdict:
 
 def verdict_of_claim(item: PropertyResult) -> Verdict:
     """Return the verdict of one claim; a `sometimes` that was not reached is violated."""
-    return _OF_CLAIMS[item.result]
+    return _VERDICTS[item.result]
 
 
 @frozen
-class Judged:
+class Finding:
     """One finding of a report: a claim, or a remark on the world as a whole.
 
-    `is_as_expected`: whether the verdict is the expected one, which `undetermined` never is.
-    `words`: the finding, for a person.  `claim`: None for a remark.
+    `is_as_expected`: the verdict is the expected one, which `undetermined` never is.  `words`: the
+    finding, for a person.  `claim`: None for a remark.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Outcome:
         """Return the world with its options, as a person types them."""
         return self.loaded.words
 
-    def findings(self) -> Iterator[Judged]:
+    def findings(self) -> Iterator[Finding]:
         """Yield one finding for each claim; for a world that must fail, only whether it fails."""
         report = self.report
         if self.expected == "violated":
@@ -74,14 +74,14 @@ class Outcome:
             broken = [item for item in report.properties if verdict_of_claim(item) == "violated"]
             claim = min(broken, key=lambda item: item.trace_length or 0, default=None)
             words = f"violated, as expected: “{claim.name}”" if claim is not None else verdict
-            yield Judged("must be violated", verdict, verdict == "violated", words, claim)
+            yield Finding("must be violated", verdict, verdict == "violated", words, claim)
             return
         for item in report.properties:
             verdict = verdict_of_claim(item)
-            yield Judged(item.name, verdict, verdict == "holds", _words(report, item), item)
+            yield Finding(item.name, verdict, verdict == "holds", _words(report, item), item)
         idle = list(findings.not_exercised(report)) if self.strict else []
         if idle:
-            yield Judged("exercised", "violated", False, f"not exercised: {'; '.join(idle)}")
+            yield Finding("exercised", "violated", False, f"not exercised: {'; '.join(idle)}")
 
 
 @frozen
@@ -92,7 +92,7 @@ class Failed:
     why: str
 
 
-Ended = Outcome | Failed
+CheckEnd = Outcome | Failed
 """The end of one check, with a result or without."""
 
 

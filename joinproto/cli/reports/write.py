@@ -11,14 +11,14 @@ from pathlib import Path
 
 import click
 
-from joinproto.cli.reports.verdicts import Ended, Failed, Judged, Outcome
+from joinproto.cli.reports.verdicts import CheckEnd, Failed, Finding, Outcome
 from joinproto.cli.show.write import write_text
 from joinproto.errors import EnvironmentProblem, JoinprotoError, UsageProblem
 
-Writer = Callable[[Sequence[Ended]], str]
+Writer = Callable[[Sequence[CheckEnd]], str]
 
 
-def _report_text(name: str, outcomes: Sequence[Ended]) -> str:
+def _report_text(name: str, outcomes: Sequence[CheckEnd]) -> str:
     # Imported here, because a check without a report needs no writer.
     text: str = getattr(import_module(f"joinproto.cli.reports.{name}"), name)(outcomes)
     return text
@@ -73,7 +73,7 @@ def reporting(
         yield
     except BaseException as error:
         why = error.message if isinstance(error, JoinprotoError) else f"{error!r}"
-        ended: list[Ended] = [*outcomes, Failed(name, f"the check ended with an error: {why}")]
+        ended: list[CheckEnd] = [*outcomes, Failed(name, f"the check ended with an error: {why}")]
         with suppress(JoinprotoError):  # the error that ended the check is raised instead
             _write(ended, paths)
             if github:
@@ -86,13 +86,13 @@ def reporting(
         _annotate(outcomes)
 
 
-def _write(outcomes: Sequence[Ended], paths: Sequence[Path]) -> None:
+def _write(outcomes: Sequence[CheckEnd], paths: Sequence[Path]) -> None:
     for path in paths:
         write_text(path, writer_of(path)(outcomes))
 
 
-def _annotate(outcomes: Sequence[Ended]) -> None:
-    for line in commands(outcomes):
+def _annotate(outcomes: Sequence[CheckEnd]) -> None:
+    for line in workflow_commands(outcomes):
         click.echo(line, err=True)
     add_to_summary(outcomes)
 
@@ -100,7 +100,7 @@ def _annotate(outcomes: Sequence[Ended]) -> None:
 # -- on GitHub --------------------------------------------------------------------------
 
 
-def commands(outcomes: Sequence[Ended]) -> Iterator[str]:
+def workflow_commands(outcomes: Sequence[CheckEnd]) -> Iterator[str]:
     """Yield a workflow command for each finding that is not as expected.
 
     Source: GitHub's documentation, "Workflow commands for GitHub Actions".
@@ -115,7 +115,7 @@ def commands(outcomes: Sequence[Ended]) -> Iterator[str]:
                 yield _annotation(outcome, item)
 
 
-def _annotation(outcome: Outcome, item: Judged) -> str:
+def _annotation(outcome: Outcome, item: Finding) -> str:
     from joinproto.cli.reports import places
 
     place = places.of_claim(outcome.loaded, item.claim)
@@ -133,7 +133,7 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def add_to_summary(outcomes: Sequence[Ended]) -> None:
+def add_to_summary(outcomes: Sequence[CheckEnd]) -> None:
     """Add the Markdown report to the summary of the job, if GitHub names a file for it."""
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if name:

@@ -48,17 +48,17 @@ def _scaled(number: int, units: tuple[str, ...]) -> str:
     return f"{value:,.{digits}f}{units[at]}"
 
 
-def aligned(rows: Sequence[Sequence[str]], *to: Callable[[str, int], str]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]], *pads: Callable[[str, int], str]) -> list[str]:
     """Return rows as lines, with the cells of a column below each other.
 
-    `to`: functions that pad a cell to its width, one for each column or one for all; `str.ljust`
+    `pads`: functions that pad a cell to its width, one for each column or one for all; `str.ljust`
     by default.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    sides = to if len(to) == len(widths) else (to or (str.ljust,)) * len(widths)
+    columns = pads if len(pads) == len(widths) else (pads or (str.ljust,)) * len(widths)
     return [
         "  ".join(
-            side(cell, width) for side, cell, width in zip(sides, row, widths, strict=True)
+            pad(cell, width) for pad, cell, width in zip(columns, row, widths, strict=True)
         ).rstrip()
         for row in rows
     ]

@@ -1,7 +1,7 @@
 """A run as a sequence chart on a terminal.
 
-    step | lifelines, arrows          | what happens
-                                      |   what it changed, old → new
+    step | lifelines, arrows          | the event
+                                      |   its changes, old → new
 
 An arrow stands in the row of the step that receives the message; the text says which step
 sent it.  Left of the steps' numbers, a bracket marks the cycle.  Right of them, a thick line
@@ -31,7 +31,7 @@ from joinproto.cli.show.words import (
     cycle_ends,
     fairness,
     headline,
-    outset,
+    initial_lines,
     sentence,
     statements_of,
 )
@@ -59,25 +59,25 @@ class _Chart:
     lanes: Lanes | None
     digits: int
     gutter: int
-    loops: bool
-    splits: bool
+    has_cycle: bool
+    has_split: bool
 
     @classmethod
     def of(cls, story: Story, width: int, glyphs: Glyphs) -> _Chart:
         digits = len(str(len(story.trace.steps)))
-        loops = story.loop_at is not None and not story.stops
-        splits = any(moment.apart for moment in story.moments)
-        gutter = digits + 2 * loops + 2 * splits + 2
+        has_cycle = story.loop_at is not None and not story.stops
+        has_split = any(moment.apart for moment in story.moments)
+        gutter = digits + 2 * has_cycle + 2 * has_split + 2
         lanes = Lanes.fit(story.lifelines, width - gutter - TEXT_GOOD, glyphs) or Lanes.fit(
             story.lifelines, width - gutter - TEXT_MIN, glyphs
         )
-        return cls(story, width, glyphs, lanes, digits, gutter, loops, splits)
+        return cls(story, width, glyphs, lanes, digits, gutter, has_cycle, has_split)
 
     def rows(self) -> Iterator[list[Piece]]:
         yield from self._full_width(line(Piece(headline(self.story.trace), Role.TITLE)))
         yield []
         yield from self._full_width(line(Piece("at first", Role.QUIET)))
-        for statement in outset(self.story):
+        for statement in initial_lines(self.story):
             yield from self._full_width(statement, first=2, indent=6)
         for text in _picture(self.story.moments[0]):
             yield from self._full_width(text.line, first=text.first, indent=text.indent)
@@ -124,21 +124,21 @@ class _Chart:
         if moment.step is not None:
             row = self.lanes.step(moment) if self.lanes else []
             number = str(moment.number)
-            yield from self._beside_lifelines(moment, row, self._texts(moment), number=number)
+            yield from self._next_to_lifelines(moment, row, self._texts(moment), number=number)
             yield self._row(moment, self._gap(moment))
             left = len(self.story.trace.steps) - moment.number
             if not moment.number % STEPS_PER_HEAD and left > STEPS_PER_HEAD // 3:
                 yield from self._heads(moment)
-        if self.loops and moment.number == self.story.loop_at:
+        if self.has_cycle and moment.number == self.story.loop_at:
             begin = [Text(cycle_begins(), 0)]
             gap, mark = self._gap(moment), self.glyphs.top
-            yield from self._beside_lifelines(moment, gap, begin, mark=mark)
+            yield from self._next_to_lifelines(moment, gap, begin, mark=mark)
             yield self._left(moment, mark=self.glyphs.side) + self._gap(moment)
         end = cycle_ends(self.story)
         if is_last and end is not None:
-            mark = self.glyphs.bottom if self.loops else ""
+            mark = self.glyphs.bottom if self.has_cycle else ""
             gap, texts = self._gap(moment), [Text(end, 0)]
-            yield from self._beside_lifelines(moment, gap, texts, mark=mark)
+            yield from self._next_to_lifelines(moment, gap, texts, mark=mark)
 
     def _texts(self, moment: Moment) -> Iterator[Text]:
         """Yield a step's sentence, then its statements; each other member is named once."""
@@ -160,7 +160,7 @@ class _Chart:
             named = name
         yield from _picture(moment)
 
-    def _beside_lifelines(
+    def _next_to_lifelines(
         self,
         moment: Moment,
         row: list[Piece],
@@ -184,13 +184,13 @@ class _Chart:
     def _left(self, moment: Moment, number: str = "", mark: str = "") -> list[Piece]:
         """Return the columns left of the lifelines: cycle, step number, split."""
         begin = self.story.loop_at
-        inside = self.loops and begin is not None and moment.number > begin
+        inside = self.has_cycle and begin is not None and moment.number > begin
         bracket = mark or (self.glyphs.side if inside else " ")
         wall = self.glyphs.apart if moment.apart else " "
         return [
-            Piece(f"{bracket} " if self.loops else "", Role.CYCLE),
+            Piece(f"{bracket} " if self.has_cycle else "", Role.CYCLE),
             Piece(number.rjust(self.digits), Role.NUMBER),
-            Piece(f" {wall}" if self.splits else "", Role.SPLIT),
+            Piece(f" {wall}" if self.has_split else "", Role.SPLIT),
             Piece("  "),
         ]
 

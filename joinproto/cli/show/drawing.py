@@ -12,7 +12,7 @@ from joinproto.cli.show.cells import width
 from joinproto.cli.show.drawing_step import step_row
 from joinproto.cli.show.markup import Markup, as_svg_text, element, join
 from joinproto.cli.show.pieces import Piece, Role, line, visible
-from joinproto.cli.show.rows import CELL, EDGE, LEFT, STATEMENT, Heads, Notice, Plan, StepRow, cut
+from joinproto.cli.show.rows import CELL, EDGE, LEFT, LINE_HEIGHT, Heads, Notice, Plan, StepRow, cut
 
 
 def drawing(plan: Plan) -> Markup:
@@ -129,9 +129,9 @@ def _row(plan: Plan, row: StepRow | Notice | Heads) -> Markup:
             return step_row(plan, row)
         case Notice():
             middle = (LEFT + plan.width - EDGE) / 2
-            first = row.top + row.height / 2 + 5 - STATEMENT * (len(row.lines) - 1) / 2
+            first = row.top + row.height / 2 + 5 - LINE_HEIGHT * (len(row.lines) - 1) / 2
             lines = (
-                as_svg_text(words, x=middle, y=first + STATEMENT * number, text_anchor="middle")
+                as_svg_text(words, x=middle, y=first + LINE_HEIGHT * number, text_anchor="middle")
                 for number, words in enumerate(row.lines)
             )
             return element("g", *lines, class_="notice")

@@ -10,7 +10,7 @@ from joinproto.check.report import MessageText
 from joinproto.cli.show.cells import width
 from joinproto.cli.show.markup import Markup, as_svg_text, element, join
 from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
-from joinproto.cli.show.rows import BESIDE, CELL, EDGE, LEFT, STATEMENT, Plan, StepRow, cut
+from joinproto.cli.show.rows import CELL, EDGE, LEFT, LINE_HEIGHT, TEXT_GAP, Plan, StepRow, cut
 from joinproto.cli.show.story import RECEIVE, START, Moment
 from joinproto.cli.show.words import event_line, sentence
 
@@ -119,8 +119,8 @@ class _Step:
         if self.moment.is_lost or self.moment.is_doubled:
             parts.insert(0, Piece("lost: " if self.moment.is_lost else "doubled: ", Role.CRASH))
         elif step is not None and step.action != RECEIVE:
-            what = event_line(self.moment, self.plan.story).pieces[0]
-            parts.insert(0, Piece(f"{what.text} ", Role.CRASH))
+            event = event_line(self.moment, self.plan.story).pieces[0]
+            parts.insert(0, Piece(f"{event.text} ", Role.CRASH))
         if self.moment.sent_in is not None:
             parts.append(Piece(f"  from step {self.moment.sent_in}", Role.QUIET))
         return line(*parts)
@@ -178,8 +178,8 @@ class _Step:
         return join(
             as_svg_text(
                 words,
-                x=x + side * (BESIDE - 2),
-                y=self.row.y + 4 + STATEMENT * (number + 1) - 2,
+                x=x + side * (TEXT_GAP - 2),
+                y=self.row.y + 4 + LINE_HEIGHT * (number + 1) - 2,
                 text_anchor="end" if to_left else "start",
                 class_="said",
             )

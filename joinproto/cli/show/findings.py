@@ -39,7 +39,7 @@ LIMITS = {
 
 @frozen
 class Fact:
-    """A heading and the lines under it."""
+    """A heading and its text, or a command and its purpose."""
 
     heading: str
     text: str

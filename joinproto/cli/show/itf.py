@@ -139,7 +139,7 @@ def _value_of(text: str) -> Any:
 
 
 ANY = "any"
-"""The element type of an empty set."""
+"""The element type of an empty set, list or map."""
 
 
 def _type_of(value: Any) -> Any:

@@ -56,11 +56,11 @@ class Lanes:
             yield row
             return
         for at, label in enumerate(self.labels):
-            before = _Row(self, down=())
-            yield [*before.pieces(self.x(at)), Piece(clip(label, room - self.x(at)), Role.NAME)]
+            lines = _Row(self, down=()).pieces(self.x(at))
+            yield [*lines, Piece(clip(label, room - self.x(at)), Role.NAME)]
 
     def gap(self, moment: Moment) -> list[Piece]:
-        """Return a row after `moment` in which nothing happens."""
+        """Return a row after `moment` without an event."""
         return _Row(self, moment.down).pieces()
 
     def step(self, moment: Moment) -> list[Piece]:
@@ -86,9 +86,9 @@ class Lanes:
                 row.mark(name, self.glyphs.start, Role.START)
         return row.pieces()
 
-    def x(self, at: int) -> int:
-        """Return the cell of the lifeline number `at`."""
-        return self.lead + at * self.pitch
+    def x(self, number: int) -> int:
+        """Return the cell of a lifeline; `number`: from 0."""
+        return self.lead + number * self.pitch
 
 
 @define

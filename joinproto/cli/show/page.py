@@ -47,7 +47,7 @@ def page(
     run, rules = _run(report)
     style, script = asset("page.css") + rules, asset("page.js")
     return Template(asset("page.html")).substitute(
-        # The hashes let a browser run only this style and script, whatever the texts contain.
+        # The hashes let a browser run only this style and script, with any texts in the page.
         style_hash=style_hash(style),
         script_hash=style_hash(script),
         style=style,

@@ -32,8 +32,7 @@ def _parts(levels: Sequence[Growth]) -> Iterator[Markup]:
             class_="quiet",
         )
     heads = ("Level", "New states", "Where", "Steps out", "Seconds", "Exchanged", "Written")
-    every = table(heads, map(_row, levels), "Every level", kind="counts")
-    yield folded("Every level", every)
+    yield folded("Every level", table(heads, map(_row, levels), "Every level", kind="counts"))
 
 
 def _row(item: Growth) -> tuple[str, ...]:

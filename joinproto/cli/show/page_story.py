@@ -67,7 +67,7 @@ def _moment(moment: Moment, story: Story) -> Markup:
 def _picture(moment: Moment) -> Markup | None:
     """Return the model's own picture of the state.
 
-    SVG is shown as an image, so that no script in it runs and nothing is fetched.
+    SVG is shown as an image, so that no script in it runs and no file is fetched.
     """
     if not moment.picture:
         return None

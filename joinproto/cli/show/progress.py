@@ -46,15 +46,15 @@ class Progress:
     """
 
     stream: TextIO
-    _shown: bool = field(init=False)
+    _is_terminal: bool = field(init=False)
     _last: float = field(init=False)
     _written: int = field(init=False, default=0)
-    _seen: deque[tuple[float, int]] = field(init=False, factory=deque)
+    _recent: deque[tuple[float, int]] = field(init=False, factory=deque)
 
     def __attrs_post_init__(self) -> None:
-        self._shown = self.stream.isatty()
+        self._is_terminal = self.stream.isatty()
         # A search that ends soon writes no line into a log.
-        self._last = float("-inf") if self._shown else 0.0
+        self._last = float("-inf") if self._is_terminal else 0.0
 
     def __call__(self, event: Tick) -> None:
         """Show `event`, unless another event was shown a moment ago."""
@@ -65,11 +65,11 @@ class Progress:
 
         `seconds`: the time since the beginning.
         """
-        least = SECONDS_BETWEEN if self._shown else SECONDS_BETWEEN_LINES
+        least = SECONDS_BETWEEN if self._is_terminal else SECONDS_BETWEEN_LINES
         if seconds - self._last < least:
             return
         self._last = seconds
-        if not self._shown:
+        if not self._is_terminal:
             self.stream.write(f"{text_of()}\n")
             self.stream.flush()
             return
@@ -102,10 +102,10 @@ class Progress:
 
     def _rate(self, event: Tick) -> int:
         """Return the steps found per second, over the last `RATE_OVER_SECONDS`."""
-        self._seen.append((event.seconds, event.generated))
-        while len(self._seen) > 2 and event.seconds - self._seen[0][0] > RATE_OVER_SECONDS:
-            self._seen.popleft()
-        then, generated = self._seen[0] if len(self._seen) > 1 else (0.0, 0)
+        self._recent.append((event.seconds, event.generated))
+        while len(self._recent) > 2 and event.seconds - self._recent[0][0] > RATE_OVER_SECONDS:
+            self._recent.popleft()
+        then, generated = self._recent[0] if len(self._recent) > 1 else (0.0, 0)
         spent = event.seconds - then
         return round((event.generated - generated) / spent) if spent > 0 else 0
 

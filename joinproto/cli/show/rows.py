@@ -26,15 +26,15 @@ CELL = 7.3
 NOTICE_CELL = 8.4
 """The width of a character in a notice, whose letters are larger and bolder."""
 
-ARROW = 30
+ARROW_Y = 30
 """The height from the top of a step's row to its arrow, for the words above the arrow."""
 
-STATEMENT = 18
-BESIDE = 14
+LINE_HEIGHT = 18
+TEXT_GAP = 14
 """The distance from a lifeline to the words next to it."""
 
-HEADS = 48
-NOTICE = 40
+HEADS_HEIGHT = 48
+NOTICE_HEIGHT = 40
 STATEMENTS_MAX = 4
 STEPS_PER_HEAD = 10
 
@@ -68,7 +68,7 @@ class StepRow:
     @property
     def y(self) -> float:
         """Return the vertical position of the step's arrow."""
-        return self.top + ARROW
+        return self.top + ARROW_Y
 
 
 @frozen
@@ -86,7 +86,7 @@ class Heads:
 
     moment: Moment
     top: float
-    height: float = HEADS
+    height: float = HEADS_HEIGHT
 
 
 Row = StepRow | Notice | Heads
@@ -139,14 +139,14 @@ class Plan:
     def _notice(self, words: Line, *, more: float = 0) -> None:
         room = int((self.width - LEFT - EDGE) / NOTICE_CELL)
         lines = tuple(Line(pieces) for pieces in wrap(words, room, first=0, indent=0))
-        self._put(Notice(lines, self.height, NOTICE + more + STATEMENT * (len(lines) - 1)))
+        self._put(Notice(lines, self.height, NOTICE_HEIGHT + more + LINE_HEIGHT * (len(lines) - 1)))
 
     def _add(self, moment: Moment) -> None:
         left = len(self.story.trace.steps) - moment.number
         if moment.step is not None:
             blocks = tuple(self._blocks(moment))
             lines = max((len(block.lines) for block in blocks), default=0)
-            self._put(StepRow(moment, self.height, ARROW + STATEMENT * lines + 16, blocks))
+            self._put(StepRow(moment, self.height, ARROW_Y + LINE_HEIGHT * lines + 16, blocks))
         if not moment.number % STEPS_PER_HEAD and (not moment.number or left > 2):
             self._put(Heads(moment, self.height))
         if not self.story.stops and moment.number == self.story.loop_at:
@@ -168,11 +168,11 @@ class Plan:
         acts = moment.step.member if moment.step else None
         if acts is None or acts not in self.story.lifelines:
             return
-        mine = [_named(item, acts) for item in statements]
+        own = [_named(item, acts) for item in statements]
         x = self.x(acts)
         right, left = self.width - EDGE - x, x - LEFT
-        to_left = _room_for(mine) > right and left > right
-        yield Block(_clipped(mine, (left if to_left else right) - BESIDE), x, to_left)
+        to_left = _room_for(own) > right and left > right
+        yield Block(_clipped(own, (left if to_left else right) - TEXT_GAP), x, to_left)
 
     def _joint_blocks(self, moment: Moment, statements: Sequence[Line]) -> Iterator[Block]:
         """Yield a block for each member of a joint step, cut before the next lifeline."""
@@ -180,18 +180,18 @@ class Plan:
         by_member = {name: [item for item in statements if item.member == name] for name in names}
         free_from = float(LEFT)
         for name, after in zip(names, [*names[1:], None], strict=False):
-            mine = by_member[name]
-            x, need = self.x(name), _room_for(mine)
+            own = by_member[name]
+            x, need = self.x(name), _room_for(own)
             right = (self.width if after is None else self.x(after)) - x
             left = x - free_from
             to_left = need > right and left > need
-            yield Block(_clipped(mine, (left if to_left else right) - BESIDE), x, to_left)
+            yield Block(_clipped(own, (left if to_left else right) - TEXT_GAP), x, to_left)
             free_from = x + need
 
 
 def _room_for(statements: Sequence[Line]) -> float:
     """Return the width that `statements` take, from the lifeline next to them."""
-    return CELL * max(width(item.text) for item in statements) + BESIDE
+    return CELL * max(width(item.text) for item in statements) + TEXT_GAP
 
 
 def _named(statement: Line, acts: str) -> Line:

@@ -1,7 +1,7 @@
 """A run as a story: each step with its changes, and the members that are down or cut off.
 
-A trace holds whole states.  People ask what changed.  Only this module finds the changes, for the
-chart, the page and the file formats.
+A trace holds whole states, and a reader looks for the changes.  Only this module finds them, for
+the chart, the page and the file formats.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Moment:
         return step is not None and step.member is None and step.action in actions
 
     def addressees(self, among: Sequence[str]) -> tuple[str, ...]:
-        """Return which of `among` the step's message is for: one, or all but the sender."""
+        """Return which of `among` the step's message is for: one, all but the sender, or none."""
         step = self.step
         if step is None or step.message is None:
             return ()

@@ -1,7 +1,7 @@
 """The report of a check as text.
 
 A check without findings shows something only if it exercised its subject.  So every report, also a
-good one, lists what was *not* exercised.
+good one, lists the parts that were *not* exercised.
 """
 
 from __future__ import annotations

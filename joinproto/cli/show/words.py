@@ -150,7 +150,7 @@ def statements_of(moment: Moment) -> tuple[Line, ...]:
     found = [
         statement
         for name in moment.changed
-        for statement in _changed(
+        for statement in _lines_of_member(
             name,
             [one for one in moment.changes if (one.member, one.attribute) not in moment.fixed],
             moment.states.get(name, {}),
@@ -178,17 +178,17 @@ def in_one_line(moment: Moment) -> str:
     )
 
 
-def outset(story: Story) -> Iterator[Line]:
+def initial_lines(story: Story) -> Iterator[Line]:
     """Yield the initial state in full; members in the same state share a line."""
     groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for name in story.members:
         values = tuple(story.trace.initial.get(name, {}).items())
         groups.setdefault(values, []).append(name)
     for values, names in groups.items():
-        yield line(*listed([_name(name)] for name in names), ": ", *full(dict(values)))
+        yield line(*listed([_name(name)] for name in names), ": ", *state_pieces(dict(values)))
 
 
-def full(values: Mapping[str, str]) -> list[Piece]:
+def state_pieces(values: Mapping[str, str]) -> list[Piece]:
     """Return the whole state of a member, on one line."""
     if not values:
         return [Piece("nothing to show", Role.QUIET)]
@@ -236,7 +236,9 @@ def fairness(trace: Trace) -> tuple[str, ...]:
     return tuple(visible(reason) for reason in trace.fairness.split("; ") if reason)
 
 
-def _changed(name: str, changes: Sequence[Change], after: Mapping[str, str]) -> Iterator[Line]:
+def _lines_of_member(
+    name: str, changes: Sequence[Change], after: Mapping[str, str]
+) -> Iterator[Line]:
     """Yield the statements about one member; each of its changes is in one of them."""
     mine = {change.attribute: change for change in changes if change.member == name}
     down = mine.pop("", None)
@@ -261,7 +263,7 @@ def _changed(name: str, changes: Sequence[Change], after: Mapping[str, str]) -> 
 
 def _listing(words: str, values: Mapping[str, str | None]) -> list[Piece]:
     texts = {key: text for key, text in values.items() if text is not None}
-    return [Piece(words), *full(texts)] if texts else []
+    return [Piece(words), *state_pieces(texts)] if texts else []
 
 
 def _old_and_new(change: Change) -> list[Piece]:

@@ -32,7 +32,7 @@ class Format:
     needs_trace: bool = False
 
 
-def _run(report: Report) -> Trace:
+def _trace_of(report: Report) -> Trace:
     if report.trace is None:
         raise UsageProblem(
             f"the check of {report.world} gave no run to write",
@@ -63,14 +63,14 @@ FORMATS = (
     Format(
         ".itf.json",
         "the Informal Trace Format",
-        lambda report, _: _as_json(itf(_run(report), source=report.world)),
+        lambda report, _: _as_json(itf(_trace_of(report), source=report.world)),
         needs_trace=True,
     ),
     Format(".json", "the whole report", lambda report, _: _as_json(encoded(report))),
     Format(
         ".py",
         "a pytest test",
-        lambda report, options: paste(report, _run(report), options=options),
+        lambda report, options: paste(report, _trace_of(report), options=options),
         needs_trace=True,
     ),
     Format(".txt", "the report and the chart", lambda report, _: _text(report)),

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from joinproto.check.follow import Follower, TooMany
 from joinproto.check.world import World
-from joinproto.cli.validate.patterns import Line, Patterns
+from joinproto.cli.validate.patterns import Patterns, StepLine
 from joinproto.codec.json_form import Absent
 from joinproto.errors import UsageProblem
 
@@ -20,7 +20,7 @@ OPTIONS_MAX = 10
 
 
 @frozen
-class Rate:
+class StepRate:
     """The lines that report one kind of step."""
 
     action: Annotated[str, "the step, as the file of patterns has it"]
@@ -29,7 +29,7 @@ class Rate:
 
 
 @frozen
-class Differs:
+class UnfitLine:
     """The first line that does not fit."""
 
     place: Annotated[str, "file:line"]
@@ -50,8 +50,8 @@ class Followed:
     world: Annotated[str, "the world's name"]
     lines: Annotated[int, "lines of all logs"]
     steps: Annotated[int, "lines that report a step"]
-    rates: Annotated[tuple[Rate, ...], "the lines by the step that they report"]
-    first: Annotated[Differs | None, "the first line that does not fit"]
+    rates: Annotated[tuple[StepRate, ...], "the lines by the step that they report"]
+    first: Annotated[UnfitLine | None, "the first line that does not fit"]
     violated: Annotated[tuple[str, ...], "claims that are false in every state that fits a line"]
     unlogged: Annotated[tuple[str, ...], "members without a log or a line: they may do anything"]
     why: Annotated[str | None, Absent(), "why it is undetermined"] = None
@@ -62,7 +62,7 @@ class Followed:
 
 
 def follow(world: World, patterns: Patterns, logs: Sequence[Path], *, states_max: int) -> Followed:
-    """Follow the logs through the world.  A line that does not fit is reported, then skipped.
+    """Follow the logs through the world, without the lines that do not fit; report the first.
 
     Raises `UsageProblem` for logs and patterns, `ModelProblem` for the world.
     """
@@ -83,7 +83,7 @@ def follow(world: World, patterns: Patterns, logs: Sequence[Path], *, states_max
             if follower.take(line.step):
                 fit[line.kind] += 1
             elif first is None:
-                first = _differs(line, follower)
+                first = _unfit_line(line, follower)
         except TooMany as problem:
             why = f"{line.log}:{line.number}: {problem.message}; {problem.next}"
             break
@@ -100,7 +100,7 @@ def follow(world: World, patterns: Patterns, logs: Sequence[Path], *, states_max
         world=world.name,
         lines=count,
         steps=len(found),
-        rates=tuple(Rate(action, lines[action], fit[action]) for action in actions),
+        rates=tuple(StepRate(action, lines[action], fit[action]) for action in actions),
         first=first,
         violated=tuple(follower.broken),
         unlogged=tuple(name for name in world.members if name not in patterns.members),
@@ -108,12 +108,12 @@ def follow(world: World, patterns: Patterns, logs: Sequence[Path], *, states_max
     )
 
 
-def _differs(line: Line, follower: Follower) -> Differs:
+def _unfit_line(line: StepLine, follower: Follower) -> UnfitLine:
     step = line.step
     action = step.action if step.content is None else f"{step.action} {step.content}"
     options = follower.options(step.member)
     more = [f"and {len(options) - OPTIONS_MAX} more"] if len(options) > OPTIONS_MAX else []
-    return Differs(
+    return UnfitLine(
         f"{line.log}:{line.number}",
         line.text,
         step.member,

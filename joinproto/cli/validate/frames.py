@@ -72,7 +72,7 @@ class Journal:
 
 
 @define(eq=False)
-class Held:
+class HeldFrames:
     """The frames of one view that one seat had durably, and since when."""
 
     frames: Ranges
@@ -98,14 +98,14 @@ class Held:
 
 
 @define(eq=False)
-class Contents:
+class FrameDigests:
     """The digests of the frames of one view, and the runs whose logs reported them first."""
 
     _digests: Column
     _runs: Column
 
     def first_to_differ(self, seq: int, digest: str, run: int) -> int | None:
-        """Return the number of the run that first reported the frame, if with another digest."""
+        """Return the number of the run that first reported the frame, if its digest differs."""
         new, first = hash(digest) or 1, self._digests[seq]
         if not first:
             self._digests[seq] = new
@@ -155,8 +155,8 @@ class Frames:
     """All frames of all runs."""
 
     spill: Spill = Factory(Spill)
-    held: dict[ViewId, dict[Seat, Held]] = Factory(dict)
-    contents: dict[ViewId, Contents] = Factory(dict)
+    held: dict[ViewId, dict[Seat, HeldFrames]] = Factory(dict)
+    contents: dict[ViewId, FrameDigests] = Factory(dict)
     different: dict[Frame, set[int]] = Factory(dict)
     acknowledged: StoredTriples[Acknowledged] = Factory(
         lambda self: StoredTriples(self.spill.column(), self._acknowledged_of), takes_self=True
@@ -168,17 +168,17 @@ class Frames:
     _views: list[ViewId] = Factory(list)
     _number_of: dict[ViewId, int] = Factory(dict)
 
-    def of(self, view: ViewId, seat: Seat) -> Held:
+    def of(self, view: ViewId, seat: Seat) -> HeldFrames:
         """Return this seat's frames of the view."""
         seats = self.held.setdefault(view, {})
         if seat not in seats:
-            seats[seat] = Held(Ranges(), self.spill.column())
+            seats[seat] = HeldFrames(Ranges(), self.spill.column())
         return seats[seat]
 
     def add_digest(self, view: ViewId, seq: int, digest: str, run: int) -> None:
         """Note the digest that the log of a run shows for a frame."""
         if view not in self.contents:
-            self.contents[view] = Contents(self.spill.column(), self.spill.column())
+            self.contents[view] = FrameDigests(self.spill.column(), self.spill.column())
         other = self.contents[view].first_to_differ(seq, digest, run)
         if other is not None:
             self.different.setdefault((view, seq), {other}).add(run)

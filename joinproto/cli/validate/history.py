@@ -26,7 +26,7 @@ VIEWS_MAX = 50
 
 @frozen
 class Opening:
-    """A member began to serve: the view, and the contents of its disk.
+    """The state of a member when it began to serve: the view, and the contents of its disk.
 
     `is_dirty`: on its disk the store was dirty, and the member ready in that view.  `is_known`: the
     member's logs show its frames from the first frame on.  `journal`: these frames; None without
@@ -64,7 +64,7 @@ class History:
     lines: int = 0
     _reads: dict[int, int] = Factory(dict)  # when waiting reads of this run began, by number
 
-    def look(self, seen: ReplayedLine) -> None:
+    def record(self, seen: ReplayedLine) -> None:
         """Note the facts in this line."""
         self.lines += 1
         line = seen.line
@@ -149,11 +149,11 @@ class History:
         """Note a problem unless the disk has the last record that was written or being written."""
         # A log that starts takes back the mark that a cut has set: its data are whole.
         allowed = [
-            (_shown(one), is_unfinished)
+            (_compared(one), is_unfinished)
             for one in former
             for is_unfinished in (one.update_unfinished, False)
         ]
-        if (_shown(found), found.update_unfinished) not in allowed:
+        if (_compared(found), found.update_unfinished) not in allowed:
             self.problems.append(
                 f"{run.path}: starts with another record than the former run wrote last"
             )
@@ -251,5 +251,5 @@ class History:
         return last
 
 
-def _shown(record: StoreRecord) -> tuple[object, ...]:
+def _compared(record: StoreRecord) -> tuple[object, ...]:
     return record.lineage.length, record.held, record.promised, record.accepted

@@ -17,11 +17,11 @@ from joinproto.cli.validate.replay import Mismatch, ReplayedLine, replay
 from joinproto.codec.json_form import Count, Key
 from joinproto.host.lines import batch_as_json
 
-SHOWN = 3
+EVIDENCE_SHOWN_MAX = 3
 
 
 @frozen
-class Judged:
+class JudgedClaim:
     """One claim."""
 
     name: Annotated[str, "the claim's name in docs/protocol.md"]
@@ -36,7 +36,7 @@ class LogVerdict:
     """The common parts of verdicts on logs."""
 
     __slots__ = ()
-    claims: tuple[Judged, ...]
+    claims: tuple[JudgedClaim, ...]
 
     @property
     def holds(self) -> bool:
@@ -57,7 +57,7 @@ class Verdict(LogVerdict):
     views: Annotated[Count, "views that the members learned"]
     committed: Annotated[Count, "frames that every member of their view had on its disk"]
     openings: int
-    claims: Annotated[tuple[Judged, ...], Key("properties"), "every claim"]
+    claims: Annotated[tuple[JudgedClaim, ...], Key("properties"), "every claim"]
     mismatch: Annotated[Mismatch | None, "the first line that the member would not have written"]
     notes: Annotated[tuple[str, ...], "parts that were not judged, and why"]
     assumed: Annotated[tuple[str, ...], "facts that the logs leave out and that were assumed"]
@@ -85,21 +85,21 @@ def validate(paths: Iterable[Path]) -> Verdict:
     """Return the verdict on these logs; raises `UsageProblem` for files that are not logs."""
     history = History()
     try:
-        return _judged(read_runs(paths), history)
+        return _verdict(read_runs(paths), history)
     finally:
         history.frames.spill.close()
 
 
-def _judged(runs: list[Run], history: History) -> Verdict:
+def _verdict(runs: list[Run], history: History) -> Verdict:
     messages = _Messages()
 
-    def look(seen: ReplayedLine) -> None:
-        history.look(seen)
-        messages.look(seen)
+    def record(seen: ReplayedLine) -> None:
+        history.record(seen)
+        messages.record(seen)
 
     mismatch = None
     for run in runs:
-        found = replay(run, look, history.assumed)
+        found = replay(run, record, history.assumed)
         mismatch = mismatch or found
     broken = {name: tuple(claim(history)) for name, claim in PROPERTIES.items()}
     broken["nothing_invented"] = tuple(messages.invented(history.logged))
@@ -112,7 +112,7 @@ def _judged(runs: list[Run], history: History) -> Verdict:
         committed=sum(frames.count for frames in history.committed().values()),
         openings=len(history.openings),
         mismatch=mismatch,
-        claims=tuple(Judged(name, found) for name, found in broken.items()),
+        claims=tuple(JudgedClaim(name, found) for name, found in broken.items()),
         notes=tuple(_notes(history, runs, members)),
         assumed=tuple(_assumed(history, members)),
     )
@@ -128,7 +128,7 @@ class _Messages:
     sent: set[int] = Factory(set)
     received: dict[int, tuple[str, str]] = Factory(dict)  # the sender, and a description
 
-    def look(self, seen: ReplayedLine) -> None:
+    def record(self, seen: ReplayedLine) -> None:
         line, own = seen.line, seen.run.member
         if line["kind"] == "batch":
             sends = line.get("sends")

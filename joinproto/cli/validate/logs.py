@@ -25,7 +25,7 @@ from joinproto.errors import UsageProblem
 from joinproto.host.eventlog import run_of
 from joinproto.host.lines import FORMAT
 
-AGAIN = "give the whole log, as the member wrote it"
+ADVICE = "give the whole log, as the member wrote it"
 
 _JSON = json.JSONDecoder()
 
@@ -34,7 +34,7 @@ COARSE_NS = 20_000_000
 
 
 @frozen
-class Moment:
+class ReadingStart:
     """The start of the reading, in ns.
 
     `wall`: by the clock of files.  `monotonic`: by the clock of lines.
@@ -44,13 +44,13 @@ class Moment:
     monotonic: int
 
     @classmethod
-    def now(cls) -> Moment:
+    def now(cls) -> ReadingStart:
         return cls(time.time_ns(), time.monotonic_ns())
 
     def precedes(self, line: dict[str, Any], path: Path) -> bool:
         """Return whether this line was written after this moment, by a process on this machine.
 
-        Times in another machine's lines say nothing here; its files are copies, and do not change.
+        Another machine's times cannot be compared; its files are copies, and do not change.
         """
         written = line.get("t")
         return (
@@ -75,7 +75,7 @@ class Run:
     store_id: str
     started: int
     version: str | None
-    until: Moment
+    until: ReadingStart
 
     @property
     def goes_on(self) -> bool:
@@ -92,7 +92,7 @@ def read_runs(paths: Iterable[Path]) -> list[Run]:
 
     Raises `UsageProblem` for files that are not whole event logs.
     """
-    until = Moment.now()
+    until = ReadingStart.now()
     every = runs_in(paths)
     for parts in every:
         refuse_incomplete(parts)
@@ -102,7 +102,7 @@ def read_runs(paths: Iterable[Path]) -> list[Run]:
     for run in reversed(runs):
         if run.is_cut and run.store_id not in later and not run.goes_on:
             number = sum(1 for _ in run.lines()) + 1
-            raise UsageProblem(f"{run.path}: is cut in the middle of line {number}", next=AGAIN)
+            raise UsageProblem(f"{run.path}: is cut in the middle of line {number}", next=ADVICE)
         later.add(run.store_id)
     return runs
 
@@ -142,7 +142,7 @@ def refuse_incomplete(parts: tuple[Path, ...]) -> None:
             )
 
 
-def lines_in(parts: tuple[Path, ...], until: Moment) -> Iterator[dict[str, Any]]:
+def lines_in(parts: tuple[Path, ...], until: ReadingStart) -> Iterator[dict[str, Any]]:
     """Yield the events in the files of a run; raises `UsageProblem` if a line is not an event."""
     number = 0
     for part in parts:
@@ -156,18 +156,18 @@ def lines_in(parts: tuple[Path, ...], until: Moment) -> Iterator[dict[str, Any]]
                     number += 1
 
 
-def _run_in(parts: tuple[Path, ...], until: Moment) -> Run | None:
+def _run_in(parts: tuple[Path, ...], until: ReadingStart) -> Run | None:
     """Return the run in these files, from its first line; None if it began after `until`."""
     path = parts[0]
     with _opened(path) as file:
         line = file.readline()
     if not line.endswith(b"\n"):
-        raise UsageProblem(f"{path}: is {'cut in line 1' if line else 'empty'}", next=AGAIN)
+        raise UsageProblem(f"{path}: is {'cut in line 1' if line else 'empty'}", next=ADVICE)
     start = _line(path, 0, line)
     if until.precedes(start, path):
         return None
     if start["kind"] != "start":
-        raise UsageProblem(f"{path}: does not begin with the start of a member", next=AGAIN)
+        raise UsageProblem(f"{path}: does not begin with the start of a member", next=ADVICE)
     missing = [name for name in ("t", "config", "record") if name not in start]
     found = start.get("format")
     if found != FORMAT:
@@ -176,7 +176,7 @@ def _run_in(parts: tuple[Path, ...], until: Moment) -> Run | None:
             next="validate with the version that wrote it",
         )
     if missing:
-        raise UsageProblem(f"{path}: its start lacks {', '.join(missing)}", next=AGAIN)
+        raise UsageProblem(f"{path}: its start lacks {', '.join(missing)}", next=ADVICE)
     version = start.get("version")
     try:
         return Run(
@@ -190,13 +190,13 @@ def _run_in(parts: tuple[Path, ...], until: Moment) -> Run | None:
             until=until,
         )
     except KeyError as error:
-        raise no_start(path, f"it lacks {error}") from error
+        raise start_problem(path, f"it lacks {error}") from error
     except (TypeError, ValueError) as error:
-        raise no_start(path, error) from error
+        raise start_problem(path, error) from error
 
 
-def no_start(path: Path, why: object) -> UsageProblem:
-    """Return the error for a log whose first line makes no member."""
+def start_problem(path: Path, why: object) -> UsageProblem:
+    """Return the error for a log whose first line does not start a member."""
     return UsageProblem(
         f"{path}: its first line is not the start of a member: {why}",
         next="give the log as the member wrote it",
@@ -226,11 +226,11 @@ def _line(path: Path, number: int, line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("kind"), str):
-        raise UsageProblem(f"{path}: line {number + 1} is not an event", next=AGAIN)
+        raise UsageProblem(f"{path}: line {number + 1} is not an event", next=ADVICE)
     if found.get("n") != number:
         raise UsageProblem(
             f"{path}: line {number + 1} has number {found.get('n')}: lines are missing, or were"
             " added",
-            next=AGAIN,
+            next=ADVICE,
         )
     return found

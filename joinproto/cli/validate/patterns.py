@@ -52,7 +52,7 @@ class PatternFile:
 
 
 @frozen
-class Line:
+class StepLine:
     """A line of a log that reports a step.  `number`: from 1."""
 
     log: Path
@@ -99,13 +99,13 @@ class Patterns:
 
     def step_lines(
         self, logs: Sequence[Path], *, most: int | None = None
-    ) -> tuple[list[Line], int]:
+    ) -> tuple[list[StepLine], int]:
         """Return the lines that report a step, in order, and the number of all lines.
 
         Raises `UsageProblem` for unreadable logs, for times that give no order, and if more than
         `most` lines report a step.
         """
-        found, count, has_zones = list[Line](), 0, dict[bool, str]()
+        found, count, has_zones = list[StepLine](), 0, dict[bool, str]()
         twice = [log for log, many in Counter(map(Path.resolve, logs)).items() if many > 1]
         if twice:
             raise UsageProblem(f"{twice[0]} is given twice", next="name each log once")
@@ -146,8 +146,8 @@ class Patterns:
     def is_logged(self, one: LoggedStep) -> bool:
         """Return whether these logs would have a line for this step of the world."""
         return one.member in self.members and any(
-            _may_be(pattern.action, one.action)
-            and _may_be(pattern.content, one.content)
+            _fits_template(pattern.action, one.action)
+            and _fits_template(pattern.content, one.content)
             and self._may_name(pattern.member, one.member)
             and self._may_name(pattern.sender, one.sender)
             for pattern in self.file.step
@@ -156,11 +156,13 @@ class Patterns:
     def _may_name(self, template: str | None, name: str | None) -> bool:
         """Return whether a line can name this member by `template`."""
         names = self.file.names
-        in_logs = [called for called, of in names.items() if of == name]
+        in_logs = [logged for logged, in_world in names.items() if in_world == name]
         in_logs += [name] if name is not None and name not in names else []
-        return template is None or any(_may_be(template, called) for called in in_logs)
+        return template is None or any(_fits_template(template, logged) for logged in in_logs)
 
-    def _step_line(self, log: Path, number: int, text: str, at: datetime | None) -> Iterator[Line]:
+    def _step_line(
+        self, log: Path, number: int, text: str, at: datetime | None
+    ) -> Iterator[StepLine]:
         for pattern, line in zip(self.file.step, self.lines, strict=True):
             if (found := line.search(text)) is not None:
                 words = {"log": _name_of(log), **found.groupdict(default="")}
@@ -171,7 +173,7 @@ class Patterns:
                     None if pattern.sender is None else self._name(_filled(pattern.sender, words)),
                     None if pattern.content is None else _filled(pattern.content, words),
                 )
-                yield Line(log, number, text, step, pattern.action, at)
+                yield StepLine(log, number, text, step, pattern.action, at)
                 return
 
     def _name(self, name: str) -> str:
@@ -203,7 +205,7 @@ def _filled(text: str, words: Mapping[str, str]) -> str:
     return re.sub(r"{(\w+)}", lambda found: words[found[1]], text)
 
 
-def _may_be(template: str | None, text: str | None) -> bool:
+def _fits_template(template: str | None, text: str | None) -> bool:
     """Return whether a text fits a template, in which a name in braces stands for any text."""
     if template is None:
         return True

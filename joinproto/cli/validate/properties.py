@@ -29,7 +29,7 @@ def one_successor(history: History) -> Iterator[str]:
 
 
 def no_split_brain(history: History) -> Iterator[str]:
-    """A frame is committed in one view only, and in none that has been succeeded before it."""
+    """A frame is committed in one view only, and not after the start of the next view."""
     committed = history.committed()
     former: tuple[int, int, ViewId] | None = None
     for first, last, view_id in sorted(
@@ -68,7 +68,7 @@ def no_wrong_store(history: History) -> Iterator[str]:
 def no_stale_source(history: History) -> Iterator[str]:
     """A ready member has every frame that was committed before its view starts."""
     yield from _missing(
-        history, [(view, history.held.get(view.id, set())) for view in _known(history)]
+        history, [(view, history.held.get(view.id, set())) for view in _views(history)]
     )
 
 
@@ -85,7 +85,7 @@ def nothing_lost(history: History) -> Iterator[str]:
             start = 0 if view is None or view.position is None else view.position.seq
             if view is not None and not holds(opening.journal, view_id, start + 1, last):
                 yield f"{opening.seat.member} opens {opening.view} without frames of {view}"
-    yield from _missing(history, [(view, serving.get(view.id, set())) for view in _known(history)])
+    yield from _missing(history, [(view, serving.get(view.id, set())) for view in _views(history)])
 
 
 def acknowledged_is_committed(history: History) -> Iterator[str]:
@@ -122,7 +122,7 @@ def reads_see_acknowledged(history: History) -> Iterator[str]:
 
 
 def position_is_data(history: History) -> Iterator[str]:
-    """The same frame is the same data wherever it is."""
+    """A frame has the same data in every log."""
     for (view, seq), runs in history.frames.different.items():
         logs = ", ".join(sorted({history.paths[run] for run in runs}))
         yield f"frame {seq} of {short(view)} has different data in {logs}"
@@ -131,7 +131,7 @@ def position_is_data(history: History) -> Iterator[str]:
 def waits_for_n(history: History) -> Iterator[str]:
     """No member serves before N members of one view, and all of its own, were ready (W1, I8)."""
     ready: dict[ViewId, int] = defaultdict(int)
-    for view in _known(history):
+    for view in _views(history):
         era = history.era(view)
         ready[era] = max(ready[era], len(history.ready_in(view)))
     for opening in history.openings:
@@ -189,7 +189,7 @@ PROPERTIES: dict[str, Property] = {
 }
 
 
-def _known(history: History) -> list[View]:
+def _views(history: History) -> list[View]:
     return sorted(history.views.values(), key=lambda view: (view.number, str(view.id)))
 
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import attrs
 from attrs import frozen
 
-from joinproto.cli.validate.logs import Run, no_start
+from joinproto.cli.validate.logs import Run, start_problem
 from joinproto.codec.json_form import Count, Key
 from joinproto.codec.malformed import Malformed
 from joinproto.errors import JoinprotoError, UsageProblem
@@ -52,7 +52,7 @@ class ReplayedLine:
     member: Member
 
 
-Look = Callable[[ReplayedLine], None]
+OnLine = Callable[[ReplayedLine], None]
 
 Assumed = Counter[str]
 """Facts that logs lack and that were assumed, and how often."""
@@ -60,29 +60,29 @@ Assumed = Counter[str]
 _decode = lru_cache(maxsize=256)(decode)  # the same message comes again and again, and is a value
 
 
-def replay(run: Run, look: Look, assumed: Assumed) -> Mismatch | None:
-    """Replay one run, and return the first mismatch; `look` gets the member after each line."""
+def replay(run: Run, on_line: OnLine, assumed: Assumed) -> Mismatch | None:
+    """Replay one run, and return the first mismatch; `on_line` gets the member after each line."""
     lines = run.lines()
     start = next(lines)
     member = _started(run, start, assumed)
-    look(ReplayedLine(run, start, member))
+    on_line(ReplayedLine(run, start, member))
     before = ""
     for number, line in enumerate(lines, start=1):
         try:
-            differs = _step(member, line, before, assumed)
+            difference = _step(member, line, before, assumed)
         except (JoinprotoError, Malformed) as error:
             reason = str(error).partition("\n")[0]
-            differs = ("the member refuses it", line, reason)
+            difference = ("the member refuses it", line, reason)
         except (KeyError, TypeError, ValueError) as error:
             raise UsageProblem(
                 f"{run.path}: line {number + 1} is not an event: {error!r}",
                 next="give the whole log",
             ) from error
-        if differs is not None:
-            field, seen, allowed = differs
+        if difference is not None:
+            field, seen, allowed = difference
             return Mismatch(str(run.path), number, field, seen, allowed)
-        look(ReplayedLine(run, line, member))
-        if line["kind"] not in _OF_HOST:
+        on_line(ReplayedLine(run, line, member))
+        if line["kind"] not in _HOST_LINES:
             before = line["kind"]
     return None
 
@@ -104,13 +104,13 @@ def _started(run: Run, start: dict[str, Any], assumed: Assumed) -> Member:
             epoch=start["epoch"],
         )
     except (KeyError, TypeError, ValueError, JoinprotoError) as error:
-        raise no_start(run.path, error) from error
+        raise start_problem(run.path, error) from error
 
 
-Differs = tuple[str, Any, Any]
+Difference = tuple[str, Any, Any]
 
 
-def _step(member: Member, line: dict[str, Any], before: str, assumed: Assumed) -> Differs | None:
+def _step(member: Member, line: dict[str, Any], before: str, assumed: Assumed) -> Difference | None:
     kind = line["kind"]
     if kind == "appended":
         member.appended(line["view"], line["seq"])
@@ -130,7 +130,7 @@ def _step(member: Member, line: dict[str, Any], before: str, assumed: Assumed) -
         if line["how"] in ("Stop", "Abort") and not ended:
             return "how it ended", line["how"], member.phase.value
         return None
-    if kind in _OF_HOST:
+    if kind in _HOST_LINES:
         return None
     if kind == "register_says" and not isinstance(_message(line), Chosen):
         return "message", line["message"], "the view that the register holds"
@@ -173,7 +173,7 @@ _WITHOUT_FIELDS: dict[str, Callable[[], inputs.Input]] = {
 }
 
 
-_OF_HOST = {"fetched", "cut", "based", "committed", "answered"}
+_HOST_LINES = {"fetched", "cut", "based", "committed", "answered"}
 """Lines about the host, also while it performs a batch; only the properties use them."""
 
 _AFTER_BATCHES = {
@@ -188,7 +188,7 @@ def _message(line: dict[str, Any]) -> JoinMessage:
     return _decode(text.encode())
 
 
-def _first_difference(line: dict[str, Any], member: Member, assumed: Assumed) -> Differs | None:
+def _first_difference(line: dict[str, Any], member: Member, assumed: Assumed) -> Difference | None:
     batch = member.poll()
     allowed = _as_json(batch_as_json(batch, member.config.member))
     for name in ("persist", "sends", "actions", "events"):
@@ -212,7 +212,7 @@ def _without_numbers(name: str) -> str:
     return re.sub(r"\[[0-9]+\]", "[]", name)
 
 
-def _differences(name: str, seen: Any, allowed: Any) -> Iterator[Differs]:
+def _differences(name: str, seen: Any, allowed: Any) -> Iterator[Difference]:
     """Yield the innermost fields that differ, or are left out."""
     if type(seen) is type(allowed) and isinstance(seen, dict):
         for key in [*seen, *(key for key in allowed if key not in seen)]:

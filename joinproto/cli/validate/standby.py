@@ -15,15 +15,16 @@ from typing import Annotated, Any
 from attrs import define, field, frozen
 
 from joinproto.apps.standby.recording import ids_in
-from joinproto.cli.validate.judge import Judged, LogVerdict
-from joinproto.cli.validate.logs import AGAIN, Moment, lines_in, refuse_incomplete, runs_in
+from joinproto.cli.validate.judge import JudgedClaim, LogVerdict
+from joinproto.cli.validate.logs import ADVICE, ReadingStart, lines_in, refuse_incomplete, runs_in
 from joinproto.codec.json_form import Count, Key
 from joinproto.errors import UsageProblem
 from joinproto.standby.broker import Role
 from joinproto.standby.roles import SERVING, machine
 
-BEGINS = ("role", "started")
-Found = tuple[str, str]  # queue and identity
+FIRST_KINDS = ("role", "started")
+MessageId = tuple[str, str]
+"""The queue of a message, and its identity."""
 
 
 @frozen(kw_only=True)
@@ -35,7 +36,7 @@ class StandbyVerdict(LogVerdict):
     brokers: Annotated[tuple[str, ...], "the brokers whose logs were read"]
     generations: Annotated[Count, "generations in which a broker served"]
     confirmed: Annotated[Count, "durable messages that were confirmed to their senders"]
-    claims: Annotated[tuple[Judged, ...], Key("properties"), "every claim"]
+    claims: Annotated[tuple[JudgedClaim, ...], Key("properties"), "every claim"]
     notes: Annotated[tuple[str, ...], "parts that were not judged, and why"]
 
     @property
@@ -48,7 +49,7 @@ class StandbyVerdict(LogVerdict):
 
 
 @frozen
-class Log:
+class BrokerLog:
     """One process of one broker."""
 
     path: Path
@@ -60,18 +61,18 @@ class Log:
 
 
 @define
-class Story:
+class BrokerLogs:
     """All logs together.  `served`: for each generation, the primary and its messages.
 
     `confirmed`: messages that were confirmed to publishers.  `taken`: messages that a consumer
     took.  `forgotten`: messages whose acknowledgement was confirmed.  Each with its generation.
     """
 
-    logs: tuple[Log, ...]
-    served: dict[int, dict[str, set[Found]]] = field(factory=dict)
-    confirmed: dict[Found, int] = field(factory=dict)
-    taken: dict[Found, int] = field(factory=dict)
-    forgotten: dict[Found, int] = field(factory=dict)
+    logs: tuple[BrokerLog, ...]
+    served: dict[int, dict[str, set[MessageId]]] = field(factory=dict)
+    confirmed: dict[MessageId, int] = field(factory=dict)
+    taken: dict[MessageId, int] = field(factory=dict)
+    forgotten: dict[MessageId, int] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         for log in self.logs:
@@ -100,7 +101,7 @@ class Story:
             if after - before > 1:
                 yield before + 1, after - 1
 
-    def later(self, generation: int) -> Iterator[tuple[int, str, set[Found]]]:
+    def later(self, generation: int) -> Iterator[tuple[int, str, set[MessageId]]]:
         """Yield later primaries with their messages, up to the next generation without a log."""
         later = generation + 1
         while later in self.served:
@@ -112,14 +113,14 @@ class Story:
 # -- the claims ------------------------------------------------------------------------------
 
 
-def one_primary(story: Story) -> Iterator[str]:
+def one_primary(story: BrokerLogs) -> Iterator[str]:
     """Yield generations in which two brokers served (H2)."""
     for generation, primaries in sorted(story.served.items()):
         if len(primaries) > 1:
             yield f"generation {generation}: {' and '.join(sorted(primaries))} served"
 
 
-def generations_rise(story: Story) -> Iterator[str]:
+def generations_rise(story: BrokerLogs) -> Iterator[str]:
     """Yield brokers that went back to an older view (H2)."""
     for broker in sorted({log.broker for log in story.logs}):
         views = [
@@ -130,10 +131,10 @@ def generations_rise(story: Story) -> Iterator[str]:
         ]
         for before, after in pairwise(views):
             if after < before:
-                yield f"{broker}: view {after[0]}.{after[1]} behind {before[0]}.{before[1]}"
+                yield f"{broker}: view {after[0]}.{after[1]} after {before[0]}.{before[1]}"
 
 
-def views_agree(story: Story) -> Iterator[str]:
+def views_agree(story: BrokerLogs) -> Iterator[str]:
     """Yield views for which two brokers have different members (H4)."""
     first: dict[tuple[int, int], tuple[str, list[str]]] = {}
     for log in story.logs:
@@ -145,28 +146,28 @@ def views_agree(story: Story) -> Iterator[str]:
                 yield f"view {name[0]}.{name[1]}: {differing}"
 
 
-def roles_follow(story: Story) -> Iterator[str]:
+def roles_follow(story: BrokerLogs) -> Iterator[str]:
     """Yield changes of a role that the machine of roles does not allow (H1).
 
     Two changes at once are allowed, if the machine allows one after the other.
     """
-    once = {
+    single = {
         (was, case.outcome)
         for arrow in machine().arrows
         for was in arrow.sources
         for case in arrow.table.cases
     }
-    ways = once | {(was, to) for was, via in once for again, to in once if via is again}
+    allowed = single | {(was, to) for was, via in single for again, to in single if via is again}
     for log in story.logs:
         now = Role.STOPPED
         for line in log.of("role"):
             was, role = Role(line["was"]), Role(line["role"])
-            if was is not now or (was, role) not in ways:
+            if was is not now or (was, role) not in allowed:
                 yield f"{log.path.name}, line {line['n'] + 1}: {was.value} to {role.value}"
             now = role
 
 
-def who_serves_was_promoted(story: Story) -> Iterator[str]:
+def who_serves_was_promoted(story: BrokerLogs) -> Iterator[str]:
     """Yield runs that began to serve more often than they accepted a promotion (H3)."""
     serving = {role.value for role in SERVING}
     for log in story.logs:
@@ -181,29 +182,29 @@ def who_serves_was_promoted(story: Story) -> Iterator[str]:
             yield f"{log.path.name}: served {len(begun)} times, promoted {len(accepted)} times"
 
 
-def confirmed_is_kept(story: Story) -> Iterator[str]:
+def confirmed_is_kept(story: BrokerLogs) -> Iterator[str]:
     """Yield messages that a later primary lacked and that no consumer took before (H4)."""
     for message, generation in story.confirmed.items():
         queue, identity = message
         for later, broker, has in story.later(generation):
             if message not in has and story.taken.get(message, later) >= later:
-                what = f"{identity} of {queue}, confirmed in {generation}"
-                yield f"{what}: {broker} lacks it in {later}"
+                text = f"{identity} of {queue}, confirmed in {generation}"
+                yield f"{text}: {broker} lacks it in {later}"
                 break
 
 
-def taken_stays_gone(story: Story) -> Iterator[str]:
+def taken_stays_gone(story: BrokerLogs) -> Iterator[str]:
     """Yield messages that a later primary had after their acknowledgement was confirmed (LM4)."""
     for message, generation in story.forgotten.items():
         queue, identity = message
         for later, broker, has in story.later(generation):
             if message in has:
-                what = f"{identity} of {queue}, taken in {generation}"
-                yield f"{what}: {broker} has it in {later}"
+                text = f"{identity} of {queue}, taken in {generation}"
+                yield f"{text}: {broker} has it in {later}"
                 break
 
 
-CLAIMS: Mapping[str, Callable[[Story], Iterator[str]]] = {
+CLAIMS: Mapping[str, Callable[[BrokerLogs], Iterator[str]]] = {
     "one_primary_for_each_generation": one_primary,
     "generations_rise": generations_rise,
     "views_agree": views_agree,
@@ -231,11 +232,11 @@ def validate_brokers(paths: Iterable[Path]) -> StandbyVerdict:
     """Return the verdict on these logs; raises `UsageProblem` for files that are not logs."""
     logs, notes = _logs(paths)
     try:
-        story = Story(tuple(logs))
-        claims = tuple(Judged(name, tuple(claim(story))) for name, claim in CLAIMS.items())
+        story = BrokerLogs(tuple(logs))
+        claims = tuple(JudgedClaim(name, tuple(claim(story))) for name, claim in CLAIMS.items())
         notes += _notes(story)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageProblem(f"not the event logs of brokers: {error!r}", next=AGAIN) from error
+        raise UsageProblem(f"not the event logs of brokers: {error!r}", next=ADVICE) from error
     return StandbyVerdict(
         runs=len(logs),
         lines=sum(len(log.lines) for log in logs),
@@ -247,13 +248,13 @@ def validate_brokers(paths: Iterable[Path]) -> StandbyVerdict:
     )
 
 
-def _logs(paths: Iterable[Path]) -> tuple[list[Log], list[str]]:
+def _logs(paths: Iterable[Path]) -> tuple[list[BrokerLog], list[str]]:
     """Return the logs, the earliest first, and notes about logs left out because a part is gone.
 
     The messages in a log that is left out are not known, like those of a broker without a log.
     """
-    logs, notes = list[Log](), list[str]()
-    until = Moment.now()
+    logs, notes = list[BrokerLog](), list[str]()
+    until = ReadingStart.now()
     for parts in runs_in(paths):
         try:
             refuse_incomplete(parts)
@@ -267,20 +268,20 @@ def _logs(paths: Iterable[Path]) -> tuple[list[Log], list[str]]:
     return sorted(logs, key=lambda log: log.lines[0]["t"]), notes
 
 
-def _read(parts: tuple[Path, ...], until: Moment) -> Log | None:
+def _read(parts: tuple[Path, ...], until: ReadingStart) -> BrokerLog | None:
     """Return the log in these files; None if its process began later."""
     path, lines = parts[0], tuple(lines_in(parts, until))
     if not lines and path.stat().st_mtime_ns > until.wall:
         return None
-    if not lines or lines[0]["kind"] not in BEGINS:
-        raise UsageProblem(f"{path}: does not begin with the start of a broker", next=AGAIN)
+    if not lines or lines[0]["kind"] not in FIRST_KINDS:
+        raise UsageProblem(f"{path}: does not begin with the start of a broker", next=ADVICE)
     for number, line in enumerate(lines, start=1):
         if not isinstance(line.get("broker"), str) or not isinstance(line.get("t"), int):
-            raise UsageProblem(f"{path}: line {number} is not a broker's event", next=AGAIN)
-    return Log(path, lines[0]["broker"], lines)
+            raise UsageProblem(f"{path}: line {number} is not a broker's event", next=ADVICE)
+    return BrokerLog(path, lines[0]["broker"], lines)
 
 
-def _notes(story: Story) -> Iterator[str]:
+def _notes(story: BrokerLogs) -> Iterator[str]:
     gaps = [f"{first} to {last}" if first < last else f"{first}" for first, last in story.gaps()]
     if gaps:
         generations = ", ".join(gaps)

@@ -93,7 +93,6 @@ def test_a_narrow_chart_states_the_same_as_a_wide_one(trace: Trace, columns: int
 
 
 def test_ten_members_have_their_lifelines_in_eighty_columns() -> None:
-    """Up to ten members fit into 80 columns."""
     names = [f"rm{number}" for number in range(1, 11)]
     run = traces.Run({name: {"state": "working"} for name in names})
     run.step("receive", "rm10", traces.message("rm1", None, "go"), now={"rm10": {"state": "up"}})
@@ -118,7 +117,7 @@ def test_a_chart_of_too_many_members_has_no_lifelines() -> None:
 @given(texts)
 @example("\U0001d360\u4dc0\u2630")  # wide since Unicode 16
 def test_the_width_of_text_is_never_too_small(text: str) -> None:
-    """It is compared with a library that has tables of widths."""
+    """The width is compared with that of a library that has tables of widths."""
     shown = visible(text)
 
     assert width(shown) >= cell_len(shown)
@@ -129,8 +128,6 @@ def test_the_width_of_text_is_never_too_small(text: str) -> None:
     [("utf-8", BOXES), ("latin-1", ASCII), ("ascii", ASCII), ("unheard-of", ASCII)],
 )
 def test_the_glyphs_are_those_that_the_stream_can_write(encoding: str, expected: Glyphs) -> None:
-    """They are ASCII if the terminal's encoding has no box characters."""
-
     # A stream's own attribute is read-only; a subclass may have another.
     stream = type("Stream", (io.StringIO,), {"encoding": encoding})()
 
@@ -176,6 +173,5 @@ def test_without_colours_the_chart_is_the_same_text(
     assert "".join(seen) == plain.replace("\n", "")
 
 
-def test_a_line_without_pieces_is_empty() -> None:
-    """Empty pieces add nothing to a line."""
+def test_empty_texts_add_no_pieces_to_a_line() -> None:
     assert line("", "").pieces == ()

@@ -8,7 +8,7 @@ from joinproto.check.report import Growth
 from joinproto.cli.show.page_growth import growth, plot
 
 
-def test_the_plot_describes_in_words_what_it_shows() -> None:
+def test_the_title_of_the_plot_describes_it() -> None:
     """A screen reader reads the title; the drawing is well-formed."""
     drawn = ET.fromstring(plot([1, 5, 30, 4]))
 
@@ -16,11 +16,10 @@ def test_the_plot_describes_in_words_what_it_shows() -> None:
 
 
 def test_a_run_of_one_level_can_be_drawn() -> None:
-    """A single level has no growth, but it is drawn without an error."""
     ET.fromstring(plot([1]))
 
 
-def test_bytes_are_those_of_levels_on_spark() -> None:
+def test_only_levels_on_spark_have_costs() -> None:
     """Levels that were searched in this process exchanged no bytes."""
     levels = [Growth(0, 10), Growth(1, 30, "spark", 100, 2.0, 400, 800)]
 

@@ -23,7 +23,9 @@ def problems(found: Any) -> list[str]:
         names = set(state) - {"#meta"}
         if names != set(found["vars"]):
             bad.append(f"state {number} has {names}")
-        bad += [f"state {number}: {bad_}" for name in names for bad_ in _in_value(state[name])]
+        bad += [
+            f"state {number}: {problem}" for name in names for problem in _in_value(state[name])
+        ]
     if "loop" in found and not 0 <= found["loop"] < len(found["states"]):
         bad.append(f"loop {found['loop']}")
     return bad
@@ -46,12 +48,12 @@ def _in_value(value: Any) -> list[str]:
 
 
 def test_every_run_has_the_published_form(trace: Trace) -> None:
-    """It has `#meta`, `vars` and `states`, and every state gives every variable a value."""
+    """The object has `#meta`, `vars` and `states`; every state has a value of every variable."""
     assert [] == problems(json.loads(json.dumps(itf(trace, source="w"))))
 
 
 @given(any_trace())
-def test_any_text_has_the_published_form(trace: Trace) -> None:
+def test_a_run_with_any_texts_has_the_published_form(trace: Trace) -> None:
     """Names may begin with # or be in use already, and integers may be too long for JSON."""
     assert [] == problems(json.loads(json.dumps(itf(trace))))
 
@@ -102,11 +104,11 @@ def test_the_loop_of_a_cycle_begins_after_the_state_it_returns_to() -> None:
     """The last state repeats the state after step 1, so the loop goes on after step 2."""
     found = itf(traces.lasso())
 
-    again = {key: value for key, value in found["states"][1].items() if key in ("ping", "pong")}
+    repeated = {key: value for key, value in found["states"][1].items() if key in ("ping", "pong")}
     last = {key: value for key, value in found["states"][-1].items() if key in ("ping", "pong")}
 
     assert found["loop"] == 2
-    assert again == last
+    assert repeated == last
 
 
 def test_a_run_that_ends_stays_in_its_last_state() -> None:

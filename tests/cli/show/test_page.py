@@ -1,4 +1,4 @@
-"""The page of a run: complete, self-contained, and safe whatever a content holds."""
+"""The page of a run: complete, self-contained, and safe for any content."""
 
 import base64
 import hashlib
@@ -168,7 +168,6 @@ def test_every_step_is_in_the_drawing(trace: Trace) -> None:
 
 
 def test_no_words_leave_the_drawing_for_a_narrow_screen(trace: Trace) -> None:
-    """In an earlier version, text beyond the right edge was seen only after scrolling."""
     plan = Plan(story_of(trace), narrow=True)
     room = plan.width - LEFT - EDGE
     rows = plan.rows
@@ -182,7 +181,7 @@ def test_no_words_leave_the_drawing_for_a_narrow_screen(trace: Trace) -> None:
             assert CELL * width(line.text) <= room
 
 
-def test_the_title_is_a_sentence(trace: Trace) -> None:
+def test_the_title_is_the_headline_of_the_run(trace: Trace) -> None:
     """It has the claim, the world, and the number of steps."""
     root = read(trace)
     (title,), (heading,) = root.tags("head")[0].tags("title"), root.tags("h1")
@@ -203,7 +202,7 @@ def test_the_end_is_reported(trace: Trace) -> None:
 
 
 @cache
-def usual() -> tuple[set[str], set[str]]:
+def usual_names() -> tuple[set[str], set[str]]:
     """Return the names of elements and attributes that pages have."""
     runs = traces.five_members(), traces.split_and_heal(), traces.lasso()
     nodes = [node for trace in runs for node in read(trace).all(lambda _: True)]
@@ -215,7 +214,7 @@ def usual() -> tuple[set[str], set[str]]:
 def test_any_text_is_shown_as_text_and_never_as_markup(trace: Trace) -> None:
     """No content becomes an element, an attribute or a script."""
     root = read(trace)
-    tags, names = usual()
+    tags, names = usual_names()
 
     for node in root.all(lambda _: True):
         assert node.tag in tags
@@ -257,7 +256,7 @@ def test_only_our_own_style_and_script_may_run(trace: Trace) -> None:
 
 
 def test_claims_coverage_test_and_json_follow_the_run() -> None:
-    """The page also shows what was not exercised; the test and the JSON are folded."""
+    """The page also shows the parts that were not exercised; the test and the JSON are folded."""
     root = read(traces.exchange())
     body = blanks(root.tags("main")[0].text)
     folded = {node.tags("summary")[0].text: node.text for node in root.kinds("fold")}
@@ -294,8 +293,8 @@ def test_broken_lifelines_bands_and_the_bracket_are_drawn() -> None:
     assert 1 == len(split.kinds("doubled"))
 
 
-def test_markup_escapes_what_is_not_markup() -> None:
-    """It escapes text between tags and in attributes; markup is not escaped twice."""
+def test_text_that_is_not_markup_is_escaped() -> None:
+    """Text between tags and in attributes is escaped; markup is not escaped twice."""
     inner = element("b", "<&>")
 
     assert str(element("p", inner, "'\"", title='"x"', hidden=True, class_=None)) == (

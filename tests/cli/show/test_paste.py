@@ -50,7 +50,7 @@ def test_a_pasted_test_takes_every_step_by_its_label(trace: Trace) -> None:
 
 
 @given(any_trace())
-def test_any_run_is_a_program(trace: Trace) -> None:
+def test_a_run_with_any_texts_becomes_a_valid_program(trace: Trace) -> None:
     """Contents may have quotes, backslashes, line ends, escapes and lone surrogates."""
     source = paste(traces.report(trace, world='a "b"/c.py::d'), trace)
 
@@ -62,14 +62,14 @@ def test_any_run_is_a_program(trace: Trace) -> None:
 
 @given(st.text())
 def test_a_literal_is_the_text(text: str) -> None:
-    """This is true of unprintable characters and lone surrogates as well."""
+    """The text may have unprintable characters and lone surrogates."""
     assert text == ast.literal_eval(literal(text))
     assert literal(text).isprintable()
 
 
 @pytest.mark.parametrize("line_length", [79, 88, 100, 120])
 def test_the_formatter_changes_nothing(trace: Trace, line_length: int) -> None:
-    """A project's formatter leaves a pasted test as it is, whatever its line length."""
+    """A project's formatter leaves a pasted test as it is, for any line length."""
     options = {"members": 3, "mutant": "one-vote-short", "deep": 'quo"te'}
     source = paste(traces.report(trace), trace, options=options)
 
@@ -78,7 +78,7 @@ def test_the_formatter_changes_nothing(trace: Trace, line_length: int) -> None:
 
 @settings(max_examples=settings().max_examples // 4)  # each example starts the formatter
 @given(any_trace())
-def test_the_formatter_changes_nothing_whatever_the_contents(trace: Trace) -> None:
+def test_the_formatter_changes_nothing_for_any_contents(trace: Trace) -> None:
     """The test has the quotes that the formatter prefers, and comments where it leaves them."""
     source = paste(traces.report(trace), trace)
 
@@ -146,8 +146,8 @@ def test_the_end_of_the_run_is_asserted(name: str, expected: list[str]) -> None:
         ("always possible", ['assert not run.shows("p")']),
     ],
 )
-def test_other_kinds_of_claims_end_in_their_own_way(kind: Kind, expected: list[str]) -> None:
-    """`violates` is asserted for an `always` only."""
+def test_other_kinds_of_claims_have_their_own_assertions(kind: Kind, expected: list[str]) -> None:
+    """`violates` is not asserted for these kinds."""
     trace = traces.Run({"a": {"n": "0"}}).trace("p", kind)
     rows = [row.strip() for row in paste(traces.report(trace), trace).splitlines()]
 

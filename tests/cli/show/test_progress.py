@@ -70,8 +70,8 @@ def test_ticks_that_come_too_fast_are_left_out() -> None:
     assert 10 == stream.getvalue().count("\r")
 
 
-def test_a_shorter_line_leaves_nothing_of_a_longer_one() -> None:
-    """Blanks overwrite it, which every terminal understands, and not escape sequences."""
+def test_a_shorter_line_overwrites_all_of_a_longer_one() -> None:
+    """Blanks overwrite the rest: every terminal understands them."""
     stream = Terminal()
     progress = Progress(stream)
 

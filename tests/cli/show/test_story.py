@@ -82,7 +82,7 @@ def test_a_split_names_both_sides() -> None:
 
 
 def test_a_monitor_has_no_lifeline() -> None:
-    """A monitor has a state but takes no steps; a member that is called so does."""
+    """A monitor has a state but takes no steps; a member named `monitor` may take steps."""
     run = traces.Run({"a": {"n": "0"}, "monitor": {"n": "0"}})
     run.step("go", "a", now={"monitor": {"n": "1"}})
     watched = story_of(run.trace("any"))
@@ -101,27 +101,27 @@ def test_a_message_still_under_way_at_the_end_is_reported() -> None:
     run.step("send", "a", sent=(one, other))
     run.step("receive", "b", one)
 
-    said_at_the_end = [item.text for item in closing(story_of(run.trace("any")))]
+    remarks = [item.text for item in closing(story_of(run.trace("any")))]
 
-    assert "still under way: other from a to b (sent in step 1)" == said_at_the_end[-1]
+    assert "still under way: other from a to b (sent in step 1)" == remarks[-1]
 
 
 def test_a_message_of_a_cycle_is_received_in_the_next_round() -> None:
     """So it is not under way for ever, but a message that was sent before the cycle is."""
     run = traces.Run({"a": {"n": "0"}, "b": {"n": "0"}})
     for number in range(3):
-        run.step("send", "a", sent=(traces.message("a", "b", f"letter {number}"),))
+        run.step("send", "a", sent=(traces.message("a", "b", f"text {number}"),))
 
     story = story_of(run.trace("any", "eventually", loop_at=1))
 
-    assert ["letter 0"] == [item.message.content for item in story.under_way]
+    assert ["text 0"] == [item.message.content for item in story.under_way]
 
 
 @given(any_trace())
-def test_every_change_is_stated_once(trace: Trace) -> None:
+def test_every_change_is_stated(trace: Trace) -> None:
     """Attribute, old and new value of a change are in a statement about the member.
 
-    An exception is an attribute that has the same value whenever the member runs: that it is gone
+    An exception is an attribute that has the same value whenever the member runs: its absence
     while the member is down is left out.
     """
     for moment in story_of(trace).moments[1:]:
@@ -143,8 +143,7 @@ def test_every_change_is_stated_once(trace: Trace) -> None:
 
 
 @given(any_trace())
-def test_every_step_says_which_member_does_what_to_which_message(trace: Trace) -> None:
-    """The sentence has the member, the message and the detail, whatever they are."""
+def test_the_sentence_of_a_step_has_its_member_message_and_detail(trace: Trace) -> None:
     story = story_of(trace)
     for moment in story.moments[1:]:
         step = moment.step

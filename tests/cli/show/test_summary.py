@@ -56,9 +56,7 @@ REPORTS = {
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_the_summary_names_the_claims_that_hold_and_the_parts_never_exercised(
-    name: str, golden: Golden
-) -> None:
+def test_the_summary_reads_as_expected(name: str, golden: Golden) -> None:
     """The golden files are whole reports for people to read."""
     golden(f"summary_{name}.txt", summary(REPORTS[name], width=80))
 
@@ -72,7 +70,7 @@ def test_no_line_of_a_summary_is_wider_than_asked(name: str) -> None:
         assert [] == [row for row in rows if width(row) > columns]
 
 
-def test_steps_not_exercised_are_reported_of_a_good_result_too() -> None:
+def test_parts_not_exercised_are_reported_of_a_good_result_too() -> None:
     """Such parts are an `always` whose premise was never met, and a `sometimes` not reached."""
     text = summary(traces.report(None), width=200)
 
@@ -109,7 +107,7 @@ def test_a_search_that_ended_early_has_not_exercised_everything() -> None:
 def test_a_search_that_ran_out_of_memory_names_the_way_to_keep_states_on_disk(
     why: str, typed: str, is_named: bool
 ) -> None:
-    """It does not if --checkpoint is given, or if the graph of all steps was too large."""
+    """The command does not name it after --checkpoint, or if the graph of steps was too large."""
     stopped = evolve(complete(), result="incomplete", stopped_by=why)
 
     onward = [fact.heading for fact in findings.next_commands(stopped, typed)]
@@ -119,7 +117,7 @@ def test_a_search_that_ran_out_of_memory_names_the_way_to_keep_states_on_disk(
     assert not any("--master" in one for one in onward if "--checkpoint" in one)
 
 
-def test_a_claim_about_whole_runs_is_judged_when_everything_is_found() -> None:
+def test_a_violated_claim_about_whole_runs_does_not_end_the_search_early() -> None:
     violated = evolve(
         complete(),
         result="violated",
@@ -149,8 +147,7 @@ def test_the_next_command_is_the_typed_one_with_an_option_added() -> None:
     assert "joinproto check w --members 7 --trace run.html " in text
 
 
-def test_an_odd_world_can_be_typed_again() -> None:
-    """A name with a blank is quoted for the shell."""
+def test_the_name_of_a_world_with_a_blank_is_quoted_for_the_shell() -> None:
     assert findings.command(traces.report(None, "a b")) == "joinproto check 'a b'"
 
 

@@ -22,13 +22,13 @@ from tests.cli.show import traces
         ("run.txt", ".txt"),
     ],
 )
-def test_the_end_of_the_name_is_the_format(name: str, ending: str) -> None:
+def test_the_ending_of_the_name_selects_the_format(name: str, ending: str) -> None:
     """If two endings fit, the longer one counts."""
     assert ending == format_of(Path("some") / name).ending
 
 
 @pytest.mark.parametrize("name", ["run", "run.htm", "run.json.gz", ".", "html"])
-def test_another_name_is_refused_with_those_that_are_known(name: str) -> None:
+def test_another_ending_is_refused_with_the_known_endings(name: str) -> None:
     """The name is refused before the search, which would otherwise be lost."""
     with pytest.raises(UsageProblem, match="format") as raised:
         format_of(Path(name))
@@ -47,8 +47,7 @@ def test_every_format_is_written(tmp_path: Path) -> None:
         assert file.read_text(encoding="utf-8").endswith("\n")
 
 
-def test_json_is_the_report_as_the_command_prints_it(tmp_path: Path) -> None:
-    """Both have the same schema."""
+def test_the_json_file_has_the_encoded_report(tmp_path: Path) -> None:
     report = traces.report(traces.lasso())
 
     write_trace(report, tmp_path / "run.json")
@@ -57,8 +56,7 @@ def test_json_is_the_report_as_the_command_prints_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", [item.ending for item in FORMATS if item.needs_trace])
-def test_without_a_run_no_test_is_written(tmp_path: Path, ending: str) -> None:
-    """A test without steps would pass without having tested anything."""
+def test_a_format_that_holds_a_run_is_not_written_without_one(tmp_path: Path, ending: str) -> None:
     with pytest.raises(UsageProblem, match="no run"):
         write_trace(traces.report(None), tmp_path / f"run{ending}")
 
@@ -74,7 +72,6 @@ def test_without_a_run_the_report_is_still_written(tmp_path: Path, ending: str) 
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """The error names the file."""
     file = tmp_path / "absent" / "run.txt"
 
     with pytest.raises(EnvironmentProblem, match="cannot write") as raised:

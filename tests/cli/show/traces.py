@@ -1,6 +1,6 @@
-"""Runs built by hand: one for each thing that a presentation must be able to show.
+"""Runs built by hand: one for each feature that a presentation must be able to show.
 
-They are of members in general; no search found them, and no world need have them.
+No search found these runs, and no world needs to have them.
 """
 
 from __future__ import annotations

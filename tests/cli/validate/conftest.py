@@ -29,7 +29,7 @@ class Quiet:
     def closed(self, why: Closing) -> None: ...
 
 
-async def live(top: Path) -> None:
+async def run_three_members(top: Path) -> None:
     """Run three members until each has taken a frame and a read, and shut them down in order."""
     three = places(top)
     async with AsyncExitStack() as stack:
@@ -72,5 +72,5 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
     top = tmp_path_factory.mktemp("life")
     with unhurried():
         for _ in range(2):
-            anyio.run(live, top)
+            anyio.run(run_three_members, top)
     return top / "events"

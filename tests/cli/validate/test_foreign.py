@@ -51,7 +51,7 @@ def test_the_logs_of_real_nodes_fit(run: Run, logs: list[Path]) -> None:
 
 @pytest.mark.parametrize("without", ["Starting RabbitMQ", "synced tables", "startup complete"])
 def test_a_missing_line_is_noticed(run: Run, logs: list[Path], without: str) -> None:
-    """The line after it does not fit; the other lines are still followed."""
+    """A line after the missing line does not fit."""
     lines = logs[1].read_text().splitlines(keepends=True)
     logs[1].write_text("".join(line for line in lines if without not in line))
 
@@ -62,8 +62,8 @@ def test_a_missing_line_is_noticed(run: Run, logs: list[Path], without: str) -> 
     assert "DIFFERS" in done.out
 
 
-def test_a_step_that_is_logged_too_early_is_noticed(run: Run, logs: list[Path]) -> None:
-    """This is noticed across logs: no node can see a node that never started."""
+def test_a_log_that_another_log_contradicts_is_noticed(run: Run, logs: list[Path]) -> None:
+    """No node can see a node that never started."""
     logs[1].write_text("")
 
     done = run(*map(str, logs))
@@ -89,7 +89,7 @@ def test_a_claim_that_is_false_on_the_way_is_reported(tmp_path: Path, logs: list
     assert ("violated", ("a stopped node sees no peer",)) == (found.result, found.violated)
 
 
-def test_an_unknown_result_is_undetermined(run: Run, logs: list[Path]) -> None:
+def test_too_many_states_or_no_reported_step_is_undetermined(run: Run, logs: list[Path]) -> None:
     few = run(*map(str, logs), "--max-states", "2")
     logs[0].write_text("nothing that a pattern knows\n")
     none = run(str(logs[0]))
@@ -197,7 +197,7 @@ sender = "node-{peer}"
         (("1 a calls\n2 hears b\n", "1 other"), "fits"),  # no pattern reports a call of b
         (("8 a calls\n1 hears b\n", "9 hears a"), "fits"),  # a clock set back
         (("8 hears b\n1 a calls\n", "7 hears a"), "differs"),
-        (("1 hears b\n", "9 hears a"), "differs"),  # a logged no call
+        (("1 hears b\n", "9 hears a"), "differs"),  # the log of a has no call
     ],
 )
 def test_a_call_must_be_logged_before_it_is_heard(
@@ -251,7 +251,7 @@ def world() -> World:
         ("1 meet\n3 leaves", "2 meet\n4 leaves", "fits"),
         ("1 meet\n2 leaves", "3 meet\n4 leaves", "fits"),
         ("1 meet", "2 leaves", "differs"),  # b never logged the meeting
-        ("1 meet\n2 leaves\n3 meet", "4 meet", "fits"),  # b was killed before it logged that
+        ("1 meet\n2 leaves\n3 meet", "4 meet", "fits"),  # b was killed before its line
     ],
 )
 def test_each_member_logs_a_joint_step(

@@ -40,11 +40,11 @@ FIRST = founding()
 TWO = Position(FIRST.id, 2)
 
 
-def behind(nonce: str, position: Position | None, *members: Seat) -> View:
+def successor(nonce: str, position: Position | None, *members: Seat) -> View:
     return change(FIRST, members=members, position=position, activated=True, nonce=nonce, time=0)
 
 
-SECOND = behind("-", TWO, A, B)
+SECOND = successor("-", TWO, A, B)
 
 
 def history(*views: View) -> History:
@@ -87,7 +87,7 @@ def test_an_allowed_run_breaks_no_claim() -> None:
 
 
 def two_successors() -> History:
-    return history(FIRST, SECOND, behind("other", TWO, A, B))
+    return history(FIRST, SECOND, successor("other", TWO, A, B))
 
 
 def two_foundings() -> History:
@@ -108,7 +108,7 @@ def committed_twice() -> History:
 
 
 def frame_lost_by_ready_members() -> History:
-    return history(FIRST, behind("-", Position(FIRST.id, 1), A, B))
+    return history(FIRST, successor("-", Position(FIRST.id, 1), A, B))
 
 
 def opened_with_a_frame_missing() -> History:
@@ -213,7 +213,7 @@ def test_a_frame_is_reported_by_the_logs_that_differ() -> None:
     assert message.endswith("has different data in log of a, log of b")
 
 
-def test_members_without_a_log_are_assumed_to_have_done_what_others_logged() -> None:
+def test_members_without_a_log_are_assumed_to_have_been_ready() -> None:
     """A missing log is no violation: c is assumed to have been ready and to have the frame."""
     made = History(logged={"a", "b"})
     made.views[FIRST.id], made.held[FIRST.id] = FIRST, {A, B}
@@ -240,7 +240,7 @@ def test_frames_from_before_the_first_log_of_a_store_are_assumed() -> None:
     assert {"acknowledged_is_committed"} == broken(made)
 
 
-def test_a_journal_holds_what_was_put_and_not_cut() -> None:
+def test_a_journal_holds_the_frames_that_were_put_and_not_cut() -> None:
     journal = put(put(None, FIRST.id, 1, 2), FIRST.id, 3, 3)
     assert JournalRange(FIRST.id, 1, 3) == journal
 
@@ -254,7 +254,7 @@ def test_a_journal_holds_what_was_put_and_not_cut() -> None:
 
 
 def test_the_times_of_frames_are_kept_in_a_file() -> None:
-    """Their times are in a file, and are read from it again; only some chunks stay in memory."""
+    """Only some chunks stay in memory; the others are read from the file again."""
     frames = Frames()
     seats = (A, B, C)
     count = 40 * CHUNK
@@ -271,16 +271,16 @@ def test_the_times_of_frames_are_kept_in_a_file() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 6)), max_size=12), st.data())
 def test_ranges_are_sets_of_numbers(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
-    """They are compared with plain sets, for any numbers in any order."""
+    """`Ranges` is compared with plain sets, for any numbers in any order."""
     cut_at = data.draw(st.integers(0, len(pairs)))
     sets: list[set[int]] = []
-    stretches: list[Ranges] = []
+    ranges: list[Ranges] = []
     for some in (pairs[:cut_at], pairs[cut_at:]):
         sets.append({number for first, more in some for number in range(first, first + more)})
-        stretches.append(Ranges())
+        ranges.append(Ranges())
         for first, more in some:
-            stretches[-1].add(first, first + more - 1)
-    for numbers, made in zip(sets, stretches, strict=True):
+            ranges[-1].add(first, first + more - 1)
+    for numbers, made in zip(sets, ranges, strict=True):
         assert numbers == {n for first, last in made for n in range(first, last + 1)}
         assert len(numbers) == made.count
         assert max(numbers, default=0) == made.last
@@ -288,5 +288,5 @@ def test_ranges_are_sets_of_numbers(pairs: list[tuple[int, int]], data: st.DataO
         assert min((n for n in numbers if n > 9), default=None) == made.beyond(9)
         gaps = [later - last for last, later in zip(made.lasts, made.firsts[1:], strict=False)]
         assert all(gap > 1 for gap in gaps)
-    both = stretches[0].intersection(stretches[1])
+    both = ranges[0].intersection(ranges[1])
     assert sets[0] & sets[1] == {n for first, last in both for n in range(first, last + 1)}

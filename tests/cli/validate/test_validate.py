@@ -12,14 +12,14 @@ import anyio
 import pytest
 
 from joinproto.cli.validate.judge import validate
-from joinproto.cli.validate.logs import Moment
+from joinproto.cli.validate.logs import ReadingStart
 from joinproto.cli.validate.properties import PROPERTIES
 from joinproto.codec.json_form import encoded
 from joinproto_worlds.mutations.mutation import applied
 from joinproto_worlds.mutations.named import mutation
 from tests.cli.running import run_here
 from tests.cli.schemas import faults, unexplained
-from tests.cli.validate.conftest import live
+from tests.cli.validate.conftest import run_three_members
 from tools import json_schema as schema
 
 Line = dict[str, Any]
@@ -62,13 +62,13 @@ def test_a_changed_line_is_found(copy: Path) -> None:
     """The first field that differs is named, with the found and the possible values."""
     path = first(copy)
 
-    def promise_more(lines: list[Line]) -> None:
+    def drop_held(lines: list[Line]) -> None:
         for line in lines:
             if line["kind"] == "batch" and line["persist"] and line["persist"]["record"]["held"]:
                 line["persist"]["record"]["held"] = None
                 return
 
-    change(path, promise_more)
+    change(path, drop_held)
     verdict = validate([copy])
 
     assert verdict.mismatch is not None
@@ -96,7 +96,7 @@ def test_a_line_that_is_left_out_is_found(copy: Path, kind: str, field: str) -> 
 def test_a_member_that_does_not_keep_a_rule_is_found(tmp_path: Path) -> None:
     """In a run of a mutant, the true member would have written `held`."""
     with applied(mutation("held-not-persisted")):
-        anyio.run(live, tmp_path)
+        anyio.run(run_three_members, tmp_path)
 
     verdict = validate([tmp_path / "events"])
 
@@ -108,11 +108,11 @@ def test_a_member_that_does_not_keep_a_rule_is_found(tmp_path: Path) -> None:
 def test_a_read_that_misses_an_acknowledged_frame_is_found(copy: Path) -> None:
     """3.8: the read began after all three frames of that run were acknowledged."""
 
-    def older(lines: list[Line]) -> None:
+    def answer_without_the_last_frame(lines: list[Line]) -> None:
         (answered,) = (line for line in lines if line["kind"] == "answered")
         answered["seq"] -= 1
 
-    change(first(copy), older)
+    change(first(copy), answer_without_the_last_frame)
 
     assert ["reads_see_acknowledged"] == [
         name for name, found in validate([copy]).broken.items() if found
@@ -143,7 +143,7 @@ def test_a_disk_that_lost_a_write_is_found(copy: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "says"),
+    ("content", "message"),
     [
         (b"", "is empty"),
         (b'{"n":0', "is cut in line 1"),
@@ -154,15 +154,15 @@ def test_a_disk_that_lost_a_write_is_found(copy: Path) -> None:
     ],
 )
 def test_a_file_that_is_not_a_log_exits_2(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, left: bytes, says: str
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes, message: str
 ) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_bytes(left)
+    path.write_bytes(content)
 
     done = run_here(capsys, "validate", str(path))
 
     assert 2 == done.code
-    assert says in done.err
+    assert message in done.err
 
 
 def test_a_log_that_ends_within_a_line_exits_2(
@@ -220,7 +220,7 @@ def test_a_log_of_some_fields_is_judged_by_these_fields_alone(copy: Path) -> Non
     assert "persist.views" == other.mismatch.field
 
 
-def test_frames_that_running_members_write_during_the_check_are_left_out(
+def test_lines_that_running_members_write_during_the_check_are_left_out(
     copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All lines after one moment are left out, or a received message may be in no sender's log."""
@@ -228,7 +228,7 @@ def test_frames_that_running_members_write_during_the_check_are_left_out(
         json.loads(line)["t"] for log in copy.iterdir() for line in log.read_text().splitlines()
     )
     for at in times[len(times) // 10 :: len(times) // 10]:
-        monkeypatch.setattr(Moment, "now", lambda at=at: Moment(0, at))
+        monkeypatch.setattr(ReadingStart, "now", lambda at=at: ReadingStart(0, at))
 
         found = validate([copy])
 
@@ -239,7 +239,7 @@ def test_frames_that_running_members_write_during_the_check_are_left_out(
     monkeypatch.undo()
     for log in copy.glob("a-*"):
         change(log, lambda lines: lines.__delitem__(slice(len(lines) // 2, None)))
-    assert "nothing_invented" in {name for name, what in validate([copy]).broken.items() if what}
+    assert validate([copy]).broken["nothing_invented"]
 
 
 def test_another_version_is_named(copy: Path) -> None:

@@ -1,8 +1,8 @@
 "use strict";
-// Everything said here is in the list of steps already: this only moves through it.
+// The list of steps has all this information already: the script only moves through it.
 (function () {
   const steps = Array.from(document.querySelectorAll(".story > li"));
-  // Of each drawing, the wide and the narrow one, of which the style sheet shows one.
+  // The wide and the narrow drawing, of which the style sheet shows one.
   const drawings = Array.from(document.querySelectorAll(".chart > [role=group]"), (svg) => ({
     svg,
     cursor: svg.querySelector(".cursor"),
@@ -107,7 +107,7 @@
     const foot = innerHeight - sheet - 20;
     const behavior =
       moved && !matchMedia("(prefers-reduced-motion: reduce)").matches ? "smooth" : "auto";
-    // A little further than needed, so that what comes next is seen, too.
+    // A little further than needed, so that the next step is seen, too.
     let by = 0;
     if (box.top < 20) by = box.top - 20 - innerHeight / 4;
     else if (box.bottom > foot) by = box.bottom - foot + (foot - box.height) / 3;
