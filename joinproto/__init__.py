@@ -1,12 +1,11 @@
 """joinproto: the join protocol of a replicated cluster, as a library.
 
-A broker embeds a member from here: `from joinproto import Member`.  Public are the names listed in
+A broker embeds a member from here: `from joinproto import Member`.  The public names are those in
 `__all__`, which `docs/api.md` describes, and the modules `joinproto.check` (a model of your own),
-`joinproto.simulating` (random runs) and `joinproto.errors`.  Everything else may change without
+`joinproto.simulating` (random runs) and `joinproto.errors`.  All other names may change without
 notice.
 
-A name is imported when it is first asked for: a host of its own needs no event loop, and pays
-for none.
+A name is imported at its first use, so an embedder with a host of its own loads no event loop.
 """
 
 import sys
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 # The one place that holds the version: the build reads it from this line.
 __version__ = "0.1.0"
 
-if sys.version_info < (3, 11):  # noqa: UP036  a checkout is run by whatever Python is there
+if sys.version_info < (3, 11):  # noqa: UP036  a checkout may be run by any Python
     _HERE = ".".join(map(str, sys.version_info[:2]))
     _TOO_OLD = f"joinproto needs Python 3.11 or later, and this is Python {_HERE}"
     if sys.argv[:1] == ["-m"]:
@@ -194,12 +193,12 @@ _PLACES = {
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
 
 _FORMER = {"Frame": "FrameVerdict", "Message": "JoinMessage", "Store": "StoreHandle"}
-"""Names that meant two things, as they are now.  The former ones work in this version."""
+"""Former name -> present name.  The former names meant two things; they still work."""
 
 
 def __getattr__(name: str) -> object:
     if name in _FORMER:
-        from warnings import warn  # inside: `import joinproto` imports nothing else
+        from warnings import warn  # inside: `import joinproto` imports no more
 
         now = _FORMER[name]
         warn(

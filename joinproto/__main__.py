@@ -72,7 +72,7 @@ def _drop_output() -> None:
 def _run(arguments: list[str]) -> int:
     import click  # inside, so that a missing click is explained, too
 
-    command, words, name = _reached(arguments)
+    command, words, name = _command_for(arguments)
     if "_JOINPROTO_COMPLETE" in os.environ:
         command.main(prog_name="joinproto")  # a shell asks for completions; does not return
     # Not command.main(): it answers a closed pipe with exit code 1, which here means violated.
@@ -101,7 +101,7 @@ def _run(arguments: list[str]) -> int:
     return result if type(result) is int else 0
 
 
-def _reached(arguments: list[str]) -> "tuple[click.Command, list[str], str]":
+def _command_for(arguments: list[str]) -> "tuple[click.Command, list[str], str]":
     """Return the command to run, its arguments as a list that click may change, and its name."""
     if arguments[:1] == ["recover"] and "_JOINPROTO_COMPLETE" not in os.environ:
         # No other module is loaded: this must work if half of an installation is missing.

@@ -1,4 +1,4 @@
-"""The old name of `joinproto.check`; it goes with the next version."""
+"""The old name of `joinproto.check`; the next version removes it."""
 
 import warnings
 

@@ -1,27 +1,27 @@
-"""Everything joinproto raises on purpose, and the exit code each one has.
+"""The errors that joinproto raises on purpose, and their exit codes.
 
     JoinprotoError
     ├── UsageProblem         2   a bad command line or a bad model: the caller corrects it
     ├── LimitReached         3   stopped before the end: states, time, memory
-    ├── EnvironmentProblem   4   something is not installed: an extra, Java, a server
+    ├── EnvironmentProblem   4   the machine lacks or refuses something: an extra, a server, a file
     ├── MisuseError          2   the embedder broke a duty
-    ├── PeerError            1   another member sent what no member may send
-    └── StoreError           1   what lies on disk: the operator acts
+    ├── PeerError            1   another member sent something that no member may send
+    └── StoreError           1   a store on disk cannot be used: the operator acts
         ├── StoreMissing         no store in this directory
-        ├── StoreExists          a store already, where one was to be made
-        ├── StoreInUse           another process has it open
-        ├── StoreNewer           written by a newer version of joinproto
-        ├── StoreForeign         a file that joinproto did not write
-        ├── StoreCorrupt         not as it was written, or not the last that was written
+        ├── StoreExists          a store is there, where a new one was to be made
+        ├── StoreInUse           another process has the store open
+        ├── StoreNewer           a newer version of joinproto wrote the store
+        ├── StoreForeign         joinproto did not write the file
+        ├── StoreCorrupt         the content is damaged, or older than the last content written
         ├── StoreUnreadable      the system gave an error instead of the content
-        └── StoreWriteFailed     a write failed; the message names what is on disk
+        └── StoreWriteFailed     a write failed; the message names the record on disk
 
 A message names the found and the expected value; `next` is the advice.  A code can be given at the
-raise where a command has a list of its own, as `joinproto recover` has.  That of `joinproto node`
-is `joinproto/host/process/exits.py`. Exit code 10 belongs to no class: it is for whatever was *not*
-raised on purpose.
+raise where a command has a list of its own, as `joinproto recover` has.  The list of
+`joinproto node` is in `joinproto/host/process/exits.py`.  Exit code 10 belongs to no class: it is
+for errors that were *not* raised on purpose.
 
-This module imports none of ours, so that every package, those that decide included, may use it.
+This module imports none of ours, so that every package may use it, also one that decides.
 """
 
 from collections.abc import Iterable
@@ -55,7 +55,7 @@ class LimitReached(JoinprotoError):
 
 
 class EnvironmentProblem(JoinprotoError):
-    """The machine lacks something; the same command works once it is there."""
+    """The machine lacks or refuses something; the same command works once that is mended."""
 
     default_code = 4
 
@@ -99,7 +99,7 @@ class StoreForeign(StoreError):
 
 
 class StoreCorrupt(StoreError):
-    """The store is not as it was written, or not the last one written."""
+    """The store's content is damaged, or older than the last content that was written."""
 
 
 class StoreUnreadable(StoreError):
@@ -153,7 +153,7 @@ def missing_extra(error: ImportError, command: str = "") -> EnvironmentProblem |
     package = (error.name or type(error).__module__).partition(".")[0]
     if package.startswith("joinproto") and ".pyz/" in __file__:
         return EnvironmentProblem(
-            "this file does not hold what that takes", next="pip install 'joinproto[check]'"
+            "this file lacks the packages of that command", next="pip install 'joinproto[check]'"
         )
     if package not in EXTRAS_OF:
         return None
@@ -174,13 +174,13 @@ def _to_install(package: str, command: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """Return that of `names` which is most like `name`, or nothing."""
+    """Return the name in `names` that is most like `name`; "" if none is like it."""
     from difflib import get_close_matches  # inside: it is rarely wanted, and slow to load
 
     return next(iter(get_close_matches(name, list(names), n=1, cutoff=cutoff)), "")
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return "did you mean NAME? " with the nearest of `names`, or nothing."""
+    """Return "did you mean NAME? " with the nearest of `names`; "" if none is like `name`."""
     near = nearest(name, names)
     return f"did you mean {near}? " if near else ""
