@@ -27,7 +27,7 @@ WAIT_MS = 120_000
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The playground as `make playground` writes it."""
+    """Return the folder of the playground, as `make playground` writes it."""
     need("chromium", "node", "npm")
     pytest.importorskip("playwright")
     from tools.playground.__main__ import build
@@ -56,21 +56,23 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def wrong() -> list[str]:
-    """Errors of the page's scripts; the list must be empty at the end."""
+def script_errors() -> list[str]:
+    """Return the list of errors of the page's scripts, which must be empty at the end."""
     return []
 
 
 @pytest.fixture
-def page(browser: Any, address: str, wrong: list[str]) -> Iterator[Any]:
-    """A page of the playground; an error in its scripts fails the test."""
+def page(browser: Any, address: str, script_errors: list[str]) -> Iterator[Any]:
+    """Yield a page of the playground; an error in its scripts fails the test."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     opened = context.new_page()
     opened.set_default_timeout(WAIT_MS)
-    opened.on("pageerror", lambda error: wrong.append(str(error)))
-    opened.on("console", lambda line: wrong.append(line.text) if line.type == "error" else None)
+    opened.on("pageerror", lambda error: script_errors.append(str(error)))
+    opened.on(
+        "console", lambda line: script_errors.append(line.text) if line.type == "error" else None
+    )
     opened.goto(address)
     yield opened
     context.close()
 
-    assert [] == wrong
+    assert [] == script_errors

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Quiet(SimpleHTTPRequestHandler):
+class RecordingHandler(SimpleHTTPRequestHandler):
     """A file server that logs only the requested paths, in `asked`."""
 
     asked: list[str]
@@ -27,7 +27,7 @@ class Quiet(SimpleHTTPRequestHandler):
 @contextmanager
 def serve(folder: Path, asked: list[str]) -> Iterator[str]:
     """Serve a folder on loopback; yield its address."""
-    handler = functools.partial(Quiet, directory=str(folder), asked=asked)
+    handler = functools.partial(RecordingHandler, directory=str(folder), asked=asked)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}/"

@@ -153,7 +153,7 @@ def test_a_world_that_is_too_large_is_reported_with_the_command(
 
 
 @pytest.mark.parametrize("name", ["two-phase-commit", "note-lone-restart", "dining-philosophers"])
-def test_a_copy_of_a_world_is_that_world(name: str) -> None:
+def test_a_copy_of_a_world_has_the_states_of_that_world(name: str) -> None:
     """The copy is edited like a user's model, and built with the world's own options."""
     text = asked("copy", name=name)["value"]["text"]
 

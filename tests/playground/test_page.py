@@ -36,7 +36,7 @@ def write(page: Any, text: str) -> None:
     page.keyboard.insert_text(text)
 
 
-def stores(folder: Path) -> list[Path]:
+def make_stores(folder: Path) -> list[Path]:
     """Make the data directories of three nodes, which an example carries."""
     made = []
     for name in ("node-a", "node-b", "node-c"):
@@ -50,7 +50,7 @@ def stores(folder: Path) -> list[Path]:
     return made
 
 
-def test_a_world_that_holds(page: Any) -> None:
+def test_a_world_that_holds_is_reported_with_its_states(page: Any) -> None:
     """The world is found by its name, and its counts are those of the engine."""
     page.locator("#find").fill("two-phase")
     page.locator("[data-world=two-phase-commit]").click()
@@ -222,7 +222,7 @@ def drop(page: Any, folders: list[Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("story", "says"),
+    ("story", "verdict"),
     [
         ("galera-killed-in-turn", "UNPROVEN: fd1ec621.. (n1) and fd490136.. (n2) are the latest"),
         ("rabbitmq-stopped-in-turn", "PROVEN: c@localhost (c@localhost) is the latest store"),
@@ -231,7 +231,7 @@ def drop(page: Any, folders: list[Path]) -> None:
     ],
 )
 def test_directories_of_real_servers_are_judged(
-    page: Any, tmp_path: Path, story: str, says: str
+    page: Any, tmp_path: Path, story: str, verdict: str
 ) -> None:
     """The directories are as servers left them; each is called by its dropped name."""
     kept = ROOT / "tests/recovery/foreign/data" / story
@@ -243,14 +243,14 @@ def test_directories_of_real_servers_are_judged(
     page.locator("#pick").click()
 
     text = " ".join(page.locator("#recover-outcome pre").inner_text().split())
-    assert says in text
+    assert verdict in text
     assert "emscripten" not in text
 
 
 def test_three_directories_are_judged_when_they_are_dropped(page: Any, tmp_path: Path) -> None:
     """The directories are real, and dropped as the operating system does."""
     page.locator("#tab-recover").click()
-    drop(page, stores(tmp_path))
+    drop(page, make_stores(tmp_path))
     page.locator("#pick").click()
 
     text = page.locator("#recover-outcome pre").inner_text()
@@ -261,7 +261,7 @@ def test_three_directories_are_judged_when_they_are_dropped(page: Any, tmp_path:
 def test_a_directory_is_added_by_a_button(page: Any, tmp_path: Path) -> None:
     """The button can be used by keyboard.  With one store alone, the verdict is unproven."""
     page.locator("#tab-recover").click()
-    page.locator("#folder-input").set_input_files(stores(tmp_path)[0])
+    page.locator("#folder-input").set_input_files(make_stores(tmp_path)[0])
     page.locator("#stores li").wait_for()
     page.locator("#pick").click()
 
@@ -293,7 +293,9 @@ def test_a_long_search_reports_its_progress_and_is_stopped(page: Any) -> None:
     page.locator("#worlds .failure", has_text="stopped").wait_for()
 
 
-def test_a_model_cannot_reach_another_host(page: Any, tmp_path: Path, wrong: list[str]) -> None:
+def test_a_model_cannot_reach_another_host(
+    page: Any, tmp_path: Path, script_errors: list[str]
+) -> None:
     """The page's security policy holds in the worker: dropped files cannot be sent on."""
     asked: list[str] = []
     sends = (
@@ -310,14 +312,14 @@ def test_a_model_cannot_reach_another_host(page: Any, tmp_path: Path, wrong: lis
     write(page, sends.replace("{place}", page.url.partition("#")[0] + "worlds.json") + FIRST)
     page.locator("#model-check").click()
     page.locator("#model .headline").wait_for()
-    wrong.clear()
+    script_errors.clear()
 
     assert [] == asked
     assert "NetworkError" in refused
 
 
 def test_a_model_cannot_run_a_script_in_the_page(
-    page: Any, tmp_path: Path, wrong: list[str]
+    page: Any, tmp_path: Path, script_errors: list[str]
 ) -> None:
     """A model may write any report; a script in it could take the page to another host."""
     asked: list[str] = []
@@ -334,14 +336,14 @@ def test_a_model_cannot_run_a_script_in_the_page(
         text = check(page, "model")
         page.frame_locator("iframe.report").get_by_text("a report").wait_for()
         until = time.monotonic() + WAIT_MS / 1_000
-        while not wrong and time.monotonic() < until:
+        while not script_errors and time.monotonic() < until:
             page.wait_for_timeout(50)  # the browser says that it did not run the script
 
     assert "one founder" in text
     assert [] == asked
-    assert wrong
-    assert all("violates the following Content Security Policy" in text for text in wrong)
-    wrong.clear()
+    assert script_errors
+    assert all("violates the following Content Security Policy" in text for text in script_errors)
+    script_errors.clear()
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
@@ -356,8 +358,8 @@ def test_each_tab_is_accessible(page: Any, scheme: str, width: int) -> None:
     for tab in ("worlds", "model", "step", "recover"):
         page.locator(f"#tab-{tab}").click()
         page.evaluate(source)
-        wrong = page.evaluate("axe.run(document, {iframes: false}).then((r) => r.violations)")
-        found[tab] = [f"{one['id']}: {one['nodes'][0]['html']}" for one in wrong]
+        violations = page.evaluate("axe.run(document, {iframes: false}).then((r) => r.violations)")
+        found[tab] = [f"{one['id']}: {one['nodes'][0]['html']}" for one in violations]
 
         assert page.evaluate("document.documentElement.scrollWidth") <= width, tab
 

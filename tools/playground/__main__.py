@@ -51,9 +51,7 @@ EXPLORE = CHECKOUT / "joinproto/explore/static"
 NOT_COPIED = ("index.html", "editor.entry.js")
 """Files that are not copied: one is a template, the other is bundled."""
 
-LEFT_OUT = re.compile(
-    r"joinproto/(check/engine|prove|contrib|drivers|tables|cli/rehearse|cli/validate)/"
-)
+LEFT_OUT = re.compile(r"joinproto/(check/engine|prove|cli/rehearse|cli/validate)/")
 """Modules of commands that a page cannot run: they need NumPy, Z3, threads or sockets."""
 
 
@@ -73,13 +71,13 @@ def packages() -> Path:
     return PACKAGES / "node_modules"
 
 
-def _run(*command: str, folder: Path, **more: str) -> None:
+def _run(*command: str, folder: Path, **variables: str) -> None:
     program = command[0]
     try:
         done = subprocess.run(
             command,
             cwd=folder,
-            env={**os.environ, **more},
+            env={**os.environ, **variables},
             capture_output=True,
             text=True,
             check=False,
@@ -117,17 +115,17 @@ def build(folder: Path) -> None:
 
 def _editor(modules: Path, folder: Path) -> set[str]:
     """Bundle the editor; return the packages in the bundle."""
-    told = PACKAGES / "bundle.json"
+    metafile = PACKAGES / "bundle.json"
     _run(
         str(modules / ".bin/esbuild"),
         str(HERE / "web/editor.entry.js"),
         *("--bundle", "--format=esm", "--minify", "--legal-comments=none", "--log-level=error"),
         f"--outfile={folder / 'editor.js'}",
-        f"--metafile={told}",
+        f"--metafile={metafile}",
         folder=PACKAGES,
         NODE_PATH=str(modules),
     )
-    inputs = json.loads(told.read_text("utf-8"))["inputs"]
+    inputs = json.loads(metafile.read_text("utf-8"))["inputs"]
     found = (re.search(r"node_modules/((?:@[^/]+/)?[^/]+)/", name) for name in inputs)
     return {match[1] for match in found if match}
 
@@ -176,21 +174,21 @@ def _licences(modules: Path, bundled: set[str]) -> Iterator[str]:
     """Yield the licence of everything in the folder that is not ours."""
     yield f"joinproto {__version__}\n\n{(CHECKOUT / 'LICENSE').read_text('utf-8')}"
     for name in sorted({"pyodide", *bundled}):
-        told = json.loads((modules / name / "package.json").read_text("utf-8"))
-        source = told.get("repository", "")
+        package = json.loads((modules / name / "package.json").read_text("utf-8"))
+        source = package.get("repository", "")
         source = source.get("url", "") if isinstance(source, dict) else source
         text = next((file.read_text("utf-8") for file in (modules / name).glob("LICEN[CS]E*")), "")
         if name == "pyodide":
             # This package names its licence without the text; axe-core has the same licence.
             text = (modules / "axe-core/LICENSE").read_text("utf-8")
-            text += "\n" + _of_python()
-        yield f"{name} {told['version']}: {told['license']}\nSource: {source}\n\n{text}"
+            text += "\n" + _python_licence()
+        yield f"{name} {package['version']}: {package['license']}\nSource: {source}\n\n{text}"
     for name, data in dependencies():
         if "dist-info" in name:
             yield f"{name.partition('.dist-info')[0]}\n\n{data.decode('utf-8')}"
 
 
-def _of_python() -> str:
+def _python_licence() -> str:
     """Return the licence of Python, which is part of Pyodide, from this Python's files."""
     file = Path(os.__file__).with_name("LICENSE.txt")
     about = "Pyodide holds CPython and its standard library, under the PSF licence."

@@ -76,20 +76,20 @@ def answer(verb: str, given: str, tell: Tell = _silent) -> str:
         with redirect_stdout(printed), redirect_stderr(printed):
             found = {"value": VERBS[verb](json.loads(given), tell)}
     except JoinprotoError as problem:
-        found = {"error": _told(problem)}
+        found = {"error": _error_json(problem)}
     except MemoryError:
         full = "the page has no memory left"
         advice = "search a smaller world, or run joinproto check on a machine"
-        found = {"error": _told(JoinprotoError(full, next=advice))}
+        found = {"error": _error_json(JoinprotoError(full, next=advice))}
     except BaseException as error:  # noqa: BLE001  the page must hear of it, or it waits for ever
         text = f"this is a bug in joinproto: {type(error).__name__}: {error}"
-        found = {"error": _told(JoinprotoError(text, next="report it to the project"))}
+        found = {"error": _error_json(JoinprotoError(text, next="report it to the project"))}
     if printed.getvalue():
         found["printed"] = printed.getvalue()[:PRINTED_MAX]
     return json.dumps(found)
 
 
-def _told(problem: JoinprotoError) -> dict[str, Any]:
+def _error_json(problem: JoinprotoError) -> dict[str, Any]:
     place = getattr(problem, "place", "")
     path, _, line = place.rpartition(":")
     run = getattr(problem, "led_to", None)
@@ -105,7 +105,7 @@ def _told(problem: JoinprotoError) -> dict[str, Any]:
 
 
 def _check(given: Given, tell: Tell) -> Any:
-    """Search a shipped world.  `name`: of the world; `options`: name to text."""
+    """Search a shipped world.  `name`: the world's name.  `options`: option to text."""
     return _searched(_shipped(given), tell)
 
 
@@ -123,8 +123,8 @@ def _options(given: Given) -> dict[str, Any]:
 def _model(given: Given, tell: Tell) -> Any:
     """Search the text of a model.
 
-    `text`: of the file.  `options`: name to text.  `world`: the shipped world of which the text is
-    a changed copy, for its builder and usual options; "" for other models.
+    `text`: the model's source.  `options`: option to text.  `world`: the shipped world of which the
+    text is a changed copy, for its builder and usual options; "" for other models.
     """
     return _searched(_loaded(given), tell)
 
@@ -184,15 +184,15 @@ def _searched(loaded: Loaded, tell: Tell) -> Any:
         report = check_small(loaded.world, ends=Ends(interrupted=interrupted), bounds=LIMITS)
     command = f"joinproto check {loaded.words}"
     if report is None:
-        what = "merges states (`same`)" if loaded.world.same else "is too large"
+        why = "merges states (`same`)" if loaded.world.same else "is too large"
         raise JoinprotoError(
-            f"{loaded.world.name} {what}, and the page searches only in plain Python",
-            next=f"run on a machine of yours: {command}",
+            f"{loaded.world.name} {why}, and the page searches only in plain Python",
+            next=f"run this on your own machine: {command}",
         )
-    return _shown(report, loaded, command)
+    return _report_json(report, loaded, command)
 
 
-def _shown(report: Report, loaded: Loaded, command: str) -> Any:
+def _report_json(report: Report, loaded: Loaded, command: str) -> Any:
     if loaded.file is not None:
         note = "members were not asked again in a fresh process, because a browser has none"
         report = evolve(report, notes=(*report.notes, note))
@@ -240,8 +240,8 @@ def _open(given: Given, _: Tell) -> Any:
 
 
 def _versions(given: Given) -> list[dict[str, Any]]:
-    """Return what a model can be compared with by a click: the world of which it is a copy, or the
-    model before its last change.
+    """Return the version that a click compares the model with, if any: the world of which it is a
+    copy, or else the model before its last change.
     """
     options = given.get("options", {})
     if world := given.get("world"):
@@ -254,7 +254,7 @@ def _versions(given: Given) -> list[dict[str, Any]]:
 
 
 def _explore(given: Given, _: Tell) -> Any:
-    """Answer a question of the view that walks.  `verb`, `arguments`: of `joinproto.explore`."""
+    """Answer a question of the view that walks; `joinproto.explore` lists the verbs."""
     return _SESSION.answer(given["verb"], given["arguments"])
 
 

@@ -29,7 +29,7 @@ export function failureIn(place, { message, next, run }, printed) {
 
 function printedOf(printed) {
   if (!printed) return [];
-  return [make("details", { class: "printed" }, make("summary", {}, "What the model printed"), make("pre", { tabindex: "0" }, printed))];
+  return [make("details", { class: "printed" }, make("summary", {}, "The model's output"), make("pre", { tabindex: "0" }, printed))];
 }
 
 // `onwalk`: opens the run in the tab Step.

@@ -114,7 +114,7 @@ async function judge(verb) {
   if (mine !== turn) return;
   if (error) return failureIn(place, error, printed);
   place.replaceChildren(
-    make("h3", { role: "status" }, verb === "pick" ? "The verdict" : "What each store says"),
+    make("h3", { role: "status" }, verb === "pick" ? "The verdict" : "The facts of each store"),
     make("pre", { class: "terminal", tabindex: "0", "aria-label": "The output" }, (value.text + value.warnings).trim()),
-    make("p", { class: "quiet" }, "exit code " + value.code + "; on a machine: ", make("code", {}, value.command)));
+    make("p", { class: "quiet" }, "exit code " + value.code + "; on your machine: ", make("code", {}, value.command)));
 }

@@ -50,7 +50,7 @@ function show(wanted) {
   }
   find("world-list").replaceChildren(...parts);
   find("world-count").textContent = plural(found.length, "world") +
-    (words.length ? "" : "; " + listed.larger + " larger ones need joinproto on a machine");
+    (words.length ? "" : "; " + listed.larger + " larger worlds need joinproto on your machine");
 }
 
 function item(world) {
@@ -62,7 +62,7 @@ function item(world) {
       make("span", { class: "about" }, world.about)));
 }
 
-// Shows one world; `options`: by name, as text.
+// Shows one world; `options`: option to text.
 export function open(name, options = {}) {
   const world = listed.worlds.find((one) => one.name === name);
   if (!world) {
