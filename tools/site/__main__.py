@@ -1,7 +1,7 @@
 """`make site`: build the site; a broken link, or a page that the navigation lacks, is an error.
 
-The built site needs no network.  npm fetches the program that draws Mermaid pictures in the
-browser once, to `build/site`.
+The built site needs no network.  The program that draws Mermaid pictures in the browser is fetched
+once by npm, to `build/site`.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def build(out: Path) -> None:
         check=False,
     )
     # Other lines, such as advertisements of the theme's makers, are left out.
-    told = [line for line in done.stderr.splitlines() if line.startswith(("WARNING", "ERROR"))]
+    problems = [line for line in done.stderr.splitlines() if line.startswith(("WARNING", "ERROR"))]
     if done.returncode:
         raise UsageProblem(
-            "the site was not built:\n" + "\n".join(told or [done.stderr]),
+            "the site was not built:\n" + "\n".join(problems or [done.stderr]),
             next="mend the pages that these lines name",
         )
 

@@ -31,7 +31,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     for folder in ("decisions", "policies"):
         inside = sorted(path.relative_to(docs).as_posix() for path in docs.glob(f"{folder}/*.md"))
         _replace(nav, f"{folder}/*", inside)
-    named = set(_named(nav))
+    named = set(_pages_in(nav))
     others = sorted(
         name
         for path in docs.rglob("*.md")
@@ -43,11 +43,11 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     return config
 
 
-def _named(nav: list[Any]) -> list[str]:
+def _pages_in(nav: list[Any]) -> list[str]:
     found: list[str] = []
     for entry in nav:
         inner = next(iter(entry.values())) if isinstance(entry, dict) else entry
-        found += _named(inner) if isinstance(inner, list) else [inner]
+        found += _pages_in(inner) if isinstance(inner, list) else [inner]
     return found
 
 

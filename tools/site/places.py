@@ -106,11 +106,11 @@ def _about(path: Path) -> str:
 
 
 def incidents() -> dict[str, str]:
-    """Return a page for each incident: what happened, other words for it, and its worlds."""
+    """Return a page for each incident: its story, other words for it, and its worlds."""
     pages = {}
     for name, items in groupby(ENTRIES, lambda item: incident_of(item.name)):
         worlds = list(items)
-        told = worlds[0]
+        first = worlds[0]
         lines = [
             f"* `{item.name}`: {item.about}; "
             + (
@@ -121,9 +121,9 @@ def incidents() -> dict[str, str]:
             for item in worlds
         ]
         pages[f"incidents/{name}.md"] = (
-            f"# {name}\n\n{told.happened}\n\nAlso: {told.spoken}.\n\n"
-            f"    joinproto check {told.name}\n\n" + "\n".join(lines) + "\n\n"
-            f"[Source]({told.link}). [All incidents](../incidents.md).\n"
+            f"# {name}\n\n{first.happened}\n\nAlso: {first.spoken}.\n\n"
+            f"    joinproto check {first.name}\n\n" + "\n".join(lines) + "\n\n"
+            f"[Source]({first.link}). [All incidents](../incidents.md).\n"
         )
     return pages
 
