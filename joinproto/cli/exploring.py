@@ -19,14 +19,14 @@ from joinproto.explore.recorded import (
     follow_logs,
     in_causal_order,
 )
-from joinproto.explore.session import Opened, Session
+from joinproto.explore.session import OpenWorld, Session
 
 if TYPE_CHECKING:
     from joinproto.cli.validate.logs import Run
     from joinproto.cli.validate.replay import ReplayedLine
 
 WORLD_OF_NODES = "join"
-"""The world that is walked alongside event logs of `joinproto node`, unless one is named."""
+"""The world that is walked alongside event logs of `joinproto node` without --world."""
 
 TEXT_MAX = 160
 
@@ -50,12 +50,12 @@ def session_of(
                 "--patterns without --world", next="name a model of the program with --world"
             )
         session.open(catalogue.load(world, options))
-        session.logs = _of_others(session, paths, patterns)
+        session.logs = _logs_of_program(session, paths, patterns)
     elif all(path.suffix == ".json" for path in paths):
         _open_runs(session, paths, options, world)
     elif all(_is_event_log(path) for path in paths):
         session.open(catalogue.load(world or WORLD_OF_NODES, options))
-        session.logs = _of_nodes(paths)
+        session.logs = _logs_of_nodes(paths)
     elif len(targets) > 1:
         raise UsageProblem(
             f"{len(targets)} targets, and they are neither runs (.json) nor event logs (.jsonl)",
@@ -89,7 +89,7 @@ def _open_runs(
     session.open(catalogue.load(worlds[0], options))
     session.begin = runs[0].beginning_in(session.now)
     if len(runs) == 2:
-        session.other = Opened.of(catalogue.load(worlds[1], options))
+        session.other = OpenWorld.of(catalogue.load(worlds[1], options))
         session.begin["other"] = runs[1].beginning_in(session.other)
 
 
@@ -114,7 +114,7 @@ class _WrittenRun:
     initial: Any
     keys: list[str]
 
-    def beginning_in(self, opened: Opened) -> Json:
+    def beginning_in(self, opened: OpenWorld) -> Json:
         """Return the run's steps, and the number of the world's first state that it begins in."""
         with opened.loaded.at_work():
             return {"start": opened.graph.beginning(self.initial), "keys": self.keys}
@@ -138,7 +138,7 @@ def _read_run(path: Path) -> _WrittenRun:
 # -- logs ----------------------------------------------------------------------------------
 
 
-def _of_others(session: Session, paths: Sequence[Path], patterns: Path) -> Logs:
+def _logs_of_program(session: Session, paths: Sequence[Path], patterns: Path) -> Logs:
     from joinproto.cli.validate.patterns import Patterns
 
     read = Patterns.read(patterns)
@@ -148,7 +148,7 @@ def _of_others(session: Session, paths: Sequence[Path], patterns: Path) -> Logs:
         return follow_logs(session, lines, read.is_logged)
 
 
-def _of_nodes(paths: Sequence[Path]) -> Logs:
+def _logs_of_nodes(paths: Sequence[Path]) -> Logs:
     from joinproto.cli.validate.logs import read_runs
     from joinproto.cli.validate.replay import Assumed, replay
 
@@ -156,19 +156,19 @@ def _of_nodes(paths: Sequence[Path]) -> Logs:
     notes = []
     cut: set[str] = set()
     for run in read_runs(paths):
-        mine = lines.setdefault(run.member, [])
+        own = lines.setdefault(run.member, [])
 
-        def look(seen: ReplayedLine, mine: list[RecordedLine] = mine) -> None:
+        def record(seen: ReplayedLine, own: list[RecordedLine] = own) -> None:
             line = _line(seen)
             if not line.text:
                 return
             # The page shows at most this many lines of all logs, so it needs no more of this log.
-            if len(mine) == LINES_MAX:
+            if len(own) == LINES_MAX:
                 raise _EnoughError(seen.line["n"])
-            mine.append(line)
+            own.append(line)
 
         try:
-            mismatch = replay(run, look, Assumed())
+            mismatch = replay(run, record, Assumed())
         except _EnoughError as enough:
             if run.member not in cut:
                 notes.append(
@@ -179,9 +179,9 @@ def _of_nodes(paths: Sequence[Path]) -> Logs:
             continue
         if mismatch is not None:
             note = f"{mismatch.field}: seen {mismatch.seen}, allowed {mismatch.allowed}"
-            text = _line_at(run, mismatch.matching)
-            mine.append(RecordedLine(run.member, text, fits=False, note=note[:600]))
-            notes.append(f"{mismatch.path}: the lines after that line were not judged.")
+            text = _text_at(run, mismatch.matching)
+            own.append(RecordedLine(run.member, text, fits=False, note=note[:600]))
+            notes.append(f"{mismatch.path}: the lines after the line that differs were not judged.")
     return Logs(list(lines), in_causal_order(lines, cut), " ".join(notes))
 
 
@@ -193,7 +193,7 @@ class _EnoughError(Exception):
         self.read = read
 
 
-def _line_at(run: Run, number: int) -> str:
+def _text_at(run: Run, number: int) -> str:
     """Return a line of a log in words; `number` counts from 0."""
     for at, line in enumerate(run.lines()):
         if at == number:

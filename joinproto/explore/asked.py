@@ -11,7 +11,7 @@ from joinproto.errors import UsageProblem
 from joinproto.explore import seeing
 from joinproto.explore.arguments import list_of, number_of, seconds_of
 from joinproto.explore.graph import Json
-from joinproto.explore.patterns import Matching, Pattern
+from joinproto.explore.patterns import Pattern, PatternSearch
 
 if TYPE_CHECKING:
     from joinproto.explore.session import Session
@@ -80,7 +80,7 @@ def pattern(session: Session, given: Json) -> Json:
     key = "\n".join(map(str, lines))
     if key not in session.now.matching:
         session.now.matching.clear()
-        session.now.matching[key] = Matching(session.now.graph, Pattern.of(lines))
+        session.now.matching[key] = PatternSearch(session.now.graph, Pattern.of(lines))
     matching = session.now.matching[key]
     run = matching.search_for(seconds_of(given))
     searched = {"states": len(matching.parent), "levels": 0, "whole": matching.whole}

@@ -20,7 +20,7 @@ from joinproto.explore.graph import Json, key_of
 from joinproto.explore.walking import follow
 
 if TYPE_CHECKING:
-    from joinproto.explore.session import Opened, Session
+    from joinproto.explore.session import OpenWorld, Session
 
 SECONDS = 4.0
 """How many seconds each of the two worlds is searched before they are compared."""
@@ -29,7 +29,7 @@ STATES_MAX = 20_000
 """The most states of each world that are searched for the shortest run to a difference."""
 
 
-def loaded_like(target: Any, options: Any) -> Any:
+def load_given(target: Any, options: Any) -> Any:
     """Return the world with this target and options; raises `JoinprotoError`."""
     if not isinstance(target, str) or not isinstance(options, Mapping):
         raise UsageProblem("a world has a target and options", next='{"target": "join"}')
@@ -42,7 +42,7 @@ def compare(session: Session, given: Json) -> Json:
     """Compare this world with another version of it; `pair` then walks through both."""
     now = session.now
     target = given.get("target") or now.loaded.target
-    other = type(now).of(loaded_like(target, given.get("options") or {}))
+    other = type(now).of(load_given(target, given.get("options") or {}))
     session.other = other
     for one in (now, other):
         with one.loaded.at_work():
@@ -68,7 +68,7 @@ def compare(session: Session, given: Json) -> Json:
     }
 
 
-def _parting(now: Opened, other: Opened) -> tuple[Json | None, list[str]]:
+def _parting(now: OpenWorld, other: OpenWorld) -> tuple[Json | None, list[str]]:
     """Return the shortest run after which the two worlds differ, by the keys of its steps.
 
     `only`: for each world, the steps that the other does not have there, with their changes, since
@@ -99,7 +99,7 @@ def _parting(now: Opened, other: Opened) -> tuple[Json | None, list[str]]:
     return run, list(found.left_out)
 
 
-def _first_difference(now: Opened, other: Opened) -> Json | None:
+def _first_difference(now: OpenWorld, other: OpenWorld) -> Json | None:
     """Return the shortest searched run after which the two worlds have steps with other words."""
     from collections import deque
 
@@ -125,7 +125,7 @@ def _first_difference(now: Opened, other: Opened) -> Json | None:
     return None
 
 
-def _verdicts(one: Opened) -> dict[str, tuple[str, Json | None]]:
+def _verdicts(one: OpenWorld) -> dict[str, tuple[str, Json | None]]:
     """Return the search's verdict on each claim, and the keys of a shortest run that shows it."""
     found = {}
     with one.loaded.at_work():
@@ -134,7 +134,7 @@ def _verdicts(one: Opened) -> dict[str, tuple[str, Json | None]]:
     return found
 
 
-def _verdict(one: Opened, item: Property) -> tuple[str, Json | None]:
+def _verdict(one: OpenWorld, item: Property) -> tuple[str, Json | None]:
     searching = one.searching
     if item.kind not in ("always", "sometimes"):
         return f"{item.kind}: about runs, see joinproto check", None
@@ -160,7 +160,7 @@ def pair(session: Session, given: Json) -> Json:
     `other`: the keys of the other world's steps, if these differ.
     """
     if session.other is None:
-        raise UsageProblem("there is nothing to compare with", next='ask "compare" first')
+        raise UsageProblem("no second world is open", next='ask "compare" first')
     start, keys = number_of(given, "start"), keys_of(given)
     their_keys = keys_of({"keys": given["other"]}) if "other" in given else keys
     sides, steps, lines = [], [], []
@@ -186,7 +186,7 @@ def pair(session: Session, given: Json) -> Json:
     }
 
 
-def _claims_at(one: Opened, run: Json, place: int) -> list[Json]:
+def _claims_at(one: OpenWorld, run: Json, place: int) -> list[Json]:
     """Return each claim's verdict after this many steps of a run."""
     ids = run["ids"]
     via = (ids[place - 1], run["steps"][place - 1]["index"]) if place else None

@@ -27,7 +27,7 @@ VERBS = ("world", "state", "walk", "follow", "nearest", "levels", "search", "que
 
 @define
 class _Numbered:
-    """Values, each kept once, and its number."""
+    """Values, each kept once, with their numbers."""
 
     values: list[Any] = Factory(list)
     _number: dict[str, int] = Factory(dict)

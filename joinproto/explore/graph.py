@@ -49,7 +49,7 @@ class Graph:
     failing: dict[int, list[tuple[ModelProblem, Hashable]]] = Factory(dict)
     _number: dict[State, int] = Factory(dict)
     _texts: dict[Any, Mapping[str, str]] = Factory(dict)
-    _whims: dict[Any, frozenset[Any]] = Factory(dict)
+    _optional_events: dict[Any, frozenset[Any]] = Factory(dict)
     firsts: list[int] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -226,16 +226,16 @@ class Graph:
             return "operator"
         name = move.outcomes[0][0]
         local = self.state(at).locals[self.names.index(name)]
-        return "operator" if move.event in self._whims_of(name, local) else "own"
+        return "operator" if move.event in self._optional_events_of(name, local) else "own"
 
-    def _whims_of(self, name: str, local: Any) -> frozenset[Any]:
+    def _optional_events_of(self, name: str, local: Any) -> frozenset[Any]:
         """Return the events that happen only if a client or an operator wants them."""
         key = name, local
-        if key not in self._whims:
+        if key not in self._optional_events:
             code = self.steps.codes.members[self.names.index(name)]
-            whims = (one.event for one in code.choices(local) if not one.fair)
-            self._whims[key] = frozenset(whims)
-        return self._whims[key]
+            events = (one.event for one in code.choices(local) if not one.fair)
+            self._optional_events[key] = frozenset(events)
+        return self._optional_events[key]
 
     def run_json(self, ids: Sequence[int], indices: Sequence[int]) -> Json:
         """Return a run as JSON, from its states and the indices of its steps."""

@@ -17,7 +17,7 @@ from joinproto.check.injected import FAULTS, Budgets, Injected, inject_more
 from joinproto.check.world import World
 from joinproto.errors import UsageProblem
 from joinproto.explore.arguments import keys_of, number_of
-from joinproto.explore.disks import KINDS as OF_DISKS
+from joinproto.explore.disks import KINDS as DISK_KINDS
 from joinproto.explore.disks import fault_of
 from joinproto.explore.graph import Graph, Json
 from joinproto.explore.walking import follow
@@ -25,7 +25,7 @@ from joinproto.explore.walking import follow
 if TYPE_CHECKING:
     from joinproto.explore.session import Session
 
-KINDS = ("crash", "cut", *OF_DISKS)
+KINDS = ("crash", "cut", *DISK_KINDS)
 
 
 def inject_here(session: Session, given: Json) -> Json:
@@ -45,11 +45,11 @@ def inject_here(session: Session, given: Json) -> Json:
         )
     before = session.now
     start, keys = number_of(given, "start"), keys_of(given)
-    if kind in OF_DISKS:
+    if kind in DISK_KINDS:
         fault, says = fault_of(before.graph, str(kind), str(member), given)
         world, tests = _with_disk(before.graph.world, fault, str(member))
     else:
-        world, tests, says = _with(before.graph.world, kind, str(member), str(to))
+        world, tests, says = _with_fault(before.graph.world, kind, str(member), str(to))
     now = type(before).of(before.loaded, world)
     run = follow(now.graph, start, keys)
     if run["fits"] < len(keys):
@@ -67,7 +67,7 @@ StepTest = Callable[[Json, Mapping[str, Any]], bool | None]
 """A test whether a step is a step of the fault; None if no step is needed."""
 
 
-def _with(world: World, kind: str, member: str, to: str) -> tuple[World, list[StepTest], str]:
+def _with_fault(world: World, kind: str, member: str, to: str) -> tuple[World, list[StepTest], str]:
     """Return the world with one more fault, the tests for the fault's steps, and a text."""
     if kind == "crash":
         world = _with_crash(world, member)
@@ -100,7 +100,7 @@ def _crashes(member: str) -> StepTest:
 
 
 def _with_crash(world: World, member: str) -> World:
-    """Return the world in which that member may crash one more time."""
+    """Return the world with one more crash, which this member may have."""
     faults = world.faults
     if member in faults.spared:
         faults = evolve(faults, spared=faults.spared - {member})

@@ -21,7 +21,7 @@ Via = tuple[int, int]
 
 
 @define
-class Judging:
+class ClaimJudge:
     """The claims of one world, asked in one state."""
 
     graph: Graph
@@ -33,7 +33,7 @@ class Judging:
         return [self._one(item, at, via) for item in self.graph.world.properties]
 
     def holds(self, item: Property, at: int) -> bool:
-        """Return whether a claim about states, or the main part of another, is true in a state."""
+        """Return whether a claim about states, or another claim's main part, is true in a state."""
         steps, state = self.graph.steps, self.graph.state(at)
         key = item.name, steps.shown(state)
         if key not in self._known:
@@ -99,7 +99,7 @@ class Judging:
         item = self.item(name)
         found = self._one(item, at, via)
         found["about"] = item.meaning
-        found["source"] = source_of(_written(item.holds))
+        found["source"] = source_of(_function_of(item.holds))
         found["cases"] = list(self._cases(item, at, via))
         return found
 
@@ -114,7 +114,7 @@ class Judging:
             holds, given = item.holds, shown
             if isinstance(holds, Parts):
                 given = tuple(of(one) for of, one in zip(holds.of, shown, strict=True))
-            tree = parts_of(_written(holds), *given)
+            tree = parts_of(_function_of(holds), *given)
             yield {"of": names, "is": is_so, "part": tree}
         for words, part in (("premise", item.premise), ("meanwhile", item.meanwhile)):
             if part is not None:
@@ -139,5 +139,5 @@ def _truth(call: Callable[..., Any], shown: tuple[Any, ...]) -> bool | None:
         return None
 
 
-def _written(holds: Callable[..., Any]) -> Callable[..., Any]:
+def _function_of(holds: Callable[..., Any]) -> Callable[..., Any]:
     return holds.func if isinstance(holds, (Parts, Implied)) else holds

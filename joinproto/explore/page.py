@@ -59,7 +59,7 @@ def document(entry: str, data: str, *, kind: str, head: str = "") -> Document:
 
 
 def embedded(found: Any) -> str:
-    """Return JSON that can stand in a script element, whatever names a model has."""
+    """Return JSON that can stand in a script element, with any names in it."""
     return json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -72,7 +72,7 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const)) (\w+)", re.
 
 
 def bundled(entry: str) -> str:
-    """Return the page's modules as one script: each is a function that returns what it exports."""
+    """Return the page's modules as one script: each is a function that returns its exports."""
     done: dict[str, str] = {}
 
     def add(name: str) -> None:

@@ -39,12 +39,12 @@ def parts_of(call: Callable[..., Any], *shown: Any) -> Json | None:
 
     A part: `text`, `value` (text), `ok` (whether it is true), `parts`, `note`.
     """
-    return _called(call, shown, 0)
+    return _part_of_call(call, shown, 0)
 
 
 def source_of(call: Callable[..., Any]) -> str:
     """Return the source text of a claim's function; empty if it cannot be read."""
-    found = _written(call)
+    found = _node_of_call(call)
     if found is None:
         return ""
     node, _ = found
@@ -59,12 +59,12 @@ class _Return:
     names: Names
 
 
-def _called(call: Callable[..., Any], arguments: tuple[Any, ...], depth: int) -> Json | None:
+def _part_of_call(call: Callable[..., Any], arguments: tuple[Any, ...], depth: int) -> Json | None:
     keywords: Names = {}
     while isinstance(call, partial):
         arguments, keywords = (*call.args, *arguments), {**call.keywords, **keywords}
         call = call.func
-    found = _written(call)
+    found = _node_of_call(call)
     if found is None or depth > DEPTH_MAX:
         return None
     node, func = found
@@ -108,12 +108,12 @@ def _with_assigned(body: ast.expr, node: ast.AST, names: Names) -> ast.expr:
         if len(values) == 1 and isinstance(names.get(name), bool)
     }
 
-    class Put(ast.NodeTransformer):
+    class PutExpressions(ast.NodeTransformer):
         def visit_Name(self, name: ast.Name) -> ast.AST:
             is_read = isinstance(name.ctx, ast.Load)
             return once[name.id] if is_read and name.id in once else name
 
-    return cast("ast.expr", Put().visit(deepcopy(body))) if once else body
+    return cast("ast.expr", PutExpressions().visit(deepcopy(body))) if once else body
 
 
 def _names_at_return(
@@ -142,7 +142,7 @@ def _names_at_return(
 # -- the source --------------------------------------------------------------------------
 
 
-def _written(call: Any) -> tuple[ast.Lambda | ast.FunctionDef, FunctionType] | None:
+def _node_of_call(call: Any) -> tuple[ast.Lambda | ast.FunctionDef, FunctionType] | None:
     while isinstance(call, partial):
         call = call.func
     func = inspect.unwrap(getattr(call, "__func__", call))
@@ -260,7 +260,7 @@ def _call(func: ast.expr, arguments: list[ast.expr], names: Names, depth: int) -
         return
     module = getattr(called, "__module__", None) or ""
     if isinstance(called, (FunctionType, MethodType)) and not module.startswith("joinproto.check"):
-        part = _called(called, given, depth)
+        part = _part_of_call(called, given, depth)
         if part is not None:
             yield part
 

@@ -24,44 +24,44 @@ PLACES_MAX = 200_000
 class Pattern:
     """A pattern of steps.
 
-    `lines`: the events, in order.  `nots[i]`: events that must not happen after line i - 1 (for
+    `lines`: the events, in order.  `excluded[i]`: events that must not happen after line i - 1 (for
     line 0: from the beginning) and before line i.
     """
 
     lines: tuple[str, ...]
-    nots: tuple[tuple[str, ...], ...]
+    excluded: tuple[tuple[str, ...], ...]
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Pattern:
         """Return the pattern of these lines; raises `UsageProblem`."""
         lines: list[str] = []
-        nots: list[list[str]] = [[]]
+        excluded: list[list[str]] = [[]]
         for text in texts:
             line = " ".join(str(text).lower().split())
             if line.startswith("not:"):
-                nots[-1].append(line[4:].strip())
+                excluded[-1].append(line[4:].strip())
             elif line:
                 lines.append(line)
-                nots.append([])
+                excluded.append([])
         if not lines:
             raise UsageProblem(
                 "the pattern has no line without `not:`", next="add an event, such as: b crashes"
             )
-        if nots[-1]:
+        if excluded[-1]:
             raise UsageProblem(
-                f"“not: {nots[-1][0]}” is the last line, so it has no end",
+                f"“not: {excluded[-1][0]}” is the last line, so it has no end",
                 next="add the event before which it must not happen",
             )
-        return cls(tuple(lines), tuple(map(tuple, nots)))
+        return cls(tuple(lines), tuple(map(tuple, excluded)))
 
     def after(self, matched: int, phrases: Sequence[str]) -> int | None:
         """Return the number of lines matched after a step; None if the step must not happen."""
-        if _any(phrases, (self.lines[matched],)):
+        if _any_fits(phrases, (self.lines[matched],)):
             return matched + 1
-        return None if _any(phrases, self.nots[matched]) else matched
+        return None if _any_fits(phrases, self.excluded[matched]) else matched
 
 
-def _any(phrases: Sequence[str], lines: Sequence[str]) -> bool:
+def _any_fits(phrases: Sequence[str], lines: Sequence[str]) -> bool:
     return any(fnmatchcase(phrase, line) for line in lines for phrase in phrases)
 
 
@@ -87,7 +87,7 @@ def phrases_of(step: Json) -> Iterator[str]:
 
 
 @define
-class Matching:
+class PatternSearch:
     """A search for one pattern.
 
     Each of its places is a state, and the number of lines matched on the way there.

@@ -148,7 +148,7 @@ def follow_logs(
 def run_of(
     session: Session, steps: Sequence[LoggedStep], is_logged: Callable[[LoggedStep], bool]
 ) -> Json | None:
-    """Return a run of the world whose logged steps are `steps`, or its longest fitting part."""
+    """Return a run of the world whose logged steps are as many first items of `steps` as fit."""
     graph = session.now.graph
     # (state, lines written so far); the lines of one joint step follow each other.
     start: list[tuple[int, int]] = [(at, 0) for at in graph.firsts]
@@ -166,7 +166,7 @@ def run_of(
             after = done
             if logged:
                 wanted = list(steps[done : done + len(logged)])
-                if not _same(wanted, logged):
+                if not _match(wanted, logged):
                     continue
                 after = done + len(wanted)
             key = to, after
@@ -176,10 +176,10 @@ def run_of(
     return graph.run_to(best, parent)
 
 
-def _same(wanted: list[LoggedStep], logged: list[LoggedStep]) -> bool:
+def _match(wanted: list[LoggedStep], logged: list[LoggedStep]) -> bool:
     rest = list(logged)
     for step in wanted:
-        one = next((it for it in rest if step.may_mean(it)), None)
+        one = next((other for other in rest if step.may_mean(other)), None)
         if one is None:
             return False
         rest.remove(one)

@@ -28,13 +28,13 @@ LIMIT = (
 
 
 @define
-class Searching:
+class PageSearch:
     """The states found so far, by level.
 
     `order`: their numbers in the graph, level by level.  `levels`: where each level begins in
     `order`.  `parent`: a state's number to the number that it was found from, and the index of the
     step.  `expanded`: how many states of `order` were expanded.  `edges`: the numbers that their
-    steps lead to, those of `order[i]` from `begins[i]` on.  `taken`: how often each step was taken.
+    steps lead to; the edges of `order[i]` begin at `begins[i]`.  `taken`: the counts of steps.
     """
 
     graph: Graph
@@ -113,7 +113,7 @@ class Searching:
         return self.graph.run_to(at, self.parent)
 
     def nearest(self, question: str, is_goal: StateTest, seconds: float) -> int | None:
-        """Return the first state for which `is_goal` holds, or None after `seconds` of searching.
+        """Return the first state for which `is_goal` holds; None if none is found in `seconds`.
 
         `question`: its words; the same question continues where it ended before.
         """

@@ -11,8 +11,8 @@ from joinproto.check.steps import line_of
 from joinproto.check.view import DOWN
 from joinproto.errors import UsageProblem
 from joinproto.explore.graph import Graph, Json
-from joinproto.explore.judging import Judging
-from joinproto.explore.searching import Searching
+from joinproto.explore.judging import ClaimJudge
+from joinproto.explore.searching import PageSearch
 from joinproto.explore.wanted import shown_part, shown_parts
 
 NODES_MAX = 2_000
@@ -25,7 +25,7 @@ SAMPLE = 400
 EDGE_WORDS = 48
 
 
-def cover(searching: Searching) -> Json:
+def cover(searching: PageSearch) -> Json:
     """Return how often each table row and each step was taken, the rarest first.
 
     Names and counts are the same as in the coverage of `joinproto check`.
@@ -48,7 +48,7 @@ def _counted(counts: Mapping[str, int]) -> list[Json]:
 
 
 def attributes(graph: Graph, found: Sequence[int]) -> list[str]:
-    """Return the attributes of members that differ between states: phases, then fewest values."""
+    """Return up to 24 attributes that differ between states: phases, then the fewest values."""
     values: dict[str, set[str]] = {}
     for at in found[:: 1 + len(found) // SAMPLE]:
         for texts in graph.texts(at):
@@ -60,7 +60,7 @@ def attributes(graph: Graph, found: Sequence[int]) -> list[str]:
 
 
 def projected(
-    graph: Graph, judging: Judging, searching: Searching, by: Sequence[str], nodes_max: int
+    graph: Graph, judging: ClaimJudge, searching: PageSearch, by: Sequence[str], nodes_max: int
 ) -> Json:
     """Return the searched graph with one node for all states that agree in `by`.
 
@@ -126,7 +126,7 @@ def too_many_nodes(nodes_max: int) -> UsageProblem:
     )
 
 
-def _always(judging: Judging, at: int) -> Iterator[bool]:
+def _always(judging: ClaimJudge, at: int) -> Iterator[bool]:
     for item in judging.graph.world.properties:
         if item.kind == "always":
             yield judging.holds(item, at)

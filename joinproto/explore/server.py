@@ -37,14 +37,14 @@ GRAPH_STYLE = "sha256-pgvDUBa4IjFA2yuSJ2cqcyxmNYJMborsd0ORcRv9vw8="
 def policy(*, style: str = "", script: str = "") -> str:
     """Return a page's Content-Security-Policy; `style`, `script`: hashes of its contents."""
     return (
-        f"default-src 'none'; script-src 'self'{_also(script)};"
-        f" style-src 'self' '{GRAPH_STYLE}'{_also(style)}; img-src 'self' data:;"
+        f"default-src 'none'; script-src 'self'{_quoted(script)};"
+        f" style-src 'self' '{GRAPH_STYLE}'{_quoted(style)}; img-src 'self' data:;"
         " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
 
-def _also(known: str) -> str:
-    return f" '{known}'" if known else ""
+def _quoted(value: str) -> str:
+    return f" '{value}'" if value else ""
 
 
 HEADERS = {
@@ -69,7 +69,7 @@ _NAME = re.compile(r"[\w./-]+")
 BODY_MAX = 1 << 20
 
 BEGIN_SECONDS = 1.0
-"""How long the page waits for its first state; after that, it is sent without, and asks later."""
+"""How long the server waits for the first state; then the page is sent without it, and asks."""
 
 Answer = Callable[[str, Mapping[str, Any]], Json]
 
@@ -176,7 +176,7 @@ def _refused(status: int, why: str) -> Response:
 
 
 @frozen
-class Listening:
+class PageServer:
     """A server with its socket.  `address`: the address for a browser, without the fragment."""
 
     address: str
@@ -191,7 +191,7 @@ class Listening:
         self._server.should_exit = True
 
 
-def listen(answer: Answer, *, token: str, at: TakenPort) -> Listening:
+def listen(answer: Answer, *, token: str, at: TakenPort) -> PageServer:
     """Return the page's server, which listens on the port `at`."""
     page = _Page(answer, token, at.names)
     app = Starlette(
@@ -215,4 +215,4 @@ def listen(answer: Answer, *, token: str, at: TakenPort) -> Listening:
             timeout_graceful_shutdown=1,
         )
     )
-    return Listening(at.address(token), server, at.socket)
+    return PageServer(at.address(token), server, at.socket)

@@ -23,14 +23,14 @@ from joinproto.check.world import World
 from joinproto.errors import JoinprotoError, UsageProblem, did_you_mean
 from joinproto.explore import asked
 from joinproto.explore.arguments import keys_of, list_of, number_of
-from joinproto.explore.comparing import compare, loaded_like, pair, two_runs
+from joinproto.explore.comparing import compare, load_given, pair, two_runs
 from joinproto.explore.disks import disks
 from joinproto.explore.graph import Graph, Json
 from joinproto.explore.injecting import inject_here
-from joinproto.explore.judging import Judging, Via
-from joinproto.explore.patterns import Matching
+from joinproto.explore.judging import ClaimJudge, Via
+from joinproto.explore.patterns import PatternSearch
 from joinproto.explore.rows import why
-from joinproto.explore.searching import Searching
+from joinproto.explore.searching import PageSearch
 from joinproto.explore.walking import StateTest, follow, walk
 from joinproto.explore.wanted import Predicate, evaluated, predicate_of
 
@@ -43,28 +43,28 @@ VERSION = 1
 
 
 @define
-class Opened:
+class OpenWorld:
     """A world that is explored: how it was loaded, and its graph so far."""
 
     loaded: Loaded
     graph: Graph
-    judging: Judging
-    matching: dict[str, Matching] = field(factory=dict)
-    _searching: Searching | None = None
+    judging: ClaimJudge
+    matching: dict[str, PatternSearch] = field(factory=dict)
+    _searching: PageSearch | None = None
 
     @property
-    def searching(self) -> Searching:
+    def searching(self) -> PageSearch:
         """Return the search on demand, which begins with the first call."""
         if self._searching is None:
-            self._searching = Searching(self.graph)
+            self._searching = PageSearch(self.graph)
         return self._searching
 
     @classmethod
-    def of(cls, loaded: Loaded, world: World | None = None) -> Opened:
+    def of(cls, loaded: Loaded, world: World | None = None) -> OpenWorld:
         """Return a loaded world with its first states only; `world`: replaces the loaded one."""
         with loaded.at_work():
             graph = Graph(world or loaded.world)
-        return cls(loaded, graph, Judging(graph))
+        return cls(loaded, graph, ClaimJudge(graph))
 
 
 @define
@@ -77,9 +77,9 @@ class Session:
     `follow`; its `other` is the run to compare it with.  `logs`: the logs of a real run, if any.
     """
 
-    opened: Opened | None = None
+    opened: OpenWorld | None = None
     deep: Engine | None = None
-    other: Opened | None = None
+    other: OpenWorld | None = None
     stamp: tuple[int, int] = (0, 0)
     begin: Json = field(factory=dict)
     logs: Logs | None = None
@@ -124,7 +124,7 @@ class Session:
         }
 
     @property
-    def now(self) -> Opened:
+    def now(self) -> OpenWorld:
         """Return the open world; raises `UsageProblem` if there is none."""
         if self.opened is None:
             raise UsageProblem("no world is open", next='ask "open" first, with a target')
@@ -133,16 +133,16 @@ class Session:
     # -- a world ---------------------------------------------------------------------------
 
     def _open(self, given: Json) -> Json:
-        return self.open(loaded_like(given.get("target"), given.get("options") or {}))
+        return self.open(load_given(given.get("target"), given.get("options") or {}))
 
     def open(self, loaded: Loaded) -> Json:
         """Explore a world that is loaded; return the answer to the question `open`."""
         stamp = _stamp_of(loaded.file)
-        self.replace(Opened.of(loaded))
+        self.replace(OpenWorld.of(loaded))
         self.stamp = stamp
         return self.world_json()
 
-    def replace(self, opened: Opened) -> None:
+    def replace(self, opened: OpenWorld) -> None:
         """Replace the open world by a new version, or by the world with one more fault."""
         self.opened, self.other, self.columns = opened, None, []
         if self.deep is not None:
@@ -156,7 +156,7 @@ class Session:
             return {"changed": False}
         self.stamp = stamp
         try:
-            self.replace(Opened.of(catalogue.load(loaded.target, loaded.options)))
+            self.replace(OpenWorld.of(catalogue.load(loaded.target, loaded.options)))
         except JoinprotoError as problem:
             return {"changed": True, "problem": error_json(problem)}
         return {"changed": True, "world": self.world_json()}
@@ -212,7 +212,7 @@ class Session:
         if via is None:
             return None
         if not isinstance(via, list) or len(via) != 2:
-            raise UsageProblem(f"via {via!r}", next="give [state, place of the step]")
+            raise UsageProblem(f"via {via!r}", next="give [state, index of the step]")
         before, index = via
         _, to = self.now.graph.move(before, index)
         if to != at:

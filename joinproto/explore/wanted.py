@@ -6,9 +6,9 @@
 
 Expressions come from a person at this machine, and may be pasted from elsewhere.  So an expression
 may use only the names in `NAMES`, members' names, and names that it binds itself.  It may use no
-attribute that begins with an underscore or leads to Python's own frames and code.  This protects
-the machine from an expression, but not its memory or time, and the expression can call methods of
-an observation.
+attribute that begins with an underscore or `format`, or that leads to Python's own frames and code.
+This protects the machine from an expression, but not its memory or time, and the expression can
+call methods of an observation.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ NAMES = (*_BUILTINS, "DOWN", "view", "up", "disk", "monitor", "split", "count", 
 """The names that an expression may use, besides members' names."""
 
 _KINDS = (AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType, TracebackType)
-_OF_PYTHON = frozenset(name for kind in _KINDS for name in dir(kind) if "_" in name)
+_FRAMES = frozenset(name for kind in _KINDS for name in dir(kind) if "_" in name)
 """Attributes that lead to frames and code: a generator's `gi_frame` reaches every module."""
 
 _PRIVATE = ("_", "format")
 LENGTH_MAX = 2_000
 
-_OF_VIEW: dict[str, Callable[[View], Any]] = {
+_VIEW_PARTS: dict[str, Callable[[View], Any]] = {
     "view": lambda view: view,
     "up": lambda view: view.up,
     "disk": lambda view: view.disk,
@@ -82,9 +82,9 @@ def predicate_of(text: Any, members: tuple[str, ...]) -> Predicate:
     # A search asks about thousands of views, so only the names that occur are read from each.
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     fixed = {"__builtins__": {}, "DOWN": DOWN, "text": plain, **_BUILTINS}
-    of_view = [(name, _OF_VIEW[name]) for name in sorted(used & set(_OF_VIEW))]
+    of_view = [(name, _VIEW_PARTS[name]) for name in sorted(used & set(_VIEW_PARTS))]
     # A member whose name means something else here is reached by `view[...]`.
-    used_members = sorted(used & set(members) - set(_OF_VIEW) - set(fixed))
+    used_members = sorted(used & set(members) - set(_VIEW_PARTS) - set(fixed))
 
     def ask(view: View) -> Any:
         names: dict[str, Any] = dict(fixed)
@@ -122,7 +122,7 @@ def _refuse(tree: ast.Expression, members: tuple[str, ...]) -> None:
         match node:
             case ast.Await() | ast.Yield() | ast.YieldFrom() | ast.NamedExpr():
                 found, advice = "is not allowed in a question", "ask with a plain expression"
-            case ast.Attribute(attr=name) if name in _OF_PYTHON or name.startswith(_PRIVATE):
+            case ast.Attribute(attr=name) if name in _FRAMES or name.startswith(_PRIVATE):
                 found, advice = "must not be asked for", "ask for attributes that members show"
             case ast.BinOp(op=ast.Pow() | ast.LShift()):
                 found, advice = "may take for ever", "compare attributes that members show"

@@ -45,7 +45,7 @@ def cpu_seconds() -> dict[int, float]:
     return found
 
 
-def explored(page: Any, world: str) -> None:
+def measure_explore(page: Any, world: str) -> None:
     """Start the command, and wait for the first step on its page."""
     words = [sys.executable, "-m", "joinproto", "explore", world, "--no-open"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
@@ -57,7 +57,7 @@ def explored(page: Any, world: str) -> None:
         process.send_signal(signal.SIGINT)
 
 
-def stepped(page: Any, world: str, address: str) -> None:
+def measure_playground(page: Any, world: str, address: str) -> None:
     """Open a world in the playground, and wait for its first step."""
     page.goto(f"{address}#worlds/{world}", wait_until="commit")
     page.get_by_role("button", name="Step through it").first.click()
@@ -87,10 +87,10 @@ def main(world: str, folder: str | None = None) -> None:
             page.set_default_timeout(WAIT_MS)
             page.began = time.perf_counter(), cpu_seconds()
             if folder is None:
-                explored(page, world)
+                measure_explore(page, world)
             else:
                 with serve(Path(folder), []) as address:
-                    stepped(page, world, address)
+                    measure_playground(page, world, address)
             page.context.close()
         browser.close()
 

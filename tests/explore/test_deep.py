@@ -5,7 +5,7 @@ from joinproto.explore.session import Session
 
 
 def test_the_engine_searches_the_world_that_is_open() -> None:
-    """The engine takes over its options too: an answer about the version before would be wrong."""
+    """The engine takes over the world's options, too."""
     session = Session()
     session.answer("open", {"target": "durable-vote"})
     session.deep = engine = Engine("durable-vote", {})

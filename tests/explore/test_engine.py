@@ -11,13 +11,15 @@ pytestmark = [pytest.mark.landing, pytest.mark.needs("numba")]
 
 
 def nodes_of(graph: Json) -> list[tuple[str, int, bool, bool]]:
-    return sorted((o["text"], o["states"], o["first"], o["broken"]) for o in graph["nodes"])
+    keys = ("text", "states", "first", "broken")
+    return sorted(tuple(node[key] for key in keys) for node in graph["nodes"])
 
 
 def edges_of(graph: Json) -> set[tuple[str, str]]:
     """Return the edges, by the nodes' texts."""
     text = {node["id"]: node["text"] for node in graph["nodes"]}
-    return {(text[o["from"]], text[o["to"]]) for o in graph["edges"] if o["from"] != o["to"]}
+    ends = ((edge["from"], edge["to"]) for edge in graph["edges"])
+    return {(text[one], text[other]) for one, other in ends if one != other}
 
 
 @pytest.mark.parametrize(

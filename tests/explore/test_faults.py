@@ -39,7 +39,7 @@ def world() -> World:
 
 
 def with_disk() -> tuple[Session, str, list[str]]:
-    """Return a run after which the disk of the first member has changed, with its keys."""
+    """Return a session, a member, and the keys of a run that changes this member's disk."""
     session = opened("durable-vote")
     name = session.now.graph.names[0]
     run = asked(session, "walk", id=0, seed=4, until={"where": f"disk['{name}']"})
@@ -53,8 +53,8 @@ def written_model(folder: Path, made: str = "made") -> str:
     return str(file)
 
 
-def taken(session: Session, *wanted: str) -> list[Any]:
-    """Take these steps from the beginning on."""
+def take_steps(session: Session, *wanted: str) -> list[Any]:
+    """Return these steps, taken from the beginning on."""
     at, found = 0, []
     for text in wanted:
         steps = asked(session, "state", id=at)["steps"]
@@ -118,7 +118,7 @@ def test_an_older_copy_of_a_disk_is_put_back() -> None:
     assert copy["texts"]["vote"] == disk_after(session, found["run"])
 
 
-def test_a_disk_is_edited_to_the_contents_of_another() -> None:
+def test_a_disk_is_edited_to_a_value_that_was_met() -> None:
     session, name, keys = with_disk()
     session.now.searching.search_for(1.0)
     values = asked(session, "disks", member=name, keys=keys)["values"]["vote"]
@@ -139,8 +139,7 @@ def test_a_lost_disk_keeps_the_named_attributes_and_a_second_disk_may_be_lost(
     tmp_path: Path,
 ) -> None:
     session = opened(written_model(tmp_path))
-    wrote = ["a: write both", "b: write both"]
-    keys = [step["key"] for step in taken(session, *wrote)]
+    keys = [step["key"] for step in take_steps(session, "a: write both", "b: write both")]
 
     def disk_with(**given: Any) -> dict[str, str]:
         """Inject a fault after those before, and return the disk of its member then."""
@@ -160,7 +159,7 @@ def test_a_lost_disk_keeps_the_named_attributes_and_a_second_disk_may_be_lost(
 def test_a_write_is_torn(tmp_path: Path) -> None:
     """Some of the attributes that a step wrote are on the disk."""
     session = opened(written_model(tmp_path))
-    keys = [step["key"] for step in taken(session, "a: write both")]
+    keys = [step["key"] for step in take_steps(session, "a: write both")]
 
     choices = asked(session, "disks", member="a", keys=keys)
     found = asked(session, "inject", kind="disk-torn", member="a", written=["term"], keys=keys)
@@ -171,7 +170,7 @@ def test_a_write_is_torn(tmp_path: Path) -> None:
 
 def test_a_fault_is_injected_into_a_world_that_has_some_of_its_own(tmp_path: Path) -> None:
     session = opened(written_model(tmp_path, "inject(made, older_copy(of=('a',)))"))
-    keys = [step["key"] for step in taken(session, "a: write both")]
+    keys = [step["key"] for step in take_steps(session, "a: write both")]
 
     found = asked(session, "inject", kind="disk-lost", member="a", keys=keys)
 

@@ -11,7 +11,7 @@ STATES_MAX = 1_500
 """The most states of a world that every landing walks; larger worlds are walked in the soak."""
 
 
-def walked(session: Session) -> tuple[list[int], int]:
+def walk_all(session: Session) -> tuple[list[int], int]:
     """Ask for each state; return the number of states of each level, and the number of steps."""
     level = list(session.answer("world")["firsts"])
     seen, counts, steps = set(level), [], 0
@@ -34,7 +34,7 @@ def compare(name: str, mutant: str | None, *, by_page: bool) -> None:
     options = {"mutant": mutant} if mutant else {}
     assert "error" not in session.answer("open", {"target": name, "options": options})
     if by_page and report.result != "violated":
-        counts, steps = walked(session)
+        counts, steps = walk_all(session)
         assert report.generated == steps + counts[0]
         assert list(report.levels) == counts
         return

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("starlette", reason="pip install 'joinproto[web]'")
 
 from joinproto.check.catalogue import load
-from joinproto.cli.commands.explore import leading_to
+from joinproto.cli.commands.explore import redirect_file
 from joinproto.cli.exploring import session_of
 from joinproto.explore.export import export
 from joinproto.explore.session import Session
@@ -37,7 +37,7 @@ def test_a_private_file_leads_the_browser_to_the_page(browser: Browser) -> None:
     session.answer("open", {"target": FIRST_TRY})
     with (
         serving(session) as address,
-        leading_to(address) as file,
+        redirect_file(address) as file,
         opened(browser, file.as_uri()) as page,
     ):
         assert address == page.url.partition("#")[0]
@@ -79,7 +79,7 @@ def test_a_person_walks_by_the_keyboard_alone(browser: Browser) -> None:
 
 
 def test_a_person_finds_why_a_claim_is_broken(browser: Browser) -> None:
-    """Task 1: a ready question, the shortest way there, and the part that does not hold."""
+    """With a ready question, the shortest run there, and the part that does not hold."""
     with page_of(browser, FIRST_TRY) as page:
         page.get_by_role("tab", name="Ask").click()
         page.get_by_role("button", name="“one founder” is broken").click()
@@ -95,7 +95,7 @@ def test_a_person_finds_why_a_claim_is_broken(browser: Browser) -> None:
 
 
 def test_a_person_asks_for_the_nearest_state(browser: Browser) -> None:
-    """Task 2: an expression, and a pattern of steps."""
+    """With an expression, and with a pattern of steps."""
     with page_of(browser, MODEL) as page:
         page.keyboard.press("/")
         page.keyboard.type('count("joined") == 1')
@@ -135,7 +135,7 @@ def test_without_its_libraries_the_page_says_how_to_get_them(browser: Browser) -
 
 
 def test_a_person_finds_the_first_difference_of_two_versions(browser: Browser) -> None:
-    """Task 3: a mistake of the catalogue, claims that differ, and both walked in step."""
+    """A mistake of the catalogue is chosen, claims differ, and both are walked in step."""
     with page_of(browser, "durable-vote") as page:
         page.get_by_role("tab", name="Compare").click()
         page.get_by_role("button", name="with the mistake no-persist").click()

@@ -172,7 +172,7 @@ def test_a_failing_question_is_answered_and_the_server_continues(address: str) -
     assert "error" in json.loads(text)
 
 
-def used(process: int) -> float:
+def cpu_seconds(process: int) -> float:
     """Return how many seconds of CPU a process has used."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -199,12 +199,12 @@ def test_ctrl_c_ends_the_server_while_an_expression_never_ends() -> None:
         asking = threading.Thread(
             target=lambda: answers.append(request(address, path, body=asked, headers=JSON)[0])
         )
-        before = used(process.pid)
+        before = cpu_seconds(process.pid)
         asking.start()
         until = time.monotonic() + 60
-        while used(process.pid) < before + BUSY_SECONDS and time.monotonic() < until:
+        while cpu_seconds(process.pid) < before + BUSY_SECONDS and time.monotonic() < until:
             time.sleep(0.02)
-        assert used(process.pid) >= before + BUSY_SECONDS
+        assert cpu_seconds(process.pid) >= before + BUSY_SECONDS
         assert asking.is_alive()
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)

@@ -188,7 +188,7 @@ def test_columns_show_an_expression_in_each_state() -> None:
         "[one for one in (yield)]",
     ],
 )
-def test_an_expression_can_only_read(text: str) -> None:
+def test_an_expression_that_could_do_harm_is_refused(text: str) -> None:
     session = opened(FIRST_TRY)
 
     found = session.answer("nearest", {"where": text})
@@ -229,7 +229,7 @@ def test_the_nearest_state_comes_with_a_shortest_run() -> None:
     assert 3 == len(found["run"]["steps"])
 
 
-def test_without_such_a_state_all_states_were_searched() -> None:
+def test_if_no_state_fits_all_states_were_searched() -> None:
     session = opened(MODEL)
 
     found = asked(session, "nearest", where='count("founder") == 2', seconds=5)
@@ -293,7 +293,7 @@ def test_levels_and_counts_are_those_of_the_whole_search() -> None:
     ],
 )
 def test_the_steps_taken_are_those_that_the_engine_counts(name: str) -> None:
-    """The same steps and rows with the same counts, and the same that were never taken."""
+    """The page and the engine have the same counts, also of steps and rows never taken."""
     session = opened(name)
     session.now.searching.search_for(60.0)
 
@@ -317,7 +317,7 @@ def test_rows_never_taken_come_first() -> None:
     assert sorted(counts) == counts
 
 
-def test_the_graph_is_projected_to_what_is_kept() -> None:
+def test_the_graph_is_projected_to_the_kept_attributes() -> None:
     session = opened(MODEL)
     asked(session, "search", seconds=5)
 

@@ -105,7 +105,7 @@ def explore(
     click.echo("  Ctrl-C ends it")
     try:
         # The server raises KeyboardInterrupt again once it has ended.
-        with suppress(KeyboardInterrupt), leading_to(address) as file:
+        with suppress(KeyboardInterrupt), redirect_file(address) as file:
             if opens:
                 import webbrowser  # imported here: --no-open does not need it
 
@@ -121,7 +121,7 @@ def explore(
 
 
 @contextmanager
-def leading_to(address: str) -> Iterator[Path]:
+def redirect_file(address: str) -> Iterator[Path]:
     """Yield a file that only this user can read, and that leads a browser to `address`.
 
     All users of a machine see the arguments of its processes.  A browser that is started with the

@@ -29,7 +29,7 @@ from joinproto.explore.graph import Json
 from joinproto.explore.walking import follow
 
 if TYPE_CHECKING:
-    from joinproto.explore.session import Opened, Session
+    from joinproto.explore.session import OpenWorld, Session
 
 ANSWER_SECONDS = 60.0
 
@@ -72,7 +72,7 @@ class Engine:
         self._listener = threading.Thread(target=self._listen, args=(self._process,), daemon=True)
         self._listener.start()
 
-    def forget(self, opened: Opened) -> None:
+    def forget(self, opened: OpenWorld) -> None:
         """End the search, because the page has opened another world.
 
         The engine cannot load a world with an injected fault.

@@ -17,12 +17,12 @@ from joinproto.explore.wanted import Predicate, evaluated, shown_part
 
 if TYPE_CHECKING:
     from joinproto.check.engine.shapes import Flags, Ints
-    from joinproto.explore.deep.searched import Searched
+    from joinproto.explore.deep.searched import SearchIndex
 
 _RADIX_MAX = 1 << 62
 
 
-def row_where(searched: Searched, text: str, predicate: Predicate) -> int | None:
+def row_where(searched: SearchIndex, text: str, predicate: Predicate) -> int | None:
     """Return the nearest row in whose view an expression is true; None if there is none.
 
     The expression is evaluated once for each combination of the values that it reads.
@@ -34,7 +34,7 @@ def row_where(searched: Searched, text: str, predicate: Predicate) -> int | None
     return None
 
 
-def row_of_claim(searched: Searched, item: Property, *, is_so: bool) -> int | None:
+def row_of_claim(searched: SearchIndex, item: Property, *, is_so: bool) -> int | None:
     """Return the nearest row on which a claim's verdict is `is_so`; None if there is none."""
     verdicts = answers_of(searched, item)
     if verdicts is None:
@@ -50,8 +50,8 @@ def row_of_claim(searched: Searched, item: Property, *, is_so: bool) -> int | No
 # -- expressions -------------------------------------------------------------------------
 
 
-def _distinct(searched: Searched, reads: Reads) -> list[int]:
-    """Return, in order, the first place in `Searched.order` of each combination of values read."""
+def _distinct(searched: SearchIndex, reads: Reads) -> list[int]:
+    """Return the first place in `order` of each combination of the values read, ascending."""
     shown = searched.shown
     if not reads.is_known:
         return list(range(len(shown)))
@@ -72,7 +72,7 @@ def _distinct(searched: Searched, reads: Reads) -> list[int]:
     return places
 
 
-def _classes(searched: Searched, part: int, reads: Reads) -> Ints | None:
+def _classes(searched: SearchIndex, part: int, reads: Reads) -> Ints | None:
     """Return, for each observation of a part, a number for the values read from it.
 
     None if no value is read from this part.
@@ -124,7 +124,7 @@ def _part_of(shown: Any, name: str) -> Hashable:
 # -- claims --------------------------------------------------------------------------------
 
 
-def answers_of(searched: Searched, item: Property) -> Flags | None:
+def answers_of(searched: SearchIndex, item: Property) -> Flags | None:
     """Return a claim's verdict on each combination in `order`; None if arrays cannot tell."""
     judge = searched.search.judge
     broken = {hit.claim.property.name for hit in searched.search.found.hits}
@@ -158,7 +158,7 @@ def answers_of(searched: Searched, item: Property) -> Flags | None:
     return verdicts
 
 
-def _parts_of(searched: Searched, item: Property) -> Iterable[tuple[int, ...]]:
+def _parts_of(searched: SearchIndex, item: Property) -> Iterable[tuple[int, ...]]:
     """Return the parts of a state that a claim is asked about: one, or two together."""
     monitor = searched.search.tables.monitor
     members = searched.search.judge.fields_of(item)

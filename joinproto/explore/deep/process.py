@@ -14,7 +14,7 @@ from joinproto.check.replay import fitting_runs
 from joinproto.errors import JoinprotoError
 from joinproto.explore.deep.nearest import row_of_claim, row_where
 from joinproto.explore.deep.projected import projected
-from joinproto.explore.deep.searched import Searched
+from joinproto.explore.deep.searched import SearchIndex
 from joinproto.explore.graph import Json
 from joinproto.explore.seeing import cover_json
 from joinproto.explore.session import Session, error_json
@@ -23,7 +23,7 @@ from joinproto.explore.wanted import predicate_of
 MEMORY_MAX_BYTES = 1536 << 20
 
 
-def _nearest(session: Session, searched: Searched, asked: Json) -> Json:
+def _nearest(session: Session, searched: SearchIndex, asked: Json) -> Json:
     """Return the keys of the steps to the nearest state that is asked for, or null."""
     if asked.get("where") is not None:
         words = asked["where"]
@@ -35,7 +35,7 @@ def _nearest(session: Session, searched: Searched, asked: Json) -> Json:
     return {"keys": None, "words": words, **_way(session, searched, row)}
 
 
-def _way(session: Session, searched: Searched, row: int | None) -> Json:
+def _way(session: Session, searched: SearchIndex, row: int | None) -> Json:
     """Return the run to a row as keys of steps, by taking the same steps in the graph."""
     if row is None:
         return {}
@@ -62,7 +62,7 @@ def _way(session: Session, searched: Searched, row: int | None) -> Json:
     return {"start": graph.firsts.index(ids[0]), "keys": keys, "end": graph.key(ids[-1])}
 
 
-def _answer(session: Session, searched: Searched, asked: Json) -> Json:
+def _answer(session: Session, searched: SearchIndex, asked: Json) -> Json:
     try:
         match asked:
             case {"nearest": given}:
@@ -114,7 +114,7 @@ def main(source: IO[str] = sys.stdin, out: IO[str] = sys.stdout) -> int:
             # The coverage comes before the index, because making the index takes each step again.
             coverage = coverage_of(search)
             tell(cover=cover_json(search.states.count, coverage.rules, coverage.actions))
-            searched = Searched(search)
+            searched = SearchIndex(search)
             searched.index()
             session = Session()
             session.open(loaded)

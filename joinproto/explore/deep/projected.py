@@ -15,7 +15,7 @@ from attrs import define, field
 
 from joinproto.check.steps import said
 from joinproto.explore.deep.nearest import answers_of
-from joinproto.explore.deep.searched import PIECE, Searched
+from joinproto.explore.deep.searched import PIECE, SearchIndex
 from joinproto.explore.graph import Json
 from joinproto.explore.seeing import kept_text, shortened, too_many_nodes
 
@@ -35,7 +35,7 @@ LABELLED_MAX = 60
 _KEY_MAX = 1 << 62
 
 
-def projected(session: Session, searched: Searched, by: Sequence[str], nodes_max: int) -> Json:
+def projected(session: Session, searched: SearchIndex, by: Sequence[str], nodes_max: int) -> Json:
     """Return the graph of all rows, with one node for all rows that agree in `by`.
 
     Raises `UsageProblem` for more than `nodes_max` nodes.
@@ -62,7 +62,7 @@ class _Projection:
     """
 
     session: Session
-    searched: Searched
+    searched: SearchIndex
     by: tuple[str, ...]
     nodes_max: int
     expanded: int = 0

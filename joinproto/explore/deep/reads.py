@@ -93,7 +93,7 @@ class _Reading:
         match self.above[node]:
             case ast.Attribute(attr=name):
                 self.attributes.add(name)
-            case ast.Compare(left, [ast.Is() | ast.IsNot()], [other]) if _are_down(left, other):
+            case ast.Compare(left, [ast.Is() | ast.IsNot()], [other]) if _has_down(left, other):
                 pass
             case _:
                 self.is_whole = True
@@ -153,5 +153,5 @@ def _bound_by(node: ast.comprehension) -> list[str]:
     return []
 
 
-def _are_down(one: ast.expr, other: ast.expr) -> bool:
+def _has_down(one: ast.expr, other: ast.expr) -> bool:
     return any(isinstance(node, ast.Name) and node.id == "DOWN" for node in (one, other))

@@ -24,7 +24,7 @@ PIECE = 1 << 18
 
 
 @define
-class Searched:
+class SearchIndex:
     """A finished search.
 
     `parent`: row to a row that it was found from, -1 for a first row.  `number`: row to its

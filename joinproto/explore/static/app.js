@@ -20,8 +20,8 @@ const KINDS = [
 
 const TABS = [["walk", "Walk"], ["ask", "Ask"], ["see", "See"], ["compare", "Compare"], ["logs", "Logs"]];
 
-// Start the page in `root`.  `world`: what `open` answered, where it is open already.
-// `first`: the state with number 0, where it is known.
+// Start the page in `root`.  `world`: the answer of `open`, if the world is open already.
+// `first`: the state with number 0, if it is known.
 export async function start(root, ask, { world = null, first = null, watchFile = true } = {}) {
   const page = new Page(root, ask);
   if (first && !first.error) page.run.keep(first);
@@ -44,7 +44,7 @@ class Page {
   }
 
   async open(world) {
-    // The first state has number 0, so both are asked for at once.
+    // The first state has number 0, so the world and this state are requested at once.
     [this.world] = await Promise.all([world || this.ask("world"), this.run.state(0)]);
     if (this.world.error) return void fill(this.root, problem(this.world.error));
     document.title = `${this.world.name} – joinproto explore`;
@@ -95,7 +95,7 @@ class Page {
   can(verb) { return this.world.verbs.includes(verb); }
 
   show(name) {
-    // What the other view had scrolled to is nothing in this one.
+    // Each view begins at its top.
     if (name !== this.tab) window.scrollTo({ top: 0, behavior: "instant" });
     this.tab = name;
     for (const [other, panel] of Object.entries(this.panels)) {
@@ -119,7 +119,7 @@ class Page {
     this.tabs[name].focus();
   }
 
-  // Ask for the nearest state where this is so, in the view that asks.
+  // Ask for the nearest state where `where` is true, in the tab Ask.
   seek(where) {
     this.show("ask");
     const field = this.panels.ask.querySelector("#where");
@@ -365,7 +365,7 @@ class Page {
     steps[to].focus();
   }
 
-  // Ask again and again whether the model's file changed; the run is taken again then.
+  // Ask repeatedly whether the model's file changed; if so, the run is followed again.
   watch() {
     setInterval(async () => {
       if (document.hidden) return;

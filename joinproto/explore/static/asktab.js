@@ -1,4 +1,4 @@
-// Asking: the nearest state where something is so, and patterns over steps.
+// Asking: the nearest state in which an expression is true, and patterns of steps.
 
 import { button, fill, h, plural, problem } from "./dom.js";
 import { saying } from "./diagram.js";
@@ -51,7 +51,7 @@ export function askTab(page, panel) {
       out));
 
   return {
-    // Asked when they are first seen, because what they ask of needs a search of some states.
+    // Requested when the tab is first shown, because they need a search of some states.
     async shown() {
       if (ready.hasChildNodes()) return;
       const found = await page.ask("questions");

@@ -40,7 +40,7 @@ export function compareTab(page, panel) {
     walk.scrollIntoView({ block: "start" });
   }
 
-  // Both runs after so many of their own steps.
+  // Show both runs after `count` of their own steps.
   async function seeRuns(first, second, count) {
     const upto = (run) => run.steps.slice(0, count).map((step) => step.key);
     pair = { start: page.world.begin.start, keys: upto(first), other: upto(second) };
@@ -94,7 +94,7 @@ export function compareTab(page, panel) {
     return found;
   }
 
-  // Other versions that a page around this one offers: target, options, and what they are.
+  // Other versions that a page around this one offers: target, options and description.
   const versions = page.world.versions || [];
   function withVersion({ target: named, options: given }) {
     target.value = named;
@@ -126,7 +126,7 @@ export function compareTab(page, panel) {
     draw();
   });
 
-  // Two runs, step by step, with what the claims say after each step of either.
+  // Two runs, step by step, with the claims' verdicts after each step of either run.
   function runsTable(found) {
     const [first, second] = found.runs, names = found.claims.map((claim) => claim.name);
     const most = Math.max(first.says.length, second.says.length);

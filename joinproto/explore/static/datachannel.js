@@ -1,4 +1,4 @@
-// The page's channel where all states are in the file: joinproto/explore/export.py writes them.
+// The page's channel if all states are in the file, as joinproto/explore/export.py writes it.
 
 const KEY = 8;
 
@@ -76,7 +76,7 @@ export function fromData(data) {
     return { ...run(ids, indices), start, fits, of: keys.length, same_end: end && fits === keys.length ? exact.length > 0 : null };
   }
 
-  // Which question this is: a claim, or count("attribute", "value") >= number; others need Python.
+  // Return the test for a claim, or for count("attribute", "value") >= number; others need Python.
   function asked(what) {
     if (what.claim) {
       const at = world.claims.findIndex((one) => one.name === what.claim);
@@ -85,7 +85,7 @@ export function fromData(data) {
       return (state) => data.claims[columns.claims[state]][at][0] === shall;
     }
     const found = /^\s*count\(\s*(?:["']([^"']*)["']\s*,\s*)?["']([^"']*)["']\s*\)\s*(>=|>|==|<|<=)\s*(\d+)\s*$/.exec(what.where);
-    if (!found) throw new Error('a page from a file knows count("attribute", "value") >= number alone; joinproto explore knows more');
+    if (!found) throw new Error('an exported page answers only count("attribute", "value") >= number; joinproto explore answers more');
     const [, name, value, how, number] = found, least = Number(number);
     const compare = { ">=": (n) => n >= least, ">": (n) => n > least, "==": (n) => n === least, "<": (n) => n < least, "<=": (n) => n <= least }[how];
     return (at) => {

@@ -13,7 +13,7 @@ function sameMessage(one, other) {
   return one.from === other.from && one.content === other.content;
 }
 
-// Where the message of step `at` was sent: the last step before it that sent it; null: not in this run.
+// The last step before step `at` that sent its message; null: no step of this run sent it.
 function sentAt(steps, at) {
   const { message, member } = steps[at];
   for (let i = at - 1; i >= 0; i--) {
@@ -24,7 +24,7 @@ function sentAt(steps, at) {
   return null;
 }
 
-// Which members run before each step, to draw the line of one that is down in another way.
+// The members that run before each step; the line of a stopped member is drawn differently.
 function downAfter(steps, names, first) {
   const down = new Set(first);
   const rows = [new Set(down)];

@@ -19,15 +19,15 @@ const KEYS = [
 
 export function helpDialog(root) {
   dialog(root, "Help and keys",
-    h("p", {}, "Each state is made when you go there. On the left are the steps that are possible, in the middle the run so far, on the right what each member is and what each claim says. Click a step to take it, and a row of the run to go back there."),
+    h("p", {}, "Each state is made when you go there. On the left are the steps that are possible, in the middle the run so far, on the right the members' states and the claims' verdicts. Click a step to take it, and a row of the run to go back there."),
     h("table", {}, h("tbody", {}, KEYS.map(([key, words]) => h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, words))))),
-    h("p", {}, "Expressions ask what members show, in Python, as a claim does: ", h("code", {}, 'count("phase", "active") >= 2'), ", ", h("code", {}, "a.phase == b.phase"), ", ", h("code", {}, "all(one.term < 2 for one in up.values())"), "."));
+    h("p", {}, "Expressions are written in Python over the attributes that members show, as a claim is: ", h("code", {}, 'count("phase", "active") >= 2'), ", ", h("code", {}, "a.phase == b.phase"), ", ", h("code", {}, "all(one.term < 2 for one in up.values())"), "."));
 }
 
 const namesOf = (page) => page.world.members.filter((name) => name !== "faults");
 const durableOf = (texts) => Object.keys(texts).filter((name) => name.endsWith("*") && !name.includes("."));
 
-// Whether a member keeps something on disk that a fault can change.
+// Whether a member has durable attributes, which a fault can change.
 export const keepsDisk = (texts) => durableOf(texts).length > 0;
 
 // `what`: {link}, or a member: {member, up, texts}, with {disk} for its disk alone.
@@ -60,7 +60,7 @@ function linkChoices(page, send) {
   const names = namesOf(page);
   const from = h("select", { "aria-label": "From" }, names.map((name) => h("option", { value: name }, name)));
   const to = h("select", { "aria-label": "To" }, names.map((name, at) => h("option", { value: name, selected: at === 1 }, name)));
-  return [h("p", {}, "What these two send each other is held back until the network heals."),
+  return [h("p", {}, "Messages between these two members are held back until the network heals."),
     h("div", { class: "inline" }, from, " and ", to, button("Cut this link", () => send("cut", { member: from.value, to: to.value })))];
 }
 
@@ -68,12 +68,12 @@ function memberChoices({ member, up, texts, disk: only }, send, disk) {
   return h("div", { class: "stack" },
     up && !only ? button(`Crash ${member}`, () => send("crash", { member })) : null,
     keepsDisk(texts) ? [up ? h("p", { class: "quiet" }, "A fault of the disk needs a stopped member, so it crashes first. It finds the disk when it starts again.") : null, disk]
-      : h("p", { class: "quiet" }, "It keeps nothing on disk."));
+      : h("p", { class: "quiet" }, "It has no attributes on disk."));
 }
 
 const said = (texts) => Object.entries(texts).map(([name, text]) => `${name} ${text}`).join(", ");
 
-// Each fault that its disk can have, as the run and the search met them.
+// The faults that the member's disk can have, from the run and the search so far.
 function diskChoices(found, member, send) {
   return [
     h("h3", {}, "Lose it"), lostChoices(found, member, send),
@@ -91,7 +91,7 @@ function diskChoices(found, member, send) {
 function lostChoices({ durable }, member, send) {
   const kept = durable.map((name) => ({ name, box: h("input", { type: "checkbox", value: name }) }));
   return [
-    h("p", { class: "quiet" }, "It is as at the beginning. ", durable.length > 1 ? "What you tick survives, such as an identity:" : ""),
+    h("p", { class: "quiet" }, "The disk is then as at the beginning. ", durable.length > 1 ? "Attributes that you tick survive, such as an identity:" : ""),
     durable.length > 1 ? h("div", { class: "inline" }, kept.map(({ name, box }) => h("label", {}, box, ` ${name}`))) : null,
     button(`Lose the disk of ${member}`, () => send("disk-lost", { member, keeps: kept.filter(({ box }) => box.checked).map(({ name }) => name) })),
   ];
@@ -108,5 +108,5 @@ function editChoices(found, member, send) {
   };
   if (!fields.length) return h("p", { class: "quiet" }, "No other value was met so far: search on, in See.");
   return [h("table", {}, h("tbody", {}, fields.map(({ name, choice }) => h("tr", {}, h("th", { scope: "row" }, h("label", { for: choice.id }, name)), h("td", {}, choice))))),
-    button("Write it so", edit)];
+    button("Write these values", edit)];
 }

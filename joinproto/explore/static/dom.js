@@ -1,4 +1,4 @@
-// Elements, made one way: texts are set as text, never read as markup.
+// Make elements in one way: texts are set as text, never read as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -1,4 +1,4 @@
-// Logs of a real run: what nodes told, aligned by cause, and the first step no member would take.
+// Logs of a real run: lines in causal order, and the first step that no member would take.
 
 import { button, fill, h, plural, problem } from "./dom.js";
 

@@ -1,4 +1,4 @@
-// The run that the page stands in: states by number, the steps between them, and where we are.
+// The run on the page: states by number, the steps between them, and the present position.
 
 export class Run {
   constructor(ask) {

@@ -1,4 +1,4 @@
-// Seeing: how levels grew, what was taken and what never, and the graph, projected.
+// Seeing: the growth of the levels, the coverage, and the projected graph.
 
 import { button, fill, h, plural, problem, s } from "./dom.js";
 import { missing, vendor } from "./vendor.js";

@@ -1,5 +1,5 @@
-// The address of a run: world, options, and each step by what it says, so that it survives edits
-// of the model that the run has nothing to do with.
+// The address of a run: world, options, and the key of each step, so that it survives edits of
+// other parts of the model.
 
 export function written({ target, options, run, end }) {
   const parts = new URLSearchParams();

@@ -1,4 +1,4 @@
-// One state: members with what changed, the network, and what each claim says here.
+// One state: members with their changes, the network, and the claims' verdicts.
 
 import { button, h } from "./dom.js";
 import { keepsDisk } from "./dialogs.js";
@@ -29,7 +29,7 @@ function card(member, old, onfault) {
       onfault ? h("span", { class: "card-tools" },
         keepsDisk(member.texts) ? button("disk", () => onfault({ ...member, member: member.name, disk: true }), { class: "small", "aria-label": `Faults of the disk of ${member.name}`, "aria-haspopup": "dialog" }) : null,
         button("faults", () => onfault({ ...member, member: member.name }), { class: "small", "aria-label": `Faults of ${member.name}`, "aria-haspopup": "dialog" })) : null),
-    rows.length ? h("table", {}, h("tbody", {}, rows)) : h("p", { class: "quiet" }, "nothing is told"));
+    rows.length ? h("table", {}, h("tbody", {}, rows)) : h("p", { class: "quiet" }, "no attribute is shown"));
 }
 
 export function networkCard(state, members, { onfault } = {}) {
@@ -44,7 +44,7 @@ export function networkCard(state, members, { onfault } = {}) {
   return h("article", { class: "card network", "aria-label": "The network" },
     h("h3", {}, "Network", split ? h("span", { class: "badge split" }, `split off: ${split}`) : null,
       onfault ? button("cut a link", (event) => onfault({ link: true }, event.currentTarget), { class: "small", "aria-haspopup": "dialog" }) : null),
-    items.length ? h("details", { open: items.length <= 6 }, h("summary", {}, `${sent.length} under way`, form === "MessageSet" ? ", each may come again" : ""), h("ul", { class: "sent" }, items)) : h("p", { class: "quiet" }, "Nothing is under way."),
+    items.length ? h("details", { open: items.length <= 6 }, h("summary", {}, `${sent.length} under way`, form === "MessageSet" ? ", each may come again" : ""), h("ul", { class: "sent" }, items)) : h("p", { class: "quiet" }, "No message is under way."),
     budgets.length ? h("p", { class: "quiet" }, `Faults left: ${budgets.join(", ")}.`) : null);
 }
 
@@ -68,14 +68,14 @@ export function claimRows(state, before, onclaim) {
   }));
 }
 
-// How an answer of a claim is shown: not by colour alone.  "sometimes" breaks nothing where it is not so.
+// The sign of a claim's answer, besides its colour.  A "sometimes" that is false here is not broken.
 export function signOf(kind, is) {
   if (is === null || is === undefined) return { sign: "·", name: "open", words: "not asked" };
   if (is) return { sign: "✓", name: "good", words: kind === "sometimes" ? "✓ is so" : "✓ holds" };
   return kind === "sometimes" ? { sign: "–", name: "open", words: "– is not so" } : { sign: "✗", name: "bad", words: "✗ broken" };
 }
 
-// What claims say in two states, those that differ first.
+// The claims' verdicts in two states, the differing claims first.
 export function claimsOfBoth(first, second, titles) {
   const sides = [first, second].map((claims) => new Map(claims.map((claim) => [claim.name, claim])));
   const rows = [...new Set([...first, ...second].map((claim) => claim.name))].map((name) => {
@@ -97,7 +97,7 @@ export function partsTree(found) {
     found.about ? h("p", {}, found.about) : null,
     found.cases.length ? found.cases.map((one) => h("div", { class: "case" },
       one.of ? h("p", { class: "quiet" }, `asked of ${one.of}: ${one.is === null ? "no answer" : one.is ? "yes" : "no"}`) : null,
-      one.part ? h("ul", { class: "tree" }, part(one.part)) : h("p", { class: "quiet" }, "Its source cannot be read, so only the answer is known."))) : h("p", { class: "quiet" }, "Nothing here that it could be asked of."));
+      one.part ? h("ul", { class: "tree" }, part(one.part)) : h("p", { class: "quiet" }, "Its source cannot be read, so only the answer is known."))) : h("p", { class: "quiet" }, "This claim has no case here."));
 }
 
 function part(one) {

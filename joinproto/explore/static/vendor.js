@@ -1,4 +1,4 @@
-// Libraries of others, which the installed package carries; the page works without them.
+// Libraries of other authors, which the installed package contains; the page works without them.
 
 import { h } from "./dom.js";
 
@@ -25,7 +25,7 @@ function sheet(href) {
   document.head.append(node);
 }
 
-// The library, or null where it is not there.
+// The library, or null if it is missing.
 export function vendor(name) {
   if (!asked.has(name)) asked.set(name, load(name));
   return asked.get(name);
