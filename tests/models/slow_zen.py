@@ -1,8 +1,7 @@
 """Elasticsearch's published model a second time, slow and obvious, with one set of messages.
 
-No code of the world is used here.  A state is that of the published model, a step is a function of
-a state, and each claim asks the messages.  `terms`, `versions`, `values` and `cap` (the most
-messages) are the bounds.
+This module uses no code of the world.  The bounds are `terms`, `versions`, `values`, and `cap`, the
+greatest number of messages.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 
 Names = frozenset[str]
 Config = tuple[Names, int]
+"""The nodes whose votes count, and the number of nodes of which a quorum is more than half."""
 NONE: Config = (frozenset(), 0)
 
 
@@ -32,8 +32,8 @@ class Node(NamedTuple):
 
 
 class Msg(NamedTuple):
-    """A message.  `data`: of a join, the accepted term and version; of a publication, the value,
-    the configuration and the committed one; empty for an answer or a commit, which have `version`.
+    """A message.  `data`: the accepted term and version in a join; the value, the configuration
+    and the committed configuration in a request; empty in a response and in a commit.
     """
 
     kind: str
@@ -57,7 +57,7 @@ def subsets(names: Names) -> list[Names]:
     return [frozenset(s) for s in chain.from_iterable(combinations(ordered, k) for k in sizes)]
 
 
-def quorum(votes: Names, config: Config) -> bool:
+def has_quorum(votes: Names, config: Config) -> bool:
     return 2 * len(votes & config[0]) > config[1]
 
 
@@ -68,15 +68,15 @@ class Model:
 
     def initial(self) -> list[State]:
         nodes = tuple((name, Node()) for name in sorted(self.names))
-        return [State(nodes, frozenset(), frozenset(), who) for who in subsets(self.names)]
+        return [State(nodes, frozenset(), frozenset(), names) for names in subsets(self.names)]
 
     def successors(self, state: State) -> Iterator[State]:
         nodes = dict(state.nodes)
 
-        def to(name: str, *sent: Msg, descent: Any = frozenset(), **changed: Any) -> State:
-            after = {**nodes, name: nodes[name]._replace(**changed)}
+        def after(name: str, *sent: Msg, descent: Any = frozenset(), **changed: Any) -> State:
+            changed_nodes = {**nodes, name: nodes[name]._replace(**changed)}
             held, more = state.messages | set(sent), state.descent | descent
-            return State(tuple(sorted(after.items())), held, more, state.initial)
+            return State(tuple(sorted(changed_nodes.items())), held, more, state.initial)
 
         lost: dict[str, Any] = {
             "joins": frozenset(),
@@ -85,21 +85,21 @@ class Model:
             "published_version": 0,
         }
         for name, n in nodes.items():
-            yield to(name, started=False, published=n.accepted, **lost)
+            yield after(name, started=False, published=n.accepted, **lost)
             if n.version == 0:
                 for found in subsets(state.initial):
                     config = (found, len(state.initial))
-                    if quorum(found, config):
-                        yield to(name, version=1, value=1, accepted=config, committed=config)
+                    if has_quorum(found, config):
+                        yield after(name, version=1, value=1, accepted=config, committed=config)
             for term in range(n.term + 1, self.terms + 1):
                 for other in self.names:
                     join = Msg("join", name, other, term, 0, (n.accepted_term, n.version))
-                    yield to(name, join, term=term, started=True, published=n.accepted, **lost)
-            yield from self._published(state, to, name, n)
+                    yield after(name, join, term=term, started=True, published=n.accepted, **lost)
+            yield from self._published(state, after, name, n)
         for m in state.messages:
-            yield from getattr(self, "_" + m.kind)(to, nodes[m.to], m)
+            yield from getattr(self, "_" + m.kind)(after, nodes[m.to], m)
 
-    def _published(self, state: State, to: Any, name: str, n: Node) -> Iterator[State]:
+    def _published(self, state: State, after: Any, name: str, n: Node) -> Iterator[State]:
         if not n.won or n.published_version != n.version:
             return
         last = min(2, self.versions) if n.term <= 1 else self.versions
@@ -108,7 +108,7 @@ class Model:
                 for config in [(who, len(who)) for who in subsets(self.names)]:
                     if config != n.accepted and n.committed != n.accepted:
                         continue
-                    if not quorum(n.joins, config):
+                    if not has_quorum(n.joins, config):
                         continue
                     new, old = (n.term, version), (n.accepted_term, n.version)
                     descent = {(*old, *new)} | {
@@ -117,34 +117,34 @@ class Model:
                     data = (value, config, n.committed)
                     sent = [Msg("request", name, other, *new, data) for other in self.names]
                     kept = {"published_version": version, "published": config}
-                    yield to(name, *sent, descent=descent, votes=frozenset(), **kept)
+                    yield after(name, *sent, descent=descent, votes=frozenset(), **kept)
 
-    def _join(self, to: Any, n: Node, m: Msg) -> Iterator[State]:
+    def _join(self, after: Any, n: Node, m: Msg) -> Iterator[State]:
         newer = m.data > (n.accepted_term, n.version)
         if m.term == n.term and n.started and not newer and n.version > 0:
             joins = n.joins | {m.source}
-            won = quorum(joins, n.committed) and quorum(joins, n.accepted)
+            won = has_quorum(joins, n.committed) and has_quorum(joins, n.accepted)
             at = n.version if won and not n.won else n.published_version
-            yield to(m.to, joins=joins, won=won, published_version=at)
+            yield after(m.to, joins=joins, won=won, published_version=at)
 
-    def _request(self, to: Any, n: Node, m: Msg) -> Iterator[State]:
+    def _request(self, after: Any, n: Node, m: Msg) -> Iterator[State]:
         if m.term == n.term and (m.term != n.accepted_term or m.version > n.version):
             value, config, committed = m.data
             answer = Msg("response", m.to, m.source, m.term, m.version)
             here = {"accepted_term": m.term, "version": m.version, "value": value}
-            yield to(m.to, answer, accepted=config, committed=committed, **here)
+            yield after(m.to, answer, accepted=config, committed=committed, **here)
 
-    def _response(self, to: Any, n: Node, m: Msg) -> Iterator[State]:
+    def _response(self, after: Any, n: Node, m: Msg) -> Iterator[State]:
         if n.won and m.term == n.term and m.version == n.published_version:
             votes = n.votes | {m.source}
-            done = quorum(votes, n.committed) and quorum(votes, n.published)
+            done = has_quorum(votes, n.committed) and has_quorum(votes, n.published)
             sent = [Msg("commit", m.to, other, m.term, m.version) for other in self.names]
-            yield to(m.to, *(sent if done else []), votes=votes)
+            yield after(m.to, *(sent if done else []), votes=votes)
 
-    def _commit(self, to: Any, n: Node, m: Msg) -> Iterator[State]:
+    def _commit(self, after: Any, n: Node, m: Msg) -> Iterator[State]:
         here = m.term == n.term == n.accepted_term and m.version == n.version
         if here and (not n.won or n.version == n.published_version):
-            yield to(m.to, committed=n.accepted)
+            yield after(m.to, committed=n.accepted)
 
     def broken(self, state: State) -> set[str]:
         """Return the names of the claims that do not hold."""
@@ -171,13 +171,13 @@ class Model:
                 for a in sent
                 if a.kind == "response" and (a.term, a.version) == (m.term, m.version)
             }
-            if not quorum(frozenset(voters), m.data[2]):
+            if not has_quorum(frozenset(voters), m.data[2]):
                 found.add("short")
         return found
 
     def explore(self) -> tuple[list[int], set[str]]:
-        """Return how many states each level has, without those beyond the cap, and the broken
-        claims.
+        """Return the number of states of each level, without states of more than `cap` messages,
+        and the names of the broken claims.
         """
         level = set(self.initial())
         seen, sizes, broken = set(level), [], set[str]()

@@ -25,7 +25,7 @@ COUNTS = {
     "chain-register-founding": (32_141, 298_293, 23),
     "chain-register-found-with": (800_499, 20_314_962, 35),
 }
-"""Distinct states, steps and depth, with one crash, in the usual size."""
+"""Distinct states, steps and depth."""
 
 FAILS = {
     ("chain-register", "promise-not-persisted"): ("one_successor", 10),
@@ -46,8 +46,7 @@ NOTICED = {
     ("chain-register", "minority"): 2,
     ("chain-register-wiped", "stranger-votes"): 13,
 }
-"""Steps until two members have learned different views, which a user would notice."""
-
+"""The steps until two members have learned different views, which a user would notice."""
 
 SIZES = [
     pytest.param(name, marks=pytest.mark.soak("join-worlds")) if states > 10**6 else name
@@ -61,7 +60,7 @@ def test_one_successor_is_chosen(name: str) -> None:
     assert ("holds", COUNTS[name]) == ended(name)
 
 
-def test_two_electors_agree_as_three_do() -> None:
+def test_two_electors_choose_one_successor() -> None:
     """Both must answer, so a member needs a second round to go on with the other member's view."""
     found = check(load_world("chain-register", members=2))
 
@@ -78,7 +77,7 @@ def test_a_world_fails_without_its_rule(name: str, mutant: str) -> None:
 
 @pytest.mark.parametrize(("name", "mutant"), NOTICED)
 def test_members_learn_two_views_without_the_rule(name: str, mutant: str) -> None:
-    """Members see the error, too: it does not appear only in the ledger."""
+    """Members show the error, and not only the ledger does."""
     world = load_world(name, mutant=mutant)
     only = [item for item in world.properties if item.name == "members learn one view"]
 
@@ -151,7 +150,7 @@ def test_an_elector_needs_no_durable_ballot_besides_its_durable_vote() -> None:
     assert ("holds", 90_970) == (found.result, found.distinct)
 
 
-def test_each_view_of_the_world_has_an_id_of_its_own() -> None:
+def test_each_view_of_the_world_has_its_own_id() -> None:
     """`by_nonce` can stand for a digest here only because each proposer has its own nonce."""
     drawn = views("F C1 C2", by_nonce)
 

@@ -87,7 +87,8 @@ FAIL = {
     "clusterer-hole-7": ("b knows the config in the end", 4),
     "clusterer-real-stops": ("whichever goes has the last write", 5),
 }
-"""Holes of the shipped rules, and two that ours keep: the claim that fails, and how many steps."""
+"""Holes of the shipped rules, and two that ours keep: the claim that fails, and the steps of the
+shortest run."""
 
 MUTANTS = {
     "clusterer-order": ("a version never goes down", 4),
@@ -144,9 +145,8 @@ def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FAIL)
-def test_each_hole_of_the_shipped_rules_is_found(name: str) -> None:
-    """A claim fails in a shortest run.  Our rules keep two holes by design: the seventh, and two
-    sides."""
+def test_a_claim_fails_in_each_world_with_a_hole(name: str) -> None:
+    """The holes of our own rules are kept by design: the seventh, and two sides."""
     claim, steps = FAIL[name]
     found = searched(name)
 
@@ -157,7 +157,7 @@ def test_each_hole_of_the_shipped_rules_is_found(name: str) -> None:
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_world_fails_without_each_rule(name: str) -> None:
-    """Each of these worlds has one mutant, of the rules U1 to U7."""
+    """Each of these worlds has one mutant."""
     claim, steps = MUTANTS[name]
     (mutant,) = next(one.mutants for one in ENTRIES if one.name == name)
     found = searched(name, mutant)
@@ -170,6 +170,6 @@ def test_a_world_fails_without_each_rule(name: str) -> None:
 @pytest.mark.parametrize("title", SCENES)
 def test_a_scene_can_be_read_as_a_story(title: str) -> None:
     """Scenes are written as values, and building a world does not check them."""
-    told = scene(title, "ours").story
+    story = scene(title, "ours").story
 
-    assert told == story_of(encoded(told))
+    assert story == story_of(encoded(story))

@@ -1,7 +1,7 @@
 """Pinned counts of the classics: distinct states, steps, depth.
 
-Each number has a source: a closed form that is computed here in another way, or the reference
-search, which `test_reference.py` compares with the engine state by state.
+The numbers come from closed forms, from the reference search, which `test_reference.py` compares
+with the engine state by state, or from a separate program.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OF_SYSTEMS = (
     *(f"joinproto_worlds.{name}." for name in SYSTEMS),
     "joinproto_worlds.register.views:",
 )
-"""The beginnings of `build` of the worlds that are pinned in other files."""
+"""Prefixes of `Entry.build` for worlds that other files pin."""
 
 CLASSICS = [
     item
@@ -54,8 +54,8 @@ def test_two_phase_commit_has_the_counts_of_its_closed_forms(n: int) -> None:
 
 
 @pytest.mark.soak("system-worlds")
-def test_two_phase_commit_with_eight_managers_takes_many_batches() -> None:
-    """Every table doubles several times, too."""
+def test_two_phase_commit_with_eight_managers_has_its_pinned_counts() -> None:
+    """This search takes many batches, and doubles every table several times."""
     report = check(load_world("two-phase-commit", members=8))
 
     assert (1_745_408, 18_507_778, 26) == (report.distinct, report.generated, report.depth)
@@ -91,7 +91,7 @@ def test_a_commit_on_too_few_votes_meets_a_manager_that_aborts() -> None:
 
 
 def tables(n: int) -> Iterator[str]:
-    """Yield the rings of T, L and E in which T follows every E, which holds both forks."""
+    """Yield the rings of T, L and E (no fork, the left fork, both forks) in which T follows E."""
     for ring in product("TLE", repeat=n):
         if all(ring[i] != "E" or ring[(i + 1) % n] == "T" for i in range(n)):
             yield "".join(ring)
@@ -138,7 +138,9 @@ def test_one_left_handed_philosopher_prevents_the_deadlock(n: int, states: int) 
 
 @pytest.mark.parametrize("n", range(2, 8))
 def test_a_token_ring_has_the_counts_of_its_closed_forms(n: int) -> None:
-    """The token is on one of N links, or one of N members is inside; the others want or not."""
+    """The token is on one of N links, or one of N members is inside; each other member may want
+    to enter.
+    """
     report = check(load_world("token-ring", members=n))
 
     under_way, inside = n * 2**n, n * 2 ** (n - 1)
@@ -206,7 +208,7 @@ PINNED: dict[tuple[str, str | None], tuple[int, int, int]] = {
         for mutant in (None, *item.mutants)
     ],
 )
-def test_a_classic_ends_as_expected_with_its_pinned_counts(name: str, mutant: str | None) -> None:
+def test_a_classic_has_its_pinned_counts(name: str, mutant: str | None) -> None:
     """Distinct states, steps and depth with the usual number of members."""
     report = searched(name, mutant)
 
@@ -251,11 +253,9 @@ def test_paxos_without_half_of_the_promise_chooses_two_founders(mutant: str) -> 
     assert ("one founder is chosen", 20) == (report.trace.property, len(report.trace.steps))
 
 
-def test_a_learned_view_was_accepted_by_a_majority() -> None:
-    """The claim about learned founders stands for the definition: accepted by a majority.
-
-    In every state with two members at most one founder is accepted by a majority at one ballot,
-    and a member that joins a founder joins this one.
+def test_a_learned_founder_was_accepted_by_a_majority() -> None:
+    """With two members, both accept at most one founder at one ballot in every state, and a
+    member learns only this founder.
     """
     found = explore(load_world("paxos-founding", members=2))
 
@@ -275,8 +275,8 @@ def test_a_learned_view_was_accepted_by_a_majority() -> None:
 # -- claims about all classics --------------------------------------------------------
 
 
-def test_the_classics_use_every_feature_of_worlds() -> None:
-    """Each network, fault and kind of claim is used by at least one world that ships."""
+def test_the_classics_use_each_network_and_each_fault() -> None:
+    """They also use a monitor, joint steps, shown disks, symmetry, labels, and these claims."""
     worlds = [load_world(item.name) for item in CLASSICS]
 
     assert {"MessageSet", "MessageBag", "FifoLinks"} == {type(w.network).__name__ for w in worlds}

@@ -64,8 +64,8 @@ def test_nodes_that_search_before_any_has_registered_never_form_one_cluster_of_a
 def test_a_world_fails_without_each_of_our_rules(
     name: str, mutant: str, claim: str, steps: int | None
 ) -> None:
-    """The mutants leave out a rule: a majority of votes, joining a member that answers, whole
-    lists, and no more nodes than expected."""
+    """Each mutant leaves out one rule: a majority of votes, joining a member that answers, whole
+    lists, or no more nodes than expected."""
     found = searched(name, mutant)
 
     bad = [one.name for one in found.properties if one.result in ("violated", "not-reached")]

@@ -32,7 +32,7 @@ def test_a_classic_of_liveness_ends_as_its_entry_says(item: Entry) -> None:
 def test_a_ring_stabilises_if_there_are_as_many_numbers_as_other_machines(
     members: int, numbers: int, result: str
 ) -> None:
-    """It needs K >= N - 1.  All K^N states are beginnings; each privilege is a step."""
+    """N machines need K >= N - 1 numbers.  All K^N states are initial; each privilege is a step."""
     from joinproto_worlds.fair.stabilising_ring import build
 
     report = check(build(members, numbers=numbers))
@@ -50,7 +50,7 @@ def test_without_fairness_a_ring_need_not_stabilise() -> None:
 
 @pytest.mark.parametrize(("readers", "writers"), [(1, 1), (2, 1), (4, 1), (2, 2), (1, 3)])
 def test_readers_and_writers_have_their_closed_form(readers: int, writers: int) -> None:
-    """2^w 3^r states in which no writer is in, and w 2^(w-1) 2^r in which one is in alone."""
+    """2^w 3^r states without a writer inside, and w 2^(w-1) 2^r with one writer inside alone."""
     from joinproto_worlds.fair.readers_writers import build
 
     report = check(build(readers, writers=writers, strongly=True))
@@ -111,7 +111,7 @@ def test_if_nodes_stay_white_termination_is_announced_too_early() -> None:
 
 
 def test_with_weak_fairness_only_losses_break_the_alternating_bit() -> None:
-    """Over links that lose no message it does not need strong fairness."""
+    """Over links that lose no message the protocol does not need strong fairness."""
     from joinproto_worlds.fair.bits_for_ever import build
 
     assert "holds" == check(build(losses=False, fair="none")).result

@@ -1,4 +1,4 @@
-"""Incidents: each deployed rule is broken, and each fix ends as its entry says."""
+"""Worlds of incidents end as their entries say, and are found by a user's words."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ NAMES = [
 
 
 @pytest.mark.parametrize("item", NAMES)
-def test_an_incident_ends_as_its_row_says(item: Entry) -> None:
-    """The result, the length of the shortest run, and the size of the search."""
+def test_an_incident_ends_as_its_entry_says(item: Entry) -> None:
+    """The length of the shortest run and the size of the search are pinned, too."""
     report = searched(item.name)
 
     assert item.expected == report.result
@@ -119,8 +119,8 @@ def test_an_incident_ends_as_its_row_says(item: Entry) -> None:
 
 
 @pytest.mark.parametrize("item", NAMES)
-def test_a_world_that_holds_reaches_its_scenes_and_faults(item: Entry) -> None:
-    """Besides each *always* a world has a *sometimes*, and all faults with a budget happened."""
+def test_a_world_has_a_sometimes_and_takes_all_its_faults(item: Entry) -> None:
+    """One world needs no *sometimes*.  A world that fails may end before a fault happens."""
     claims = load_world(item.name).properties
     report = searched(item.name)
 
@@ -129,8 +129,7 @@ def test_a_world_that_holds_reaches_its_scenes_and_faults(item: Entry) -> None:
         assert not [said for said in report.coverage.never if said.startswith("fault")]
 
 
-def test_an_incident_is_reported_in_words_and_with_its_source() -> None:
-    """A paragraph for people, a link to the source, and words to search for."""
+def test_an_incident_has_a_description_a_link_and_words_to_search_for() -> None:
     for item in ENTRIES:
         assert 40 <= len(item.happened.split()) <= 110, item.name
         assert urlsplit(item.link).scheme == "https"

@@ -114,6 +114,7 @@ TWO = {
     "feeds-more-than-it-says": ("position_is_data", 18),
     "register-forgets": ("one_successor", 10),
 }
+"""For `join-two`: the claim that breaks with each mutant, and the number of steps."""
 
 THREE = {
     "active-before-all-are-ready": ("waits_for_n", 7),
@@ -133,7 +134,7 @@ THREE = {
     "stale-source": ("nothing_lost", 27),
     "dirty-not-written": ("position_is_data", 28),
 }
-"""In `join`, with three members; the failures of more than 20 steps take minutes together."""
+"""The same for `join`, with three members; failures of more than 20 steps take minutes together."""
 
 FAILS = {
     ("join-options", "options-not-compared"): ("options_agree", 8),
@@ -178,7 +179,7 @@ FAILS = {
 }
 """The claim that breaks without each rule, and the number of steps."""
 
-ALSO = {
+HARM = {
     ("dirty-not-written", "dirty_before_serving"): 22,
     ("held-derived", "nothing_lost"): 19,
     ("tip-is-data", "nothing_lost"): 19,
@@ -191,7 +192,7 @@ ALSO = {
 PUT_BACK = [name for name in COUNTS if "put-back" in name]
 
 LARGE = "join-worlds"
-"""The part of the soak tests for worlds of up to some 10^6 states."""
+"""The part of the soak tests for all join worlds but the two largest."""
 
 
 def _weight(case: tuple[str, str]) -> Any:
@@ -219,8 +220,8 @@ PINNED = {**QUICK, **COUNTS, **HUGE}
         *[pytest.param(name, marks=_soak(name)) for name in (*COUNTS, *HUGE)],
     ],
 )
-def test_the_claims_hold(name: str) -> None:
-    """Section 4 of the join protocol, within the world's bounds."""
+def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
+    """The claims are those of section 4 of the join protocol."""
     assert ("holds", PINNED[name]) == ended(name)
 
 
@@ -236,7 +237,7 @@ def test_a_world_fails_without_its_rule(case: tuple[str, str]) -> None:
 
 @pytest.mark.soak(LARGE)
 def test_every_row_of_every_table_is_taken_in_some_world() -> None:
-    """If no world takes a row, it is redundant or a world is missing.  So it is for outcomes."""
+    """Otherwise the row is redundant or a world is missing; the same is true of outcomes."""
     tables = (standing(), founding(), reopening(), going_on(), admission())
     rows = {row(table.name, case.label, case.name) for table in tables for case in table.cases}
 
@@ -247,8 +248,8 @@ def test_every_row_of_every_table_is_taken_in_some_world() -> None:
 
 
 @pytest.mark.soak(LARGE)
-@pytest.mark.parametrize(("mutant", "claim"), ALSO)
-def test_the_harm_needs_more_steps_than_the_first_broken_claim(mutant: str, claim: str) -> None:
+@pytest.mark.parametrize(("mutant", "claim"), HARM)
+def test_the_harm_itself_needs_its_pinned_number_of_steps(mutant: str, claim: str) -> None:
     """A user would notice lost data, or a disk with wrong contents."""
     world = load_world("join-two", mutant=mutant)
     only = [item for item in world.properties if item.name == claim]
@@ -256,7 +257,7 @@ def test_the_harm_needs_more_steps_than_the_first_broken_claim(mutant: str, clai
     trace = check(evolve(world, properties=only)).trace
 
     assert trace is not None
-    assert ALSO[mutant, claim] == len(trace.steps)
+    assert HARM[mutant, claim] == len(trace.steps)
 
 
 def test_every_world_has_a_pinned_result() -> None:
@@ -273,19 +274,18 @@ def test_no_claim_of_a_deep_world_breaks_in_its_first_states(name: str) -> None:
     assert not {item.name for item in found.properties if item.result == "violated"}
 
 
-def test_a_world_fails_without_each_rule_that_can_be_left_out() -> None:
-    """A rule is redundant or not tested if no world fails without it (`chain-register` tests
-    votes)."""
-    missed = {mutant for item in ENTRIES for mutant in item.mutants}
+def test_every_rule_that_can_be_left_out_is_a_mutant_of_a_world() -> None:
+    """Otherwise the rule is redundant or not tested."""
+    mutants = {mutant for item in ENTRIES for mutant in item.mutants}
 
-    assert {*OF_THE_MEMBER, *LAPSES} <= missed
+    assert {*OF_THE_MEMBER, *LAPSES} <= mutants
     assert {mutant for item in WORLDS for mutant in item.mutants} == {m for _, m in FAILS}
 
 
 def test_members_reach_the_same_states_if_messages_expire() -> None:
     """The dropped messages could not change a member."""
 
-    def members(**options: Any) -> set[Any]:
+    def reached(**options: Any) -> set[Any]:
         world = build(members=2, crashes=0, views=2, frames=0, closes=False, suspects=False)
         world = evolve(world, properties=world.properties[: len(LEDGER)], **options)
         search = Search(world)
@@ -296,4 +296,4 @@ def test_members_reach_the_same_states_if_messages_expire() -> None:
             for row in rows
         }
 
-    assert members() == members(expiry=None)
+    assert reached() == reached(expiry=None)

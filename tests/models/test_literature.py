@@ -18,7 +18,7 @@ OF_BOOKS = [
 
 @pytest.mark.parametrize("entry", OF_BOOKS, ids=[one.name for one in OF_BOOKS])
 def test_an_example_is_loaded_from_its_file_as_well(entry: Entry) -> None:
-    """`joinproto check FILE.py` finds the world of that name, with the same first states."""
+    """Members, claims and first states are the same as those of the world found by its name."""
     file = import_module(entry.build.partition(":")[0]).__file__
     size = {"members": entry.usual} if "members" in parameters(entry) else {}
 

@@ -33,16 +33,16 @@ TABLES = {
     ("joinproto.reference.note.machine", "note_machine"),
     ("joinproto.standby.roles", "machine"),
 }
-"""The tables that can be read: a module, and the function in it that returns the table."""
+"""The tables that can be compared: a module, and the function in it that returns the table."""
 
 
-def read(module: str, name: str) -> Any:
+def table_of(module: str, name: str) -> Any:
     """Return the table that the function returns now; for a machine, its arrows."""
-    made = getattr(import_module(module), name)()
-    return getattr(made, "arrows", made)
+    table = getattr(import_module(module), name)()
+    return getattr(table, "arrows", table)
 
 
-def held() -> dict[tuple[str, str], Any]:
+def attributes() -> dict[tuple[str, str], Any]:
     """Return the attributes of all loaded modules of joinproto, and of their classes."""
     found: dict[tuple[str, str], Any] = {}
     for title, module in sorted(sys.modules.items()):
@@ -57,30 +57,29 @@ def held() -> dict[tuple[str, str], Any]:
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_every_mutation_replaces_its_targets_and_puts_them_back(name: str) -> None:
-    """A target is replaced in all places that hold it, and no other attribute changes."""
-    left_out = MUTATIONS[name]
-    with applied(left_out):
+    """No attribute with another name changes."""
+    mutation = MUTATIONS[name]
+    with applied(mutation):
         pass  # now its modules are imported
-    before = held()
+    before = attributes()
 
-    with applied(left_out):
-        inside_it = held()
+    with applied(mutation):
+        mutated = attributes()
 
-    changed = {key[1] for key, one in before.items() if inside_it[key] is not one}
-    assert {patch.path.rpartition(".")[2] for patch in left_out.patches} == changed
-    after = held()
+    changed = {key[1] for key, one in before.items() if mutated[key] is not one}
+    assert {patch.path.rpartition(".")[2] for patch in mutation.patches} == changed
+    after = attributes()
     assert not [key for key, one in before.items() if after[key] is not one]
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_replaced_table_differs_from_the_original(name: str) -> None:
-    """A case of the table is gone, or has another condition or outcome."""
     tables = {(one.module, one.path) for one in MUTATIONS[name].patches} & TABLES
-    before = {table: read(*table) for table in tables}
+    before = {table: table_of(*table) for table in tables}
 
     with applied(MUTATIONS[name]):
         for table in tables:
-            assert before[table] != read(*table)
+            assert before[table] != table_of(*table)
 
 
 def test_every_module_that_imported_a_function_has_the_replacement() -> None:
@@ -89,10 +88,10 @@ def test_every_module_that_imported_a_function_has_the_replacement() -> None:
     member = import_module("joinproto.join.member")
 
     with applied(MUTATIONS["older-frame-accepted"]):
-        held_by = {vars(one)["may_append"] for one in (frames, member, join_member)}
+        functions = {vars(one)["may_append"] for one in (frames, member, join_member)}
 
-    assert 1 == len(held_by)
-    assert may_append not in held_by
+    assert 1 == len(functions)
+    assert may_append not in functions
 
 
 @pytest.mark.parametrize(
@@ -107,7 +106,7 @@ def test_every_module_that_imported_a_function_has_the_replacement() -> None:
 )
 def test_the_error_names_a_missing_target(module: str, path: str) -> None:
     """Earlier replacements of the same mutation are put back."""
-    before = held()
+    before = attributes()
     patches = (
         Patch("joinproto.join.succession", "founding", lambda _: reopening),
         Patch(module, path, lambda one: one),
@@ -116,7 +115,7 @@ def test_the_error_names_a_missing_target(module: str, path: str) -> None:
     with pytest.raises(MisuseError, match=f"mutation broken: .* no {module}.{path}"):
         Mutation("broken", patches).apply()
 
-    after = held()
+    after = attributes()
     assert not [key for key, one in before.items() if after[key] is not one]
 
 
@@ -133,21 +132,21 @@ def test_an_unknown_mutation_is_refused() -> None:
         mutation("x")
 
 
-def test_after_an_error_in_the_block_the_originals_are_back() -> None:
+def test_the_originals_are_back_after_an_error_in_the_block() -> None:
     """The end of an inner block of the same mutation puts no original back."""
-    before = held()
+    before = attributes()
 
     def fails() -> None:
         with applied(MUTATIONS["minority"]):
             with applied(MUTATIONS["minority"]):
                 pass
-            assert before != held()
+            assert before != attributes()
             raise KeyError
 
     with pytest.raises(KeyError):
         fails()
 
-    after = held()
+    after = attributes()
     assert not [key for key, one in before.items() if after[key] is not one]
 
 
@@ -189,6 +188,6 @@ def test_a_search_without_a_rule_changes_no_other_search() -> None:
 
 def test_every_mutation_is_a_mutant_of_a_world_or_of_a_storm() -> None:
     """A world or random runs must fail with it."""
-    missed = {mutant for item in ENTRIES for mutant in item.mutants} | set(MUTANTS)
+    mutants = {mutant for item in ENTRIES for mutant in item.mutants} | set(MUTANTS)
 
-    assert set(MUTATIONS) <= missed
+    assert set(MUTATIONS) <= mutants

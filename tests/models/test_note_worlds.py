@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from joinproto.check.entry import Entry
 from joinproto.reference.note.machine import note_arrows
 from joinproto.reference.note.readings import READINGS
 from joinproto.reference.qpid.machine import qpid_arrows
@@ -56,15 +57,12 @@ def test_every_world_of_the_note_has_a_pinned_count() -> None:
 
 
 @pytest.mark.parametrize("item", NOTE, ids=lambda item: str(item.name))
-def test_a_world_ends_as_expected(item: object) -> None:
-    assert item in NOTE
-    entry = NOTE[NOTE.index(item)]  # the same item, with its type
+def test_a_world_ends_as_its_entry_says_with_its_pinned_size(item: Entry) -> None:
+    found = searched(item.name)
 
-    found = searched(entry.name)
-
-    assert entry.expected == found.result
-    assert DISTINCT[entry.name] == found.distinct
-    assert entry.steps == (None if found.trace is None else len(found.trace.steps))
+    assert item.expected == found.result
+    assert DISTINCT[item.name] == found.distinct
+    assert item.steps == (None if found.trace is None else len(found.trace.steps))
 
 
 MUTANTS = [(item.name, mutant) for item in NOTE for mutant in item.mutants]
@@ -97,7 +95,7 @@ def _taken() -> set[str]:
 
 
 UNTAKEN = {
-    # In a world, a mark that changes nothing is not a step.
+    # In a world, a mark without an effect is not a step.
     "note-mark: R3 clean already",
     "note-mark: silent no store that could be the latest",
     "qpid-marking: L1 no store",
@@ -105,7 +103,7 @@ UNTAKEN = {
 
 
 def test_every_case_of_every_table_of_the_note_is_taken_in_some_world() -> None:
-    """A case that no world takes is a case that no search checks."""
+    """No search checks a case that no world takes."""
     cases = {
         f"{arrow.table.name}: {case.label} {case.name}"
         for reading in READINGS.values()

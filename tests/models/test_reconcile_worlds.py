@@ -49,7 +49,7 @@ COUNTS = {
 
 
 def test_every_world_that_holds_has_a_count() -> None:
-    """Tests below search some of the others."""
+    """The tests below search some of the other worlds."""
     assert {one.name for one in ENTRIES if one.expected == "holds"} == COUNTS.keys()
 
 
@@ -136,8 +136,8 @@ REPAIRED = "each that can be repaired is"
 def test_a_world_fails_with_each_defect_and_without_each_rule(
     name: str, mutant: str | None, claims: set[str], steps: int | None
 ) -> None:
-    """Growth without limit, starvation, two timers: our rules have none of these defects.
-    Each rule Q1 to Q6 is left out at least once; incidents 12 to 16, 23 and 30."""
+    """The defects are those of incidents 12 to 16, 23 and 30, among others; each rule Q1 to Q6 is
+    left out at least once."""
     found = searched(name, mutant)
 
     assert "violated" == found.result
@@ -150,8 +150,8 @@ def test_a_world_fails_with_each_defect_and_without_each_rule(
 
 @pytest.mark.soak("system-worlds")
 def test_a_new_leader_that_changes_members_at_once_loses_committed_entries() -> None:
-    """It must first commit an entry of its own: otherwise the majorities of two leaders' changes
-    may be disjoint."""
+    """It must first commit its own entry: otherwise the majorities of two leaders' changes can be
+    disjoint."""
     found = searched("reconcile-own-entry", "no-own-entry")
 
     assert ["who leads has what is committed"] == [
@@ -171,23 +171,23 @@ def test_without_a_lost_disk_no_committed_entry_is_lost() -> None:
 def test_a_torn_record_that_reads_as_damaged_loses_a_change_that_was_begun(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A real record is replaced as a whole, so after a torn write the older one is read, as first
-    here."""
-    acts = _of_two_queues()
+    """A real record is replaced as a whole, so after a torn write the older one is read, as in the
+    first run here."""
+    acts = _steps_to_a_torn_write()
     assert _played(acts).disk[KEEPER].keys() == {Key("/", "q0")}  # the tool's outcome is unknown
 
     monkeypatch.setattr("joinproto.machine.world.as_torn", lambda _older: DAMAGED)
     damaged = _played(acts)
     assert damaged.disk[KEEPER] is DAMAGED
 
-    # The operator removes the file, and the new daemon knows nothing of `add d`.
+    # The operator removes the file, and the new daemon does not know of `add d`.
     for act in (Act("is drained", "d"), Act("starts"), Act("reads"), Act("answers", "q0")):
         assert damaged.enact(act)
     assert (("add", "d"), ("add", "e")) == damaged.groups[0].asked
 
 
-def _of_two_queues() -> list[Act | Death[Act]]:
-    """The tool that adds d to q0 times out; then the power fails while q1's intent is written."""
+def _steps_to_a_torn_write() -> list[Act | Death[Act]]:
+    """Return steps: the tool for q0 times out; the power fails while q1's intent is written."""
     answers = Act("answers", "q1")
     return [
         Act("reads"),
@@ -198,9 +198,9 @@ def _of_two_queues() -> list[Act | Death[Act]]:
 
 
 def _played(acts: list[Act | Death[Act]]) -> DaemonWithBroker:
-    it = build_beside(kinds="qq", crashes=1, tears=1, hangs=1, drains=1).members[KEEPER]()
-    assert isinstance(it, DaemonWithBroker)
-    it.start()
+    daemon = build_beside(kinds="qq", crashes=1, tears=1, hangs=1, drains=1).members[KEEPER]()
+    assert isinstance(daemon, DaemonWithBroker)
+    daemon.start()
     for act in acts:
-        assert it.enact(act), act
-    return it
+        assert daemon.enact(act), act
+    return daemon

@@ -67,7 +67,7 @@ COUNTS = {
 """Distinct states, steps and depth of the worlds that hold."""
 
 
-def weighed(name: str, *more: object) -> object:
+def with_mark(name: str, *more: object) -> object:
     return pytest.param(name, *more, marks=weight(name, "system-worlds"))
 
 
@@ -77,7 +77,7 @@ def test_every_world_that_holds_has_a_count() -> None:
     assert holds == COUNTS.keys()
 
 
-@pytest.mark.parametrize("name", [weighed(name) for name in COUNTS])
+@pytest.mark.parametrize("name", [with_mark(name) for name in COUNTS])
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
     """Every *sometimes* is reached, too: a broker takes over, for example."""
     assert ("holds", COUNTS[name]) == ended(name)
@@ -91,8 +91,8 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("item", BROKEN)
-def test_a_shortest_run_shows_a_limit(item: Entry) -> None:
-    """LM1 to LM5 and LC1 to LC6 by the document's prototype, and what an outside manager may do."""
+def test_the_shortest_run_to_a_limit_has_its_pinned_length(item: Entry) -> None:
+    """The limits are those of the document's prototype and those of an outside manager."""
     found = searched(item.name)
 
     assert "violated" == found.result
@@ -136,14 +136,14 @@ def test_every_rule_has_a_mutant_of_a_world() -> None:
     assert [f"H{n}" for n in range(1, 12)] == [*RULES]
 
 
-@pytest.mark.parametrize(("name", "mutant"), [weighed(*case) for case in MUTANTS])
+@pytest.mark.parametrize(("name", "mutant"), [with_mark(*case) for case in MUTANTS])
 def test_a_world_fails_without_each_rule(name: str, mutant: str) -> None:
     """A claim is broken, or a required state is not reached."""
     assert "violated" == searched(name, mutant).result
 
 
 def test_a_backup_that_copies_from_the_front_need_not_catch_up() -> None:
-    """H5: clients put and take as fast as it copies; if it copies from the back, it catches up."""
+    """H5: clients put and take messages as fast as the backup copies them."""
     found = searched("standby-chase")
 
     assert ["it is caught up"] == [one.name for one in found.properties if one.result == "violated"]

@@ -28,7 +28,7 @@ SAME_SIZES = [
 def test_a_model_of_one_set_of_messages_has_the_same_levels(
     nodes: int, terms: int, versions: int, values: int, messages: int
 ) -> None:
-    """Both keep all facts, and leave out states with too many messages."""
+    """Both models keep all facts, and leave out states with too many messages."""
     names = frozenset(f"n{i + 1}" for i in range(nodes))
     levels, broken = Model(names, terms, versions, values, messages).explore()
     world = build(nodes, None, terms, versions, values, messages, forgets=False)
@@ -62,7 +62,7 @@ def test_small_instances_hold_to_their_end(name: str, counts: tuple[int, int, in
 
 @pytest.mark.soak("zen")
 def test_the_published_size_holds_to_its_end() -> None:
-    """Takes five minutes and ten gigabytes for 27 levels; TLC reached the 18th."""
+    """The search takes five minutes and ten gigabytes for 27 levels; TLC reached the 18th level."""
     report = check(load_world("zen"), symmetry=True, workers=2)
 
     assert (199_428_940, 1_479_008_531, 27) == (report.distinct, report.generated, report.depth)
@@ -80,7 +80,7 @@ def test_three_nodes_hold_in_one_term_with_strangers() -> None:
 
 
 def test_forgetting_facts_changes_no_verdict_and_no_shortest_run() -> None:
-    """For each mutant the shortest run is as long as without forgetting."""
+    """The shortest runs of three mutants are as long as without forgetting."""
     for mutant in (None, *IN_ONE_TERM[:3]):
         worlds = [build(2, mutant, 1, 2, 1, 0, forgets=one) for one in (False, True)]
         whole, part = map(check, worlds)
@@ -113,7 +113,8 @@ BREAKS = {
     ),
     "commits-former": ("zen-two", 14, {"commits have a quorum of the configuration before"}),
 }
-"""The number of steps to each mutant's error with two nodes, and the claim that it breaks."""
+"""The world of each mutant, the steps of its shortest run with two nodes, and the claims that
+break in it."""
 
 
 def test_every_mutant_has_a_pinned_result() -> None:
@@ -135,7 +136,9 @@ def test_a_claim_breaks_without_each_rule(mutant: str) -> None:
     ("mutant", "states"),
     [(None, 58_056), ("commits-by-old-alone", 64_423), ("changes-twice", 66_296)],
 )
-def test_two_nodes_break_no_claim_without_two_of_the_rules(mutant: str | None, states: int) -> None:
+def test_two_nodes_break_no_claim_without_either_of_two_rules(
+    mutant: str | None, states: int
+) -> None:
     """With two nodes these mutants reach other states, and no state breaks a claim."""
     report = check(build(2, mutant, values=1, messages=0), symmetry=True)
 

@@ -1,8 +1,8 @@
 """For each part of a layer an obligation that fails without it, read from `pins.toml`.
 
 A layer has hundreds of obligations, and without a part most of them are still proved.  So the
-table names one that fails, and only that one is discharged.  `pytest --rewrite` finds a new one
-if it no longer fails, and removes lines that name no part.
+table names one that fails, and tests discharge only this one.  If it no longer fails,
+`pytest --rewrite` finds another; it also removes lines that name no part.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ def text_of(table: Mapping[str, str]) -> str:
     return HEAD + "".join(_line(part, words) for part, words in sorted(table.items()))
 
 
-def check(part: str, asked: Sequence[Obligation], *, rewrite: bool) -> None:
-    """Check that the obligation pinned for `part` fails.
+def check(part: str, candidates: Sequence[Obligation], *, rewrite: bool) -> None:
+    """Check that the obligation pinned for `part` fails; `rewrite`: else pin another that does.
 
-    `asked`: the obligations that may fail if the part is left out.
+    `candidates`: the obligations that may fail if the part is left out.
     """
     pinned = pins().get(part)
-    if any(_fails(one, HASTY) for one in asked if one.words == pinned):
+    if any(_fails(one, HASTY) for one in candidates if one.words == pinned):
         return
-    found = next((one for effort in EFFORTS for one in asked if _fails(one, effort)), None)
-    assert found is not None, f"{part} is idle: no obligation fails without it"
+    found = next((one for effort in EFFORTS for one in candidates if _fails(one, effort)), None)
+    assert found is not None, f"{part} is not needed: no obligation fails without it"
     if rewrite:
         FILE.write_text(text_of({**pins(), part: found.words}), "utf-8")
         return
@@ -53,12 +53,12 @@ def check(part: str, asked: Sequence[Obligation], *, rewrite: bool) -> None:
     )
 
 
-def _fails(asked: Obligation, effort: int) -> bool:
-    """Return whether Z3 finds a state against it, and the independent reader confirms that."""
-    query = Query.of(asked)
+def _fails(obligation: Obligation, effort: int) -> bool:
+    """Return whether Z3 finds a counterexample that the independent reader confirms."""
+    query = Query.of(obligation)
     if query.check(effort) != z3.sat:
         return False
-    return show.is_confirmed(asked, query.counterexample(query.solver.model()))
+    return show.is_confirmed(obligation, query.counterexample(query.solver.model()))
 
 
 def _line(part: str, words: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs from the initial state, found in the same relations: without a rule, claims break."""
+"""Searches of the proved relations find runs that break a claim if a guard is left out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from joinproto_claims.bounded_worlds import WORLDS
 BY_NAME = {world.name: world for world in WORLDS}
 
 
-def _is_a_run(world: World, run: Run | None) -> None:
+def _assert_run(world: World, run: Run | None) -> None:
     assert run is not None
     assert world.steps == len(run.steps)
     for at, (taken, values) in enumerate(run.steps):
@@ -27,16 +27,16 @@ def _is_a_run(world: World, run: Run | None) -> None:
 
 
 def test_a_view_splits_if_wait_for_is_below_a_majority() -> None:
-    """Section 2: it is refused without a register: each of two members could choose alone."""
+    """Section 2 refuses such an N without a register: each of two members could choose alone."""
     world = BY_NAME["wait-for below a majority"]
-    _is_a_run(world, shortest(world))
+    _assert_run(world, shortest(world))
 
 
 @pytest.mark.soak("proofs")
 def test_a_view_splits_if_a_voter_forgets() -> None:
-    """3.6: a voter with a lost disk votes again; the other reader checks every step."""
+    """3.6: a voter whose disk is lost votes again."""
     world = BY_NAME["the forgetful voter"]
-    _is_a_run(world, shortest(world))
+    _assert_run(world, shortest(world))
 
 
 GONE = register.NOT_GONE
@@ -58,7 +58,7 @@ DROPPED = {
 
 @pytest.fixture(scope="module")
 def runs() -> dict[Guards, Run | None]:
-    """Return a shortest run without each guard, and with all of them."""
+    """Return the shortest run without each guard, and with all guards."""
     cuts = [frozenset[tuple[str, str]](), *(frozenset({one}) for one in DROPPED)]
     return shortest_without(BY_NAME["as it ships"], cuts)
 
@@ -69,15 +69,15 @@ def _without(step: str, guard: str, steps: int) -> World:
 
 
 def test_a_view_splits_if_a_vote_is_for_a_view_that_no_member_proposed() -> None:
-    """This is the quickest of the following tests."""
+    """This is the quickest case of the soak test below."""
     world = _without("vote", "the view is proposed", 4)
 
-    _is_a_run(world, shortest(world))
+    _assert_run(world, shortest(world))
 
 
 @pytest.mark.soak("proofs")
 def test_no_view_splits_if_every_guard_is_present(runs: dict[Guards, Run | None]) -> None:
-    """The bound and the elements are those of the runs without a guard."""
+    """The bound and the elements are those of the searches without a guard."""
     assert runs[frozenset()] is None
 
 
@@ -89,7 +89,7 @@ def test_a_view_splits_if_a_guard_is_dropped(
     """Not only an obligation fails: a run from the initial state chooses two views."""
     world = _without(step, guard, DROPPED[step, guard])
 
-    _is_a_run(world, runs[frozenset({(step, guard)})])
+    _assert_run(world, runs[frozenset({(step, guard)})])
 
 
 def test_a_stranger_votes_if_the_guard_is_dropped() -> None:
@@ -98,4 +98,4 @@ def test_a_stranger_votes_if_the_guard_is_dropped() -> None:
     more = {**world.sizes, register.SEAT: 4}
 
     stranger = evolve(world, sizes=more, claim="stranger_never_votes")
-    _is_a_run(stranger, shortest(stranger))
+    _assert_run(stranger, shortest(stranger))

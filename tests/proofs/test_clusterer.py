@@ -9,7 +9,7 @@ from joinproto.prove.obligations import discharge, obligations
 from joinproto_claims.claims import wanted
 from joinproto_claims.clusterer import LAYER
 from joinproto_claims.linked import WORLDS
-from joinproto_claims.mappings.clusterer import ClustererMapping, whole
+from joinproto_claims.mappings.clusterer import ClustererMapping, load_whole
 
 LARGE = {"clusterer-hole-5", "clusterer-hole-8"}
 LINKED = [one for one in WORLDS if one.layers == {"clusterer"}]
@@ -60,7 +60,7 @@ def test_the_clusterer_has_all_its_claims() -> None:
 
 
 def test_an_obligation_fails_without_each_guard() -> None:
-    """The obligation is that of a claim or a conjunct that needs the guard."""
+    """The obligation belongs to a claim or a conjunct that needs the guard."""
     for step, (guard, lacking) in GUARDS.items():
         about = [
             one
@@ -73,14 +73,14 @@ def test_an_obligation_fails_without_each_guard() -> None:
 
 def _rejected_step(world: str, mutant: str | None = None) -> str | None:
     """Return the rejected step of the code; None if all steps of the world are accepted."""
-    of = frozenset({"clusterer"})
-    asked = Linked(world, (ClustererMapping,), of, near=50_000, far=0, load=whole)
-    (found,) = link(asked, mutant=mutant)
+    layers = frozenset({"clusterer"})
+    linked = Linked(world, (ClustererMapping,), layers, near=50_000, far=0, load=load_whole)
+    (found,) = link(linked, mutant=mutant)
     return None if found.rejected is None else found.rejected.action
 
 
-def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
-    """The worlds begin before any machine starts, and all searched orders are compared."""
+def test_every_step_of_the_small_worlds_is_a_step_of_the_relation() -> None:
+    """The worlds begin before any machine starts.  Each step of the relation is taken."""
     found = [one for linked in LINKED if linked.world not in LARGE for one in link(linked)]
 
     assert [] == [(one.world, one.rejected) for one in found if one.rejected is not None]
@@ -90,7 +90,7 @@ def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
 
 @pytest.mark.soak("proofs")
 @pytest.mark.parametrize("world", sorted(LARGE))
-def test_every_step_of_its_large_worlds_is_a_step_of_the_relation(world: str) -> None:
+def test_every_step_of_the_large_worlds_is_a_step_of_the_relation(world: str) -> None:
     """The worlds have three nodes, one of them reset, cut off or new."""
     assert _rejected_step(world) is None
 
@@ -118,11 +118,11 @@ def test_a_step_of_the_code_without_a_rule_is_rejected(
     [("rejoin", "ran-forgotten"), ("leave", "contacts-kept"), ("spread", "waits-uninterrupted")],
 )
 def test_a_mutant_within_the_relation_is_accepted(world: str, mutant: str) -> None:
-    """Worlds check the last writer, the informed nodes, and progress."""
+    """Only worlds check the last writer, the informed nodes, and progress."""
     assert _rejected_step(f"clusterer-{world}", mutant) is None
 
 
 @pytest.mark.parametrize("hole", [1, 2, 3, 5, 8])
 def test_the_shipped_rules_are_rejected(hole: int) -> None:
-    """By these holes one config can mean two sets of data."""
+    """With these holes one config can stand for two sets of data."""
     assert _rejected_step(f"clusterer-real-hole-{hole}") is not None

@@ -22,7 +22,7 @@ from tools import json_schema as schema
 
 
 def test_a_claim_has_a_line_with_its_text(capsys: pytest.CaptureFixture[str]) -> None:
-    """The invariant from which it follows has a line, too."""
+    """The invariant that the claim follows from has a line, too."""
     about, invariant, claim, empty, last = run_here(
         capsys, "prove", "one_successor"
     ).out.splitlines()
@@ -37,7 +37,7 @@ def test_a_claim_has_a_line_with_its_text(capsys: pytest.CaptureFixture[str]) ->
 def test_ctrl_c_reports_what_was_proved_so_far(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Here the interrupt comes while Z3 works on the third question."""
+    """The interrupt comes at the third question, which Z3 still answers."""
     asked = count()
     check = z3.Solver.check
 
@@ -53,7 +53,7 @@ def test_ctrl_c_reports_what_was_proved_so_far(
 
 
 def test_verbose_has_one_line_for_each_obligation(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 0; each line has a time, and the last one has the solver's version."""
+    """Each of these lines has a time, and the last line of the output has the solver's version."""
     done = run_here(capsys, "prove", "one_successor", "--verbose")
 
     *lines, empty, last = done.out.splitlines()
@@ -91,7 +91,7 @@ def test_json_is_as_documented(capsys: pytest.CaptureFixture[str], words: tuple[
 def test_an_unknown_claim_is_refused_with_the_existing_names(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Exit code 2."""
+    """The exit code is 2."""
     done = run_here(capsys, "prove", "world_peace", "--json")
 
     assert 2 == done.code
@@ -107,7 +107,7 @@ def test_an_unknown_conjunct_is_a_usage_error(capsys: pytest.CaptureFixture[str]
 
 
 def test_without_z3_the_error_says_what_to_install() -> None:
-    """Exit code 4."""
+    """The exit code is 4."""
     program = (
         "import sys; sys.modules['z3'] = None\n"
         "from joinproto.__main__ import main\n"
@@ -129,7 +129,7 @@ def test_without_z3_the_error_says_what_to_install() -> None:
 
 @pytest.mark.soak("proofs")
 def test_a_mutant_is_rejected_by_the_link(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 1, although all obligations are proved, because these are not about that code."""
+    """The exit code is 1, although all obligations are proved, which are not about that code."""
     done = run_here(
         capsys, "prove", "nothing_lost", "--link", "--mutant", "status-does-not-freeze", "--json"
     )
@@ -142,10 +142,10 @@ def test_a_mutant_is_rejected_by_the_link(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.soak("proofs")
-def test_a_state_of_a_failing_obligation_is_searched_for(
+def test_the_counterexample_of_a_failing_obligation_is_looked_up_in_worlds(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is reported whether its state is reachable, and which lemmas exclude it."""
+    """The report says that no world reaches this state, and how many states were compared."""
     register, *_ = linked.worlds(frozenset({"register"}), None)
     monkeypatch.setattr(linked, "WORLDS", (evolve(register, near=1_000),))
     words = ("prove", "one_successor", "--without", "open_is_unproposed", "--link", "--json")
@@ -163,10 +163,7 @@ def test_a_state_of_a_failing_obligation_is_searched_for(
 def test_the_search_finds_a_run_without_the_rule(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It finds the split brain with N below a majority.
-
-    `test_bounded.py` searches the other worlds, and `test_tables.py` proves all tables.
-    """
+    """The run is the split brain with N below a majority; no run breaks another claim."""
     few = tables.shipped()[:2]
     monkeypatch.setattr(tables, "shipped", lambda: few)
     below, *_ = bounded_worlds.WORLDS
@@ -186,5 +183,5 @@ def test_the_search_finds_a_run_without_the_rule(
 def test_incompatible_options_are_refused(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
-    """Exit code 2, before anything is proved."""
+    """The exit code is 2."""
     assert 2 == run_here(capsys, "prove", *words).code

@@ -39,7 +39,7 @@ def test_the_first_steps_of_the_join_world_are_accepted(explored: list[Found]) -
 
 
 def test_the_first_steps_of_the_votes_are_accepted() -> None:
-    """The same holds for ballots, promises and votes."""
+    """The steps are those of ballots, promises and votes."""
     (found,) = link(_few("chain-register", 3_000))
 
     assert found.rejected is None
@@ -62,7 +62,7 @@ def test_a_mutant_is_rejected_with_the_step(mutant: str, layer: str) -> None:
 
 
 def test_a_promise_that_is_not_durable_is_rejected() -> None:
-    """The voter forgets its promise in a crash, and accepts a lower ballot after it."""
+    """The voter forgets its promise in a crash, and then accepts a lower ballot."""
     (found,) = link(_few("chain-register", 3_000), mutant="promise-not-persisted")
 
     assert found.rejected is not None
@@ -70,7 +70,7 @@ def test_a_promise_that_is_not_durable_is_rejected() -> None:
 
 @pytest.mark.soak("proofs")
 def test_the_older_of_two_acceptances_is_not_proposed_again() -> None:
-    """If a ballot hears two, only a step that proposes the later one is accepted."""
+    """If a ballot hears two acceptances, the relation proposes only the later one."""
     (found,) = link(BY_NAME["chain-register-tie"])
     assert found.rejected is None
     assert "propose what was accepted" in found.used
@@ -80,16 +80,13 @@ def test_the_older_of_two_acceptances_is_not_proposed_again() -> None:
 
 
 NOT_WALKED = {"follow a source", "begin an update", "answer, unfinished"}
-"""Hosts that follow frame by frame are in `join-source-lost`, which begins with a scene; the mark
-of an update that overwrites is only seen after a crash during it, too rare for these walks."""
+"""Steps that no walk takes.  Hosts that follow frame by frame are in `join-source-lost`, which
+begins with a scene; a crash during an update that overwrites is too rare for these walks."""
 
 
 @pytest.mark.soak("proofs")
 def test_a_hundred_thousand_steps_are_accepted() -> None:
-    """These are the join protocol's worlds; each step of each relation is taken in one of them.
-
-    `test_reconcile.py`, `test_clusterer.py` and `test_standby.py` have the other systems' worlds.
-    """
+    """In the worlds of the join protocol each step of each relation is taken, but `NOT_WALKED`."""
     found = [one for linked in worlds(LAYERS, None) for one in link(linked)]
 
     assert [] == [one.rejected for one in found if one.rejected is not None]
@@ -101,7 +98,7 @@ def test_a_hundred_thousand_steps_are_accepted() -> None:
 
 
 def test_a_mutant_that_no_world_has_is_a_usage_error() -> None:
-    """Exit code 2, with the existing names."""
+    """The error names the existing mutants."""
     with pytest.raises(UsageProblem) as raised:
         worlds(LAYERS, "no-such-thing")
 
@@ -109,7 +106,7 @@ def test_a_mutant_that_no_world_has_is_a_usage_error() -> None:
 
 
 def test_a_state_that_occurs_is_reported_as_reachable(explored: list[Found]) -> None:
-    """If a claim is false in a state that occurs, the code or the claim has a bug."""
+    """A claim that is false in a state that occurs is a bug of the code or of the claim."""
     s, v = said.s, said.v
     nobody = Claim("nobody_is_ready", "", every((s, v), ~said.reached(s, v)))
     layer = evolve(chain.LAYER, claims=(nobody,))
@@ -143,8 +140,9 @@ def test_a_state_that_never_occurs_is_excluded_by_a_lemma(explored: list[Found])
         assert structure.holds(as_formula(lemma.never, layer))
 
 
-def test_facts_occur_only_about_different_things(explored: list[Found]) -> None:
-    """Two seats of a counterexample stand for two different seats of the explored state."""
+def test_two_seats_of_a_counterexample_are_two_seats_of_an_explored_state(
+    explored: list[Found],
+) -> None:
     one = Fact(said.knows, ("s1", "v"), True)
     other = Fact(said.knows, ("s2", "v"), True)
     both = [

@@ -32,8 +32,8 @@ PROMISED = {
 
 
 def _about(layer: Layer, step: str | None = None) -> list[Obligation]:
-    """Return the obligations that may fail, of one step or of all; claims are first, because
-    readers know them.
+    """Return the obligations of one step or of all steps, but not those that a step is possible.
+    Claims are first, because readers know them.
     """
     return [
         one
@@ -50,7 +50,7 @@ def test_the_protocol_has_all_its_claims() -> None:
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_every_obligation_is_proved(name: str) -> None:
-    """They are initiation, consecution, and that each claim follows; `unknown` is a failure."""
+    """The answer `unknown` is a failure, too."""
     found = [one.words for one in obligations(BY_NAME[name]) if not discharge(one).is_proved]
 
     assert [] == found
@@ -58,7 +58,7 @@ def test_every_obligation_is_proved(name: str) -> None:
 
 @pytest.mark.parametrize("name", conjuncts())
 def test_every_conjunct_is_needed(name: str, rewrite: bool) -> None:
-    """Without it an obligation fails, and the independent reader confirms that."""
+    """Without the conjunct an obligation fails, and the independent reader confirms that."""
     layer, _, conjunct = name.partition("/")
 
     pins.check(name, _about(BY_NAME[layer].without(conjunct)), rewrite=rewrite)
@@ -83,7 +83,7 @@ def test_the_docs_say_how_many_conjuncts_and_guards_are_needed() -> None:
 
 @pytest.mark.parametrize("name", GUARDS)
 def test_every_guard_is_needed(name: str, rewrite: bool) -> None:
-    """Without it the relation allows more than the protocol, and an obligation fails."""
+    """Without the guard an obligation fails, and the independent reader confirms that."""
     layer, step, guard = GUARDS[name]
 
     pins.check(name, _about(layer.dropping(step, guard), step), rewrite=rewrite)
@@ -101,52 +101,52 @@ def test_each_conjunct_and_guard_has_one_pin(rewrite: bool) -> None:
     assert pins.text_of(table) == pins.FILE.read_text("utf-8")
 
 
-def test_a_pin_that_no_longer_fails_is_reported_with_another(
+def test_a_pinned_obligation_that_no_longer_fails_is_reported_with_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The new line is reported; with `--rewrite` it is written."""
+    """The error has the new line; with `--rewrite` it is written."""
     part = "register/vote/the view is proposed"
     layer, step, guard = GUARDS[part]
-    asked = _about(layer.dropping(step, guard), step)
+    candidates = _about(layer.dropping(step, guard), step)
     right = pins.pins()[part]
-    wrong = next(one.words for one in asked if discharge(one).is_proved)
+    wrong = next(one.words for one in candidates if discharge(one).is_proved)
     monkeypatch.setattr(pins, "FILE", tmp_path / "pins.toml")
     pins.FILE.write_text(pins.text_of({part: wrong}), "utf-8")
 
     with pytest.raises(pytest.fail.Exception, match=f'"{part}" = "{right}"'):
-        pins.check(part, asked, rewrite=False)
-    pins.check(part, asked, rewrite=True)
+        pins.check(part, candidates, rewrite=False)
+    pins.check(part, candidates, rewrite=True)
 
     assert {part: right} == pins.pins()
 
 
-def test_a_part_without_which_everything_is_proved_has_no_pin() -> None:
-    """If nothing is left out, no obligation fails, so there is no pin to write."""
-    with pytest.raises(AssertionError, match="is idle"):
+def test_a_part_that_no_obligation_needs_has_no_pin() -> None:
+    """Here no part is left out, so no obligation fails."""
+    with pytest.raises(AssertionError, match="is not needed"):
         pins.check("register/nothing", _about(REGISTER, "vote"), rewrite=True)
 
 
 def test_a_claim_is_proved_with_its_whole_layer() -> None:
     """A claim is proved from the invariant, so the whole invariant is proved with it."""
-    ((layer, those),) = wanted("one_successor")
+    ((layer, selected),) = wanted("one_successor")
 
-    found = list(obligations(layer, those))
+    found = list(obligations(layer, selected))
 
-    assert ["one_successor"] == [one.name for one in those]
+    assert ["one_successor"] == [one.name for one in selected]
     kept = {one.subject.name for one in found if one.subject is not None and one.step is not None}
     assert {one.name for one in layer.conjuncts} == kept
 
 
 def test_a_counterexample_shows_only_relevant_facts() -> None:
-    """It has two states, the step between them, and the conjunct that breaks."""
+    """It shows the conjunct that breaks, and no fact about lost disks."""
     cut = REGISTER.without("one_proposal")
 
     failed = next(found for one in _about(cut) if not (found := discharge(one)).is_proved)
     assert failed.against is not None
-    told = "\n".join(show.lines(failed.obligation, failed.against))
+    text = "\n".join(show.lines(failed.obligation, failed.against))
 
-    assert "is broken" in told
-    assert "lost" not in told.replace("is lost", ""), told
+    assert "is broken" in text
+    assert "lost" not in text.replace("is lost", ""), text
 
 
 def test_every_step_has_an_obligation_that_it_is_possible() -> None:
@@ -177,6 +177,6 @@ def test_an_impossible_step_is_noticed() -> None:
 
 
 def test_a_layer_is_selected_by_its_name() -> None:
-    """All its claims are proved, and no claim of another layer."""
+    """Its name selects all claims of the layer, and no claim of another layer."""
     for layer in LAYERS:
         assert ((layer, layer.claims),) == wanted(layer.name)

@@ -39,7 +39,7 @@ home = Function("home", A, B)
 
 TAKE = Step(
     "take",
-    "x takes z, which nothing owns",
+    "x takes z, which has no owner",
     (x, z),
     (Guard("it is free", every(y, ~owns(y, z))),),
     {owns: Update((y, z1 := Var("z1", B)), owns(y, z1) | (same(y, x) & same(z1, z)))},
@@ -125,7 +125,7 @@ def _by_quantifiers(formula: Formula, state: Structure) -> bool:
     return bool(solver.check() == z3.sat)
 
 
-def _with_few_things(formula: Formula, state: Structure) -> bool:
+def _with_few_elements(formula: Formula, state: Structure) -> bool:
     finite = Finite(TOY, {A: 2, B: 2}, {near: state.rows[near]})
     for element, value in state.values[home].items():
         finite.solver.add(*[bit for one, bit in finite.values[home][element] if one == value])
@@ -141,13 +141,13 @@ def test_the_three_readers_agree(formula: Formula, state: Structure) -> None:
     expected = state.holds(formula)
 
     assert expected == _by_quantifiers(formula, state)
-    assert expected == _with_few_things(formula, state)
+    assert expected == _with_few_elements(formula, state)
 
 
 @settings(max_examples=60, deadline=None)
 @given(formulas(), states())
 def test_both_readings_of_the_state_after_a_step_agree(formula: Formula, state: Structure) -> None:
-    """The state after a step is computed, or read through the step's changes."""
+    """`Structure` computes the state after a step, and `Finite` reads the step's changes."""
     env = {x: "a0", z: "b1"}
     finite = Finite(TOY, {A: 2, B: 2}, {near: state.rows[near]})
     for element, value in state.values[home].items():
@@ -167,7 +167,6 @@ def test_a_formula_has_no_truth_value() -> None:
         bool(near(x, y))
 
 
-def test_a_relation_refuses_rows_of_other_sorts() -> None:
-    """Arguments of another sort are a mistake."""
+def test_a_relation_refuses_arguments_of_other_sorts() -> None:
     with pytest.raises(MisuseError, match="owns"):
         owns(z, x)

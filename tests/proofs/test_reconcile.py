@@ -26,8 +26,8 @@ def test_reconciliation_has_all_its_claims() -> None:
     assert ((LAYER, LAYER.claims),) == wanted("reconcile")
 
 
-def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
-    """We and operators make changes, with crashes and elections; unused steps are reported."""
+def test_every_step_of_the_worlds_is_a_step_of_the_relation() -> None:
+    """No world takes the steps `declare` and `run`."""
     found = [one for linked in LINKED for one in link(linked)]
 
     assert [] == [one.rejected for one in found if one.rejected is not None]
@@ -46,17 +46,16 @@ def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
 def test_code_without_a_rule_is_rejected_with_the_step(
     world: str, mutant: str | None, action: str
 ) -> None:
-    """It begins two changes at once, or drops a replica before another is there."""
-    asked = Linked(world, (ReconcileMapping,), frozenset({"reconcile"}), near=3_000, far=0)
+    """The code begins two changes at once, or drops a replica before another is there."""
+    linked = Linked(world, (ReconcileMapping,), frozenset({"reconcile"}), near=3_000, far=0)
 
-    (found,) = link(asked, mutant=mutant)
+    (found,) = link(linked, mutant=mutant)
 
     assert found.rejected is not None
     assert found.rejected.action.startswith(action)
 
 
-def test_assumptions_about_majorities_hold() -> None:
-    """The axioms about majorities hold for all memberships of up to five of six nodes."""
+def test_the_axioms_about_majorities_hold_for_up_to_five_of_six_nodes() -> None:
     nodes = range(6)
     sets = [frozenset(one) for size in range(1, 6) for one in combinations(nodes, size)]
     most = {

@@ -36,8 +36,8 @@ def _pinned(layer: Layer, conjunct: str) -> Obligation:
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=[layer.name for layer in LAYERS])
-def test_the_second_solver_refutes_an_obligation_without_a_conjunct(layer: Layer) -> None:
-    """For each conjunct, the second solver refutes the obligation that fails without it."""
+def test_the_second_solver_refutes_an_obligation_without_each_conjunct(layer: Layer) -> None:
+    """The obligation is the pinned one."""
     cut = {one.name: _pinned(layer, one.name) for one in layer.conjuncts}
 
     said = {name: second.ask(Query.of(one).script).result for name, one in cut.items()}
@@ -46,8 +46,10 @@ def test_the_second_solver_refutes_an_obligation_without_a_conjunct(layer: Layer
 
 
 @pytest.mark.soak("proofs")
-def test_both_solvers_prove_all(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """All obligations for solvers are proved, and written with names that SMT-LIB allows."""
+def test_both_solvers_prove_all_obligations(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Each obligation is written to a file with names that SMT-LIB allows without quotes."""
     done = run_here(capsys, "prove", "--second", "cvc5", "--smt", str(tmp_path / "all"), "--json")
 
     assert 0 == done.code
@@ -64,7 +66,7 @@ def test_both_solvers_prove_all(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 def test_both_solvers_prove_a_claim_and_its_questions_are_written(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Z3 reads the written files and answers each question as its first line says."""
+    """Z3 reads some of the files, and answers each question as its file expects."""
     folder = tmp_path / "new" / "questions"
 
     done = run_here(
@@ -105,7 +107,7 @@ def _doubt(script: Script, *, proof: bool = False) -> second.Opinion:
 def test_both_solvers_must_prove_a_claim(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If one of them does not prove a claim, the exit code is 1, and both answers are reported."""
+    """Otherwise the exit code is 1, and the second solver's answers are reported."""
     monkeypatch.setattr(second, "ask", _doubt)
     few = tables.shipped()[1:2]
     monkeypatch.setattr(tables, "shipped", lambda: few)
@@ -120,7 +122,7 @@ def test_both_solvers_must_prove_a_claim(
 
 
 def _killed(script: Script, *, proof: bool = False) -> second.Opinion:
-    """End like a process that the system kills."""
+    """Kill this process, as the system does when memory is short."""
     os.kill(os.getpid(), signal.SIGKILL)
     return RIGHT(script, proof=proof)
 
@@ -128,7 +130,7 @@ def _killed(script: Script, *, proof: bool = False) -> second.Opinion:
 def test_a_killed_process_of_the_second_solver_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process ends while its answer is awaited, or before it is asked."""
+    """The exit code is 4."""
     monkeypatch.setattr(second, "ask", _killed)
 
     done = run_here(capsys, "prove", "one_successor", "--second", "cvc5", "--json")
@@ -140,7 +142,7 @@ def test_a_killed_process_of_the_second_solver_is_reported(
 def test_a_proof_is_written_alongside_its_question(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is in cvc5's format and ends with `false`; if a state is wanted, there is no proof."""
+    """The proof is in cvc5's format and derives `false`; an expected `sat` has no proof."""
     few = tables.shipped()[1:2]
     monkeypatch.setattr(tables, "shipped", lambda: few)
     folder = str(tmp_path / "proofs")
@@ -170,14 +172,14 @@ def test_a_proof_is_written_alongside_its_question(
 def test_impossible_options_are_refused(
     capsys: pytest.CaptureFixture[str], words: tuple[str]
 ) -> None:
-    """Exit code 2, before anything is proved."""
+    """The exit code is 2."""
     assert 2 == run_here(capsys, "prove", *words).code
 
 
-def test_a_folder_that_is_not_empty_is_refused(
+def test_a_folder_that_is_not_empty_or_cannot_be_made_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Exit code 2, and nothing is written; for a folder that cannot be made it is 4."""
+    """No file is written.  The exit code is 2 or 4."""
     (tmp_path / "mine").touch()
 
     done = run_here(capsys, "prove", "--smt", str(tmp_path), "--json")
@@ -189,7 +191,7 @@ def test_a_folder_that_is_not_empty_is_refused(
 
 
 def test_without_cvc5_the_error_says_what_to_install() -> None:
-    """The exit code is 4, before anything is proved."""
+    """The exit code is 4."""
     blocked = "import sys; sys.modules['cvc5'] = None; from joinproto.__main__ import main; "
 
     done = run_apart(
@@ -201,7 +203,7 @@ def test_without_cvc5_the_error_says_what_to_install() -> None:
 
 
 def test_the_first_question_is_whether_a_state_is_possible() -> None:
-    """That question wants a state, so `sat` proves it."""
+    """The answer `sat` proves this obligation."""
     first = next(obligations(REGISTER))
 
     assert Kind.POSSIBLE is first.kind

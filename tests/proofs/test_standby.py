@@ -37,13 +37,13 @@ def test_hot_standby_has_all_its_claims() -> None:
 
 
 def _played(scene: str, *acts: str) -> Played:
-    """Return the story of these acts, with an outside manager that does not fence."""
-    it = copied(at_beginning(evolve(SCENES[scene].story, manager=Manager.UNFENCED)))
-    for act in acts:
-        who, _, what = act.partition(" ")
-        happens = Act("hears", who, what[-1]) if what.startswith("hears ") else Act(what, who)
-        assert it.receive(happens) is None
-    return it
+    """Return the state after these acts, with an outside manager that does not fence."""
+    played = copied(at_beginning(evolve(SCENES[scene].story, manager=Manager.UNFENCED)))
+    for text in acts:
+        name, _, verb = text.partition(" ")
+        act = Act("hears", name, verb[-1]) if verb.startswith("hears ") else Act(verb, name)
+        assert played.receive(act) is None
+    return played
 
 
 @pytest.mark.parametrize(
@@ -67,26 +67,24 @@ def _played(scene: str, *acts: str) -> Played:
 def test_a_message_is_lost_if_an_outside_manager_breaks_a_guard(
     scene: str, acts: tuple[str, ...]
 ) -> None:
-    """For each of three guards a run loses a message, at its last step or before.
-
-    The guards belong to `promote` and `strike`; `test_obligations.py` shows that each is needed.
+    """The guards belong to `promote` and `strike`; `test_obligations.py` shows that each is
+    needed.
     """
-    it = _played(scene, *acts)
+    played = _played(scene, *acts)
 
-    assert {0} == it.confirmed
-    assert shown(it).lost
+    assert {0} == played.confirmed
+    assert shown(played).lost
 
 
-def test_an_old_primary_need_not_be_silent() -> None:
-    """After the promotion it confirms what the promoted broker had reported, so no message
-    is lost."""
-    it = _played("cut-off", "a is told what a client does", "b hears a", "b is promoted")
-    assert not it.confirmed
+def test_a_former_primary_may_confirm_a_message_that_the_promoted_broker_has() -> None:
+    """The promoted broker reported the message before, so it is not lost."""
+    played = _played("cut-off", "a is told what a client does", "b hears a", "b is promoted")
+    assert not played.confirmed
 
-    it.receive(Act("hears", "a", "b"))
+    played.receive(Act("hears", "a", "b"))
 
-    assert {0} == it.confirmed
-    assert not shown(it).lost
+    assert {0} == played.confirmed
+    assert not shown(played).lost
 
 
 # -- compared with the code ---------------------------------------------------------------------
@@ -98,7 +96,7 @@ def _link(world: str, near: int, mutant: str | None = None) -> Found:
 
 
 def test_steps_of_the_machine_are_steps_of_the_relation() -> None:
-    """From the start on, the first broker is promoted, the other follows, and all is confirmed."""
+    """All but the four unused steps of the relation are taken."""
     found = _link("standby-start-built-in", 300)
 
     assert found.rejected is None
@@ -108,7 +106,7 @@ def test_steps_of_the_machine_are_steps_of_the_relation() -> None:
 
 @pytest.mark.parametrize("world", LINKED)
 def test_each_world_begins_in_a_state_of_the_invariant(world: str) -> None:
-    """Earlier steps happen at once, and are not compared with the relation."""
+    """Steps before this state are not compared with the relation."""
     mapping = StandbyMapping(Walk(load_world(world)))
     (first,) = mapping.structures(mapping.picture(mapping.reference.initial(), None))
 
@@ -150,8 +148,8 @@ def test_a_mutant_is_rejected_with_its_run(
 
 
 @pytest.mark.soak("proofs")
-def test_a_broker_that_counts_too_early_is_rejected() -> None:
-    """H5: a backup without some messages counts as up to date, and one is confirmed without it."""
+def test_a_backup_that_counts_as_up_to_date_too_early_is_rejected() -> None:
+    """H5: the primary confirms a message that this backup does not have."""
     rejected = _link("standby-dropped-built-in", 1_500, "level-at-once").rejected
 
     assert rejected is not None
@@ -159,8 +157,8 @@ def test_a_broker_that_counts_too_early_is_rejected() -> None:
 
 
 @pytest.mark.soak("proofs")
-def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
-    """There are deaths, cuts, promotions while a primary serves; each step is taken somewhere."""
+def test_every_step_of_the_worlds_is_a_step_of_the_relation() -> None:
+    """Each step of the relation is taken in a world."""
     found = [_link(one.world, one.near) for one in LINKED.values()]
 
     assert [] == [one.rejected for one in found if one.rejected is not None]

@@ -26,7 +26,7 @@ FEW = {name: Few(item.kind, 3) for name, item in TABLES.items()}
 
 
 def _values(item: Shipped, name: str) -> st.SearchStrategy[Any]:
-    """Return values for a field: those that the table names, and two that it does not."""
+    """Return values for a field by its type; a text is "x" or "y", a number is from 1 to 4."""
     rows = Many(item.kind)
     hint = rows.values.type_of(name)
     if hint is bool:
@@ -78,7 +78,7 @@ def test_both_readers_agree(name: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_case_is_reached_and_no_verdicts_contradict(name: str) -> None:
-    """Every case is reachable, so none is shadowed; equal rows have equal verdicts."""
+    """For any rows a case applies, and equal rows have equal verdicts."""
     item = TABLES[name]
 
     found = [
@@ -117,7 +117,7 @@ def _table(*cases: Case[Phase]) -> Shipped:
 
 
 def test_a_shadowed_case_is_found() -> None:
-    """A case that an earlier one covers is never taken."""
+    """A case that an earlier case covers is never taken."""
     shadowed = Case("I6", "no clean store, and no dirty one", C.is_empty & D.is_empty, Phase.READY)
     item = _table(Case("I6", "no clean store", C.is_empty, Phase.ABORTED), shadowed)
 
@@ -157,7 +157,7 @@ def test_an_unlisted_difference_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_fork_of_members_is_decoded_as_rows() -> None:
-    """Z3's model becomes rows, for which `compiled.py` gives the same verdicts."""
+    """`compiled.py` finds the fork in the rows that Z3's model becomes."""
     rows = Few(Status, 3)
     solver = z3.Solver(ctx=rows.context)
     solver.add(rows.proper(), holds(C.disagrees_on("final") & ~I.fewer_than(3), rows, 0))
