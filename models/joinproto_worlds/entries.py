@@ -40,12 +40,12 @@ FAMILIES = {
 
 
 def family_of(item: Entry) -> str:
-    """Return the family of a world: the package it is built in."""
+    """Return the family of a world: the name of the package that builds it."""
     return item.build.split(".")[1]
 
 
 def mistake(mutant: str) -> str:
-    """Return a mutant's mistake, in a sentence."""
+    """Return a sentence about a mutant's mistake."""
     return MISTAKES[mutant]
 
 

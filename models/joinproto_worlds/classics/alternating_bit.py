@@ -1,8 +1,8 @@
-"""The alternating-bit protocol: items over a link that loses frames, told apart by one bit.
+"""The alternating-bit protocol: on a link that loses frames, one bit tells new frames from old.
 
 Source: Bartlett, Scantlebury and Wilkinson, "A note on reliable full-duplex transmission over
-half-duplex links".  The sender repeats a frame until its bit comes back.  Arrivals are recorded,
-and a monitor, which is not part of the system, keeps the list.
+half-duplex links".  The sender repeats a frame until its bit comes back.  A monitor, which is not
+part of the system, keeps the list of arrivals.
 
 On a queue that loses frames, every item arrives once and in order.  If frames may overtake each
 other, one bit is not enough: a repeated frame that arrives two items late counts as new.
@@ -35,8 +35,8 @@ class Frame:
 
 
 @frozen
-class Acknowledged:
-    """The bit of the frame that arrived."""
+class Acknowledgement:
+    """The receiver's answer to a frame: the frame's bit."""
 
     bit: int
 
@@ -59,7 +59,7 @@ class Sender:
 
     def receive(self, event: Any) -> Any:
         match event:
-            case Message(_, Acknowledged(bit)):
+            case Message(_, Acknowledgement(bit)):
                 if bit == self.item % 2 and self.sent > 0:
                     self.item += 1
                     self.sent = 0
@@ -75,6 +75,8 @@ class Sender:
 
 @define
 class Receiver:
+    """The receiver.  `expects`: the bit of the next new frame."""
+
     expects: int = 0
 
     def receive(self, event: Any) -> Any:
@@ -84,7 +86,7 @@ class Receiver:
                     self.expects = 1 - bit
                     yield Record(item)
                 # An old frame is acknowledged, too: its first acknowledgement may be lost.
-                yield Send("sender", Acknowledged(bit))
+                yield Send("sender", Acknowledgement(bit))
 
     def shows(self) -> int:
         return self.expects

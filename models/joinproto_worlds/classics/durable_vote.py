@@ -5,7 +5,7 @@ Source: Ongaro and Ousterhout, "In search of an understandable consensus algorit
 once a majority has voted for it, and a monitor remembers the leaders, because leaders may crash.
 
 A vote that is announced before it is durable can be given twice: the member crashes between
-the two effects, and forgets the vote.  So can a vote on a disk that is lost (`wipes`).
+the two effects, and forgets the vote.  A member whose disk is lost (`wipes`) can vote twice, too.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from joinproto.check.world import World
 
 
 @frozen
-class Ask:
-    """Vote for me."""
+class VoteRequest:
+    """A candidate asks for a vote."""
 
     def __str__(self) -> str:
         return "vote for me"
 
 
 @frozen
-class Granted:
-    """You have my vote."""
+class VoteGranted:
+    """A member votes for the receiver."""
 
     def __str__(self) -> str:
         return "granted"
@@ -43,7 +43,9 @@ LABELS = ("first come", "asked again", "vote is gone")
 
 
 @frozen
-class Shown:
+class VoterView:
+    """The observation of a member."""
+
     name: str
     vote: str | None
     leads: bool
@@ -63,9 +65,9 @@ class Voter:
 
     def start(self) -> Any:
         if self.vote == self.name:
-            # It was a candidate before it crashed and lost its memory, so it asks again.
+            # The member was a candidate before it crashed, so it asks for votes again.
             self.votes = frozenset({self.name})
-            yield Broadcast(Ask())
+            yield Broadcast(VoteRequest())
 
     def choices(self) -> Iterator[str]:
         if self.vote is None:
@@ -76,15 +78,15 @@ class Voter:
             case "stand":
                 self.vote = self.name
                 self.votes = frozenset({self.name})
-                return self._say(Broadcast(Ask()))
-            case Message(sender, Ask()):
+                return self._after_persist(Broadcast(VoteRequest()))
+            case Message(sender, VoteRequest()):
                 if self.vote is None:
                     self.vote = sender
-                    return [Rule("first come"), *self._say(Send(sender, Granted()))]
+                    return [Rule("first come"), *self._after_persist(Send(sender, VoteGranted()))]
                 if self.vote == sender:
-                    return [Rule("asked again"), Send(sender, Granted())]
+                    return [Rule("asked again"), Send(sender, VoteGranted())]
                 return [Rule("vote is gone")]
-            case Message(sender, Granted()) if self.vote == self.name:
+            case Message(sender, VoteGranted()) if self.vote == self.name:
                 led = self._leads()
                 self.votes |= {sender}
                 if self._leads() and not led:
@@ -92,22 +94,22 @@ class Voter:
                 return None
         return NOT_ENABLED
 
-    def _say(self, said: Any) -> list[Any]:
+    def _after_persist(self, effect: Any) -> list[Any]:
         if self.mutant == "no-persist":
-            return [said]
+            return [effect]
         if self.mutant == "answer-first":
-            return [said, Persist()]
-        return [Persist(), said]
+            return [effect, Persist()]
+        return [Persist(), effect]
 
     def _leads(self) -> bool:
         return len(self.votes) >= self.majority
 
-    def shows(self) -> Shown:
-        return Shown(self.name, self.vote, self._leads())
+    def shows(self) -> VoterView:
+        return VoterView(self.name, self.vote, self._leads())
 
 
 @define
-class Elected:
+class LeaderMonitor:
     """Monitor: the members that ever led."""
 
     names: frozenset[str] = frozenset()
@@ -127,18 +129,18 @@ def build(
     *,
     wipes: int = 0,
 ) -> World:
-    """Return the world of 2 to 4 members.  Mutants: `no-persist`, and `answer-first`, which
-    persists a vote only after the answer.
+    """Return the world of 2 to 4 members.  Mutants: `no-persist` never writes a vote to disk;
+    `answer-first` writes it only after the answer.
     """
     names = [f"m{i}" for i in range(1, members + 1)]
     majority = members // 2 + 1
 
     properties = [
         always("one leader, ever", lambda view: len(view.monitor) <= 1),
-        always("a durable vote is never changed", unchanged, premise=some_are_durable),
+        always("a durable vote is never changed", votes_unchanged, premise=some_are_durable),
         always_each("who leads voted for itself", lambda s: not s.leads or s.vote == s.name),
         sometimes("a leader is elected", lambda view: bool(view.monitor)),
-        sometimes("the vote is split", lambda view: votes_apart(view, members, majority)),
+        sometimes("the vote is split", lambda view: vote_is_split(view, members, majority)),
         always_possible("all vote", lambda view: all_voted(view, members)),
     ]
     if crashes:
@@ -156,7 +158,7 @@ def build(
         name="durable-vote",
         members={name: partial(Voter, name, majority, mutant) for name in names},
         faults=Faults(crashes=crashes, partitions=partitions, wipes=wipes),
-        monitor=Elected,
+        monitor=LeaderMonitor,
         show_disk=lambda disk: disk.vote,
         interchangeable=names,
         labels=LABELS,
@@ -169,11 +171,11 @@ def some_are_durable(view: View) -> bool:
     return any(vote is not None for vote in view.disk.values())
 
 
-def unchanged(view: View) -> bool:
+def votes_unchanged(view: View) -> bool:
     return all(view.disk[name] in (None, shown.vote) for name, shown in view.up.items())
 
 
-def votes_apart(view: View, members: int, majority: int) -> bool:
+def vote_is_split(view: View, members: int, majority: int) -> bool:
     votes = [shown.vote for shown in view.up.values() if shown.vote is not None]
     return len(votes) == members and all(votes.count(vote) < majority for vote in votes)
 

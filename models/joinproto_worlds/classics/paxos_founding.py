@@ -5,10 +5,10 @@ as the member is; a member's own messages reach it like any other's.  The founde
 member that answered the ballot, unless one of them has accepted a founder already.
 
 A founder is chosen once a majority has accepted it at one ballot, whether a member knows this or
-not.  The claim is about what two members have learned, which is quicker to check, and it breaks in
-the same worlds: no message of a set is lost, so the owner of the ballot can always learn later that
-its founder is chosen; and a member that has joined does nothing, so each run also exists without
-its joining.
+not.  The claim is about the founders that two members have learned, which is quicker to check.  It
+breaks in the same worlds: no message of a set is lost, so the owner of the ballot can always learn
+later that its founder is chosen; and a member that has joined takes no more steps, so each run also
+exists without its joining.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ class Founded:
 
 
 @frozen
-class Shown:
-    """The observation of a member.  `founder`: of its cluster; `proposed`: the founder it proposed;
-    `bound`: an earlier vote decided that.
+class MemberView:
+    """The observation of a member.  `founder`: the founder of its cluster; `proposed`: the founder
+    that it proposed; `bound`: whether an earlier vote decided the proposal.
     """
 
     founder: str | None
@@ -110,7 +110,8 @@ class Shown:
 class Founding:
     """A member: the proposer of its own ballot, an acceptor of all ballots, and a learner.
 
-    `answers`: members that promised, later those that accepted; None before and after its ballot.
+    `answers`: the members that promised, or (after the proposal) accepted; None before and after
+    its ballot.
     `binding`: the highest vote among the promises.
     """
 
@@ -157,12 +158,12 @@ class Founding:
             if content.ballot <= self.promised:
                 return NOT_ENABLED
             self.promised = content.ballot
-            told = None if self.mutant == "forgets-accepted" else self.accepted
-            return [Send(sender, Promise(told))]
+            accepted = None if self.mutant == "forgets-accepted" else self.accepted
+            return [Send(sender, Promise(accepted))]
         if kind is Accept:
             vote = content.vote
-            kept = vote.ballot >= self.promised or self.mutant == "promise-not-kept"
-            if not kept or vote == self.accepted:
+            is_allowed = vote.ballot >= self.promised or self.mutant == "promise-not-kept"
+            if not is_allowed or vote == self.accepted:
                 return NOT_ENABLED
             self.promised = max(self.promised, vote.ballot)
             self.accepted = vote
@@ -171,9 +172,9 @@ class Founding:
             if self.proposed is not None or self.answers is None or sender in self.answers:
                 return NOT_ENABLED
             self.answers |= {sender}
-            told = content.accepted
-            if told is not None and (self.binding is None or told.ballot > self.binding.ballot):
-                self.binding = told
+            vote = content.accepted
+            if vote is not None and (self.binding is None or vote.ballot > self.binding.ballot):
+                self.binding = vote
             return None
         if kind is Accepted:
             if self.answers is None or sender in self.answers:
@@ -182,7 +183,7 @@ class Founding:
             if not self._is_majority(self.answers):
                 return None
             founder = self.proposed
-            assert founder is not None  # no process accepts a founder that was not proposed
+            assert founder is not None  # no member accepts a founder that was not proposed
             self._join(founder)
             return [Send(name, Founded(founder)) for name in self.everybody if name != self.name]
         self._join(content.founder)
@@ -197,11 +198,11 @@ class Founding:
     def _is_majority(self, names: frozenset[str]) -> bool:
         return 2 * len(names) > len(self.everybody)
 
-    def shows(self) -> Shown:
-        return Shown(self.founder, self.proposed, self.binding is not None)
+    def shows(self) -> MemberView:
+        return MemberView(self.founder, self.proposed, self.binding is not None)
 
 
-def agree(one: Shown, other: Shown) -> bool:
+def agree(one: MemberView, other: MemberView) -> bool:
     return one.founder is None or other.founder is None or one.founder == other.founder
 
 

@@ -1,11 +1,11 @@
-"""Election of a leader on a one-way ring: each member sends its number, and the largest returns.
+"""Election of a leader on a one-way ring: only the largest member's number comes back to it.
 
 Source: Chang and Roberts, "An improved algorithm for decentralized extrema-finding in
 circular configurations of processes".  The numbers fall along the ring, which is the
 algorithm's worst case: the bid of the member at place k is passed on until it meets place 1,
 so the bids take N(N+1)/2 hops.  With N starts and N hops of the announcement every run ends
-after the same N(N+1)/2 + 2N steps, and every state lies at as many steps as were taken:
-the depth is one more (13, 19, 26 states for N = 3, 4, 5).
+after the same N(N+1)/2 + 2N steps.  The depth counts states, so it is one more (13, 19, 26 for
+N = 3, 4, 5).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from joinproto.check.world import World
 
 @frozen
 class Bid:
-    """Make the member with this number the leader."""
+    """A member proposes to make the member with this number the leader."""
 
     number: int
 

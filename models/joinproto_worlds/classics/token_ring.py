@@ -2,7 +2,7 @@
 
 Source: Le Lann, "Distributed systems: towards a formal approach".  A client may want a
 member to enter, but need not.  Either the token is under way on one of N links while each
-member wants to enter or not, or one member is inside while each other wants or not.  That is
+member may want to enter, or one member is inside while each other may want to.  That is
 N 2^N + N 2^(N-1) = 3N 2^(N-1) states (36, 96, 240 for N = 3, 4, 5).  The steps from
 them are N^2 2^(N-1) + N(N-1) 2^(N-2) wishes, N 2^N receipts and N 2^(N-1) departures.
 
@@ -51,6 +51,8 @@ class Token:
 
 @define
 class Station:
+    """A member.  `following`: the next member on the ring.  `is_first`: it has the token first."""
+
     following: str
     is_first: bool
     wish: Wish = Wish.NONE
@@ -71,7 +73,7 @@ class Station:
         if event == "leave":
             self.wish = Wish.NONE
         elif self.wish is not Wish.NONE:
-            # No member expects a second token, so a member that is inside keeps that one, too.
+            # No member expects a second token, so a member that is inside keeps both.
             self.wish = Wish.INSIDE
             return None
         return [Send(self.following, Token())]

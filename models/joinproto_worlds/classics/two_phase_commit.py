@@ -1,8 +1,8 @@
 """Two-phase commit with a message set that only grows: the standard workload of checkers.
 
-Source: Gray and Lamport, "Consensus on Transaction Commit", section 3, in plain Python
-members.  With N resource managers there are 2^N + 4^N + 6^N distinct states, in which the
-transaction manager has committed, is undecided, and has aborted, in this order.
+Source: Gray and Lamport, "Consensus on Transaction Commit", section 3.  With N resource managers
+there are 2^N + 4^N + 6^N distinct states: the transaction manager has committed, is undecided, or
+has aborted.
 """
 
 from __future__ import annotations

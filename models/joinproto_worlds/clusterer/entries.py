@@ -20,8 +20,8 @@ def _entry(
     tier: Tier | None = None,
     **given: Any,
 ) -> Entry:
-    """Return a row.  `real`, `steps`: the length of the shortest failing run of the shipped rules,
-    and of ours.
+    """Return an entry.  `real`, `steps`: the length of the shortest failing run under the shipped
+    rules, or under ours.
     """
     return SEARCH(
         name,
@@ -139,8 +139,8 @@ RULES = (
 """Scenes by the rules that they show, each with a rule left out as a mutant."""
 LONG = ("late-lock", "newcomers")
 LARGE = ("5", "6-circle", "8", "9", "11")
-HELD_BY = {"11": ("gospel-told-unasked",), "12": ("data-unnamed",)}
-"""Rules of ours that close a hole, as mutants."""
+CLOSED_BY = {"11": ("gospel-told-unasked",), "12": ("data-unnamed",)}
+"""For each hole the mutants that leave out our rule against it."""
 HOLES = (
     ("1", "a newcomer never learns the gospel's identity, and gives a blank one the config", 5),
     ("2", "a node that comes back tells a blank gospel its own identity", 7),
@@ -159,7 +159,7 @@ HOLES = (
 KILLED = ("form", "join", "gospel", "rejoin", "left-out-starts", "hole-1", "hole-4", "hole-7-again")
 """Scenes in which a node may be killed between any two effects of a step."""
 DELIVERING = ("join", "hole-1")
-"""Of these, scenes in which a killed node's messages under way may still arrive."""
+"""Scenes of `KILLED` in which a killed node's messages under way may still arrive."""
 HALF_OPEN = ("rejoin", "spread")
 ENTRIES: tuple[Entry, ...] = (
     *(
@@ -224,7 +224,7 @@ ENTRIES: tuple[Entry, ...] = (
             f"hole-{n}",
             f"hole-{n}",
             "the same under our rules",
-            *HELD_BY.get(n, ()),
+            *CLOSED_BY.get(n, ()),
             tier="long" if n in LARGE else "quick",
         )
         for n, _, _ in HOLES

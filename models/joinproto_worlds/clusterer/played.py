@@ -1,4 +1,4 @@
-"""A story as the one member of a world: each of its steps is one event.
+"""A story as the one member of a world: the events inside a step of the story come in any order.
 
 Source: Clusterer; the scenes are in `scenes.py`, the claims in `claims.py`.
 """
@@ -51,12 +51,12 @@ from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
 
 EAGER = AskStatus | Told | AskAwaited | Awaited | AskService | ServiceTold
-"""The questions of a round, and their answers."""
+"""The questions of rounds and their answers, but not those about locks."""
 KILLED = "killed"
 
 
 class LinkEnd(Enum):
-    """A mark on a link: its sender has closed the connection, and opens another behind it."""
+    """A mark on a link: the sender closed the connection here, and opens another afterwards."""
 
     END = "end"
 
@@ -68,7 +68,7 @@ END = LinkEnd.END
 class Loss:
     """A node loses its connection with another node, which notices that later.
 
-    `arrives`: messages that it sent before may still arrive.
+    `arrives`: whether messages that `node` sent before still arrive.
     """
 
     node: str
@@ -81,11 +81,12 @@ class Loss:
 
 
 @frozen
-class NodeShown:
-    """A machine.  `status`: "off" where no node runs.  `stored`: the version on its disk.
+class NodeView:
+    """The observation of a machine.  `status`: "off" where no node runs.  `stored`: the version on
+    its disk.  `why`: why no node runs.
 
-    `first`: its broker boots, or runs, as the first broker of its config.  `runs`: its broker.
-    `knows`: the nodes of its config whose identities it knows.
+    `first`: its broker boots, or runs, as the first broker of its config.  `runs`: whether its
+    broker runs.  `knows`: the nodes of its config whose identities it knows.
     """
 
     name: str
@@ -108,13 +109,14 @@ class NodeShown:
 
 
 @frozen
-class Shown:
-    """All machines.  `ended`: all steps of the story were taken, and no event is left.
+class SceneView:
+    """The observation of all machines.  `step`: the next step of the story.  `ended`: all steps of
+    the story were taken, and no event is left.
 
-    `broken`: an error that no single state shows: a version that went down.
+    `broken`: errors that no single state shows, such as a version that went down.
     """
 
-    nodes: tuple[NodeShown, ...]
+    nodes: tuple[NodeView, ...]
     step: int
     ended: bool
     broken: frozenset[str]
@@ -122,12 +124,12 @@ class Shown:
     def __str__(self) -> str:
         return "; ".join(map(str, self.nodes))
 
-    def of(self, name: str) -> NodeShown:
+    def of(self, name: str) -> NodeView:
         """Return one machine; there is one of this name in every scene that asks."""
         return next(one for one in self.nodes if one.name == name)
 
     @property
-    def ready(self) -> tuple[NodeShown, ...]:
+    def ready(self) -> tuple[NodeView, ...]:
         return tuple(one for one in self.nodes if one.ready)
 
 
@@ -135,15 +137,16 @@ mutated = inside(lambda played: mutation(played.mutant))
 
 
 @define(kw_only=True)
-class Played(Simulator):
-    """A scene under way.  `mutant`: a rule that is not kept.
+class RunningScene(Simulator):
+    """A scene under way.  `mutant`: the rule that is left out.
 
-    `at`: the next step of the story; -1: it has not begun.  `queues`: the events of the last step
-    that have not happened yet.
-    `kills`: how often a node may still be killed before an effect.  It is started again before the
-    story continues.  `delivers`: its messages under way may still arrive.  `tears_too`: its power
-    may be cut as well, which takes its broker and its unsynced writes.  `is_half_open`: connections
-    end at one end first; `losses`: how often one may still do so while both nodes run.
+    `at`: the next step of the story; -1: the story has not begun.  `queues`: the events of the last
+    step that have not happened yet.
+    `kills`: how often a node may still be killed before an effect.  A killed node is started again
+    before the story continues.  `delivers`: its messages under way may still arrive.  `tears_too`:
+    its power may be cut as well, which takes its broker and its unsynced writes.  `is_half_open`:
+    connections end at one end first; `losses`: how often a connection may still do so while both
+    nodes run.
     """
 
     write_effects: ClassVar[tuple[type, ...]] = (Keep, KeepMembers)
@@ -171,7 +174,7 @@ class Played(Simulator):
         delivers: bool = False,
         tears: bool = False,
         losses: int = 0,
-    ) -> Played:
+    ) -> RunningScene:
         story = scene(title, variant).story
         return cls(
             blank(story.nodes),
@@ -192,7 +195,7 @@ class Played(Simulator):
         return scene(self.title, self.variant)
 
     def start(self) -> None:
-        """Play the history before the scene, in the plain order and by all rules."""
+        """Play the history before the scene, in order and by all rules."""
         if self.at >= 0:
             return
         for step in self.scene.story.steps[: self.scene.before]:
@@ -201,7 +204,7 @@ class Played(Simulator):
         self.begin_search(self.scene.before)
 
     def begin_search(self, at: int) -> None:
-        """Begin the search with this step: from here on, events come in every order."""
+        """Begin the search with the step number `at`: from here on, events come in every order."""
         self.choose, self.actions_when = _all_orders, Actions.BETWEEN
         self.at = at
         self.begin()
@@ -230,7 +233,7 @@ class Played(Simulator):
         if not self.enact(event):
             return NOT_ENABLED
         self._forget_history()
-        self.broken |= _broken(before, self.disks)
+        self.broken |= _version_errors(before, self.disks)
         return None
 
     def happen(self, act: str | Loss) -> bool:
@@ -261,12 +264,12 @@ class Played(Simulator):
                     yield Loss(one, other, arrives=True)
 
     def _is_open(self, one: str, other: str) -> bool:
-        """Return whether no node has lost this connection without notice to the other."""
+        """Return whether neither node has lost this connection unnoticed by the other."""
         links = (self.links.get((one, other), ()), self.links.get((other, one), ()))
         return not any(END in link for link in links)
 
     def _lose_connection(self, loss: Loss) -> bool:
-        """End a connection at the end of one node, which hears nothing more of it."""
+        """End a connection at the end of one node, which hears no more messages over it."""
         if loss not in self._losses() or not self.losses:
             return False
         self.losses -= 1
@@ -278,9 +281,9 @@ class Played(Simulator):
         return True
 
     def _notice_loss(self, name: str, other: str) -> None:
-        """Tell a node that its connection has ended: it asks an open question once more.
+        """Tell a node that its connection has ended; the node asks an open question once more.
 
-        A node does not see that a message was lost, so nodes that wait ask again.
+        A node does not see that a message was lost, so all nodes that wait ask again.
         """
         self.stir()
         self.tell(name, Down(other))
@@ -331,7 +334,7 @@ class Played(Simulator):
         disk.runs = False
 
     def _acts(self) -> list[Act]:
-        """Return the events that may happen now, in any order: a killed node is started again."""
+        """Return the events that may happen now, also the restarts of killed nodes."""
         killed = [
             one.name
             for _, one in sorted(self.machines.items())
@@ -341,7 +344,7 @@ class Played(Simulator):
         return [*self.possible(self.queues), *again]
 
     def _start(self, name: str) -> Action:
-        """Return the action that starts a killed node: its last start in the story again."""
+        """Return the action that starts a killed node: its last start in the story."""
         actions = [one for step in self.scene.story.steps[: self.at] for one in step.do]
         starts = [one for one in actions if (one.op, one.node) == (Op.START, name)]
         return starts[-1] if starts else Action(op=Op.START, node=name)
@@ -360,16 +363,16 @@ class Played(Simulator):
             machine.ends_at = None
 
     @mutated
-    def shows(self) -> Shown:
+    def shows(self) -> SceneView:
         if self.at < 0:
-            return Shown((), 0, ended=False, broken=self.broken)
+            return SceneView((), 0, ended=False, broken=self.broken)
         nodes = tuple(_shown(one) for _, one in sorted(self.machines.items()))
         ended = self.at == len(self.scene.story.steps) and not self._acts()
-        return Shown(nodes, self.at, ended, self.broken)
+        return SceneView(nodes, self.at, ended, self.broken)
 
 
 def _open_question(state: State, to: str) -> Question | None:
-    """Return the question of a node to another node that is not answered yet."""
+    """Return a node's question that another node has not answered yet, if there is one."""
     round_ = state.round
     if round_ is None or to not in round_.left:
         return None
@@ -385,7 +388,7 @@ def _open_question(state: State, to: str) -> Question | None:
 
 
 def _all_orders(_: int) -> int:
-    """Say that all orders are wanted."""
+    """Stand for the simulator's `choose`; the search itself tries all orders."""
     return 0
 
 
@@ -394,9 +397,9 @@ def _files(disk: Disk) -> tuple[Held | None, str | None, Members]:
     return disk.stored, disk.identity, disk.record
 
 
-def _shown(machine: Machine) -> NodeShown:
+def _shown(machine: Machine) -> NodeView:
     state, disk = machine.state, machine.disk
-    return NodeShown(
+    return NodeView(
         name=machine.name,
         status="off" if state is None else state.status.value,
         config=None if state is None or state.held is None else state.held.config,
@@ -412,7 +415,7 @@ def _shown(machine: Machine) -> NodeShown:
 
 
 def _exchange(sim: Simulator) -> None:
-    """Deliver all questions and answers of rounds that have no config before them on their link."""
+    """Deliver messages of `EAGER` until no link begins with one."""
     while True:
         links = sorted(sim.links.items())
         heads = [key for key, link in links if link and isinstance(link[0], EAGER)]
@@ -423,7 +426,7 @@ def _exchange(sim: Simulator) -> None:
                 sim.deliver(*key)
 
 
-def _broken(
+def _version_errors(
     before: Mapping[str, tuple[str | None, Held | None]], disks: Mapping[str, Disk]
 ) -> frozenset[str]:
     for name, disk in disks.items():

@@ -4,7 +4,7 @@ any order.
 Nodes are letters.  The first `before` steps of a story are played one after the other.  The steps
 after them are searched, also one after the other; the events inside one step may come in any order.
 
-Source: Clusterer, U1 to U7; the corner cases and holes of the real one.
+Source: Clusterer, U1 to U7, and the corner cases and holes of RabbitMQ's Clusterer.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ class Scene:
     """A story.  `before`: how many of its steps come before the search.  `writes`: clients write
     between its steps.
 
-    `rounds_are_split`: each question and each answer of a round is a step of its own, and may be
-    late.
+    `rounds_are_split`: each question and each answer of a round is its own step, and may be late.
     """
 
     story: Story
@@ -40,12 +39,12 @@ class Scene:
         """Give each running cluster data that no other cluster has."""
         if not self.writes:
             return
-        found = {}
+        labels = {}
         for name, disk in sim.disks.items():
             if disk.runs:
-                together = [name, *broker.cluster(name, sim.disks, sim.reaches)]
-                found[name] = f"{disk.data}+{min(together)}"
-        for name, label in found.items():
+                cluster = [name, *broker.cluster(name, sim.disks, sim.reaches)]
+                labels[name] = f"{disk.data}+{min(cluster)}"
+        for name, label in labels.items():
             sim.disks[name].data = label
 
 
@@ -304,14 +303,13 @@ WRITING = frozenset(
         "left-out-since",
     }
 )
-"""Scenes in which clients write: the data show to which clusters their clients wrote."""
+"""Scenes in which clients write; labels of the data name the clusters that clients wrote to."""
 SPLIT = frozenset({"late-word", "late-word-join", "late-lock", "order-of-locks"})
 """Scenes in which a node that has answered may be gone before the answer comes."""
 
 
 @lru_cache
 def scene(title: str, variant: str) -> Scene:
-    """Return the scene of this name under the rules of a variant."""
     before, after = SCENES[title]
     steps = tuple(StoryStep(do=step) for step in (*before, *after))
     nodes = sorted({action.node for step in steps for action in step.do if action.node is not None})

@@ -1,4 +1,4 @@
-"""The worlds of the Clusterer: a scene, the rules of a variant, and possibly a rule left out.
+"""The worlds of the Clusterer: a scene under the rules of a variant, perhaps without one rule.
 
 `build` is not in `entries.py`, because every list of worlds imports that file, and `build` needs
 the Clusterer.
@@ -10,7 +10,7 @@ from functools import partial
 
 from joinproto.check.world import World
 from joinproto_worlds.clusterer.claims import claims
-from joinproto_worlds.clusterer.played import Played
+from joinproto_worlds.clusterer.played import RunningScene
 
 
 def build(
@@ -26,17 +26,15 @@ def build(
 ) -> World:
     """Return the world of a scene.
 
-    `members`: 1, the simulation; the scene says how many nodes there are.  `kills`: how often a
-    node may be killed before an effect of a step; `delivers`: its messages under way may still
-    arrive; `tears`: it may also be killed by a power cut, in the middle of a write.  `losses`: how
-    often a connection may end at one end first.
+    `members`: always 1, the simulation; the scene says how many nodes there are.  `kills`,
+    `delivers`, `losses`: see `RunningScene`; `tears`: its `tears_too`.
     """
     fault = "-power" if tears else "-killed" if kills else "-half-open" if losses else ""
     return World(
         name=f"clusterer-{scene}{fault}",
         members={
             "story": partial(
-                Played.of,
+                RunningScene.of,
                 scene,
                 variant,
                 mutant,

@@ -1,8 +1,8 @@
-"""All nodes stop, one after the other, in every order: which of them may go first afterwards?
+"""A world in which all nodes stop, one after the other: which of them may go first afterwards?
 
 A node keeps the list of the nodes that ran when it stopped.  It strikes a node off when it sees
-that node's end, which it may see late, or never, if it stops before.  A node that has seen all ends
-so far acknowledges a write, which all running nodes then have.
+that node's end.  It may see that late, or stop before it sees it.  A node that has seen all ends so
+far may acknowledge a write, which all running nodes then have.
 
 Source: Clusterer, U5.
 """
@@ -26,7 +26,7 @@ from joinproto_worlds.mutations.named import mutation
 
 
 @frozen
-class Back:
+class RestartView:
     """The nodes once all have stopped.  `goes`: the nodes that may go first.  `current`: the nodes
     that have the last write.
 
@@ -43,7 +43,7 @@ mutated = inside(lambda nodes: mutation(nodes.mutant))
 
 @define
 class Nodes:
-    """The nodes of one config.  `ran`: for each node its list; `has`: its number of writes."""
+    """The nodes of one config.  `ran`: the list of each node; `has`: how many writes it has."""
 
     names: str
     variant: Variant
@@ -80,15 +80,15 @@ class Nodes:
         return None
 
     @mutated
-    def shows(self) -> Back:
+    def shows(self) -> RestartView:
         if self.up:
-            return Back()
+            return RestartView()
         graph = {name: self.ran[name] - {name} for name in self.names}
         rules = RULES[self.variant, Release.SEED]
         found = {name: may_go(graph, name, rules) for name in self.names}
         goes = frozenset(name for name, one in found.items() if one.case.outcome is Next.LOCK)
         last = max(self.has.values())
-        return Back(
+        return RestartView(
             goes=goes,
             current=frozenset(name for name, has in self.has.items() if has == last),
             waits=frozenset(name for name, one in found.items() if one.component & goes) - goes,
@@ -96,17 +96,18 @@ class Nodes:
 
 
 def claims() -> Iterator[Property]:
-    """Yield the claims."""
-    yield always_each("whichever goes has the last write", lambda back: back.goes <= back.current)
-    yield always_each("one may go", lambda back: bool(back.goes) or not back.current)
-    yield sometimes_one("one waits for its circle", lambda back: bool(back.waits))
-    yield sometimes_one("two may go", lambda back: len(back.goes) > 1)
+    yield always_each(
+        "whichever goes has the last write", lambda shown: shown.goes <= shown.current
+    )
+    yield always_each("one may go", lambda shown: bool(shown.goes) or not shown.current)
+    yield sometimes_one("one waits for its circle", lambda shown: bool(shown.waits))
+    yield sometimes_one("two may go", lambda shown: len(shown.goes) > 1)
 
 
 def build(
     members: int = 3, mutant: str | None = None, *, variant: str = "ours", writes: int = 2
 ) -> World:
-    """Return the world of `members` nodes; `writes`: how many writes a node has at most."""
+    """Return the world of `members` nodes; `writes`: the most writes that clients make."""
     return World(
         name="clusterer-stops",
         members={"nodes": lambda: Nodes("abcdef"[:members], Variant(variant), mutant, writes)},

@@ -17,16 +17,16 @@ class Facts:
     """The facts of a first start.
 
     `tries`: the most rounds after the first; None means without end.  `backend`: "lists" lists all
-    nodes, "registered" all registered ones; "selects" names the longest registered one; with "seed"
-    all nodes know the first of `names`.  `told`: nodes that always get this answer instead.
-    `groups`: which nodes are cut off from all others until the network heals.  `partial_lists`: an
+    nodes, "registered" the registered nodes; "selects" names the longest registered node; with
+    "seed" all nodes know the first of `names`.  `told`: nodes that always get the given answer
+    instead.  `groups`: sets of nodes that are cut off until the network heals.  `partial_lists`: an
     answer may lack one other node; `fails`: it may be an error.  `stale`: the service has the
     record of a dead node.  `lapses`: how many records the service may lose.  `wipes`: the first
     node may lose its disk once, while it runs.  `registers_late`: a node asks the service before it
     registers.  `locks`: a node that begins takes the service's lock, until it is registered;
     `expires`: the lock may expire.  `is_global`: the lock keeps off only nodes that hear its
-    holder, and is kept until the holder runs or has ended.  `gives_up`: any try may be the last
-    one.  `expected`: for our rules, how many members there will be; 0 means all `names`.
+    holder, and is kept until the holder runs or has ended.  `gives_up`: any try may be the last.
+    `expected`: for our rules, how many members there will be; 0 means all `names`.
     """
 
     names: tuple[str, ...]
@@ -49,5 +49,4 @@ class Facts:
 
     @property
     def members_expected(self) -> int:
-        """Return how many members there will be."""
         return self.expected or len(self.names)

@@ -1,4 +1,4 @@
-"""Nodes that run, and a service that forgets their records: a record must be written again.
+"""A world in which a service forgets records of running nodes, which must write them again.
 
 Source: discovery, D2; operators' case 9.
 """
@@ -31,7 +31,9 @@ class Keeper(Enum):
 
 @frozen
 class Checks:
-    """Event: the service answers whether it has the node's record and others, or fails."""
+    """Event: a node asks the service.  `there`: the service has the node's record; `others`: it has
+    other records; `failed`: it does not answer.
+    """
 
     there: bool
     others: bool
@@ -81,7 +83,7 @@ class Service:
 
 
 def build(members: int = 3, *, rules: str = "real", forgets: int = 1) -> World:
-    """Return a world of this many nodes, which all run and are registered."""
+    """Return a world of nodes that all run and are registered; `forgets`: see `Service`."""
     names = tuple(NAMES[:members])
     made: dict[str, Any] = {name: partial(Node, name, rules) for name in names}
     made["service"] = partial(Service, frozenset(names), forgets)

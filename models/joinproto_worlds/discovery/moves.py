@@ -18,7 +18,7 @@ from joinproto_worlds.discovery.node import Begins, Cluster, Founds, Joins, Look
 
 @frozen
 class Moves:
-    """A function that yields the joint steps that are possible in a state of these facts' world."""
+    """A function that yields the possible joint steps in a state of the world of `facts`."""
 
     facts: Facts
 
@@ -36,10 +36,10 @@ class Moves:
             elif node.stage is Stage.DECIDED and node.step is Step.JOIN:
                 yield self._join(view, name)
             elif node.stage is Stage.DECIDED and node.step is Step.FOUND:
-                yield from self._found(view, name)
+                yield from self._founding(view, name)
             elif self._unlocks(view, name):
                 yield Together("unlocks", {"service": ("unlock",)}, name)
-            elif self._is_late(view, name):
+            elif self._registers_now(view, name):
                 yield Together("registers", {"service": ("register", name)}, name)
         yield from self._faults(view)
 
@@ -77,7 +77,7 @@ class Moves:
     def _registers(self) -> bool:
         return self.facts.backend in ("selects", "registered")
 
-    def _is_late(self, view: View, name: str) -> bool:
+    def _registers_now(self, view: View, name: str) -> bool:
         is_late = self._registers and self.facts.registers_late
         return is_late and view[name].stage is Stage.RUNS and name not in view["service"].records
 
@@ -128,12 +128,12 @@ class Moves:
 
     def _join(self, view: View, name: str) -> Together:
         other = view[name].target
-        # The list may name a node that does not exist: it never answers.
+        # The list may name a node that does not exist, and so never answers.
         is_there = other in self.facts.names and self._hears(view, name, other)
         runs = is_there and view[other].stage is Stage.RUNS
         return Together("joins", {name: Joins(view[other].cluster if runs else None)}, name)
 
-    def _found(self, view: View, name: str) -> Iterator[Together]:
+    def _founding(self, view: View, name: str) -> Iterator[Together]:
         cluster = Cluster(name, view[name].disk)
         listed = set(self.facts.names) & view[name].asks
         asked = {one for one in listed if self._hears(view, name, one)}
@@ -144,9 +144,9 @@ class Moves:
             and view[other].stage in (Stage.BOOTS, Stage.DECIDED)
             and view[other].vote in (None, cluster)
         ]
-        # Nodes that run are asked, too: if one has a cluster, no new cluster is founded.
-        member = any(view[one].cluster for one in asked)
-        if name in voters and not member:
+        # Running nodes are asked, too: if one of them has a cluster, no new cluster is founded.
+        has_cluster = any(view[one].cluster for one in asked)
+        if name in voters and not has_cluster:
             events: dict[str, Any] = {voter: Votes(cluster) for voter in voters}
             yield Together("founds", {**events, name: Founds(cluster, len(voters))}, name)
         yield Together("finds no majority", {name: Joins(None)}, name)

@@ -34,7 +34,7 @@ class Stage(Enum):
 
 @frozen
 class Cluster:
-    """A database.  `founder`: the node that made it; `disk`: on which of its disks, from 0."""
+    """A database.  `founder`: the node that made it; `disk`: the number of that node's disk."""
 
     founder: str
     disk: int = 0
@@ -76,7 +76,7 @@ class Joins:
 
 @frozen
 class Votes:
-    """Event: a node votes for a cluster, durably; it never votes for another one."""
+    """Event: a node votes for a cluster, durably; it never votes for another cluster."""
 
     cluster: Cluster
 
@@ -90,7 +90,7 @@ class Founds:
 
 
 @frozen
-class Shown:
+class NodeView:
     """The observation of a node.  `asks`: the nodes that it asks for votes."""
 
     stage: Stage
@@ -105,7 +105,9 @@ class Shown:
 
 @define
 class Node:
-    """A node that starts.  `tries`: how many rounds are left after the next; None: without end."""
+    """A node that starts.  `tries`: how many rounds are left after the next; None means without
+    end.  `expected`: how many members there will be.
+    """
 
     name: str
     rules: Rules
@@ -121,8 +123,8 @@ class Node:
     vote: Cluster | None = None
     asks: frozenset[str] = frozenset()
 
-    def shows(self) -> Shown:
-        return filled(Shown, self)
+    def shows(self) -> NodeView:
+        return filled(NodeView, self)
 
     def choices(self) -> Iterator[str]:
         if self.stage is Stage.DECIDED and self.step is Step.ALONE:
@@ -136,16 +138,16 @@ class Node:
             case Looks() if self.stage is Stage.BOOTS:
                 return self._look(event)
             case "stands alone" if self.step is Step.ALONE:
-                self._runs(Cluster(self.name, self.disk))
+                self._run(Cluster(self.name, self.disk))
             case Joins(None) if self.stage is Stage.DECIDED:
                 return self._ask_again()
             case Joins(Cluster() as cluster) if self.stage is Stage.DECIDED:
-                self._runs(cluster)
+                self._run(cluster)
             case Votes(cluster) if self.vote in (None, cluster):
                 self.vote = cluster
             case Founds(cluster, votes) if votes >= majority_of(self.expected or 0):
                 self.vote = cluster
-                self._runs(cluster)
+                self._run(cluster)
             case "is wiped" if self.stage is Stage.RUNS:
                 self.stage, self.disk = Stage.OFF, self.disk + 1
                 self.cluster = self.vote = None
@@ -154,26 +156,26 @@ class Node:
         return None
 
     def _look(self, event: Looks) -> Any:
-        about = Round(
+        round_ = Round(
             me=self.name,
             answer=event.answer,
             seen=dict(event.seen),
             tries=0 if event.last else self.tries,
             expected=self.expected,
         )
-        found = decide(about, self.rules)
-        taken = [Rule(f"{self.rules.value}: {found.case.name}")]
+        found = decide(round_, self.rules)
+        rules = [Rule(f"{self.rules.value}: {found.case.name}")]
         if found.step in (Step.RETRY, Step.WAIT):
             if found.step is Step.RETRY and self.tries:
                 self.tries -= 1
-            return taken
+            return rules
         if found.step in (Step.CRASH, Step.REFUSE):
             self.stage = Stage.ENDED
-            return taken
+            return rules
         self.stage, self.step, self.target = Stage.DECIDED, found.step, found.node
         if found.step is Step.FOUND:
             self.asks = frozenset((self.name, *named(event.answer)))
-        return taken
+        return rules
 
     def _ask_again(self) -> Any:
         self.asks = frozenset()
@@ -185,7 +187,7 @@ class Node:
             self.tries -= 1
         return None
 
-    def _runs(self, cluster: Cluster) -> None:
+    def _run(self, cluster: Cluster) -> None:
         self.stage, self.cluster, self.step, self.target = Stage.RUNS, cluster, None, None
         self.asks = frozenset()
 

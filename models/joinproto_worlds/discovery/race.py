@@ -1,4 +1,4 @@
-"""The race of first starts: blank nodes start at any moments, and must become one cluster.
+"""The race of first starts: blank nodes start at any time, and must become one cluster.
 
 Source: discovery, D1 to D3.
 """
@@ -31,7 +31,9 @@ def build(
     cut: int = 0,
     **more: Any,
 ) -> World:
-    """Return a world of nodes; `cut`: how many are cut off at first; `more`: fields of `Facts`."""
+    """Return a world of nodes; `cut`: how many of them are cut off at first; `more`: fields of
+    `Facts`.
+    """
     names = tuple(NAMES[:members])
     groups = (frozenset(names[:cut]),) if cut else ()
     facts = Facts(names=names, rules=Rules(rules), backend=backend, groups=groups, **more)
@@ -39,7 +41,7 @@ def build(
 
 
 def world_of(facts: Facts, mutant: str | None = None, *, only_joins: bool = False) -> World:
-    """Return the world of these facts; `only_joins`: claim only that all can be in one cluster."""
+    """Return the world of these facts; `only_joins`: without the claim "one cluster"."""
     node = partial(
         Node, rules=facts.rules, tries=facts.tries, expected=facts.members_expected, mutant=mutant
     )

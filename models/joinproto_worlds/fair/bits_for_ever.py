@@ -3,8 +3,8 @@
 Source: Bartlett, Scantlebury and Wilkinson (see
 `models/joinproto_worlds/classics/alternating_bit.py`).  Frames are sent again without bound.  Each
 may be lost, so an arrival does not stay possible until it happens, and weak fairness is not enough.
-That a link delivers a message that is sent again and again is strong fairness, and the claim needs
-it at both ends.
+By strong fairness a link delivers a message that is sent again and again; the claim needs this at
+both ends.
 """
 
 from __future__ import annotations

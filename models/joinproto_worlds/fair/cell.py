@@ -1,4 +1,4 @@
-"""A variable for joint steps: they read the value that it shows, and replace it by an event."""
+"""A variable for joint steps, which read its value and replace it."""
 
 from __future__ import annotations
 

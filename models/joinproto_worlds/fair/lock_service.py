@@ -1,6 +1,7 @@
-"""A server that gives a lock to one client after the other, by messages in order.
+"""A server that gives a lock to one client after the other; messages arrive in order.
 
-Every client that asks must get it.  If the server serves the client that came first, weak fairness
+Every client that asks for the lock must get it.  If the server serves the client that came first,
+weak fairness
 is enough.  If it serves the client that came last, one client may wait behind the others for ever,
 and no fairness helps, because that client's turn is never possible.
 """
@@ -47,7 +48,9 @@ class Client:
 
 @define
 class Server:
-    first: bool
+    """The server.  `first_come`: the first of the waiting clients is served, and not the last."""
+
+    first_come: bool
     free: bool = True
     waiting: tuple[str, ...] = ()
 
@@ -58,7 +61,7 @@ class Server:
             self.free = True
         if not (self.free and self.waiting):
             return None
-        at = 0 if self.first else len(self.waiting) - 1
+        at = 0 if self.first_come else len(self.waiting) - 1
         served = self.waiting[at]
         self.waiting = self.waiting[:at] + self.waiting[at + 1 :]
         self.free = False
@@ -69,7 +72,9 @@ class Server:
 
 
 def build(members: int = 3, *, last_first: bool = False, strongly: bool = False) -> World:
-    """Return the world of 1 to 4 clients; `strongly`: steps are strongly fair, which is no help."""
+    """Return the world of 1 to 4 clients.  `last_first`: the server serves the client that came
+    last; `strongly`: each step is strongly fair.
+    """
     names = [f"c{i}" for i in range(1, members + 1)]
     return World(
         name="lock-service",

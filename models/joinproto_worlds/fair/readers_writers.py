@@ -1,10 +1,10 @@
-"""Readers that may be in together, and writers that are in only alone.
+"""Readers that may be inside together, and writers that must be inside alone.
 
 Source: Courtois, Heymans and Parnas, "Concurrent control with readers and writers".  If readers
 may always enter while readers are in, a writer can wait for ever, and strong fairness does not
-help: some reader is always in.  If no reader enters while a writer waits, a single writer gets
-in by weak fairness.  Of two writers one can be quicker each time, and only strong fairness of
-entering helps.
+help: a reader can always be inside.  If no reader enters while a writer waits, a single writer gets
+in by weak fairness.  One of two writers can be quicker each time, so they need strong fairness of
+entering.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ class Process:
 def build(
     members: int = 2, *, writers: int = 1, writers_first: bool = True, strongly: bool = False
 ) -> World:
-    """Return the world of 1 to 6 readers and `writers`; `strongly`: entering is strongly fair."""
+    """Return the world of 1 to 6 readers.  `writers`: how many writers there are; `writers_first`:
+    no reader enters while a writer waits; `strongly`: entering is strongly fair.
+    """
     readers = [f"r{i}" for i in range(1, members + 1)]
     writing = [f"w{i}" for i in range(1, writers + 1)]
 

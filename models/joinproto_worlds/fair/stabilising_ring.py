@@ -1,10 +1,10 @@
 """A ring that gets from any state to the states with one privilege, and stays there.
 
 Source: Dijkstra, "Self-stabilizing systems in spite of distributed control", the first solution.
-Each of N machines holds a number below K.  The first machine has the privilege if the last one
-holds the same number, and then counts one further.  Any other machine has it if its neighbour holds
-a different number, and then takes that number.  With one step at a time K >= N - 1 is enough, and
-the only fairness that is needed is that some step is taken.
+Each of N machines holds a number below K.  The first machine has the privilege if the last machine
+holds the same number, and then adds one to its number.  Any other machine has the privilege if the
+machine before it holds a different number, and then takes that number.  With one step at a time
+K >= N - 1 is enough, and the only fairness that is needed is that some step is taken.
 
 Runs begin in all K^N states, and there are no others.  The first machine has the privilege in
 K^(N-1) of them, and each other machine in (K - 1) K^(N-1); the sum is the number of steps.
@@ -49,14 +49,14 @@ def build(members: int = 4, *, numbers: int | None = None, fair: bool = True) ->
     def is_one(view: View) -> bool:
         return len(list(privileges(view))) == 1
 
-    # Some machine takes a step, whichever it is.
-    something: list[Fair] = [weak(which=lambda member, event: True)] if fair else []
+    # Some machine must take a step, no matter which.
+    fairness: list[Fair] = [weak(which=lambda member, event: True)] if fair else []
     return World(
         name="stabilising-ring",
         members={name: partial(Cell, 0) for name in names},
         beginnings=any_of({name: {"value": range(k)} for name in names}),
         together=steps,
-        fairness=something,
+        fairness=fairness,
         properties=[
             eventually("some day one has the privilege", is_one),
             eventually_always("from some day on just one", is_one),

@@ -26,7 +26,9 @@ ASKS, GOES_ON = "the first node asks", "the token goes on"
 
 
 def build(members: int = 3, mutant: str | None = None, *, fair: bool = True) -> World:
-    """Return the world of 2 to 5 nodes (awake, black) and a token (place, black)."""
+    """Return the world of 2 to 5 nodes.  A node is a pair (awake, black), the token is (place,
+    black); `fair`: the token must go on.
+    """
     names = [f"n{i}" for i in range(members)]
 
     def steps(view: View) -> Iterator[Together]:
@@ -68,7 +70,7 @@ def build(members: int = 3, mutant: str | None = None, *, fair: bool = True) -> 
         beside=["token"],
         beginnings=any_of({**dict.fromkeys(names, any_node), "token": anywhere}),
         together=steps,
-        # The two steps of the token are one process: whichever is possible is taken in the end.
+        # If one of the token's two steps stays possible, one of them is taken in the end.
         fairness=[weak(ASKS, GOES_ON, of="token")] if fair else [],
         properties=[
             always("what is told is so", lambda view: not is_announced(view) or all_rest(view)),

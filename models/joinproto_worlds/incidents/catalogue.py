@@ -11,13 +11,12 @@ from joinproto.check.world import World
 from joinproto_worlds.incidents.words import Incident
 
 Rule = Literal["deployed", "fixed", "left"]
-"""Which rule a world has: the deployed one; its fix; or the fix, searched for remaining faults."""
+"""The rule of a world: the deployed rule; its fix; or the fix, searched for remaining faults."""
 ENDINGS: dict[Rule, str] = {"deployed": "", "fixed": "-fixed", "left": "-left"}
 """The suffix of a world's name, by its rule."""
 
-Ends = tuple[str, int | None]
-"""A sentence about the world's result, and the length of its shortest failing run, or None.
-"""
+Expected = tuple[str, int | None]
+"""A sentence about a world, and the length of its shortest failing run, or None if it holds."""
 
 
 @frozen
@@ -27,12 +26,12 @@ class CatalogueEntry:
     name: str
     system: str
     link: str
-    worlds: Mapping[Rule, Ends]
+    worlds: Mapping[Rule, Expected]
     make: Callable[[Rule], Incident]
 
     @property
     def members(self) -> int:
-        """Return how many nodes it has: servers and other participants."""
+        """Return the number of its nodes: servers and other participants."""
         return len(self.make("deployed").nodes)
 
     @property
@@ -48,8 +47,8 @@ def incident(
     system: str,
     link: str,
     *,
-    deployed: Ends,
-    **others: Ends,
+    deployed: Expected,
+    **others: Expected,
 ) -> Callable[[Callable[[Rule], Incident]], Callable[[Rule], Incident]]:
     """Return a decorator that registers a function's incident; its docstring tells the events.
 
@@ -57,12 +56,12 @@ def incident(
     """
     worlds = {"deployed": deployed, **others}
 
-    def enter(make: Callable[[Rule], Incident]) -> Callable[[Rule], Incident]:
-        ends = {rule: worlds[rule] for rule in ENDINGS if rule in worlds}
-        INCIDENTS[name] = CatalogueEntry(name, system, link, ends, make)
+    def register(make: Callable[[Rule], Incident]) -> Callable[[Rule], Incident]:
+        expected = {rule: worlds[rule] for rule in ENDINGS if rule in worlds}
+        INCIDENTS[name] = CatalogueEntry(name, system, link, expected, make)
         return make
 
-    return enter
+    return register
 
 
 def build(members: int, *, incident: str, rule: Rule) -> World:

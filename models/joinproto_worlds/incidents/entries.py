@@ -1,6 +1,4 @@
-"""The worlds of incidents: the rule as deployed, the fix as deployed, its remaining faults, and
-ours.
-"""
+"""The worlds of incidents: with the deployed rule, with its fix, and with the shipped code."""
 
 from __future__ import annotations
 
@@ -16,27 +14,27 @@ from joinproto_worlds.incidents.spoken import SPOKEN
 
 
 def _rows() -> Iterator[Entry]:
-    for it in INCIDENTS.values():
-        for rule, (about, steps) in it.worlds.items():
+    for incident in INCIDENTS.values():
+        for rule, (about, steps) in incident.worlds.items():
             yield Entry(
-                f"incident-{it.name}{ENDINGS[rule]}",
+                f"incident-{incident.name}{ENDINGS[rule]}",
                 "joinproto_worlds.incidents.catalogue:build",
                 about,
-                members=(it.members, it.members),
-                usual=it.members,
+                members=(incident.members, incident.members),
+                usual=incident.members,
                 expected="holds" if steps is None else "violated",
                 steps=steps,
-                given={"incident": it.name, "rule": rule},
-                happened=f"{it.system}: {it.happened}",
-                link=it.link,
+                given={"incident": incident.name, "rule": rule},
+                happened=f"{incident.system}: {incident.happened}",
+                link=incident.link,
             )
     for item in SHIPPED:
         name = incident_of(item.name)
         if name in RABBITMQ:
             system, link, happened = RABBITMQ[name]
         else:
-            it = INCIDENTS[name]
-            system, link, happened = it.system, it.link, it.happened
+            incident = INCIDENTS[name]
+            system, link, happened = incident.system, incident.link, incident.happened
         yield evolve(item, happened=f"{system}: {' '.join(happened.split())}", link=link)
 
 

@@ -1,6 +1,4 @@
-"""Incidents of NATS, Artemis, Kafka and Redpanda: which members may lead, and what a member may
-conclude.
-"""
+"""Incidents of NATS, Artemis, Kafka and Redpanda: which members may lead or found a cluster."""
 
 from __future__ import annotations
 

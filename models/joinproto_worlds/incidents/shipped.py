@@ -1,6 +1,5 @@
-"""The same events against the shipped code: the join protocol, and the discovery of peers.
+"""The events of incidents against shipped code: the join protocol, and the discovery of peers.
 
-The other incidents have nodes of their own (`words.py`); here the members are the shipped ones.
 These are the worlds of `joinproto_worlds.join` and `joinproto_worlds.discovery`, started where the
 incident starts.
 """
@@ -25,7 +24,7 @@ def members(members: int = 3, mutant: str | None = None, **given: Any) -> World:
 
 def boots(members: int = 3, mutant: str | None = None, *, rules: str, **given: Any) -> World:
     """Return a world of nodes that look for their peers; `given`: see `Facts`."""
-    from joinproto_worlds.discovery.race import build  # inside: as above
+    from joinproto_worlds.discovery.race import build  # inside: listing worlds loads no node
 
     return build(members, mutant=mutant, rules=rules, **given)
 
@@ -49,7 +48,7 @@ RABBITMQ = {
         two.""",
     ),
 }
-"""Incidents whose nodes are those of the discovery worlds: the system, the source, the events."""
+"""Incidents with nodes of the discovery worlds: the system, the source, the events."""
 
 JOIN = Family("joinproto_worlds.incidents.shipped:members", members=3, prefix="incident-")
 BOOT = Family("joinproto_worlds.incidents.shipped:boots", prefix="incident-")

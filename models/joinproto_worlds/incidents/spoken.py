@@ -1,6 +1,6 @@
-"""Words that people search for in an incident, in addition to those of its paragraph.
+"""Words by which people search for an incident, besides those of its description.
 
-They are lines of logs, names of settings and tools, and other systems with reports of the same.
+They are log lines, and names of settings, of tools, and of other systems with such incidents.
 Only `joinproto models --grep` reads them.
 """
 

@@ -1,10 +1,9 @@
 """The vocabulary in which incidents are written: nodes, their events, and the claims.
 
 A node is a name and some fields: the contents of its disk and its present activity.  `steps(view)`
-of an incident yields the possible next steps: `does(...)` for those of the software or the
+of an incident yields the possible next steps: `does(...)` for steps of the software or the
 operator, and `fault(...)` for unwanted events, each at most as often as the incident's `faults`
-say.  A disk that comes back blank, old or half filled is a fault that sets fields of a node; the
-node keeps its name.
+say.  A disk that comes back blank, old or half filled is a fault that sets fields of a node.
 
 These fields have one meaning everywhere: `up`, the node runs; `serves`, it lets clients write;
 `cluster`, the cluster in which it believes to be, "" or 0 for none; `data`, how many of the writes
@@ -31,7 +30,7 @@ DOWN: Fields = {"up": False, "serves": False}
 
 
 @frozen
-class Becomes:
+class NewValues:
     """The effect of a step on a node: the new values of some fields."""
 
     fields: tuple[tuple[str, Any], ...]
@@ -41,13 +40,13 @@ class Becomes:
 
 
 class Node:
-    """A node, which keeps its name whatever happens to its disk."""
+    """A node: its fields are its attributes."""
 
     def __init__(self, fields: Fields) -> None:
         vars(self).update(fields)
 
     def receive(self, event: Any) -> Any:
-        if not isinstance(event, Becomes):
+        if not isinstance(event, NewValues):
             return NOT_ENABLED
         vars(self).update(event.fields)
         return None
@@ -55,7 +54,7 @@ class Node:
 
 @frozen(kw_only=True)
 class Incident:
-    """An incident.  `nodes`: each node's fields at first.  `faults`: how often each may happen."""
+    """An incident.  `nodes`: each node's fields.  `faults`: how often each fault may happen."""
 
     nodes: Mapping[str, Fields]
     steps: Callable[[View], Iterable[Together]]
@@ -80,12 +79,12 @@ class Incident:
 
 def does(action: str, **nodes: Fields) -> Together:
     """Return a step that sets these fields of the nodes with these names."""
-    events = {name: Becomes(tuple(fields.items())) for name, fields in nodes.items()}
+    events = {name: NewValues(tuple(fields.items())) for name, fields in nodes.items()}
     return Together(action, events)
 
 
 def fault(action: str, **nodes: Fields) -> Together:
-    """Return such a step as a fault; the incident's `faults` limit how often it happens."""
+    """Return a step as `does` does, but a fault, which `Incident.faults` limits."""
     return evolve(does(action, **nodes), fair=False, fault=True)
 
 
@@ -103,12 +102,12 @@ def nodes_with(view: View, **fields: Any) -> dict[str, Any]:
     }
 
 
-def spread(view: View, source: str, *, to: Iterable[str], what: str = "data") -> Iterator[Together]:
-    """Yield the steps that overwrite the field `what` of other nodes with that of `source`."""
-    held = getattr(view[source], what)
+def spread(view: View, source: str, *, to: Iterable[str]) -> Iterator[Together]:
+    """Yield the steps that overwrite the `data` of other nodes with those of `source`."""
+    data = view[source].data
     for name in to:
-        if name != source and getattr(view[name], what) != held:
-            yield does(f"{name} is overwritten with the {what} of {source}", **{name: {what: held}})
+        if name != source and view[name].data != data:
+            yield does(f"{name} is overwritten with the data of {source}", **{name: {"data": data}})
 
 
 # -- claims ------------------------------------------------------------------------------------

@@ -9,7 +9,10 @@ from joinproto.machine.vocabulary import Store
 
 
 def broken_claim(member: MemberState, kept: StoreRecord, frames: tuple[Position, ...]) -> str:
-    """Return the claim that the member and its disk break, with a reason, or "" if none."""
+    """Return the claim that the member and its disk break, with the error; "" if they break none.
+
+    `frames`: the frames on the disk.
+    """
     tip = member.view
     if member.is_serving and kept.state is Store.CLEAN:
         return "dirty_before_serving: it serves, and its disk reads clean"
@@ -20,12 +23,12 @@ def broken_claim(member: MemberState, kept: StoreRecord, frames: tuple[Position,
         return "position_is_data: its frames are not those of its position"
     if member.is_serving and tip is not None and member.seat not in tip.members:
         return "no_wrong_store: it serves, and is not in the view"
-    if member.is_serving and tip is not None and not _is_heard(member, tip):
+    if member.is_serving and tip is not None and not _hears_majority(member, tip):
         return "suspended_alone: it serves, and hears no majority"
     return ""
 
 
-def _is_heard(member: MemberState, tip: View) -> bool:
+def _hears_majority(member: MemberState, tip: View) -> bool:
     heard = {seat for seat in tip.electors if seat.member in member.observations.in_reach}
     return member.config.outside or tip.is_majority({member.seat, *heard})
 

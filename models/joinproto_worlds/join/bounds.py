@@ -26,22 +26,27 @@ class Bounds:
     """The bounds of a join world.  `register`: "atomic" for an outside register, or "votes".
 
     `views`, `frames`, `rounds`: the most views of a chain, frames that a client writes, and rounds
-    of a ballot.  `partitions`: how often the network splits, with `a` alone on one side; the
-    default is never for two members, else once.  By default both of two members propose and crash,
-    and of three or more only `a`, which also orders the frames.  `is_patient`: proposers wait for
-    all answers, except behind the views with the numbers in `hurries`; the default for three or
-    more.  `scene`: the contents of the disks (`scenes.py`).
+    of a ballot.  `partitions`: how often the network splits, with `a` alone on one side; by default
+    never with two members, and once with more.  By default both of two members propose and crash,
+    and of three or more only `a`, which also orders the frames.  `proposers`: how many members
+    propose.  `is_patient`: proposers wait for all answers, except after the views with the numbers
+    in `hurries`; the default for three or more members.  `scene`: the contents of the disks
+    (`scenes.py`).
 
-    Some fields are names of members.  `electors`: the configured electors, or all.  `leaves`:
-    members that may leave; `foreign`: members that must not come in; `hears`: members whose
-    connections come and go, with the most `questions` they ask over new ones; `reads`: members at
-    which a client reads; `cut`: pairs that never hear each other.
+    Some fields are names of members.  `electors`: the configured electors, or all.  `spared`:
+    members that never crash; `transient`: members without a store; `other_options`: members with
+    other options; `wiped`: the member whose disk may be lost; `leaves`: members that may leave;
+    `foreign`: members that must not come in; `hears`: members whose connections come and go, with
+    the most `questions` they ask over new connections; `reads`: members at which a client reads;
+    `cut`: pairs that never hear each other.
 
-    `asks`: members ask an outside register for the successors of their views.  `live`: it must stay
-    possible that all become active; `recovers`: that one becomes active.  `beats`: in a `live`
-    world members start at any moment and send heartbeats.  `lasting`: heartbeats come at any
-    moment, and ballots last until they are outbid.  `steps`, `lasts`: see `Plan`.  `mutant`: the
-    name of a rule or a duty that is left out.
+    `automatic`: after a total failure members need no mark of the operator; `marks`: the operator
+    may mark any store.  `asks`: members ask an outside register for the successors of their views.
+    `live`: it must stay possible that all members become active; `recovers`: that one does.
+    `beats`: in a `live` world members start at any moment and send heartbeats.  `lasting`:
+    heartbeats come at any moment, and ballots last until they are outbid.  `reaches`: keys of
+    `POSSIBLE` (`claims.py`) that must be reachable.  `mutant`: the name of a rule or a duty that is
+    left out.  Other fields: see `Plan`.
     """
 
     members: int
@@ -113,10 +118,10 @@ class Bounds:
 
     @property
     def n(self) -> int:
-        """Return N: 1 where configurations differ, so that each member founds its own cluster."""
+        """Return N, which is 1 if electors differ, so that each member founds its own cluster."""
         return 1 if self.lapse is HostLapse.ONE_CONFIG else self.wait_for
 
-    def before(self) -> Scene:
+    def first_scene(self) -> Scene:
         """Return the contents of the disks at the beginning."""
         return SCENES[self.scene]() if self.scene else EMPTY
 
@@ -136,7 +141,7 @@ class Bounds:
             heartbeat=1 if self.lasting or self.asks else 0,
         )
 
-    def plan(self, name: str, before: Scene) -> Plan:
+    def plan(self, name: str, scene: Scene) -> Plan:
         names = self.names
         proposers = (2 if self.is_pair else 1) if self.proposers is None else self.proposers
         apart = {other for pair in self.cut if name in pair for other in pair}
@@ -146,7 +151,7 @@ class Bounds:
         }
         return Plan(
             self.config(name),
-            before.stores.get(name, fresh),
+            scene.stores.get(name, fresh),
             frozenset(names) - {name, *apart},
             self.views,
             self.frames,
@@ -162,12 +167,12 @@ class Bounds:
             is_patient=not self.is_pair if self.is_patient is None else self.is_patient,
             hurries=self.hurries,
             rounds=self.rounds,
-            mutation=self._left_out(),
+            mutation=self._mutation(),
             lapses=frozenset({self.lapse} if self.lapse else ()),
         )
 
-    def _left_out(self) -> str | None:
-        """Return the name of the member's rule that is left out, or None."""
+    def _mutation(self) -> str | None:
+        """Return the name of the mutation of the members, or None."""
         if self.mutant is None or self.lapse is not None:
             return None
         # Imported here and not above, because the catalogue imports every system.

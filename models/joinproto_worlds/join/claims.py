@@ -1,5 +1,5 @@
-"""The claims of the join worlds: what always holds, and what must be possible, because otherwise
-the first claims say nothing.
+"""The claims of the join worlds: those that always hold, and states that must be reachable, without
+which the first claims would be empty.
 
 Source: join protocol, section 4.
 """
@@ -53,16 +53,16 @@ ALONE = {
     "no_wrong_store": "A member is active only with a store of this cluster.",
     "suspended_alone": "A member that hears no majority serves no client.",
 }
-"""Claims that the state and the disk of one member decide."""
+"""Claims that the state and the disk of a single member decide (`alone.py`)."""
 
 CHOSEN = attrgetter("chosen")
 
 
-def properties(it: Bounds, length: int) -> list[Property]:
+def properties(bounds: Bounds, length: int) -> list[Property]:
     """Return the claims about a world; `length`: how many views its chain has at the beginning."""
-    names, natives = it.names, it.natives
-    watched = LEDGER | (READS if it.reads else {}) | (STANDS if it.hears else {})
-    watched |= CLOSES if it.asks else {}
+    names, natives = bounds.names, bounds.natives
+    watched = LEDGER | (READS if bounds.reads else {}) | (STANDS if bounds.hears else {})
+    watched |= CLOSES if bounds.asks else {}
     found = [
         *[
             evolve(always_monitor(claim, partial(_is_right, claim)), about=says)
@@ -77,25 +77,28 @@ def properties(it: Bounds, length: int) -> list[Property]:
             "closed_is_quiet", _closed_is_quiet, among=natives, of=_serves_in, of_monitor=CHOSEN
         ),
         always_pair("options_agree", _options_agree, among=names, of=_serves_with),
-        *([always("one_view_is_served", one_view_is_served)] if it.votes else []),
-        *[sometimes_one(_claim_text(name), POSSIBLE[name], among=names) for name in it.reaches],
-        *([sometimes_monitor("a frame is committed", _is_committed)] if it.frames else []),
+        *([always("one_view_is_served", one_view_is_served)] if bounds.votes else []),
+        *[sometimes_one(_claim_text(name), POSSIBLE[name], among=names) for name in bounds.reaches],
+        *([sometimes_monitor("a frame is committed", _is_committed)] if bounds.frames else []),
     ]
-    if it.recovers:
-        serves = partial(_one_active, it.views, natives)
+    if bounds.recovers:
+        serves = partial(_one_active, bounds.views, natives)
         found.append(always_possible("a member serves again", serves))
-    if it.live:
-        found.append(always_possible("all become active", partial(_all_active, it.views, natives)))
-    if it.leaves and it.electors:
-        found.append(always_each("a majority is there", partial(_is_there, names), among=names))
-    if it.transient:
-        kept = partial(_has_a_store, frozenset(it.transient))
+    if bounds.live:
+        found.append(
+            always_possible("all become active", partial(_all_active, bounds.views, natives))
+        )
+    if bounds.leaves and bounds.electors:
+        present = partial(_majority_takes_part, names)
+        found.append(always_each("a majority is there", present, among=names))
+    if bounds.transient:
+        kept = partial(_has_a_store, frozenset(bounds.transient))
         found.append(always_each("kept_on_a_store", kept, among=names))
-    if it.cut:
+    if bounds.cut:
         # One of the two members whose link is cut for good is given up, and does not come back.
         short = partial(_is_short, length + 1)
         found.append(always_each("the chain comes to rest", short, among=names))
-    if it.closes and it.crashes and not it.is_pair:
+    if bounds.closes and bounds.crashes and not bounds.is_pair:
         closed = partial(_closed_without, names[0])
         found.append(sometimes("closed through its proposer's crash", closed))
     return found
@@ -121,7 +124,7 @@ def _closed_without(proposer: str, view: View) -> bool:
     )
 
 
-def _is_there(names: tuple[str, ...], shown: Shown) -> bool:
+def _majority_takes_part(names: tuple[str, ...], shown: Shown) -> bool:
     """Return whether most electors of the member's tip take part in this world."""
     return shown.tip is None or 2 * sum(seat.member in names for seat in shown.tip.electors) > len(
         shown.tip.electors
@@ -129,7 +132,7 @@ def _is_there(names: tuple[str, ...], shown: Shown) -> bool:
 
 
 def _has_a_store(transient: frozenset[str], shown: Shown) -> bool:
-    """3.4: a member of each served view has a store; without a store frames end with processes."""
+    """Return whether a member of the served view has a store, which keeps its frames (3.4)."""
     if shown.phase is not Phase.ACTIVE or shown.tip is None:
         return True
     return not names_of(shown.tip.members) <= transient
@@ -142,20 +145,20 @@ def _is_short(views: int, shown: Shown) -> bool:
 def _all_active(views: int, natives: tuple[str, ...], view: View) -> bool:
     """Return whether each member is active or has left, or the bounds end the search (P1, P2, P4).
 
-    The claim is that this stays possible without another fault.  A world without time cannot claim
-    that all *will* become active: if each deadline comes before the answers, no view is chosen.
+    A world without time can claim only that this stays possible: if each deadline comes before the
+    answers, no view is chosen.
     """
     shown = [view[name] for name in natives]
     members = [item for item in shown if isinstance(item, Shown)]
     if any(item.is_tired or (item.tip and item.tip.number == views) for item in members):
         return True
     return len(members) == len(shown) and all(
-        item.phase is Phase.ACTIVE or _left(item) for item in members
+        item.phase is Phase.ACTIVE or _has_left(item) for item in members
     )
 
 
 def _one_active(views: int, natives: tuple[str, ...], view: View) -> bool:
-    """Return whether a member is active, or the bounds end the search; this must stay possible."""
+    """Return whether a member is active, or the bounds end the search."""
     members = [shown for name in natives if isinstance(shown := view[name], Shown)]
     return any(
         item.is_tired or item.phase is Phase.ACTIVE or (item.tip and item.tip.number == views)
@@ -172,14 +175,14 @@ def _is_committed(history: History) -> bool:
 
 
 def _learned_is_chosen(tip: Name | None, chosen: frozenset[Name]) -> bool:
-    """Return whether each member's tip has been chosen."""
+    """Return whether a member's tip was chosen."""
     return tip is None or tip in chosen
 
 
 def _nothing_lost(
     data: tuple[Name | None, tuple[Position, ...] | None], committed: frozenset[Position]
 ) -> bool:
-    """A member that is ready in its tip has all that was committed up to there.
+    """Return whether a member that is ready in its tip has all frames committed up to this view.
 
     This implies `no_stale_source`, because only a ready member feeds an update.
     """
@@ -198,7 +201,7 @@ def _serves_in(shown: Shown) -> Name | None:
 
 
 def _closed_is_quiet(tip: Name | None, chosen: frozenset[Name]) -> bool:
-    """S2: once the CLOSE is chosen, no member serves in the view that it closes."""
+    """Return whether no CLOSE is chosen after the view that the member serves in (S2)."""
     return tip is None or all(view.kind is not Kind.CLOSE or view.parent != tip for view in chosen)
 
 
@@ -207,13 +210,13 @@ def _serves_with(shown: Shown) -> tuple[Name | None, str]:
 
 
 def _options_agree(one: tuple[Name | None, str], other: tuple[Name | None, str]) -> bool:
-    """I2, for two members that are active in the same view."""
+    """Return whether two members that are active in the same view have the same options (I2)."""
     (tip, options), (other_tip, other_options) = one, other
     return tip is None or tip != other_tip or options == other_options
 
 
 def one_view_is_served(view: View) -> bool:
-    """With votes, two members that serve, each with a majority behind it, serve in one view."""
+    """Return whether all members that serve with a majority behind them serve in one view."""
     members = [shown for shown in view.up.values() if isinstance(shown, Shown)]
     served = {shown.tip for shown in members if shown.phase is Phase.ACTIVE and shown.tip}
     return len([tip for tip in served if _has_majority(tip, members)]) < 2
@@ -241,7 +244,7 @@ def _is_close(shown: Shown) -> bool:
     return shown.tip is not None and shown.tip.kind is Kind.CLOSE
 
 
-def _new_in(tip: Name) -> int:
+def _newcomers_of(tip: Name) -> int:
     return 0 if tip.parent is None else len(tip.members - tip.parent.members)
 
 
@@ -253,11 +256,11 @@ def _came_back(shown: Shown) -> bool:
     return before is not None and bool((tip.members - tip.parent.members) & before.members)
 
 
-def _newcomers(count: int, kind: Kind, shown: Shown) -> bool:
-    return _active_in(kind, shown) and shown.tip is not None and _new_in(shown.tip) >= count
+def _has_newcomers(count: int, kind: Kind, shown: Shown) -> bool:
+    return _active_in(kind, shown) and shown.tip is not None and _newcomers_of(shown.tip) >= count
 
 
-def _left(shown: Shown) -> bool:
+def _has_left(shown: Shown) -> bool:
     return shown.phase is Phase.STOPPED and shown.tip is not None and not _is_close(shown)
 
 
@@ -269,10 +272,10 @@ POSSIBLE: Mapping[str, Callable[[Shown], bool]] = {
     **{kind.name: partial(_active_in, kind) for kind in (Kind.FOUND, Kind.CHANGE, Kind.RESTART)},
     "closed and restarted": _restarted,
     "a member that was given up is active again": _came_back,
-    "a newcomer is active": partial(_newcomers, 1, Kind.CHANGE),
-    "two newcomers at once": partial(_newcomers, 2, Kind.CHANGE),
-    "a dirty and an empty store are updated": partial(_newcomers, 2, Kind.RESTART),
-    "a member has left": _left,
+    "a newcomer is active": partial(_has_newcomers, 1, Kind.CHANGE),
+    "two newcomers at once": partial(_has_newcomers, 2, Kind.CHANGE),
+    "a dirty and an empty store are updated": partial(_has_newcomers, 2, Kind.RESTART),
+    "a member has left": _has_left,
     "a member stops for good": partial(_in_phase, Phase.ABORTED),
     "a member is suspended": partial(_in_phase, Phase.SUSPENDED),
 }

@@ -18,11 +18,13 @@ def expiry(
     to: str | None,
     content: Any,
 ) -> list[tuple[str, int]]:
-    """Return the members that can use a message, and the last horizon for each.
+    """Return the members that can use a message, and the last horizon (`Node.horizon`) for each.
 
-    A message about a view's successor changes nothing at a store that knows the successor, and a
-    message about the view itself changes nothing at a store that is frozen.  A message that is
+    A message about a view's successor does not change a store that knows the successor, and a
+    message about the view itself does not change a store that is frozen.  A message that is
     answered is of use as long as its sender can use the answer.
+
+    `votes`: members choose views by votes.  `is_fenced`: frames of earlier views are refused.
     """
     others = [name for name in names if name != sender] if to is None else [to]
     match content:
@@ -52,7 +54,7 @@ def expiry(
         case Data(view):
             at = 2 * _number(view) + 1
         case Confirm(view):
-            # It is of use as long as an answer may come and could still change a member.
+            # The question is of use as long as its answer could still change a member.
             return [(name, 2 * _number(view)) for name in (sender, *others)]
         case Confirmed(view):
             at = 2 * _number(view)

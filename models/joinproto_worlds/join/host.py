@@ -34,9 +34,11 @@ def row(table: str, label: str, case: str) -> str:
     return f"{table} {label}: {case}"
 
 
-def _of_any_meeting(message: messages.JoinMessage) -> messages.JoinMessage:
-    """Return the message without a meeting, as earlier versions send it; refusals are believed."""
-    # With meetings, each process and each connection would send different messages.
+def _without_meeting(message: messages.JoinMessage) -> messages.JoinMessage:
+    """Return the message without its meeting, as earlier versions send it.
+
+    With meetings, each process and each connection would send different messages.
+    """
     return (
         evolve(message, meeting="")
         if isinstance(message, messages.Hello | messages.Refused)
@@ -83,13 +85,13 @@ class Host:
     def tell(self, sends: tuple[messages.Sent, ...]) -> Iterator[Any]:
         """Send the messages; a message to all others is one broadcast, which may reach only some.
 
-        The network forgets no message that is of use.  So a member says that it is ready only in
-        the step in which it gets ready, and does not repeat it.
+        The network forgets no message that is of use, so a member says that it is ready only in the
+        step in which it gets ready.
         """
         if not sends:
             return
         plan = self.node.plan
-        sends = tuple(messages.Sent(sent.to, _of_any_meeting(sent.message)) for sent in sends)
+        sends = tuple(messages.Sent(sent.to, _without_meeting(sent.message)) for sent in sends)
         names = {
             sent.message: {other.to for other in sends if other.message == sent.message}
             for sent in sends
@@ -99,8 +101,8 @@ class Host:
                 continue
             if isinstance(message, messages.Hello) and self.member.phase is Phase.UPDATING:
                 continue  # it asks which members are ready, and each ready member has told all
-            # A chosen view may be told to all members: one message instead of several.
-            # A message that says that there are frames is only for members of the view.
+            # A chosen view is sent to all members, in one message instead of several.
+            # But a message that says that the view has frames is only for members of the view.
             is_for_all = isinstance(message, Chosen) and not message.has_frames
             to = plan.peers if is_for_all else receivers
             if to >= plan.peers and not plan.is_cut:

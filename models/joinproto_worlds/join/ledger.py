@@ -1,7 +1,7 @@
-"""The ledger of the join worlds: which views are chosen and which frames committed in the cluster.
+"""The ledger of the join worlds: the views that are chosen and the frames that are committed.
 
-No single member knows this.  The ledger hears of each action when the action is durable, so the
-claims are about the actions of the protocol and not about members' beliefs.
+No single member knows them.  The ledger hears of each action when the action is durable, so the
+claims are about actions and not about members' beliefs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class History:
 class Ledger:
     """The monitor of the join worlds.
 
-    `most_are_enough`: hosts acknowledge frames that half of the members hold.  `holders`: which
+    `half_is_enough`: hosts acknowledge frames that half of the members hold.  `holders`: which
     members keep which frame that is not committed yet.  `eras`: the FOUND and RESTART views since
     which N members were ready in one view; `ready`: which members were ready in which view of the
     other eras.  `served`: the latest view in which clients were served; `returned`: which of its
@@ -39,7 +39,7 @@ class Ledger:
     """
 
     wait_for: int
-    most_are_enough: bool = False
+    half_is_enough: bool = False
     chosen: frozenset[Name] = frozenset()
     votes: frozenset[words.Vote] = frozenset()
     holders: frozenset[words.Kept] = frozenset()
@@ -62,7 +62,7 @@ class Ledger:
             case words.Kept():
                 self._keep(heard)
             case words.ReadyIn():
-                self._reach(heard)
+                self._note_ready(heard)
             case words.Returned(seat, tip):
                 # A transient member has lost all its memory, so its tip is None.
                 is_there = self.served is not None and tip in (None, self.served)
@@ -121,8 +121,7 @@ class Ledger:
         self.holders |= {heard}
         holders = {item.seat for item in self.holders if item.frame == frame}
         members = name_of(frame.view).members
-        if self.most_are_enough:
-            # The mistake of this host: it acknowledges frames that some members lack.
+        if self.half_is_enough:
             if 2 * len(members & holders) <= len(members) - 1:
                 return
         elif not members <= holders:
@@ -148,7 +147,7 @@ class Ledger:
         if before.members <= self.returned:
             self.wrong = self.wrong or "permitted_after_total_failure: a CHANGE goes on"
 
-    def _reach(self, heard: words.ReadyIn) -> None:
+    def _note_ready(self, heard: words.ReadyIn) -> None:
         era = era_of(name_of(heard.view))
         if era in self.eras:
             return
@@ -159,7 +158,7 @@ class Ledger:
 
 
 def _goes_on_without(later: Name, frame: Position) -> bool:
-    """Return whether `later` comes behind the frame's view, and its data lacks the frame."""
+    """Return whether `later` comes after the frame's view, and its data lacks the frame."""
     before = name_of(frame.view)
     while later.parent is not None and later.number > before.number + 1:
         later = later.parent

@@ -53,7 +53,7 @@ STANDING = standing()
 class Shown:
     """The observation of a member.  `frames`: its data while it is ready in its tip, else None.
 
-    `is_tired`: it has had all the ballots that the search allows.  `wrong`: the error that its own
+    `is_tired`: it has begun all the ballots that the bounds allow.  `wrong`: the error that its own
     state and disk show, or "".
     """
 
@@ -68,6 +68,7 @@ class Shown:
 
 
 NEVER = 10**9
+"""A time that no deadline reaches."""
 
 UNHURRIED = Timers()
 """The timers of every member: time is no part of a searched state."""
@@ -75,8 +76,9 @@ UNHURRIED = Timers()
 
 @define
 class Node:
-    """A member and its disk.  `kept`, `frames`: on disk.  `state`: the member, None before its
-    start.  `lives`: how often a transient member was started; it gets a new store id each time.
+    """A member and its disk.  `kept`, `frames`: the record and the frames on the disk.  `state`:
+    the member, None before its start.  `lives`: how often a transient member was started; it gets a
+    new store id each time.
     """
 
     persistent: ClassVar[tuple[str, ...]] = ("kept", "frames", "lives")
@@ -167,7 +169,7 @@ class Node:
             case words.Lost(peer):
                 return self._step(member, inputs.PeerDown(peer))
             case words.Found(peer):
-                return _noted(_reached(member), self._step(member, inputs.PeerUp(peer)))
+                return _recorded(_reached(member), self._step(member, inputs.PeerUp(peer)))
             case MemberChoice.SHUT_DOWN:
                 return self._step(member, inputs.ShutdownCluster(), _at_once)
             case MemberChoice.LEAVE:
@@ -177,7 +179,7 @@ class Node:
             case MemberChoice.READ:
                 # The frames at the start of the read count; the member may have more at its end.
                 began = words.ReadBegan(member.seat, self.frames)
-                return _noted(began, self._step(member, inputs.Read()))
+                return _recorded(began, self._step(member, inputs.Read()))
             case Arrived(sender, words.FrameMessage(view, seq)):
                 if may_append(member, view, seq) is not FrameVerdict.TAKE:
                     return None
@@ -188,7 +190,7 @@ class Node:
                 return self._step(member, inputs.RegisterSays(view))
             case Arrived(_, words.Free(parent)):
                 stands = words.Stands(member.seat, parent)
-                return _noted(stands, self._step(member, inputs.RegisterFree(parent, 0)))
+                return _recorded(stands, self._step(member, inputs.RegisterFree(parent, 0)))
             case Arrived(sender, Hello() as hello):
                 return self._meet(member, sender, hello)
             case Arrived(sender, message):
@@ -243,12 +245,12 @@ class Node:
     def _step(
         self,
         member: MemberState,
-        what: Input,
+        handled: Input,
         happen: Callable[[StepContext, float, Input], None] = steps.happen,
     ) -> Generator[Any, None, MemberState]:
         """Yield all effects of this input, and return the member's next state."""
-        before, (member, batch) = member, step(member, happen, 0, what)
-        yield from self._perform(member, batch, before, what)
+        before, (member, batch) = member, step(member, happen, 0, handled)
+        yield from self._perform(member, batch, before, handled)
         return member
 
     def _perform(
@@ -262,7 +264,7 @@ class Node:
             batch = evolve(batch, sends=())
         yield from performing(batch, host)
         if member.phase in RUNNING:
-            yield _stands(facts(member))
+            yield _standing_case(facts(member))
         self._remember(member)
 
     def _write(self, member: MemberState) -> Iterator[Any]:
@@ -297,8 +299,8 @@ class Node:
         return self._switch(member, data)
 
     def _switch(self, member: MemberState, data: words.Data) -> Iterator[Any]:
-        # The data is written before the record that says that it is there.  A crash in between
-        # leaves an unfinished update, and the record marks it as unfinished.
+        # The data is written before the record that ends the update.  A crash in between leaves an
+        # update that the record marks as unfinished.
         is_late = HostLapse.UPDATE_DURABLE in self.plan.lapses
         if self.plan.steps and not is_late:
             member = yield from self._follow(member, data)
@@ -309,7 +311,7 @@ class Node:
                 yield Persist()
         yield from self._step(member, inputs.UpdateDone(data.position))
         if is_late:
-            # The record already says that the update is done; only now the data gets to the disk.
+            # The record already says that the update is done; only now the data is written.
             self.frames = data.frames
             yield Persist()
 
@@ -349,37 +351,38 @@ class Node:
         member = self._running()
         record = member.record
         tip = member.view
-        told: dict[str, Any] = {
+        lines: dict[str, Any] = {
             "phase": member.phase.value,
             "tip": "-" if tip is None else str(tip.id),
-            "at": words.at(record.position) + (", unfinished" if record.update_unfinished else ""),
+            "at": words.position_text(record.position)
+            + (", unfinished" if record.update_unfinished else ""),
             "held": "-" if record.held is None else str(record.held),
         }
         if member.choice.is_frozen:
-            told["frozen"] = "yes"
+            lines["frozen"] = "yes"
         if member.observations.answers:
-            told["answers"] = "; ".join(sorted(str(item) for item in member.observations.answers))
+            lines["answers"] = "; ".join(sorted(str(item) for item in member.observations.answers))
         if member.observations.ready:
-            told["ready"] = " ".join(sorted(names_of(member.observations.ready)))
-        return told
+            lines["ready"] = " ".join(sorted(names_of(member.observations.ready)))
+        return lines
 
 
 @lru_cache(maxsize=1 << 13)
-def _stands(known: Facts) -> Took:
+def _standing_case(known: Facts) -> Took:
     case = STANDING.choose((known,), 0)
     return Took(row("chain-standing", case.label, case.name))
 
 
-def _noted(
-    what: words.Reached | words.ReadBegan | words.Stands | None, rest: Iterator[Any]
+def _recorded(
+    event: words.Reached | words.ReadBegan | words.Stands | None, rest: Iterator[Any]
 ) -> Iterator[Any]:
-    if what is not None:
-        yield Record(what)
+    if event is not None:
+        yield Record(event)
     yield from rest
 
 
 def _reached(member: MemberState) -> words.Reached | None:
-    """Return the ledger's event of a first new connection, or None if the member had others."""
+    """Return the ledger's event of a new connection, or None if the member has others."""
     tip = member.view
     return (
         None if tip is None or member.observations.in_reach else words.Reached(member.seat, tip.id)
@@ -387,7 +390,9 @@ def _reached(member: MemberState) -> words.Reached | None:
 
 
 def _without_time(member: MemberState, until: int) -> MemberState:
-    """Forget all times: deadlines come at any moment, so only whether a deadline is set counts."""
+    """Return the member without times; deadlines come at any moment, so it matters only whether a
+    deadline is set.
+    """
     m = Known(*values_of(member))
     m.patience_until = None if m.patience_until is None else 0
     # The time to close the cluster is over at once or never (`Plan.lasts`).  After it, a view that
@@ -400,16 +405,16 @@ def _without_time(member: MemberState, until: int) -> MemberState:
     return as_state(m)
 
 
-def _at_once(m: StepContext, now: float, what: Input) -> None:
-    """Handle an operator's request, and begin it in the same step."""
-    steps.happen(m, now, what)
+def _at_once(m: StepContext, now: float, request: Input) -> None:
+    """Handle an operator's request, and begin its ballot in the same step."""
+    steps.happen(m, now, request)
     steps.happen(m, now, inputs.Tick())
 
 
-def _suspect(m: StepContext, now: float, what: Input) -> None:
-    """Handle `what` as if the deadline had come and the first peer in reach were not heard of."""
+def _suspect(m: StepContext, now: float, handled: Input) -> None:
+    """Handle an input as if the deadline had come and the first peer in reach were not heard of."""
     before = m.observations.in_reach
     m.observations = evolve(m.observations, in_reach=before - {min(before, default="")})
     m.patience_until = now
-    steps.happen(m, now, what)
+    steps.happen(m, now, handled)
     m.observations = evolve(m.observations, in_reach=before)

@@ -7,7 +7,7 @@ calls proven, a tie or clean, or with which it says that nothing is lost, is com
 frames that were committed so far.
 
 Asking about only some of the stores also covers the case that other members still run, or run
-again.  A frame that is committed later is then committed without the stores that were given.
+again: a frame that is committed later is committed without the stores that were given.
 
 Source: join protocol, section 4; recovery, verdicts 4 and 5.
 """
@@ -65,13 +65,13 @@ def build(mutant: str | None = None, **options: Any) -> World:
 
 def with_pick(world: World, mutant: str | None = None) -> World:
     """Return the world with the claims about `pick` added to its own."""
-    ours = claims(Asking(REGISTER in world.members, mutant), whole=mutant is None)
+    ours = claims(PickOptions(REGISTER in world.members, mutant), whole=mutant is None)
     return evolve(world, show_disk=shown_disk, properties=[*world.properties, *ours])
 
 
 @frozen(cache_hash=True)
-class Asking:
-    """The arguments of `pick`.  `outside`: an outside register chooses the views.
+class PickOptions:
+    """How `pick` is asked.  `outside`: an outside register chooses the views.
 
     `mutation`: a rule of `pick` that is left out.
     """
@@ -80,8 +80,8 @@ class Asking:
     mutation: str | None = None
 
 
-def claims(asking: Asking, *, whole: bool = True) -> list[Property]:
-    """Return the claims about `pick`; `whole`: also the claims that its answers are of use."""
+def claims(asking: PickOptions, *, whole: bool = True) -> list[Property]:
+    """Return the claims about `pick`; `whole`: also those that its answers are of use."""
     found = [
         always("latest_is_latest", partial(latest_is_latest, asking)),
         always("nobody_has_more", partial(nobody_has_more, asking)),
@@ -106,15 +106,17 @@ def shown_disk(disk: Seen) -> Disk | None:
 # -- the claims ------------------------------------------------------------------------------------
 
 
-def latest_is_latest(asking: Asking, view: View) -> bool:
-    """The store that `pick` calls the latest, of any that are given, has every committed frame."""
+def latest_is_latest(asking: PickOptions, view: View) -> bool:
+    """Return whether each store that `pick` calls the latest has every committed frame, whichever
+    stores are given.
+    """
     return all(view.monitor.committed <= kept for kept in _vouched(stores_of(view), asking))
 
 
-def nobody_has_more(asking: Asking, view: View) -> bool:
-    """No store, given or not, ends later than one that is proven the latest.
+def nobody_has_more(asking: PickOptions, view: View) -> bool:
+    """Return whether no store, given or not, ends later than a store that is proven or a tie.
 
-    A tail of frames that the chain has dropped does not count.
+    Frames at the end of a store that the chain has dropped do not count.
     """
     stores = stores_of(view)
     newest = max((disk.record.lineage for _, disk in stores), key=lambda chain: chain.length)
@@ -137,8 +139,8 @@ def _is_left_behind(end: Position | None, chain: Lineage) -> bool:
     )
 
 
-def stores_fit_together(asking: Asking, view: View) -> bool:
-    """No store is called damaged, copied or diverged, as no store is copied and no view forced."""
+def stores_fit_together(asking: PickOptions, view: View) -> bool:
+    """Return whether `pick` calls no store damaged, copied, foreign or diverged; none is."""
     return not any(
         found.verdict in (Verdict.DIVERGED, Verdict.CORRUPT, Verdict.DIFFERENT_CLUSTERS)
         or found.has_copy
@@ -146,7 +148,7 @@ def stores_fit_together(asking: Asking, view: View) -> bool:
     )
 
 
-def _is_met(asking: Asking, verdict: Verdict, view: View) -> bool:
+def _is_met(asking: PickOptions, verdict: Verdict, view: View) -> bool:
     return any(found.verdict is verdict for found in _answers(stores_of(view), asking))
 
 
@@ -160,7 +162,7 @@ def stores_of(view: View) -> Stores:
 
 
 @cache
-def _vouched(stores: Stores, asking: Asking) -> frozenset[frozenset[Position]]:
+def _vouched(stores: Stores, asking: PickOptions) -> frozenset[frozenset[Position]]:
     """Return the frames of each store that an answer calls the latest and sure."""
     frames = {name: frozenset(disk.frames) for name, disk in stores}
     return frozenset(
@@ -172,7 +174,7 @@ def _vouched(stores: Stores, asking: Asking) -> frozenset[frozenset[Position]]:
 
 
 @cache
-def _proven(stores: Stores, asking: Asking) -> frozenset[Position | None]:
+def _proven(stores: Stores, asking: PickOptions) -> frozenset[Position | None]:
     """Return the positions of the stores that an answer calls proven, or a tie."""
     disks = dict(stores)
     return frozenset(
@@ -183,11 +185,11 @@ def _proven(stores: Stores, asking: Asking) -> frozenset[Position | None]:
     )
 
 
-def _answers(stores: Stores, asking: Asking) -> Iterator[Answer]:
+def _answers(stores: Stores, asking: PickOptions) -> Iterator[Answer]:
     """Yield the answers of `pick` for all stores, and for some of them."""
     for count in range(1, len(stores) + 1):
-        for some in combinations(stores, count):
-            yield _answer(some, asking)
+        for given in combinations(stores, count):
+            yield _answer(given, asking)
 
 
 @frozen
@@ -201,7 +203,7 @@ class Answer:
 
 
 @cache
-def _answer(stores: Stores, asking: Asking) -> Answer:
+def _answer(stores: Stores, asking: PickOptions) -> Answer:
     candidates = [_candidate(name, disk.record) for name, disk in stores]
     with applied(mutation(asking.mutation)):
         said = pick(candidates, outside=asking.outside)

@@ -15,10 +15,7 @@ from joinproto_worlds.join.words import Ask, Cas, ChosenView, Free, Says
 
 @define
 class Register:
-    """A register that never fails.  `chosen`: its entries.
-
-    `forgets`: it also takes a second successor of a view.
-    """
+    """A register that never fails.  `chosen`: its views; `forgets`: it takes a second successor."""
 
     persistent: ClassVar[tuple[str, ...]] = ("chosen",)
 
@@ -28,17 +25,17 @@ class Register:
     def receive(self, event: Any) -> Any:
         match event:
             case Arrived(sender, Ask(parent)):
-                there = self._behind(parent)
-                return [Send(sender, Free(parent) if there is None else Says(there))]
+                successor = self._successor(parent)
+                return [Send(sender, Free(parent) if successor is None else Says(successor))]
             case Arrived(sender, Cas(view)):
-                there = self._behind(view.parent)
-                if there is not None and not self.forgets:
-                    return [Send(sender, Says(there))]
+                successor = self._successor(view.parent)
+                if successor is not None and not self.forgets:
+                    return [Send(sender, Says(successor))]
                 self.chosen |= {view}
                 return [Persist(), Record(ChosenView(view.id)), Send(sender, Says(view))]
         return NOT_ENABLED
 
-    def _behind(self, parent: ViewId | None) -> View | None:
+    def _successor(self, parent: ViewId | None) -> View | None:
         return next((item for item in self.chosen if item.parent == parent), None)
 
     def shows(self) -> str:

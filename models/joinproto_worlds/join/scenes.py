@@ -1,7 +1,7 @@
 """Scenes: the initial contents of the disks in a join world.
 
 A scene is the end of a run that other worlds have searched.  A world that starts there is small
-enough to search what may follow.  Only some of the scenes have frames.
+enough to search the continuations.  Only some of the scenes have frames.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from joinproto.join.view import Position, Seat, View, change, close, found
 
 
 def _options(wait_for: int) -> str:
-    one = frozenset("a")
-    it = Config(member="a", electors=one, wait_for=wait_for, options="options", outside=True)
-    return it.digest
+    electors = frozenset("a")
+    config = Config(
+        member="a", electors=electors, wait_for=wait_for, options="options", outside=True
+    )
+    return config.digest
 
 
 @frozen
@@ -98,7 +100,7 @@ def _store(name: str, chain: Lineage, *, ready_at: int = 0, **more: Any) -> Stor
 
 
 def _stores(names: str, chain: Lineage, **more: Any) -> dict[str, StoreRecord]:
-    """Return such records for several members."""
+    """Return the records of several members, as `_store` does."""
     return {name: _store(name, chain, **more) for name in names}
 
 
@@ -116,7 +118,7 @@ def mixed() -> Scene:
 
 
 def founded() -> Scene:
-    """All three know that the cluster is founded; no member was ready yet."""
+    """All three members know that the cluster is founded; no member was ready yet."""
     first = _founded("abc")
     return Scene(_stores("abc", first), first)
 
@@ -128,7 +130,7 @@ def four() -> Scene:
 
 
 def replaced() -> Scene:
-    """All know a view in which no member was ready yet; `c`, a member of it, lost its disk."""
+    """All members know a view in which none was ready yet; then `c` lost its disk."""
     first = _founded("abc")
     frame = _first_frame(first)
     chain = _changed(first, "abc", position=frame)
@@ -137,7 +139,7 @@ def replaced() -> Scene:
 
 
 def behind() -> Scene:
-    """Both know a view that starts at a frame which only `b` has: no member acknowledged it."""
+    """`a` and `b` know a view that starts at a frame that only `b` has: it is not acknowledged."""
     first = _founded("ab")
     frame = _first_frame(first)
     chain = _changed(first, "ab", position=frame)
@@ -167,13 +169,13 @@ def left_out() -> Scene:
 
 
 def wiped() -> Scene:
-    """All were stopped at once; then `c` lost its disk."""
+    """All members were stopped at once; then `c` lost its disk."""
     first = _founded("abc")
     return Scene({**_stores("ab", first, ready_at=1), "c": _empty("c", 2)}, first)
 
 
 def stopped() -> Scene:
-    """Both were stopped at once."""
+    """`a` and `b` were stopped at once."""
     first = _founded("ab")
     return Scene(_stores("ab", first, ready_at=1), first)
 
@@ -230,8 +232,10 @@ def tails() -> Scene:
     return Scene({"a": a, "b": b}, chain, committed=frozenset({_first_frame(chain)}))
 
 
-def _went_on(first: Lineage, names: str, ready: str) -> Scene:
-    """Return a scene: all wrote a frame, and a view of `names` the next, which `ready` have."""
+def _with_two_frames(first: Lineage, names: str, ready: str) -> Scene:
+    """Return a scene: frame 1 is from the view `first`, and frame 2, which `ready` have, from a
+    view of `names`.
+    """
     before = _first_frame(first)
     chain = _changed(first, names, position=before)
     last = Position(_tip(chain).id, 2)
@@ -240,9 +244,9 @@ def _went_on(first: Lineage, names: str, ready: str) -> Scene:
 
 
 def put_back() -> Scene:
-    """All were killed, and `b` got a copy of its disk from the view before, without frame 2."""
+    """All were killed; the disk of `b` was put back from a copy of the first view's time."""
     first = _founded("abc")
-    scene = _went_on(first, "abc", "ac")
+    scene = _with_two_frames(first, "abc", "ac")
     old = _store("b", first, ready_at=1, position=_first_frame(first))
     return evolve(scene, stores={**scene.stores, "b": old})
 
@@ -254,25 +258,23 @@ def put_back_empty() -> Scene:
 
 
 def put_back_in_update() -> Scene:
-    """As `put_back`, but copied while `b` was updated in view 2; `d` was given up before view 2."""
+    """As `put_back`, but the copy was made in an update of `b` in view 2, which gave up `d`."""
     first = _founded("abcd", wait_for=3)
-    scene = _went_on(first, "abc", "ac")
+    scene = _with_two_frames(first, "abc", "ac")
     old = _store("b", scene.chain, ready_at=1)
     away = _store("d", first, ready_at=1, position=_first_frame(first))
     return evolve(scene, stores={**scene.stores, "b": old, "d": away})
 
 
 def two_put_back() -> Scene:
-    """As `put_back`, and `c` got a copy, too: only `a` has frame 2, and it is no majority."""
+    """As `put_back`, and the disk of `c` was put back, too: only `a` has frame 2."""
     scene = put_back()
     old = evolve(scene.stores["b"], store_id="c1")
     return evolve(scene, stores={**scene.stores, "c": old})
 
 
 def blank_majority() -> Scene:
-    """All were stopped; two of three lost their disks, and the third has the acknowledged
-    frames.
-    """
+    """All were stopped, and two of three lost their disks; the third has the acknowledged frame."""
     first = _founded("abc")
     frame = _first_frame(first)
     whole = _store("a", first, ready_at=1, position=frame)
@@ -291,7 +293,7 @@ def blank_founder() -> Scene:
 def first_leaver() -> Scene:
     """`a` left long ago with a whole store; `b` and `c` went on without it, and were killed."""
     first = _founded("abc")
-    scene = _went_on(first, "bc", "bc")
+    scene = _with_two_frames(first, "bc", "bc")
     old = _store("a", first, ready_at=1, position=_first_frame(first))
     return evolve(scene, stores={"a": old, **scene.stores})
 

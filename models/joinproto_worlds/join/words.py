@@ -75,7 +75,7 @@ class Data:
     frames: tuple[Position, ...]
 
     def __str__(self) -> str:
-        return f"data up to {at(self.position)}"
+        return f"data up to {position_text(self.position)}"
 
 
 @frozen(cache_hash=True)
@@ -100,7 +100,7 @@ class Ask:
 
 @frozen(cache_hash=True)
 class Free:
-    """From the register: nothing follows `parent`."""
+    """From the register: no view follows `parent`."""
 
     parent: ViewId
 
@@ -129,7 +129,7 @@ class Kept:
     frame: Position
 
     def __str__(self) -> str:
-        return f"{self.seat.member} keeps {at(self.frame)}"
+        return f"{self.seat.member} keeps {position_text(self.frame)}"
 
 
 @frozen(cache_hash=True)
@@ -140,7 +140,8 @@ class ReadBegan:
     frames: tuple[Position, ...]
 
     def __str__(self) -> str:
-        return f"a read begins at {self.seat.member}, up to {at((self.frames or (None,))[-1])}"
+        last = self.frames[-1] if self.frames else None
+        return f"a read begins at {self.seat.member}, up to {position_text(last)}"
 
 
 @frozen(cache_hash=True)
@@ -198,7 +199,7 @@ class ReadyIn:
 
 @frozen(cache_hash=True)
 class Returned:
-    """A process that had not answered a ballot was started again, so its memory is gone."""
+    """A member that had not answered a ballot was started again, without its memory."""
 
     seat: Seat
     tip: ViewId | None
@@ -230,7 +231,7 @@ class Proposed:
 
 @frozen(cache_hash=True)
 class ChosenView:
-    """The register has set a successor."""
+    """A view was chosen by the register, or by the only elector."""
 
     view: ViewId
 
@@ -240,7 +241,7 @@ class ChosenView:
 
 @frozen(cache_hash=True)
 class Vote:
-    """An acceptance is durable."""
+    """A member's acceptance of a view is durable."""
 
     seat: Seat
     accepted: Accepted
@@ -249,7 +250,7 @@ class Vote:
         return f"{self.seat.store_id} accepts {self.accepted.view.id}"
 
 
-def at(position: Position | None) -> str:
+def position_text(position: Position | None) -> str:
     """Return a position as a trace shows it."""
     if position is None:
         return "-"

@@ -44,8 +44,8 @@ def build(
     rounds: int = 1,
     **given: Any,
 ) -> World:
-    """Return the world within these bounds; `Bounds` explains all arguments."""
-    it = Bounds(
+    """Return the world within these bounds; `Bounds` explains the arguments."""
+    bounds = Bounds(
         members=members,
         wait_for=wait_for,
         crashes=crashes,
@@ -57,34 +57,37 @@ def build(
         rounds=rounds,
         **given,
     )
-    names, votes, before, lapse = it.names, it.votes, it.before(), it.lapse
-    nodes: dict[str, Any] = {name: partial(_node, it.plan(name, before)) for name in names}
+    names, votes, lapse = bounds.names, bounds.votes, bounds.lapse
+    scene = bounds.first_scene()
+    nodes: dict[str, Any] = {name: partial(_node, bounds.plan(name, scene)) for name in names}
     if not votes:
         forgets = lapse is HostLapse.SETS_ONCE
-        nodes[REGISTER] = partial(Register, frozenset(before.chain.views), forgets)
-    actions = _actions_of(it)
-    chosen = frozenset(name_of(view.id) for view in before.chain.views)
-    eras = frozenset(era_of(name_of(view.id)) for view in before.chain.views if view.activated)
-    all_have_it = lapse is HostLapse.ALL_HAVE_IT
+        nodes[REGISTER] = partial(Register, frozenset(scene.chain.views), forgets)
+    actions = _actions_of(bounds)
+    chosen = frozenset(name_of(view.id) for view in scene.chain.views)
+    eras = frozenset(era_of(name_of(view.id)) for view in scene.chain.views if view.activated)
+    half_is_enough = lapse is HostLapse.ALL_HAVE_IT
     return World(
         name="join",
         members=nodes,
         faults=Faults(
             crashes=crashes,
-            partitions=it.splits,
+            partitions=bounds.splits,
             splits=(frozenset({names[0]}),),
-            spared=frozenset({*(() if votes else (REGISTER,)), *it.never_crash}),
+            spared=frozenset({*(() if votes else (REGISTER,)), *bounds.never_crash}),
         ),
-        start="down" if it.live and it.beats else "up",
-        monitor=partial(Ledger, it.n, all_have_it, chosen, eras=eras, committed=before.committed),
+        start="down" if bounds.live and bounds.beats else "up",
+        monitor=partial(
+            Ledger, bounds.n, half_is_enough, chosen, eras=eras, committed=scene.committed
+        ),
         beside=() if votes else (REGISTER,),
         # Messages expire by the numbers of views, which cannot be compared between two chains.
         expiry=None
-        if it.foreign
+        if bounds.foreign
         else partial(expiry, names, votes, mutant != "older-frame-accepted"),
         together=partial(_together, actions) if actions else None,
-        properties=properties(it, before.chain.length),
-        labels=OUTCOMES if it.frames else (),
+        properties=properties(bounds, scene.chain.length),
+        labels=OUTCOMES if bounds.frames else (),
         about="members of the view chain found, change, close and restart their cluster",
     )
 
@@ -96,13 +99,13 @@ def _node(plan: Plan) -> Node:
 # -- events of the disks of stopped members -------------------------------------------------
 
 
-def _actions_of(it: Bounds) -> tuple[tuple[str, str, bool], ...]:
+def _actions_of(bounds: Bounds) -> tuple[tuple[str, str, bool], ...]:
     """Return the possible actions on disks: the member, the event, and whether it is a fault."""
-    actions = [(name, "mark", False) for name in it.names if it.marks]
-    if it.wiped is not None:
-        actions.append((it.wiped, "wipe", True))
-    if it.lapse is HostLapse.NO_BACKUP:
-        actions += [(name, "restore", True) for name in it.names]
+    actions = [(name, "mark", False) for name in bounds.names if bounds.marks]
+    if bounds.wiped is not None:
+        actions.append((bounds.wiped, "wipe", True))
+    if bounds.lapse is HostLapse.NO_BACKUP:
+        actions += [(name, "restore", True) for name in bounds.names]
     return tuple(actions)
 
 

@@ -68,7 +68,7 @@ def _most_founders(self: Chooser, answered: Iterable[Seat]) -> bool:
 def _as_if_empty(
     original: Callable[..., Step], self: Chooser, sender: str, message: ChoiceMessage
 ) -> Step:
-    """A member that knows a view promises and votes as if it had none yet."""
+    """Let a member that knows a view promise and vote as if it knew none."""
     is_asked = isinstance(message, Prepare | Accept) and message.parent is None
     if not is_asked or Chosen.telling(sender, None, 0, self.record) is None:
         return original(self, sender, message)
@@ -180,11 +180,11 @@ ANSWERING = (
     Mutation.of("equal-number-covers", ANSWERS, "Evidence._is_at_start", _as_many),
     # A disk that was put back is believed.
     Mutation.of("backup-believed", ANSWERS, "forgets", instead(lambda *_: None)),
-    # Other members believe such a disk; its own member still notices that it is old.
+    # Other members believe such a disk; its own member still notices that the disk is old.
     Mutation.of("backup-answers", ANSWERS, "Evidence.of", _all_answers),
-    # Other members do not believe it; its own member does not notice, and gets ready again.
+    # Other members do not believe such a disk; its own member does not notice, and gets ready.
     Mutation.of("backup-goes-on", BACKUPS, "look_back", instead(lambda *_, **__: None)),
     # A member that learns a view is not told that the view has frames.
     Mutation.of("backup-not-told", CHOICE_MESSAGES, "Chosen.telling", _without_frames),
 )
-"""Mutations of what answers prove."""
+"""Mutations of the proofs in answers."""

@@ -1,4 +1,4 @@
-"""Mutations of the Clusterer's rules U1 to U7.
+"""Mutations of the Clusterer's rules.
 
 Source: Clusterer, U1 to U7.
 """
@@ -232,4 +232,3 @@ CLUSTERER = (
         lambda _: lambda _identity: None,
     ),
 )
-"""Mutations of the rules U1 to U7."""

@@ -16,7 +16,7 @@ DISCOVERING = (
     Mutation.of("founds-alone", ROUND, "majority_of", instead(lambda expected: 1)),
     # A node does not join the cluster of a member that answers.
     Mutation.of("founds-again", ROUND, "TABLES", dropping("a member answers", of=Rules.OURS)),
-    # A list that lacks members is as good as a whole one.
+    # A list that lacks members counts as whole.
     Mutation.of(
         "any-list", ROUND, "TABLES", dropping("fewer are listed than expected", of=Rules.OURS)
     ),

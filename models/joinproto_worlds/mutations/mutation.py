@@ -34,13 +34,13 @@ _MISSING = object()
 class Patch:
     """The replacement of one attribute of `module`.
 
-    `path`: a function or table of the module, or a class and its method, with dots between.
-    `made`: makes the replacement from the original.
+    `path`: the name of a function or table of the module, or CLASS.METHOD.  `make`: makes the
+    replacement from the original.
     """
 
     module: str
     path: str
-    made: Callable[[Any], Any]
+    make: Callable[[Any], Any]
     # Caches: the original with its replacement, and the modules that hold the original.  A search
     # applies a patch again for each call of a member.
     _made: tuple[Any, Any] | None = field(default=None, init=False, repr=False)
@@ -51,7 +51,9 @@ class Patch:
         return f"{self.module}.{self.path}"
 
     def replace(self) -> Iterator[tuple[Any, str, Any]]:
-        """Replace the original in every holder; yields the holder, the name and the original.
+        """Replace the original in every module or class that holds it.
+
+        Yields the holder, the name and the original before each replacement.
 
         Raises `MisuseError` if the module has no such attribute.
         """
@@ -59,7 +61,7 @@ class Patch:
         *classes, name = self.path.split(".")
         for one in classes:
             owner = getattr(owner, one, None)
-        # Looked up in `vars`, so that a property stays one, and a base class is not asked.
+        # `vars` returns a property itself, and does not look into base classes.
         original = _MISSING if owner is None else vars(owner).get(name, _MISSING)
         if original is _MISSING:
             raise MisuseError(
@@ -67,13 +69,13 @@ class Patch:
                 next="use the name that the code has now, or remove the mutation with its rule",
             )
         if self._made is None or self._made[0] is not original:
-            self._made = original, self.made(original)
+            self._made = original, self.make(original)
         for holder in [owner] if classes else self._holders(name, original):
             yield holder, name, original
             setattr(holder, name, self._made[1])
 
     def _holders(self, name: str, original: Any) -> list[Any]:
-        """Return the modules that hold the original by its name: its own, and all importers."""
+        """Return the modules that hold the original by its name: its own and all importers."""
         count = len(sys.modules)
         if self._held is None or self._held[:2] != (original, count):
             ours = (one for title, one in list(sys.modules.items()) if is_model_code(title))
@@ -87,18 +89,18 @@ class Patch:
 
 @frozen(eq=False)
 class Mutation:
-    """The patches that leave one rule out.  `name`: as `--mutant` calls it."""
+    """The patches that leave one rule out.  `name`: its name for `--mutant`."""
 
     name: str
     patches: tuple[Patch, ...]
 
     @classmethod
-    def of(cls, name: str, module: str, path: str, made: Callable[[Any], Any]) -> Mutation:
-        """Return the mutation that consists of one patch."""
-        return cls(name, (Patch(module, path, made),))
+    def of(cls, name: str, module: str, path: str, make: Callable[[Any], Any]) -> Mutation:
+        """Return a mutation of one patch."""
+        return cls(name, (Patch(module, path, make),))
 
     def apply(self) -> list[tuple[Any, str, Any]]:
-        """Apply all patches, and return the originals, with which `restore` undoes this."""
+        """Apply all patches, and return the originals for `restore`."""
         done: list[tuple[Any, str, Any]] = []
         try:
             for patch in self.patches:
@@ -117,29 +119,29 @@ def restore(done: list[tuple[Any, str, Any]]) -> None:
         setattr(holder, name, original)
 
 
-_now: list[Mutation] = []  # the mutations that are applied at present
+_applied: list[Mutation] = []
 
 
 @contextmanager
 def applied(mutation: Mutation | None) -> Iterator[None]:
     """Leave the rule out in the whole process while the block runs.
 
-    None leaves nothing out, and a block inside a block of the same mutation changes nothing.
+    None leaves no rule out, and a block inside a block of the same mutation has no effect.
     """
-    if mutation is None or mutation in _now:
+    if mutation is None or mutation in _applied:
         yield
         return
     done = mutation.apply()
-    _now.append(mutation)
+    _applied.append(mutation)
     try:
         yield
     finally:
-        _now.remove(mutation)
+        _applied.remove(mutation)
         restore(done)
 
 
 def inside(mutation: Callable[[Any], Mutation | None]) -> Callable[[Any], Any]:
-    """Return a decorator of methods: a method, and each step of its iterator, runs mutated.
+    """Return a decorator: a method, and each step of the iterator that it returns, runs mutated.
 
     `mutation`: returns the mutation of the method's object, or None.  The rule is left out only
     during a call or a step, because a search calls members with different mutations in turn.
@@ -173,23 +175,23 @@ def _stepwise(mutation: Mutation, found: Iterator[Any]) -> Iterator[Any]:
 
 
 def instead(replacement: Any) -> Callable[[object], Any]:
-    """Return a patch that puts `replacement` in the place of any original."""
+    """Return a function that replaces any original by `replacement`."""
     return lambda _original: replacement
 
 
 def around(wrapper: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a patch that replaces a function by `wrapper`, which gets the original first, and
+    """Return a function that replaces a function by `wrapper`, which gets the original first, and
     then the arguments of the call.
     """
 
-    def made(original: Callable[..., Any]) -> Callable[..., Any]:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def call(*args: Any, **more: Any) -> Any:
             return wrapper(original, *args, **more)
 
         return call
 
-    return made
+    return make
 
 
 # -- tables ------------------------------------------------------------------------------------
@@ -203,23 +205,23 @@ def without(table: Table[O], *names: str) -> Table[O]:
 
 
 def dropping(*names: str, of: object = None) -> Callable[[Any], Any]:
-    """Return a patch that removes these cases from a table.
+    """Return a function that removes these cases from a table.
 
     `of`: the key of the table, if the original is a mapping of several tables.
     """
 
-    def made(original: Any) -> Any:
+    def make(original: Any) -> Any:
         if of is None:
             return without(original, *names)
         return {**original, of: without(original[of], *names)}
 
-    return made
+    return make
 
 
 def with_arrows(
     machine: StateMachine[O], change: Callable[[Arrow[O]], Table[O]]
 ) -> StateMachine[O]:
-    """Return the machine with the table of each arrow replaced by what `change` returns for it."""
+    """Return the machine in which `change` gives each arrow its table."""
     arrows = tuple(evolve(arrow, table=change(arrow)) for arrow in machine.arrows)
     return StateMachine(machine.name, machine.phases, arrows)
 

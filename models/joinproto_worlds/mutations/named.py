@@ -1,6 +1,5 @@
-"""Find a mutation by its name, and load no more systems than it takes to find it.
-
-Most searches ask for no mutation, and a search of one system should load no other system.
+"""Finds a mutation by its name, and loads few systems, because a search of one system should load
+no other.
 """
 
 from __future__ import annotations
@@ -17,7 +16,9 @@ from joinproto_worlds.mutations.mutation import Mutation, inside
 
 @frozen
 class _Place:
-    """A module here and its tuples of mutations.  `package`: of joinproto, which they change."""
+    """A module of this package and its tuples of mutations.  `package`: the part of joinproto that
+    they change.
+    """
 
     module: str
     tuples: tuple[str, ...]
@@ -38,7 +39,6 @@ _PLACES = (
 
 
 def every() -> Iterator[Mutation]:
-    """Yield every mutation."""
     for place in _PLACES:
         yield from _of(place)
 
@@ -55,7 +55,7 @@ def mutation(name: str | None) -> Mutation | None:
 
 
 mutated = inside(lambda it: mutation(it.mutant))
-"""A decorator: the method runs with the mutation that the field `mutant` of its object names."""
+"""A decorator: the method runs with the mutation that the `mutant` of its object names."""
 
 
 def is_mutation(name: str | None) -> bool:
@@ -66,7 +66,7 @@ def is_mutation(name: str | None) -> bool:
 def _found(name: str | None) -> Mutation | None:
     if name is None:
         return None
-    # The packages that the world has already loaded come first.
+    # Modules for packages that the world has already loaded come first.
     places = sorted(_PLACES, key=lambda place: f"joinproto.{place.package}" not in sys.modules)
     return next((one for place in places for one in _of(place) if one.name == name), None)
 

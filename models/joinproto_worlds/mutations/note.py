@@ -10,13 +10,13 @@ from joinproto.machine.vocabulary import Phase
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
 from joinproto_worlds.mutations.mutation import Mutation, with_arrows, without_rule
 
-Made = Callable[..., StateMachine[Phase]]
+MakeMachine = Callable[..., StateMachine[Phase]]
 
 RULES = ("I1", "I2", "I4", "I5", "I6", "I7", "J2", "J3")
-"""The rules that have a world of their own that holds."""
+"""The rules that have their own world that holds."""
 
 
-def _lacking(label: str, original: Made) -> Made:
+def _lacking(label: str, original: MakeMachine) -> MakeMachine:
     @cache
     def note_machine(readings: Readings = AS_WRITTEN) -> StateMachine[Phase]:
         return with_arrows(original(readings), lambda arrow: without_rule(arrow.table, label))
@@ -33,4 +33,3 @@ NOTE = tuple(
     )
     for label in RULES
 )
-"""A mutation for each of these rules."""

@@ -34,10 +34,10 @@ def _at_once(original: Callable[[Promotion], Promoted]) -> Callable[[Promotion],
 def _with_rules(name: str, **fields: bool) -> Mutation:
     """Return a mutation that gives our variant these rules of the prototype."""
 
-    def made(original: Mapping[Variant, VariantRules]) -> Mapping[Variant, VariantRules]:
+    def make(original: Mapping[Variant, VariantRules]) -> Mapping[Variant, VariantRules]:
         return {**original, Variant.OURS: evolve(original[Variant.OURS], **fields)}
 
-    return Mutation.of(name, "joinproto.standby.variants", "RULES", made)
+    return Mutation.of(name, "joinproto.standby.variants", "RULES", make)
 
 
 def _never_backup(original: Callable[[], StateMachine[Role]]) -> Callable[[], StateMachine[Role]]:
@@ -79,17 +79,17 @@ def _everybody(original: Table[Entrance]) -> Table[Entrance]:
 
 
 def _confirming_early(
-    of: Callable[[Write], bool], *, keeps: bool
+    selects: Callable[[Write], bool], *, keeps: bool
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a patch of a primary's step that treats these writes as durable too early.
+    """Return a function that makes a primary's step treat the selected writes as durable at once.
 
-    `keeps`: the writes come after all other effects; otherwise they are left out.
+    `keeps`: these writes come after all other effects; otherwise they are left out.
     """
 
-    def made(original: Callable[..., Any]) -> Callable[..., Any]:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def lead(state: PrimaryState, event: Any) -> Any:
             found = original(state, event)
-            writes = [one for one in found.effects if isinstance(one, Write) and of(one)]
+            writes = [one for one in found.effects if isinstance(one, Write) and selects(one)]
             effects = [one for one in found.effects if one not in writes]
             state = found.state
             for write in writes:
@@ -99,7 +99,7 @@ def _confirming_early(
 
         return lead
 
-    return made
+    return make
 
 
 def _former_heard(original: Callable[..., None]) -> Callable[..., None]:
@@ -113,7 +113,7 @@ def _former_heard(original: Callable[..., None]) -> Callable[..., None]:
 
 
 PROMOTING = (
-    # H1: a backup that has everything stays in the role that catches up.
+    # H1: a backup that has all messages stays in the role that catches up.
     Mutation.of("never-a-backup", "joinproto.standby.roles", "machine", _never_backup),
     # H2: an older generation is not refused.
     _with_rules("no-generations", generations=False),
@@ -128,8 +128,8 @@ PROMOTING = (
     Mutation.of(
         "says-before-it-keeps",
         "joinproto_worlds.standby.ports",
-        "Waiting.holds_back",
-        lambda _: property(lambda _waiting: False),
+        "PendingAction.holds_back",
+        lambda _: property(lambda _action: False),
     ),
     # LC2: a primary confirms a declaration before its own store has it.
     Mutation.of(
@@ -143,7 +143,7 @@ PROMOTING = (
     _with_rules("acknowledges-at-once", holds_acknowledgements=False),
     _with_rules("declares-at-once", holds_declarations=False),
     _with_rules("drops-unrecorded", records_drops=False),
-    # Late data of a former link is still heard; the names of links prevent that.
+    # Late messages of a former link are still heard; the names of links prevent that.
     Mutation.of(
         "former-link-heard", "joinproto.machine.world", "MachineWorld.connect", _former_heard
     ),

@@ -95,4 +95,5 @@ RECONCILING = (
     Mutation.of("list-decides", KEEPER, "_as_reported", instead(lambda queue, *_: queue)),
     Mutation.of("without-leader", KEEPER, "_as_reported", _leader_or_list),
 )
-"""In the order of the rules: Q1, two of Q2, Q3, three of Q4, Q5, Q6; then actions of a broker."""
+"""In the order of the rules: Q1, two of Q2, Q3, three of Q4, Q5, Q6; then mutations of the keeper's
+record and of its facts about a queue."""

@@ -22,17 +22,17 @@ from joinproto.join.view import Kind, View
 from joinproto.machine.machine import StateMachine
 from joinproto_worlds.mutations.mutation import Mutation, Patch, with_arrows, without
 
-CHAIN = "joinproto.join"
+JOIN = "joinproto.join"
 
 
 def _lacking(case: str) -> Patch:
     """Return the patch that takes this case out of the table of phases."""
 
-    def made(original: Callable[[], StateMachine[Phase]]) -> Callable[[], StateMachine[Phase]]:
+    def make(original: Callable[[], StateMachine[Phase]]) -> Callable[[], StateMachine[Phase]]:
         machine = with_arrows(original(), lambda arrow: without(arrow.table, case))
         return lambda: machine
 
-    return Patch(f"{CHAIN}.phases", "machine", made)
+    return Patch(f"{JOIN}.phases", "machine", make)
 
 
 def _frozen_writes(original: Callable[..., FrameVerdict]) -> Callable[..., FrameVerdict]:
@@ -65,15 +65,15 @@ PHASES = (
         "frozen-goes-on",
         (
             _lacking("who answers freezes"),
-            Patch(f"{CHAIN}.frames", "may_append", _frozen_writes),
+            Patch(f"{JOIN}.frames", "may_append", _frozen_writes),
         ),
     ),
     # A member answers a read without asking others whether its view is current.
-    Mutation.of("reads-unconfirmed", f"{CHAIN}.reading", "_begin", lambda _: _believes),
+    Mutation.of("reads-unconfirmed", f"{JOIN}.reading", "_begin", lambda _: _believes),
     # A connected peer counts as in the view until it says otherwise, a round trip later.
-    Mutation.of("heard-by-connection", f"{CHAIN}.steps", "doubt", lambda _: lambda m, peer: None),
-    # A member makes no note that its view has no successor if only the register has told it so.
-    Mutation.of("register-unnoted", f"{CHAIN}.steps", "register_free", _unnoted),
+    Mutation.of("heard-by-connection", f"{JOIN}.steps", "doubt", lambda _: lambda m, peer: None),
+    # A member that learns from the register that its view has no successor does not note this.
+    Mutation.of("register-unnoted", f"{JOIN}.steps", "register_free", _unnoted),
     Mutation("serves-unheard", (_lacking("hears no majority"),)),
     Mutation("ready-with-other-options", (_lacking("its options are not those of the view"),)),
 )
@@ -160,29 +160,29 @@ WRITING = (
     Mutation(
         "dirty-not-written",
         (
-            Patch(f"{CHAIN}.fixpoint", "_do", _dirt_unwritten),
-            Patch(f"{CHAIN}.learning", "learn", _restart_unwritten),
+            Patch(f"{JOIN}.fixpoint", "_do", _dirt_unwritten),
+            Patch(f"{JOIN}.learning", "learn", _restart_unwritten),
         ),
     ),
-    Mutation.of("held-not-persisted", f"{CHAIN}.fixpoint", "_do", _held_unwritten),
-    Mutation.of("update-in-place", f"{CHAIN}.steps", "update_overwrites", _unmarked),
+    Mutation.of("held-not-persisted", f"{JOIN}.fixpoint", "_do", _held_unwritten),
+    Mutation.of("update-in-place", f"{JOIN}.steps", "update_overwrites", _unmarked),
     Mutation.of(
-        "unfit-before-the-first-byte", f"{CHAIN}.updating", "_start_update", _marked_at_once
+        "unfit-before-the-first-byte", f"{JOIN}.updating", "_start_update", _marked_at_once
     ),
-    Mutation.of("joiner-marked-clean", f"{CHAIN}.learning", "learn", _clean_by_learning),
-    Mutation.of("older-frame-accepted", f"{CHAIN}.frames", "may_append", _any_known_view),
+    Mutation.of("joiner-marked-clean", f"{JOIN}.learning", "learn", _clean_by_learning),
+    Mutation.of("older-frame-accepted", f"{JOIN}.frames", "may_append", _any_known_view),
     Mutation.of(
-        "copy-taken-in", f"{CHAIN}.state", "Known.is_copy", lambda _: lambda it, seat: False
+        "copy-taken-in", f"{JOIN}.state", "Known.is_copy", lambda _: lambda it, seat: False
     ),
     Mutation.of(
         "replaced-not-noticed",
-        f"{CHAIN}.step_context",
+        f"{JOIN}.step_context",
         "StepContext.notice",
         lambda _: lambda m, seat: None,
     ),
     Mutation.of(
         "apart-taken-in",
-        f"{CHAIN}.admission",
+        f"{JOIN}.admission",
         "newcomer",
         lambda original: lambda *args, **more: original(*args, **{**more, "in_reach": frozenset()}),
     ),

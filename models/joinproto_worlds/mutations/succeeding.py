@@ -25,17 +25,17 @@ SUCCESSOR = "joinproto.join.successor"
 ANSWERS = "joinproto.join.answers"
 SETTLING = "joinproto.join.fixpoint"
 
-Read = Callable[[], Table[Next]]
+MakeTable = Callable[[], Table[Next]]
 
 
-def _table(name: str, changed: Callable[[Table[Next]], Table[Next]]) -> Patch:
-    """Return the patch that replaces the table `name` by what `changed` makes of it."""
+def _table(name: str, change: Callable[[Table[Next]], Table[Next]]) -> Patch:
+    """Return the patch that replaces the table `name` by the table that `change` returns for it."""
 
-    def made(original: Read) -> Read:
-        table = changed(original())
+    def make(original: MakeTable) -> MakeTable:
+        table = change(original())
         return lambda: table
 
-    return Patch(SUCCESSION, name, made)
+    return Patch(SUCCESSION, name, make)
 
 
 def _dropping(table: str, case: str) -> Patch:

@@ -1,8 +1,7 @@
-"""The note's worlds by name: one for each rule, and those that must fail.
+"""The note's worlds by name: worlds about rules, which hold, and worlds that must fail.
 
-A world that holds has a mutant for the rule it is about: with the rule's cases left out,
-some claim must break.  A world that fails says which hole of the note it shows, and pins
-the length of its shortest run.
+A mutant leaves out the cases of a world's rule, and then a claim must break.  A world that fails
+shows a hole of the note, and pins the length of its shortest run.
 """
 
 from __future__ import annotations

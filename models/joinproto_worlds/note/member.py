@@ -62,9 +62,7 @@ class Restarted:
 
 @frozen
 class Ready:
-    """Recorded: `member` has the cluster's data.  `own`: from its own store, and
-    otherwise by an update.
-    """
+    """Recorded: `member` has the cluster's data.  `own`: from its own store, not by an update."""
 
     member: str
     own: bool
@@ -73,7 +71,7 @@ class Ready:
 
 
 @frozen
-class Shown:
+class BrokerView:
     """The observation of a running member.  `sources`: members that may update it."""
 
     phase: Phase
@@ -87,7 +85,7 @@ class Shown:
 
     @property
     def runs(self) -> bool:
-        """Return whether the process runs: a stopped or aborted member has ended its process."""
+        """Return whether the process runs; that of a stopped or aborted member has ended."""
         return self.phase not in ENDED
 
 
@@ -140,20 +138,20 @@ class Broker:
         self.held = self.disk
         self.phase = Phase.STOPPED
         before = self.disk
-        asked = list(self._react(event))
-        return NOT_ENABLED if self.disk == before else asked
+        reaction = list(self._react(event))
+        return NOT_ENABLED if self.disk == before else reaction
 
     def story(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"phase": self.phase}
+        lines: dict[str, Any] = {"phase": self.phase}
         if self.held != self.disk:
-            found["in memory"] = self.held
+            lines["in memory"] = self.held
         if self.sources:
-            found["update from"] = " or ".join(self.sources)
-        return found
+            lines["update from"] = " or ".join(self.sources)
+        return lines
 
     @mutated
-    def shows(self) -> Shown:
-        return Shown(self.phase, self._core().status, self.held.data, self.sources)
+    def shows(self) -> BrokerView:
+        return BrokerView(self.phase, self._core().status, self.held.data, self.sources)
 
     def _core(self) -> TabledMember:
         member: TabledMember = (
@@ -205,7 +203,7 @@ class Ledger:
     renamed: frozenset[str] = frozenset()
     crashed: bool = False
     shutdowns: int = 0  # 0 or 1
-    stale: frozenset[str] = frozenset()  # by what a member got ready without a promised frame
+    stale: frozenset[str] = frozenset()  # "own store", "update": members got ready by these
 
     def receive(self, event: Any) -> None:
         match event:

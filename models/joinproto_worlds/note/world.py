@@ -1,8 +1,8 @@
 """The join note as it is written, in closed worlds: one for each rule, and worlds that fail.
 
-The note assumes that members agree on a set.  So agreement is given here: all members that reach
-each other receive, at the same moment, the same set with the present status of each.  A failure of
-these worlds is therefore never caused by a lost or late message.
+The note assumes that members agree on a set.  So here all members that reach each other receive, at
+the same moment, the same set with the present status of each.  A failure of these worlds is
+therefore never caused by a lost or late message.
 
 Source: protocol document, section 1 (rules) and section 4 (worlds that must fail);
 research on Qpid's real rules for the worlds `qpid-...`.
@@ -34,7 +34,7 @@ from joinproto.reference.events import (
 )
 from joinproto.reference.note.readings import READINGS, Readings
 from joinproto.reference.tabled import Identity
-from joinproto_worlds.note.member import ENDED, Acknowledged, Broker, Ledger, Shown
+from joinproto_worlds.note.member import ENDED, Acknowledged, Broker, BrokerView, Ledger
 
 NAMES = ("a", "b", "c", "d", "e")
 
@@ -42,8 +42,8 @@ NAMES = ("a", "b", "c", "d", "e")
 def store(picture: str) -> DiskRecord:
     """Return the store that a picture stands for.
 
-    T: no store; E: empty; C2: clean, with 2 frames; D1: dirty, with 1.  A small letter before it
-    names the cluster, as in "yC1"; without one the cluster is x.
+    T: no store; E: empty; C2: clean, with 2 frames; D1: dirty, with 1.  A small letter before
+    these names the cluster, as in "yC1"; without such a letter the cluster is x.
     """
     cluster, kind = (picture[0], picture[1:]) if picture[0].islower() else ("x", picture)
     if kind == "T":
@@ -51,8 +51,8 @@ def store(picture: str) -> DiskRecord:
     if kind == "E":
         return DiskRecord(Store.EMPTY)
     frames = int(kind[1:])
-    what = Store.CLEAN if kind[0] == "C" else Store.DIRTY
-    return DiskRecord(what, cluster, frames, tuple(range(1, frames + 1)))
+    state = Store.CLEAN if kind[0] == "C" else Store.DIRTY
+    return DiskRecord(state, cluster, frames, tuple(range(1, frames + 1)))
 
 
 @frozen(kw_only=True)
@@ -72,7 +72,7 @@ class Plan:
     leaves: bool = False
 
 
-def groups(view: View) -> Iterator[dict[str, Shown]]:
+def groups(view: View) -> Iterator[dict[str, BrokerView]]:
     """Yield the running members of each side of the partition."""
     running = {name: shown for name, shown in view.up.items() if shown.runs}
     if view.split is None:
@@ -90,18 +90,18 @@ def steps(plan: Plan, view: View) -> Iterator[Together]:
             continue
         statuses = tuple(shown.status for shown in group.values())
         where = "of " + " ".join(group)
-        # Active members of Qpid judge their stores by every new set; those of the note just go on.
+        # Active members of Qpid judge their stores by every new set; the note's just go on.
         if plan.rules == "qpid" or any(not shown.serves for shown in group.values()):
-            # Two sets that are agreed apart differ in this stamp: in the members, or in what was
-            # founded or written before.
+            # Two sets that are agreed apart differ in this stamp: in the members, or in the number
+            # of clusters founded or of frames written before.
             stamp = f"{''.join(group)}{ledger.founded}.{ledger.written}"
             agreed = Agreed(statuses, stamp)
             yield Together("agree on the set", dict.fromkeys(group, agreed), where)
         for name, shown in group.items():
             for source in shown.sources:
                 if source in group and group[source].status.ready:
-                    there = group[source]
-                    done = UpdateDone(source, there.status.initial, there.status.final, there.data)
+                    fed = group[source]
+                    done = UpdateDone(source, fed.status.initial, fed.status.final, fed.data)
                     yield Together("finish the update", {name: done}, f"of {name} from {source}")
         serving = [name for name, shown in group.items() if shown.serves]
         if serving and ledger.written < plan.frames:
@@ -139,7 +139,7 @@ def steps(plan: Plan, view: View) -> Iterator[Together]:
 # -- claims -----------------------------------------------------------------------------
 
 
-def _serving(view: View) -> dict[str, Shown]:
+def _serving(view: View) -> dict[str, BrokerView]:
     return {name: shown for name, shown in view.up.items() if shown.serves}
 
 
@@ -241,7 +241,7 @@ def build(
 ) -> World:
     """Return a world of the note, or of Qpid.
 
-    `stores`: a picture for each member (see `store`); the last one is for all further members.
+    `stores`: a picture for each member (see `store`); the last picture is for all further members.
     `odd_options`: the last member has other options.  `frames`: how many frames clients write.
     `claims`, `goals`: names of claims.  `rejoins`: whether crashed members start again.  `given`:
     see `Plan`.  `mutant`: `without-I4`, for example, leaves the cases of rule I4 out of the tables.
@@ -288,7 +288,7 @@ def _broker(
 
 
 def _reading(names: str) -> Readings:
-    """Return the reading of this name, or several combined whose names are joined by "+"."""
+    """Return the reading of this name, or the combination of readings whose names "+" joins."""
     found = READINGS["as-written"]
     usual = asdict(found, recurse=False)
     for name in names.split("+"):

@@ -40,7 +40,7 @@ def _founder(
 
 
 @cache
-def about_one(system: System, nodes: tuple[Node, ...], ask: Ask, node: Node) -> StateQuestion:
+def about_node(system: System, nodes: tuple[Node, ...], ask: Ask, node: Node) -> StateQuestion:
     """Return the question whether `node` may start with only its own store, or may be removed."""
     others = tuple(one for one in nodes if one is not node)
     is_start = ask == "may-i-start"
@@ -79,7 +79,7 @@ def _question(
 
 
 def _read(system: System, heard: tuple[Node, ...]) -> tuple[Found, ...]:
-    """Return what the shipped reader finds on the disks of these nodes."""
+    """Return the shipped reader's findings on the disks of these nodes."""
     found = tuple(_found(system, node) for node in heard if node.disk != "removed")
     return system.together(found)
 

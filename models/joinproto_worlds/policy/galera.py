@@ -23,12 +23,11 @@ PATH = "/var/lib/mysql"
 
 
 def world(asker: Questioner, left: Left) -> World:
-    """Return the world of three nodes of Galera."""
     return world_of(SYSTEM, asker, left=left)
 
 
 def found(node: Node) -> Found:
-    """Return what the shipped reader finds in a node's directory."""
+    """Return the shipped reader's findings in a node's directory."""
     files = () if node.looks_blank else _files(node)
     return galera.read(
         Raw(

@@ -10,8 +10,7 @@ The facts in a question come from the shipped reader (`joinproto.recovery`), whi
 the system writes them.
 
 A wipe is not the policy's fault: writes that were only on a wiped disk do not count as lost by an
-answer.  Writes on a disk that is not mounted do count: its directory looks blank, but the data are
-there.
+answer.  Writes on a disk that is not mounted do count: only its directory looks blank.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from attrs import evolve
 
 from joinproto.check import Together, View, World, always, sometimes
 from joinproto.recovery.policy.asked import Questioner
-from joinproto_worlds.policy.asking import about_founder, about_one
+from joinproto_worlds.policy.asking import about_founder, about_node
 from joinproto_worlds.policy.nodes import CLIENTS, Clients, Left, Move, Node, Nodes, System
 
 
@@ -82,7 +81,7 @@ def _is_founded(view: View) -> bool:
 
 def _steps(system: System, asker: Questioner, view: View) -> Iterator[Together]:
     nodes, clients = _nodes(view), view[CLIENTS]
-    for move in (*_life(system, nodes, clients), *_answers(system, asker, nodes, clients)):
+    for move in (*_events(system, nodes, clients), *_answers(system, asker, nodes, clients)):
         events: dict[str, Any] = {node.name: _first(node) for node in move.nodes}
         if move.clients is not None:
             events[CLIENTS] = _first(move.clients)
@@ -108,7 +107,7 @@ def _components(nodes: Nodes) -> list[tuple[Node, ...]]:
     return [tuple(group) for group in found.values()]
 
 
-def _life(system: System, nodes: Nodes, clients: Clients) -> Iterator[Move]:
+def _events(system: System, nodes: Nodes, clients: Clients) -> Iterator[Move]:
     """Yield the events that happen without the policy."""
     left = clients.left
     if left.writes:
@@ -233,7 +232,7 @@ def _unmounts(nodes: Nodes, clients: Clients) -> Iterator[Move]:
 
 
 def _without_lost(clients: Clients, nodes: Iterable[Node]) -> Clients:
-    """Return the clients, where only writes on the disk of one of `nodes` count as acknowledged."""
+    """Return the clients without acknowledged writes that are on no disk of `nodes`."""
     kept = {write for node in nodes for write in node.data}
     left = tuple(write for write in clients.acknowledged if write in kept)
     return evolve(clients, acknowledged=left)
@@ -264,7 +263,7 @@ def _answers(system: System, asker: Questioner, nodes: Nodes, clients: Clients) 
     for node in nodes.values():
         if node.runs or node.disk == "removed":
             continue
-        about = partial(about_one, system, tuple(nodes.values()), node=node)
+        about = partial(about_node, system, tuple(nodes.values()), node=node)
         if "may-i-start" in asker.asks and asker.answer(about(ask="may-i-start")) == "found":
             harmed = _harmed(nodes, after, node)
             words = f"the policy, asked by {node.name}: found"

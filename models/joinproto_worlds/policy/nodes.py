@@ -17,8 +17,8 @@ class Node:
     """A node and its disk.
 
     `data`: the numbers of the writes on its disk.  `view`: the nodes that it last served with,
-    itself included, each as NAME.STARTS; `number`: of that view.  `founded_by`: whether an operator
-    ("hand") or the policy forced that view, "" if neither did.
+    itself included, each as NAME.STARTS; `number`: the number of that view.  `founded_by`: whether
+    an operator ("hand") or the policy forced that view, "" if neither did.
     `disk`: a disk that is not mounted looks blank, and keeps its data.
     `is_clean`: the node was stopped in order.  `starts`: how often it was started.
     """
@@ -72,8 +72,8 @@ class Left:
 
 @frozen(cache_hash=True)
 class Clients:
-    """The facts about clients.  `acknowledged`: acknowledged writes that some disk still has,
-    because no answer can bring back a write that a wipe took from the last disk.
+    """The facts about clients.  `acknowledged`: acknowledged writes, without those that a wipe took
+    from the last disk, because no answer can bring them back.
 
     `harm`: the harm that the policy's last answer did.  `written`: the number of the last write.
     """
@@ -93,7 +93,7 @@ class Clients:
 class System:
     """The system to which the nodes belong.
 
-    `found`: returns the findings of its reader in a node's directory; `together`: completes the
+    `found`: returns its reader's findings in a node's directory; `together`: completes the
     findings of several nodes by each other.  `needs_majority`: nodes serve on only if they are a
     majority of their view, unless a node has left it in order.  `goes_alone`: whether a node that
     is down serves again without others when it is started.

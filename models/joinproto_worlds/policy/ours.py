@@ -26,7 +26,7 @@ from joinproto_worlds.policy.asking import TIMED_OUT
 
 PATH = "/var/lib/broker"
 CHOSEN_MAX = 65_536
-"""How many sets of disks are kept with their choices, at most."""
+"""The most sets of disks whose choices are cached."""
 
 
 def world(asker: Questioner) -> World:
@@ -79,19 +79,19 @@ def _chosen(
     names = tuple(name for name, _ in stores)
     disks = dict(stores)
     for count in range(1, len(stores) + 1):
-        for some in combinations(stores, count):
-            safe = frozenset(name for name, disk in some if committed <= frozenset(disk.frames))
-            answer = asker.answer(evolve(_about(names, some, stores), safe=safe))
+        for given in combinations(stores, count):
+            safe = frozenset(name for name, disk in given if committed <= frozenset(disk.frames))
+            answer = asker.answer(evolve(_about(names, given, stores), safe=safe))
             if answer in disks:
                 chosen.append(frozenset(disks[answer].frames))
     return tuple(chosen)
 
 
 @cache
-def _about(names: tuple[str, ...], some: Stores, stores: Stores) -> StateQuestion:
-    """Return the question of an operator who has `some` of the stores."""
-    found = tuple(_found(name, disk) for name, disk in some)
-    silent = tuple(name for name in names if name not in dict(some))
+def _about(names: tuple[str, ...], given: Stores, stores: Stores) -> StateQuestion:
+    """Return the question of an operator who has the stores `given` of all `stores`."""
+    found = tuple(_found(name, disk) for name, disk in given)
+    silent = tuple(name for name in names if name not in dict(given))
     if not silent:
         return _asked(names, found)
     return evolve(

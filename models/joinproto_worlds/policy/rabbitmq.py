@@ -22,12 +22,11 @@ NODES = "abc"
 
 
 def world(asker: Questioner, left: Left) -> World:
-    """Return the world of three nodes of RabbitMQ."""
     return world_of(SYSTEM, asker, left=left)
 
 
 def found(node: Node) -> Found:
-    """Return what the shipped reader finds in a node's directory."""
+    """Return the shipped reader's findings in a node's directory."""
     files: tuple[RawFile, ...] = ()
     if not node.looks_blank:
         all_nodes = _listed(NODES)

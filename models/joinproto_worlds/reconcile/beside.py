@@ -1,7 +1,5 @@
 """A world of the shipped daemon of `reconcile run` and a simulated broker.
 
-The daemon is the shipped code: `reading`, the machine and the keeper.
-
 The broker keeps two records of a queue's replicas.  The group (`voters`, `learners`) is the true
 record.  The API shows the list, which is written later than the group, or not at all.  A node is
 lost for good before the run begins.
@@ -74,7 +72,7 @@ class Act:
 @define(kw_only=True)
 class DaemonWithBroker(MachineWorld[Event, Effect]):
     """A daemon and its broker.  `state`: None while the daemon does not run; `waits`: whether it
-    waits for an answer about the leader, or for a tool.
+    waits for an answer about a queue's leader, for a tool, or for neither ("").
 
     `budgets`: how often each fault may still happen.  These are `crashes`; `misses`, changes that
     only the list or only the group records; `flees`, losses of all leaders; `hangs`, tools that
@@ -109,13 +107,13 @@ class DaemonWithBroker(MachineWorld[Event, Effect]):
         for act in self._faults():
             if left[SPENDS[act.action]]:
                 yield Together(act.action, {KEEPER: act}, act.about, fair=False, fault=True)
-        for act in (*self._of_broker(), *self._of_daemon()):
+        for act in (*self._acts_of_broker(), *self._acts_of_daemon()):
             yield Together(act.action, {KEEPER: act}, act.about)
             if act.now is None and left["crashes"]:
                 for death in self.deaths(act, (False,), tears=left["tears"] > 0):
                     yield Together(str(death), {KEEPER: death}, fair=False, fault=True)
 
-    def _of_daemon(self) -> Iterator[Act]:
+    def _acts_of_daemon(self) -> Iterator[Act]:
         if self.state is None:
             yield Act("starts")
             return
@@ -131,7 +129,7 @@ class DaemonWithBroker(MachineWorld[Event, Effect]):
         elif not self._is_asked(asked):
             yield Act("the tool ends", asked.key.name)
 
-    def _of_broker(self) -> Iterator[Act]:
+    def _acts_of_broker(self) -> Iterator[Act]:
         if not self.leads:
             yield Act("leaders are elected")
         for group in self.groups:
@@ -302,13 +300,13 @@ class DaemonWithBroker(MachineWorld[Event, Effect]):
     def story(self) -> dict[str, Any]:
         """Return the part of each state that a run shows."""
         state, file = self.state, self.disk[KEEPER]
-        told: dict[str, Any] = {"leaders": "there" if self.leads else "gone"}
+        lines: dict[str, Any] = {"leaders": "there" if self.leads else "gone"}
         for one in self.groups:
-            told[one.name] = evolve(one, unlisted=())
-        told["file"] = file.value if file is DAMAGED else _intents_text(file)
-        told["daemon"] = "off" if state is None else _intents_text(state.keeper.intents)
-        told["waits for"] = self.waits
-        return told
+            lines[one.name] = evolve(one, unlisted=())
+        lines["file"] = file.value if file is DAMAGED else _intents_text(file)
+        lines["daemon"] = "off" if state is None else _intents_text(state.keeper.intents)
+        lines["waits for"] = self.waits
+        return lines
 
 
 SPENDS = {
@@ -348,7 +346,8 @@ def build(
 ) -> World:
     """Return the world of a daemon and a broker of `members` nodes, of which c is lost.
 
-    `kinds`: for each queue `q`, or `s` (a stream).  `learners`: a new replica has no vote at first.
+    `kinds`: a letter for each: `q` for a quorum queue, `s` for a stream.  `learners`: a new replica
+    has no vote at first.
     `copies`: how many replicas a node may copy at once.  `crashes`, `budgets`: as in
     `DaemonWithBroker`.
     """
@@ -384,7 +383,7 @@ def build(
             # At most one replica more than wanted, because each command is given once.
             always("nothing is done twice", _each(lambda one: len(one.replicas) <= TARGET + 1)),
             always("nothing is begun while no node leads", lambda view: not view[KEEPER].blind),
-            always("no node copies more than it may", partial(_copies, copies)),
+            always("no node copies more than it may", partial(_within_limit, copies)),
             sometimes("all have what they want", _each(_is_mended)),
             always_possible("each that can be repaired is", _each(_is_mended)),
             *(
@@ -408,9 +407,9 @@ def _is_mended(group: Group) -> bool:
     return len(group.voters - {LOST}) >= TARGET and LOST not in group.voters
 
 
-def _copies(most: int, view: View) -> bool:
+def _within_limit(copies_max: int, view: View) -> bool:
     state = view[KEEPER].state
     intents = () if state is None else state.keeper.intents.values()
     added = [one for one in intents if one.action is Action.ADD]
     nodes = {node for one in added for node in (one.node, one.leader)}
-    return all(sum(n in (one.node, one.leader) for one in added) <= most for n in nodes)
+    return all(sum(n in (one.node, one.leader) for one in added) <= copies_max for n in nodes)

@@ -1,4 +1,4 @@
-"""A queue in the simulated broker: its group, its list, and what the API and the tools show."""
+"""A queue in the simulated broker: its group, its list, and answers of the API and the tools."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ class Group:
             yield evolve(self, asked=self.asked[:at] + self.asked[at + 1 :]), verb, node
 
     def changed(self, verb: str, node: str, *, learns: bool) -> Group:
-        """Return the queue after a command; a command that changes nothing succeeds, too.
+        """Return the queue after a command, which may have no effect.
 
         `learns`: a new replica has no vote at first.
         """
         if (node in self.replicas) is (verb == "add"):
             return self
-        told = evolve(self, unlisted=(*self.unlisted, (verb, node)))
+        noted = evolve(self, unlisted=(*self.unlisted, (verb, node)))
         if verb != "add":
-            return evolve(told, voters=self.voters - {node}, learners=self.learners - {node})
+            return evolve(noted, voters=self.voters - {node}, learners=self.learners - {node})
         if learns:
-            return evolve(told, learners=self.learners | {node})
-        return evolve(told, voters=self.voters | {node})
+            return evolve(noted, learners=self.learners | {node})
+        return evolve(noted, voters=self.voters | {node})
 
     def with_list_changed(self, verb: str, node: str) -> Group:
         """Return the queue with this change made in its list."""
@@ -67,7 +67,7 @@ class Group:
         }
 
     def status(self, nodes: Iterable[str], *, leads: bool) -> tuple[Replica, ...]:
-        """Return the replicas by a tool's output.  `leads`: whether a leads; else no node does."""
+        """Return the replicas by a tool's output.  `leads`: node a leads; else no node does."""
         rows: list[dict[str, object]] = []
         for name in sorted(self.replicas):
             answers, is_leader = name in nodes, leads and name == "a"

@@ -22,8 +22,8 @@ INTERVAL, TRIGGER = 3, 2
 
 
 @frozen
-class Shown:
-    """A node.  `looks`: its last step was a look; `timers`: how many timers are armed."""
+class NodeView:
+    """The observation of a node.  `looks`: its last step was a look; `timers`: its armed timers."""
 
     looks: bool
     timers: int
@@ -31,9 +31,9 @@ class Shown:
 
 @define
 class Node:
-    """A node that hears events and looks when a timer's time has come.
+    """A node that hears events and looks at its queue when a timer fires.
 
-    Times are relative to now, so that states are finitely many: a tick brings all timers nearer.
+    Times are relative to now, so that there are finitely many states.
     """
 
     clock: Clock
@@ -71,8 +71,8 @@ class Node:
         self.looks = event == "look"
         return None
 
-    def shows(self) -> Shown:
-        return Shown(self.looks, len(self.clock.looks_at))
+    def shows(self) -> NodeView:
+        return NodeView(self.looks, len(self.clock.looks_at))
 
 
 def build(
@@ -82,15 +82,14 @@ def build(
     variant: str = "ours",
     claims: str = "looks",
 ) -> World:
-    """Return the world.  `claims`: "looks", the node looks in the end; "one", at most one timer."""
+    """Return the world.  `claims`: "looks", the node looks in the end; "one", one timer at most."""
     pace = Timers(interval=INTERVAL, trigger_interval=TRIGGER)
-    whose = Variant(variant)
     claim = (
         eventually("it looks", lambda view: all(shown.looks for shown in view.up.values()))
         if claims == "looks"
         else always_each("one timer", lambda shown: shown.timers <= 1)
     )
-    clock = Clock(variant=whose, pace=pace)
+    clock = Clock(variant=Variant(variant), pace=pace)
     return World(
         name="reconcile-clock",
         members={"a": partial(Node, clock, mutant)},

@@ -45,14 +45,14 @@ class Leader:
     @mutated
     def choices(self) -> Iterator[Add]:
         for dice in range(len(self.nodes)):
-            asked = Situation(
+            situation = Situation(
                 queue=Queue(members=tuple(sorted(self.members)), target=self.target),
                 nodes=tuple(Node(name=name) for name in self.nodes),
                 variant=self.variant,
                 at="a",
                 dice=dice,
             )
-            found = evaluate(asked)
+            found = evaluate(situation)
             if found.action is Action.ADD:
                 yield Add(found.nodes[0])
 

@@ -31,17 +31,17 @@ class Entry:
     old: Names = frozenset()
 
     def __str__(self) -> str:
-        both = [one for one in (self.old, self.members) if one]
-        return f"{' and '.join(''.join(sorted(one)) for one in both)} in term {self.term}"
+        sets = [one for one in (self.old, self.members) if one]
+        return f"{' and '.join(''.join(sorted(one)) for one in sets)} in term {self.term}"
 
     @property
     def peers(self) -> Names:
         return self.members | self.old
 
     def is_carried_by(self, names: Names) -> bool:
-        """Return whether these are a majority of the members, and of both sets of a joint entry."""
-        both = [one for one in (self.old, self.members) if one]
-        return all(2 * len(names & one) > len(one) for one in both)
+        """Return whether `names` are a majority of each of the entry's sets of members."""
+        sets = [one for one in (self.old, self.members) if one]
+        return all(2 * len(names & one) > len(one) for one in sets)
 
 
 Log = tuple[Entry, ...]
@@ -81,7 +81,7 @@ class Copy:
 
 @frozen(cache_hash=True)
 class Change:
-    """To a leader: add replicas (`more`), or remove some (`fewer`); `joint`: by one entry."""
+    """To a leader: add the replicas `more`, remove the replicas `fewer`; `joint`: in one entry."""
 
     more: Names = frozenset()
     fewer: Names = frozenset()
@@ -257,12 +257,12 @@ class Replica:
                 return [Record(self.log[:length])]
         return None
 
-    def _copy(self, told: Copy) -> Any:
-        if told.term < self.term:
+    def _copy(self, copy: Copy) -> Any:
+        if copy.term < self.term:
             return NOT_ENABLED
-        self._follow(told.term)
-        self.log = told.log
-        self.committed = max(self.committed, told.committed)
+        self._follow(copy.term)
+        self.log = copy.log
+        self.committed = max(self.committed, copy.committed)
         return None
 
     def _is_majority(self, names: Names, entry: Entry) -> bool:
@@ -309,14 +309,16 @@ def last_of(log: Log) -> tuple[int, int]:
 
 @define
 class CommitMonitor:
-    """The monitor: the longest log that was ever committed, and whether two such logs differ."""
+    """The monitor.  `log`: the longest log that was ever committed; `diverged`: two committed logs
+    differ.
+    """
 
     log: Log = ()
-    parted: bool = False
+    diverged: bool = False
 
     def receive(self, log: Log) -> None:
         length = min(len(log), len(self.log))
-        self.parted |= log[:length] != self.log[:length]
+        self.diverged |= log[:length] != self.log[:length]
         self.log = max(self.log, log, key=len)
 
     def shows(self) -> CommitMonitor:

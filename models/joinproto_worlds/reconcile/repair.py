@@ -51,8 +51,8 @@ class Operator:
     """An operator, who forgets nodes that do not run, and adds and removes replicas by hand.
 
     `nodes`: the cluster's nodes.  `drained`: nodes in maintenance; `drains`: nodes that may still
-    be put into it; `mistaken`: a node in maintenance was given a replica.  The numbers: how often
-    each action may still happen.
+    be put into maintenance; `mistaken`: a node in maintenance was given a replica.  `adds`,
+    `removes`, `forgets`, `wipes`: how often this may still happen.
     """
 
     nodes: frozenset[str]
@@ -219,7 +219,7 @@ def steps(
 def _reached(
     name: str, running: dict[str, ReplicaView], side: frozenset[str] | None
 ) -> dict[str, ReplicaView]:
-    """Return the nodes on the same side of the partition as `name`; `side` is one side, or None."""
+    """Return the nodes on the same side of the partition as `name`; `side`: one side, or None."""
     if side is None:
         return running
     return {other: shown for other, shown in running.items() if (other in side) == (name in side)}
@@ -248,32 +248,33 @@ def _evaluations(
         for name in sorted(office.nodes)
     )
     for dice in range(len(nodes) if variant is Variant.REAL else 1):
-        asked = Situation(queue=queue, nodes=nodes, settings=settings, variant=variant, dice=dice)
-        found = evaluate(asked)
+        found = evaluate(
+            Situation(queue=queue, nodes=nodes, settings=settings, variant=variant, dice=dice)
+        )
         if not found.nodes:
             return
         which = frozenset(found.nodes)
         is_more = found.action is Action.ADD
         change = Change(more=which) if is_more else Change(fewer=which)
-        said = f"{found.action.value} {' and '.join(found.nodes)} ({found.rule} {found.case.name})"
+        label = f"{found.action.value} {' and '.join(found.nodes)} ({found.rule} {found.case.name})"
         if joint and is_more:
             gone = found.names(LOST)[:1]
             change = Change(more=which, fewer=frozenset(gone), joint=True)
-            said += f", in the place of {gone[0]}" if gone else ""
+            label += f", in the place of {gone[0]}" if gone else ""
         events: dict[str, Any] = {leader.name: change}
         if is_more and which & office.drained:
             events[OPERATOR] = "given while drained"
-        yield Together("evaluates", events, said)
+        yield Together("evaluates", events, label)
 
 
 def claims(
     variant: Variant, terms: int, *, adds: int, removes: int, forgets: int, crashes: int
 ) -> Iterator[Property]:
     """Yield the claims that must hold, and the events that must be reachable."""
-    yield always_monitor("what is committed stays", lambda shown: not shown.parted)
+    yield always_monitor("what is committed stays", lambda shown: not shown.diverged)
     yield always("one change at a time", _one_change)
     if not removes:
-        yield always("never below the minimum", _enough)
+        yield always("never below the minimum", _keeps_minimum)
     if crashes and variant is not Variant.REAL:
         yield sometimes("one who is down is replaced", _replaced)
         is_ours = variant is Variant.OURS
@@ -355,7 +356,7 @@ def _one_change(view: View) -> bool:
     )
 
 
-def _enough(view: View) -> bool:
+def _keeps_minimum(view: View) -> bool:
     return all(len(one.members) >= TARGET for one in _leaders(view))
 
 
@@ -366,10 +367,10 @@ def _replaced(view: View) -> bool:
 
 
 def _repaired(terms: int, failures: int, view: View) -> bool:
-    """Return whether three replicas run, or repair is impossible.
+    """Return whether three replicas run, or repair is impossible, because no majority runs or the
+    elections are used up.
 
-    It is impossible if no majority runs, or if the elections are used up.  `failures`: after so
-    many more failures a majority of all listed replicas must be left.
+    `failures`: after so many more failures a majority of all listed replicas must be left.
     """
     members = _committed(view)
     left = len(members & set(view.up)) - failures

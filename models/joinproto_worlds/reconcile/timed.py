@@ -40,11 +40,11 @@ class ThirdNode(Enum):
 
 
 @frozen
-class Shown:
-    """`away`: seconds for which c is down.  `since`: seconds after the failure in which too few
-    replicas ran.  `looks`: the last step was a look.
+class LeaderView:
+    """The observation of the leader.  `away`: seconds for which c is down.  `since`: seconds after
+    the failure in which too few replicas ran.  `looks`: the last step was a look.
 
-    `changes`: made by the leader; `by_hand`: how many the operator may still make.
+    `changes`: how many changes the leader made; `by_hand`: how many the operator may still make.
     """
 
     members: frozenset[str]
@@ -58,7 +58,9 @@ class Shown:
 
 @define
 class Leader:
-    """The queue's leader, on a.  `fate`: of c; `back`: seconds until c is back, None for never."""
+    """The queue's leader, on node a.  `fate`: the state of c after its failure; `back`: seconds
+    until c is back, None for never.
+    """
 
     clock: Clock
     settings: Settings
@@ -105,8 +107,9 @@ class Leader:
                 self._look()
             case "c fails":
                 self.failed, self.c, self.since = True, self.fate, 0
-                what = Happens.NODE_DOWN if self.fate is ThirdNode.DOWN else Happens.MEMBER_LEFT
-                self.clock = self.clock.hear(what, 0)
+                is_down = self.fate is ThirdNode.DOWN
+                happens = Happens.NODE_DOWN if is_down else Happens.MEMBER_LEFT
+                self.clock = self.clock.hear(happens, 0)
             case "c is forgotten":
                 self.c = ThirdNode.DELETED
                 self.clock = self.clock.hear(Happens.MEMBER_LEFT, 0)
@@ -165,7 +168,7 @@ class Leader:
         elif found.action is Action.REMOVE:
             self.members -= set(found.nodes)
         self.changes += bool(found.nodes)
-        # A leader that waits for a node looks again soon; by the design it waits for its next turn.
+        # A leader that waits for a node looks again soon; by the design it looks at the next turn.
         waits = found.action is Action.WAIT and self.clock.variant is not Variant.SEED
         self.clock = self.clock.looked(0, changed=waits or bool(found.nodes))
 
@@ -177,8 +180,8 @@ class Leader:
     def _counted(self) -> frozenset[str]:
         return self.members if self.c is ThirdNode.RUNS else self.members - {"c"}
 
-    def shows(self) -> Shown:
-        return filled(Shown, self)
+    def shows(self) -> LeaderView:
+        return filled(LeaderView, self)
 
 
 def build(
@@ -234,5 +237,5 @@ def _claims(scenario: str, within: int) -> Iterator[Property]:
     )
 
 
-def _looks_after(shown: Shown) -> bool:
+def _looks_after(shown: LeaderView) -> bool:
     return shown.looks and shown.c is ThirdNode.RUNS and shown.away == 0

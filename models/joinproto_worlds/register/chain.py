@@ -7,8 +7,8 @@ The network is a set, so messages may always be lost, doubled and delayed.  A cr
 point, also between a write and the messages that depend on it.  A ballot's round is at most
 `rounds`, which makes the world finite.
 
-The ledger decides what is *chosen*: it hears of each acceptance when it is durable, and may know
-more than any member of the cluster.  So the claims are about actions, not about members' beliefs.
+The ledger decides which view is *chosen*: it hears of each acceptance when the acceptance is
+durable, and may know more than any member.  So claims are about actions, not members' beliefs.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ KINDS = tuple(kind.__name__ for kind in get_args(ChoiceMessage))
 
 
 def by_nonce(facts: Facts) -> str:
-    """Return the nonce as the view's id: each proposer has its own; a trace reads `chosen a`."""
+    """Return the nonce as the view's id, because each proposer has its own nonce."""
     return facts.nonce
 
 
@@ -121,7 +121,7 @@ class Vote:
 
 
 @frozen
-class Shown:
+class ElectorView:
     """The observation of a member.  `successor`: the view that it has learned, or None."""
 
     successor: ViewId | None
@@ -145,7 +145,7 @@ class Elector:
     def start(self) -> Iterator[Any]:
         self.choice = _choice(self.plan, self.kept)
         # A crash may have come after the write and before the ledger heard of the vote.
-        yield from self._tell()
+        yield from self._record_vote()
 
     @mutated
     def choices(self) -> Iterator[Any]:
@@ -188,11 +188,11 @@ class Elector:
         for effect in step.effects:
             match effect:
                 case PersistRecord(record):
-                    is_told = self.kept.accepted == record.accepted
+                    is_new = self.kept.accepted != record.accepted
                     self.kept = record
                     yield Persist()
-                    if not is_told:
-                        yield from self._tell()
+                    if is_new:
+                        yield from self._record_vote()
                 case SendTo(to, message):
                     yield Send(to, message)
                 case FreeToPropose(answered=answered) if self.plan.found_with is not None:
@@ -206,29 +206,29 @@ class Elector:
     def _may_propose(self) -> bool:
         return len(self.plan.candidates) > 1 and self.choice.is_free
 
-    def _tell(self) -> Iterator[Record]:
+    def _record_vote(self) -> Iterator[Record]:
         if self.kept.accepted is not None:
             yield Record(Vote(Seat(self.plan.name, self.kept.store_id), self.kept.accepted))
 
-    def shows(self) -> Shown:
-        return Shown(_successor(self.plan, self.choice.record), self.choice.is_frozen)
+    def shows(self) -> ElectorView:
+        return ElectorView(_successor(self.plan, self.choice.record), self.choice.is_frozen)
 
     def story(self) -> dict[str, Any]:
         choice = self.choice
         record, attempt = choice.record, choice.attempt
-        told: dict[str, Any] = {"store": record.store_id}
+        lines: dict[str, Any] = {"store": record.store_id}
         successor = _successor(self.plan, record)
         if successor is not None:
-            return told | {"successor": successor}
-        told |= {
+            return lines | {"successor": successor}
+        lines |= {
             "promised": "-" if record.promised is None else said(record.promised),
             "accepted": _accepted_text(record.accepted),
         }
         if attempt is not None:
-            told["answered"] = _store_ids(attempt.answered)
+            lines["answered"] = _store_ids(attempt.answered)
             if attempt.proposed is not None:
-                told |= {"proposes": attempt.proposed.id, "voted": _store_ids(attempt.voted)}
-        return told
+                lines |= {"proposes": attempt.proposed.id, "voted": _store_ids(attempt.voted)}
+        return lines
 
 
 def _choice(plan: Plan, record: StoreRecord) -> Choice:
@@ -421,15 +421,18 @@ def one_successor(view: Seen) -> bool:
 
 
 def learned_is_chosen(before: ViewId | None, view: Seen) -> bool:
-    """Return whether each view that a member knows as the successor, or has on disk, is chosen."""
+    """Return whether each successor that a member knows, or has on its disk, is chosen."""
     chosen = {item.view.id for item in view.monitor}
     running = {shown.successor for shown in view.up.values()} - {None}
     on_disk = set(view.disk.values()) - {None, before}
     return running | on_disk <= chosen
 
 
-def agree(one: Shown, other: Shown) -> bool:
-    """A user would notice the harm; this claim breaks later than the two above, or not at all."""
+def agree(one: ElectorView, other: ElectorView) -> bool:
+    """Return whether two members have not learned different successors, which a user would notice.
+
+    This claim breaks later than the two above, or not at all.
+    """
     return None in (one.successor, other.successor) or one.successor == other.successor
 
 
@@ -441,7 +444,9 @@ def others(view: Seen) -> Iterator[Majority]:
 
 
 def completed(view: Seen) -> bool:
-    """The others have chosen a view whose proposer is down and had no part in that."""
+    """Return whether a view was chosen in another member's ballot without its proposer's vote, and
+    the proposer is down.
+    """
     return any(
         item.proposer not in view.up and seat(item.proposer) not in item.voters
         for item in others(view)

@@ -1,10 +1,10 @@
 """The abstract register of views, in which each view has one successor.
 
-It specifies the view chain without its mechanism: its state is a number of views, each the
-successor of the one before.  Two worlds of ours are compared with it by the chosen views in their
-ledgers, which members need not know.  A ledger forgets no view.  So if its views are a chain in
-every state, and a step adds at most one view, the new view is the successor of the latest.  The
-note is compared with it by the clusters that are active: two at once, on the two sides of a
+The register specifies the view chain without its mechanism: its state is a number of views, each
+the successor of the view before.  Two worlds of ours are compared with it by the chosen views in
+their ledgers, which members need not know.  A ledger forgets no view.  So if its views are a chain
+in every state, and a step adds at most one view, the new view is the successor of the latest.  The
+note is compared with the register by its active clusters: two at once, on the two sides of a
 partition, break the mapping, because there are two first views.
 """
 

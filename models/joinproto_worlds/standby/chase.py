@@ -1,7 +1,7 @@
 """A queue that is copied while clients put messages at its back and take them from its front.
 
-Clients never stop.  In turn one message is put, one is taken and one is copied.  Messages are named
-by their place from the front, so a queue with the same load is the same state again.
+Clients never stop.  In turn a message is put, a message is taken and a message is copied.  Messages
+are named by their place from the front, so queues of one length are one state.
 
 Source: hot standby, H5.
 """
@@ -29,7 +29,11 @@ THING = WiringItem(kind=Kind.QUEUE, name="q", id="q")
 
 
 @frozen
-class Shown:
+class CopyView:
+    """The observation of the queue.  `copies`: the messages that are still to be copied;
+    `is_level`: the backup has caught up.
+    """
+
     copies: int
     is_level: bool
 
@@ -80,7 +84,7 @@ class Chase:
                 happens = More("b", "q")
         state = lead(state, happens).state
         state = lead(state, Received("b", Has(state.followers["b"].sent))).state
-        self.state = _again(state)
+        self.state = _renumbered(state)
         self.turn = (self.turn + 1) % 3
         return None
 
@@ -88,17 +92,17 @@ class Chase:
     def _is_level(self) -> bool:
         return "q" in self.leading.followers["b"].level
 
-    def shows(self) -> Shown:
+    def shows(self) -> CopyView:
         rest = self.leading.followers["b"].copying.get("q", MessageQueue())
-        return Shown(len(rest), self._is_level)
+        return CopyView(len(rest), self._is_level)
 
 
 def _message(at: int) -> Message:
     return Message(id=f"m{at}", sequence=at)
 
 
-def _again(state: PrimaryState) -> PrimaryState:
-    """Return the state with its messages named again from the front, and links numbered from 1."""
+def _renumbered(state: PrimaryState) -> PrimaryState:
+    """Return the state with its messages named from the front, and links numbered from 1."""
     queue, one = state.replica.queues["q"], state.followers["b"]
     place = {message.sequence: at for at, message in enumerate(queue.messages)}
     rest = {

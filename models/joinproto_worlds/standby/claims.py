@@ -23,9 +23,10 @@ from joinproto_worlds.standby.story import Op
 
 
 @frozen(kw_only=True)
-class Shown:
-    """The facts that the claims read.  `second`: a second broker has taken over; `done`: all
-    actions are confirmed.
+class StoryView:
+    """The facts that the claims read.  `primaries`: how many brokers serve; `generations`: in how
+    many generations they serve.  `second`: a second broker has taken over; `done`: all actions are
+    confirmed.  `CLAIMS` and `REACHED` explain the other fields.
     """
 
     lost: bool
@@ -42,7 +43,7 @@ class Shown:
     done: bool
 
 
-def shown(it: Played) -> Shown:
+def shown(it: Played) -> StoryView:
     """Return the observation of a story."""
     last = _last(it)
     ops = it.plot.ops
@@ -51,7 +52,7 @@ def shown(it: Played) -> Shown:
     begun = ops[: it.op]
     serving = [one for one in it.brokers.values() if one.serves]
     pairs = [*_pairs_up_to_date(it)]
-    return Shown(
+    return StoryView(
         lost=replica is not None and any(_lacks(replica, one, begun) for one in confirmed),
         unkept=last is not None
         and any(
@@ -89,8 +90,8 @@ def _is_stuck(it: Played) -> bool:
     """Return whether no broker serves although all brokers run and hear each other, and every
     broker that may be promoted refuses.
 
-    At least one of these brokers has a clean store and has finished catching up, so an operator can
-    do no more.
+    At least one of the refusing brokers has a clean store and has finished catching up, so an
+    operator can do no more.
     """
     brokers = it.brokers.values()
     if not all(map(it.runs, it.brokers)) or it.cut_off or any(one.serves for one in brokers):
@@ -144,13 +145,13 @@ def _pairs_up_to_date(it: Played) -> Iterator[tuple[Broker, Broker]]:
         for backup in sorted(side.followers):
             one = side.followers[backup]
             other = it.brokers[backup]
-            quiet = it.is_connected(name, backup) and not any(
+            is_quiet = it.is_connected(name, backup) and not any(
                 content
                 for ends, content in it.links.items()
                 if {end.rstrip("?") for end in ends} == {name, backup}
             )
             is_done = bool(one.done) and one.done == one.sent and not one.copying
-            if quiet and is_done and backup in side.view.members:
+            if is_quiet and is_done and backup in side.view.members:
                 yield primary, other
 
 
@@ -170,7 +171,7 @@ def _unchosen(replica: ReplicaState) -> bool:
     return any(thing.says is Level.NONE for thing in replica.things.values())
 
 
-CLAIMS: dict[str, tuple[str, Callable[[Shown], bool]]] = {
+CLAIMS: dict[str, tuple[str, Callable[[StoryView], bool]]] = {
     "lost": ("nothing is lost", lambda it: not it.lost),
     "unkept": (
         "each broker of the view has what was acknowledged on disk",
@@ -184,7 +185,7 @@ CLAIMS: dict[str, tuple[str, Callable[[Shown], bool]]] = {
     "stuck": ("never stuck", lambda it: not it.stuck),
     "alone": ("one primary", lambda it: it.primaries <= 1),
 }
-REACHED: dict[str, tuple[str, Callable[[Shown], bool]]] = {
+REACHED: dict[str, tuple[str, Callable[[StoryView], bool]]] = {
     "second": ("another one takes over", lambda it: it.second),
     "level": ("a backup is up to date", lambda it: it.is_up_to_date),
     "done": ("all is confirmed", lambda it: it.done),
@@ -194,7 +195,7 @@ REACHED: dict[str, tuple[str, Callable[[Shown], bool]]] = {
 def claims(names: tuple[str, ...], reached: tuple[str, ...]) -> list[Property]:
     """Return the claims of these names; `reached`: names of states that some run must reach."""
 
-    def of(holds: Callable[[Shown], bool]) -> Callable[[View], bool]:
+    def of(holds: Callable[[StoryView], bool]) -> Callable[[View], bool]:
         return lambda view: holds(view["story"])
 
     return [

@@ -25,7 +25,11 @@ mutated = inside(lambda client: mutation(client.mutant))
 
 
 @frozen
-class Shown:
+class ClientView:
+    """The observation of a client.  `is_in`: a broker has let it in; `serves`: that broker is the
+    primary.
+    """
+
     serves: bool
     is_in: bool
 
@@ -33,7 +37,8 @@ class Shown:
 @define
 class Client:
     """A client and two brokers.  `roles`: the brokers' roles, in the order of their addresses.
-    `at`: the broker that the client tries next; `inside`: the broker that has let it in, or None.
+    `at`: the place of the broker that the client tries next; `inside`: that of the broker that has
+    let the client in, or None; `failovers`: how many failovers may still happen.
     """
 
     mutant: str | None = None
@@ -74,9 +79,9 @@ class Client:
                 )
         return None
 
-    def shows(self) -> Shown:
+    def shows(self) -> ClientView:
         at = self.inside
-        return Shown(at is not None and self.roles[at] is Role.PRIMARY, at is not None)
+        return ClientView(at is not None and self.roles[at] is Role.PRIMARY, at is not None)
 
 
 def build(members: int = 1, mutant: str | None = None) -> World:

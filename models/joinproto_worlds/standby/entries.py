@@ -12,7 +12,7 @@ ENTRANCE = Family("joinproto_worlds.standby.entrance:build")
 
 
 def _scene(name: str, about: str, mutants: tuple[str, ...] = (), **given: Any) -> Entry:
-    """Return a story that holds; the scene is the first of its name."""
+    """Return the entry of a story that holds; its scene is `given`, or has the entry's name."""
     given.setdefault("scene", name)
     return SCENES(name, about, tier="long" if name in _LONG else None, mutants=mutants, **given)
 
@@ -48,7 +48,7 @@ HALF_OPEN: dict[str, dict[str, Any]] = {
     "continues": {"manager": "built in"},
 }
 POWER = ("total", "early", "dropped")
-"""Of these scenes those in which the power is cut, too."""
+"""Scenes of `HALFWAY` in which the power is cut, too."""
 
 
 def _breaks(name: str, about: str, steps: int, scene: str, **given: Any) -> Entry:
@@ -56,7 +56,7 @@ def _breaks(name: str, about: str, steps: int, scene: str, **given: Any) -> Entr
 
 
 def _limit(limit: str, scene: str, about: str, steps: int) -> Entry:
-    """Return the document's limit: the same story by its prototype."""
+    """Return the entry of a limit of the document: a story by the rules of its prototype."""
     return _breaks(limit, f"{limit[:3].upper()}: {about}", steps, scene, variant="seed")
 
 

@@ -48,12 +48,12 @@ from joinproto.standby.replica_state import with_queue
 from joinproto.standby.tables import Verdict
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
-from joinproto_worlds.standby.ports import Act, Disk, Ports, Waiting
+from joinproto_worlds.standby.ports import Act, Disk, PendingAction, Ports
 from joinproto_worlds.standby.story import Manager, Op, Story, as_traced, draft_of
 
 mutated = inside(lambda played: mutation(played.mutant))
 LATE = 1e9  # seconds: after every deadline
-WHOLE = (
+UNINTERRUPTED = (
     *("dies", "stops in order", "is cut off", "is back in the network", "is marked clean"),
     *("loses its disk", "has its disk copied", "has an older disk put back"),
 )
@@ -64,15 +64,15 @@ BUDGETS = ("deaths", "starts", "cuts", "promotions", "stops", "wipes", "backups"
 
 @define
 class Played(MachineWorld[Event, Effect]):
-    """A story.  `op`: the number of the clients' next action; `confirmed`: the actions that were
-    confirmed to them.
+    """A state of a story.  `op`: the number of the clients' next action; `confirmed`: the numbers
+    of the confirmed actions.
 
     `chain`: the last view that the built-in manager has; `writing`: for a broker, a view on its way
     to that manager, or a promotion that the manager has and the broker has not heard of.
-    `newest`: the youngest generation in which anything was confirmed.  `failed`: there was a moment
-    at which no broker ran.  `left`: how often each event in `BUDGETS` may still happen.  `writes`:
-    writes under way to a disk, and the messages that wait for them, while the broker goes on.
-    `copies`: copies of the brokers' disks.
+    `newest`: the youngest generation in which an action was confirmed.  `failed`: there was a
+    moment at which no broker ran.  `left`: how often each event in `BUDGETS` may still happen.
+    `writes`: writes under way to a disk, and the messages that wait for them.  `copies`: copies of
+    the brokers' disks.
     """
 
     write_effects: ClassVar[tuple[type, ...]] = (KeepView, KeepMark)
@@ -88,7 +88,7 @@ class Played(MachineWorld[Event, Effect]):
     cut_off: str = ""
     newest: int = 0
     failed: bool = False
-    writes: dict[str, tuple[Waiting, ...]] = Factory(dict)
+    writes: dict[str, tuple[PendingAction, ...]] = Factory(dict)
     copies: dict[str, Disk] = Factory(dict)
 
     # -- possible steps ----------------------------------------------------------------------
@@ -98,7 +98,7 @@ class Played(MachineWorld[Event, Effect]):
         for choice in self._choices():
             yield choice
             act = choice if isinstance(choice, Act) else choice.event
-            if self.plot.halfway and self.left["deaths"] and act.what not in WHOLE:
+            if self.plot.halfway and self.left["deaths"] and act.action not in UNINTERRUPTED:
                 # On half-open connections a dead broker's messages may arrive later in any case.
                 arrives = {False, not self.plot.half_open}
                 yield from map(Maybe, self.deaths(act, sorted(arrives), tears=self.plot.power))
@@ -109,7 +109,7 @@ class Played(MachineWorld[Event, Effect]):
             if left["backups"] and name not in self.copies:
                 yield Maybe(Act("has its disk copied", name))
             if self.runs(name):
-                yield from self._of_one(name)
+                yield from self._choices_of(name)
                 continue
             if left["wipes"] and self.disk[name] != Disk():
                 yield Maybe(Act("loses its disk", name))
@@ -127,7 +127,7 @@ class Played(MachineWorld[Event, Effect]):
         if self.cut_off and self.plot.heals:
             yield Act("is back in the network", self.cut_off)
 
-    def _of_one(self, name: str) -> Iterator[Any]:
+    def _choices_of(self, name: str) -> Iterator[Any]:
         left, broker = self.left, self.brokers[name]
         if left["deaths"]:
             yield Maybe(Act("dies", name))
@@ -164,8 +164,8 @@ class Played(MachineWorld[Event, Effect]):
         return None
 
     def happen(self, act: Act) -> bool:
-        name, other = act.who, act.other
-        match act.what:
+        name, other = act.broker, act.other
+        match act.action:
             case "starts":
                 self.left["starts"] -= 1
                 disk = self.disk[name]
@@ -197,7 +197,7 @@ class Played(MachineWorld[Event, Effect]):
                 self.tell(name, Tick(LATE))
             case "is told what a client does":
                 self.op += 1
-                does(self, name, self.op - 1, self.plot.ops[self.op - 1])
+                perform_op(self, name, self.op - 1, self.plot.ops[self.op - 1])
             case "copies to":
                 self.tell(name, More(other, self._copies(name, other)))
             case "connects to":
@@ -223,6 +223,7 @@ class Played(MachineWorld[Event, Effect]):
     # -- effects of a step ----------------------------------------------------------------------
 
     def _bare(self, end: str) -> str:
+        """Return the broker at this end of a link, without the mark of a second or former link."""
         return end.rstrip("?") if self.plot.apart or self.plot.half_open else end
 
     def _leading(self, name: str) -> PrimaryState:
@@ -318,24 +319,24 @@ class Played(MachineWorld[Event, Effect]):
             return may_promote(self.chain, name) and is_free and not broker.serves
         if any(one.serves for one in self.brokers.values()):
             return False
-        was_one = youngest(self).members
+        members = youngest(self).members
         if manager is Manager.LAST:
             return self.failed
         if manager is Manager.KNOWING:
-            return name in was_one
-        return manager is Manager.CARELESS or not was_one or bool(broker.view.members)
+            return name in members
+        return manager is Manager.CARELESS or not members or bool(broker.view.members)
 
     def promotion(self, name: str) -> Promote | None:
-        """Return the manager's promotion of this broker, or None if it would not promote it now."""
+        """Return the manager's promotion of this broker, or None if it would not try one."""
         return self.promotion_of(name) if self._may_promote(name) else None
 
     def promotion_of(self, name: str, view: View | None = None) -> Promote:
-        around = _around(self, name)
+        reports = _reports_to(self, name)
         if self.plot.manager is not Manager.BUILT_IN:
-            return Promote(peers=around.peers())
+            return Promote(peers=reports.peers())
         manager = Managing(chain=self.chain)
         return promotion(
-            manager, self.brokers[name], around, continues=self.plot.continues, view=view
+            manager, self.brokers[name], reports, continues=self.plot.continues, view=view
         )
 
     def promote(self, name: str) -> bool:
@@ -359,7 +360,7 @@ class Played(MachineWorld[Event, Effect]):
         return next(one for one in effects if isinstance(one, Answer))
 
 
-def does(it: Played, name: str, token: int, op: Op) -> None:
+def perform_op(it: Played, name: str, token: int, op: Op) -> None:
     """Let the broker `name` handle a client's action; `token` is the action's number."""
     broker = it.brokers[name]
     if op.passes:
@@ -387,7 +388,7 @@ def youngest(it: Played) -> View:
 
 
 def _may_mark(it: Played, name: str) -> bool:
-    """Return whether an operator may mark this store: no broker runs, or (`left`) none serves."""
+    """Return whether an operator may mark this store clean (`Story.marks`)."""
     marks, runs = it.plot.marks, any(map(it.runs, it.brokers))
     if it.disk[name].mark is Mark.CLEAN or (runs and marks != "left"):
         return False
@@ -404,8 +405,8 @@ def refuses(it: Played, name: str) -> bool:
     return not it.answer(name, it.promotion_of(name)).is_accepted
 
 
-def _around(it: Played, name: str) -> PeerReports:
-    """Return what this broker knows of the other brokers."""
+def _reports_to(it: Played, name: str) -> PeerReports:
+    """Return the reports of the other brokers that this broker has."""
     away = {*(it.brokers if it.cut_off == name else (it.cut_off,))}
     others = {other: one for other, one in it.brokers.items() if other != name}
     return PeerReports(
@@ -427,10 +428,10 @@ def settle(it: Played) -> None:
     """Deliver all messages, copies and writes that are under way."""
     while True:
         acts = (one for one in it.choices() if isinstance(one, Act))
-        act = next((one for one in acts if one.what in _BY_ITSELF), None)
+        act = next((one for one in acts if one.action in _DELIVERIES), None)
         if act is None:
             return
         it.enact(act)
 
 
-_BY_ITSELF = ("hears", "copies to", "has written", "has its view written")
+_DELIVERIES = ("hears", "copies to", "has written", "has its view written")

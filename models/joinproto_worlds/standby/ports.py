@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 @frozen(kw_only=True)
-class Waiting:
+class PendingAction:
     """An action that is put off until the end of a broker's turn.
 
-    `changes`, `makes`, `removes`: to be written, all in one write.  After the write `content` is
-    sent `to` a broker, the machine hears that `token` is written, and `view` is handed in.
+    `changes`, `makes`, `removes` are written, all in one write.  After the write `content` is sent
+    to the broker `to`, the machine hears that `token` is written, and `view` is handed in.
     """
 
     changes: tuple[Change, ...] = ()
@@ -39,20 +39,20 @@ class Waiting:
     view: View | None = None
 
     @property
-    def is_kept(self) -> bool:
+    def is_write(self) -> bool:
         return bool(self.changes or self.makes or self.removes)
 
     @property
     def holds_back(self) -> bool:
-        """Return whether later messages wait for this write: they may confirm it."""
-        return self.content is not None or (self.is_kept and self.token is None)
+        """Return whether later messages wait for this action, because they may confirm a write."""
+        return self.content is not None or (self.is_write and self.token is None)
 
     @property
-    def behind(self) -> Waiting | None:
+    def after_write(self) -> PendingAction | None:
         """Return the part that is left to do after the write, or None."""
-        if not self.is_kept:
+        if not self.is_write:
             return self
-        return None if self.token is None else Waiting(token=self.token)
+        return None if self.token is None else PendingAction(token=self.token)
 
     def put_in(self, rules: VariantRules, replica: ReplicaState) -> ReplicaState:
         """Return the replica after this write."""
@@ -65,14 +65,14 @@ class Waiting:
 
 @frozen
 class Act:
-    """One step: the event, its broker, and the other broker of a link."""
+    """One step.  `other`: the other broker, if the step is about a link."""
 
-    what: str
-    who: str
+    action: str
+    broker: str
     other: str = ""
 
     def __str__(self) -> str:
-        return " ".join(filter(None, (self.who, self.what, self.other)))
+        return " ".join(filter(None, (self.broker, self.action, self.other)))
 
 
 @frozen
@@ -91,150 +91,153 @@ class Disk:
 
 @frozen
 class Ports:
-    """The ports of the broker `name` of the story `it`."""
+    """The ports of the broker `name` of a story."""
 
-    it: Played
+    played: Played
     name: str
 
     def send(self, to: str, content: Content) -> None:
-        if not self.it.is_connected(self.name, to):
+        if not self.played.is_connected(self.name, to):
             return
-        if any(one.holds_back for one in self.it.writes.get(self.name, ())):
-            self._put_off(Waiting(to=to, content=content))
+        if any(one.holds_back for one in self.played.writes.get(self.name, ())):
+            self._put_off(PendingAction(to=to, content=content))
         else:
             self._send(to, content)
 
     def _send(self, to: str, content: Content) -> None:
-        it, name = self.it, self.name
-        ends = (name + "?" if it.plot.apart and isinstance(content, Wired) else name, to)
-        under_way = it.links.get(ends, ())
+        played, name = self.played, self.name
+        ends = (name + "?" if played.plot.apart and isinstance(content, Wired) else name, to)
+        under_way = played.links.get(ends, ())
         if isinstance(content, Has) and under_way and isinstance(under_way[-1], Has):
             under_way = under_way[:-1]
-        it.links[ends] = (*under_way, content)
+        played.links[ends] = (*under_way, content)
 
     def confirm(self, token: int) -> None:
-        self.it.confirmed |= {token}
-        self.it.newest = max(self.it.newest, self.it.brokers[self.name].view.generation)
+        self.played.confirmed |= {token}
+        self.played.newest = max(self.played.newest, self.played.brokers[self.name].view.generation)
 
     # -- durable state, and messages that wait for it ---------------------------------------
 
-    def _put_off(self, one: Waiting) -> None:
-        self.it.writes[self.name] = (*self.it.writes.get(self.name, ()), one)
+    def _put_off(self, one: PendingAction) -> None:
+        self.played.writes[self.name] = (*self.played.writes.get(self.name, ()), one)
 
     def write(self, token: int, changes: Sequence[Change]) -> None:
-        self._put_off(Waiting(token=token, changes=tuple(changes)))
-        if not self.it.plot.halfway:
+        self._put_off(PendingAction(token=token, changes=tuple(changes)))
+        if not self.played.plot.halfway:
             self.written()
 
     def keep(self, changes: Sequence[Change]) -> None:
-        self._keep(Waiting(changes=tuple(changes)))
+        self._keep(PendingAction(changes=tuple(changes)))
 
     def make(self, thing: WiringItem) -> None:
-        self._keep(Waiting(makes=thing))
+        self._keep(PendingAction(makes=thing))
 
     def remove(self, thing: WiringItem) -> None:
-        self._keep(Waiting(removes=thing))
+        self._keep(PendingAction(removes=thing))
 
-    def _keep(self, one: Waiting) -> None:
+    def _keep(self, one: PendingAction) -> None:
         self._put_off(one)
-        if not self.it.plot.power:
+        if not self.played.plot.power:
             self.append()
 
     def append(self) -> None:
-        """Write the pending changes to the disk, all at once; messages behind them still wait."""
-        waiting = self.it.writes.pop(self.name, ())
-        replica, rules = self.it.disk[self.name].replica, self.it.brokers[self.name].who.rules
+        """Write the pending changes to the disk, all at once; later messages still wait."""
+        waiting = self.played.writes.pop(self.name, ())
+        replica, rules = (
+            self.played.disk[self.name].replica,
+            self.played.brokers[self.name].who.rules,
+        )
         for one in waiting:
             replica = one.put_in(rules, replica)
-        if any(one.is_kept for one in waiting):
-            self._now(replica=replica)
+        if any(one.is_write for one in waiting):
+            self._write_disk(replica=replica)
         for one in waiting:
-            if one.behind is not None:
-                self._put_off(one.behind)
+            if one.after_write is not None:
+                self._put_off(one.after_write)
 
     def written(self) -> None:
         """End a turn: write the pending changes, then send the messages and tell the machine."""
         self.append()
-        waiting = self.it.writes.pop(self.name, ())
+        waiting = self.played.writes.pop(self.name, ())
         for one in waiting:
             if one.content is not None:
                 self._send(one.to, one.content)
         for one in waiting:
-            if one.token is not None and self.it.runs(self.name):
-                self.it.tell(self.name, Written(one.token))
+            if one.token is not None and self.played.runs(self.name):
+                self.played.tell(self.name, Written(one.token))
             elif one.view is not None:
                 self._write_view(one.view)
 
     def write_view(self, view: View) -> None:
-        if self.it.plot.power:
-            self._put_off(Waiting(view=view))
+        if self.played.plot.power:
+            self._put_off(PendingAction(view=view))
         else:
             self._write_view(view)
 
     def _write_view(self, view: View) -> None:
-        if not self.it.brokers[self.name].serves:
+        if not self.played.brokers[self.name].serves:
             return
-        if self.it.plot.power or self.it.plot.manager is Manager.BUILT_IN:
-            self.it.writing[self.name] = view
+        if self.played.plot.power or self.played.plot.manager is Manager.BUILT_IN:
+            self.played.writing[self.name] = view
         else:
             self.view_written(view)
 
     def handed_in(self, view: View) -> None:
         """Hand a view to the manager, which takes only the direct successor of its last view."""
-        it, name = self.it, self.name
-        if it.plot.manager is not Manager.BUILT_IN:
+        played, name = self.played, self.name
+        if played.plot.manager is not Manager.BUILT_IN:
             manager, fits = Managing(writing=view), True
         elif view.number == 1:  # a promotion, which the chain already has; another may follow it
-            manager, fits = Managing(chain=it.chain, asked=view), True
+            manager, fits = Managing(chain=played.chain, asked=view), True
         else:
-            manager, fits = appended(Managing(chain=it.chain, writing=view), view)
-            it.chain = manager.chain
+            manager, fits = appended(Managing(chain=played.chain, writing=view), view)
+            played.chain = manager.chain
         manager, due = decided(manager, view, fits=fits)
         if due is Due.PROMOTED:
-            it.tell(name, it.promotion_of(name, view))
-        elif due is Due.WRITTEN and it.survives(name, is_write=True):
+            played.tell(name, played.promotion_of(name, view))
+        elif due is Due.WRITTEN and played.survives(name, is_write=True):
             self.view_written(view)
-        if is_over(manager, it.brokers[name]):
-            it.tell(name, Superseded(it.chain))
+        if is_over(manager, played.brokers[name]):
+            played.tell(name, Superseded(played.chain))
 
     def view_written(self, view: View) -> None:
         """Keep a view that is written elsewhere on this broker's disk, and tell the machine."""
         self.keep_view(view)
-        self.it.tell(self.name, ViewWritten(view))
+        self.played.tell(self.name, ViewWritten(view))
 
     def keep_view(self, view: View) -> None:
         self.append()
-        self._now(view=view)
+        self._write_disk(view=view)
 
     def keep_mark(self, mark: Mark) -> None:
         self.append()
-        self._now(mark=mark)
+        self._write_disk(mark=mark)
 
-    def _now(self, **changes: Any) -> None:
-        self.it.write(self.name, evolve(self.it.disk[self.name], **changes))
+    def _write_disk(self, **changes: Any) -> None:
+        self.played.write(self.name, evolve(self.played.disk[self.name], **changes))
 
     # -- links -------------------------------------------------------------------------------
 
     def turn(self, why: str) -> None:
-        it, name = self.it, self.name
-        it.writing.pop(name, None)
-        if not it.plot.power:
+        played, name = self.played, self.name
+        played.writing.pop(name, None)
+        if not played.plot.power:
             self.append()
-        waiting = it.writes.pop(name, ())
-        if kept := tuple(one for one in waiting if it.plot.power and one.is_kept):
-            it.writes[name] = kept
-        it.unlink(name)
+        waiting = played.writes.pop(name, ())
+        if kept := tuple(one for one in waiting if played.plot.power and one.is_write):
+            played.writes[name] = kept
+        played.unlink(name)
 
     def leave(self, broker: str, why: str) -> None:
-        self.it.part(self.name, broker)
+        self.played.part(self.name, broker)
 
     def parted(self, broker: str) -> None:
-        """Drop the messages that wait to be sent to this broker, because its link is gone."""
-        waiting = self.it.writes.pop(self.name, ())
+        """Drop the messages that wait to be sent to `broker`, because its link is gone."""
+        waiting = self.played.writes.pop(self.name, ())
         if left := tuple(one for one in waiting if one.to != broker):
-            self.it.writes[self.name] = left
+            self.played.writes[self.name] = left
 
-    def _seen(self, *_: object) -> None:
-        """Do nothing: the story needs no more than the broker's new state."""
+    def _ignore(self, *_: object) -> None:
+        """Do nothing: the broker's new state is enough for the story."""
 
-    answer = serve = _seen
+    answer = serve = _ignore

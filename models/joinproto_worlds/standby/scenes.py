@@ -18,7 +18,7 @@ from joinproto.standby.machine import Broker
 from joinproto.standby.messages import View
 from joinproto.standby.primary_state import Who
 from joinproto_worlds.standby.claims import claims, shown
-from joinproto_worlds.standby.played import BUDGETS, Played, does, settle
+from joinproto_worlds.standby.played import BUDGETS, Played, perform_op, settle
 from joinproto_worlds.standby.ports import Act, Disk
 from joinproto_worlds.standby.story import (
     AGAIN,
@@ -195,7 +195,7 @@ SCENES: dict[str, Scene] = {
 
 @cache
 def at_beginning(story: Story) -> Played:
-    """Return the story at its beginning, after everything that happened before it."""
+    """Return the state in which the story begins, after the actions before played."""
     brokers = {
         name: Broker(
             who=Who(me=name, variant=story.variant, keeper=story.manager.keeper, order=story.order)
@@ -204,29 +204,29 @@ def at_beginning(story: Story) -> Played:
     }
     keeps = story.manager if story.manager is Manager.BUILT_IN else Manager.UNFENCED
     at_first = evolve(story, manager=keeps, late=False, halfway=False, power=False, half_open=False)
-    it = Played(at_first, None, brokers, View(), {})
-    it.left["promotions"] = 9
-    it.disk |= {name: Disk() for name in story.names}
+    played = Played(at_first, None, brokers, View(), {})
+    played.left["promotions"] = 9
+    played.disk |= {name: Disk() for name in story.names}
     for name in story.names:
-        it.tell(name, Start())
+        played.tell(name, Start())
     first, *others = tuple(story.names)
     if story.warm:
-        it.promote(first)
+        played.promote(first)
         for at, op in enumerate((Op(declares=QUEUE), *story.before)):
-            does(it, first, -1 - at, op)
+            perform_op(played, first, -1 - at, op)
         for name in others[: story.warm - 1]:
-            it.receive(Act("connects to", name, first))
-    settle(it)
+            played.receive(Act("connects to", name, first))
+    settle(played)
     if story.succeeded:
-        it.cut(first)
-        it.promote(others[0])
-        it.receive(Act("connects to", others[1], others[0]))
-        settle(it)
-        it.cut_off = ""
-    it.plot, it.confirmed, it.newest = story, frozenset(), 0
-    it.left = {name: getattr(story, name) for name in BUDGETS}
-    it.rest()
-    return it
+        played.cut(first)
+        played.promote(others[0])
+        played.receive(Act("connects to", others[1], others[0]))
+        settle(played)
+        played.cut_off = ""
+    played.plot, played.confirmed, played.newest = story, frozenset(), 0
+    played.left = {name: getattr(story, name) for name in BUDGETS}
+    played.rest()
+    return played
 
 
 def build(

@@ -50,7 +50,7 @@ class Manager(Enum):
 class Op:
     """A client's action: messages put and taken in one transaction, a queue declared or deleted.
 
-    `passes`: how many messages come and go before it, and leave only their numbers used.
+    `passes`: how many messages come and go before the action; only their numbers stay used.
     """
 
     puts: tuple[tuple[str, str], ...] = ()  # pairs of a queue and a message's identity
@@ -99,9 +99,9 @@ def take(*ids: str) -> Op:
 class Story:
     """The plot.  `warm`: how many brokers are ready at first: a primary, and backups up to date.
 
-    `before`: actions that all of them have before the beginning.  `ops`: the clients' later
-    actions, in this order.  `deaths`, `stops` (in order), `starts`, `cuts`, `promotions`: how often
-    each may happen; a cut parts one broker from the others, for good or (`heals`) for some time.
+    `before`: actions that all ready brokers have at first.  `ops`: the clients' later actions, in
+    this order.  `deaths`, `stops` (in order), `starts`, `cuts`, `promotions`: how often
+    each may happen; a cut separates one broker from the others, for good or (`heals`) for a time.
 
     `marks`: which dirty stores an operator may mark clean after a total failure: "best" only the
     store that is proven to be the last, "any" every store, "left" the best store also while brokers
@@ -167,7 +167,7 @@ def as_traced(it: Played) -> dict[str, Any]:
     for (sender, to), content in sorted(it.links.items()):
         kinds = [type(one).__name__ for one in content]
         words[f"{sender} to {to}"] = ", ".join(kinds) or "nothing"
-    words["chain"] = _shown(it.chain)
+    words["chain"] = _view_text(it.chain)
     done = sorted(it.confirmed)
     words["confirmed"] = "; ".join(str(it.plot.ops[at]) for at in done if at >= 0)
     words["cut off"] = it.cut_off
@@ -178,9 +178,9 @@ def _contents(view: View, replica: ReplicaState) -> str:
     """Return a broker's view and wiring, each queue with its messages, for a trace."""
     lines = {name: " ".join(("", *queue.messages.ids)) for name, queue in replica.queues.items()}
     wiring = (f"{one.name}{lines.get(one.name, '')}" for one in replica.things.values())
-    return "; ".join([_shown(view) or "no view", *wiring])
+    return "; ".join([_view_text(view) or "no view", *wiring])
 
 
-def _shown(view: View) -> str:
-    there = " ".join(view.members)
-    return f"view {view.generation}.{view.number} of {there}, by {view.primary}" if there else ""
+def _view_text(view: View) -> str:
+    names = " ".join(view.members)
+    return f"view {view.generation}.{view.number} of {names}, by {view.primary}" if names else ""

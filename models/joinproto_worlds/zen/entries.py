@@ -1,4 +1,4 @@
-"""Elasticsearch's public model: as it was published, and small enough to come to its end."""
+"""The worlds of Elasticsearch's published model: one of its size, and smaller ones."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The history of publications and commits, with their nodes and predecessors, and the claims about
-it.
+"""The history of publications and commits, and the claims about it.
 
-The claims of the published model are about its set of messages, which loses none, and about a
-relation that says which publication descends from which.  Here a monitor remembers both.
+The claims of the published model are about its set of messages, which only grows, and about a
+relation of descent between publications.  Here a monitor remembers both.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ INITIAL = (0, 1)
 
 @frozen
 class Sent:
-    """Recorded: the set has this many more messages."""
+    """Recorded: the set of messages has `count` more messages."""
 
     count: int
 
 
 @frozen
 class Published:
-    """Recorded: a master that had accepted `parent` publishes to `copies` nodes."""
+    """Recorded: a master, whose last accepted state is `parent`, publishes to `copies` nodes."""
 
     term: int
     version: int
@@ -38,7 +37,9 @@ class Published:
 
 @frozen
 class Committed:
-    """Recorded: a master commits.  `votes`: the nodes that have accepted the publication."""
+    """Recorded: a master commits.  `votes`: the nodes that accepted the publication; `copies`: the
+    nodes to which the commit is sent.
+    """
 
     term: int
     version: int
@@ -139,7 +140,7 @@ def has_one_master(past: Past) -> bool:
 
 
 def is_ordered(past: Past) -> bool:
-    """Return whether descent goes forwards, and from parents to their parents."""
+    """Return whether all ancestors are earlier, and include the ancestors of ancestors."""
     return all(
         all(term <= one.term and version < one.version for term, version in one.ancestors)
         and all(
@@ -152,8 +153,8 @@ def is_ordered(past: Past) -> bool:
 
 
 def builds_on_committed(past: Past) -> bool:
-    """Return whether each publication that is later and higher than a committed one descends from
-    it.
+    """Return whether each publication with a higher version than a committed publication, and not
+    of an earlier term, descends from it.
     """
     return all(
         former.id in one.ancestors
@@ -164,7 +165,7 @@ def builds_on_committed(past: Past) -> bool:
 
 
 def is_one_line(past: Past) -> bool:
-    """Return whether of two committed publications one descends from the other."""
+    """Return whether of any two committed publications one descends from the other."""
     return all(
         one.id in other.ancestors or other.id in one.ancestors
         for one in past.committed
@@ -193,7 +194,7 @@ def has_two_masters(past: Past) -> bool:
 
 
 def has_a_chain(past: Past) -> bool:
-    """Return whether each commit descends from the commits of other terms."""
+    """Return whether a committed publication descends from a commit of an earlier term."""
     return any(
         term < one.term and (term, version) in one.ancestors
         for one in past.committed
@@ -202,7 +203,7 @@ def has_a_chain(past: Past) -> bool:
 
 
 def has_strangers(past: Past) -> bool:
-    """Return whether a configuration with strangers in it has committed a publication."""
+    """Return whether a publication was committed in a configuration with strangers."""
     return any(len(one.committed.names) < one.committed.size for one in past.committed)
 
 

@@ -25,7 +25,7 @@ NO_NODES: frozenset[str] = frozenset()
 
 @frozen(cache_hash=True)
 class Found:
-    """Choice: accept this configuration, with the initial value, as the first one."""
+    """Choice: accept this configuration as the first, with the initial value."""
 
     configuration: Configuration
 
@@ -100,9 +100,9 @@ class Node:
     def _may_change_to(self, configuration: Configuration) -> bool:
         rules = self.rules
         is_free = self.committed == self.accepted or rules.mutant == "changes-twice"
-        heard = rules.is_quorum(self.join_votes, configuration)
-        heard |= rules.mutant == "changes-unheard"
-        return heard and (configuration == self.accepted or is_free)
+        has_quorum = rules.is_quorum(self.join_votes, configuration)
+        has_quorum |= rules.mutant == "changes-unheard"
+        return has_quorum and (configuration == self.accepted or is_free)
 
     def receive(self, event: Any) -> Any:
         match event:
@@ -112,7 +112,7 @@ class Node:
                 self._forget_initial()
                 return None
             case StartJoin(to, term):
-                self._lose()
+                self._lose_memory()
                 self.term, self.started = term, True
                 return [Send(to, Join(term, (self.accepted_term, self.version))), Record(Sent(1))]
             case Publish():
@@ -126,10 +126,10 @@ class Node:
             case Message(_, Commit() as commit):
                 return self._hear_commit(commit)
         assert event == RESTART
-        self._lose()
+        self._lose_memory()
         return None
 
-    def _lose(self) -> None:
+    def _lose_memory(self) -> None:
         self.join_votes = self.publish_votes = NO_NODES
         self.started = self.won = False
         self.published_version = 0
@@ -146,8 +146,8 @@ class Node:
         self.published_version, self.published = wish.version, wish.configuration
         self.publish_votes = NO_NODES
         request = Request(self.term, wish.version, wish.value, wish.configuration, committed)
-        told = Published(self.term, wish.version, self.name, parent, committed, len(rules.names))
-        return [*(Send(name, request) for name in sorted(rules.names)), Record(told)]
+        event = Published(self.term, wish.version, self.name, parent, committed, len(rules.names))
+        return [*(Send(name, request) for name in sorted(rules.names)), Record(event)]
 
     def _hear_join(self, sender: str, join: Join) -> Any:
         started = self.started or self.rules.mutant == "joins-after-restart"
@@ -190,8 +190,8 @@ class Node:
             return None
         if rules.forgets:
             self.published, self.publish_votes = None, NO_NODES
-        told = Committed(*mine, votes, len(rules.names))
-        return [*(Send(name, Commit(*mine)) for name in sorted(rules.names)), Record(told)]
+        event = Committed(*mine, votes, len(rules.names))
+        return [*(Send(name, Commit(*mine)) for name in sorted(rules.names)), Record(event)]
 
     def _hear_commit(self, commit: Commit) -> Any:
         here = (self.accepted_term, self.version)
@@ -204,11 +204,9 @@ class Node:
         return None
 
     def horizon(self) -> int:
-        """Return how far it has come: a number of its term and the version accepted in it."""
-        return self._at(self.term, self.version if self.accepted_term == self.term else 0)
-
-    def _at(self, term: int, version: int) -> int:
-        return stamp(self.rules, term, version)
+        """Return how far the node has come: a number of its term and the version accepted in it."""
+        version = self.version if self.accepted_term == self.term else 0
+        return stamp(self.rules, self.term, version)
 
     def shows(self) -> str:
         """Return the broken clause of the published claim about one node, or "in order"."""
@@ -236,8 +234,8 @@ def stamp(rules: Rules, term: int, version: int) -> int:
     return term * (rules.versions + 1) + version
 
 
-def of_use(rules: Rules, to: str, content: Any) -> tuple[tuple[str, int], ...]:
-    """Return the addressee of a message, with its last horizon at which the message has effect."""
+def last_use(rules: Rules, to: str, content: Any) -> tuple[tuple[str, int], ...]:
+    """Return the addressee of a message, with its last horizon at which it can take the message."""
     match content:
         case Join(term=term):
             return ((to, stamp(rules, term, rules.versions)),)

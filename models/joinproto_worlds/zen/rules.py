@@ -1,4 +1,4 @@
-"""The messages and state of the model's nodes, its bounds, and its quorums."""
+"""The messages of the model, its configurations, bounds and quorums."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EARLY_VERSION_MAX = 2
 
 @frozen(cache_hash=True)
 class Configuration:
-    """The nodes whose votes count.  `size`: their number and that of strangers, who never vote."""
+    """The nodes whose votes count.  `size`: their number plus that of strangers, who never vote."""
 
     names: frozenset[str]
     size: int
@@ -36,7 +36,9 @@ class Join:
 
 @frozen(cache_hash=True)
 class Request:
-    """Accept this value and configuration; `committed`: the configuration committed until now."""
+    """A master asks a node to accept a value and a configuration; `committed`: the configuration
+    that is committed until now.
+    """
 
     term: int
     version: int
@@ -81,8 +83,8 @@ def _term_and_version(which: tuple[int, int]) -> str:
 class Rules:
     """The size of the model, and the mutant, which lacks one rule.
 
-    `founding`: with "quorum" a node founds with the quorum that it has found, and strangers for the
-    rest; with "same" all found with the same configuration.  `forgets`: see `world.py`.
+    `founding`: with "quorum" a node founds with any quorum, and strangers for the rest; with "same"
+    all nodes found with the same configuration.  `forgets`: see `world.py`.
     """
 
     names: frozenset[str]

@@ -1,7 +1,7 @@
 """Founding, elections and commits of a cluster: Elasticsearch's published model.
 
 Source: elastic/elasticsearch-formal-models, `ZenWithTerms` (Apache-2.0), with founding as its
-pull requests #36 (a step of its own) and #41 (a quorum is enough) add it; written here anew.  A
+pull requests #36 (founding is a step) and #41 (a quorum is enough) add it; written here anew.  A
 node founds with the quorum that it has found of the initial nodes.  Strangers, which are names that
 no node has and that never vote, stand for the other nodes, so that the quorums of any two such
 configurations still intersect.  Messages are a set that only grows.
@@ -15,15 +15,15 @@ set, runs from each initial configuration.  Differences:
   also if it is none of them.  `founding="same"` is #36: all found with the same configuration.
 * Bounds of terms and versions are guards.  States with more than 15 messages are judged, are
   counted as `beyond`, and have no steps; the published model judges but does not count them.
-* A monitor remembers what was published and committed, and from which state.  The published claims
-  ask a relation of descent and the messages instead.  Two claims are stronger here: "one value"
+* A monitor remembers publications, their ancestors and commits.  The published claims use a
+  relation of descent and the messages instead.  Two claims are stronger here: "one value"
   claims that no version is published twice in a term, and a commit must have a quorum of the
-  configuration before among the votes that were counted.
+  configuration before it among the counted votes.
 
 Unless `forgets=False`, data without any further use is forgotten.  This merges states that have the
 same continuations:
 
-* messages that their addressee can never take again (`of_use` in `node.py`), because its term, or
+* messages that their addressee can never take again (`last_use` in `node.py`), because its term, or
   the version that it has accepted in its term, is past them;
 * the accepted value, which no rule reads, and the nodes to found with, once a node has a
   configuration;
@@ -43,7 +43,7 @@ from joinproto.check.view import View
 from joinproto.check.world import World
 from joinproto_worlds.zen import history
 from joinproto_worlds.zen.history import History
-from joinproto_worlds.zen.node import Node, of_use
+from joinproto_worlds.zen.node import Node, last_use
 from joinproto_worlds.zen.rules import Rules, subsets
 
 
@@ -61,8 +61,8 @@ def build(
 ) -> World:
     """Return the world of `members` nodes.
 
-    `messages`: how many messages may be in the set, 0 for any number.  `founders`: how many initial
-    nodes there are, 0 for any number.
+    `messages`: the most messages in the set, 0 for any number.  `founders`: how many initial nodes
+    there are, 0 for any number.  Other arguments: see `Rules`.
     """
     names = [f"n{i}" for i in range(1, members + 1)]
     rules = Rules(frozenset(names), terms, versions, values, founding, forgets, mutant)
@@ -70,7 +70,7 @@ def build(
 
     def expiry(sender: str | None, to: str | None, content: Any) -> Any:
         assert to is not None
-        return of_use(rules, to, content)
+        return last_use(rules, to, content)
 
     def within(view: View) -> bool:
         return bool(view.monitor.messages <= messages)
