@@ -1,8 +1,7 @@
 """Runs from the initial state, which Z3 finds in the relations of the proofs.
 
-The checker searches the code that ships, and the proofs hold for the relations.  Here a rule is
-left out of a relation, and Z3 looks for the shortest run that breaks a claim.  Such a run shows
-that the rule is needed, and why.
+A rule is left out of a relation, and Z3 looks for the shortest run that breaks a claim.  Such a run
+shows that the rule is needed, and why.
 """
 
 from __future__ import annotations
@@ -20,16 +19,18 @@ from joinproto.prove.logic import Relation, Sort, Var
 from joinproto.prove.structure import Element, Rows, Structure
 
 STEPS_MAX = 12
-"""Most steps of a run; with three electors such a search takes about 20 seconds."""
+"""The most steps of a run; with three electors such a search takes about 20 seconds."""
 
 
-Taken: TypeAlias = list[tuple[Step, Any, Mapping[Var, Any]]]
+StepChoice: TypeAlias = list[tuple[Step, Any, Mapping[Var, Any]]]
 """Each step with the bit that says whether it is taken, and with its parameters."""
 
 
 @frozen
 class Run:
-    """A run.  `steps`: each with its parameters.  `states`: one more than steps."""
+    """A run.  `steps`: its steps with their parameters.  `states`: the states before and after
+    them.
+    """
 
     steps: tuple[tuple[Step, Mapping[Var, Element]], ...]
     states: tuple[Structure, ...]
@@ -37,10 +38,11 @@ class Run:
 
 @frozen
 class World:
-    """A relation with a part left out, over a number of elements, and the claim that must break.
+    """A relation over a number of elements, and a claim.
 
-    `steps`: length of the shortest run that breaks the claim.  None if no part is left out of the
-    relation, so that no run of up to `STEPS_MAX` steps may break the claim.
+    `given`: the rows of known relations.  `values`: the values of functions, by "FUNCTION of
+    ELEMENT".  `steps`: the length of the shortest run that breaks the claim; None if no run of up
+    to `STEPS_MAX` steps may break it.
     """
 
     name: str
@@ -75,58 +77,58 @@ def shortest_without(world: World, cuts: Sequence[Guards]) -> dict[Guards, Run |
         for element, which in values.items():
             wanted = world.values.get(f"{function.name} of {element}")
             finite.solver.add(*[bit for one, bit in which if one == wanted])
-    kept = {guard: finite.bit() for cut in cuts for guard in sorted(cut)}
+    guard_bits = {guard: finite.bit() for cut in cuts for guard in sorted(cut)}
     cells = finite.initial()
     states: list[Cells] = [cells]
-    taken: list[Taken] = []
+    choices: list[StepChoice] = []
     found: dict[Guards, Run | None] = dict.fromkeys(cuts)
     while True:
-        broken = _is_broken(finite, claim, cells)
+        broken = _broken_bit(finite, claim, cells)
         for cut in cuts:
-            assumed = [bit for guard, bit in kept.items() if guard not in cut]
+            assumed = [bit for guard, bit in guard_bits.items() if guard not in cut]
             if found[cut] is None and finite.solver.check(broken, *assumed) == z3.sat:
-                found[cut] = _run(finite, finite.solver.model(), states, taken)
-        if None not in found.values() or len(taken) == STEPS_MAX:
+                found[cut] = _run(finite, finite.solver.model(), states, choices)
+        if None not in found.values() or len(choices) == STEPS_MAX:
             return found
-        cells, choice = _after_one_step(finite, cells, kept)
+        cells, choice = _after_one_step(finite, cells, guard_bits)
         states.append(cells)
-        taken.append(choice)
+        choices.append(choice)
 
 
-def _is_broken(finite: Finite, claim: Claim, cells: Cells) -> Any:
+def _broken_bit(finite: Finite, claim: Claim, cells: Cells) -> Any:
     broken = finite.bit()
     finite.solver.add(z3.Implies(broken, z3.Not(finite.read(claim.formula, cells, {}))))
     return broken
 
 
 def _after_one_step(
-    finite: Finite, cells: Cells, kept: Mapping[tuple[str, str], Any]
-) -> tuple[Cells, Taken]:
-    """Return the state after one step of any kind, and the steps among which it is chosen.
+    finite: Finite, cells: Cells, guard_bits: Mapping[tuple[str, str], Any]
+) -> tuple[Cells, StepChoice]:
+    """Return the state after one step of any kind, and the choice of that step.
 
-    `kept`: guards that a step must pass only if their bit is true.
+    `guard_bits`: guards that a step must pass only if their bit is true.
     """
-    taken: Taken = []
-    ways: list[Cells] = []
+    choice: StepChoice = []
+    results: list[Cells] = []
     for step in finite.layer.steps:
         bit, env = finite.bit(), finite.choices(step.params)
         for guard in step.guards:
-            taken_with = z3.And(bit, kept.get((step.name, guard.name), finite.true))
+            taken_with = z3.And(bit, guard_bits.get((step.name, guard.name), finite.true))
             finite.solver.add(z3.Implies(taken_with, finite.read(guard.formula, cells, env)))
-        taken.append((step, bit, env))
-        ways.append(finite.after(step, cells, env))
-    finite.solver.add(z3.PbEq([(bit, 1) for _, bit, _ in taken], 1))
+        choice.append((step, bit, env))
+        results.append(finite.after(step, cells, env))
+    finite.solver.add(z3.PbEq([(bit, 1) for _, bit, _ in choice], 1))
     found: Cells = {}
     for key in cells:
         found[key] = finite.bit()
-        for (_, bit, _), way in zip(taken, ways, strict=True):
-            finite.solver.add(z3.Implies(bit, found[key] == way[key]))
-    return found, taken
+        for (_, bit, _), result in zip(choice, results, strict=True):
+            finite.solver.add(z3.Implies(bit, found[key] == result[key]))
+    return found, choice
 
 
-def _run(finite: Finite, model: Any, states: list[Cells], taken: list[Taken]) -> Run:
+def _run(finite: Finite, model: Any, states: list[Cells], choices: list[StepChoice]) -> Run:
     steps = []
-    for choice in taken:
+    for choice in choices:
         for step, bit, env in choice:
             if z3.is_true(model.eval(bit, model_completion=True)):
                 steps.append((step, {var: finite.chosen(model, one) for var, one in env.items()}))
@@ -135,8 +137,8 @@ def _run(finite: Finite, model: Any, states: list[Cells], taken: list[Taken]) ->
 
 @frozen
 class Searched:
-    """The result for one world.  `is_as_expected`: whether the claim broke after the expected
-    number of steps, or held if it should.
+    """The result for one world.  `is_as_expected`: the claim broke after the expected number of
+    steps, or held if it should.
     """
 
     world: World
@@ -149,7 +151,6 @@ class Searched:
 
 
 def search(worlds: Iterable[World]) -> Iterator[Searched]:
-    """Yield the result for each world."""
     for world in worlds:
         began = time.process_time()
         run = shortest(world)

@@ -19,7 +19,9 @@ from joinproto.prove.to_z3 import Reader
 
 @frozen
 class Counterexample:
-    """The state `before`, and a step that is taken in it; None if the state alone is wrong."""
+    """The state `before`, and the step that is taken in it; `step` is None if the state itself is
+    wrong.
+    """
 
     before: Structure
     step: Step | None = None
@@ -37,7 +39,7 @@ class Counterexample:
 def to_structure(model: Any, reader: Reader, layer: Layer) -> Structure:
     """Return the state that a Z3 model describes."""
     universe = {
-        sort: tuple(model.get_universe(reader.sort(sort)) or [_some(model, reader, sort)])
+        sort: tuple(model.get_universe(reader.sort(sort)) or [_any_element(model, reader, sort)])
         for sort in layer.sorts
     }
     names = {
@@ -70,7 +72,7 @@ def to_structure(model: Any, reader: Reader, layer: Layer) -> Structure:
 
 
 def values_of(model: Any, reader: Reader, layer: Layer, constants: dict[Var, Any]) -> Env:
-    """Return the values of these constants, values_of as in `to_structure`."""
+    """Return the values of these constants, named as in `to_structure`."""
     found: Env = {}
     for var, constant in constants.items():
         universe = tuple(model.get_universe(reader.sort(var.sort)) or [])
@@ -80,5 +82,5 @@ def values_of(model: Any, reader: Reader, layer: Layer, constants: dict[Var, Any
     return found
 
 
-def _some(model: Any, reader: Reader, sort: Sort) -> Any:
+def _any_element(model: Any, reader: Reader, sort: Sort) -> Any:
     return model.eval(z3.Const(f"some!{sort.name}", reader.sort(sort)), model_completion=True)

@@ -1,6 +1,6 @@
-"""Formulas over a few given elements, as a question to Z3 without quantifiers.
+"""The reader of formulas over a few given elements, as a question to Z3 without quantifiers.
 
-`bounded.py` uses them for runs from the initial state, `small.py` for small counterexamples.  A
+`bounded.py` uses it for runs from the initial state, `small.py` for small counterexamples.  A
 variable stands for one element, or for a choice among all elements of its sort.
 """
 
@@ -27,7 +27,9 @@ Cells: TypeAlias = dict[tuple[logic.Relation, tuple[Element, ...]], Any]
 
 @define
 class Finite:
-    """A question to Z3.  `sizes`: the number of elements of each sort; `given`: known relations."""
+    """A question to Z3.  `sizes`: the number of elements of each sort; `given`: the rows of known
+    relations.
+    """
 
     layer: Layer
     sizes: Mapping[logic.Sort, int]
@@ -71,7 +73,7 @@ class Finite:
         return {var: self.choice(var.sort) for var in variables}
 
     def cells(self, relations: Sequence[logic.Relation]) -> Cells:
-        """Return cells with unknown rows of these relations, and the known rows of given ones."""
+        """Return the cells of these relations: known for `given` relations, and bits for others."""
         found: Cells = {}
         for relation in relations:
             for row in self.rows_of(relation):

@@ -28,7 +28,7 @@ class Guard:
 
 @frozen
 class Update:
-    """A change of a relation: it holds of `of` after the step if `formula` holds before."""
+    """A change of a relation: it holds of the row `of` after the step if `formula` holds before."""
 
     of: tuple[Var, ...]
     formula: Formula
@@ -36,17 +36,17 @@ class Update:
 
 def gains(relation: Relation, *row: Term) -> dict[Relation, Update]:
     """Return the update after which the relation also holds of this row."""
-    of, is_it = _matching(relation, row)
-    return {relation: Update(of, relation(*of) | is_it)}
+    of, equals_row = _matching(relation, row)
+    return {relation: Update(of, relation(*of) | equals_row)}
 
 
 def loses(relation: Relation, *row: Term | None) -> dict[Relation, Update]:
-    """Return the update after which the relation holds of no such row.
+    """Return the update after which the relation holds of no row like `row`.
 
     None in `row` stands for any element.
     """
-    of, is_it = _matching(relation, row)
-    return {relation: Update(of, relation(*of) & ~is_it)}
+    of, equals_row = _matching(relation, row)
+    return {relation: Update(of, relation(*of) & ~equals_row)}
 
 
 def _matching(relation: Relation, row: tuple[Term | None, ...]) -> tuple[tuple[Var, ...], Formula]:
@@ -73,7 +73,7 @@ class Step:
 
 @frozen
 class Conjunct:
-    """A part of the invariant.  `why`: what could go wrong if it did not hold."""
+    """A part of the invariant.  `why`: an error that would be possible without it."""
 
     name: str
     formula: Formula
@@ -82,7 +82,7 @@ class Conjunct:
 
 @frozen
 class Claim:
-    """A claim.  `formula`: holds in every state or, if `is_step`, for every step."""
+    """A claim.  `formula` must hold in every state or, if `is_step`, for every step."""
 
     name: str
     about: str
@@ -94,9 +94,9 @@ class Claim:
 class Layer:
     """A layer.
 
-    `axioms`: by name; they use only rigid relations.  All other relations hold of no row in the
-    initial state.  `assumes`: in words, for the page and the report.  `lively`: a formula for a
-    useful state; some state of the invariant must satisfy it.
+    `axioms`: formulas by name; they use only rigid relations.  All other relations hold of no row
+    in the initial state.  `assumes`: the assumptions in words, for the page and the report.
+    `lively`: a formula for a useful state; some state of the invariant must satisfy it.
 
     Two layers are equal only if they are one object, so that a layer can be the key of a cache.
     """

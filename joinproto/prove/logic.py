@@ -1,7 +1,7 @@
 """Formulas as data, about the states of a protocol.
 
-Two short readers give them a meaning: `to_z3.py` for any number of members, and `structure.py` for
-one given state.  Nothing is computed here.
+Three readers give them a meaning: `to_z3.py` for any number of elements, `finite.py` for a few, and
+`structure.py` in one given state.
 
     every((s, v), body)     some(s, body)     a & b     a | b     ~a     a >> b     same(a, b)
 
@@ -36,7 +36,7 @@ class Var:
 
 @frozen
 class Function:
-    """A function, which is rigid: its values never change."""
+    """A function from the sort `of` to the sort `gives`; its values never change."""
 
     name: str
     of: Sort
@@ -213,7 +213,7 @@ def all_of(*parts: Formula) -> Formula:
 
 
 def equal(left: Formula, right: Formula) -> Formula:
-    """Return that both formulas hold, or that both do not hold."""
+    """Return that both formulas hold or neither does."""
     return (left >> right) & (right >> left)
 
 
@@ -230,12 +230,10 @@ def atoms_in(formula: Formula) -> Iterator[Atom | Same]:
 
 
 def relations_in(formula: Formula) -> frozenset[Relation]:
-    """Return the relations that the formula mentions."""
     return frozenset(one.relation for one in atoms_in(formula) if isinstance(one, Atom))
 
 
 def functions_in(formula: Formula) -> frozenset[Function]:
-    """Return the functions that the formula mentions."""
     terms = [term for one in atoms_in(formula) for term in one.terms]
     return frozenset().union(*map(_functions_of, terms))
 
@@ -261,7 +259,7 @@ def is_total_order(before: Relation) -> Formula:
 
 
 def is_tree(upto: Relation) -> Formula:
-    """Return that the reflexive `upto` orders a forest: the predecessors of an element are ordered
+    """Return that the reflexive `upto` orders a forest, in which the predecessors of an element are
     in a line.
     """
     (sort, _) = upto.sorts

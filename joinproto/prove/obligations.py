@@ -3,8 +3,8 @@
     the invariant holds at the beginning; each step keeps each conjunct; each claim follows
     some state of the invariant is lively, and each step can be taken in some state
 
-The first three are proved when Z3 finds no state against them, the last two when Z3 finds a state.
-`unknown` is a failure.
+The obligations of the first line are proved when Z3 finds no state against them, those of the
+second when Z3 finds a state.  `unknown` is a failure.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ machine's load.  Most questions need a thousandth of the limit.
 
 
 class Kind(Enum):
+    """The kind of an obligation: the statement about its subject or step."""
+
     BEGINS = "holds at the beginning"
     KEEPS = "is kept"
     FOLLOWS = "follows"
@@ -45,8 +47,9 @@ class Kind(Enum):
 class Obligation:
     """One obligation.
 
-    `step`: None for the initial state, and for a claim that must follow.  `subject`: a conjunct or
-    a claim; None means that the step, or without a step the lively state, must be possible.
+    `step`: None if the obligation is about the initial state, a claim that must follow, or the
+    lively state.  `subject`: a conjunct or a claim; None means that the step, or without a step the
+    lively state, must be possible.
     """
 
     layer: Layer
@@ -106,13 +109,15 @@ def obligations(layer: Layer, claims: tuple[Claim, ...] | None = None) -> Iterat
 
 
 def discharge(obligation: Obligation, *, small: bool = True) -> Outcome:
-    """Ask Z3, and return the outcome.  `small`: if it fails, look for a small state against it."""
+    """Ask Z3, and return the outcome.  `small`: if the obligation fails, look for a small state
+    against it.
+    """
     began = time.process_time()
     query = Query.of(obligation)
     found = query.check(HASTY)
     against = None
     if found == z3.unknown:
-        # For some questions Z3 tries infinitely many states before it finds a small one.
+        # For some questions Z3 tries ever larger states, although there is a small one.
         against = query.smallest()
         found = query.check(PATIENT) if against is None else z3.sat
     seconds = time.process_time() - began
@@ -140,7 +145,7 @@ class Query:
 
     @classmethod
     def of(cls, obligation: Obligation) -> Query:
-        """Return the question; `sat` is a failure unless the step or state must be possible."""
+        """Return the question; `sat` is a failure, unless a step or a state must be possible."""
         layer, step, subject = obligation.layer, obligation.step, obligation.subject
         given, axioms, invariant = _premises(layer)
         reader = given.copied()
@@ -174,10 +179,10 @@ class Query:
 
     def smallest(self) -> Counterexample | None:
         """Return a counterexample with few elements; None if none was found."""
-        asked = self.obligation
-        is_beginning = asked.kind is Kind.BEGINS
-        step = initial_step(asked.layer) if is_beginning else asked.step
-        return smallest(asked.layer, step, asked.subject, begins=is_beginning)
+        one = self.obligation
+        is_beginning = one.kind is Kind.BEGINS
+        step = initial_step(one.layer) if is_beginning else one.step
+        return smallest(one.layer, step, one.subject, begins=is_beginning)
 
     def counterexample(self, model: Any) -> Counterexample:
         """Return the state that the model describes, and the step that is taken in it."""
@@ -191,7 +196,7 @@ class Query:
 
 @lru_cache(maxsize=1)
 def _premises(layer: Layer) -> tuple[Reader, list[Any], list[Any]]:
-    """Return the premises of all obligations, which are read once: the axioms and the invariant."""
+    """Return the premises of a layer's obligations: the axioms and the invariant, read once."""
     reader = Reader()
     for sort in layer.sorts:
         reader.sort(sort)

@@ -1,4 +1,4 @@
-"""Ask cvc5 the questions that Z3 was asked, and write them to files.
+"""Asks cvc5 the questions that Z3 was asked, and writes them to files.
 
 cvc5 works in its own process while Z3 continues, so its answers come later.
 """
@@ -58,9 +58,10 @@ class Pending:
 
 @define
 class Opinions:
-    """All questions to cvc5.  `second`: whether it is asked.  `folder`: for the files, or None.
+    """All questions to cvc5.  `second`: whether cvc5 is asked.  `folder`: the folder for files with
+    the questions, or None.
 
-    `proofs`: also write cvc5's proof of each question.
+    `proofs`: whether cvc5's proofs are written, too.
     """
 
     second: bool
@@ -140,11 +141,11 @@ class Opinions:
 
     @property
     def is_against(self) -> bool:
-        """Return whether cvc5 did not prove some obligation."""
+        """Return whether there is an obligation that cvc5 did not prove."""
         return self.found.total() > self.found["proved"]
 
     def told(self) -> Second | None:
-        """Return the counts of cvc5's answers; None if it was not asked."""
+        """Return the counts of cvc5's answers; None if cvc5 is not asked."""
         if not self.second:
             return None
         from joinproto.prove.second import version

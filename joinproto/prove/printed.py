@@ -52,7 +52,7 @@ class Obligation:
 class Rejected:
     """A step of the code that the relation does not have."""
 
-    level: Annotated[Count, "the number of steps up to this one, which counts"]
+    level: Annotated[Count, "the number of steps, with this one"]
     action: Annotated[str, "the step, in the world's words"]
     member: Annotated[str | None, "the member that takes it; null: no member"]
     message: Annotated[str, "the received message, or empty"]

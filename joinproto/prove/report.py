@@ -16,7 +16,9 @@ from joinproto.prove.opinions import Opinions
 def outcome_told(
     outcome: Outcome, *, shown: bool, second: printed.Answer | None = None
 ) -> printed.Obligation:
-    """Return one obligation for the JSON.  `shown`: with its counterexample."""
+    """Return one obligation for the JSON.  `shown`: with its counterexample.  `second`: the second
+    solver's answer.
+    """
     obligation, against = outcome.obligation, outcome.against if shown else None
     subject = obligation.subject
     return filled(
@@ -74,15 +76,15 @@ def link_told(found: Found) -> printed.Linked:
 
 
 def lookup_lines(looked: Lookup) -> Iterator[str]:
-    """Yield lines that say whether the state occurs, and which lemmas would exclude it."""
+    """Yield lines: whether the counterexample's state occurs, and lemmas that would exclude it."""
     if looked.reached is not None:
         world, level = looked.reached
-        yield f"that state is reachable: in world {world}, at level {level}; this is a bug"
+        yield f"this state is reachable: in world {world}, in {level} steps; this is a bug"
         return
-    yield f"that state is not reachable with these bounds: {looked.states:,} states examined"
+    yield f"this state is not among the {looked.states:,} explored states"
     for lemma in looked.lemmas:
         effect = ": if this is assumed, the obligation is proved" if lemma.settles else ""
-        yield f"these facts hold together in none of them{effect}"
+        yield f"no explored state has all these facts{effect}"
         yield from (f"  {fact}" for fact in lemma.never)
 
 
@@ -95,7 +97,7 @@ def lookup_told(looked: Lookup) -> printed.Looked:
 def search_lines(searched: Searched) -> Iterator[str]:
     """Yield lines about the result of a bounded search."""
     world, run = searched.world, searched.run
-    word = "found   " if run is not None else "nothing "
+    word = "found   " if run is not None else "no run  "
     if not searched.is_as_expected:
         word = "FAILS   "
     steps = f"in up to {STEPS_MAX} steps" if run is None else f"in {len(run.steps)} steps"

@@ -10,7 +10,7 @@ from attrs import frozen
 Verdict = Literal["sat", "unsat"]
 
 NAME_MAX = 100
-"""Most characters of a file's name; some file systems allow 143."""
+"""The most characters of a file's name; some file systems allow only 143."""
 
 
 @frozen
@@ -34,6 +34,6 @@ class Script:
         return cls(words, expected, head + asserted)
 
     def name(self, number: int) -> str:
-        """Return the name of the script's file without the part after the dot."""
+        """Return the name of the script's file, without an extension."""
         words = re.sub(r"[^A-Za-z0-9_]+", "-", self.words).strip("-")
         return f"{number:04}-{words}"[:NAME_MAX]

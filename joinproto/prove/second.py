@@ -16,7 +16,7 @@ from joinproto.prove.printed import Answer
 from joinproto.prove.script import Script
 
 LIMIT = "400000"
-"""Limit for one attempt, in cvc5's own unit, which does not depend on the machine's load."""
+"""The limit for one attempt, in cvc5's own unit, which does not depend on the machine's load."""
 
 PLAIN: Mapping[str, str] = {}
 THOROUGH = {"enum-inst": "true"}
@@ -27,7 +27,9 @@ ATTEMPTS = {"unsat": (PLAIN, MODELS, THOROUGH), "sat": (MODELS, PLAIN, THOROUGH)
 
 @frozen
 class Opinion:
-    """cvc5's answer.  `result`: the obligation's; `proof`: in cvc5's format CPC, if requested."""
+    """cvc5's answer.  `result`: the result for the obligation; `proof`: a proof in cvc5's format
+    CPC, if requested.
+    """
 
     result: Answer
     seconds: float
@@ -35,12 +37,11 @@ class Opinion:
 
 
 def version() -> str:
-    """Return the solver's name and version."""
     return f"cvc5 {cvc5.__version__}"
 
 
 def ask(script: Script, *, proof: bool = False) -> Opinion:
-    """Return cvc5's answer.  `proof`: with a proof if cvc5 says `unsat` as expected."""
+    """Return cvc5's answer.  `proof`: with a proof, if cvc5 says `unsat` as expected."""
     began = time.process_time()
     for attempt in ATTEMPTS[script.expected]:
         solver = cvc5.Solver()

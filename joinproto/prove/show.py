@@ -1,4 +1,4 @@
-"""A counterexample in words: the state before, the step, what it changes, and what is broken.
+"""A counterexample in words: the state before, the step and its changes, and the broken formula.
 
 Only relevant facts are shown: the true facts of the relations in the step's guards, in its changes
 and in the broken formula.
@@ -18,23 +18,23 @@ from joinproto.prove.structure import Env, Structure
 
 def lines(obligation: Obligation, against: Counterexample) -> Iterator[str]:
     """Yield the counterexample as lines for a terminal."""
-    said = as_printed(obligation, against)
+    shown = as_printed(obligation, against)
     step = against.step
     if step is None:
         yield "in this state:"
-        yield from (f"  {fact}" for fact in said.before)
+        yield from (f"  {fact}" for fact in shown.before)
     else:
-        named = ", ".join(f"{name} = {value}" for name, value in said.params.items())
-        if said.before:
+        named = ", ".join(f"{name} = {value}" for name, value in shown.params.items())
+        if shown.before:
             yield "before:"
-            yield from (f"  {fact}" for fact in said.before)
+            yield from (f"  {fact}" for fact in shown.before)
         yield f"step “{step.name}”" + (f" with {named}" if named else "")
         yield f"  {step.about}"
         yield "afterwards:"
-        yield from (f"  {fact}" for fact in said.changed)
+        yield from (f"  {fact}" for fact in shown.changed)
     if obligation.subject is not None:
         yield f"then {obligation.subject.name} is broken"
-        yield from (f"  with {name} = {value}" for name, value in said.broken_by.items())
+        yield from (f"  with {name} = {value}" for name, value in shown.broken_by.items())
         if isinstance(obligation.subject, Conjunct):
             yield f"  without it: {obligation.subject.why}"
 
@@ -85,7 +85,7 @@ def is_broken(obligation: Obligation, against: Counterexample) -> bool:
 
 
 def broken_by(obligation: Obligation, against: Counterexample) -> Env:
-    """Return elements for which the formula is broken: values of its outermost variables."""
+    """Return elements for which the broken formula is false: values of its outermost variables."""
     subject, state = obligation.subject, against.after or against.before
     if subject is None or (isinstance(subject, Claim) and subject.is_step):
         return {}
@@ -105,7 +105,7 @@ def broken_by(obligation: Obligation, against: Counterexample) -> Env:
 
 
 def facts(state: Structure, layer: Layer, shown: frozenset[Relation]) -> list[str]:
-    """Return the true facts of these relations in words; of orders, without the reflexive ones."""
+    """Return the true facts of these relations in words, without reflexive facts of orders."""
     found = []
     for relation in layer.relations:
         if relation in shown:
@@ -119,7 +119,7 @@ def facts(state: Structure, layer: Layer, shown: frozenset[Relation]) -> list[st
 
 
 def changes(before: Structure, after: Structure, layer: Layer) -> list[str]:
-    """Return the facts that are true only before, and those that are true only afterwards."""
+    """Return the facts that are true only before, and the facts that are true only afterwards."""
     found = []
     for relation in layer.changing:
         gone = sorted(before.rows[relation] - after.rows[relation], key=str)

@@ -1,8 +1,8 @@
 """Small counterexamples: a state with few elements, and a step that breaks a formula there.
 
-The question is that of `obligations.py` for a fixed number of elements, without quantifiers.  It
-often finds a state if Z3 gives up on the question about any number of elements.  If it finds no
-state, nothing is known.
+The question is that of `obligations.py` for a fixed number of elements, without quantifiers.  Z3
+often answers it with a state after giving up on the question about any number of elements.  If
+there is no small state, the obligation may still fail.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def smallest(
     If `step` is None, `subject` breaks in the state itself.  The numbers of elements of all sorts
     grow together until a state is found; then each number is made as small as possible.  Without
     `subject`, return a state in which the step can be taken, or a lively state.  `begins`: `step`
-    sets the initial state, and the state before may be any.
+    leads to the initial state, from any state of the axioms.
     """
     for size in range(1, ELEMENTS_MAX + 1):
         sizes = dict.fromkeys(layer.sorts, size)
@@ -57,21 +57,21 @@ def _of_sizes(
     finite = Finite(layer, sizes)
     cells = finite.cells(layer.changing)
 
-    def say(formula: Any, **more: Any) -> Any:
+    def read(formula: Any, **more: Any) -> Any:
         return finite.read(formula, cells, **{"env": {}, **more})
 
-    finite.solver.add(*[say(axiom) for axiom in layer.axioms.values()])
+    finite.solver.add(*[read(axiom) for axiom in layer.axioms.values()])
     if not begins:
-        finite.solver.add(*[say(conjunct.formula) for conjunct in layer.conjuncts])
+        finite.solver.add(*[read(conjunct.formula) for conjunct in layer.conjuncts])
     env = finite.choices(() if step is None else step.params)
     after = cells
     if step is not None:
-        finite.solver.add(*[say(guard.formula, env=env) for guard in step.guards])
+        finite.solver.add(*[read(guard.formula, env=env) for guard in step.guards])
         after = finite.after(step, cells, env)
     if subject is None:
-        finite.solver.add(say(layer.lively if step is None else TRUE))
+        finite.solver.add(read(layer.lively if step is None else TRUE))
     elif isinstance(subject, Claim) and subject.is_step:
-        finite.solver.add(z3.Not(say(subject.formula, after=after)))
+        finite.solver.add(z3.Not(read(subject.formula, after=after)))
     else:
         finite.solver.add(z3.Not(finite.read(subject.formula, after, {})))
     if finite.solver.check() != z3.sat:

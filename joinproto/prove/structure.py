@@ -1,7 +1,7 @@
-"""One given finite state, and the value of a formula in it.
+"""The reader of formulas in one given finite state.
 
-This reader of `logic.py` shares no code with the reader for Z3, so each can show mistakes of the
-other.  Z3's counterexamples are evaluated again here; explored states are evaluated only here.
+It shares no code with the readers for Z3, so it can show their mistakes.  Z3's counterexamples are
+evaluated again here; explored states are evaluated only here.
 """
 
 from __future__ import annotations

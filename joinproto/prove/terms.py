@@ -1,7 +1,7 @@
 """Translation of terms of decision tables to Z3: the second reader of `joinproto.machine.terms`.
 
 `joinproto/machine/compiled.py` reads the same terms in plain Python at run time; a test compares
-the two.  Either there are a few rows (`Few`), so that sets can be counted, or any number (`Many`).
+the two readers.  There are a few rows (`Few`), so that sets can be counted, or any number (`Many`).
 With `Many` the size of a set is an unknown number, which is the same wherever the set is counted.
 """
 
@@ -51,8 +51,11 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 @define
-class Values:
-    """The fields of rows for Z3: flags, numbers, and other values that can only be compared."""
+class FieldValues:
+    """The values of rows' fields for Z3: flags, numbers, and other values that are only compared.
+
+    `kind`: the class of the rows.  `codes`: the number of each other value.
+    """
 
     kind: type[Any]
     context: Any
@@ -75,7 +78,7 @@ class Values:
         return z3.IntVal(self.codes.setdefault(value, len(self.codes)), self.context)
 
     def is_proper(self, name: str, value: Any) -> Any:
-        """Return that this is a value that the field can have."""
+        """Return the condition that the field can have this value."""
         hint = self.type_of(name)
         if hint is bool:
             return z3.BoolVal(True, self.context)
@@ -123,7 +126,7 @@ def connected(join: Callable[..., Any], parts: Sequence[Any]) -> Any:
 class Rows(ABC):
     """The rows of a table, one for each member."""
 
-    values: Values
+    values: FieldValues
 
     @abstractmethod
     def every(self, says: Callable[[Row], Any]) -> Any:
@@ -205,14 +208,13 @@ def belongs(group: Group, rows: Rows, row: Row, me: Row) -> Any:
 
 
 class Few(Rows):
-    """A fixed number of places for rows, each taken or free; a row is the number of its place.
-
-    Place 0 is always taken.
+    """A fixed number of places for rows, each taken (`there`) or free; a row is the number of its
+    place.  Place 0 is always taken.
     """
 
     def __init__(self, kind: type[Any], places: int) -> None:
         self.context = z3.Context()
-        self.values = Values(kind, self.context)
+        self.values = FieldValues(kind, self.context)
         self.names = [item.name for item in fields(kind)]
         self.there = [z3.Bool(f"there{at}", self.context) for at in range(places)]
         self._cells = [
@@ -267,7 +269,7 @@ class Many(Rows):
 
     def __init__(self, kind: type[Any]) -> None:
         self.context = z3.Context()
-        self.values = Values(kind, self.context)
+        self.values = FieldValues(kind, self.context)
         self.names = [item.name for item in fields(kind)]
         self.row = z3.DeclareSort("row", self.context)
         # A field may have the name of a member, and in SMT-LIB each name has one meaning.

@@ -1,4 +1,4 @@
-"""Translation of formulas to Z3, for any number of elements: the reader of `logic.py` for Z3."""
+"""The reader of formulas for any number of elements: it translates them to Z3."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Reader:
     def copied(self) -> Reader:
         """Return a reader with its own context; terms of this reader can be translated to it."""
         reader = Reader()
-        # Z3 identifies a sort by a number in its context, so sorts are copied, not declared again.
+        # Z3 identifies a sort by a number in its context, so sorts are copied, not declared anew.
         reader._sorts = {sort: one.translate(reader.context) for sort, one in self._sorts.items()}
         reader._count = self._count
         return reader

@@ -1,4 +1,4 @@
-"""Relations in which a rule is left out, with the number of steps that break a claim."""
+"""Relations that break a claim with too small an N or without a rule, and one that breaks none."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from joinproto.prove.structure import Rows
 from joinproto_claims import register
 
 
-def _electors(count: int, enough: int, *, sizes: int) -> dict[Relation, Rows]:
-    """Return `count` electors, of which each set of `enough` counts as a majority."""
+def _electors(count: int, enough: int, *, ballots: int) -> dict[Relation, Rows]:
+    """Return `count` electors, of which any `enough` are a majority, and the order of `ballots`."""
     seats = [f"seat{at}" for at in range(count)]
     sets = list(combinations(seats, enough))
     return {
@@ -22,7 +22,7 @@ def _electors(count: int, enough: int, *, sizes: int) -> dict[Relation, Rows]:
         register.within: frozenset(
             (seat, f"majority{at}") for at, one in enumerate(sets) for seat in one
         ),
-        register.before: frozenset(combinations((f"ballot{at}" for at in range(sizes)), 2)),
+        register.before: frozenset(combinations((f"ballot{at}" for at in range(ballots)), 2)),
     }
 
 
@@ -40,13 +40,13 @@ def _world(
             register.VIEW: 2,
             register.MAJORITY: len(list(combinations(range(count), enough))),
         },
-        given=_electors(count, enough, sizes=2),
+        given=_electors(count, enough, ballots=2),
         steps=steps,
         values={"owner of ballot0": "seat0", "owner of ballot1": "seat1"},
     )
 
 
-def _forgetful() -> Layer:
+def _forgetful_layer() -> Layer:
     layer = register.LAYER
     for step in ("promise", "vote"):
         layer = layer.dropping(step, register.NOT_GONE)
@@ -65,7 +65,7 @@ WORLDS: tuple[World, ...] = (
     _world(
         "the forgetful voter",
         "three electors; one loses its disk, and votes again as if it had not voted",
-        _forgetful(),
+        _forgetful_layer(),
         3,
         2,
         steps=11,

@@ -18,7 +18,6 @@ LAYERS: tuple[Layer, ...] = (
 
 
 def layers() -> tuple[str, ...]:
-    """Return the names of all layers."""
     return tuple(layer.name for layer in LAYERS)
 
 

@@ -1,7 +1,7 @@
 """Differences between the note's verdicts and the shipped ones, for all small sets of members.
 
 Differences are listed here with their reasons.  A difference that is not listed is a failure, and
-so is a listed difference that is not found.  Each is printed with its smallest example.
+so is a listed difference that is not found.  Each difference is printed with its smallest example.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ KINDS: tuple[Status, ...] = (
 
 
 def compare() -> Iterator[Finding]:
-    """Yield a finding about each difference, and one that says whether there are others."""
+    """Yield a finding about each difference, and a finding whether all are listed."""
     began = time.process_time()
     found, asked = differences()
     seconds = time.process_time() - began
@@ -84,7 +84,9 @@ def compare() -> Iterator[Finding]:
 
 
 def differences() -> tuple[dict[Difference, str], int]:
-    """Return each difference with its smallest example, and the number of compared sets."""
+    """Return each difference with its smallest example, and the number of compared sets of
+    members.
+    """
     note = note_rules()
     found: dict[Difference, str] = {}
     asked = 0
@@ -103,7 +105,7 @@ def differences() -> tuple[dict[Difference, str], int]:
 def sets_of_members() -> Iterator[tuple[Status, ...]]:
     """Yield all sets of up to `MEMBERS_MAX` members, for each N.
 
-    Each set comes twice: with the same options in all members, and with others in the last one.
+    Each set comes twice: with one set of options, and with other options in the last member.
     """
     for size in range(1, MEMBERS_MAX + 1):
         for kinds in combinations_with_replacement(KINDS, size):
@@ -121,7 +123,6 @@ def sets_of_members() -> Iterator[tuple[Status, ...]]:
 
 
 def members_in_words(members: tuple[Status, ...]) -> str:
-    """Return the members in words."""
     words = []
     for status in members:
         parts = [status.id, "active" if status.active else "", status.store.value]

@@ -1,4 +1,4 @@
-"""The worlds that are linked: the steps of the code in them are compared with the layers."""
+"""The linked worlds, whose steps of the code are compared with the layers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from joinproto.check.catalogue import entry
 from joinproto.errors import UsageProblem
 from joinproto.prove.link.run import Linked
 from joinproto_claims.mappings.chain import ChainMapping
-from joinproto_claims.mappings.clusterer import ClustererMapping, whole
+from joinproto_claims.mappings.clusterer import ClustererMapping, load_whole
 from joinproto_claims.mappings.reconcile import ReconcileMapping
 from joinproto_claims.mappings.register import RegisterMapping
 from joinproto_claims.mappings.serving import ServingMapping
@@ -37,7 +37,14 @@ WORLDS: tuple[Linked, ...] = (
     Linked("reconcile-repair", (ReconcileMapping,), _RECONCILE, near=1_600, far=0),
     Linked("reconcile-by-hand", (ReconcileMapping,), _RECONCILE, near=3_000, far=0),
     *(
-        Linked(f"clusterer-{name}", (ClustererMapping,), _CLUSTERER, near=50_000, far=0, load=whole)
+        Linked(
+            f"clusterer-{name}",
+            (ClustererMapping,),
+            _CLUSTERER,
+            near=50_000,
+            far=0,
+            load=load_whole,
+        )
         for name in SCENES
     ),
     Linked("standby-start-built-in", (StandbyMapping,), _STANDBY, near=300, far=0),

@@ -1,8 +1,8 @@
 """Reconciliation: changes of the members of one queue, for any number of nodes.
 
 Each entry of the group's logs has a membership: the members from that entry on.  A leader first
-writes an entry of its own, and then changes one member at a time.  It cannot be known which node is
-down, and for how long.  Source: reconciliation, Q2 to Q4; `joinproto/reconcile/tables.py` has the
+writes its own entry, and then changes one member at a time.  Any node may be down, for any time.
+Source: reconciliation, Q2 to Q4; `joinproto/reconcile/tables.py` has the
 table; the group's own rules are in chapter 4 of Ongaro's thesis.
 """
 

@@ -1,7 +1,7 @@
 """The register: single-decree Paxos among the electors of one view, with voters that forget.
 
-It is about one view V and the votes on its successor; for a FOUND, the electors are the seats that
-the FOUND names.  Source: join protocol, 3.3 and 3.6; `joinproto/join/choice.py` runs it.
+The layer is about one view V and the votes on its successor; for a FOUND, the electors are the
+seats that it names.  Source: join protocol, 3.3 and 3.6; the code is `joinproto/join/choice.py`.
 
 A seat is a member with one store.  A member that lost its disk has another `store_id`, and so is
 another seat; the old seat sends no more messages.  Promises, acceptances and ballots are on the

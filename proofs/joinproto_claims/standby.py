@@ -1,10 +1,10 @@
 """Hot standby: no confirmed message is lost, for any number of brokers, queues and messages.
 
 A generation has one primary and, in the chain of the built-in manager, a view that was written
-last.  `counts` are the brokers without which the primary confirms nothing: those of the view that
-it knows to be written, and of the view that it has under way.  A message stands for anything that
-is confirmed: a transfer, an acknowledgement or a declaration.  No relation is about queues, because
-a backup counts only when it has caught up with all.  Source: hot standby, H2 to H5, H8, H9.
+last.  `counts` are the brokers without which the primary confirms no message: members of the view
+that it knows to be written, and of the view that it has under way.  A message stands for a
+transfer, an acknowledgement or a declaration.  No relation is about queues, because a backup counts
+only when it has caught up with all queues.  Source: hot standby, H2 to H5, H8, H9.
 """
 
 from joinproto.prove.layer import Claim, Conjunct, Guard, Layer, Step, Update, gains, loses
@@ -177,8 +177,8 @@ CONFIRM = Step(
 def _all_that_went_on(generation: Var, message: Var) -> Formula:
     """Return that all listed brokers that know a newer generation had said they have the message.
 
-    Only such a message can still be confirmed in `generation`, because these brokers say nothing
-    more in it.
+    Only such a message can still be confirmed in `generation`, because these brokers send no more
+    reports in it.
     """
     return every(b, (listed(generation, b) & past(b, generation)) >> told(generation, b, message))
 

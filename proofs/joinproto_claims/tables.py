@@ -3,8 +3,8 @@
 every case can be reached        with a few rows, for which `compiled.py` takes the same case
 no gap                           some case holds, for any number of rows
 equal rows, equal verdicts       for any number of rows
-no contradiction                 of two members with the same rows, none stops if one goes on
-the note and what ships          where their verdicts differ (`differences.py`)
+no contradiction                 of two members with the same rows, none stops if the other goes on
+the note and the shipped rules   where their verdicts differ (`differences.py`)
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from joinproto.reference.qpid.store_status import STORE_STATUS
 from joinproto.standby import tables as promoting
 
 PLACES = 4
-"""The most rows with which a case is reached; a test fails if a table ever needs more."""
+"""The most rows for which a case is looked for; a test fails if a table needs more."""
 
 
 @frozen
@@ -108,7 +108,7 @@ def _of_systems() -> Iterator[Table[Any]]:
 
 @frozen
 class Finding:
-    """A finding about a table.  `example`: in words.
+    """A finding about a table.  `example`: an example in words.
 
     `script`: the question to a solver; None if plain Python examined all cases.
     """
@@ -121,7 +121,6 @@ class Finding:
 
 
 def findings() -> Iterator[Finding]:
-    """Yield the findings about every shipped table."""
     for item in shipped():
         for case in item.table.cases:
             yield reaches(item, case)
@@ -132,7 +131,7 @@ def findings() -> Iterator[Finding]:
 
 
 def reaches(item: Shipped, case: Case[Any]) -> Finding:
-    """Find rows for which this case is taken, and ask the table itself about them."""
+    """Find rows for which this case is taken, and compare with the case that the table takes."""
     began = time.process_time()
     rows = Few(item.kind, PLACES)
     solver = z3.Solver(ctx=rows.context)

@@ -1,1 +1,1 @@
-"""The link: it compares the steps of the shipped code with the proved relations."""
+"""The link: compares the steps of the shipped code with the proved relations."""

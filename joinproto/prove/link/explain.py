@@ -1,4 +1,4 @@
-"""Whether a step of the code is a step of the relation, or several of its steps in a row.
+"""Explains a step of the code by steps of the relation.
 
 In one step of the code a member may learn a view, become ready in it, and serve.  So a step of the
 code is accepted if steps of the relation, each with all its guards, lead from the picture before to
@@ -16,7 +16,7 @@ from joinproto.prove.logic import Var
 from joinproto.prove.structure import Element, Structure
 
 STEPS_MAX = 9
-"""The most steps of the relation that one step of the code may make."""
+"""The most steps of the relation that explain one step of the code."""
 
 
 Explained: TypeAlias = tuple[tuple[str, tuple[tuple[Var, Element], ...]], ...]
@@ -31,7 +31,7 @@ class Explainer:
     known: dict[tuple[Picture, Picture], Explained | None] = field(factory=dict)
 
     def explain(self, before: Picture, after: Picture) -> Explained | None:
-        """Return how the relation makes this step, or None if it does not."""
+        """Return the relation's steps that make this step, or None if there are none."""
         key = (before, after)
         if key not in self.known:
             self.known[key] = self._search(before, after)

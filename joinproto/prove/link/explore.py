@@ -1,8 +1,8 @@
 """The steps of a searched world, one by one, made by the code that ships.
 
 The link first takes steps breadth first, and then random walks, which reach states for which a
-search would need hours.  The steps are those of `joinproto.check.plain_steps`, which follow the
-definitions directly.  Each call of a member's code is made once.
+search would need hours.  The steps come from `joinproto.check.plain_steps`, which follows the
+definitions directly.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Walk(Steps):
     def text_of(self, message: Sent) -> str:
         """Return a text by which messages are sorted.
 
-        `repr` is not used: the repr of a set differs between processes, but a seed must always give
+        The text has no `repr` of a set, which differs between processes: a seed must always give
         the same walks.
         """
         sender, to, content = message
-        said = thaw(content)
-        return f"{sender} {to} {type(said).__name__} {said}"
+        value = thaw(content)
+        return f"{sender} {to} {type(value).__name__} {value}"
 
     def random_steps(self, seed: int, length: int) -> Iterator[WorldStep]:
         """Yield the steps of endlessly many random walks from the initial state.
@@ -50,9 +50,9 @@ class Walk(Steps):
         while True:
             state = self.initial()
             for level in range(length):
-                ways = [(move, after) for move, after in self.successors(state) if after != state]
-                if not ways:
+                steps = [(move, after) for move, after in self.successors(state) if after != state]
+                if not steps:
                     break
-                move, after = dice.choice(ways)
+                move, after = dice.choice(steps)
                 yield WorldStep(level, state, move, after)
                 state = after

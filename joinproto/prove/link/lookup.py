@@ -1,10 +1,10 @@
-"""Whether a state that Z3 gives is among the explored states, and which lemmas would exclude it.
+"""Looks for a state that Z3 gives among the explored states, and for lemmas that would exclude it.
 
 The state counts as a list of true and false facts about elements without names.  It is reached if
 some elements in an explored state have all these facts, and the step from there breaks the same
-formula.  If the facts occur in no explored state, facts are left out as long as the rest occurs in
-none.  The lemma is that the rest never holds together: it excludes the state, and every explored
-state obeys it.
+formula.  If the facts occur in no explored state, facts are left out as long as the remaining facts
+occur in none.  The lemma is that the remaining facts never hold together: it excludes the state,
+and every explored state obeys it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from joinproto.prove.obligations import Obligation, discharge
 from joinproto.prove.show import is_broken, relevant_relations
 from joinproto.prove.structure import Element, Rows, Structure
 
-Taken = dict[tuple[Sort, Element], Element]
+Embedding = dict[tuple[Sort, Element], Element]
 """The element of an explored state that stands for each element of the counterexample."""
 
 
@@ -40,8 +40,8 @@ class Fact:
         return tuple(zip(self.relation.sorts, self.row, strict=True))
 
     def __str__(self) -> str:
-        said = self.relation.about.format(*self.row)
-        return said if self.holds else f"not: {said}"
+        text = self.relation.about.format(*self.row)
+        return text if self.holds else f"not: {text}"
 
 
 @frozen
@@ -57,9 +57,8 @@ class Lemma:
 
 @frozen
 class Lookup:
-    """The result.  `reached`: the world and the level at which the state occurs, or None.
-
-    `states`: how many explored states were examined.
+    """The result.  `reached`: the world in which the state occurs and the number of steps to it, or
+    None.  `states`: how many explored states were examined.
     """
 
     reached: tuple[str, int] | None
@@ -78,8 +77,8 @@ def look_up(obligation: Obligation, against: Counterexample, found: Sequence[Fou
     ]
     facts = list(facts_of(against.before, layer, relevant_relations(obligation, against)))
     for structure, world, level in explored:
-        there = embeddings(facts, structure)
-        if any(_breaks(obligation, against, structure, taken) for taken in there):
+        found_here = embeddings(facts, structure)
+        if any(_breaks(obligation, against, structure, taken) for taken in found_here):
             return Lookup((world, level), len(explored))
     states = [structure for structure, _, _ in explored]
     if any(occurs(facts, state) for state in states):
@@ -124,30 +123,30 @@ def occurs(facts: Sequence[Fact], state: Structure) -> bool:
     return next(embeddings(facts, state), None) is not None
 
 
-def embeddings(facts: Sequence[Fact], state: Structure) -> Iterator[Taken]:
+def embeddings(facts: Sequence[Fact], state: Structure) -> Iterator[Embedding]:
     """Yield each choice of different elements of `state` that have all these facts."""
     true = [fact for fact in facts if fact.holds]
     true.sort(key=lambda fact: len(_rows(state, fact.relation)))
     false = [fact for fact in facts if not fact.holds]
     for taken in _matches(true, state, {}):
-        yield from _none_of(false, state, taken)
+        yield from _without(false, state, taken)
 
 
 def _breaks(
-    obligation: Obligation, against: Counterexample, state: Structure, taken: Taken
+    obligation: Obligation, against: Counterexample, state: Structure, taken: Embedding
 ) -> bool:
     """Return whether the same formula breaks in `state` with the same step."""
     env = {var: taken.get((var.sort, element), element) for var, element in against.params}
     if any(element not in state.elements[var.sort] for var, element in env.items()):
         return False
     step = against.step
-    there = evolve(against, before=state, params=tuple(env.items()))
+    same_step = evolve(against, before=state, params=tuple(env.items()))
     if step is not None and not state.allows(step, env):
         return False
-    return is_broken(obligation, there)
+    return is_broken(obligation, same_step)
 
 
-def _matches(true: Sequence[Fact], state: Structure, taken: Taken) -> Iterator[Taken]:
+def _matches(true: Sequence[Fact], state: Structure, taken: Embedding) -> Iterator[Embedding]:
     if not true:
         yield taken
         return
@@ -158,7 +157,7 @@ def _matches(true: Sequence[Fact], state: Structure, taken: Taken) -> Iterator[T
             yield from _matches(others, state, more)
 
 
-def _extended(taken: Taken, fact: Fact, row: tuple[Element, ...]) -> Taken | None:
+def _extended(taken: Embedding, fact: Fact, row: tuple[Element, ...]) -> Embedding | None:
     more = dict(taken)
     for key, there in zip(fact.keys, row, strict=True):
         known = more.get(key)
@@ -172,7 +171,7 @@ def _extended(taken: Taken, fact: Fact, row: tuple[Element, ...]) -> Taken | Non
     return more
 
 
-def _none_of(false: Sequence[Fact], state: Structure, taken: Taken) -> Iterator[Taken]:
+def _without(false: Sequence[Fact], state: Structure, taken: Embedding) -> Iterator[Embedding]:
     """Yield each choice of the remaining elements for which none of these facts is true."""
     free = sorted({key for fact in false for key in fact.keys if key not in taken}, key=str)
     for choice in product(*(state.elements[sort] for sort, _ in free)):
@@ -201,7 +200,7 @@ def _lemma(facts: tuple[Fact, ...], obligation: Obligation) -> Lemma:
 
 
 def as_formula(facts: Sequence[Fact], layer: Layer) -> Formula:
-    """Return that no choice of different elements has all these facts."""
+    """Return the formula that no choice of different elements has all these facts."""
     functions = {graph_of(one): one for one in layer.functions}
     variables: dict[tuple[Sort, Element], Var] = {}
     for fact in facts:

@@ -1,7 +1,7 @@
-"""A refinement mapping: it gives a state of a searched world in the relations of a layer.
+"""A refinement mapping: gives a state of a searched world in the relations of a layer.
 
 `rows` gives the present facts of a state.  Some relations only grow, such as the sent messages:
-they are history variables, and the link adds their rows from the states before.
+they are history variables, to which `picture` adds the rows of earlier states.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class RefinementMapping(ABC):
         """Yield names and parameters of steps that may lead from `now` towards `goal`."""
 
     def picture(self, state: State, seen: Picture | None) -> Picture:
-        """Return the picture of a state.  `seen`: the picture before, with the history, or None."""
+        """Return the picture of a state.  `seen`: the picture before it, or None at first."""
         shown = self.rows(state)
         found = []
         for at, relation in enumerate(self.layer.changing):

@@ -1,4 +1,4 @@
-"""Compare the steps of searched worlds with the relations, until a step is rejected."""
+"""Compares the steps of searched worlds with the relations, until a step is rejected."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class Linked:
 class Found:
     """The result for one world and one layer.
 
-    `level_of`: each picture that was met, with the number of steps on the first way to it.
+    `steps`: the number of distinct steps of the code.  `used`: how often each step of the relation
+    was taken.  `level_of`: each picture that was met, with the number of steps to its first state.
     """
 
     world: str
@@ -124,7 +125,7 @@ class _Linking:
             one.steps = len(self.seen)
 
     def _take_breadth_first(self, first: State, start: Pictures, limit: int) -> bool:
-        # A picture has the history of the way to its state, so a place is a state with pictures.
+        # A picture depends on the run to its state, so a place is a state with its pictures.
         places = {(first, start)}
         queue: list[tuple[State, Pictures, int, Trail]] = [(first, start, 0, None)]
         for state, pictures, level, trail in queue:
@@ -152,7 +153,7 @@ class _Linking:
             pictures = reached
 
     def _take(self, taken: WorldStep, pictures: Pictures, trail: Trail) -> Pictures | None:
-        """Return the pictures after the step; None if a relation does not make this step."""
+        """Return the pictures after the step; None if a relation does not have this step."""
         ends = (self._number(taken.before), self._number(taken.after))
         if ends[0] != ends[1]:
             self.seen.add(ends)
@@ -192,7 +193,7 @@ def _rejected(
 
 
 def _run_in_words(mapping: RefinementMapping, trail: Trail) -> Iterator[str]:
-    """Yield the steps in words, the last first; with one member in the world, without its name."""
+    """Yield the steps in words, the last first; the name of a world's only member is left out."""
     is_one = len(mapping.reference.codes.names) == 1
     while trail is not None:
         trail, move = trail

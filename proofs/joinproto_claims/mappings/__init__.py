@@ -1,1 +1,1 @@
-"""Refinement mappings: the states of searched worlds, given in the relations of the layers."""
+"""Refinement mappings, which give states of searched worlds in the relations of the layers."""

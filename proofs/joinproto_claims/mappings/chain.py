@@ -50,7 +50,7 @@ class ChainMapping(RefinementMapping):
     def content(self, pictures: tuple[Picture, ...]) -> Universe:
         at = LAYER.changing.index(chain.has)
         all_rows = partial(self.shown, pictures)
-        all_views = views.named(all_rows(chain.chosen), all_rows(chain.knows))
+        all_views = views.with_ancestors(all_rows(chain.chosen), all_rows(chain.knows))
         starts = {(view, *frame) for view in all_views for frame in views.frames_before(view)}
         held = {row[1:] for row in all_rows(chain.has) | all_rows(chain.kept)}
         numbers = {row[-1] for row in held} | {row[2] for row in starts} | {1}

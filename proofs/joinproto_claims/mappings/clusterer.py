@@ -1,8 +1,8 @@
 """The worlds of the Clusterer in the relations of their layer: statuses, disks, locks.
 
-A set of data is the label that it got when it was made; it remains the same set after writes of
-clients.  The default configs of blank machines are different elements, distinguished by the node's
-identity.  A lock counts while its holder is in the round for which it took the lock.
+A set of data is the label that the data got when they were made; it remains the same set after
+writes of clients.  The default configs of blank machines are different elements, distinguished by
+the node's identity.  A lock counts while its holder is in the round for which it took the lock.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from joinproto.prove.structure import Element, Env, Rows, Structure
 from joinproto_claims import clusterer_steps as clusterer
 from joinproto_claims.clusterer import LAYER
 from joinproto_claims.clusterer_steps import CONFIG, NODE, SET, VERSION
-from joinproto_worlds.clusterer.played import Played
+from joinproto_worlds.clusterer.played import RunningScene
 
 n, m, c, s = (clusterer.n, clusterer.m, clusterer.c, clusterer.s)
 STORY = "story"
@@ -39,11 +39,10 @@ OF_DATA = (clusterer.held, clusterer.kept, clusterer.means)
 
 
 @define
-class Whole(Played):
-    """A scene with the steps before its start, when no machine has started yet.
+class WholeScene(RunningScene):
+    """A scene that begins with the first step of its history, before any machine has started.
 
-    The steps before the start of the scene are taken in one order, actions first; later steps in
-    any order.
+    The events of the history are taken in one order, actions first; later events in any order.
     """
 
     def start(self) -> None:
@@ -52,23 +51,23 @@ class Whole(Played):
 
     def choices(self) -> Iterator[str]:
         names = sorted(super().choices(), key=lambda name: not name.startswith("do "))
-        is_before_start = 0 <= self.at <= self.scene.before
-        yield from islice(names, 1) if is_before_start else names
+        is_history = 0 <= self.at <= self.scene.before
+        yield from islice(names, 1) if is_history else names
 
 
-def whole(name: str, mutant: str | None) -> World:
+def load_whole(name: str, mutant: str | None) -> World:
     """Return a world of the Clusterer that begins before any machine has started."""
     given = entry(name).given
-    member = partial(Whole.of, given["scene"], given["variant"], mutant)
+    member = partial(WholeScene.of, given["scene"], given["variant"], mutant)
     return evolve(load_world(name, mutant=mutant), members={STORY: member})
 
 
 @frozen
 class Content:
-    """A config as an element.  `of`: the identity of its node for a default config, else None."""
+    """A config as an element.  `identity`: for a default config its node's identity, else None."""
 
     config: Config
-    of: str | None = None
+    identity: str | None = None
 
     def __str__(self) -> str:
         return str(self.config)
@@ -108,8 +107,8 @@ class ClustererMapping(RefinementMapping):
         configs |= {row[0] for row in all_rows(clusterer.means)}
         configs |= {row[1] for row in all_rows(clusterer.said)}
         named = {name for one in configs for name in one.config.nodes}
-        speak = (clusterer.held, clusterer.kept, clusterer.has, clusterer.said)
-        nodes = named | {row[0] for one in speak for row in all_rows(one)}
+        of_nodes = (clusterer.held, clusterer.kept, clusterer.has, clusterer.said)
+        nodes = named | {row[0] for one in of_nodes for row in all_rows(one)}
         versions = {one.config.version for one in configs}
         sets = {row[1] for one in (clusterer.has, clusterer.means) for row in all_rows(one)}
         elements: dict[Sort, tuple[Element, ...]] = {
@@ -131,7 +130,7 @@ class ClustererMapping(RefinementMapping):
         for config, data in goal.rows[clusterer.means] - now.rows[clusterer.means]:
             yield "settle", {c: config, s: data}
         for node in now.elements[NODE]:
-            yield from _of_node(now, goal, node)
+            yield from _steps_of(now, goal, node)
         for node, config in goal.rows[clusterer.said] - now.rows[clusterer.said]:
             for data in _sets(now, node):
                 yield "say", {n: node, c: config, s: data}
@@ -185,17 +184,17 @@ def _is_in_lock_round(state: NodeState | None, token: int) -> bool:
     return state.round.what is RoundKind.LOCKS and state.round.token == token
 
 
-def _of_node(now: Structure, goal: Structure, node: Element) -> Iterator[tuple[str, Env]]:
+def _steps_of(now: Structure, goal: Structure, node: Element) -> Iterator[tuple[str, Env]]:
     """Yield steps of this node that may lead to `goal`."""
-    held, heads = _held(now, node), _held(goal, node)
-    if held != heads:
+    held, next_held = _held(now, node), _held(goal, node)
+    if held != next_held:
         if held is None:
-            yield "start", {n: node, c: heads}
-        elif heads is None:
+            yield "start", {n: node, c: next_held}
+        elif next_held is None:
             yield "end", {n: node}
         else:
             for name in ("adopt", "leave", "take"):
-                yield name, {n: node, c: heads}
+                yield name, {n: node, c: next_held}
     yield from _data(now, goal, node)
     if held is None:
         if _differ(clusterer.kept, now, goal, node) or _differ(clusterer.has, now, goal, node):
@@ -207,7 +206,7 @@ def _of_node(now: Structure, goal: Structure, node: Element) -> Iterator[tuple[s
         return
     if (node,) in goal.rows[clusterer.ready]:
         yield from _boots(now, node, held)
-        # The node takes its own lock in the step in which it goes.
+        # The node takes its own lock in the step in which it goes first.
         yield "lock", {n: node, m: node}
 
 
@@ -225,8 +224,8 @@ def _data(now: Structure, goal: Structure, node: Element) -> Iterator[tuple[str,
     config = _held(now, node)
     for data in _sets(goal, node) - _sets(now, node):
         yield "boot afresh", {n: node, c: config, s: data}
-        for source, its in now.rows[clusterer.has]:
-            if its == data:
+        for source, copied in now.rows[clusterer.has]:
+            if copied == data:
                 yield "boot with others", {n: node, m: source, c: config, s: data}
 
 

@@ -1,8 +1,8 @@
 """The worlds of reconciliation in the relations of their layer: logs, memberships, running nodes.
 
-An entry is the log up to it.  The log does not show whether an evaluation or an operator made a
-change.  If the operator of a world may change nothing, all changes count as evaluations; otherwise
-all count as made by hand.
+An entry is the log that ends with it.  The log does not show whether an evaluation or an operator
+made a change.  If the operator of a world may make no change, all changes count as evaluations;
+otherwise all count as made by hand.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Names = frozenset[str]
 
 @frozen
 class ReconcileMapping(RefinementMapping):
-    """A majority is one of the smallest; an `ENOUGH` is a set of as many nodes as are wanted."""
+    """A majority is a smallest one; an `ENOUGH` is a set of as many nodes as are wanted."""
 
     layer: Layer = LAYER
     history: frozenset[Relation] = frozenset(
@@ -38,13 +38,13 @@ class ReconcileMapping(RefinementMapping):
     )
 
     def rows(self, state: State) -> Mapping[Relation, Rows]:
-        office: Any = self.values_of(state, OPERATOR)
+        operator: Any = self.values_of(state, OPERATOR)
         logs = [thaw(self.values_of(state, name)["log"]) for name in self._replicas]
         written = {entry for log in logs for entry in _entries(log)}
         up = {
             name
             for name, local in zip(self.reference.codes.names, state.locals, strict=True)
-            if local.up and name in office["nodes"]
+            if local.up and name in operator["nodes"]
         }
         sizes = {entry: len(_members(entry)) for entry in written}
         changes = [] if self._by_hand else [entry for entry in written if len(entry) > 1]
@@ -132,8 +132,8 @@ class ReconcileMapping(RefinementMapping):
 
     @property
     def _by_hand(self) -> bool:
-        office: Any = self.reference.world.members[OPERATOR]()
-        return bool(office.adds or office.removes)
+        operator: Any = self.reference.world.members[OPERATOR]()
+        return bool(operator.adds or operator.removes)
 
 
 def _entries(log: Log) -> Iterator[Log]:

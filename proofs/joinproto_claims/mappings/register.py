@@ -21,7 +21,7 @@ from joinproto_claims.register import BALLOT, LAYER, MAJORITY, SEAT, VIEW
 
 s, b, c, v, q = (register.s, register.b, register.c, register.v, register.q)
 
-SAID = frozenset(
+HISTORY = frozenset(
     {register.answered, register.told, register.told_from, register.proposed, register.vote}
 )
 
@@ -30,8 +30,8 @@ SAID = frozenset(
 class RegisterMapping(RefinementMapping):
     """A mapping for one world.
 
-    `electors`, `seats`: store_ids.  `ballots`, `successors`: all that the world can have.
-    `about`: the id of V, the view whose successor is chosen.
+    `electors`, `seats`: store_ids.  `ballots`, `successors`: all ballots and successors that the
+    world can have.  `about`: the id of V, the view whose successor is chosen.
     """
 
     electors: tuple[str, ...]
@@ -41,7 +41,7 @@ class RegisterMapping(RefinementMapping):
     about: str
 
     layer: Layer = LAYER
-    history: frozenset[Relation] = SAID
+    history: frozenset[Relation] = HISTORY
 
     @classmethod
     def of(cls, reference: Reference) -> RegisterMapping:

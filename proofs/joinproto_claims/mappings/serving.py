@@ -47,9 +47,9 @@ class ServingMapping(RefinementMapping):
 
     def content(self, pictures: tuple[Picture, ...]) -> Universe:
         all_rows = partial(self.shown, pictures)
-        all_views = views.named(all_rows(serving.chosen), all_rows(serving.knows))
-        speak = (serving.knows, serving.runs)
-        seats = {row[0] for one in speak for row in all_rows(one)} | {
+        all_views = views.with_ancestors(all_rows(serving.chosen), all_rows(serving.knows))
+        of_seats = (serving.knows, serving.runs)
+        seats = {row[0] for one in of_seats for row in all_rows(one)} | {
             seat.store_id for view in all_views for seat in view.members
         }
         by_votes = [view for view in all_views if self._votes]
@@ -142,8 +142,8 @@ def _majorities(view: Name) -> Iterator[tuple[Name, frozenset[str]]]:
         yield view, frozenset(most)
 
 
-def _rows_of(all_views: Iterable[Name], says: Any) -> Rows:
-    return frozenset((view,) for view in all_views if says(view))
+def _rows_of(all_views: Iterable[Name], holds: Any) -> Rows:
+    return frozenset((view,) for view in all_views if holds(view))
 
 
 def _options(view: Any) -> str:

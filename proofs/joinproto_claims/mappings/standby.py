@@ -5,7 +5,7 @@ A generation is its number, 0 before the first one.  A message is the identity o
 or declaration.  Worlds in which clients also take or delete have no mapping.
 
 A state shows the present contents of brokers, disks and the chain.  Reports, promotions, messages
-and confirmations remain in later pictures.  So do the last view of a generation that is over, and
+and confirmations remain in later pictures, and so do the last view of a generation that is over and
 the brokers that counted in it.
 """
 
@@ -36,7 +36,7 @@ Pairs = frozenset[tuple[Any, ...]]
 
 @frozen
 class StandbyMapping(RefinementMapping):
-    """A primary has `told` all its messages, a backup those that its primary has, too."""
+    """A primary has `told` all its messages, a backup only messages that its primary has, too."""
 
     layer: Layer = LAYER
     history: frozenset[Relation] = frozenset(
@@ -94,9 +94,9 @@ class StandbyMapping(RefinementMapping):
             for one in _leading(it).values()
             for message in _messages(one.replica) - known
         }
-        safe = _confirmed(it)
+        confirmed = _confirmed(it)
         shown[standby.confirmed] = old[standby.confirmed] | {
-            row for row in shown[standby.put] if row[1] in safe
+            row for row in shown[standby.put] if row[1] in confirmed
         }
         return tuple(shown[relation] for relation in LAYER.changing)
 
@@ -191,10 +191,10 @@ def _counting(one: PrimaryState) -> set[str]:
     return {*one.view.members, *coming}
 
 
-def _of_each(it: dict[str, Any], what: str) -> Iterator[tuple[str, Any]]:
+def _of_each(it: dict[str, Any], attribute: str) -> Iterator[tuple[str, Any]]:
     """Yield the view or the replica of each broker; for a stopped broker, that on its disk."""
     for name, broker in it["brokers"].items():
-        yield name, getattr(it["disk"][name] if broker.side is None else broker, what)
+        yield name, getattr(it["disk"][name] if broker.side is None else broker, attribute)
 
 
 def _messages(replica: ReplicaState) -> frozenset[str]:
@@ -207,7 +207,7 @@ def _told(it: dict[str, Any], old: Pairs) -> Pairs:
 
     A backup names its messages when it asks for a queue, and later the number of each message of
     its link that it has handled.  So a backup whose link has brought a first message has reported
-    all that it has.
+    all its messages.
     """
     leading = _leading(it)
     found = old | {
@@ -218,8 +218,8 @@ def _told(it: dict[str, Any], old: Pairs) -> Pairs:
     for name, broker in it["brokers"].items():
         side = broker.side
         if isinstance(side, Following) and side.wired is not None and side.primary in leading:
-            # The generation is the primary's; a guard of the relation says that the backup follows
-            # no newer one.
+            # The generation is the primary's; by a guard of the relation the backup follows no
+            # newer generation.
             generation = leading[side.primary].view.generation
             has = _messages(side.replica)
             found |= {

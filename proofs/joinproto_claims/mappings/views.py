@@ -22,7 +22,7 @@ def ancestry(view: Name | None) -> Iterator[Name]:
         view = view.parent
 
 
-def named(chosen: Rows, known: Rows) -> list[Name]:
+def with_ancestors(chosen: Rows, known: Rows) -> list[Name]:
     """Return the chosen and known views with all their ancestors, ordered by number."""
     ends = {row[0] for row in chosen} | {row[1] for row in known}
     found = {one for end in ends for one in ancestry(name(end))}
