@@ -1,6 +1,6 @@
 """Three members in one program, over real sockets, with real disks and real time.
 
-A service without data: it is only told when it may serve.  `replicated.py` keeps a log;
+The service has no data, and only learns when it may serve.  `replicated.py` keeps a log;
 `docs/embedding.md` says more.
 """
 

@@ -1,8 +1,8 @@
 """Three members in one process: founded, closed in order, started again, closed again.
 
-All that a program does around a `Member`: a directory for the store, a way for the messages
-(here a list each), and the time (here a number).  `docs/embedding.md` says what each line is
-for, and what a real broker adds: frames and updates.
+A program gives a `Member` a directory for its store, a way for its messages (here a list), and
+the time (here a number).  `docs/embedding.md` explains each line; a real broker adds frames and
+updates.
 """
 
 # ruff: noqa: T201 - a program of its own may print
@@ -74,8 +74,10 @@ def run(title: str, stores: dict[str, StoreHandle]) -> None:
         if all(member.is_serving for member in members.values()):
             members["a"].shutdown_cluster(now)
     for name, store in stores.items():
-        it, is_now = store.record, members[name].phase.value
-        print(f"{name} is {is_now}, its store is {it.state.value}: {it.lineage.length} views")
+        record, phase = store.record, members[name].phase.value
+        print(
+            f"{name} is {phase}, its store is {record.state.value}: {record.lineage.length} views"
+        )
         store.close()
 
 

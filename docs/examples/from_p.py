@@ -14,7 +14,7 @@ from joinproto.check import (
 
 
 class Server:
-    """`machine BankServer`.  Careless, it answers before it looks."""
+    """`machine BankServer`.  A careless server pays any amount."""
 
     def __init__(self, balance, careless):
         self.balance = balance

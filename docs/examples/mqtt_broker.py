@@ -1,8 +1,8 @@
 """An MQTT broker that is a member: `python mqtt_broker.py node.toml`, on each of its hosts.
 
-The same file as for `joinproto node`, and the same signals, exit codes, `joinproto status` and
-`shutdown`; `clients` is where MQTT is spoken.  Retained messages are the same at all members, and
-outlive any of them.
+The configuration file, signals, exit codes, `joinproto status` and `shutdown` are those of
+`joinproto node`; MQTT clients connect to `clients`.  Retained messages are the same at all members,
+and outlive any of them.
 """
 
 import logging

@@ -38,7 +38,7 @@ class Server(Clock):
                 self.until = self.now + LEASE
                 return [Send(client, "granted")]
             case _:
-                return NOT_ENABLED  # it stays under way until the lease has ended
+                return NOT_ENABLED  # a request stays under way until the lease has ended
 
     def shows(self):
         return False

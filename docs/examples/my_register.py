@@ -34,8 +34,8 @@ class Copy:
             case "write":
                 self.value, self.left = 1, self.left[1:]
                 self.is_writing = self.waits
-                told = [] if self.waits else [Record(Return(self.name, None))]
-                return [Record(Call(self.name, ("write", 1))), Send("backup", 1), *told]
+                answer = [] if self.waits else [Record(Return(self.name, None))]
+                return [Record(Call(self.name, ("write", 1))), Send("backup", 1), *answer]
             case "read":
                 self.left = self.left[1:]
                 return [

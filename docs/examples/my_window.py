@@ -37,7 +37,7 @@ class Receiver:
 
 def world(window: int = 1) -> World:
     def steps(view):
-        # The guard sees the whole view: what is under way, and what all members show.
+        # The guard sees the whole view: messages under way, and the observations of all members.
         if view.under_way(sender="a", to="b") < window:
             yield Together("a sends", {"a": "send"})
 

@@ -47,7 +47,7 @@ class Words(Application):
 
 
 async def write(log: ReplicatedLog, word: str) -> None:
-    """Return when all members of the view have it on disk."""
+    """Return when all members of the view have the word on disk."""
     acknowledged = anyio.Event()
 
     def done(at: Position) -> None:
@@ -58,7 +58,7 @@ async def write(log: ReplicatedLog, word: str) -> None:
 
 
 async def read(log: ReplicatedLog, words: Words) -> list[str]:
-    """Return all entries that any member acknowledged before."""
+    """Return the words, with all that were acknowledged before."""
     confirmed = anyio.Event()
 
     def done(upto: int) -> None:

@@ -1,4 +1,4 @@
-"""Random runs of the user's own members: they forget their promises, and the runs find it."""
+"""Random runs of a user's own members, which forget their promises and so break a claim."""
 
 # ruff: noqa: T201 - a program of its own may print
 from functools import partial

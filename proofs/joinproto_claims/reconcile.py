@@ -2,8 +2,8 @@
 
 Each entry of the group's logs has a membership: the members from that entry on.  A leader first
 writes its own entry, and then changes one member at a time.  Any node may be down, for any time.
-Source: reconciliation, Q2 to Q4; `joinproto/reconcile/tables.py` has the
-table; the group's own rules are in chapter 4 of Ongaro's thesis.
+Source: reconciliation, Q2 to Q4; `joinproto/reconcile/tables.py` has the table; the group's own
+rules are in chapter 4 of Ongaro's thesis.
 """
 
 from joinproto.prove.layer import Claim, Conjunct, Guard, Layer, Step, Update, gains, loses

@@ -61,7 +61,7 @@ def test_one_successor_is_chosen(name: str) -> None:
 
 
 def test_two_electors_choose_one_successor() -> None:
-    """Both must answer, so a member needs a second round to go on with the other member's view."""
+    """Both electors must answer; a second round is needed to go on with another member's view."""
     found = check(load_world("chain-register", members=2))
 
     assert ("holds", 32_141) == (found.result, found.distinct)

@@ -63,7 +63,7 @@ def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
 
 
 def test_the_shipped_rules_fall_below_the_minimum() -> None:
-    """They remove before they add: two replicas are left, and one more loss stops the queue."""
+    """These rules remove before they add: two replicas are left; one more loss stops the queue."""
     found = searched("reconcile-below")
 
     assert ["never below the minimum"] == [

@@ -54,7 +54,7 @@ GUARDS = {
 
 
 def test_the_clusterer_has_all_its_claims() -> None:
-    """They are U1 and U3 to U6; `test_obligations.py` proves them."""
+    """The claims are U1 and U3 to U6; `test_obligations.py` proves them."""
     assert CLAIMS == {one.name for one in LAYER.claims}
     assert ((LAYER, LAYER.claims),) == wanted("clusterer")
 

@@ -32,7 +32,8 @@ PROMISED = {
 
 
 def _about(layer: Layer, step: str | None = None) -> list[Obligation]:
-    """Return the obligations of one step or of all steps, but not those that a step is possible.
+    """Return the obligations of one step or of all steps, except *a step is possible*.
+
     Claims are first, because readers know them.
     """
     return [

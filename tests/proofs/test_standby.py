@@ -31,7 +31,7 @@ CLAIMS = {
 
 
 def test_hot_standby_has_all_its_claims() -> None:
-    """They are H2 to H4, with the built-in manager; `test_obligations.py` proves them."""
+    """The claims are H2 to H4, with the built-in manager; `test_obligations.py` proves them."""
     assert CLAIMS == {one.name for one in LAYER.claims}
     assert ((LAYER, LAYER.claims),) == wanted("standby")
 

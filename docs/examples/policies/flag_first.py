@@ -1,4 +1,4 @@
-"""The node that is marked safe_to_bootstrap; without one, the highest sequence number.
+"""The node that is marked safe_to_bootstrap founds, or else the one with the highest number.
 
 A node whose own file has the mark founds the cluster by itself, as entry points of containers do.
 """

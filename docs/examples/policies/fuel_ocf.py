@@ -1,8 +1,8 @@
 """How the resource agent of Fuel (Pacemaker) rebuilds a Galera cluster by itself.
 
-Each node writes its uuid and its seqno into Pacemaker's configuration, waits 300 seconds for others
-to do so, and compares: of the nodes that are in Corosync's quorum and have one history, that with
-the highest seqno is started as a new cluster.  (fuel-docs, "HowTo: Galera Cluster Autorebuild".)
+Each node writes its uuid and its seqno into Pacemaker's configuration, and waits 300 seconds for
+others to do so.  Of the nodes that are in Corosync's quorum and have one history, the node with the
+highest seqno is started as a new cluster.  (fuel-docs, "HowTo: Galera Cluster Autorebuild".)
 """
 
 from collections import Counter

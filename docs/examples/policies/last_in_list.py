@@ -1,4 +1,4 @@
-"""The last node in the list that answers: it was started last, so it is taken to be the newest."""
+"""The last node in the list that answers founds the cluster, as if its data were the newest."""
 
 
 def choose_founder(facts):

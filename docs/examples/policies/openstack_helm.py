@@ -1,8 +1,8 @@
 """How the MariaDB chart of openstack-helm chooses the node that leads a restart of all nodes.
 
 Its start script (mariadb/templates/bin/_start.py.tpl) keeps each pod's grastate.dat in a ConfigMap.
-The pod with the highest seqno leads; of several, the first by name.  The history's uuid is kept
-there, too, but not compared; a pod without a report does not count as missing.
+The pod with the highest seqno leads; of several such pods, the first by name.  The history's uuid
+is kept there, too, but not compared; a pod without a report does not count as missing.
 """
 
 

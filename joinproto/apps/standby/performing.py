@@ -54,7 +54,7 @@ class ThreadWorker:
 
     def do(self, work: Work, done: Done) -> None:
         try:
-            is_done = self._thread.does(work)
+            is_done = self._thread.begin(work)
         except Exception as error:  # noqa: BLE001  the caller gets it
             done(error)
             return

@@ -1,9 +1,8 @@
 """A server that gives a lock to one client after the other; messages arrive in order.
 
 Every client that asks for the lock must get it.  If the server serves the client that came first,
-weak fairness
-is enough.  If it serves the client that came last, one client may wait behind the others for ever,
-and no fairness helps, because that client's turn is never possible.
+weak fairness is enough.  If it serves the client that came last, one client may wait behind the
+others for ever, and no fairness helps, because that client's turn is never possible.
 """
 
 from __future__ import annotations

@@ -39,11 +39,11 @@ class Plan:
     `views`, `frames`: the most views of the chain, and the most frames written in all its views.
     `rounds`: the most rounds of ballots.  `proposes`, `suspects`, `leaves`, `closes`: whether the
     member may propose, suspect a peer, leave, or close the cluster.  `forgets`: its disk may be
-    emptied.  `greets`: it says hello when it
-    starts, as over a new connection.  `hears`: its connections come and go; it asks a question
-    over each new one, up to number `questions`.  `reads`: a client reads at it, once.  `beats`: it
-    sends heartbeats.  `is_cut`: it does not reach all others.  `steps`: in an update its host cuts
-    and appends frame by frame; other hosts receive all data first, and then switch to it.
+    emptied.  `greets`: it says hello when it starts, as over a new connection.  `hears`: its
+    connections come and go; it asks a question over each new one, up to number `questions`.
+    `reads`: a client reads at it, once.  `beats`: it sends heartbeats.  `is_cut`: it does not
+    reach all others.  `steps`: in an update its host cuts and appends frame by frame; other hosts
+    receive all data first, and then switch to it.
     `is_patient`, `hurries`: it waits for all answers, except after the views with these numbers.
     `lasts`: its wish to close the cluster outlives every view that leaves it out; otherwise the
     first such view ends the wish.  `mutation`: a rule that is left out; `lapses`: duties that its

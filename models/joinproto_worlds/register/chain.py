@@ -429,10 +429,7 @@ def learned_is_chosen(before: ViewId | None, view: Seen) -> bool:
 
 
 def agree(one: ElectorView, other: ElectorView) -> bool:
-    """Return whether two members have not learned different successors, which a user would notice.
-
-    This claim breaks later than the two above, or not at all.
-    """
+    """Return whether both members learned the same successor, or one of them learned none."""
     return None in (one.successor, other.successor) or one.successor == other.successor
 
 
@@ -444,9 +441,7 @@ def others(view: Seen) -> Iterator[Majority]:
 
 
 def completed(view: Seen) -> bool:
-    """Return whether a view was chosen in another member's ballot without its proposer's vote, and
-    the proposer is down.
-    """
+    """Return whether a view was chosen in another ballot, without its proposer, which is down."""
     return any(
         item.proposer not in view.up and seat(item.proposer) not in item.voters
         for item in others(view)

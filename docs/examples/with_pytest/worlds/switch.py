@@ -4,7 +4,7 @@ from joinproto.check import NOT_ENABLED, Message, Send, World, always, sometimes
 
 
 class Button:
-    """Tells the lamp what to do, word by word."""
+    """Sends its words to the lamp, one at each press."""
 
     def __init__(self, words):
         self.words = list(words)
