@@ -2,7 +2,8 @@
 
 All actions of a member follow from its start and its events, so the first line that differs is
 where the real run left the protocol, or where the log was changed.  A log may leave out fields of
-its actions.  Then their only possible values are assumed, and this is reported.
+its actions, and another version may word a sentence for people differently.  Then the only possible
+values are assumed, and this is reported.
 """
 
 from __future__ import annotations
@@ -195,7 +196,7 @@ def _first_difference(line: dict[str, Any], member: Member, assumed: Assumed) ->
         if name not in line:
             assumed[f"{name}: {AS_REPLAYED}"] += 1
         elif line[name] != allowed[name]:
-            for found in _differences(name, line[name], allowed[name]):
+            for found in differences(name, line[name], allowed[name]):
                 if found[1] is not LEFT_OUT:
                     return found
                 assumed[f"{_without_numbers(found[0])}: {AS_REPLAYED}"] += 1
@@ -205,19 +206,23 @@ def _first_difference(line: dict[str, Any], member: Member, assumed: Assumed) ->
 AS_REPLAYED = "the value that the replayed member has"
 
 LEFT_OUT: Any = object()
-"""Stands for a field that is not in the line."""
+"""Stands for a field that is not in the line, or that has a sentence in other words."""
+
+_SENTENCES = {"Abort": (2, 3), "Refusal": (2,), "Waiting": (4,), "refused": (2, 3)}
+"""The places of sentences for people, by the name of an action, an event or a message."""
+_NAMED = ("actions[", "events[", "sends[")
 
 
 def _without_numbers(name: str) -> str:
     return re.sub(r"\[[0-9]+\]", "[]", name)
 
 
-def _differences(name: str, seen: Any, allowed: Any) -> Iterator[Difference]:
-    """Yield the innermost fields that differ, or are left out."""
+def differences(name: str, seen: Any, allowed: Any) -> Iterator[Difference]:
+    """Yield the innermost fields that differ, are left out, or are reworded."""
     if type(seen) is type(allowed) and isinstance(seen, dict):
         for key in [*seen, *(key for key in allowed if key not in seen)]:
             value = seen.get(key, LEFT_OUT)
-            yield from _differences(f"{name}.{key}", value, allowed.get(key))
+            yield from differences(f"{name}.{key}", value, allowed.get(key))
     elif seen is LEFT_OUT:
         yield name, seen, allowed
     elif type(seen) is type(allowed) and isinstance(seen, list) and len(seen) <= len(allowed):
@@ -228,8 +233,11 @@ def _differences(name: str, seen: Any, allowed: Any) -> Iterator[Difference]:
             # An earlier version wrote this message, without its last field.
             yield f"{name}[{len(seen)}]", LEFT_OUT, allowed[-1]
             allowed = allowed[:-1]
+        is_named = name.startswith(_NAMED) and seen and isinstance(seen[0], str)
+        sentences = _SENTENCES.get(seen[0], ()) if is_named else ()
         for at, (one, other) in enumerate(zip(seen, allowed, strict=True)):
-            yield from _differences(f"{name}[{at}]", one, other)
+            is_reworded = at in sentences and isinstance(one, str) and one != other
+            yield from differences(f"{name}[{at}]", LEFT_OUT if is_reworded else one, other)
     elif seen != allowed:
         yield name, seen, allowed
 

@@ -14,7 +14,12 @@ import pytest
 from joinproto.cli.validate.judge import validate
 from joinproto.cli.validate.logs import ReadingStart
 from joinproto.cli.validate.properties import PROPERTIES
+from joinproto.cli.validate.replay import LEFT_OUT, differences
 from joinproto.codec.json_form import encoded
+from joinproto.host.lines import value_as_json
+from joinproto.join.messages import Abort, Refusal, Refused, Waiting
+from joinproto.join.wire import encode
+from joinproto.machine.vocabulary import Reason
 from joinproto_worlds.mutations.mutation import applied
 from joinproto_worlds.mutations.named import mutation
 from tests.cli.running import run_here
@@ -218,6 +223,36 @@ def test_a_log_of_some_fields_is_judged_by_these_fields_alone(copy: Path) -> Non
         assert name in assumed
     assert other.mismatch is not None
     assert "persist.views" == other.mismatch.field
+
+
+@pytest.mark.parametrize(
+    ("kind", "parts"),
+    [
+        (Refusal, ("b", ...)),
+        (Waiting, ("U4", "alone", None, ...)),
+        (Abort, (Reason.NO_CLEAN_STORE, ..., ..., False)),
+        (Refused, (Reason.NO_CLEAN_STORE, ..., ...)),
+    ],
+)
+def test_a_sentence_in_the_words_of_another_version_fits(
+    kind: Callable[..., Any], parts: tuple[Any, ...]
+) -> None:
+    """Another value in any other place is a difference."""
+
+    def written(words: str) -> Any:
+        value = kind(*(words if part is ... else part for part in parts))
+        return json.loads(encode(value)) if kind is Refused else value_as_json(value)
+
+    ours, theirs = written("our words"), written("their words")
+    places = [at for at, item in enumerate(ours) if item == "our words"]
+    assert [(f"events[0][{at}]", LEFT_OUT, "our words") for at in places] == [
+        *differences("events[0]", theirs, ours)
+    ]
+    for at in {*range(len(ours))} - {*places}:
+        other = [*ours[:at], "another value", *ours[at + 1 :]]
+        assert [(f"events[0][{at}]", "another value", ours[at])] == [
+            *differences("events[0]", other, ours)
+        ]
 
 
 def test_lines_that_running_members_write_during_the_check_are_left_out(
