@@ -367,9 +367,12 @@ class Direct(PlainSearch):
         objects = self.steps.codes.members[0].objects
         calls, rules = objects.calls, dict(self.member.rules)
         towards: list[set[int]] = [set(targets)]
+        stuck = {*self.stuck}
+        level: Any
         for level in reversed(self.levels[:depth]):
             onward = towards[0]
-            towards.insert(0, {at for at in level if onward & {*self._out(at)}})  # type: ignore[misc, arg-type]
+            free = [at for at in level if at not in stuck]
+            towards.insert(0, {at for at in free if not onward.isdisjoint(self._out(at))})
         at = min(towards[0])
         initial = self._text(at)
         taken: list[Step] = []

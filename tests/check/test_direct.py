@@ -132,6 +132,21 @@ def test_a_bound_leaves_out_the_same_states_as_in_plain_python() -> None:
 
 
 @pytest.mark.usefixtures("_checked_states")
+def test_a_run_takes_no_step_out_of_a_state_beyond_the_bound() -> None:
+    """The step `a` would come first, and leads to a state that is not within."""
+
+    def world() -> World:
+        return grid(
+            always("not both", lambda view: (view["m"].a, view["m"].b) != (1, 1)),
+            within=lambda view: (view["m"].a, view["m"].b) != (1, 0),
+        )
+
+    trace = same_findings(world).trace
+    assert trace is not None
+    assert [step.label for step in trace.steps] == ["b", "a"]
+
+
+@pytest.mark.usefixtures("_checked_states")
 def test_a_class_with_its_own_setattr_is_searched() -> None:
     class Strict(Grid):
         def __setattr__(self, name: str, value: Any) -> None:
