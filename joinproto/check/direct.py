@@ -11,8 +11,8 @@ The checks of the member's code are the same as in other searches:
   each question twice, lets a fresh process answer some, and puts some again when the search is
   over.
 * After that, one question in `EVERY` is put again at once, on a fresh object.
-* `member.py` also puts the questions in a state whose answers are not plain (effects, `Maybe`, an
-  exception, an attribute that comes or goes, a dict or a set, which have an order).
+* `member.py` also puts the questions in a state whose answers are not plain (`Maybe`, an exception,
+  an attribute that comes or goes, a dict or a set, which have an order).
 * A call that does not return is ended.
 
 Other searches take the worlds that this search cannot: with more than one member, faults, messages,
@@ -31,7 +31,7 @@ from attrs import Factory, define, evolve, field
 
 from joinproto.check.asking import ask, ask_each, is_within
 from joinproto.check.causes import growth_notes
-from joinproto.check.direct_member import DirectMember, Values
+from joinproto.check.direct_member import DirectMember, Effects, Values
 from joinproto.check.exercised import MessageKinds, counted_coverage
 from joinproto.check.freeze import thaw
 from joinproto.check.local import LocalState
@@ -58,15 +58,15 @@ _JUDGE_BATCH = 1 << 8
 """The limits are checked after every batch of this many states that are judged."""
 
 RETRIED_STATES_MAX = 100_000
-"""After a problem within this many states, another search is used, because it reports the run that
-led to the problem.
+"""If the search meets a problem within this many states, other searches are used instead, because
+they report the run that led to it.
 """
 
 _NO_BOUNDS = Bounds(1 << 62, 1 << 62, 1 << 62, 1 << 62)
 
 
 def is_direct(world: World) -> bool:
-    """Return whether a world can be searched state by state."""
+    """Return whether a world is one that can be searched state by state."""
     faults = world.faults
     return (
         len(world.members) == 1
@@ -90,7 +90,7 @@ def check_direct(
     ends: Ends | None = None,
     memory_max_bytes: int | None = None,
 ) -> Report | None:
-    """Return the report of a world of one member, or None if it needs another search.
+    """Return the report of a world of one member; None if another search is needed.
 
     `ends`: limits, and Ctrl-C.  `memory_max_bytes`: of the process; by default it may grow by four
     fifths of the available memory.  Raises `ModelProblem` for a model that cannot be explored.
@@ -136,7 +136,8 @@ class Direct(PlainSearch):
     """The search state by state.  States are numbered from 0 in the order in which they are found.
 
     `held`: the frozen attributes of each state; `numbers`: the reverse.  `taken`: event to how
-    often it was taken.  `stuck`: states from which the search takes no step.
+    often it was taken; `rules`: the same for cases of tables.  `stuck`: states from which the
+    search takes no step.
     """
 
     member: DirectMember = field(kw_only=True)
@@ -144,6 +145,7 @@ class Direct(PlainSearch):
     held: list[Values] = Factory(list)
     numbers: dict[Values, int] = Factory(dict)
     taken: dict[Hashable, int] = Factory(dict)
+    rules: dict[str, int] = Factory(dict)
     stuck: list[int] = Factory(list)
     _shows_itself: bool = False
     _all_shown: dict[Hashable, None] = Factory(dict)
@@ -181,7 +183,7 @@ class Direct(PlainSearch):
     # -- steps -----------------------------------------------------------------------------
 
     def _expand(self, states: range, began: float) -> None:
-        """Add all successors of a level, or the successors found until a limit is met."""
+        """Add all successors of a level, or those found until a limit is met."""
         name = self.steps.codes.names[0]
         for first in range(states.start, states.stop, _EXPAND_BATCH):
             some = self._inside(range(first, min(first + _EXPAND_BATCH, states.stop)))
@@ -196,7 +198,7 @@ class Direct(PlainSearch):
                 return
 
     def _inside(self, states: range) -> Sequence[int]:
-        """Return the states that the world's `within` allows; count the others, as stuck, too."""
+        """Return the states that the world's `within` allows; count the others."""
         within = self.steps.world.within
         if within is None:
             return states
@@ -211,10 +213,12 @@ class Direct(PlainSearch):
         for at in states:
             WATCH.go_on()
             steps = 0
-            for event, after in answers(held[at]):
+            for event, after, effects in answers(held[at]):
                 if after is None:
                     taken.setdefault(event, 0)
                     continue
+                if effects is not None:
+                    self._count_rules(effects)
                 steps += 1
                 taken[event] = taken.get(event, 0) + 1
                 count = len(held)
@@ -223,6 +227,13 @@ class Direct(PlainSearch):
             self.generated += steps
             if not steps:
                 self.stuck.append(at)
+
+    def _count_rules(self, effects: Effects) -> None:
+        sent, rules = effects
+        if sent:
+            raise NeedsOtherSearch
+        for rule in rules:
+            self.rules[rule] = self.rules.get(rule, 0) + 1
 
     # -- claims ----------------------------------------------------------------------------
 
@@ -343,7 +354,7 @@ class Direct(PlainSearch):
         for event, times in self.taken.items():
             name = name_of(code.name, event)
             actions[name] = actions.get(name, 0) + times
-        rules = dict.fromkeys(steps.world.labels, 0) | self.member.rules
+        rules = dict.fromkeys(steps.world.labels, 0) | self.rules
         seen: Sequence[Any] = [*map(thaw, self._all_shown)]
         if self._shows_itself:
             # All states show the same attributes, so one is enough unless texts are listed.
@@ -362,10 +373,10 @@ class Direct(PlainSearch):
     def _way_to(self, depth: int, targets: Any) -> tuple[States, tuple[Step, ...], Any]:
         """Return a shortest run to a state of `targets`: the initial state, the steps, the end.
 
-        Of several, the run from the first initial state, then with the first steps by `order_of`.
+        Of several, the one from the first initial state, then with the first steps by `order_of`.
         """
         objects = self.steps.codes.members[0].objects
-        calls, rules = objects.calls, dict(self.member.rules)
+        calls = objects.calls
         towards: list[set[int]] = [set(targets)]
         stuck = {*self.stuck}
         level: Any
@@ -384,12 +395,12 @@ class Direct(PlainSearch):
             move, at = min(options, key=lambda option: order_of(option[0], self.steps.codes))
             taken.append(to_step(move, self._text(at)))
         # The questions repeated for this run are not counted.
-        objects.calls, self.member.rules = calls, rules
+        objects.calls = calls
         return initial, tuple(taken), at
 
     def _out(self, at: int) -> Iterator[int]:
         answers = self.member.answers(self.held[at])
-        return (self.numbers[after] for _, after in answers if after in self.numbers)
+        return (self.numbers[after] for _, after, _ in answers if after in self.numbers)
 
     def _state(self, at: int) -> State:
         local = LocalState(True, self.held[at], ())

@@ -1,4 +1,4 @@
-"""Quick questions to the member of a world that is searched state by state.
+"""Quick questions to the large member of a world that is searched state by state.
 
 `joinproto/check/member.py` puts the questions whose answers are not plain: see
 `joinproto/check/direct.py`.
@@ -6,19 +6,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from itertools import islice
+from types import GeneratorType
+from typing import Any, TypeAlias, TypeVar
 
 from attrs import Factory, define, field
 
 from joinproto.check.attributes import has_no_c_content
 from joinproto.check.determinism import EVERY, NEXT
-from joinproto.check.dropped import ITEMS_MAX
-from joinproto.check.events import NOT_ENABLED
-from joinproto.check.freeze import freeze, freeze_all, thaw, thaw_all
-from joinproto.check.frozen import SAME, has_order
-from joinproto.check.local import LocalState
+from joinproto.check.dropped import ITEMS_MAX, with_return
+from joinproto.check.events import EFFECTS, NOT_ENABLED, Broadcast, Maybe, Message, Rule, Send
+from joinproto.check.freeze import freeze, freeze_all, is_fixed, thaw, thaw_all
+from joinproto.check.freezing import CONST, recipe_of
+from joinproto.check.frozen import FALSE, SAME, TRUE, Flag, has_order
+from joinproto.check.local import LocalState, Offline, thaw_event
 from joinproto.check.member import MemberCode, frozen_observation
 from joinproto.check.plain import NeedsOtherSearch
 from joinproto.check.problems import ModelProblem
@@ -26,15 +29,25 @@ from joinproto.check.view import Seen
 from joinproto.check.world import World
 
 CHECKED_STATES = 500
-"""In this many states, from the first on, `member.py` puts the questions."""
+"""`member.py` puts the questions in the first states, this many."""
 
 KEPT_MAX = 20_000
 """At most this many answers of `member.py` are kept, because it takes long to get them."""
 
 Values = tuple[Hashable, ...]
-Answers = list[tuple[Hashable, Values | None]]
-"""Each event that the member offers, with the attributes after it; None if it is not enabled."""
+Effects: TypeAlias = tuple[tuple[tuple[str | None, Hashable], ...], tuple[str, ...]]
+"""The messages that a step sends, as in `Outcome.sent`, and the cases of tables that it takes."""
+Answers = list[tuple[Hashable, Values | None, Effects | None]]
+"""Each event that the member offers, with the attributes after it, None if it is not enabled, and
+its effects, None if it has none.
+"""
+Heard: TypeAlias = tuple[Values | None, Effects | None]
+"""The answer to a message: the last two parts of an item of `Answers`."""
 
+
+FLAGS = {False: FALSE, True: TRUE}
+
+_NO_PLAIN_EVENTS = (Maybe, Message, Offline, type(NOT_ENABLED), *EFFECTS)
 
 _T = TypeVar("_T")
 
@@ -45,29 +58,32 @@ class _NotPlain(Exception):
 
 @define
 class DirectMember:
-    """The only member of a world.  `rules`: how often each case of a table was taken."""
+    """The only member of a world, or its large one."""
 
     code: MemberCode
     show: Callable[[Any], Any] | None
-    rules: dict[str, int] = Factory(dict)
+    names: tuple[str, ...] = Factory(lambda self: (self.code.name,), takes_self=True)
     _asked: int = 0
     _states: int = 0
     _raised: list[ModelProblem] = Factory(list)
-    _ask_plainly: Callable[[Values], Answers] = field(init=False)
+    _given: dict[Message, Message] = Factory(dict)
+    _all: tuple[str | None, ...] = field(init=False)
+    _plain: Callable[[Values], Answers] = field(init=False)
     _after_of: Callable[[Any], Values] = field(init=False)
     _makes: Callable[[Values], Callable[[], Any]] = field(init=False)
 
     @classmethod
     def of(cls, world: World, code: MemberCode) -> DirectMember | None:
-        """Return the member, or None if it has a disk, no attributes, or shared containers."""
+        """Return the member; None if it has no attributes, or its steps may depend on more."""
         objects = code.objects
         if objects.persistent or objects.shares_class or not objects.names:
             return None
-        return cls(code, world.show)
+        return cls(code, world.show, tuple(world.members))
 
     def __attrs_post_init__(self) -> None:
         self._makes, self._after_of = _maker(self.code)
-        self._ask_plainly = self._plain_asker()
+        self._all = self.code._steps.broadcasts_to
+        self._plain = self._plainly()
 
     def raised(self, problem: ModelProblem) -> bool:
         """Return whether this object raised the problem, for two answers to one question."""
@@ -76,15 +92,26 @@ class DirectMember:
     def answers(self, values: Values) -> Answers:
         """Return all steps out of the state with these attributes, frozen."""
         self._states += 1
-        return self._asked_of(values, self._ask_plainly, self._slowly)
+        return self._asked_of("choices() or receive()", values, self._plain, self._slowly)
+
+    def heard(self, values: Values, event: Message) -> Heard:
+        """Return the answer to a message, whose content is frozen, in the state with `values`."""
+        plainly = partial(self._heard_plainly, event=event)
+        slowly = partial(self._heard_slowly, event=event)
+        return self._asked_of("receive()", values, plainly, slowly)
 
     def _asked_of(
-        self, values: Values, plainly: Callable[[Values], _T], slowly: Callable[[Values], _T]
+        self,
+        what: str,
+        values: Values,
+        plainly: Callable[[Values], _T],
+        slowly: Callable[[Values], _T],
     ) -> _T:
         """Return the answer of `plainly`, or of `slowly` if the answer is not plain.
 
-        If the question raises an exception, it is put again by `slowly`, which reports the place.
-        If it does not raise there, the member has given two answers.
+        `what`: the methods that are called.  If the question raises an exception, it is put again
+        by `slowly`, which reports the place.  If it does not raise there, the member has given two
+        answers.
         """
         if self._states <= CHECKED_STATES:
             return slowly(values)
@@ -92,37 +119,42 @@ class DirectMember:
             return plainly(values)
         except _NotPlain:
             return slowly(values)
-        except Exception as error:  # any error that a member's code raises
+        except Exception as error:  # whatever a member's code raises
             if isinstance(error, ModelProblem) and self.raised(error):
                 raise
             found, wrong = slowly(values), error
         fault = f"raises {type(wrong).__name__}: {wrong} once, and answers the other time"
-        what = "choices() or receive()" if plainly is self._ask_plainly else self.asks_to_show
         self._refuse_two(what, values, fault)
         return found
 
     def _slowly(self, values: Values) -> Answers:
         """Return all steps out of the state; `member.py` asks, which allows every answer."""
-        local, found, code = LocalState(True, values, ()), Answers(), self.code
-        # The first answers are kept for the time when the run to a state is looked for.
-        is_kept = code.known is not None and code.known.new < KEPT_MAX
-        ask = code.once if is_kept else code.answer
-        for choice in ask("choices", local):
-            outcomes = ask("step", (local, choice.event)) or ()
-            if not outcomes:
-                found.append((choice.event, None))
-            for outcome in outcomes:
-                if outcome.sent or outcome.recorded or outcome.cost or not outcome.after.up:
-                    raise NeedsOtherSearch
-                found.append((choice.event, outcome.after.values))
-                for rule in outcome.rules:
-                    self.rules[rule] = self.rules.get(rule, 0) + 1
+        found = Answers()
+        for choice in self._ask("choices", LocalState(True, values, ())):
+            found.append((choice.event, *self._heard_slowly(values, choice.event)))
         return found
 
-    def _plain_asker(self) -> Callable[[Values], Answers]:
-        """Return a function that returns all steps out of a state, if all answers are plain."""
+    def _heard_slowly(self, values: Values, event: Hashable) -> Heard:
+        """Return the answer to one event; `member.py` asks."""
+        outcomes = self._ask("step", (LocalState(True, values, ()), event))
+        if not outcomes:
+            return None, None
+        (outcome,) = outcomes
+        if outcome.recorded or outcome.cost or not outcome.after.up:
+            raise NeedsOtherSearch
+        effects = outcome.sent, outcome.rules
+        return outcome.after.values, effects if any(effects) else None
+
+    def _ask(self, kind: str, question: Any) -> Any:
+        # The first answers are kept for the time when the run to a state is looked for.
+        code = self.code
+        is_kept = code.known is not None and code.known.new < KEPT_MAX
+        return code.once(kind, question) if is_kept else code.answer(kind, question)
+
+    def _plainly(self) -> Callable[[Values], Answers]:
+        """Return a function that asks for all steps out of a state, where all answers are plain."""
         makes, after_of, objects = self._makes, self._after_of, self.code.objects
-        has_choices, same = self.code._has_choices, SAME.issuperset
+        has_choices, same, heard = self.code._has_choices, SAME.issuperset, self._plain_answer
 
         def answers(values: Values) -> Answers:
             if not has_choices:
@@ -131,42 +163,102 @@ class DirectMember:
                 raise _NotPlain
             fresh = makes(values)
             member = fresh()
-            offered = member.choices()
-            if type(offered) is not list and type(offered) is not tuple:
+            offered = _listed(member.choices())
+            if after_of(member) != values:
                 raise _NotPlain
             count = len(offered)
-            if not same(map(type, offered)) or count > ITEMS_MAX or after_of(member) != values:
-                raise _NotPlain
+            events = offered if same(map(type, offered)) else [*map(_frozen_event, offered)]
             objects.calls += 1 + count
             found: Answers = []
-            for event in offered:
+            for event, given in zip(events, offered, strict=True):
                 member = fresh()
-                answer = member.receive(event)
-                after = after_of(member)
+                answer = member.receive(given)
                 if answer is None:
-                    found.append((event, after))
-                elif answer is NOT_ENABLED and after == values:
-                    found.append((event, None))
+                    found.append((event, after_of(member), None))
                 else:
-                    raise _NotPlain
+                    found.append((event, *heard(member, answer, values)))
             # Which of these questions is put again next: 0 is choices(), 1 is the first event.
             due = EVERY - self._asked % EVERY - 1
             self._asked += 1 + count
             while due <= count:
                 if due == 0:
-                    if fresh().choices() != offered:
-                        self._refuse_two("choices()", values)
+                    self._offer_again(fresh(), offered, values)
                 else:
-                    event, first = found[due - 1]
-                    member = fresh()
-                    answer = member.receive(event)
-                    again = after_of(member) if answer is None else None
-                    if again != first or not (answer is None or answer is NOT_ENABLED):
-                        self._refuse_two(f"receive() of {event!r}", values)
+                    _, after, effects = found[due - 1]
+                    self._hear_again(fresh(), offered[due - 1], values, (after, effects))
                 due += EVERY
             return found
 
         return answers
+
+    def _heard_plainly(self, values: Values, event: Message) -> Heard:
+        """Return the answer to a message, if it is plain, and so are the message and the state."""
+        given = self._given.get(event)
+        if given is None:
+            if not is_fixed(event.content) or has_order(event.content):
+                raise _NotPlain
+            given = self._given[event] = thaw_event(event)
+        if not SAME.issuperset(map(type, values)) and any(map(has_order, values)):
+            raise _NotPlain
+        fresh = self._makes(values)
+        member = fresh()
+        found = self._plain_answer(member, member.receive(given), values)
+        self.code.objects.calls += 1
+        self._asked += 1
+        if self._asked % EVERY == 0:
+            self._hear_again(fresh(), given, values, found)
+        return found
+
+    def _plain_answer(self, member: Any, answer: Any, values: Values) -> Heard:
+        """Return what follows from a step, if it is plain: `member` is the object after it.
+
+        `answer`: the result of its `receive`.  `values`: the attributes before.
+        """
+        if answer is None:
+            return self._after_of(member), None
+        sent: list[tuple[str | None, Hashable]] = []
+        rules: list[str] = []
+        last: list[Any] = [answer]
+        if answer is not NOT_ENABLED:
+            if type(answer) not in (GeneratorType, list, tuple):
+                raise _NotPlain
+            last.clear()
+            for effect in with_return(answer, last):
+                if type(effect) is Send and effect.to in self.names:
+                    sent.append((effect.to, freeze(effect.content)))
+                elif type(effect) is Broadcast:
+                    content = freeze(effect.content)
+                    sent += [(to, content) for to in self._all]
+                elif type(effect) is Rule:
+                    rules.append(effect.label)
+                else:
+                    raise _NotPlain
+                if len(sent) + len(rules) > ITEMS_MAX:
+                    raise _NotPlain
+        after = self._after_of(member)
+        if last[0] is None:
+            return after, (tuple(sent), tuple(rules)) if sent or rules else None
+        if last[0] is NOT_ENABLED and not sent and not rules and after == values:
+            return None, None
+        raise _NotPlain
+
+    def _offer_again(self, member: Any, offered: Sequence[Any], values: Values) -> None:
+        """Call choices() again, on a fresh object; raises `ModelProblem` for another answer."""
+        try:
+            is_same = [*_listed(member.choices())] == [*offered]
+        except _NotPlain:
+            is_same = False
+        if not is_same:
+            self._refuse_two("choices()", values)
+
+    def _hear_again(self, member: Any, event: Any, values: Values, first: Heard) -> None:
+        """Put an event again, on a fresh object; raises `ModelProblem` for another answer."""
+        try:
+            is_same = self._plain_answer(member, member.receive(event), values) == first
+        except _NotPlain:
+            is_same = False
+        if not is_same:
+            self._refuse_two(f"receive() of {event!r}", values)
 
     def _refuse_two(self, method: str, values: Values, fault: str = "gives two answers") -> None:
         held = dict(zip(self.code.objects.names, thaw_all(values), strict=True))
@@ -183,14 +275,14 @@ class DirectMember:
 
     @property
     def shows_itself(self) -> bool:
-        """Whether claims see the member's attributes, so that no two states show the same."""
+        """Whether claims see its attributes, so that no two states show the same."""
         return self.show is None and not self.code._has_shows
 
     def shown(self, values: Values) -> Hashable:
         """Return the frozen observation of the member."""
         if self.shows_itself:
             return frozen_observation(self.code.objects.names, values)
-        return self._asked_of(values, self._shown_plainly, self._shown_slowly)
+        return self._asked_of(self.asks_to_show, values, self._shown_plainly, self._shown_slowly)
 
     @property
     def asks_to_show(self) -> str:
@@ -219,8 +311,9 @@ class DirectMember:
     def seen(self, values: Values) -> Any:
         """Return the observation of a member that shows its attributes, as claims get it."""
         names = self.code.objects.names
-        if SAME.issuperset(map(type, values)):
-            return Seen(tuple(zip(names, values, strict=True)))
+        fixed = values if SAME.issuperset(map(type, values)) else fixed_values(values)
+        if fixed is not None:
+            return Seen(tuple(zip(names, fixed, strict=True)))
         return thaw(frozen_observation(names, values))
 
 
@@ -230,7 +323,7 @@ def _maker(
     """Return two functions: one makes fresh objects from frozen attributes, the other returns the
     frozen attributes of an object, and raises if an attribute came or went.
     """
-    objects, same = code.objects, SAME.issuperset
+    objects, same, flags_too = code.objects, SAME.issuperset, (SAME | {bool}).issuperset
     kind, names, count, new = objects.kind, objects.names, len(objects.names), object.__new__
     values_of = objects.values_of
     has_slots = any(vars(base).get("__slots__") for base in kind.__mro__)
@@ -241,9 +334,10 @@ def _maker(
         return lambda values: partial(objects.running, values), objects.values
 
     def makes(values: Values) -> Callable[[], Any]:
-        if not same(map(type, values)):
+        fixed = values if same(map(type, values)) else fixed_values(values)
+        if fixed is None:
             return partial(objects.running, values)
-        copied = dict(zip(names, values, strict=True)).copy
+        copied = dict(zip(names, fixed, strict=True)).copy
 
         def fresh() -> Any:
             member = new(kind)
@@ -256,6 +350,48 @@ def _maker(
         after: Values = values_of(member)
         if len(member.__dict__) != count:
             raise _NotPlain
-        return after if same(map(type, after)) else freeze_all(after)
+        if same(map(type, after)):
+            return after
+        if flags_too(map(type, after)):
+            return tuple([FLAGS[one] if type(one) is bool else one for one in after])
+        return freeze_all(after)
 
     return makes, after_of
+
+
+def _listed(offered: Any) -> Sequence[Any]:
+    """Return the events that choices() offers, if they are a list, a tuple or of a generator."""
+    last: list[Any] = [None]
+    if type(offered) is GeneratorType:
+        last.clear()
+        offered = [*islice(with_return(offered, last), ITEMS_MAX + 1)]
+    if type(offered) not in (list, tuple) or len(offered) > ITEMS_MAX or last != [None]:
+        raise _NotPlain
+    found: Sequence[Any] = offered
+    return found
+
+
+def _frozen_event(event: Any) -> Hashable:
+    """Return an event frozen, if it is one that nothing can change."""
+    if isinstance(event, _NO_PLAIN_EVENTS):
+        raise _NotPlain
+    found = freeze(event)
+    if not is_fixed(found) or has_order(found):
+        raise _NotPlain
+    return found
+
+
+def fixed_values(values: Values) -> tuple[Any, ...] | None:
+    """Return the values that were frozen, None if one of them can change in place."""
+    found = []
+    for value in values:
+        if type(value) in SAME:
+            found.append(value)
+        elif type(value) is Flag:
+            found.append(value.value)
+        else:
+            how, whole = recipe_of(value, False)
+            if how != CONST:
+                return None
+            found.append(whole)
+    return tuple(found)

@@ -62,9 +62,9 @@ class MemberSteps:
         self._checker = checker
         self._others = tuple(other for other in world.members if other != objects.name)
         # The addressee of a broadcast: None stands for all others.
-        self._all: tuple[str | None, ...] = (None,)
+        self.broadcasts_to: tuple[str | None, ...] = (None,)
         if isinstance(world.network, MessageSet) and world.network.broadcasts == "each":
-            self._all = self._others
+            self.broadcasts_to = self._others
         self._restarts = world.faults.restarts
         self._in_set = isinstance(world.network, MessageSet)
         self._has_senders = getattr(world.network, "with_sender", True)
@@ -188,7 +188,7 @@ class MemberSteps:
                         )
                     elif type(effect) is Broadcast:
                         content = freeze(effect.content)
-                        sent += [(to, content) for to in self._all]
+                        sent += [(to, content) for to in self.broadcasts_to]
                     elif type(effect) is Persist and self.objects.persistent:
                         disk = self.objects.disk(member)
                     elif type(effect) is Record and self._has_monitor:

@@ -1,8 +1,9 @@
-"""The direct search of a world of one member reports the same as plain Python and the engine."""
+"""The direct search of a world of one member reports what plain Python and the engine report."""
 
 from __future__ import annotations
 
 import copy
+import enum
 import random
 from collections.abc import Callable
 from typing import Any
@@ -38,31 +39,31 @@ from joinproto.check.plain import Bounds, Ends, check_small
 from joinproto.check.report import Report
 from joinproto.check.watchdog import WATCH
 
-NO_BOUNDS = Bounds(1 << 40, 1 << 40, 1 << 40, 1 << 40)
+ALL = Bounds(1 << 40, 1 << 40, 1 << 40, 1 << 40)
 COSTS = ("seconds", "cpu_seconds", "peak_rss_bytes", "bytes_per_state", "numbered_bytes", "calls")
 
 
 @pytest.fixture(params=[0, 3, 1000])
 def _checked_states(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set in how many states `member.py` puts the questions."""
+    """Set how many states are searched in the slow way before the fast way is taken."""
     monkeypatch.setattr(direct_member, "CHECKED_STATES", request.param)
 
 
-def findings(report: Report | None) -> dict[str, Any]:
+def found(report: Report | None) -> dict[str, Any]:
     """Return the report's findings, without costs and the method of the search."""
     assert report is not None
-    fields = asdict(report, recurse=False)
+    said = asdict(report, recurse=False)
     for name in (*COSTS, "method", "row_bits"):
-        fields.pop(name)
-    return fields
+        said.pop(name)
+    return said
 
 
 def same_findings(world: Callable[[], World], **ends: Any) -> Report:
-    """Return the report of the direct search, after a comparison with plain Python's report."""
+    """Return the report of the direct search, after comparing it with that of plain Python."""
     direct = check_direct(world(), witnesses=True, ends=Ends(**ends))
-    plain = check_small(world(), witnesses=True, ends=Ends(**ends), bounds=NO_BOUNDS)
+    plain = check_small(world(), witnesses=True, ends=Ends(**ends), bounds=ALL)
 
-    assert findings(plain) == findings(direct)
+    assert found(plain) == found(direct)
     assert direct is not None
     assert direct.method == "states"
     return direct
@@ -153,16 +154,16 @@ def test_a_class_with_its_own_setattr_is_searched() -> None:
             assert name in ("a", "b")
             super().__setattr__(name, value)
 
-    report = same_findings(
+    found_there = same_findings(
         lambda: evolve(grid(always("any", lambda view: True)), members={"m": Strict})
     )
 
-    assert report.distinct == 156
+    assert found_there.distinct == 156
 
 
 @pytest.mark.usefixtures("_checked_states")
-def test_the_engine_and_the_direct_search_report_the_same_findings() -> None:
-    """The two reports differ in the method."""
+def test_the_engine_and_the_direct_search_find_the_same() -> None:
+    """The findings are equal; only the method differs."""
     world = grid(always_each("low", lambda shown: shown.a * shown.b < 30))
 
     direct, engine = check_direct(world), check_by_engine(world)
@@ -188,7 +189,7 @@ VALUES: tuple[Any, ...] = (
 )
 
 
-def random_world(seed: int) -> Callable[[], World]:
+def drawn(seed: int) -> Callable[[], World]:
     """Return a random world of one member: a table of each event's effect on its attributes."""
     dice = random.Random(seed)
     size, words = dice.randint(2, 9), [("go", at) for at in range(dice.randint(1, 3))]
@@ -241,11 +242,11 @@ def random_world(seed: int) -> Callable[[], World]:
 def test_random_members_give_equal_findings_in_both_searches() -> None:
     """200 random members hold numbers, flags, texts, sets, lists and dicts."""
     for seed in range(200):
-        same_findings(random_world(seed))
+        same_findings(drawn(seed))
 
 
 def test_the_direct_search_leaves_other_worlds_to_other_searches() -> None:
-    """It does not take worlds with two members, faults, claims about fair runs, or messages."""
+    """Worlds with two members, faults, claims about fair runs, or sent messages."""
 
     class Sender(Grid):
         def receive(self, event: str) -> Any:
@@ -263,7 +264,47 @@ def test_check_uses_the_direct_search() -> None:
     assert check(grid(always("any", lambda view: True))).method == "states"
 
 
-# -- mistakes in a model that quick questions meet ------------------------------------------
+class Pace(enum.Enum):
+    SLOW = 1
+    FAST = 2
+
+
+class Usual(Grid):
+    """Yields its events, which are tuples, and its effects; has a flag, an enum and a tuple."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last: tuple[Any, ...] = ("none", False)
+        self.pace, self.odd = Pace.SLOW, False
+
+    def choices(self) -> Any:
+        yield "a", Pace.SLOW
+        yield "b", Pace.FAST
+
+    def receive(self, event: Any) -> Any:
+        if super().receive(event[0]) is NOT_ENABLED:
+            return NOT_ENABLED
+        self.last, self.pace, self.odd = (event[0], True), event[1], self.a % 2 == 1
+        yield Rule(event[0])
+
+
+def test_a_member_as_it_is_usually_written_is_asked_quickly(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def world() -> World:
+        world = grid(always("any", lambda view: True), labels=("a", "b", "c"))
+        return evolve(world, members={"m": Usual})
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("asked slowly")
+
+    monkeypatch.setattr(direct_member, "CHECKED_STATES", 0)
+    monkeypatch.setattr(DirectMember, "_slowly", refuse)
+
+    assert same_findings(world).coverage.rules["a"] > 200
+
+
+# -- mistakes in a model that the fast way meets --------------------------------------------
 
 
 class Counts(Grid):
@@ -287,24 +328,24 @@ def problem_of(kind: type) -> ModelProblem:
     return raised.value
 
 
-def test_a_member_that_depends_on_chance_is_refused() -> None:
+def test_chance_is_noticed() -> None:
     turns = iter(range(10**9))
 
-    class UsesChance(Counts):
+    class Chance(Counts):
         def odd(self, event: str) -> Any:
             self.a = next(turns) % 40
             return None
 
-    assert "gives two answers" in problem_of(UsesChance).message
+    assert "gives two answers" in problem_of(Chance).message
 
 
-def test_a_step_that_adds_an_attribute_is_refused() -> None:
-    class AddsAttribute(Counts):
+def test_an_attribute_that_appears_is_noticed() -> None:
+    class Comes(Counts):
         def odd(self, event: str) -> Any:
             self.more = 1
             return None
 
-    assert "comes or goes" in problem_of(AddsAttribute).message
+    assert "comes or goes" in problem_of(Comes).message
 
 
 def test_an_exception_is_reported_with_the_run_to_it() -> None:
@@ -318,22 +359,22 @@ def test_an_exception_is_reported_with_the_run_to_it() -> None:
     assert len(problem.led_to.steps) == 40
 
 
-def test_a_member_that_changes_and_answers_not_enabled_is_refused() -> None:
-    class ChangesAndRefuses(Counts):
+def test_a_change_without_a_step_is_noticed() -> None:
+    class Drops(Counts):
         def odd(self, event: str) -> Any:
             return NOT_ENABLED
 
-    assert "NOT_ENABLED, and changes" in problem_of(ChangesAndRefuses).message
+    assert "NOT_ENABLED, and changes" in problem_of(Drops).message
 
 
-def test_choices_that_change_the_member_are_refused() -> None:
-    class ChangesInChoices(Counts):
+def test_choices_that_change_the_member_are_noticed() -> None:
+    class Changes(Counts):
         def choices(self) -> list[str]:
             if self.a == 41:
                 self.b += 1
             return ["a", "b"]
 
-    assert "choices() changes" in problem_of(ChangesInChoices).message
+    assert "choices() changes" in problem_of(Changes).message
 
 
 def test_a_step_that_depends_on_the_order_of_a_set_is_refused() -> None:
@@ -341,48 +382,49 @@ def test_a_step_that_depends_on_the_order_of_a_set_is_refused() -> None:
         def __init__(self) -> None:
             super().__init__()
             self.names = {"x", "y"}
-            self.first = ""
 
         def odd(self, event: str) -> Any:
             self.first = next(iter(self.names))
             return None
 
-    assert "depends on the order" in problem_of(Ordered).message
+        first = ""
+
+    assert problem_of(Ordered).message
 
 
-def test_a_step_that_raises_only_once_is_refused() -> None:
-    """The first call raises, and the repeated call does not, as with shared objects."""
+def test_an_exception_that_is_not_raised_again_is_noticed() -> None:
+    """The first call fails, and the same call after it does not, as with shared objects."""
     failed: list[str] = []
 
-    class RaisesOnce(Counts):
+    class Once(Counts):
         def odd(self, event: str) -> Any:
             if self.b == 50 and not failed:
                 failed.append(event)
                 raise ValueError("odd")
             return None
 
-    message = problem_of(RaisesOnce).message
+    message = problem_of(Once).message
     assert "raises ValueError: odd once, and answers the other time" in message
 
 
-def test_a_shows_method_that_raises_only_once_is_refused() -> None:
+def test_a_failure_that_does_not_repeat_is_noticed() -> None:
     failed: list[int] = []
 
-    class RaisesOnce(Counts):
+    class Once(Counts):
         def shows(self) -> int:
             if self.a + self.b == 60 and not failed:
                 failed.append(self.a)
                 raise ValueError("odd")
             return self.a
 
-    message = problem_of(RaisesOnce).message
+    message = problem_of(Once).message
     assert "shows() raises ValueError: odd once" in message
 
 
-def test_a_step_with_an_effect_only_when_repeated_is_refused() -> None:
+def test_an_effect_that_comes_the_second_time_is_noticed() -> None:
     answered: set[tuple[int, int, str]] = set()
 
-    class AddsEffect(Counts):
+    class Sends(Counts):
         def odd(self, event: str) -> Any:
             asked = (self.a, self.b, event)
             if asked in answered:
@@ -390,12 +432,12 @@ def test_a_step_with_an_effect_only_when_repeated_is_refused() -> None:
             answered.add(asked)
             return None
 
-    assert "gives two answers" in problem_of(AddsEffect).message
+    assert "gives two answers" in problem_of(Sends).message
 
 
 @pytest.mark.usefixtures("_checked_states")
-def test_a_value_that_cannot_be_part_of_a_state_is_reported_with_its_attribute() -> None:
-    """Quick questions must report it, because here no other search follows."""
+def test_a_value_that_cannot_be_a_state_is_reported_with_its_attribute() -> None:
+    """The fast way must report it, because the search cannot begin again in another way."""
 
     class Holds(Grid):
         def __init__(self) -> None:
