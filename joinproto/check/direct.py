@@ -15,8 +15,9 @@ The checks of the member's code are the same as in other searches:
   an attribute that comes or goes, a dict or a set, which have an order).
 * A call that does not return is ended.
 
-Other searches take the worlds that this search cannot: with more than one member, faults, messages,
-joint steps, or claims about runs (`is_direct`).
+Worlds of one large member and small other ones are searched in the same way (`direct_large.py`).
+Other searches take the worlds that this search cannot: with faults, joint steps, or claims about
+runs (`is_calm`).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ KINDS = ("always", "sometimes", "no deadlock")
 _EXPAND_BATCH = 1 << 10
 """The limits are checked after every batch of this many expanded states."""
 
-_JUDGE_BATCH = 1 << 8
+JUDGE_EVERY = 1 << 8
 """The limits are checked after every batch of this many states that are judged."""
 
 RETRIED_STATES_MAX = 100_000
@@ -62,15 +63,19 @@ RETRIED_STATES_MAX = 100_000
 they report the run that led to it.
 """
 
-_NO_BOUNDS = Bounds(1 << 62, 1 << 62, 1 << 62, 1 << 62)
+NO_BOUNDS = Bounds(1 << 62, 1 << 62, 1 << 62, 1 << 62)
 
 
 def is_direct(world: World) -> bool:
-    """Return whether a world is one that can be searched state by state."""
+    """Return whether a world is one of one member that can be searched state by state."""
+    return len(world.members) == 1 and is_calm(world)
+
+
+def is_calm(world: World) -> bool:
+    """Return whether members, their messages and claims about states are all that a world has."""
     faults = world.faults
     return (
-        len(world.members) == 1
-        and world.monitor is None
+        world.monitor is None
         and not (faults.crashes or faults.partitions or faults.losses)
         and not (faults.duplicates or faults.wipes)
         and world.together is None
@@ -98,16 +103,37 @@ def check_direct(
     if not is_direct(world):
         return None
     began, cpu = time.perf_counter(), time.process_time()
+
+    def begin(limit_bytes: int) -> Direct | None:
+        steps = Steps(world)
+        member = DirectMember.of(world, steps.codes.members[0])
+        if member is None:
+            return None
+        return Direct(steps, ends or Ends(), NO_BOUNDS, member=member, limit_bytes=limit_bytes)
+
+    return report_of(begin, witnesses, began, cpu, memory_max_bytes)
+
+
+def report_of(
+    begin: Callable[[int], Direct | None],
+    witnesses: bool,
+    began: float,
+    cpu: float,
+    memory_max_bytes: int | None = None,
+) -> Report | None:
+    """Return the report of a search; None if another search is needed.
+
+    `begin`: returns the search for a limit of bytes, None if there is none.  `began`, `cpu`: the
+    clock and the processor time when the search began, in seconds.
+    """
     try:
         with collected_seldom():
-            steps = Steps(world)
-            member = DirectMember.of(world, steps.codes.members[0])
-            if member is None:
-                return None
             limit = default_limit_bytes() if memory_max_bytes is None else memory_max_bytes
-            found = Direct(steps, ends or Ends(), _NO_BOUNDS, member=member, limit_bytes=limit)
+            found = begin(limit)
+            if found is None:
+                return None
             found.run(began)
-            steps.codes.ask_again()
+            found.steps.codes.ask_again()
             return found.report(witnesses, began, cpu)
     except NeedsOtherSearch:
         return None
@@ -142,8 +168,8 @@ class Direct(PlainSearch):
 
     member: DirectMember = field(kw_only=True)
     limit_bytes: int = field(kw_only=True)
-    held: list[Values] = Factory(list)
-    numbers: dict[Values, int] = Factory(dict)
+    held: list[Any] = Factory(list)
+    numbers: dict[Any, int] = Factory(dict)
     taken: dict[Hashable, int] = Factory(dict)
     rules: dict[str, int] = Factory(dict)
     stuck: list[int] = Factory(list)
@@ -155,9 +181,7 @@ class Direct(PlainSearch):
         """Explore level by level, to the end or to the first level with a violation."""
         self._shows_itself = self.member.shows_itself
         for state in self.steps.initials(lambda: self._ends_now(began)):
-            if state.messages or state.links:
-                raise NeedsOtherSearch
-            self._take_in(state.locals[0].values)
+            self._take_in(self._key_of(state))
         self.generated, begin = len(self.held), 0
         try:
             while begin < len(self.held) and not self.stopped_by:
@@ -175,16 +199,22 @@ class Direct(PlainSearch):
         if not self.stopped_by and not self.violated:
             self._judge_stuck()
 
-    def _take_in(self, values: Values) -> None:
-        if values not in self.numbers:
-            self.numbers[values] = len(self.held)
-            self.held.append(values)
+    def _key_of(self, state: State) -> Hashable:
+        """Return what `held` has for a state; raises `NeedsOtherSearch` if it has messages."""
+        if state.messages or state.links:
+            raise NeedsOtherSearch
+        return state.locals[0].values
+
+    def _take_in(self, key: Any) -> None:
+        if key not in self.numbers:
+            self.numbers[key] = len(self.held)
+            self.held.append(key)
 
     # -- steps -----------------------------------------------------------------------------
 
     def _expand(self, states: range, began: float) -> None:
         """Add all successors of a level, or those found until a limit is met."""
-        name = self.steps.codes.names[0]
+        name = self.member.code.name
         for first in range(states.start, states.stop, _EXPAND_BATCH):
             some = self._inside(range(first, min(first + _EXPAND_BATCH, states.stop)))
             WATCH.run(f"member {name}: a step", partial(self._add_successors, some))
@@ -280,9 +310,9 @@ class Direct(PlainSearch):
                 WATCH.go_on()
                 found.append(self.member.shown(self.held[at]))
 
-        what = f"member {self.steps.codes.names[0]}: {self.member.asks_to_show}"
-        for first in range(states.start, states.stop, _JUDGE_BATCH):
-            some = range(first, min(first + _JUDGE_BATCH, states.stop))
+        what = f"member {self.member.code.name}: {self.member.asks_to_show}"
+        for first in range(states.start, states.stop, JUDGE_EVERY):
+            some = range(first, min(first + JUDGE_EVERY, states.stop))
             WATCH.run(what, partial(go, some))
             if self._ends_now(began):
                 break
@@ -293,8 +323,8 @@ class Direct(PlainSearch):
     ) -> list[bool]:
         """Return the answers as `_asked` does, or fewer of them if a limit is met."""
         found: list[bool] = []
-        for first in range(0, len(shown), _JUDGE_BATCH):
-            found += self._asked(item, part, shown[first : first + _JUDGE_BATCH])
+        for first in range(0, len(shown), JUDGE_EVERY):
+            found += self._asked(item, part, shown[first : first + JUDGE_EVERY])
             if self._ends_now(began):
                 break
         return found
@@ -318,7 +348,7 @@ class Direct(PlainSearch):
 
     def _is_about(self, item: Property) -> bool:
         """Return whether a claim is about each member, this member included."""
-        name = self.steps.codes.names[0]
+        name = self.member.code.name
         return item.scope == "each" and (item.among is None or name in item.among)
 
     def _answers_to(
@@ -375,7 +405,7 @@ class Direct(PlainSearch):
 
         Of several, the one from the first initial state, then with the first steps by `order_of`.
         """
-        objects = self.steps.codes.members[0].objects
+        objects = self.member.code.objects
         calls = objects.calls
         towards: list[set[int]] = [set(targets)]
         stuck = {*self.stuck}
@@ -407,7 +437,7 @@ class Direct(PlainSearch):
         return State((local,), None, self.steps.environment.states[0])
 
     def _number(self, state: State) -> int:
-        return self.numbers.get(state.locals[0].values, -1)
+        return self.numbers.get(self._key_of(state), -1)
 
     def _text(self, at: int) -> States:
         return self.steps.states_text(self._state(at))

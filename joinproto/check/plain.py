@@ -6,7 +6,8 @@ same except for the search's costs, and tests compare it on every small world th
 
 The engine takes over if a world exceeds the `Bounds`.  It loads its compiled loops in about a
 second.  If they must be compiled first, which takes some 20 seconds, a user's model is searched
-here up to larger bounds.
+here up to larger bounds.  `direct_large.py` takes over if most of the first states are
+local states of one member.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from attrs import Factory, define, frozen
+from attrs import Factory, define, field, frozen
 
 from joinproto.check.asking import ask, ask_of_view, guard
 from joinproto.check.exercised import final_report
@@ -61,6 +62,10 @@ USER_BOUNDS_COMPILED = Bounds(20_000, 100_000, 20_000, 150_000)
 """Bounds for a user's model if the loops are compiled: half a second, as loading them takes."""
 
 
+LOOKS_AFTER = 4_000
+"""After this many states, some tenths of a second, another search may take over."""
+
+
 def own_bounds() -> Bounds:
     """Return the bounds for a user's model on this machine."""
     return USER_BOUNDS_COMPILED if has_loops() else USER_BOUNDS
@@ -96,15 +101,30 @@ def check_small(
     """
     if world.same is not None:
         return None
+    found = searched(world, witnesses, ends or Ends(), bounds)
+    return found if isinstance(found, Report) else None
+
+
+def searched(
+    world: World,
+    witnesses: bool,
+    ends: Ends,
+    bounds: Bounds,
+    leaves: Callable[[PlainSearch], bool] = lambda small: False,
+) -> Report | PlainSearch:
+    """Return the report of a world without `same`; the search, if it met a bound.
+
+    `leaves`: asked once, after `LOOKS_AFTER` states; if it is true, the search ends there.
+    """
     began, cpu = time.perf_counter(), time.process_time()
-    try:
-        with collected_seldom():
-            small = PlainSearch(Steps(world), ends or Ends(), bounds)
+    with collected_seldom():
+        small = PlainSearch(Steps(world), ends, bounds, leaves=leaves)
+        try:
             small.run(began)
-            small.steps.codes.ask_again()
-            return small.report(witnesses, began, cpu)
-    except NeedsOtherSearch:
-        return None
+        except NeedsOtherSearch:
+            return small
+        small.steps.codes.ask_again()
+        return small.report(witnesses, began, cpu)
 
 
 def search_plainly(
@@ -126,9 +146,9 @@ class PlainSearch:
     """A search in plain Python.  `out_of`: the steps out of each state that was expanded.
 
     `hits`: claim to (level, states) that break it, or that reach it for a `sometimes`.  `traces`:
-    claim to the run that breaks it.  `mapped`: the `implements` claims; `unmapped`: whether a state
-    has no counterpart in an abstract world.  `premises`: claims whose premise was true in a state.
-    `bytes_before`: memory of the process before the search.
+    claim to the run that breaks it.  `mapped`: the `implements` claims.  `bytes_before`: memory of
+    the process before the search.  `leaves`: see `searched`;
+    `has_left`: whether it did.
     """
 
     steps: Steps
@@ -148,7 +168,10 @@ class PlainSearch:
     violated: bool = False
     unmapped: bool = False
     idle: tuple[str, ...] = ()
+    leaves: Callable[[PlainSearch], bool] = field(default=lambda small: False, kw_only=True)
     bytes_before: int = Factory(resident_bytes)
+    has_left: bool = False
+    _has_looked: bool = False
     _seen: set[State] = Factory(set)
     _answers: dict[tuple[str, Any, Any], bool] = Factory(dict)
 
@@ -167,9 +190,18 @@ class PlainSearch:
             if self.violated or self._ends_here(len(self._seen)):
                 break
             level = self.next_level(began)
+            self._look()
         if not self.stopped_by and (self.unmapped or not self.violated):
             on_runs = [item for item in self.claims if item.kind in ON_RUNS]
             self._judge_runs(implementing if self.unmapped else on_runs)
+
+    def _look(self) -> None:
+        """Raise `NeedsOtherSearch` if the states found so far are reason to leave, asked once."""
+        if not self._has_looked and len(self._seen) >= LOOKS_AFTER and not self.stopped_by:
+            self._has_looked = True
+            self.has_left = self.leaves(self)
+            if self.has_left:
+                raise NeedsOtherSearch
 
     def add(self, level: list[State]) -> None:
         """Add a level, and judge its states."""
@@ -388,6 +420,10 @@ class PlainSearch:
     def _way_to(self, depth: int, targets: list[State]) -> Led:
         """Return the shortest run to a state of `targets`, as `way_to` chooses it."""
         return way_to(self.steps, self.levels, depth, targets, self.out_of.__getitem__)
+
+    def reached(self) -> set[State]:
+        """Return all states that were found, also those of a level that is not complete."""
+        return self._seen
 
     def states(self) -> Iterable[State]:
         """Return all states, in the order in which they were found."""

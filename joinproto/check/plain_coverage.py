@@ -33,14 +33,14 @@ class TakenSteps:
     outcomes: dict[int, tuple[str, Hashable, Outcome]] = Factory(dict)
     others: Counter[str] = Factory(Counter)
 
-    def add(self, move: Move) -> None:
-        """Count a step."""
+    def add(self, move: Move, times: int = 1) -> None:
+        """Count a step that was taken so many times."""
         if move.kind in ("lose", "duplicate"):
-            self.others[move.kind] += 1
+            self.others[move.kind] += times
         elif move.kind in ("split", "heal"):
-            self.others["split or heal"] += 1
+            self.others["split or heal"] += times
         for member, outcome in move.outcomes:
-            self.times[id(outcome)] += 1
+            self.times[id(outcome)] += times
             self.outcomes.setdefault(id(outcome), (member, move.event, outcome))
 
     def counts(self, steps: Steps) -> tuple[Counter[str], Counter[str]]:
@@ -82,17 +82,11 @@ def coverage_of(
     `levels`: states by depth.  `out_of`: the steps out of each state that was expanded.
     `is_stopped`: whether a limit ended the search.
     """
-    taken, message_kinds = TakenSteps(), MessageKinds()
+    taken = TakenSteps()
     for onward in out_of.values():
         for move, _ in onward:
             taken.add(move)
     actions, rules = taken.counts(steps)
-    for code in steps.codes.members:
-        for (local, event), outcomes in steps.asked[code].items():
-            acts = any(
-                (o.after, o.sent, o.recorded, o.rules) != (local, (), (), ()) for o in outcomes
-            )
-            message_kinds.add(event, takes=bool(outcomes), acts=acts)
     states = [state for level in levels for state in level]
     seen = {
         code.name: [thaw(value) for value in {code.shows(s.locals[at]) for s in states}]
@@ -100,8 +94,20 @@ def coverage_of(
     }
     grown = [*_growing(steps, states, len(levels))] if is_stopped else []
     return counted_coverage(
-        steps.world, actions, rules, seen, message_kinds, _unwritten(steps, levels[0]), grown
+        steps.world, actions, rules, seen, kinds_of(steps), unwritten_of(steps, levels[0]), grown
     )
+
+
+def kinds_of(steps: Steps) -> MessageKinds:
+    """Return the kinds of the messages that members were asked about."""
+    message_kinds = MessageKinds()
+    for code in steps.codes.members:
+        for (local, event), outcomes in steps.asked[code].items():
+            acts = any(
+                (o.after, o.sent, o.recorded, o.rules) != (local, (), (), ()) for o in outcomes
+            )
+            message_kinds.add(event, takes=bool(outcomes), acts=acts)
+    return message_kinds
 
 
 def _growing(steps: Steps, states: Sequence[State], depth: int) -> Iterator[str]:
@@ -110,7 +116,7 @@ def _growing(steps: Steps, states: Sequence[State], depth: int) -> Iterator[str]
         yield from growth_notes(code.name, code.objects.names, held, depth)
 
 
-def _unwritten(steps: Steps, begin: Sequence[State]) -> list[str]:
+def unwritten_of(steps: Steps, begin: Sequence[State]) -> list[str]:
     """Return the members with durable attributes whose disk stayed as it was made."""
     written = {
         code.name

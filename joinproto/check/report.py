@@ -173,7 +173,7 @@ class Report:
     method: Annotated[
         Literal["tables", "plain", "states"],
         """how the search ran: `tables` of members' answers, `plain` Python (a small world), or
-        `states`, one by one (a world of one member)""",
+        `states`, one by one (a world of one large member)""",
     ] = field(default="tables", kw_only=True, eq=False)
     reductions: Annotated[tuple[str, ...], "such as symmetry; empty: every state was visited"]
     fair_to: Annotated[

@@ -7,7 +7,8 @@ from typing import Any
 
 from joinproto.check.check import check as check_by_engine
 from joinproto.check.direct import check_direct
-from joinproto.check.plain import Ends, check_small, own_bounds
+from joinproto.check.direct_large import check_own
+from joinproto.check.plain import Ends, own_bounds
 from joinproto.check.report import Report
 from joinproto.check.world import World
 
@@ -28,7 +29,8 @@ def check(
 
     A world of one member without faults is searched state by state (`Report.method` says so).
     A world of up to some 40,000 states is searched in plain Python, which needs no compiled loops;
-    if these are cached from an earlier run, a world of up to 20,000.  The engine searches every
+    if these are cached from an earlier run, a world of up to 20,000.  A larger world without faults
+    is searched state by state if one member has most of its states.  The engine searches every
     other world, and any world if `symmetry` is wanted.  A world of several members is also searched
     by the engine if `memory_max_bytes`, `progress` or more than one worker is given.
 
@@ -51,7 +53,7 @@ def check(
             return found
     asks_for_more = (symmetry, memory_max_bytes, progress, workers > 1)
     if not any(asks_for_more):
-        small = check_small(world, witnesses=witnesses, ends=ends, bounds=own_bounds())
+        small = check_own(world, witnesses=witnesses, ends=ends, bounds=own_bounds())
         if small is not None:
             return small
     return check_by_engine(

@@ -15,6 +15,7 @@ import click
 from attrs import evolve, frozen
 
 from joinproto.check.direct import check_direct, is_direct
+from joinproto.check.direct_large import check_own
 from joinproto.check.folders import answers_file
 from joinproto.check.fresh import Fresh
 from joinproto.check.loaded import Loaded
@@ -170,10 +171,10 @@ def _search_as_small(loaded: Loaded, settings: Settings) -> Report | None:
         return None
     with loaded.at_work(), interruptible() as interrupt:
         ends = _ends(settings, interrupt)
-        bounds = own_bounds() if is_own else SHIPPED
-        return check_small(
-            loaded.world, ends=ends, bounds=bounds, witnesses=settings.witness is not None
-        )
+        witnesses = settings.witness is not None
+        if is_own:
+            return check_own(loaded.world, ends=ends, bounds=own_bounds(), witnesses=witnesses)
+        return check_small(loaded.world, ends=ends, bounds=SHIPPED, witnesses=witnesses)
 
 
 def _was_large(loaded: Loaded) -> bool:
