@@ -54,11 +54,15 @@ class Pattern:
             )
         return cls(tuple(lines), tuple(map(tuple, excluded)))
 
-    def after(self, matched: int, phrases: Sequence[str]) -> int | None:
-        """Return the number of lines matched after a step; None if the step must not happen."""
-        if _any_fits(phrases, (self.lines[matched],)):
-            return matched + 1
-        return None if _any_fits(phrases, self.excluded[matched]) else matched
+    def after(self, matched: int, phrases: Sequence[str]) -> Iterator[int]:
+        """Yield each number of lines that may be matched after a step."""
+        fits = _any_fits(phrases, (self.lines[matched],))
+        if fits:
+            yield matched + 1
+        # A later step may fit the same line, and no excluded event follow that step.
+        is_open = not fits or self.excluded[matched + 1]
+        if is_open and not _any_fits(phrases, self.excluded[matched]):
+            yield matched
 
 
 def _any_fits(phrases: Sequence[str], lines: Sequence[str]) -> bool:
@@ -128,11 +132,11 @@ class PatternSearch:
         at, matched = place
         for index, (_, to) in enumerate(self.graph.steps_out(at)):
             phrases = list(phrases_of(self.graph.step_json(at, index)))
-            after = self.pattern.after(matched, phrases)
-            if after is None or (to, after) in self.parent:
-                continue
-            self.parent[to, after] = place, index
-            if after == len(self.pattern.lines):
-                self._found = to, after
-                return
-            self._queue.append((to, after))
+            for after in self.pattern.after(matched, phrases):
+                if (to, after) in self.parent:
+                    continue
+                self.parent[to, after] = place, index
+                if after == len(self.pattern.lines):
+                    self._found = to, after
+                    return
+                self._queue.append((to, after))

@@ -1,11 +1,14 @@
 """The core of `joinproto explore` takes questions and gives answers in JSON."""
 
 import json
+from collections.abc import Sequence
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from joinproto.explore.patterns import Pattern
 from joinproto.explore.session import Session
 from tests.census import searched
 
@@ -263,6 +266,42 @@ def test_a_pattern_finds_steps_in_order_and_excludes_others_between() -> None:
     assert none["run"] is None, "there is one crash in a run"
     assert never["run"] is None, "m1 receives nothing before it has started"
     assert none["searched"]["whole"]
+
+
+def is_in(pattern: Pattern, run: Sequence[str]) -> bool:
+    """Return whether some steps of a run fit the lines, with no excluded step between them."""
+    places = combinations(range(len(run)), len(pattern.lines))
+    return any(
+        all(run[at] == line for at, line in zip(chosen, pattern.lines, strict=True))
+        and not any(
+            step in excluded
+            for before, at, excluded in zip(
+                (-1, *chosen[:-1]), chosen, pattern.excluded[: len(chosen)], strict=True
+            )
+            for step in run[before + 1 : at]
+        )
+        for chosen in places
+    )
+
+
+@pytest.mark.parametrize(
+    "lines", [["a", "not: c", "b"], ["not: b", "a", "not: a", "b", "not: c", "c"], ["a", "a", "b"]]
+)
+def test_a_pattern_may_begin_again_after_an_excluded_step(lines: list[str]) -> None:
+    """Of a c a b, the second a is followed by b without c; all runs of up to 6 steps are tried."""
+    pattern = Pattern.of(lines)
+
+    def found(run: Sequence[str]) -> bool:
+        matched = {0}
+        for step in run:
+            matched = {after for one in matched for after in pattern.after(one, [step])}
+            if len(pattern.lines) in matched:
+                return True
+        return False
+
+    for length in range(7):
+        for run in product("abc", repeat=length):
+            assert is_in(pattern, run) == found(run), run
 
 
 def test_levels_and_counts_are_those_of_the_whole_search() -> None:
