@@ -30,7 +30,7 @@ class ListingAnswer(Answer):
 
 
 @frozen(kw_only=True)
-class Served:
+class ServerReply:
     """A server's answer to one request, or the failure of the request."""
 
     status: Annotated[
@@ -59,7 +59,7 @@ class Outcome(Enum):
 
 
 @frozen(kw_only=True)
-class Exchanged(Answer):
+class FlowResult(Answer):
     """The requests of an exchange, and its result."""
 
     requests: Annotated[tuple[Request, ...], "the requests in their order; each takes one answer"]
@@ -92,7 +92,7 @@ class RecordedPorts:
         return self.left.pop(0)
 
     def request(self, request: Request) -> Response | Broken:
-        answer: Served = self._answer(request)
+        answer: ServerReply = self._answer(request)
         return answer.value
 
     def look(self, lookup: Lookup) -> LookedUp:
@@ -121,13 +121,15 @@ def played_with(flow: Flow[R], answers: Sequence[object]) -> tuple[R | None, Rec
     return result, given
 
 
-def played(flow: Flow[R], answers: tuple[Served, ...], rule: str) -> Exchanged:
+def played(flow: Flow[R], answers: tuple[ServerReply, ...], rule: str) -> FlowResult:
     """Return a flow's requests and result; raises `DoesNotFit`, like `played_with`."""
     result, given = played_with(flow, answers)
     return _exchanged(result, given.asked, given.waits, rule)
 
 
-def _exchanged(result: object, requests: list[Request], waits: list[float], rule: str) -> Exchanged:
+def _exchanged(
+    result: object, requests: list[Request], waits: list[float], rule: str
+) -> FlowResult:
     more: dict[str, object] = {}
     match result:
         case Listed(nodes):
@@ -148,7 +150,7 @@ def _exchanged(result: object, requests: list[Request], waits: list[float], rule
             more["again"] = result.again
         case _:
             outcome, why = Outcome.ASKS, "the last request is not answered yet"
-    return Exchanged(
+    return FlowResult(
         requests=tuple(requests),
         waits=tuple(waits),
         outcome=outcome,

@@ -108,13 +108,13 @@ class Aws:
         )
 
 
-def groups(about: Aws, token: str | None = None) -> Request:
+def groups_request(about: Aws, token: str | None = None) -> Request:
     """Return the request for one page of all instances in groups."""
     pairs = {"Action": "DescribeAutoScalingInstances", "Version": "2011-01-01"}
     return about.request("autoscaling", pairs | ({"NextToken": token} if token else {}))
 
 
-def instances(about: Aws, ids: tuple[str, ...] = (), token: str | None = None) -> Request:
+def instances_request(about: Aws, ids: tuple[str, ...] = (), token: str | None = None) -> Request:
     """Return the request for one page of the instances with these ids, tags and states."""
     pairs = {"Action": "DescribeInstances", "Version": "2015-10-01"}
     for one in ids:  # like the shipped plugin, count the two arguments above: the first id is 3
@@ -205,14 +205,14 @@ class AwsBackend(Backend):
         return evolve(keys, region=region)
 
     def _group(self, about: Aws, own: str, signing: Signing) -> Flow[tuple[str, ...]]:
-        ask = partial(groups, about)
+        ask = partial(groups_request, about)
         pages = yield from self._pages(ask, signing, "autoscaling")
         group = group_of(pages, own)
         return members_of(pages, group) if group is not None else ()
 
     def _hosts(self, about: Aws, ids: tuple[str, ...], signing: Signing) -> Flow[tuple[str, ...]]:
         real = about.variant is Variant.REAL
-        ask = partial(instances, about, ids)
+        ask = partial(instances_request, about, ids)
         pages = yield from self._pages(ask, signing, "ec2", first_only=real)
         # Ours filters the answer again, in case the server did not.
         states, own = (None, None) if real else (about.states, ids or None)

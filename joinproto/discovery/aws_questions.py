@@ -14,7 +14,7 @@ from joinproto.ask.question import Question, question
 from joinproto.codec.json_form import AtLeast, Merged, filled
 from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery import aws, sigv4
-from joinproto.discovery.asked import Exchanged, ListingAnswer, Served, played
+from joinproto.discovery.asked import FlowResult, ListingAnswer, ServerReply, played
 from joinproto.discovery.aws_answers import group_of, hosts, members_of, next_page
 from joinproto.discovery.aws_metadata import Metadata, RegionFacts, region
 from joinproto.discovery.contract import Variant
@@ -59,13 +59,13 @@ def answer_describe(
 ) -> DescribeAnswer:
     """The requests for a group or for instances, with their arguments in order."""
     if about.use_autoscaling_group and not instance_ids:
-        request = aws.groups(about, next_token)
+        request = aws.groups_request(about, next_token)
         why = "all instances in groups are asked for, to find this instance's group"
     elif not instance_ids and not about.instance_tags:
         why = "no group and no tags are set, so there is no request"
         return DescribeAnswer(requests=(), why=why)
     else:
-        request = aws.instances(about, instance_ids, next_token)
+        request = aws.instances_request(about, instance_ids, next_token)
         of = "the group" if instance_ids else "the tags"
         why = f"the instances of {of}; arguments are sorted by name"
     return DescribeAnswer(requests=(request,), why=why)
@@ -226,8 +226,8 @@ def answer_list(
         str | None, "the id of the key; null: the role's keys are asked for"
     ] = None,
     secret_key: Annotated[str | None, "the key; null: the role's keys are asked for"] = None,
-    answers: Annotated[tuple[Served, ...], "one answer for each request, in their order"] = (),
-) -> Exchanged:
+    answers: Annotated[tuple[ServerReply, ...], "one answer for each request, in their order"] = (),
+) -> FlowResult:
     """A whole listing: metadata, group, instances."""
     keys = None
     if access_key is not None and secret_key is not None:

@@ -15,7 +15,7 @@ from joinproto.ask.question import Answer, Question, question
 from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery import consul, dns, k8s, proxy
 from joinproto.discovery.answers import Failed, Listed, Selected
-from joinproto.discovery.asked import Exchanged, ListingAnswer, Served, played, played_with
+from joinproto.discovery.asked import FlowResult, ListingAnswer, ServerReply, played, played_with
 from joinproto.discovery.aws_questions import AWS_QUESTIONS
 from joinproto.discovery.consul import Consul
 from joinproto.discovery.contract import Backend
@@ -127,7 +127,7 @@ def answer_dns(
 class AskEndpoints(k8s.K8s):
     """The settings of Kubernetes, and the answers of its API."""
 
-    answers: Annotated[tuple[Served, ...], "one answer for each request, in their order"] = ()
+    answers: Annotated[tuple[ServerReply, ...], "one answer for each request, in their order"] = ()
 
 
 @frozen(kw_only=True)
@@ -162,7 +162,7 @@ def answer_pod(asked: k8s.Pod) -> PodAnswer:
 class AskConsul(Consul):
     """The settings of Consul, and the answers of its agent."""
 
-    answers: Annotated[tuple[Served, ...], "one answer for each request, in their order"] = ()
+    answers: Annotated[tuple[ServerReply, ...], "one answer for each request, in their order"] = ()
     locked: Annotated[
         bool, "discovery.consul.list: whether the nodes are listed under the lock, as since 3.13"
     ] = False
@@ -196,14 +196,14 @@ def answer_address(asked: Consul) -> AddressAnswer:
 class AskEtcd2(Etcd2):
     """The settings of etcd v2, and its answers."""
 
-    answers: Annotated[tuple[Served, ...], "one answer for each request, in their order"] = ()
+    answers: Annotated[tuple[ServerReply, ...], "one answer for each request, in their order"] = ()
 
 
 @frozen(kw_only=True)
 class AskEtcd3(Etcd3):
     """The settings of etcd v3, and the answers of its JSON gateway."""
 
-    answers: Annotated[tuple[Served, ...], "one answer for each request, in their order"] = ()
+    answers: Annotated[tuple[ServerReply, ...], "one answer for each request, in their order"] = ()
 
 
 def _consul(asked: AskConsul) -> Backend:
@@ -242,10 +242,10 @@ _PODS = '{"kind":"Endpoints","subsets":[{"addresses":[{"ip":"172.17.0.5"}]}]}'
 
 def _exchange(
     name: str, asks: type[Any], make: Any, about: str, example: dict[str, Any]
-) -> Question[Any, Exchanged]:
+) -> Question[Any, FlowResult]:
     flow, rule = FLOWS[name.rpartition(".")[2]]
 
-    def answer(asked: Any) -> Exchanged:
+    def answer(asked: Any) -> FlowResult:
         _node(asked.node)
         _port(asked.port)
         return played(flow(make(asked)), asked.answers, rule)
@@ -254,7 +254,7 @@ def _exchange(
         name=name,
         about=about,
         asks=asks,
-        answers=Exchanged,
+        answers=FlowResult,
         answer=answer,
         function=answer,
         example=example,

@@ -1,8 +1,9 @@
 """Translation of terms of decision tables to Z3: the second reader of `joinproto.machine.terms`.
 
 `joinproto/machine/compiled.py` reads the same terms in plain Python at run time; a test compares
-the two readers.  There are a few rows (`Few`), so that sets can be counted, or any number (`Many`).
-With `Many` the size of a set is an unknown number, which is the same wherever the set is counted.
+the two readers.  There are a few rows (`BoundedRows`), so that sets can be counted, or any number
+(`UnboundedRows`).  With `UnboundedRows` the size of a set is an unknown number, which is the same
+wherever the set is counted.
 """
 
 from __future__ import annotations
@@ -207,7 +208,7 @@ def belongs(group: Group, rows: Rows, row: Row, me: Row) -> Any:
     raise TypeError(f"joinproto/prove/terms.py has no case for the set {group!r}")
 
 
-class Few(Rows):
+class BoundedRows(Rows):
     """A fixed number of places for rows, each taken (`there`) or free; a row is the number of its
     place.  Place 0 is always taken.
     """
@@ -264,7 +265,7 @@ class Few(Rows):
         return found
 
 
-class Many(Rows):
+class UnboundedRows(Rows):
     """Any number of rows, at least one."""
 
     def __init__(self, kind: type[Any]) -> None:

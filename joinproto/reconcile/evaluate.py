@@ -54,7 +54,7 @@ def evaluate(situation: Situation, place: Placement | None = None) -> Decision:
     """
     target = wanted(situation.queue.target, situation.variant)
     rows = rows_of(situation, target.count)
-    here = situation.evaluates or ""
+    here = situation.evaluator or ""
     me = next(at for at, row in enumerate(rows) if row.name == here)
     decision = Decision(situation, target, TABLES[situation.variant].choose(rows, me), rows, me)
     if decision.action is Action.ADD:
@@ -71,7 +71,7 @@ def evaluate(situation: Situation, place: Placement | None = None) -> Decision:
 def rows_of(situation: Situation, target: int) -> tuple[NodeRow, ...]:
     """Return the rows for the tables, in the order of names."""
     nodes = {node.name: node for node in situation.nodes}
-    queue, here = situation.queue, situation.evaluates or ""
+    queue, here = situation.queue, situation.evaluator or ""
     members = frozenset(situation.members)
     runs = {name: situation.runs(name) for name in members}
     leads, has_leader = queue.leader in (None, EVALUATING, here), queue.leader is not None

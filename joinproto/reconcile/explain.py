@@ -28,7 +28,7 @@ WHY = {
     " committed, and no replica can be added or removed",
     "another node leads": "{leader} leads and evaluates the queue, not {here}",
     "the leader is down": "{here} must evaluate the queue, and does not run",
-    "it fails": "{wanted}: its process ends, and no queue is evaluated",
+    "it fails": "{wanted}: the evaluating process ends, and no queue is evaluated",
     "in maintenance": "{here} is in maintenance and evaluates no queue",
     "no target": "{wanted}",
     "a change is under way": "a change of its members is not committed yet: {changing}",
@@ -129,15 +129,16 @@ def _words(decision: Decision) -> _Words:
         if not lost or size - len(lost) >= size // 2 + 1 or counts_all:
             return ""
         up = [name for name in situation.members if situation.runs(name)]
+        kept = listed(up) if len(up) < 2 else f"one of {listed(up)}"
         return (
-            f"; or, as {listed(lost)} may never come back, a forced shrink to one of {listed(up)},"
-            " which loses the messages that only the others had:"
+            f"; or, as {listed(lost)} may never come back, a forced shrink to {kept},"
+            " which loses the messages that only other replicas had:"
             " force_shrink_member_to_current_member"
         )
 
     return _Words(
         leader=lambda: queue.leader,
-        here=lambda: situation.evaluates,
+        here=lambda: situation.evaluator,
         wanted=lambda: decision.wanted.why,
         changing=lambda: queue.changing,
         size=lambda: size,

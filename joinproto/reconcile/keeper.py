@@ -181,7 +181,7 @@ class Keeper:
         decision = evaluate(self._situation(key, now, replicas), self.rules.place)
         if not decision.nodes:
             return Verdict(decision)
-        leader = decision.situation.evaluates or ""
+        leader = decision.situation.evaluator or ""
         intent = Intent(key, self.queues[key].kind, decision.action, decision.nodes[0], leader, now)
         busy = self._busy(intent)
         if busy is not None:

@@ -204,7 +204,7 @@ def plan(situations: Sequence[Situation], limits: Limits, place: Placement | Non
                 loads.more(node, 1 if decision.action is Action.ADD else -1)
         end, size = now, current[at].queue.size if decision.action is Action.ADD else 0
         if size:
-            copiers = (*decision.nodes, decision.situation.evaluates or "")
+            copiers = (*decision.nodes, decision.situation.evaluator or "")
             free, last = max((copies.free_at(one, now), one) for one in (*copiers, _ALL))
             if free > now:
                 decided[at] = decision
@@ -235,7 +235,7 @@ def plan(situations: Sequence[Situation], limits: Limits, place: Placement | Non
 def _changed(situation: Situation, action: Action, node: str) -> Situation:
     left = tuple(name for name in situation.members if name != node)
     members = (*left, node) if action is Action.ADD else left
-    here = situation.evaluates
+    here = situation.evaluator
     return evolve(situation, at=here, queue=evolve(situation.queue, members=members, leader=here))
 
 
@@ -256,7 +256,7 @@ def _change(decision: Decision, node: str, now: float, end: float, size: int) ->
 def _loads(
     changes: Sequence[Change], situations: Sequence[Situation], loads: dict[str, float]
 ) -> tuple[Load, ...]:
-    sources = {(one.queue.vhost, one.queue.name): one.evaluates for one in situations}
+    sources = {(one.queue.vhost, one.queue.name): one.evaluator for one in situations}
     adds: Counter[str] = Counter()
     removes: Counter[str] = Counter()
     received: Counter[str] = Counter()

@@ -142,7 +142,7 @@ class Situation:
         return sum(map(self.runs, self.members)) - (len(self.members) // 2 + 1)
 
     @property
-    def evaluates(self) -> str | None:
+    def evaluator(self) -> str | None:
         """Return the node that evaluates: `at`, or else the leader.
 
         Without both, it is the first member that runs, or else the first member.

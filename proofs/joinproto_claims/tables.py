@@ -30,7 +30,7 @@ from joinproto.pick.table import verdicts
 from joinproto.prove.obligations import PATIENT
 from joinproto.prove.printed import Answer
 from joinproto.prove.script import Script
-from joinproto.prove.terms import Few, Many, Rows, connected, holds
+from joinproto.prove.terms import BoundedRows, Rows, UnboundedRows, connected, holds
 from joinproto.reconcile import tables as reconciling
 from joinproto.reconcile import timers
 from joinproto.reference.note.initialization import all_updates_done, initialization
@@ -95,8 +95,8 @@ def shipped() -> tuple[Shipped, ...]:
 def _of_systems() -> Iterator[Table[Any]]:
     """Yield the tables of the other systems, except `discovery-ours`.
 
-    That table counts a set that differs for each member, since the member itself is in it.  `Many`
-    takes the size of a set to be the same for all members.
+    That table counts a set that differs for each member, since the member itself is in it.
+    `UnboundedRows` takes the size of a set to be the same for all members.
     """
     yield from reconciling.TABLES.values()
     yield from (timers.START, timers.HEARD, timers.LOOKED)
@@ -133,7 +133,7 @@ def findings() -> Iterator[Finding]:
 def reaches(item: Shipped, case: Case[Any]) -> Finding:
     """Find rows for which this case is taken, and compare with the case that the table takes."""
     began = time.process_time()
-    rows = Few(item.kind, PLACES)
+    rows = BoundedRows(item.kind, PLACES)
     solver = z3.Solver(ctx=rows.context)
     solver.add(taken(item.table, case, rows, 0), rows.proper())
     words = f"tables: {item.table.name}: “{case.label} {case.name}” can be reached"
@@ -150,7 +150,7 @@ def reaches(item: Shipped, case: Case[Any]) -> Finding:
 
 def has_no_gap(item: Shipped) -> Finding:
     """Prove that some case is taken for any rows."""
-    rows = Many(item.kind)
+    rows = UnboundedRows(item.kind)
     me = rows.member("me")
     none = [z3.Not(holds(case.condition, rows, me)) for case in item.table.cases]
     return _proved(f"tables: {item.table.name}: some case always holds", rows, *none)
@@ -158,7 +158,7 @@ def has_no_gap(item: Shipped) -> Finding:
 
 def treats_equals_alike(item: Shipped) -> Finding:
     """Prove that two members with equal rows take the same case."""
-    rows = Many(item.kind)
+    rows = UnboundedRows(item.kind)
     one, other = rows.member("one"), rows.member("other")
     alike = [rows.get(one, name) == rows.get(other, name) for name in rows.names if name != "id"]
     differ = [
@@ -171,7 +171,7 @@ def treats_equals_alike(item: Shipped) -> Finding:
 
 def never_contradicts(item: Shipped) -> Finding:
     """Prove that no two members that see the same rows take outcomes that are `apart`."""
-    rows = Many(item.kind)
+    rows = UnboundedRows(item.kind)
     one, other = rows.member("one"), rows.member("other")
     agreed = [rows.get(one, name) == rows.get(other, name) for name in item.agree_on]
     contradictions = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from joinproto.discovery.asked import Exchanged, Outcome, Served
-from joinproto.discovery.aws import Aws, AwsBackend, Names, groups, instances
+from joinproto.discovery.asked import FlowResult, Outcome, ServerReply
+from joinproto.discovery.aws import Aws, AwsBackend, Names, groups_request, instances_request
 from joinproto.discovery.aws_answers import group_of, hosts, members_of, next_page
 from joinproto.discovery.aws_metadata import Metadata, RegionFacts, region, role_keys
 from joinproto.discovery.contract import Variant
@@ -33,7 +33,7 @@ def page(*reservations: str, token: str = "") -> str:
     )
 
 
-def group(*members: str, token: str = "") -> str:
+def group_answer(*members: str, token: str = "") -> str:
     """Return an answer of DescribeAutoScalingInstances; members as `id:group`."""
     items = "".join(
         f"<member><InstanceId>{one.partition(':')[0]}</InstanceId>"
@@ -49,7 +49,7 @@ def group(*members: str, token: str = "") -> str:
     )
 
 
-def listed(about: Aws, *answers: Served, names: Names | None = None) -> Exchanged:
+def listed(about: Aws, *answers: ServerReply, names: Names | None = None) -> FlowResult:
     """Play a whole listing, with keys and region set."""
     backend = AwsBackend(
         about, names or Names(variant=about.variant), Metadata(), KEYS, "eu-west-1"
@@ -60,9 +60,9 @@ def listed(about: Aws, *answers: Served, names: Names | None = None) -> Exchange
 # -- requests ---------------------------------------------------------------------------------
 
 
-def test_tags_and_states_are_filters_sorted_by_name() -> None:
+def test_tags_and_states_are_filters_and_arguments_are_sorted_by_name() -> None:
     """The filters are numbered in the order of the tags."""
-    request = instances(Aws(instance_tags=TAGS))
+    request = instances_request(Aws(instance_tags=TAGS))
 
     assert "https://ec2.us-east-1.amazonaws.com" == f"{request.scheme}://{request.host}"
     assert (
@@ -77,7 +77,7 @@ def test_tags_and_states_are_filters_sorted_by_name() -> None:
 def test_instances_are_numbered_from_three_and_sorted_as_text() -> None:
     """The shipped plugin numbers them so; as text, 10 stands before 3."""
     ids = tuple(f"i-{n}" for n in range(9))
-    names = [one.name for one in instances(Aws(ec2_instance_states=None), ids).arguments]
+    names = [one.name for one in instances_request(Aws(ec2_instance_states=None), ids).arguments]
 
     assert ["Action", "InstanceId.10", "InstanceId.11", "InstanceId.3"] == names[:4]
     assert "Version" == names[-1]
@@ -85,7 +85,7 @@ def test_instances_are_numbered_from_three_and_sorted_as_text() -> None:
 
 
 def test_states_that_are_not_known_are_ignored_and_may_leave_a_filter_without_values() -> None:
-    request = instances(Aws(instance_tags={"a": "b"}, ec2_instance_states=("sleeping",)))
+    request = instances_request(Aws(instance_tags={"a": "b"}, ec2_instance_states=("sleeping",)))
 
     assert "Filter.2.Name=instance-state-name" in request.target
     assert "Filter.2.Value" not in request.target
@@ -93,7 +93,7 @@ def test_states_that_are_not_known_are_ignored_and_may_leave_a_filter_without_va
 
 def test_a_group_is_looked_for_among_all_instances_of_the_account() -> None:
     """The request names no group and no instance."""
-    request = groups(Aws(region="cn-north-1"), "a/b")
+    request = groups_request(Aws(region="cn-north-1"), "a/b")
 
     assert "autoscaling.cn-north-1.amazonaws.com.cn" == request.host
     assert (
@@ -106,7 +106,7 @@ def test_a_group_is_looked_for_among_all_instances_of_the_account() -> None:
 
 def test_a_group_is_found_over_all_pages() -> None:
     """Each of the two pages has a member of the group x."""
-    pages = [group("i-1:x", "i-2:y", token="t"), group("i-3:x")]
+    pages = [group_answer("i-1:x", "i-2:y", token="t"), group_answer("i-3:x")]
 
     assert "t" == next_page(pages[0])
     assert next_page(pages[1]) is None
@@ -115,7 +115,7 @@ def test_a_group_is_found_over_all_pages() -> None:
     assert group_of(pages, "i-9") is None
 
 
-CARDS = (
+INTERFACES = (
     "<networkInterfaceSet>"
     "<item><attachment><deviceIndex>10</deviceIndex></attachment>"
     "<privateDnsName>tenth</privateDnsName></item>"
@@ -128,24 +128,24 @@ CARDS = (
     "<privateDnsName>second</privateDnsName></item>"
     "</networkInterfaceSet>"
 )
-CARD = "networkInterfaceSet"
+INTERFACE_SET = "networkInterfaceSet"
 
 
 @pytest.mark.parametrize(
     ("path", "found"),
     [
         (("privateDnsName",), "host"),
-        ((CARD, "1", "privateDnsName"), "first"),
-        ((CARD, "2", "privateDnsName"), "second"),
-        ((CARD, "3", "privateDnsName"), "tenth"),
-        ((CARD, "1", "privateIpAddressesSet", "1", "privateIpAddress"), "10.0.0.1"),
-        ((CARD, "1", "privateIpAddressesSet", "2", "privateIpAddress"), "10.0.0.2"),
-        ((CARD, "4", "privateDnsName"), None),
-        ((CARD, "0", "privateDnsName"), None),
-        ((CARD, "-1", "privateDnsName"), None),
-        ((CARD, "x", "privateDnsName"), None),
-        ((CARD, "1"), None),
-        ((CARD,), None),
+        ((INTERFACE_SET, "1", "privateDnsName"), "first"),
+        ((INTERFACE_SET, "2", "privateDnsName"), "second"),
+        ((INTERFACE_SET, "3", "privateDnsName"), "tenth"),
+        ((INTERFACE_SET, "1", "privateIpAddressesSet", "1", "privateIpAddress"), "10.0.0.1"),
+        ((INTERFACE_SET, "1", "privateIpAddressesSet", "2", "privateIpAddress"), "10.0.0.2"),
+        ((INTERFACE_SET, "4", "privateDnsName"), None),
+        ((INTERFACE_SET, "0", "privateDnsName"), None),
+        ((INTERFACE_SET, "-1", "privateDnsName"), None),
+        ((INTERFACE_SET, "x", "privateDnsName"), None),
+        ((INTERFACE_SET, "1"), None),
+        ((INTERFACE_SET,), None),
         (("nothing",), None),
         (("../..",), None),
         ((), None),
@@ -153,7 +153,7 @@ CARD = "networkInterfaceSet"
 )
 def test_a_path_leads_to_a_host_name_or_nowhere(path: tuple[str, ...], found: str | None) -> None:
     """Interfaces are sorted by deviceIndex; the primary address comes first."""
-    assert ((found,) if found else ()) == hosts(page(instance("host", more=CARDS)), (path,))
+    assert ((found,) if found else ()) == hosts(page(instance("host", more=INTERFACES)), (path,))
 
 
 def test_names_are_unique_only_within_a_reservation() -> None:
@@ -222,8 +222,8 @@ def test_a_listing_by_group_asks_the_metadata_then_all_pages_then_the_instances(
         BY_GROUP,
         TOKEN,
         ok("i-1"),
-        ok(group("i-1:x", token="t")),
-        ok(group("i-2:x")),
+        ok(group_answer("i-1:x", token="t")),
+        ok(group_answer("i-2:x")),
         ok(page(instance("a"), token="u")),
         ok(page(instance("b", name="i-2"), instance("stranger", name="i-9"))),
     )
@@ -261,7 +261,7 @@ def test_ours_counts_only_instances_in_the_states_that_were_asked_for() -> None:
 
 def test_real_takes_three_errors_for_an_empty_list() -> None:
     """Neither a group nor tags are set; a query by tags fails; this instance is in no group."""
-    none = (TOKEN, ok("i-9"), ok(group("i-1:x")))
+    none = (TOKEN, ok("i-9"), ok(group_answer("i-1:x")))
     cases = [
         (Aws(variant=REAL), Aws(), ()),
         (REAL_TAGS, BY_TAGS, (ok("", status=500),)),
@@ -273,7 +273,7 @@ def test_real_takes_three_errors_for_an_empty_list() -> None:
 
 
 def test_a_group_query_that_fails_is_an_error_in_both_variants() -> None:
-    """The service answers 503 (operators' case 5)."""
+    """The service answers 503 (docs/discovery.md, case 5)."""
     for about in (REAL_GROUP, BY_GROUP):
         done = listed(about, TOKEN, ok("i-1"), ok("", status=503))
         assert Outcome.ERROR is done.outcome
@@ -308,8 +308,8 @@ def test_keys_of_the_role_are_asked_for_and_once_more_when_they_have_expired() -
     assert "GET /latest/meta-data/iam/security-credentials/a-role" == lines(done)[3]
 
 
-def test_metadata_without_tokens_are_asked_as_in_version_one() -> None:
-    """The setting turns tokens off, or the service has none."""
+def test_a_metadata_service_without_tokens_is_queried_as_in_version_1() -> None:
+    """A setting turns tokens off, or the service has none."""
     flow = role_keys(Metadata(prefer_imdsv2=False))
     assert ["GET /latest/meta-data/iam/security-credentials/"] == lines(play(flow))
 
@@ -317,7 +317,7 @@ def test_metadata_without_tokens_are_asked_as_in_version_one() -> None:
     assert () == old.requests[1].headers
 
 
-def test_metadata_that_cannot_be_read_are_an_error() -> None:
+def test_a_metadata_service_that_cannot_be_read_is_an_error() -> None:
     """The service does not answer, or answers with a page."""
     assert Outcome.ERROR is listed(BY_GROUP, BROKEN, BROKEN).outcome
     assert Outcome.ERROR is listed(REAL_GROUP, BROKEN, ok("<html>")).outcome
@@ -337,7 +337,7 @@ def test_the_region_comes_from_the_first_source_that_has_one() -> None:
 
 
 def test_ours_does_not_guess_a_region_and_knows_local_zones() -> None:
-    """The default us-east-1 has no node of other regions; a local zone ends in several letters."""
+    """The default us-east-1 has no node of other regions; a local zone's name has a place."""
     with pytest.raises(Refused):
         region(RegionFacts())
     zone = "us-west-2-lax-1a"

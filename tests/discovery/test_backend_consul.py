@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from joinproto.discovery.asked import Outcome, Served
+from joinproto.discovery.asked import Outcome, ServerReply
 from joinproto.discovery.consul import Consul, ConsulBackend, address, service_id
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Header
@@ -155,7 +155,7 @@ def test_the_address_of_the_interface_wins_even_without_svc_addr_auto() -> None:
     "answer",
     [BROKEN, ok("", status=500), ok("{}"), ok("nothing"), ok([1]), ok([{}]), ok([{"Service": 1}])],
 )
-def test_a_failed_listing_is_not_an_empty_list(answer: Served) -> None:
+def test_a_failed_listing_is_not_an_empty_list(answer: ServerReply) -> None:
     for variant in Variant:
         done = play(ConsulBackend(Consul(variant=variant)).list_nodes(), answer)
         assert Outcome.ERROR is done.outcome

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from joinproto.discovery.asked import Outcome, Served
+from joinproto.discovery.asked import Outcome, ServerReply
 from joinproto.discovery.contract import Held, Variant
 from joinproto.discovery.etcd2 import Etcd2, Etcd2Backend
 from joinproto.discovery.etcd3 import Etcd3, Etcd3Backend
@@ -174,7 +174,7 @@ def test_v3_an_empty_list_ends_the_boot_of_the_real_node() -> None:
         ok({"error": "etcdserver: request timed out", "code": 14}, status=503),
     ],
 )
-def test_v3_an_error_is_not_an_empty_list(answer: Served) -> None:
+def test_v3_an_error_is_not_an_empty_list(answer: ServerReply) -> None:
     """`{}` is no answer of etcd, which always has a header."""
     assert Outcome.ERROR is play(Etcd3Backend(Etcd3()).list_nodes(), answer).outcome
 

@@ -1,6 +1,6 @@
-"""Consul and Kubernetes by servers of the recorded shapes (`recorded.py`), in whole stories.
+"""Our clients run against servers that reply like Consul and Kubernetes (`recorded.py`).
 
-These servers are ours: a story here shows that our client follows the recorded shapes, not that
+These servers are ours: a test here shows that our client follows the recorded replies, not that
 Consul or Kubernetes do.
 """
 
@@ -40,12 +40,14 @@ def _short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def consul() -> Iterator[ConsulServer]:
-    """Return an agent of the recorded shapes."""
+    """Return an agent that replies as recorded."""
     with serving(state := ConsulServer()):
         yield state
 
 
-def node(state: ConsulServer, name: str, variant: Variant = Variant.OURS) -> ConsulBackend:
+def consul_backend(
+    state: ConsulServer, name: str, variant: Variant = Variant.OURS
+) -> ConsulBackend:
     """Return a node's backend at this agent."""
     about = Consul(
         variant=variant,
@@ -58,7 +60,7 @@ def node(state: ConsulServer, name: str, variant: Variant = Variant.OURS) -> Con
     return ConsulBackend(about)
 
 
-def test_a_server_of_the_recorded_shapes_conforms(consul: ConsulServer) -> None:
+def test_a_server_that_replies_as_recorded_conforms(consul: ConsulServer) -> None:
     """The conformance suite runs over real sockets."""
     done = conformance(f"consul+http://127.0.0.1:{consul.port}", PatientHttp)
 
@@ -103,7 +105,10 @@ def test_a_server_that_is_down_is_not_judged() -> None:
 
 def test_real_selects_the_oldest_passing_record_and_then_its_own(consul: ConsulServer) -> None:
     """If all older records are critical, a blank node selects itself although a cluster runs."""
-    first, blank = node(consul, "rabbit@a", Variant.REAL), node(consul, "rabbit@b", Variant.REAL)
+    first, blank = (
+        consul_backend(consul, "rabbit@a", Variant.REAL),
+        consul_backend(consul, "rabbit@b", Variant.REAL),
+    )
     ask(first, lambda port: port.register())
     ask(blank, lambda port: port.register())
     assert Selected("rabbit@a") == ask(blank, lambda port: port.list_nodes())
@@ -111,7 +116,7 @@ def test_real_selects_the_oldest_passing_record_and_then_its_own(consul: ConsulS
     consul.status["rabbitmq:a"] = "critical"
 
     assert Selected("rabbit@b") == ask(blank, lambda port: port.list_nodes())
-    ours = ask(node(consul, "rabbit@b"), lambda port: port.list_nodes())
+    ours = ask(consul_backend(consul, "rabbit@b"), lambda port: port.list_nodes())
     assert Listed(("rabbit@a", "rabbit@b")) == ours
 
 
@@ -129,8 +134,8 @@ def test_two_nodes_of_one_agent_overwrite_each_other_in_real_but_not_in_ours(
 
 
 def test_a_forgotten_record_is_written_again(consul: ConsulServer) -> None:
-    """Consul forgets the service (operators' case 9)."""
-    ours = node(consul, "rabbit@a")
+    """Consul forgets the service (docs/discovery.md, case 9)."""
+    ours = consul_backend(consul, "rabbit@a")
     ask(ours, lambda port: port.register())
     consul.services.clear()
 
@@ -147,13 +152,13 @@ class UntimedCondition(threading.Condition):
 
 
 def test_the_wait_for_a_lock_ends_when_it_is_given_back() -> None:
-    """The blocking read is answered as soon as the key changes; real fails after 2250 ms."""
+    """The blocking read is answered as soon as the key changes."""
     consul = ConsulServer(lock=UntimedCondition())
 
     async def story() -> list[Held | Failed]:
         async with PatientHttp() as http:
             first, second = (
-                BackendPort(node(consul, f"rabbit@{it}"), http.exchange) for it in "ab"
+                BackendPort(consul_backend(consul, f"rabbit@{it}"), http.exchange) for it in "ab"
             )
             held = await first.lock()
             assert isinstance(held, Held)
@@ -188,7 +193,7 @@ def test_real_leaves_its_session_behind(consul: ConsulServer) -> None:
                 return await (short if "index=" in request.target else patient.exchange)(request)
 
             def at(name: str, variant: Variant = Variant.OURS) -> BackendPort:
-                return BackendPort(node(consul, name, variant), exchange)
+                return BackendPort(consul_backend(consul, name, variant), exchange)
 
             assert isinstance(await at("rabbit@a").lock(), Held)
             for one in (at("rabbit@b", Variant.REAL), at("rabbit@c")):
@@ -215,8 +220,8 @@ def test_endpoints_are_listed_and_a_wrong_token_is_an_error() -> None:
         assert 1 == len(state.events)
 
 
-def leased(state: K8sServer, name: str) -> BackendPort:
-    """Return a node's backend at this server, in virtual time."""
+def k8s_backend(state: K8sServer, name: str) -> BackendPort:
+    """Return a node's backend, which calls `state` directly, without a socket."""
     about = K8s(token=state.token, node=name)
     return BackendPort(EndpointsBackend(about), directly(state))
 
@@ -239,7 +244,7 @@ def test_each_of_five_nodes_that_lock_a_lease_holds_it_alone() -> None:
     async def story() -> None:
         async with anyio.create_task_group() as group:
             for number in range(5):
-                group.start_soon(one, leased(state, f"rabbit@n{number}"))
+                group.start_soon(one, k8s_backend(state, f"rabbit@n{number}"))
 
     anyio.run(story, backend_options=VIRTUAL)
     assert (1, {}) == (most, state.leases)
@@ -250,7 +255,7 @@ def test_the_lease_of_a_dead_holder_is_taken_over_after_its_silence() -> None:
     state, got = K8sServer(), []
 
     async def locks(name: str) -> None:
-        got.append(await leased(state, name).lock())
+        got.append(await k8s_backend(state, name).lock())
 
     async def story() -> float:
         await locks("rabbit@dead")
@@ -266,8 +271,8 @@ def test_the_lease_of_a_dead_holder_is_taken_over_after_its_silence() -> None:
     assert k8s.DURATION <= silent < k8s.DURATION + 2
 
 
-def test_kubernetes_of_the_recorded_shapes_conforms(tmp_path: Path) -> None:
-    """The conformance suite runs for a file, with its own Lease, which it removes."""
+def test_kubernetes_that_replies_as_recorded_conforms(tmp_path: Path) -> None:
+    """The conformance suite runs for a configuration file, and removes its Lease."""
     (tmp_path / "token").write_text("a-token")
     state = K8sServer(endpoints={"mine": [{"addresses": [{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}]}]})
     keys = {
@@ -287,5 +292,6 @@ def test_kubernetes_of_the_recorded_shapes_conforms(tmp_path: Path) -> None:
 
         assert done.conforms, done
         assert any("lock" in one.name for one in done.checks)
+        assert {} == state.leases
         state.endpoints["mine"] = []
         assert not conform_file("\n".join(lines), LintInput(release=release("4.0"))).conforms

@@ -48,7 +48,7 @@ def test_a_guest_without_an_answer_votes_if_the_others_are_a_majority() -> None:
     assert "abc" == electors(next_view("acd", answering="acd"))
 
 
-def test_without_the_rule_an_absent_member_has_half_of_the_votes() -> None:
+def test_if_a_leave_may_make_the_absent_a_majority_an_absent_guest_has_half_of_the_votes() -> None:
     with applied(mutation("left-to-the-absent")):
         assert "ab" == electors(next_view("ad", answering="ad"))
 
@@ -76,8 +76,8 @@ def test_a_leaver_is_left_out_of_a_restart_without_a_clean_store() -> None:
     assert Position(tip.id, 1) == view.position
 
 
-def test_an_unknown_view_counts_as_not_ready() -> None:
-    """3.4: that member was ready in a view of another branch."""
+def test_a_member_in_an_unknown_view_was_never_ready_in_the_tip() -> None:
+    """3.4: the view is on another branch, so no client was served in the tip."""
     tip = tip_of("abc", "abc")
     other = Answer(seat=SEATS["a"], held="elsewhere", options=OPTIONS)
 
@@ -101,7 +101,7 @@ def test_one_store_is_enough_for_the_others_to_leave() -> None:
 
 
 def says(tip: View, name: str, seq: int | None = None, **more: object) -> Answer:
-    """Return the answer of a member at the frame `seq` of the tip; by default it ran on."""
+    """Return the answer of a member at frame `seq` of the tip; by default, it did not restart."""
     at = None if seq is None else Position(tip.id, seq)
     ran: dict[str, object] = {"held": tip.id, "ran_on": True, "was_active": True, **more}
     return Answer(seat=SEATS[name], position=at, options=OPTIONS, **ran)  # type: ignore[arg-type]
@@ -150,7 +150,7 @@ def test_one_source_that_stays_is_enough_for_another_source_to_leave() -> None:
     assert "ab" == names_of(proposer("a", CutPairs()).view(Kind.CHANGE, evidence_of(tip, *answers)))
 
 
-def test_the_last_store_does_not_leave() -> None:
+def test_the_last_member_with_a_store_does_not_leave() -> None:
     """3.4: frames acknowledged in a view without a store are lost with its processes."""
     tip = tip_of("abc", "abc")
     answers = [says(tip, "d", 1, transient=True), says(tip, "a", 1, leaves=True)]
@@ -158,7 +158,7 @@ def test_the_last_store_does_not_leave() -> None:
     assert "ad" == names_of(proposer("a", CutPairs()).view(Kind.CHANGE, evidence_of(tip, *answers)))
 
 
-def test_stores_that_are_behind_come_in_if_no_other_store_stays() -> None:
+def test_a_member_whose_store_is_behind_comes_in_if_no_other_with_a_store_stays() -> None:
     """3.4: b gets the data before the view serves clients; e is transient."""
     tip = tip_of("abc", "abc")
     answers = [
@@ -185,7 +185,7 @@ def restarted(*answers: Answer, at: int = 2) -> View:
 TIP = tip_of("abc", "abc")
 
 
-def test_the_last_clean_store_does_not_leave() -> None:
+def test_the_last_member_with_a_clean_store_does_not_leave() -> None:
     """I6: c covers the CLOSE, but is not clean, and a restart starts where the CLOSE ends."""
     clean = says(TIP, "a", 2, leaves=True)
     view = restarted(clean, says(TIP, "b", update_unfinished=True), says(TIP, "c", 1))
@@ -200,7 +200,9 @@ def test_the_last_clean_store_does_not_leave() -> None:
         says(TIP, "b", 1, transient=True),  # its data ends with its process
     ],
 )
-def test_without_a_clean_store_the_last_complete_store_does_not_leave(kept: Answer) -> None:
+def test_without_a_clean_store_the_last_member_with_a_complete_store_does_not_leave(
+    kept: Answer,
+) -> None:
     view = restarted(says(TIP, "a", 1, leaves=True), kept, says(TIP, "c", update_unfinished=True))
 
     assert "abc" == names_of(view)
@@ -261,8 +263,8 @@ def next_view_of(tip: View, *answers: Answer) -> View:
     )
 
 
-def test_a_silent_member_without_a_vote_has_a_row() -> None:
-    """S2: a CLOSE waits for it, because it may still acknowledge frames."""
+def test_a_close_waits_for_a_silent_member_without_a_vote() -> None:
+    """S2: the member may still acknowledge frames."""
     tip = tip_of("abcd", "abc")
     proposes = evolve(proposer("a", CutPairs()), closes=True)
 
@@ -364,7 +366,7 @@ def test_a_guest_without_an_answer_does_not_vote_if_all_members_leave() -> None:
     assert ("abd", "ad") == (names_of(view), electors(view))
 
 
-# -- callers ---------------------------------------------------------------------------------
+# -- change or restart -----------------------------------------------------------------------
 
 
 def test_members_that_were_all_started_with_other_options_restart() -> None:
@@ -397,7 +399,7 @@ def test_no_restart_begins_with_stores_that_lack_acknowledged_frames() -> None:
 
 
 def test_one_member_that_was_active_is_enough_for_an_activated_view() -> None:
-    """W1: N no longer counts, even if the others have not noticed that they were active."""
+    """W1: an activated view does not need N members; b has not noticed that it was active."""
     tip = tip_of("abc", "abc")
     answers = [says(tip, "a", 1), says(tip, "b", 1, was_active=False)]
 
@@ -417,7 +419,7 @@ def test_the_new_store_of_an_elector_votes_even_if_it_is_not_configured() -> Non
 
 
 def test_a_view_that_no_answer_leads_to_is_not_made() -> None:
-    """3.4: no member is sure; here `decide` returns a RESTART, if that is permitted."""
+    """3.4: no member ran on since the tip, so no store is known to have all frames."""
     tip = tip_of("abc", "abc")
     stopped = [says(tip, name, 1, ran_on=False) for name in "abc"]
 

@@ -30,8 +30,8 @@ FRAMES = 24
 
 
 @define
-class Life:
-    """A member's log in one process: frames one by one, each before a piece of snapshot work."""
+class MemberLog:
+    """A member's log in one process: writes frames, and does snapshot work after each."""
 
     path: Path
     disk: Disk = field(init=False)
@@ -71,14 +71,15 @@ class Life:
 
 
 def killed_at(path: Path, step: int, *, half: bool) -> int:
-    """Write frames in a child that kills itself at this step; return the last one that it reported.
+    """Write frames in a child that kills itself at this step; return the last frame that is sure.
 
-    -1: the child reached its end.
+    That is the last frame that the child reported, or else 3, which it began with; -1 if the child
+    reached its end.  `half`: a `pwrite` at this step writes half of its bytes before the kill.
     """
 
     def begin() -> Iterator[int]:
-        life = Life(path)
-        return (life.write() for _ in range(FRAMES))
+        log = MemberLog(path)
+        return (log.write() for _ in range(FRAMES))
 
     told, is_end = last_told_before_kill(begin, step, half=half)
     return -1 if is_end else told or 3
@@ -102,20 +103,20 @@ def open_with_empty_journal(path: Path) -> Disk:
 
 
 def _kill_at_steps(base: Path, top: Path, first: int, by: int, *, half: bool) -> int:
-    """Kill a member on a copy of `base`, at each `by`-th step from `first`; count the kills."""
+    """Kill a member on a copy of `base`, at each `by`-th step from `first`; return the rounds."""
     steps = 0
     for step in range(first, 10_000, by):
         path = Path(shutil.copytree(base, top / f"{step}"))
         sure = killed_at(path, step, half=half)
-        life = Life(path)
-        last = life.disk.journal.last_seq
+        log = MemberLog(path)
+        last = log.disk.journal.last_seq
         expected = [f"text {number}" for number in range(1, last + 1)]
-        assert expected == life.app.texts, step
+        assert expected == log.app.texts, step
         assert sure <= last or sure == -1, step
-        expected += [f"text {life.write()}" for _ in range(12)]
-        assert expected == life.app.texts, step
-        life.close()
-        again = Life(path)
+        expected += [f"text {log.write()}" for _ in range(12)]
+        assert expected == log.app.texts, step
+        log.close()
+        again = MemberLog(path)
         assert expected == again.app.texts, step
         names = {one.name for one in path.iterdir()}
         assert not names & set(keepers.LEFTOVERS), step
@@ -136,7 +137,7 @@ def small_blocks_without_syncs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
-def test_no_frame_is_lost_if_some_steps_of_a_snapshot_or_a_dropping_are_killed(
+def test_no_frame_is_lost_by_a_kill_at_some_steps_of_a_snapshot_or_of_dropping_frames(
     three_frames: Path, tmp_path: Path, small_blocks_without_syncs: None, half: bool
 ) -> None:
     """This kills at each ninth step; a soak test kills at all steps."""
@@ -145,18 +146,18 @@ def test_no_frame_is_lost_if_some_steps_of_a_snapshot_or_a_dropping_are_killed(
 
 @pytest.mark.soak("stores")
 @pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
-def test_no_frame_is_lost_if_any_step_of_a_snapshot_or_a_dropping_is_killed(
+def test_no_frame_is_lost_by_a_kill_at_any_step_of_a_snapshot_or_of_dropping_frames(
     three_frames: Path, tmp_path: Path, small_blocks_without_syncs: None, half: bool
 ) -> None:
     assert _kill_at_steps(three_frames, tmp_path, 0, 1, half=half) > 200
 
 
-def test_the_data_is_on_the_disk_before_its_name_and_the_name_soon_after(
+def test_a_renamed_file_is_synced_before_and_its_directory_after(
     three_frames: Path, tmp_path: Path
 ) -> None:
-    """So a power cut leaves the former file or the new one, complete."""
+    """A power cut leaves the former file or the new one; the index may be incomplete."""
     path = Path(shutil.copytree(three_frames, tmp_path / "a"))
-    life = Life(path)
+    log = MemberLog(path)
     dirty: set[str] = set()
     renamed: list[str] = []
     unsynced = ""
@@ -181,7 +182,7 @@ def test_the_data_is_on_the_disk_before_its_name_and_the_name_soon_after(
     with pytest.MonkeyPatch.context() as patch:
         counted(patch, each)
         for _ in range(FRAMES):
-            life.write()
-    life.close()
+            log.write()
+    log.close()
 
     assert {SNAPSHOT, FILE, indexes.FILE} <= set(renamed)

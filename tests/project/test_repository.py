@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PLACES = ("joinproto", "models", "proofs", "spark_explore", "tools")
+PACKAGES = ("joinproto", "models", "proofs", "spark_explore", "tools")
 
-# Folders that exist on the machine of the line's author, and nowhere else.
+# Paths in folders whose content differs from machine to machine.
 OWN_PATHS = re.compile(r"(?<![\w.~}$-])/(?:work|root|home|Users|opt|mnt)/[\w.-]+")
 REGISTRIES = re.compile(
     r"pypi\.org|pythonhosted\.org|anaconda\.org|npmjs\.(?:org|com)|crates\.io|rubygems\.org"
@@ -28,12 +28,12 @@ def files() -> list[Path]:
         listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         found = [ROOT / name for name in listed.split("\0") if name]
     else:
-        found = [file for file in ROOT.rglob("*") if not is_left_by_a_run(file)]
+        found = [file for file in ROOT.rglob("*") if not is_in_ignored_folder(file)]
     return [file for file in found if file.is_file()]
 
 
-def is_left_by_a_run(file: Path) -> bool:
-    """Return whether `file` is in a folder that no archive holds."""
+def is_in_ignored_folder(file: Path) -> bool:
+    """Return whether `file` is in a folder of caches or of a virtual environment."""
     parts = file.relative_to(ROOT).parts
     return any(p == "__pycache__" or p == ".venv" or p.endswith("_cache") for p in parts)
 
@@ -102,12 +102,12 @@ def test_architecture_names_only_files_that_exist() -> None:
     assert [] == [name for name in named if not (ROOT / name).exists()]
 
 
-def test_every_module_has_a_docstring() -> None:
+def test_every_module_outside_tests_has_a_docstring() -> None:
     """A reader who opens a module learns its subject from the docstring."""
     written = [
         file
         for file in files()
-        if file.suffix == ".py" and file.relative_to(ROOT).parts[0] in PLACES
+        if file.suffix == ".py" and file.relative_to(ROOT).parts[0] in PACKAGES
     ]
     silent = [file for file in written if not ast.get_docstring(ast.parse(file.read_text("utf-8")))]
 
@@ -119,7 +119,7 @@ def test_every_folder_with_modules_is_a_package() -> None:
     folders = {
         file.parent
         for file in files()
-        if file.suffix == ".py" and file.relative_to(ROOT).parts[0] in PLACES
+        if file.suffix == ".py" and file.relative_to(ROOT).parts[0] in PACKAGES
     }
 
     assert [] == [folder for folder in folders if not (folder / "__init__.py").is_file()]
@@ -144,7 +144,7 @@ def test_no_extra_holds_development_tools() -> None:
 
 
 def test_a_script_with_an_interpreter_line_is_executable() -> None:
-    """Otherwise it fails on the next machine only."""
+    """Otherwise `./script` fails in every new checkout."""
     scripts = [ROOT / path for path, text in texts() if text.startswith("#!")]
 
     assert [] == [script.name for script in scripts if not os.access(script, os.X_OK)]

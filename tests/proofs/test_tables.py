@@ -16,18 +16,18 @@ from joinproto.machine.sets import ME, C, D, I
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, FewerThan
 from joinproto.machine.vocabulary import Phase, Status, Store
-from joinproto.prove.terms import Few, Many, holds
+from joinproto.prove.terms import BoundedRows, UnboundedRows, holds
 from joinproto_claims import differences, tables
 from joinproto_claims.tables import Shipped, shipped
 
 TABLES = {item.table.name: item for item in shipped()}
 OF_SYSTEMS = ("reconcile", "standby", "discovery", "clusterer")
-FEW = {name: Few(item.kind, 3) for name, item in TABLES.items()}
+FEW = {name: BoundedRows(item.kind, 3) for name, item in TABLES.items()}
 
 
 def _values(item: Shipped, name: str) -> st.SearchStrategy[Any]:
-    """Return values for a field by its type; a text is "x" or "y", a number is from 1 to 4."""
-    rows = Many(item.kind)
+    """Return values for a field by its type: 1 to 4, "x" or "y", or None in an optional text."""
+    rows = UnboundedRows(item.kind)
     hint = rows.values.type_of(name)
     if hint is bool:
         return st.booleans()
@@ -40,7 +40,7 @@ def _values(item: Shipped, name: str) -> st.SearchStrategy[Any]:
     return st.sampled_from(["x", "y"]) if hint is str else st.sampled_from(["x", "y", None])
 
 
-def _as_given(rows: Few, given: list[Any]) -> Any:
+def _as_given(rows: BoundedRows, given: list[Any]) -> Any:
     """Return the condition that exactly these rows exist."""
     return z3.And(
         *[there if at < len(given) else z3.Not(there) for at, there in enumerate(rows.there)],
@@ -62,9 +62,9 @@ def _as_given(rows: Few, given: list[Any]) -> Any:
     ],
 )
 def test_both_readers_agree(name: str, data: st.DataObject) -> None:
-    """Z3's reader and `compiled.py` agree on each condition of each table, for any rows."""
+    """Z3's reader and `compiled.py` agree on random conditions, for one to three random rows."""
     item = TABLES[name]
-    fields = {field: _values(item, field) for field in Few(item.kind, 1).names}
+    fields = {field: _values(item, field) for field in BoundedRows(item.kind, 1).names}
     members = data.draw(st.lists(st.builds(item.kind, **fields), min_size=1, max_size=3))
     case = data.draw(st.sampled_from(item.table.cases))
 
@@ -78,7 +78,7 @@ def test_both_readers_agree(name: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_case_is_reached_and_no_verdicts_contradict(name: str) -> None:
-    """For any rows a case applies, and equal rows have equal verdicts."""
+    """For any rows: a case applies; equal rows have equal verdicts; `apart` verdicts never meet."""
     item = TABLES[name]
 
     found = [
@@ -93,7 +93,7 @@ def test_every_case_is_reached_and_no_verdicts_contradict(name: str) -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_no_set_that_is_counted_depends_on_the_member_that_asks(name: str) -> None:
-    """`Many` counts a set as one number for all members, so the set must be the same for all."""
+    """`UnboundedRows` counts a set as one number, so the set must be the same for all members."""
     counted = _counted([case.condition for case in TABLES[name].table.cases])
 
     assert not [group for group in counted if "Me(" in repr(group)]
@@ -158,7 +158,7 @@ def test_an_unlisted_difference_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_fork_of_members_is_decoded_as_rows() -> None:
     """`compiled.py` finds the fork in the rows that Z3's model becomes."""
-    rows = Few(Status, 3)
+    rows = BoundedRows(Status, 3)
     solver = z3.Solver(ctx=rows.context)
     solver.add(rows.proper(), holds(C.disagrees_on("final") & ~I.fewer_than(3), rows, 0))
     assert solver.check() == z3.sat

@@ -1,4 +1,4 @@
-"""One evaluation of one queue: reconciliation, Q2 to Q4, in each variant."""
+"""One evaluation of one queue, Q1 to Q4 and Q6, and the explanation of the decision."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROWS = [
     for row in WORKED
     for removes in ((None, True, False) if row[4] is None and row[0] != "ABCD" else (row[4],))
 ]
-"""A row for each value where the worked table says "any"."""
+"""A row for each value where the worked table says "any"; the row of ABCD has only the default."""
 
 
 @pytest.mark.parametrize(("members", "nodes", "running", "drained", "removes", "does"), ROWS)
@@ -89,7 +89,7 @@ def test_each_noop_of_the_worked_table_names_the_facts_that_would_change_it(
 ) -> None:
     """Explaining, real; test_explain.py makes the named changes."""
     members, nodes, running, drained, removes, _ = WORKED[row]
-    asked = evaluate(
+    decision = evaluate(
         situation(
             members,
             nodes,
@@ -100,7 +100,7 @@ def test_each_noop_of_the_worked_table_names_the_facts_that_would_change_it(
         )
     )
 
-    assert (Action.NOTHING, said) == (asked.action, would_change(asked))
+    assert (Action.NOTHING, said) == (decision.action, would_change(decision))
 
 
 def test_enough_names_the_number_or_the_loss_that_would_change_it() -> None:
@@ -118,11 +118,11 @@ def test_no_replica_is_added_for_a_lost_one_if_the_queue_survives_enough_failure
     asked = situation("ABCDE", "ABCDEFG", **more)  # type: ignore[arg-type]
 
     assert (Action.NOTHING, "enough") == (evaluate(asked).action, evaluate(asked).case.name)
-    fewer = situation("ABCDE", "ABCDEFG", target=5, **more)  # type: ignore[arg-type]
-    assert Action.ADD is evaluate(fewer).action
+    higher_target = situation("ABCDE", "ABCDEFG", target=5, **more)  # type: ignore[arg-type]
+    assert Action.ADD is evaluate(higher_target).action
 
 
-def test_real_drops_all_nodes_that_left_at_once_and_ours_one_by_one() -> None:
+def test_real_drops_all_departed_nodes_in_one_round_and_ours_one_a_round() -> None:
     """Q4: one change of one queue at a time."""
     real = situation("ABCDE", "ABC", auto_remove=True, variant=Variant.REAL)
     ours = situation("ABCDE", "ABC", auto_remove=True)
@@ -132,7 +132,7 @@ def test_real_drops_all_nodes_that_left_at_once_and_ours_one_by_one() -> None:
 
 
 def test_a_replica_that_is_away_for_the_interval_is_replaced() -> None:
-    """Q2, the design: it is not replaced earlier, because its node may only restart."""
+    """Q2, the design: it is not replaced earlier, because its node may merely be restarting."""
     soon = situation("ABC", "ABCDE", running="ABDE", away={"C": 59.9})
     late = evolve(soon, queue=evolve(soon.queue, away={"C": 60.0}))
 
@@ -150,10 +150,10 @@ def test_a_replica_that_is_away_for_the_interval_is_replaced() -> None:
         ({"behind": ("B",)}, "one catches up"),
     ],
 )
-def test_ours_begins_no_change_before_the_last_change_is_done(
+def test_ours_begins_no_change_during_a_change_or_without_a_majority(
     more: dict[str, str], case: str
 ) -> None:
-    """Q4: the last change must be committed and caught up; only the design's table would add."""
+    """Q4: the design's table would add a replica in each case."""
     asked = situation("AB", "ABCD", **more)  # type: ignore[arg-type]
 
     assert case == evaluate(asked).case.name
@@ -182,7 +182,7 @@ def test_only_the_leader_evaluates(variant: Variant) -> None:
 
 
 def test_a_queue_without_a_target_is_not_changed() -> None:
-    """Q1: without a setting the target is 0; the shipped code drops a node that left even then."""
+    """Q1: without a setting the target is 0; even then, the shipped code drops a departed node."""
     asked = situation("ABC", "AB", target=None, auto_remove=True)
 
     assert "no target" == evaluate(asked).case.name
@@ -201,21 +201,21 @@ def test_a_full_node_takes_no_replica() -> None:
 
 
 def test_a_stream_gets_the_same_replica_as_a_quorum_queue() -> None:
-    """Q6."""
+    """Q6: the rules are the same for streams."""
     queue, stream = (situation("AB", "ABC", kind=kind) for kind in Kind)
 
     assert evaluate(queue).nodes == evaluate(stream).nodes == ("C",)
 
 
 def test_every_case_has_a_reason_in_words() -> None:
-    """Explaining: each case has a reason; each case without a change has the facts for one."""
+    """Explaining: each case has a reason; one without a change names the facts for a change."""
     for table in TABLES.values():
         for case in table.cases:
             assert case.name in WHY
             assert (case.name in CHANGES) == (case.outcome in (Action.NOTHING, Action.WAIT))
 
 
-def test_a_drained_leader_of_the_shipped_code_evaluates_nothing() -> None:
+def test_a_drained_leader_of_the_shipped_code_evaluates_no_queue() -> None:
     """Q2, real: another node will lead soon."""
     asked = situation("A", "ABC", drained="A", variant=Variant.REAL)
 
@@ -223,7 +223,7 @@ def test_a_drained_leader_of_the_shipped_code_evaluates_nothing() -> None:
 
 
 def test_the_even_rule_of_the_shipped_code_holds_a_queue_below_its_target() -> None:
-    """Real, scenario One with a target of 5 and four nodes left: the queue has 3 for ever."""
+    """Real, scenario One with a target of 5 and four remaining nodes: 3 replicas for ever."""
     asked = situation("ABC", "ABCD", target=5, variant=Variant.REAL)
 
     told = "one more replica would make 4, and no second node could take another"
@@ -267,7 +267,7 @@ def final_members(asked: Situation) -> list[str]:
 
 @pytest.mark.parametrize("variant", [Variant.SEED, Variant.OURS])
 def test_the_scenarios_of_the_design_end_as_the_design_says(variant: Variant) -> None:
-    """One: A, B, D.  Two: one was added by hand, and one is added.  Three: nothing changes."""
+    """One: D replaces C.  Two: D was added by hand; C is removed.  Three: no replica changes."""
     one = situation("ABC", "ABDE", variant=variant)
     two = situation("ABCD", "ABDE", variant=variant, away={"C": 60.0})
     three = situation("ABC", "ABCDE", variant=variant)
@@ -282,7 +282,7 @@ def test_the_scenarios_of_the_design_end_as_the_design_says(variant: Variant) ->
 
 @pytest.mark.parametrize("variant", Variant)
 def test_a_leader_that_does_not_run_changes_nothing(variant: Variant) -> None:
-    """Q4: the node that must evaluate is down, or has left, even if a majority runs."""
+    """Q4: the leader is down or has left; no node changes the queue, even if a majority runs."""
     down = situation("ABC", "ABCDE", running="BCDE", target=5, variant=variant, leader="A")
     left = situation("ABC", "BCDE", target=5, variant=variant, leader="A", auto_remove=True)
 
@@ -296,12 +296,12 @@ def test_a_running_member_leads_if_no_leader_is_named() -> None:
     """Explaining: without a named leader, a member that can lead must evaluate."""
     asked = situation("ABC", "ABCD", running="BCD", away={"A": 60.0})
 
-    assert "B" == asked.evaluates
+    assert "B" == asked.evaluator
     assert ("D",) == evaluate(asked).nodes
 
 
 def test_a_replica_may_be_away_although_its_node_runs() -> None:
-    """Q2: facts about a replica count; the shipped code looks only at nodes."""
+    """Q2: ours uses facts about each replica; the shipped code looks only at nodes."""
     asked = situation("ABC", "ABCD", away={"C": 75.0})
     soon = situation("ABC", "ABCD", away={"C": 5.0})
 
@@ -342,22 +342,22 @@ def test_a_forced_shrink_is_named_if_a_majority_is_lost_for_good() -> None:
 
     for asked in (lost, gone):
         told = str(would_change(evaluate(asked)))
-        assert (
-            "a forced shrink to one of A, which loses the messages that only the others had" in told
-        )
+        assert "a forced shrink to A, which loses the messages that only other replicas had" in told
     assert "1 more of B and C running" == would_change(evaluate(soon))
 
 
-def test_an_argument_makes_the_shipped_broker_grow_a_queue_to_all_nodes() -> None:
+def test_an_argument_makes_the_shipped_broker_grow_a_queue_to_an_odd_number_of_nodes() -> None:
     """Real, Q1: it grows to the largest odd number (rabbitmq-server 17307), unlike by a policy."""
     ten, target = "ABCDEFGHIJ", {"policy": 3, "configuration": 3}
     asked = situation("ABC", ten, variant=Variant.REAL)
-    pair = evolve(asked, queue=evolve(asked.queue, target=Target(argument=3, **target)))
-    number = evolve(asked, queue=evolve(asked.queue, target=Target(**target)))
+    by_argument = evolve(asked, queue=evolve(asked.queue, target=Target(argument=3, **target)))
+    by_policy = evolve(asked, queue=evolve(asked.queue, target=Target(**target)))
 
-    assert 9 == len(final_members(pair))
-    assert 3 == len(final_members(number))
-    assert "3 replicas are there, and the argument asks for one on each node" in why(evaluate(pair))
+    assert 9 == len(final_members(by_argument))
+    assert 3 == len(final_members(by_policy))
+    assert "3 replicas are there, and the argument asks for one on each node" in why(
+        evaluate(by_argument)
+    )
 
 
 def test_a_configured_size_of_0_ends_the_shipped_brokers_process() -> None:
@@ -365,4 +365,4 @@ def test_a_configured_size_of_0_ends_the_shipped_brokers_process() -> None:
     found = evaluate(situation("A", "ABC", target=0, variant=Variant.REAL))
 
     assert (Action.NOTHING, "it fails") == (found.action, found.case.name)
-    assert "its process ends" in why(found)
+    assert "the evaluating process ends" in why(found)

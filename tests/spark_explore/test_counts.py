@@ -11,7 +11,7 @@ RANDOM = np.random.default_rng(9)
 
 
 def random_counts(level: int, owner: int) -> Counts:
-    """Return possible counts of an owner, whose words and steps differ from its neighbour's."""
+    """Return possible counts for an owner; bad rows of odd owners have two words, others one."""
     rows = RANDOM.integers(0, 9, (owner, 1 + owner % 2), dtype=np.uint64)
     which = np.unique(RANDOM.integers(0, 20, 6))
     return Counts(

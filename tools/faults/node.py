@@ -18,7 +18,7 @@ from joinproto_worlds.mutations.catalogue import MUTATIONS
 @click.option("--mutant", type=click.Choice(list(MUTATIONS)), required=True)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def main(mutant: str, words: tuple[str, ...]) -> None:
-    """Start a node without a rule, for as long as its process runs."""
+    """Start a node; the rule is missing until this process ends."""
     MUTATIONS[mutant].apply()
     sys.exit(joinproto(["node", *words]))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tools.histories.judged import History
 from tools.histories.postgresql_servers import ENVIRONMENT, USER, Servers, copied, program_of
-from tools.histories.postgresql_truth import faults
+from tools.histories.postgresql_truth import contradictions
 
 
 def _behind(it: Servers) -> None:
@@ -247,7 +247,7 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
         seed=seed,
         kind=kind,
         events=tuple(it.events),
-        faults=tuple(faults(stores, copies, it.promoted, it.run, it.rows_of)),
+        faults=tuple(contradictions(stores, copies, it.promoted, it.run, it.rows_of)),
         stores=stores,
         has=has,
         acknowledged=frozenset(it.rows),

@@ -30,7 +30,7 @@ PAGE_BYTES, HEAD_BYTES = 8192, (24, 40)
 Run = Callable[..., str]
 
 
-def faults(
+def contradictions(
     stores: Mapping[str, Path],
     copies: Mapping[str, Path],
     promoted: Collection[str],
@@ -39,7 +39,10 @@ def faults(
 ) -> Iterator[str]:
     """Yield the facts of our reader that PostgreSQL contradicts.
 
-    `copies`: a copy of each directory; a copy that was not stopped in order is started and stopped.
+    `copies`: a copy of each directory.  `promoted`: the servers that were promoted.  `run` runs a
+    program of PostgreSQL and returns its output.  `rows_of` starts a server on a copy, reads its
+    rows and stops it; it returns None if the server does not start.  It is called for each copy
+    that was not stopped in order.
     """
     controls: dict[str, Control] = {}
     for name, store in stores.items():
@@ -55,7 +58,10 @@ def faults(
         state = run("pg_controldata", str(copy)).partition("cluster state:")[2]
         is_stopped[name] = "shut down" in state.splitlines()[0]
         if not is_stopped[name] and rows_of(copy) is None:
-            raise EnvironmentProblem(f"a copy of {name} does not start alone")
+            raise EnvironmentProblem(
+                f"a copy of {name} does not start alone",
+                next=f"read the server's log, {copy.name}.log",
+            )
     for target, source in permutations(sorted(controls), 2):
         ours = _ours(controls[target], controls[source])
         pair = _Pair(target, source, stores, copies, promoted)
@@ -65,9 +71,9 @@ def faults(
 
 
 def _ends(store: Path, name: str, control: Control, run: Run) -> Iterator[str]:
-    """Yield a fault if `pg_waldump`, from the checkpoint on, finds another end of the log.
+    """Yield a contradiction if `pg_waldump`, from the checkpoint on, finds another end of the log.
 
-    An end of the file's bytes at a page's beginning may be before or behind the page's header.
+    If the log ends at the start of a page, the two may differ by the length of the page's header.
     """
     words = ("-p", str(store / "pg_wal"), "-t", str(control.timeline))
     said = run("pg_waldump", *words, "-s", lsn(control.checkpoint), check=False)

@@ -172,7 +172,7 @@ class Run:
         found = self._decide(queue)
         if found.action is Action.ADD:
             self._begin_copy(
-                Copy(queue, _number(found.situation.evaluates), _number(found.nodes[0]))
+                Copy(queue, _number(found.situation.evaluator), _number(found.nodes[0]))
             )
         elif found.case.name == "away, not for long":
             longest = max(found.situation.queue.away.values())
