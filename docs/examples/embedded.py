@@ -74,10 +74,8 @@ def run(title: str, stores: dict[str, StoreHandle]) -> None:
         if all(member.is_serving for member in members.values()):
             members["a"].shutdown_cluster(now)
     for name, store in stores.items():
-        record, phase = store.record, members[name].phase.value
-        print(
-            f"{name} is {phase}, its store is {record.state.value}: {record.lineage.length} views"
-        )
+        data, phase = store.record, members[name].phase.value
+        print(f"{name} is {phase}, its store is {data.state.value}: {data.lineage.length} views")
         store.close()
 
 

@@ -117,6 +117,7 @@ def examine(
             is_clean=item in latest and item.state is State.CLEAN and (is_shown or not silent),
         )
     names = tuple(item.name for item in latest)
+    more = [StoreRow(id="not counted", is_supplied=False, may_know_more=True)] if uncounted else []
     return Findings(
         rows=(
             *rows.values(),
@@ -124,11 +125,7 @@ def examine(
                 StoreRow(id=item.member, is_supplied=False, is_needed=True, may_know_more=True)
                 for item in missing
             ),
-            *(
-                (StoreRow(id="not counted", is_supplied=False, may_know_more=True),)
-                if uncounted
-                else ()
-            ),
+            *more,
         ),
         lines=(
             *(_line(item, copies, latest, ages, believed) for item in stores),

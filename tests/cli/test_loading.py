@@ -160,7 +160,11 @@ BAD = {
         "write Persist(...)",
         RECEIVE,
     ),
-    "a function as attribute": (("self.count = 0", "self.count = lambda: 0"), "a text that", ""),
+    "a function as attribute": (
+        ("self.count = 0", "self.count = lambda: 0"),
+        "hold a function of the module",
+        "",
+    ),
     "no such disk": (
         ("    def __init__", "    persistent = ['x']\n\n    def __init__"),
         "attributes are count",

@@ -79,9 +79,9 @@ def test_the_schema_of_a_type_takes_its_values(value: Outer) -> None:
     ("change", "fault"),
     [
         ({"seconds": -1}, "$.seconds: -1 is less than 0"),
-        ({"colour": "blue"}, "$.colour: 'blue' is none of ['red', None]"),
-        ({"inner": [{}]}, "$.inner[0]: no 'from'"),
-        ({"times": {"x": "often"}}, "$.times.x: 'often' is no integer"),
+        ({"colour": "blue"}, "$.colour: 'blue' is not one of ['red', None]"),
+        ({"inner": [{}]}, "$.inner[0]: 'from' is missing"),
+        ({"times": {"x": "often"}}, "$.times.x: 'often' is not of type integer"),
     ],
 )
 def test_the_schema_of_a_type_refuses_other_values(change: dict[str, Any], fault: str) -> None:

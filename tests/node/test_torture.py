@@ -105,7 +105,7 @@ def test_a_network_of_namespaces_needs_its_tools(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["--network", "namespaces"], env={"PATH": str(tmp_path)})
 
     assert 4 == done.exit_code
-    assert "no ip, unshare, nsenter" in done.output
+    assert "not installed: ip, unshare, nsenter" in done.output
     assert "--network proxy" in done.output
 
 

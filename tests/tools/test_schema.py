@@ -89,11 +89,14 @@ def test_the_promised_keys_are_required() -> None:
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ({}, "$: no 'error'"),
-        ({"error": None}, "$.error: None is no object"),
-        ({"error": {"code": True, "message": "", "next": ""}}, "$.error.code: True is no integer"),
+        ({}, "$: 'error' is missing"),
+        ({"error": None}, "$.error: None is not of type object"),
+        (
+            {"error": {"code": True, "message": "", "next": ""}},
+            "$.error.code: True is not of type integer",
+        ),
         ({"error": {"code": -1, "message": "", "next": ""}}, "$.error.code: -1 is less than 0"),
-        ({"error": {"code": 2, "message": ""}}, "$.error: no 'next'"),
+        ({"error": {"code": 2, "message": ""}}, "$.error: 'next' is missing"),
     ],
 )
 def test_output_that_does_not_fit_its_schema_is_found(value: Any, reason: str) -> None:
