@@ -26,7 +26,7 @@ from joinproto.check.environment import Surroundings
 from joinproto.check.events import fields_of
 from joinproto.check.faults import words_of_split
 from joinproto.check.freeze import thaw
-from joinproto.check.view import DOWN, Seen
+from joinproto.check.view import DOWN, ShownAttributes
 from spark_explore.forms import form_of, name_of
 
 FAULTS = ("crashes", "wipes", "losses", "duplicates", "partitions")
@@ -231,7 +231,7 @@ def _parts_shown(code: Any, local: Any) -> dict[str, Any]:
 
 
 def _parts_of(shown: Any) -> dict[str, Any]:
-    if isinstance(shown, Seen):
+    if isinstance(shown, ShownAttributes):
         return dict(shown.values)
     named = getattr(type(shown), "__attrs_attrs__", None)
     if named is None:

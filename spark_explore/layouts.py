@@ -21,7 +21,7 @@ def roomy(tables: Tables, before: list[int]) -> Layout:
     """
     counts = tables.value_counts()
     slots = tables.slots
-    more = slots + slots // 4 + 1 if tables.set_network else 0
+    more = slots + slots // 4 + 1 if tables.is_set_network else 0
     # All values of the environment's field are known from the start.
     fields = [field for field in range(tables.fields) if field != tables.env_field]
     grow = [field for field in fields if counts[field] > before[field]]

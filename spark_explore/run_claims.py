@@ -117,7 +117,7 @@ class _Judging:
     ) -> Trace:
         """Return the run with its end: its loop, or the state where the claim is given up."""
         part = Neighbours.of(self.frontier.search, row, claim, entry.region, most=REGION_MAX)
-        end = part.broken_by(claim)
+        end = part.fair_run_breaking(claim)
         due_at = len(trace.steps) if claim.premise_bit >= 0 else None
         if end is None:
             note = (

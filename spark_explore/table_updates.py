@@ -98,7 +98,7 @@ def updates_after(
     parts["sizes"] = np.array([arrays.message_count(), horizons], np.int64)
     if whole:
         parts["shape"] = np.array(
-            [int(item) for item in arrays.shape()] + [int(arrays.set_network)], np.int64
+            [int(item) for item in arrays.shape()] + [int(arrays.is_set_network)], np.int64
         )
         parts |= arrays.environment_tables._asdict()
     return {name: np.ascontiguousarray(part) for name, part in parts.items()}
@@ -112,11 +112,11 @@ class Replica(Arrays):
     """
 
     def __init__(self, parts: Parts) -> None:
-        *shape, set_network = parts["shape"].tolist()
+        *shape, is_set_network = parts["shape"].tolist()
         # The same types as in the driver, because loops are compiled for each set of types.
         kinds = get_type_hints(kernel.Shape).values()
         fixed = [kind(item) for item, kind in zip(shape, kinds, strict=True)]
-        super().__init__(kernel.Shape(*fixed), set_network=bool(set_network))
+        super().__init__(kernel.Shape(*fixed), is_set_network=bool(is_set_network))
         self.environment_tables = kernel.EnvironmentTables(
             *(parts[name] for name in kernel.EnvironmentTables._fields)
         )

@@ -13,10 +13,10 @@ from joinproto.check.properties import Property
 from joinproto.check.view import DOWN, NoMember, View
 from joinproto.check.watchdog import WATCH
 
-_OF_STATES = "it must answer for every state; stopped members show DOWN (see view.up)"
+_OF_STATES = "return an answer for every state; stopped members show DOWN (see view.up)"
 _OF_STEPS = (
-    "it must answer for every step: it takes the view before, the step (its action, member and"
-    " event) and the view after; stopped members show DOWN (see view.up)"
+    "return an answer for every step: the claim takes the view before, the step (its action,"
+    " member and event) and the view after; stopped members show DOWN (see view.up)"
 )
 
 _NO_MONITOR = (
@@ -47,7 +47,7 @@ def _is_due(item: Property, call: Callable[..., Any]) -> bool:
 def _refuse_two_answers(item: Property, call: Callable[..., Any]) -> None:
     raise ModelProblem(
         f"property {item.name!r} gives two answers to one question",
-        next="let it follow from what it is given: no memory, no clock, no chance",
+        next="compute the answer from the arguments alone: no memory, no clock, no randomness",
         place=place_of(call),
     )
 
@@ -81,7 +81,7 @@ def ask_each(
 ) -> list[bool]:
     """Return the answer of `call`, a claim or its function of parts, to each item of `shown`.
 
-    An item of `shown` is a tuple of arguments.  The answer `until` is the last one.
+    An item of `shown` is a tuple of arguments.  Stops after the first answer `until`.
     """
     what, answers = f"property {item.name!r}", []
 
@@ -165,7 +165,7 @@ def guard(what: str, call: Callable[[], Any], *, hint: str = _OF_STATES, takes: 
             hint = takes
         elif isinstance(error, AttributeError) and error.name and isinstance(error.obj, View):
             hint = f"a member's observation is an item of the view: view[{error.name!r}]"
-        elif isinstance(error, TypeError) and "'Seen'" in str(error):
+        elif isinstance(error, TypeError) and "'ShownAttributes'" in str(error):
             hint = "a member without shows() shows an object with its attributes: write shown.NAME"
         elif isinstance(error, AttributeError) and error.name and error.obj is not DOWN:
             kind = type(error.obj).__name__

@@ -19,7 +19,7 @@ from joinproto.check.events import fields_of, plain
 from joinproto.check.freeze import thaw, thaw_all
 from joinproto.check.properties import Property
 from joinproto.check.shared import names_in, variables_around
-from joinproto.check.view import DOWN, Seen, View
+from joinproto.check.view import DOWN, ShownAttributes, View
 from joinproto.check.world import World
 from joinproto.errors import nearest
 
@@ -59,7 +59,7 @@ def texts_shown(seen: Shown) -> dict[str, tuple[str, ...]]:
 
 
 def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    fields = dict(value.values) if isinstance(value, Seen) else fields_of(value)
+    fields = dict(value.values) if isinstance(value, ShownAttributes) else fields_of(value)
     if value is DOWN or not fields:
         yield name, value
     else:
@@ -87,8 +87,10 @@ def misspelt_texts(world: World, seen: Shown) -> Iterator[str]:
     if not any(named.values()) or any(len(values) > SHOWN_MAX for values in seen.values()):
         return
     up = [value for values in seen.values() for value in values if value is not DOWN]
-    fields = {name for value in up if isinstance(value, Seen) for name, _ in value.values}
-    if up and all(isinstance(value, Seen) for value in up):
+    fields = {
+        name for value in up if isinstance(value, ShownAttributes) for name, _ in value.values
+    }
+    if up and all(isinstance(value, ShownAttributes) for value in up):
         for item in world.properties:
             wrong = named.get(item.name, set()) - {*world.members} - fields
             if wrong and _names_used(item).isdisjoint({*fields, "getattr", "str", "repr", "vars"}):
@@ -134,7 +136,7 @@ class _Texts:
         elif isinstance(value, Collection):
             for item in value:
                 self.add(item)
-        elif isinstance(value, Seen):
+        elif isinstance(value, ShownAttributes):
             self.add(dict(thaw(value.values)))
         elif fields := fields_of(value):
             self.add(fields)

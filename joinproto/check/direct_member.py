@@ -25,7 +25,7 @@ from joinproto.check.local import LocalState, Offline, thaw_event
 from joinproto.check.member import MemberCode, frozen_observation
 from joinproto.check.plain import NeedsOtherSearch
 from joinproto.check.problems import ModelProblem
-from joinproto.check.view import Seen
+from joinproto.check.view import ShownAttributes
 from joinproto.check.world import World
 
 CHECKED_STATES = 500
@@ -313,7 +313,7 @@ class DirectMember:
         names = self.code.objects.names
         fixed = values if SAME.issuperset(map(type, values)) else fixed_values(values)
         if fixed is not None:
-            return Seen(tuple(zip(names, fixed, strict=True)))
+            return ShownAttributes(tuple(zip(names, fixed, strict=True)))
         return thaw(frozen_observation(names, values))
 
 

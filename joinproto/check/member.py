@@ -44,7 +44,7 @@ from joinproto.check.member_objects import OPTIONAL, MemberObjects
 from joinproto.check.member_steps import MemberSteps
 from joinproto.check.problems import ModelProblem
 from joinproto.check.shared import Shared
-from joinproto.check.view import DOWN, Seen
+from joinproto.check.view import DOWN, ShownAttributes
 from joinproto.check.world import World
 from joinproto.check.written import idle_line
 
@@ -353,7 +353,7 @@ def _add_text(text: dict[str, str], name: str, value: Any) -> None:
 
 def frozen_observation(names: tuple[str, ...], values: tuple[Hashable, ...]) -> Hashable:
     """Return a frozen observation of frozen attributes."""
-    return Frozen(Seen, (tuple(zip(names, values, strict=True)),))
+    return Frozen(ShownAttributes, (tuple(zip(names, values, strict=True)),))
 
 
 def between_choices(first: list[Choice], second: list[Choice]) -> str:

@@ -318,7 +318,7 @@ class PlainSearch:
             self.idle = tuple(runs.with_duties().idle)
         for item in claims:
             if item in fair:
-                run = runs.broken_by(
+                run = runs.fair_run_breaking(
                     item,
                     [self.holds(item, state) for state in states],
                     item.premise and [self._answer(item, item.premise, one) for one in states],
@@ -344,7 +344,7 @@ class PlainSearch:
 
     def _broken_step(self, item: Property, runs: Runs, states: list[State]) -> Run | None:
         asked = self.mapped.get(item.name) or StepClaim(item)
-        run = runs.broken_step(asked, lambda at: self.steps.view(states[at]))
+        run = runs.run_to_broken_step(asked, lambda at: self.steps.view(states[at]))
         if run is not None:
             ends = [run.begin, *(runs.target[edge] for edge in run.edges)][-2:]
             views = [self.steps.view(states[at]) for at in ends]

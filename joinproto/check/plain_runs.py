@@ -188,7 +188,7 @@ class Runs:
 
     # -- fair runs -----------------------------------------------------------------------------
 
-    def broken_by(
+    def fair_run_breaking(
         self, item: Property, holds: Flags, premise: Flags | None, meanwhile: Flags | None
     ) -> Run | None:
         """Return a fair run that breaks the claim, or None.  `holds`, `premise`, `meanwhile`: the
@@ -280,7 +280,7 @@ class Runs:
 
     # -- claims about steps --------------------------------------------------------------------
 
-    def broken_step(self, asked: StepClaim, view: Callable[[int], View]) -> Run | None:
+    def run_to_broken_step(self, asked: StepClaim, view: Callable[[int], View]) -> Run | None:
         """Return a shortest run whose last step breaks a claim, or None; of several, the first.
 
         If the run has no steps, its initial state breaks the claim.

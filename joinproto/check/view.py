@@ -26,7 +26,7 @@ DOWN = Down()
 
 
 @frozen
-class Seen:
+class ShownAttributes:
     """Attributes of a member or of its disk, by name, as frozen values."""
 
     values: tuple[tuple[str, Any], ...]
@@ -118,7 +118,7 @@ class View:
 
     @property
     def links(self) -> Mapping[tuple[str, str], tuple[Any, ...]]:
-        """Messages under way: (sender, addressee) to contents, in order in a queue."""
+        """The contents of messages under way, by (sender, addressee); in a queue in its order."""
         if self._links is None:
             raise AttributeError(
                 "this view has no links; a world of queues or bags shows them with show_links=True"

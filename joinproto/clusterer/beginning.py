@@ -1,8 +1,8 @@
-"""The beginning of a younger config, and the end of a transition: U3 to U6.
+"""The beginning of a younger config, and the end of a transition: U3, U4 and U6.
 
 Compatibility is decided before the identities of the two configs are merged.
 
-Source: Clusterer, U3, U4, U6; the real coordinator's `begin_transition`.
+Source: Clusterer; the real coordinator's `begin_transition`.
 """
 
 from __future__ import annotations
@@ -43,25 +43,28 @@ from joinproto.clusterer.tables import Fits
 from joinproto.machine.values import evolve
 
 
-def told(nodes: Iterable[str], held: Held, *, achieved: bool = False) -> tuple[Send, ...]:
+def config_messages(
+    nodes: Iterable[str], held: Held, *, achieved: bool = False
+) -> tuple[Send, ...]:
     """Return the messages that spread a config."""
     return tuple(Send(node, NewConfig(held, achieved)) for node in sorted(nodes))
 
 
-def spread(state: State, nodes: frozenset[str], held: Held) -> tuple[Send, ...]:
+def unachieved_config_messages(state: State, nodes: frozenset[str], held: Held) -> tuple[Send, ...]:
     """Return the messages that spread a config which is not achieved yet.
 
-    A node that does not know the gospel's identity sends the config only to the other nodes, if it
-    knows any.  One of these that knows the identity sends the config on to the gospel.  Otherwise:
-    the gospel's message to this node is lost, and the gospel is reset.  The blank gospel takes the
-    config as naming itself, but a node that knew the former gospel takes it as naming the former.
+    In our variant, a node that does not know the gospel's identity sends the config only to the
+    other nodes of the config, if it knows one.  One of these that knows the identity sends the
+    config on to the gospel.  Otherwise: the gospel's message to this node is lost, and the gospel
+    is reset.  The blank gospel takes the config as naming itself, but a node that knew the former
+    gospel takes it as naming the former.
     """
     gospel, ids = held.config.gospel, held.ids
     known = state.contacts.union(name for name, _ in ids.pairs) - state.dead
     others = (known & held.config.nodes) - {gospel, state.who.me}
     if state.who.rules.ours and gospel is not None and ids.get(gospel) is None and others:
         nodes -= {gospel}
-    return told(nodes, held)
+    return config_messages(nodes, held)
 
 
 def begin(step: Step, new: Held) -> Step:
@@ -84,7 +87,7 @@ def begin(step: Step, new: Held) -> Step:
         if rules.ours:
             held = stamped(held, before.achieved)
         others = config.nodes - {me}
-        tells = told((before.contacts | others), held, achieved=True)
+        tells = config_messages((before.contacts | others), held, achieved=True)
         if rules.ours:
             held = evolve(held, ids=with_the_same(held.ids, before.identity))
         stored = begun.then(Keep(held, before.identity))
@@ -94,7 +97,7 @@ def begin(step: Step, new: Held) -> Step:
     if rules.ours:
         held = returning(held, before.achieved, me)
     waiting = (stop_broker(begun, ran=True) if turn.ready else begun).then(
-        *spread(before, before.contacts, held),
+        *unachieved_config_messages(before, before.contacts, held),
         held=held,
         contacts=NO_NODES,
         dead=NO_NODES,
@@ -116,14 +119,14 @@ def _left(step: Step, new: Held, *, stops: bool) -> Step:
         new = leaving(new, state.who.me)
     out = step.then(Keep(new, state.identity))
     out = (stop_broker(out, ran=True, leaves=True) if stops else out).then(
-        *spread(state, state.contacts, new),
+        *unachieved_config_messages(state, state.contacts, new),
         achieved=new,
         held=new,
         contacts=NO_NODES,
         dead=NO_NODES,
     )
     if state.status is Status.SHUTDOWN:
-        return out.then(Off("the config does not name it"))
+        return out.then(Off("the config does not name this node"))
     return armed(out)
 
 
@@ -131,7 +134,7 @@ def armed(step: Step) -> Step:
     """Return the step with a new shutdown timer; with a timeout of 0 s the node ends at once."""
     timeout = step.state.config_now.config.shutdown_timeout
     if timeout == 0:
-        return moved(step, "time up").then(Off("its shutdown_timeout is 0"))
+        return moved(step, "time up").then(Off("this node's shutdown_timeout is 0"))
     number = step.state.timer + 1
     return step.then(Arm(timeout if isinstance(timeout, int) else None, number), timer=number)
 

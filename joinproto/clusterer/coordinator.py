@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from joinproto.clusterer import booting, locking, transitioner
-from joinproto.clusterer.beginning import armed, begin, spread, told
+from joinproto.clusterer.beginning import armed, begin, config_messages, unachieved_config_messages
 from joinproto.clusterer.config import Config, Held, compare, default
 from joinproto.clusterer.identities import (
     combined,
@@ -114,7 +114,9 @@ def _handled(state: State, event: Event) -> Step:
             return _poke(state)
         case TimeUp(number):
             if state.status is Status.PENDING and number == state.timer:
-                return moved(Step(state), "time up").then(Off("its shutdown_timeout is over"))
+                return moved(Step(state), "time up").then(
+                    Off("this node's shutdown_timeout is over")
+                )
             return Step(state)
     assert_never(event)
 
@@ -207,12 +209,15 @@ def news(state: State, remote: Held, sender: str | None, *, achieved: bool = Fal
             if state.who.rules.ours:
                 # A gospel that is blank by now must see that its former self is meant.
                 known = transferred(remote, state.achieved, state.who.rules)
-            return begin(Step(state, spread(state, others, known)), remote)
+            return begin(Step(state, unachieved_config_messages(state, others, known)), remote)
         case Does.SEND_OURS if sender is not None:
             if state.status is Status.READY:
-                return Step(state, told({sender}, state.config_now, achieved=True))
+                return Step(state, config_messages({sender}, state.config_now, achieved=True))
             ours = transitioner.learned(state, sender, remote, achieved=achieved)
-            return Step(evolve(state, held=ours), spread(state, frozenset({sender}), ours))
+            return Step(
+                evolve(state, held=ours),
+                unachieved_config_messages(state, frozenset({sender}), ours),
+            )
         case Does.NOTE if sender is not None:
             return _note(state, remote, sender, achieved=achieved)
         case Does.REMEMBER if sender is not None:
@@ -270,7 +275,7 @@ def _booted(state: State) -> Step:
     if state.status is not Status.BOOTING:
         return Step(state)
     others = state.config_now.config.nodes - {state.who.me}
-    tell = told(state.contacts | others, state.config_now, achieved=True)
+    tell = config_messages(state.contacts | others, state.config_now, achieved=True)
     why = state.why
     booted = booting.booted(moved(Step(state), "booted"))
     return booted.then(*tell, contacts=others, dead=NO_NODES, why=why)
@@ -286,7 +291,7 @@ def _paused(state: State, *, paused: bool) -> Step:
     after = Step(evolve(state, paused=paused and is_ready))
     if paused is state.paused or paused or not is_ready:
         return after
-    return after.then(*told(state.contacts, state.config_now, achieved=True))
+    return after.then(*config_messages(state.contacts, state.config_now, achieved=True))
 
 
 def _down(state: State, node: str) -> Step:
@@ -299,4 +304,6 @@ def _poke(state: State) -> Step:
     """Send the config to the members that were away, in case they are back: U7."""
     if state.status is not Status.READY:
         return Step(state)
-    return Step(evolve(state, dead=NO_NODES), told(state.dead, state.config_now, achieved=True))
+    return Step(
+        evolve(state, dead=NO_NODES), config_messages(state.dead, state.config_now, achieved=True)
+    )

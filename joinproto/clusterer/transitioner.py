@@ -8,7 +8,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from joinproto.clusterer import locking
-from joinproto.clusterer.beginning import begin, ended, rested, succeed, told
+from joinproto.clusterer.beginning import begin, config_messages, ended, rested, succeed
 from joinproto.clusterer.booting import boot, store_members
 from joinproto.clusterer.config import Age, Held, Notes, compare
 from joinproto.clusterer.identities import combined, data_of, fits, is_apart, known, tidy, was_out
@@ -111,8 +111,8 @@ def _judged(state: State) -> Step:
         case Round.ADOPT:
             return begin(Step(state), found.youngest)
         case Round.TELL:
-            told_ = told(found.older, found.merged)
-            return rested(evolve(state, held=found.merged)).then(*told_)
+            messages = config_messages(found.older, found.merged)
+            return rested(evolve(state, held=found.merged)).then(*messages)
     if state.who.rules.ours and _changes_fit(state, found.merged, answers):
         return begin(Step(state), found.merged)
     state = evolve(state, held=found.merged)

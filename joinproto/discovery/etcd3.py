@@ -99,7 +99,7 @@ class Etcd3(BackendSettings):
         return request_to(self, "POST", path, headers=headers, body=compact(tree), seconds=seconds)
 
 
-def key(text: str) -> str:
+def encoded(text: str) -> str:
     """Return a key or a value in the gateway's form, base64."""
     return b64encode(text.encode()).decode()
 
@@ -225,7 +225,7 @@ class Etcd3Backend(KeepingBackend):
     def list_nodes(self) -> Flow[Answer]:
         about = self.about
         token = yield from authenticated(about)
-        tree = {"key": key(about.directory), "range_end": key(after(about.directory))}
+        tree = {"key": encoded(about.directory), "range_end": encoded(after(about.directory))}
         got = yield from asked(about.post("/v3/kv/range", tree, token))
         return selected(about, records(got.body))
 
@@ -237,7 +237,7 @@ class Etcd3Backend(KeepingBackend):
         about = self.about
         token = yield from authenticated(about)
         value = compact({"node": about.node})
-        tree = {"key": key(about.record), "value": key(value)}
+        tree = {"key": encoded(about.record), "value": encoded(value)}
         got = yield from asked(about.post("/v3/kv/put", tree, token))
         answer_of(got.body, "the record")
         return Done()
@@ -252,7 +252,7 @@ class Etcd3Backend(KeepingBackend):
             return Failed(f"not connected: {refused.why}")
         self.lease[:] = [lease]
         value = compact({"node": about.node, "lease_id": int(lease), "ttl": about.lease_ttl})
-        tree = {"key": key(about.record), "value": key(value), "lease": lease}
+        tree = {"key": encoded(about.record), "value": encoded(value), "lease": lease}
         yield about.post("/v3/kv/put", tree, token)
         return Done()
 
@@ -274,7 +274,9 @@ class Etcd3Backend(KeepingBackend):
     def unregister(self) -> Flow[Done]:
         about = self.about
         token = yield from authenticated(about)
-        got = yield from asked(about.post("/v3/kv/deleterange", {"key": key(about.record)}, token))
+        got = yield from asked(
+            about.post("/v3/kv/deleterange", {"key": encoded(about.record)}, token)
+        )
         answer_of(got.body, "the removal")
         return Done()
 
@@ -286,7 +288,7 @@ class Etcd3Backend(KeepingBackend):
         real = about.is_real
         # Ours waits for less than the lease's time, because the lease is not renewed meanwhile.
         seconds = LOCK_CALL_SECONDS if real else about.lock_ttl * 0.8
-        tree = {"name": key(about.lock_name), "lease": lease}
+        tree = {"name": encoded(about.lock_name), "lease": lease}
         try:
             got = yield from asked(about.post("/v3/lock/lock", tree, token, seconds))
             name = Tree.read(got.body, "the lock of etcd").need("key", str)

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from joinproto.discovery.answers import Failed
 from joinproto.discovery.consul import Consul, key_entry
-from joinproto.discovery.etcd3 import Etcd3, answer_of, authenticated, key, plain
+from joinproto.discovery.etcd3 import Etcd3, answer_of, authenticated, encoded, plain
 from joinproto.discovery.exchange import (
     Flow,
     Refused,
@@ -37,7 +37,7 @@ class RegisterValue:
 
 
 class Register(Protocol):
-    """A store of keys that are set once."""
+    """A service that keeps keys which are set once."""
 
     def set_once(self, name: str, value: str) -> Flow[RegisterValue | Failed]:
         """Set the key if it is absent; return the key's value, which another node may have set."""
@@ -57,10 +57,10 @@ class EtcdRegister:
 
     @failing
     def set_once(self, name: str, value: str) -> Flow[RegisterValue]:
-        at = key(self._key(name))
+        at = encoded(self._key(name))
         tree = {
             "compare": [{"key": at, "target": "CREATE", "result": "EQUAL", "create_revision": "0"}],
-            "success": [{"requestPut": {"key": at, "value": key(value)}}],
+            "success": [{"requestPut": {"key": at, "value": encoded(value)}}],
             "failure": [{"requestRange": {"key": at}}],
         }
         token = yield from authenticated(self.about)
@@ -71,16 +71,20 @@ class EtcdRegister:
         first = (answer.each("responses") or [Tree(WHAT, {})])[0]
         present = _first(first.below("response_range"))
         if present.value is None:
-            raise Refused(f"{WHAT}: the key was set before, but has no value now")
+            raise Refused(_gone(self._key(name)))
         return present
 
     @failing
     def read(self, name: str) -> Flow[RegisterValue]:
         token = yield from authenticated(self.about)
         # The read is not "serializable": the quorum answers, not one server's memory.
-        tree = {"key": key(self._key(name))}
+        tree = {"key": encoded(self._key(name))}
         got = yield from asked(self.about.post("/v3/kv/range", tree, token))
         return _first(answer_of(got.body, WHAT))
+
+
+def _gone(key: str) -> str:
+    return f"{WHAT}: {key} was set before, but has no value now; was it removed?"
 
 
 def _first(answer: Tree) -> RegisterValue:
@@ -108,7 +112,7 @@ class ConsulRegister:
             return RegisterValue(value)
         present = yield from self.read(name)
         if isinstance(present, RegisterValue) and present.value is None:
-            raise Refused(f"{WHAT}: the key was set before, but has no value now")
+            raise Refused(_gone(self._path(name)))
         return present
 
     @failing

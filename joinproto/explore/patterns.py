@@ -16,8 +16,8 @@ from attrs import Factory, define, frozen
 from joinproto.errors import UsageProblem
 from joinproto.explore.graph import Graph, Json
 
-PLACES_MAX = 200_000
-"""The most pairs that a search keeps: a state, and the number of lines matched on the way."""
+NODES_MAX = 200_000
+"""The most search nodes that a search keeps."""
 
 
 @frozen
@@ -33,7 +33,10 @@ class Pattern:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Pattern:
-        """Return the pattern of these lines; raises `UsageProblem`."""
+        """Return the pattern of these lines.
+
+        Raises `UsageProblem` if no line names an event, or if a line with `not:` comes last.
+        """
         lines: list[str] = []
         excluded: list[list[str]] = [[]]
         for text in texts:
@@ -49,7 +52,7 @@ class Pattern:
             )
         if excluded[-1]:
             raise UsageProblem(
-                f"“not: {excluded[-1][0]}” is the last line, so it has no end",
+                f"no event follows “not: {excluded[-1][0]}”",
                 next="add the event before which it must not happen",
             )
         return cls(tuple(lines), tuple(map(tuple, excluded)))
@@ -66,11 +69,12 @@ class Pattern:
 
 
 def _any_fits(phrases: Sequence[str], lines: Sequence[str]) -> bool:
-    return any(fnmatchcase(phrase, line) for line in lines for phrase in phrases)
+    globs = [line.replace("[", "[[]").replace("?", "[?]") for line in lines]
+    return any(fnmatchcase(phrase, glob) for glob in globs for phrase in phrases)
 
 
 def phrases_of(step: Json) -> Iterator[str]:
-    """Yield a step's phrases, in small letters."""
+    """Yield a step's phrases, in lower case."""
     member, message = step["member"], step["message"]
     names = step["members"]
     yield step["label"].lower()
@@ -94,7 +98,7 @@ def phrases_of(step: Json) -> Iterator[str]:
 class PatternSearch:
     """A search for one pattern.
 
-    Each of its places is a state, and the number of lines matched on the way there.
+    A search node is a state, and the number of lines matched on the way there.
     """
 
     graph: Graph
@@ -111,7 +115,7 @@ class PatternSearch:
     def search_for(self, seconds: float) -> Json | None:
         """Continue the search for at most `seconds`; return the run once it is found."""
         until = time.perf_counter() + seconds
-        while self._found is None and self._queue and len(self.parent) < PLACES_MAX:
+        while self._found is None and self._queue and len(self.parent) < NODES_MAX:
             self._expand(self._queue.popleft())
             if time.perf_counter() > until:
                 break
@@ -119,23 +123,24 @@ class PatternSearch:
 
     @property
     def whole(self) -> bool:
+        """Whether all runs were searched, and none fits."""
         return self._found is None and not self._queue
 
     @property
     def stop_reason(self) -> str:
         """Return why the search cannot continue; "" if it can."""
-        if self._queue and len(self.parent) >= PLACES_MAX:
-            return f"The search for a pattern ends at {PLACES_MAX:,} places."
+        if self._found is None and self._queue and len(self.parent) >= NODES_MAX:
+            return f"The search ends at {NODES_MAX:,} search nodes. Use a smaller world."
         return ""
 
-    def _expand(self, place: tuple[int, int]) -> None:
-        at, matched = place
+    def _expand(self, node: tuple[int, int]) -> None:
+        at, matched = node
         for index, (_, to) in enumerate(self.graph.steps_out(at)):
             phrases = list(phrases_of(self.graph.step_json(at, index)))
             for after in self.pattern.after(matched, phrases):
                 if (to, after) in self.parent:
                     continue
-                self.parent[to, after] = place, index
+                self.parent[to, after] = node, index
                 if after == len(self.pattern.lines):
                     self._found = to, after
                     return

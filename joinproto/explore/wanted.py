@@ -28,7 +28,7 @@ from typing import Any
 
 from joinproto.check.attributes import fields
 from joinproto.check.events import plain
-from joinproto.check.view import DOWN, Seen, View
+from joinproto.check.view import DOWN, ShownAttributes, View
 from joinproto.errors import UsageProblem
 
 _BUILTINS: dict[str, Any] = {
@@ -160,7 +160,7 @@ def shown_part(shown: Any, name: str) -> Any:
 
 def shown_parts(shown: Any) -> list[str]:
     """Return the names of the attributes that a member shows; none if it shows a single value."""
-    if isinstance(shown, Seen):
+    if isinstance(shown, ShownAttributes):
         return [name for name, _ in shown.values]
     if isinstance(shown, dict):
         return [str(name) for name in shown]

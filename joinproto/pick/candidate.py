@@ -49,13 +49,13 @@ class State(Enum):
 
     @property
     def is_readable(self) -> bool:
-        """Return whether the store's facts can be believed."""
+        """Return whether the store's facts can be read; those of `UNFINISHED` prove nothing."""
         return self in (State.EMPTY, State.CLEAN, State.DIRTY, State.UNFINISHED)
 
 
 @frozen(kw_only=True)
 class LastView:
-    """The nodes that ran when a store's node stopped, by this store of another broker.
+    """The nodes that ran when a node of another broker stopped, as that node's store has them.
 
     `members`: the same names as in `Candidate.member`.  `number`: orders the views of one cluster,
     larger is later; None if this format's views have no order.  `id`: equal for all stores that

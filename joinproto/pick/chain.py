@@ -315,8 +315,8 @@ def _forks(
             common_number=at.common_number,
             common_max=at.common_max,
             common=None if at.common is None else short(at.common),
-            one_beyond=tuple(map(str, at.one_beyond)),
-            other_beyond=tuple(map(str, at.other_beyond)),
+            own_after=tuple(map(str, at.one_beyond)),
+            longest_after=tuple(map(str, at.other_beyond)),
         )
     for name in incomparable:
         where = position_text(answers[name].position, newest)
@@ -327,7 +327,7 @@ def _forks(
                 common_number=newest.length,
                 common_max=newest.length,
                 common=None if newest.tip is None else short(newest.tip.id),
-                one_beyond=(f"data up to {where}, which do not fit the other stores' data",),
+                own_after=(f"data up to {where}, which do not fit the other stores' data",),
             ),
         )
     return found

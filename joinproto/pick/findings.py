@@ -42,7 +42,7 @@ class MissingStore:
             return "it may know a later view, with frames that were acknowledged there"
         if self.may_have_data:
             return "it may have every committed frame, and no store here has them"
-        return "it may end later, with frames that were never acknowledged"
+        return "it may have more frames, which were never acknowledged"
 
 
 @frozen(kw_only=True)
@@ -50,22 +50,23 @@ class StoreFork:
     """A store that is not on the longest branch: the fork, and the views of each branch after it.
 
     `common_number`, `common`: number and short id of the last common view.  `common_max`: the
-    highest number that this view can have, if the views between were forgotten.  `one_beyond`,
-    `other_beyond`: the later views, or data, of this store and of the longest branch.
+    highest number that this view can have, if the views between were forgotten.  `own_after`,
+    `longest_after`: the later views, or data, of this store and of the longest branch.
     """
 
     name: str = field(kw_only=False)
     common_number: int = 0
     common_max: int = 0
     common: str | None = None
-    one_beyond: tuple[str, ...] = ()
-    other_beyond: tuple[str, ...] = ()
+    own_after: tuple[str, ...] = ()
+    longest_after: tuple[str, ...] = ()
 
 
 @frozen(kw_only=True)
 class ChainPlace:
     """The relation of a store to the newest chain.
 
+    `order`: the relation of its data to the newest data.  `covers`: it has every committed frame.
     `views_behind`: None if unknown, or if the store is not on the chain.
     """
 
@@ -79,8 +80,9 @@ class ChainPlace:
 class Findings:
     """All that a set of stores of at most one cluster shows.
 
-    `active`: the newest view in which clients may have been served.  `covering`: names of the
-    stores that have every committed frame.  `latest`: the covering stores with the most data.
+    `lines`: the evidence, in words.  `active`: the newest view in which clients may have been
+    served.  `covering`: names of the stores that have every committed frame.  `latest`: the
+    covering stores with the most data.
     `clean`: the stores with all data of a cluster that was stopped in order.  `pending`: work that
     a start completes, in words.  `is_safe`: a restart from `latest` loses no acknowledged frame;
     this can hold without a proof that `latest` is right.  `has_chain`: the stores are joinproto's.

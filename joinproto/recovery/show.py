@@ -293,8 +293,8 @@ def comparison_text(stores: Sequence[Found], judgement: Judgement) -> str:
         parts += _list(
             f"{fork.name} and the longest chain have {common} in common",
             [
-                *(f"only in {fork.name}: {view}" for view in fork.one_beyond),
-                *(f"only in the longest chain: {view}" for view in fork.other_beyond),
+                *(f"only in {fork.name}: {view}" for view in fork.own_after),
+                *(f"only in the longest chain: {view}" for view in fork.longest_after),
             ],
         )
     parts += _list("evidence", judgement.evidence)

@@ -72,7 +72,7 @@ def state_of(search: Search, number: int) -> State:
             held = held if tables.fifo else sorted(held, key=repr)
             links[tables.names[sender], tables.names[to]] = tuple(held)
     messages: frozenset[Any] = frozenset()
-    if tables.set_network:
+    if tables.is_set_network:
         messages = frozenset(tables.messages.values[m] for m in messages_of(tables, row))
     return State(
         tuple(values[: tables.members]),

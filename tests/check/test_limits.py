@@ -516,7 +516,7 @@ def test_a_state_numbered_before_memory_ends_has_all_its_choices(
 ) -> None:
     """Otherwise a search that continues on Spark would leave out steps."""
     refused = 0
-    number = Tables.local
+    number = Tables.number_local_state
 
     def numbers(self: Tables, field: int, state: Any) -> int:
         def refuse(more: int) -> None:
@@ -532,7 +532,7 @@ def test_a_state_numbered_before_memory_ends_has_all_its_choices(
         finally:
             monkeypatch.setattr(self.cells, "claim", lambda more: None)
 
-    monkeypatch.setattr(Tables, "local", numbers)
+    monkeypatch.setattr(Tables, "number_local_state", numbers)
     world = World(
         name="tree",
         members={"a": _Tree, "b": _Tree},

@@ -304,6 +304,13 @@ def test_a_pattern_may_begin_again_after_an_excluded_step(lines: list[str]) -> N
             assert is_in(pattern, run) == found(run), run
 
 
+def test_only_an_asterisk_stands_for_other_text_in_a_pattern() -> None:
+    pattern = Pattern.of(["a sends [1, 2]? to *"])
+
+    assert [1] == [*pattern.after(0, ["a sends [1, 2]? to b"])]
+    assert [0] == [*pattern.after(0, ["a sends 1x to b"])]
+
+
 def test_levels_and_counts_are_those_of_the_whole_search() -> None:
     session = opened(MODEL)
 

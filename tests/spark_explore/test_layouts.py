@@ -15,7 +15,7 @@ def numbered(counts: list[int], slots: int) -> Any:
     return SimpleNamespace(
         value_counts=lambda: counts,
         slots=slots,
-        set_network=True,
+        is_set_network=True,
         fields=len(counts),
         env_field=len(counts) - 1,
         layout=SimpleNamespace(words=1),

@@ -204,7 +204,9 @@ class Machine:
     @property
     def is_left_out(self) -> bool:
         """Return whether the node has ended by itself because a config does not name it."""
-        return self.ended.startswith(("the config does not name it", "its shutdown_timeout"))
+        return self.ended.startswith(
+            ("the config does not name this node", "this node's shutdown_timeout")
+        )
 
     @property
     def is_ready(self) -> bool:

@@ -22,7 +22,7 @@ from joinproto.discovery.answers import Failed, Listed
 from joinproto.discovery.consul import Consul, ConsulBackend
 from joinproto.discovery.contract import Backend, Done, Held
 from joinproto.discovery.etcd2 import Etcd2, Etcd2Backend
-from joinproto.discovery.etcd3 import Etcd3, Etcd3Backend, after, key
+from joinproto.discovery.etcd3 import Etcd3, Etcd3Backend, after, encoded
 from joinproto.discovery.exchange import Broken, Request, Response, arguments
 from joinproto.discovery.names import port_of
 from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register, RegisterValue
@@ -250,7 +250,7 @@ def _cluster_on(server: Server, name: str) -> _Cluster:
             )
     etcd3 = Etcd3(cluster_name=name, **at)
     keys = f"/joinproto/{etcd3.prefix}/{name}/"
-    tree = {"key": key(keys), "range_end": key(after(keys))}
+    tree = {"key": encoded(keys), "range_end": encoded(after(keys))}
     return _Cluster(
         lambda node: Etcd3Backend(evolve(etcd3, node=node)),
         EtcdRegister(etcd3),

@@ -23,4 +23,4 @@ COUNTERS = {
     "promotions": "How often this broker became primary.",
     "refused_clients": "Clients that were refused because this broker is a backup.",
 }
-BROKER = Measures("joinproto_standby", ("role", Role), GAUGES, COUNTERS)
+BROKER_METRICS = Measures("joinproto_standby", ("role", Role), GAUGES, COUNTERS)

@@ -98,11 +98,11 @@ class Process:
             stack.callback((await self._listen(core)).close)
             if self.settings.http is not None:
                 # Imported here, so that a broker without metrics does not load an HTTP server.
-                from joinproto.apps.standby.metrics import BROKER
+                from joinproto.apps.standby.metrics import BROKER_METRICS
                 from joinproto.host.process.http import http_server
 
                 await stack.enter_async_context(
-                    http_server(self.settings.http, lambda: numbers_of(core), BROKER)
+                    http_server(self.settings.http, lambda: numbers_of(core), BROKER_METRICS)
                 )
             tasks.start_soon(self._control, core)
             tasks.start_soon(self._tick, core)

@@ -35,8 +35,8 @@ Examples:
   joinproto simulate path/to/my_members.py::start --swarm --seed 7 --runs 1
 """
 
-IDLE_MAX = 15
-"""The most unexercised items that are listed; --json has all."""
+UNEXERCISED_MAX = 15
+"""At most this many unexercised items are listed; --json has all."""
 
 RUNS, STEPS = 1000, 100
 
@@ -127,7 +127,7 @@ def simulate(
             )
         return _swarm(target, seed, runs, seconds, jobs or 1, as_json)
     if seconds is not None or jobs is not None:
-        raise click.UsageError("--seconds and --jobs are options of --swarm")
+        raise click.UsageError("--seconds and --jobs need --swarm: add it, or leave them out")
     runs, steps = runs or RUNS, steps or STEPS
     with alone_on_stdout(as_json):
         loaded = catalogue.load(target, options)
@@ -210,8 +210,8 @@ def _texts(loaded: Loaded, found: Simulation) -> Iterator[Text]:
     yield from heading("exercised")
     yield Text(line(f"{plural(taken, 'kind')} of steps"))
     if found.coverage.never:
-        yield from heading("never exercised, although it came within reach")
-        yield from listed(found.coverage.never, IDLE_MAX)
+        yield from heading("within reach, but never exercised")
+        yield from listed(found.coverage.never, UNEXERCISED_MAX)
     yield from heading("notes")
     for note in found.notes:
         yield Text(line(Piece(note, Role.WARN)), 2, 2)
@@ -226,10 +226,8 @@ def _texts(loaded: Loaded, found: Simulation) -> Iterator[Text]:
 def _facts(found: Simulation) -> Iterator[tuple[str, str]]:
     if found.stopped_by:
         yield "stopped", f"{found.stopped_by}, after {count(found.runs)} runs"
-    yield (
-        "runs",
-        f"{count(found.runs)} of at most {plural(found.steps_max, 'step')}, seed {found.seed}",
-    )
+    most = plural(found.steps_max, "step")
+    yield "runs", f"{count(found.runs)}, each of at most {most}, seed {found.seed}"
     yield "steps", f"{count(found.steps)} in all, {count(found.longest)} in the longest run"
     if found.rested:
         yield "ended", f"{plural(found.rested, 'run')}, because no step could change the state"
@@ -253,7 +251,7 @@ def _remark(claim: SimulatedClaim, found: Simulation) -> str:
         case "reached":
             return f"in {runs}"
         case "not-reached":
-            return f"in none of {plural(found.runs, 'run')}: it was never put to the test"
+            return f"reached in none of {plural(found.runs, 'run')}"
         case "not-judged":
-            return f"runs that end cannot break it; it came true in {runs}"
+            return f"a finite run cannot break this claim; its condition came true in {runs}"
     return ""

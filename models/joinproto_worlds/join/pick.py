@@ -22,7 +22,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from joinproto.check.properties import Property, always, sometimes
-from joinproto.check.view import Seen, View
+from joinproto.check.view import ShownAttributes, View
 from joinproto.check.world import World
 from joinproto.join.lineage import Lineage
 from joinproto.join.position import PositionOrder, compare_positions
@@ -95,7 +95,7 @@ def claims(asking: PickOptions, *, whole: bool = True) -> list[Property]:
     return found
 
 
-def shown_disk(disk: Seen) -> Disk | None:
+def shown_disk(disk: ShownAttributes) -> Disk | None:
     """Return the disk as the operator finds it, or None for the register and transient members."""
     names = [name for name, _ in disk.values]
     if "kept" not in names or disk.kept.transient:

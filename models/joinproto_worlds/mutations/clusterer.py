@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.clusterer.beginning import told
+from joinproto.clusterer.beginning import config_messages
 from joinproto.clusterer.booting import struck
 from joinproto.clusterer.config import Age, Config, Held
 from joinproto.clusterer.messages import Boot, BootBroker
@@ -158,8 +158,8 @@ CLUSTERER = (
     Mutation.of(
         "gospel-told-unasked",
         "joinproto.clusterer.beginning",
-        "spread",
-        lambda _: lambda _state, nodes, held: told(nodes, held),
+        "unachieved_config_messages",
+        lambda _: lambda _state, nodes, held: config_messages(nodes, held),
     ),
     Mutation.of(
         "paused-forgets",

@@ -28,13 +28,16 @@ def watch(
     end: int,
     workers: Workers | None = None,
 ) -> tuple[Ints, Flags]:
-    """Return the rows that break a local claim, and which observations were seen."""
-    layout, off, watched = arrays.layout, arrays.per_value.off, len(breaking.counts)
+    """Return the rows that break a local claim, int64 (found,), and the observations seen.
+
+    These are bool (observation,): whether each observation of a member is in a row.
+    """
+    layout, off, members = arrays.layout, arrays.per_value.off, len(breaking.counts)
     shown, values = arrays.per_value.arrays["shown"], arrays.value_counts()
     total = len(breaking.conflicts)
     is_few = breaking.conflicts.shape[1] == 1
     bit, conflicting = np.zeros(len(shown), np.uint64), np.zeros(len(shown), np.uint64)
-    for m in range(watched if is_few else 0):
+    for m in range(members if is_few else 0):
         here = slice(int(off[m]), int(off[m]) + values[m])
         numbers = (breaking.base[m] + shown[here]).astype(np.uint64)
         bit[here] = np.uint64(1) << numbers
@@ -44,17 +47,18 @@ def watch(
         bad = np.empty(room, np.int64)
         where = (rows, begin, end, layout.places, off)
         if is_few:
-            mask, found = watch_few(*where, watched, bit, conflicting, bad)
+            mask, found = watch_few(*where, members, bit, conflicting, bad)
             bits = np.uint64(mask) >> np.arange(total, dtype=np.uint64)
             return bad, (bits & np.uint64(1)) != 0, int(found)
         seen = np.zeros(total, np.bool_)
-        found = watch_many(*where, shown, breaking.base, watched, breaking.conflicts, seen, bad)
+        found = watch_many(*where, shown, breaking.base, members, breaking.conflicts, seen, bad)
         return bad, seen, int(found)
 
     def piece(begin: int, end: int) -> tuple[Ints, Flags]:
         bad, seen, found = watched_with(begin, end, _BAD_ROOM)
         if found > _BAD_ROOM:
-            # This is rare.  All rows are needed: which ones came first depends on the rows' order.
+            # This is rare.  The caller picks among all of them, so that the order of rows does not
+            # matter.
             bad, seen, found = watched_with(begin, end, found)
         return bad[:found], seen
 
@@ -77,11 +81,12 @@ def watch_few(
     conflicting: Keys,
     bad: Ints,
 ) -> Any:
-    """Return the observations seen and the number of rows that break a claim; write these rows.
+    """Return the observations seen and the number of rows that break a claim; write the rows.
 
-    For at most 64 observations in all.  `bit`: the bit of the observation of each local state.
-    `conflicting`: the bits of the observations with which that observation breaks a claim, among
-    them its own if it breaks a claim alone.
+    Only as many rows are written as `bad` has room for.  There are at most 64 observations in all.
+    `bit`: the bit of the observation of each local state.  `conflicting`: the bits of the
+    observations with which that observation breaks a claim, among them its own if it breaks a claim
+    alone.
     """
     found = 0
     seen = np.uint64(0)
@@ -114,7 +119,10 @@ def watch_many(
     seen: Flags,
     bad: Ints,
 ) -> Any:
-    """Do the same as `watch_few` for any number of observations; mark the seen ones in `seen`."""
+    """Return the number of rows as `watch_few` does, for any number of observations.
+
+    The seen ones are marked in `seen`.
+    """
     found = 0
     has_conflicts = conflicts.shape[1] > 0
     numbers = np.zeros(members, np.int64)
@@ -125,7 +133,7 @@ def watch_many(
             number = np.int64(base[member] + shown[off[member] + value])
             numbers[member] = number
             seen[number] = 1
-            # One look-up for each pair, because lines for so many observations do not fit a cache.
+            # One look-up for each pair, because the rows of so large a matrix do not fit a cache.
             for other in range(member + 1 if has_conflicts else 0):
                 at = numbers[other]
                 wrong |= conflicts[number, at >> 6] >> np.uint64(at & 63)

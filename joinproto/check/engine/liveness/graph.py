@@ -51,7 +51,8 @@ _PIECE = 1 << 16
 class BreakingRun:
     """A run that breaks a claim, with its states as text.
 
-    `abstract_note`: for a claim with an abstract world, a text about its missing last step.
+    `abstract_note`: for a claim with an abstract world, the text that says which step of
+    the abstract world is missing.
     """
 
     run: Run
@@ -110,8 +111,10 @@ class Graph:
     def _set_steps(self, steps: Iterable[Any], known: RowSet) -> None:
         """Set the steps between `known` states, ordered by the states that they lead out of.
 
-        `kind`: int32 (step,), the number of each step's kind.  For each kind, `infos` has its name,
-        and `changes` whether it leads to another state.
+        `source`, `target`: int64 (step,), the states before and after each step.  `first`: int64
+        (state + 1,), the first step out of each state.  `kind`: int32 (step,), the number of each
+        step's kind.  For each kind, `infos`, int64 (kind,), has its code; `changes` and `faults`,
+        bool (kind,), whether it leads to another state, and whether it is a fault.
         """
         columns: list[list[Ints]] = [[np.empty(0, np.int64)] for _ in range(3)]
         for batch in steps:
@@ -137,16 +140,19 @@ class Graph:
         self.faults: Flags = FaultSteps.of(self.search.tables).of_steps(self.infos)
 
     def _number(self, found: Ints) -> Ints:
-        """Return the numbers of states; `found`: their numbers in the set of `_known`, or -1."""
+        """Return the numbers of states; `found`: their numbers in the set of known states, or -1.
+
+        A subclass with only some of the states gives the others a number, too.
+        """
         return found
 
     @property
     def info(self) -> Ints:
-        """The name of each step, as `tables/kernel.py` defines `info`."""
+        """The code of each step, as `tables/kernel.py` defines `info`."""
         return self.infos[self.kind]
 
     def info_of(self, edge: int) -> int:
-        """Return the name of this step, as `tables/kernel.py` defines `info`."""
+        """Return the code of this step, as `tables/kernel.py` defines `info`."""
         return int(self.infos[self.kind[edge]])
 
     @cached_property
@@ -203,7 +209,7 @@ class Graph:
         """Return texts of fairness demands that no step of the world matches."""
         return unmatched_fairness(self.search.tables, self.infos)
 
-    def broken_by(self, claim: Claim) -> BreakingRun | None:
+    def fair_run_breaking(self, claim: Claim) -> BreakingRun | None:
         """Return a fair run that breaks a claim, or None."""
         item = claim.property
         without = ~self._flag(claim.bit)
@@ -239,7 +245,7 @@ class Graph:
 
     # -- steps -------------------------------------------------------------------------
 
-    def broken_step(self, claim: Claim) -> BreakingRun | None:
+    def run_to_broken_step(self, claim: Claim) -> BreakingRun | None:
         """Return a shortest run whose last step breaks a claim about steps, or None."""
         asked = claim.asked or StepClaim(claim.property)
         view = self.search.judge.view
@@ -270,7 +276,7 @@ class Graph:
         ]
 
     def bad_steps(self, asked: StepClaim) -> Ints:
-        """Return the steps that break a claim, asked once for each kind and two combinations."""
+        """Return the steps that break a claim, asked once for each item of `_shown_steps`."""
         judge, item = self.search.judge, asked.item
         if item.abstract is not None:
             return self._steps_not_allowed(asked)
@@ -284,7 +290,10 @@ class Graph:
         return np.flatnonzero(bad[same])
 
     def _shown_steps(self) -> tuple[Ints, Ints]:
-        """Return the first step of each kind and two combinations, and its place for each step."""
+        """Return the first steps that differ in kind or in an observation before or after them.
+
+        The second array has, for each step, the index of its equal in the first.
+        """
         shown = np.empty((len(self.source), 3), np.uint64)
         shown[:, 0] = self.numbers[self.source].astype(np.uint64) | OCCUPIED
         shown[:, 1] = self.numbers[self.target]

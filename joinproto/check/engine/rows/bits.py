@@ -83,9 +83,9 @@ def _item(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
 
 @intrinsic
 def read_now(typingctx: Any, array: Any, at: Any) -> Any:
-    """Return item `at` as it is now.
+    """Return item `at` as it is now, by an acquire load.
 
-    If a thread wrote it by `put_if_none`, all that this thread wrote before is visible as well.
+    If a thread wrote it by `compare_and_swap_zero`, all earlier writes of that thread are visible.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -96,10 +96,10 @@ def read_now(typingctx: Any, array: Any, at: Any) -> Any:
 
 
 @intrinsic
-def put_if_none(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
+def compare_and_swap_zero(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
     """Set item `at` to `value` if it is 0, atomically; return its former value.
 
-    If several threads do so at the same time, exactly one of them gets 0.
+    If it was 0 and several threads do so at the same time, exactly one of them gets 0.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -111,7 +111,7 @@ def put_if_none(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
     return array.dtype(array, types.int64, array.dtype), codegen
 
 
-def _at_once(operation: str) -> Any:
+def _atomic(operation: str) -> Any:
     @intrinsic
     def changed(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -123,7 +123,7 @@ def _at_once(operation: str) -> Any:
     return changed
 
 
-add_at_once, or_at_once = _at_once("add"), _at_once("or")
+atomic_add, atomic_or = _atomic("add"), _atomic("or")
 """Add to item `at` of an array, or set bits of it, atomically; return its former value."""
 
 

@@ -20,13 +20,13 @@ import numpy as np
 from numba import njit
 
 from joinproto.check.engine.rows.bits import (
-    add_at_once,
     are_same,
+    atomic_add,
+    atomic_or,
+    compare_and_swap_zero,
     hash_of,
     mix,
-    or_at_once,
     prefetch,
-    put_if_none,
     read_now,
 )
 from joinproto.check.engine.shapes import Ints, Keys, RowMarks, Rows, Table
@@ -82,10 +82,10 @@ def insert_single(
                     if taken is None:
                         table[place] = key
                     else:
-                        found = put_if_none(table, place, key)
+                        found = compare_and_swap_zero(table, place, key)
                     if found == 0:
                         if taken is not None and next_row == end_row:
-                            next_row = add_at_once(taken, np.int64(0), stretch)
+                            next_row = atomic_add(taken, np.int64(0), stretch)
                             end_row = next_row + stretch
                         rows[next_row, 0] = key
                         next_row += 1
@@ -144,7 +144,7 @@ def insert_wide(
                 entry = read_now(table, place)
                 if entry == 0:
                     if taken is not None and next_row == end_row:
-                        next_row = add_at_once(taken, np.int64(0), stretch)
+                        next_row = atomic_add(taken, np.int64(0), stretch)
                         end_row = next_row + stretch
                     for w in range(words):
                         rows[next_row, w] = candidates[i, w]
@@ -154,7 +154,7 @@ def insert_wide(
                     if taken is None:
                         table[place] = number
                     else:
-                        entry = put_if_none(table, place, number)
+                        entry = compare_and_swap_zero(table, place, number)
                     if entry == 0:
                         if len(numbers) > 0:
                             numbers[i] = next_row
@@ -164,7 +164,7 @@ def insert_wide(
                     known = np.int64(entry & low) - 1
                     if are_same(rows, known, candidates, i):
                         if len(via) > 0 and known >= begin and via[i] & ~marks[known - begin] != 0:
-                            or_at_once(marks, known - begin, via[i])
+                            atomic_or(marks, known - begin, via[i])
                         if len(numbers) > 0:
                             numbers[i] = known
                         break

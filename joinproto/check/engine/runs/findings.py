@@ -134,13 +134,13 @@ def judge_graph(search: Search, claims: list[Claim], found: Findings) -> None:
 def _broken_run(search: Search, graph: Graph, claim: Claim, found: Findings) -> Trace | None:
     item = claim.property
     if item.kind in ON_FAIR_RUNS:
-        fair = graph.broken_by(claim)
+        fair = graph.fair_run_breaking(claim)
         if fair is None:
             return None
         lasso = fair.run.loop_at, fair.run.fairness, fair.run.due_at
         return Trace(item.name, item.kind, fair.initial, fair.steps, *lasso)
     if item.scope == "step":
-        broken = graph.broken_step(claim)
+        broken = graph.run_to_broken_step(claim)
         if broken is None:
             return None
         found.notes += (broken.abstract_note,) if broken.abstract_note else ()

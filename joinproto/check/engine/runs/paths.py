@@ -39,7 +39,7 @@ def move_of(search: Search, info: int, row: Rows) -> Move:
         taken = []
         for name_, event in step.events.items():
             member = tables.number_of[name_]
-            column = tables.column(member, freeze_event(event))
+            column = tables.number_event(member, freeze_event(event))
             first = tables.cells.get(member, fields[member], column)
             upto = first
             while not tables.out["last"].array[upto]:

@@ -249,7 +249,7 @@ class Walker:
             rows = before[joint[which == k]]
             for name, event in tables.joint_steps[k].events.items():
                 member = tables.number_of[name]
-                column = tables.column(member, freeze_event(event))
+                column = tables.number_event(member, freeze_event(event))
                 local = tables.layout.values(rows, member)
                 for value, count in zip(*np.unique(local, return_counts=True), strict=True):
                     self._taken[tables.cells.get(member, int(value), column)] += count

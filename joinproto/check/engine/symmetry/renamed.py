@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from joinproto.check.freeze import rename
 from joinproto.check.frozen import Frozen
 from joinproto.check.local import LocalState, Outcome
-from joinproto.check.view import Seen
+from joinproto.check.view import ShownAttributes
 
 Item = TypeVar("Item", bound=Hashable)
 
@@ -66,8 +66,10 @@ class StateRenamer:
 def renamed_shown(observation: tuple[Any, Any], names: dict[str, str]) -> tuple[Any, Any]:
     """Rename members in the observation of a member and its disk; attributes keep their names."""
     shown, disk = observation
-    if type(shown) is Frozen and shown.kind is Seen:
-        shown = Frozen(Seen, (tuple((key, rename(held, names)) for key, held in shown.parts[0]),))
+    if type(shown) is Frozen and shown.kind is ShownAttributes:
+        shown = Frozen(
+            ShownAttributes, (tuple((key, rename(held, names)) for key, held in shown.parts[0]),)
+        )
     else:
         shown = rename(shown, names)
     return shown, rename(disk, names)

@@ -161,7 +161,7 @@ class Symmetry:
             numbers = [tables.messages.add(rename(message, names))[0] for message in sent]
             numbers = numbers if tables.fifo else sorted(numbers)
             return tables.queues.number(to - tables.queue_field, packed(numbers))
-        number = tables.local(to, self.code_comparison.renamed.state(j, value))
+        number = tables.number_local_state(to, self.code_comparison.renamed.state(j, value))
         # Keep the table's own object, and no equal one in addition.
         self.code_comparison.renamed.keep(j, value, tables.values[to].values[number])
         return number
@@ -180,7 +180,7 @@ class Symmetry:
             again = False
             for j in range(self.swaps):
                 # Messages first, because a sender's content is renamed by its messages' images.
-                if tables.set_network:
+                if tables.is_set_network:
                     again |= self._rename_messages(j)
                 for f in range(tables.fields):
                     images = self._images[j][f]
@@ -204,7 +204,7 @@ class Symmetry:
         while moved.count < len(tables.messages):
             sender, to, content = tables.messages.values[moved.count]
             moved.append(
-                tables.set_message(
+                tables.number_message(
                     None if sender is None else names.get(sender, sender),
                     None if to is None else names.get(to, to),
                     rename(content, names),
@@ -233,7 +233,7 @@ class Symmetry:
         """Give each (value, member) the number of its class under renaming."""
         tables = self.tables
         nodes = [(f, v) for f in range(tables.fields) for v in range(len(tables.values[f]))]
-        if tables.set_network:
+        if tables.is_set_network:
             nodes += [(-1, m) for m in range(len(tables.messages))]
         for node in nodes:
             if node in self._colours:
@@ -331,7 +331,7 @@ class Symmetry:
                 if self.in_group[f]:
                     self.own[begin + v] = colours[list(self.group).index(f)]
             self._taken[f] = count
-        messages = len(tables.messages) if tables.set_network else 0
+        messages = len(tables.messages) if tables.is_set_network else 0
         if self.swap_message.shape[1] < messages:
             moved = [images.array[:messages] for images in self._message_images]
             self.swap_message = np.stack(moved)

@@ -30,9 +30,9 @@ class Arrays(ABC):
 
     environment_tables: kernel.EnvironmentTables
 
-    def __init__(self, shape: kernel.Shape, *, set_network: bool) -> None:
+    def __init__(self, shape: kernel.Shape, *, is_set_network: bool) -> None:
         self._shape = shape
-        self.set_network = set_network
+        self.is_set_network = is_set_network
         self.fifo = shape.fifo
         self.members = shape.members
         self.monitor = shape.monitor
@@ -185,7 +185,7 @@ class Arrays(ABC):
     @property
     def slots(self) -> int:
         """The number of messages that have a bit in rows."""
-        return self.message_count() if self.set_network and self.contents is None else 0
+        return self.message_count() if self.is_set_network and self.contents is None else 0
 
     def outgrown(self) -> bool:
         """Return whether a number or a message no longer fits into the layout."""
@@ -198,7 +198,7 @@ class Arrays(ABC):
         """Use `layout`, or a new one with room for all numbers; return the previous layout."""
         old = self.layout
         if layout is None:
-            slots = self.slots if self.set_network and self.contents is None else None
+            slots = self.slots if self.is_set_network and self.contents is None else None
             layout = old.grown([max(1, count) for count in self.value_counts()], slots)
         self.layout = layout
         self._added_upto = 0
@@ -291,7 +291,7 @@ class Arrays(ABC):
 
     def bits(self) -> kernel.Bits | None:
         """Return the tables of a set's messages; None if they have no bits."""
-        if not self.set_network or self.contents is not None:
+        if not self.is_set_network or self.contents is not None:
             return None
         layout = self.layout
         return kernel.Bits(layout.slot_mask, layout.slot_at, **_read(self.to, *self.to))

@@ -36,11 +36,11 @@ def beginning(
         if outcome is not None:
             state = outcome.after
             records += outcome.recorded
-            if tables.set_network:
-                messages += tables.set_messages(field, outcome)
+            if tables.is_set_network:
+                messages += tables.number_messages(field, outcome)
             else:
                 tables.queues.begin(queues, field, outcome.sent)
-        fields[field] = tables.local(field, state)
+        fields[field] = tables.number_local_state(field, state)
         if expires:
             horizons[field] = code.horizon(state)
             messages = list(tables.expiry.of_use(tuple(messages), tuple(horizons)))
@@ -50,7 +50,7 @@ def beginning(
         for event in records:
             after = monitor.run(state, event)
             state = after[0].after if after else state
-        fields[tables.monitor] = tables.local(tables.monitor, state)
+        fields[tables.monitor] = tables.number_local_state(tables.monitor, state)
     for q, content in enumerate(queues):
         fields[tables.queue_field + q] = tables.queues.number(q, content)
     return fields, sorted(set(messages))

@@ -65,4 +65,4 @@ class JointLists:
         step.refuse_strangers(tables.names)
         members = [tables.number_of[name] for name, _ in taken]
         events = (event for _, event in taken)
-        return [(at, tables.column(at, one)) for at, one in zip(members, events, strict=True)]
+        return [(at, tables.number_event(at, one)) for at, one in zip(members, events, strict=True)]

@@ -48,7 +48,7 @@ class TablesNumbering:
         tables.queues.attach(tables)
         if tables.contents is not None:
             tables.contents.attach(tables)
-        if tables.set_network:
+        if tables.is_set_network:
             for sender, to, message in tables.messages.values[expiry.known :]:
                 expiry.add(sender, to, message)
         expiry.horizons = content["horizons"]

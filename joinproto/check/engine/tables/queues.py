@@ -154,7 +154,7 @@ class Queues:
         for message in messages[~heard[messages]].tolist():
             if not heard[message]:
                 event = Message(tables.names[sender], tables.messages.values[message])
-                column, heard_as = tables.column(to, event), tables.heard_as
+                column, heard_as = tables.number_event(to, event), tables.heard_as
                 for name, number in {"queue": queue, "message": message, "column": column}.items():
                     heard_as[name].append(number)
                 heard[message] = True

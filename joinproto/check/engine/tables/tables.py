@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from joinproto.check.engine.symmetry.interchangeable import CodeComparison
 
 FAILING_MAX = 1000
-"""After this many cells of a level that raised errors, its remaining cells are not evaluated."""
+"""Once this many cells of a level raised errors, the level's others count as refused, uncalled."""
 
 
 def _shape_of(world: World, *, has_monitor: bool) -> kernel.Shape:
@@ -68,7 +68,7 @@ class Tables(Arrays):
         self.names = self.codes.names
         super().__init__(
             _shape_of(world, has_monitor=self.codes.monitor is not None),
-            set_network=isinstance(world.network, MessageSet),
+            is_set_network=isinstance(world.network, MessageSet),
         )
         self.number_of = {name: i for i, name in enumerate(self.names)}
         self.environment = Environment.of(world)
@@ -133,7 +133,7 @@ class Tables(Arrays):
 
     # -- numbering ---------------------------------------------------------------------
 
-    def column(self, field: int, event: Hashable) -> int:
+    def number_event(self, field: int, event: Hashable) -> int:
         """Return the number of the frozen `event` at the member of that field."""
         known = self.columns[field].of.get(event)
         if known is not None:
@@ -142,7 +142,7 @@ class Tables(Arrays):
         self.cells.make_room(field, len(self.values[field]), len(self.columns[field]) + 1)
         return self.columns[field].add(event)[0]
 
-    def local(self, field: int, state: LocalState) -> int:
+    def number_local_state(self, field: int, state: LocalState) -> int:
         """Return the number of a local state; for a new one, ask the member for its choices."""
         known = self.values[field].of.get(state)
         if known is not None:
@@ -154,7 +154,7 @@ class Tables(Arrays):
             code = self.codes.members[field]
             choices = code.choices(state)
             horizon = self.expiry.horizon(code.horizon(state))
-        columns = [self.column(field, choice.event) for choice in choices]
+        columns = [self.number_event(field, choice.event) for choice in choices]
         number = len(self.values[field])
         self.per_value.make_room(field, number + 1)
         self.cells.make_room(field, number + 1, max(1, len(self.columns[field])))
@@ -180,7 +180,7 @@ class Tables(Arrays):
         code = self.codes.members[field]
         return code.shows(state), code.shows_disk(state)
 
-    def set_message(self, sender: str | None, to: str | None, content: Hashable) -> int:
+    def number_message(self, sender: str | None, to: str | None, content: Hashable) -> int:
         message = sender, to, content
         known = self.messages.of.get(message)
         if known is not None:
@@ -189,7 +189,7 @@ class Tables(Arrays):
             raise too_many_messages()
         receivers = [to] if to is not None else [n for n in self.names if n != sender]
         members = [self.number_of[name] for name in receivers]
-        columns = [self.column(member, Message(sender, content)) for member in members]
+        columns = [self.number_event(member, Message(sender, content)) for member in members]
         self.expiry.add(sender, to, content)
         self.to["first"].append(self.to["member"].count)
         self.to["counts"].append(len(receivers))
@@ -203,12 +203,12 @@ class Tables(Arrays):
         self.to["link"].append_all(links)
         return self.messages.add(message)[0]
 
-    def set_messages(self, field: int, outcome: Outcome) -> list[int]:
+    def number_messages(self, field: int, outcome: Outcome) -> list[int]:
         """Return the numbers of the messages of a set that a member sends."""
         if not outcome.sent:
             return []
         sender = self.names[field] if self.with_sender else None
-        return [self.set_message(sender, to, content) for to, content in outcome.sent]
+        return [self.number_message(sender, to, content) for to, content in outcome.sent]
 
     # -- answers -----------------------------------------------------------------------
 
@@ -259,16 +259,16 @@ class Tables(Arrays):
     ) -> int:
         first = len(self.outcomes)
         for i, outcome in enumerate(outcomes):
-            after = self.local(field, outcome.after)
+            after = self.number_local_state(field, outcome.after)
             messages: tuple[int, ...] = ()
             queued: list[tuple[int, int]] = []
-            if self.set_network:
-                messages = tuple(dict.fromkeys(self.set_messages(field, outcome)))
+            if self.is_set_network:
+                messages = tuple(dict.fromkeys(self.number_messages(field, outcome)))
             else:
                 queued = self.queues.sent_by(field, outcome)
             tells = -1
             if outcome.recorded and self.monitor >= 0:
-                tells = self.column(self.monitor, outcome.recorded)
+                tells = self.number_event(self.monitor, outcome.recorded)
             o = self.out
             o["next"].append(after)
             o["cost"].append(COSTS[outcome.cost])
@@ -299,7 +299,8 @@ class Tables(Arrays):
     ) -> list[tuple[list[int], list[int]]]:
         """Return the initial states: a number for each field, and the messages of the set.
 
-        If `until` returns true, return only the states numbered until then, at least one.
+        If `until` returns true, return only the states numbered until then, at least one; later
+        calls return the same.
         """
         if not self._initial:
             for begun in self.codes.beginnings():
@@ -312,7 +313,7 @@ class Tables(Arrays):
         return [([*fields, *contents.numbers(held)], []) for fields, held in self._initial]
 
     def number_contents(self) -> Contents:
-        """Give rows a number for each sender's content, in place of bits of messages."""
+        """Give rows a number for each sender's messages, in place of a bit for each message."""
         more = self.members
         self.fields += more
         self.per_value.add_fields(more)
@@ -326,7 +327,7 @@ class Tables(Arrays):
         return self.contents
 
     def give_bits(self) -> Callable[[Rows], Rows]:
-        """Give rows a bit for each message again; return a function that packs old rows so."""
+        """Undo `number_contents`; return a function that converts rows to the new layout."""
         contents, old = self.contents, self.layout
         if contents is None:
             return lambda rows: rows
@@ -348,7 +349,7 @@ class Tables(Arrays):
 def environment_tables(
     environment: Environment, number_of: Mapping[Surroundings, int], members: Sequence[str]
 ) -> tuple[kernel.EnvironmentTables, list[tuple[str, Surroundings]]]:
-    """Return the arrays, and all moves of the world: (action, surroundings after it) each."""
+    """Return the arrays, and the action of each move with the surroundings after it."""
     count = len(environment.states)
     spend = np.full((1 + len(FAULTS), count), -1, np.int32)
     link_up = np.ones((count, len(members) ** 2), np.int8)
